@@ -69,7 +69,7 @@ test: $(STAMP) cache ## run the tests, but those marked slow (make certify runs 
 
 certify: $(STAMP) cache ## measure the laws in every environment, write the certificate, run the slow tests
 	@$(BIN)/ecomlab certify --json experiments/certificate/certificate.json $(ARGS)
-	@ECOMLAB_ACTIONS=100000 $(BIN)/python -m pytest -q -n $(WORKERS) tests/audit/test_robustness.py
+	@ECOMLAB_ACTIONS=100000 $(BIN)/python -m pytest -q -n $(WORKERS) tests/laws/test_robustness.py
 	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal -m slow
 
 bridges: $(addprefix bridge-,$(BRIDGES)) ## test the bridges to other ecosystems, each in an environment of its own

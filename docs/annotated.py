@@ -8,8 +8,8 @@ from pathlib import Path
 from ecomlab.catalog import Shop, load_shop
 from ecomlab.envs.registry import COLLECTIONS
 from ecomlab.episode.episode import Trajectory
-from ecomlab.evaluate.contestant import Job
-from ecomlab.evaluate.scripted import RATE, ScriptedContestant
+from ecomlab.evaluation.contestant import Job
+from ecomlab.evaluation.scripted import RATE, ScriptedContestant
 from ecomlab.lab.view.acting import record_of_trajectory
 from ecomlab.markup.conversation import episode
 from ecomlab.markup.elements import element

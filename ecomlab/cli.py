@@ -125,9 +125,9 @@ def certify(
 
     Example: [cyan]ecomlab certify --env CART --difficulty 0:12 --seeds 500 --json certificate.json[/cyan]
     """
-    from ecomlab.audit import report
     from ecomlab.lab.progress import each_minute
     from ecomlab.lab.shops import catalog_named
+    from ecomlab.laws import report
 
     envs, levels = options.environments(env), options.levels(difficulty)
     fewer, shop = seeds if full else min(others, seeds), catalog_named(catalog)
@@ -152,8 +152,8 @@ def bench_env(
 
     Example: [cyan]ecomlab bench env --env CART --json experiments/bench/env.json[/cyan]
     """
-    from ecomlab.audit import benchmark, report
     from ecomlab.lab.progress import each_minute
+    from ecomlab.laws import benchmark, report
 
     with each_minute(console) as tell:
         timings = benchmark.bench(
@@ -186,7 +186,7 @@ def bench_catalog(
 
     Example: [cyan]ecomlab bench catalog --size 2000 --size 20000[/cyan]
     """
-    from ecomlab.audit import catalog_benchmark
+    from ecomlab.laws import catalog_benchmark
 
     for row in catalog_benchmark.bench(
         size, episodes, embedder, out, clock.value, console.print, work=work, repeats=repeats
@@ -205,12 +205,12 @@ def train(
 
     Example: [cyan]ecomlab train --config experiments/laptop/train.toml --set seed=1 --dry-run[/cyan]
     """
-    from ecomlab.audit.tokens import TABLE
     from ecomlab.lab.live import train_from_file
     from ecomlab.lab.paths import resolve
     from ecomlab.lab.shops import training_settings
-    from ecomlab.train.config import from_toml
-    from ecomlab.train.dry_run import show_plan
+    from ecomlab.laws.tokens import TABLE
+    from ecomlab.training.config import from_toml
+    from ecomlab.training.dry_run import show_plan
 
     changes = options.settings(change) | training_settings(catalog)
     if dry_run:

@@ -13,7 +13,7 @@ from typer import Argument, BadParameter, Context, Option, secho
 from ecomlab import ENVIRONMENTS
 
 if TYPE_CHECKING:
-    from ecomlab.evaluate.evaluation import Cells
+    from ecomlab.evaluation.evaluation import Cells
 
 
 def writable(path: Path | None) -> Path | None:
@@ -33,7 +33,7 @@ def writable(path: Path | None) -> Path | None:
 
 def player_known(name: str | None) -> str | None:
     """Spell a player's name as it is known, whatever its case; "human" too."""
-    from ecomlab.evaluate.players import as_known
+    from ecomlab.evaluation.players import as_known
 
     return name if name is None else "human" if name.casefold() == "human" else as_known(name)
 
@@ -317,7 +317,7 @@ Workers = Annotated[int | None, Option(min=1, help="Processes. Default: the mach
 def environment(name: str) -> str:
     """Check that `--env` names one environment, where several would not do. Raises BadParameter for several."""
     from ecomlab.envs.registry import COLLECTIONS
-    from ecomlab.evaluate.tasks import environments_of
+    from ecomlab.evaluation.tasks import environments_of
 
     if name in ENVIRONMENTS or not (name in COLLECTIONS or "," in name):
         return name
@@ -326,7 +326,7 @@ def environment(name: str) -> str:
 
 def environments(names: list[str] | None) -> list[str]:
     """List the environments that `--env` names, each once; without any, all. Raises ValueError."""
-    from ecomlab.evaluate.tasks import environments_of
+    from ecomlab.evaluation.tasks import environments_of
 
     given = (name.upper() for name in names or ENVIRONMENTS)
     return list(dict.fromkeys(env for name in given for env in environments_of(name)))
@@ -334,7 +334,7 @@ def environments(names: list[str] | None) -> list[str]:
 
 def axes(texts: list[str] | None) -> dict[str, float]:
     """Read what `--axis` names. Raises ValueError, also for an axis given twice."""
-    from ecomlab.evaluate.tasks import read_axis
+    from ecomlab.evaluation.tasks import read_axis
 
     found = [read_axis(text) for text in texts or ()]
     if twice := sorted({name for name, _ in found if [n for n, _ in found].count(name) > 1}):
@@ -364,8 +364,8 @@ def cells(
     axis: list[str] | None,
 ) -> "Cells":
     """Read which tasks are played, and warn of axes that move nothing. Raises ValueError and BadParameter."""
-    from ecomlab.evaluate.evaluation import Cells
-    from ecomlab.evaluate.tasks import check_axes, held_out_seeds
+    from ecomlab.evaluation.evaluation import Cells
+    from ecomlab.evaluation.tasks import check_axes, held_out_seeds
 
     envs, overridden = player_environments(player, names), axes(axis)
     for words in check_axes(overridden, envs):
@@ -449,7 +449,7 @@ def customer(path: Path | None) -> Any:
     """Make the endpoint that `--customer` names; None where the templates are said. Raises ConfigError."""
     if path is None:
         return None
-    from ecomlab.evaluate.endpoint.chat import customer_from_toml
+    from ecomlab.evaluation.endpoint.chat import customer_from_toml
 
     return customer_from_toml(path)
 

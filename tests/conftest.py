@@ -42,7 +42,7 @@ SLOW_CASES = (
 )
 """The costliest cases of tests whose others run in `make test`: these wait for `make certify`, as slow tests do."""
 
-pytest.register_assert_rewrite("runs", "ecomlab.audit.contract")  # their assertions say what they compared
+pytest.register_assert_rewrite("runs", "ecomlab.laws.contract")  # their assertions say what they compared
 
 from ecomlab.catalog import Shop, load_shop
 

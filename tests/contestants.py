@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ecomlab import ENVIRONMENTS, Shop, make_task, play
-from ecomlab.evaluate.contestant import Job, Played, Usage
+from ecomlab.evaluation.contestant import Job, Played, Usage
 from ecomlab.players.base import Perturbation
 from ecomlab.seeding import rng
 

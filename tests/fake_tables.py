@@ -5,7 +5,7 @@ import json
 import pandas as pd
 
 from ecomlab.analysis import tables
-from ecomlab.audit.certificate import Row
+from ecomlab.laws.certificate import Row
 
 SCHEDULES = ("static-low", "static-high", "adaptive")
 

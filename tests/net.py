@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from ecomlab import ENVIRONMENTS, Episode, Shop, Task, load_shop, make_task
-from ecomlab.audit import attackers
 from ecomlab.envs.registry import moved_by
 from ecomlab.episode.play import finish
+from ecomlab.laws import attackers
 from ecomlab.players.base import Perturbation
 from ecomlab.seeding import digest, rng
 from ecomlab.task import Player
@@ -204,9 +204,9 @@ def training(shop: Shop) -> dict[str, Any]:
     from ecomlab.models.load import load_policy
     from ecomlab.models.samplers.cached import Sampled
     from ecomlab.starters.demonstrations import slips_for, transcribe
-    from ecomlab.train.objective import dapo_loss, group_advantages
-    from ecomlab.train.rollouts import DynamicSampling, collect
-    from ecomlab.train.schedule import make_schedule
+    from ecomlab.training.objective import dapo_loss, group_advantages
+    from ecomlab.training.rollouts import DynamicSampling, collect
+    from ecomlab.training.schedule import make_schedule
 
     policy = load_policy("novice", shop, list(ENVIRONMENTS))
     tasks = [make_task(env, seed % 3, seed, shop) for env in sorted(ENVIRONMENTS) for seed in range(4)]

@@ -29,8 +29,8 @@ import trl.trainer.grpo_trainer as grpo  # noqa: E402
 from transformers import Qwen3ForCausalLM  # noqa: E402
 from trl.generation.vllm_generation import VLLMGeneration  # noqa: E402
 
-from ecomlab.train import loop  # noqa: E402
-from ecomlab.train.loop import TrainConfig, train  # noqa: E402
+from ecomlab.training import loop  # noqa: E402
+from ecomlab.training.loop import TrainConfig, train  # noqa: E402
 
 config = TrainConfig(**json.loads(Path(sys.argv[1]).read_text()))
 

@@ -32,8 +32,8 @@ ORDER = (
     ("environments", "envs"),
     ("the loop", "episode"),
     ("import ecomlab", "ecomlab"),
-    ("what judges, what acts", "audit models evaluate"),
-    ("training", "train starters"),
+    ("what judges, what acts", "laws models evaluation"),
+    ("training", "training starters"),
     ("tables and plots", "analysis"),
     ("the edges", "bridges lab options cli"),
 )

@@ -14,11 +14,11 @@ from typer.testing import CliRunner
 import ecomlab
 from ecomlab import ENVIRONMENTS, __version__
 from ecomlab import options as options_module
-from ecomlab.audit import certificate, laws
-from ecomlab.audit.leaks import Leak
 from ecomlab.cli import app, main
 from ecomlab.difficulty import RANGES
-from ecomlab.evaluate.tasks import held_out_seeds
+from ecomlab.evaluation.tasks import held_out_seeds
+from ecomlab.laws import certificate, laws
+from ecomlab.laws.leaks import Leak
 from ecomlab.models.policy import PolicyError
 from ecomlab.task import Task
 

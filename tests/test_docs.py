@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 
 from ecomlab import ENVIRONMENTS, Shop, make_task, play
-from ecomlab.audit.contract import EnvironmentContract
-from ecomlab.audit.laws import LAWS, Law
 from ecomlab.difficulty import AXES, RANGES, Difficulty
 from ecomlab.envs.registry import moved_by
+from ecomlab.laws.contract import EnvironmentContract
+from ecomlab.laws.laws import LAWS, Law
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]

@@ -17,7 +17,7 @@ import pytest
 import typer
 
 from ecomlab import cli
-from ecomlab.evaluate.endpoint.settings import EndpointSettings
+from ecomlab.evaluation.endpoint.settings import EndpointSettings
 from ecomlab.lab.sweep import Sweep
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -19,7 +19,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from ecomlab.lab.layout import FILES
-from ecomlab.train.loop import CONSTRAINTS
+from ecomlab.training.loop import CONSTRAINTS
 
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -127,8 +127,8 @@ for module in pkgutil.walk_packages(ecomlab.__path__, "ecomlab."):
 """
 AUDIT = """
 from ecomlab import ENVIRONMENTS, Episode, load_shop, make_task, play, replay
-from ecomlab.audit.certificate import certify_cell
-from ecomlab.audit.leaks import measure
+from ecomlab.laws.certificate import certify_cell
+from ecomlab.laws.leaks import measure
 shop = load_shop(1_000)
 for env in ENVIRONMENTS:
     trajectory = play(ENVIRONMENTS[env].reference_player(shop), make_task(env, 3, 1, shop), shop)
@@ -136,7 +136,7 @@ for env in ENVIRONMENTS:
 certify_cell("CART", 1, 2, 1, shop)
 measure("CART", shop, levels=(1,), seeds=4)
 """
-TRAINERS, NOTEBOOKS = {"models", "starters", "train", "evaluate"}, {"analysis", "bridges", "lab"}
+TRAINERS, NOTEBOOKS = {"models", "starters", "training", "evaluation"}, {"analysis", "bridges", "lab"}
 
 
 @pytest.mark.parametrize(

@@ -27,8 +27,8 @@ from ecomlab.analysis.plots import (
 )
 from ecomlab.analysis.statistics import share_bounds
 from ecomlab.analysis.tables import chosen, in_order
-from ecomlab.audit.laws import UNDERSTOOD, UNDERSTOOD_GROUP
-from ecomlab.evaluate.frontier import TOP
+from ecomlab.evaluation.frontier import TOP
+from ecomlab.laws.laws import UNDERSTOOD, UNDERSTOOD_GROUP
 
 FORMS = {
     "wh": "what is wanted",

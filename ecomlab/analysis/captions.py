@@ -20,8 +20,8 @@ from ecomlab.analysis.statistics import (
     pooled,
 )
 from ecomlab.analysis.tables import RUN, in_order
-from ecomlab.audit.laws import UNDERSTOOD, UNDERSTOOD_GROUP, State, at_least
 from ecomlab.envs.registry import COLLECTIONS
+from ecomlab.laws.laws import UNDERSTOOD, UNDERSTOOD_GROUP, State, at_least
 
 
 @dataclass(frozen=True)

@@ -31,9 +31,9 @@ from ecomlab.analysis.cascades import (
     kinds_of,
 )
 from ecomlab.analysis.plots import COLUMN_WIDTH, PAGE_WIDTH, laid_out, lettered, look, paper_style, places_of
-from ecomlab.evaluate.cascade.causal import ACTS
-from ecomlab.evaluate.cascade.mistakes import WORLD
-from ecomlab.evaluate.cascade.tables import fates, survival
+from ecomlab.evaluation.cascade.causal import ACTS
+from ecomlab.evaluation.cascade.mistakes import WORLD
+from ecomlab.evaluation.cascade.tables import fates, survival
 
 _OTHERS: dict[str, tuple[int, str]] = {"perturbed": (7, "X"), "base": (9, "p"), "novice": (5, "P")}
 _FATES: dict[str, str] = {

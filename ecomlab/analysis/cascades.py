@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 
 from ecomlab.analysis.tables import TableError
-from ecomlab.evaluate.cascade.causal import ACTS, LEFT_OUT, Outcome, effects, gains, outcome_of
-from ecomlab.evaluate.cascade.mistakes import Labelled, Mistake
+from ecomlab.evaluation.cascade.causal import ACTS, LEFT_OUT, Outcome, effects, gains, outcome_of
+from ecomlab.evaluation.cascade.mistakes import Labelled, Mistake
 
 LOW = 1
 """The easy level of every comparison."""

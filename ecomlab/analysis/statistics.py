@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from ecomlab.analysis.tables import RUN, TableError, chosen
-from ecomlab.evaluate.frontier import SHARES, Counts, held
+from ecomlab.evaluation.frontier import SHARES, Counts, held
 
 MIN_RUNS = 3
 

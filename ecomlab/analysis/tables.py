@@ -15,7 +15,7 @@ from ecomlab.files import read_json
 from ecomlab.suggest import mistakes, unknown
 
 if TYPE_CHECKING:
-    from ecomlab.audit import certificate
+    from ecomlab.laws import certificate
 
 RUN = ["schedule", "collection", "seed"]
 """Columns that identify a run."""
@@ -96,7 +96,7 @@ class EvalRow(Row):
 
 
 class EpisodeRow(Row):
-    """One held-out episode; `ecomlab.evaluate.heldout.EPISODE` explains the columns."""
+    """One held-out episode; `ecomlab.evaluation.heldout.EPISODE` explains the columns."""
 
     d: Count
     axes: str
@@ -178,7 +178,7 @@ def load_certificate(path: str | Path) -> pd.DataFrame:
     "best blind" and "best positional" are the most successful attackers at that level; an environment without such
     attackers has no rows of them. Raises TableError.
     """
-    from ecomlab.audit import certificate
+    from ecomlab.laws import certificate
 
     known = _certificate(path)
     try:

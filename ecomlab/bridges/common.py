@@ -11,8 +11,8 @@ from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.episode.episode import Episode, Trajectory, make_task
 from ecomlab.episode.messages import invalid, parse_output
 from ecomlab.episode.play import play
-from ecomlab.evaluate.contestant import Job
-from ecomlab.evaluate.tasks import BLOCKS, held_out_seeds
+from ecomlab.evaluation.contestant import Job
+from ecomlab.evaluation.tasks import BLOCKS, held_out_seeds
 from ecomlab.players.base import Perturbation
 from ecomlab.reward import Score
 from ecomlab.seeding import rng

@@ -31,8 +31,8 @@ from ecomlab.catalog import load_shop
 from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.episode.episode import SYSTEM, Episode
 from ecomlab.episode.messages import invalid
-from ecomlab.evaluate.contestant import Job
-from ecomlab.evaluate.tasks import held_out_seeds
+from ecomlab.evaluation.contestant import Job
+from ecomlab.evaluation.tasks import held_out_seeds
 from ecomlab.task import Message, Player
 
 OUTCOME = "outcome"

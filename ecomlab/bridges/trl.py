@@ -3,7 +3,7 @@
     GRPOTrainer(..., train_dataset=prompt_dataset(jobs, shop), environment_factory=factories(envs, shop))
 
 TRL calls tools one by one and ends a rollout at the first message without a call, so this is for interoperation: the
-customer is reached by `ask_user` alone, and each call counts as a message. `ecomlab.train` has neither limit.
+customer is reached by `ask_user` alone, and each call counts as a message. `ecomlab.training` has neither limit.
 """
 
 import inspect
@@ -19,7 +19,7 @@ from ecomlab.bridges.datasets import AXES, read_axes, write_axes
 from ecomlab.catalog import Shop
 from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.episode.episode import Episode, ask_user, make_task, system_of
-from ecomlab.evaluate.contestant import Job
+from ecomlab.evaluation.contestant import Job
 from ecomlab.suggest import raised
 from ecomlab.tool import Tool
 

@@ -15,8 +15,8 @@ from ecomlab.bridges.common import outcome, score_from_json, task_of
 from ecomlab.catalog import load_shop
 from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.episode.episode import Episode
-from ecomlab.evaluate.contestant import Job
-from ecomlab.evaluate.tasks import environments_of, held_out_seeds
+from ecomlab.evaluation.contestant import Job
+from ecomlab.evaluation.tasks import environments_of, held_out_seeds
 
 PLUGIN = "ecomlab-verifiers"
 """The id by which verifiers finds taskset and harness."""

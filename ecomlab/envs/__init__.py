@@ -1,1 +1,1 @@
-"""Environments, one per file: `ecomlab.envs.registry` scans this folder."""
+"""Environments, a folder each (a new one may be one file): `ecomlab.envs.registry` scans this folder."""

@@ -17,7 +17,7 @@ from ecomlab.suggest import unknown
 from ecomlab.task import TaskError
 
 OBSERVED = Path(__file__).with_name("observed.json")
-"""File of observations, which `python -m ecomlab.audit.observed` makes by running every environment."""
+"""File of observations, which `python -m ecomlab.laws.observed` makes by running every environment."""
 
 
 class Registry(Mapping[str, Environment]):
@@ -28,7 +28,8 @@ class Registry(Mapping[str, Environment]):
         import ecomlab.envs as package
 
         for module in pkgutil.iter_modules(package.__path__):
-            importlib.import_module(f"{package.__name__}.{module.name}")
+            name = f"{package.__name__}.{module.name}"
+            importlib.import_module(f"{name}.env" if module.ispkg else name)
         mine = [cls for cls in _subclasses(Environment) if cls.__module__.startswith(package.__name__)]
         for cls in mine:
             _check(cls, cls.__module__)

@@ -8,10 +8,10 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from ecomlab.evaluate.cascade.mistakes import FATES, Labelled
-from ecomlab.evaluate.cascade.tables import COLUMNS, Episode, label_folder, rows_of, summary
-from ecomlab.evaluate.evaluation import check_conditions
-from ecomlab.evaluate.transcripts import path_of, read_header
+from ecomlab.evaluation.cascade.mistakes import FATES, Labelled
+from ecomlab.evaluation.cascade.tables import COLUMNS, Episode, label_folder, rows_of, summary
+from ecomlab.evaluation.evaluation import check_conditions
+from ecomlab.evaluation.transcripts import path_of, read_header
 from ecomlab.files import replacing, write_json
 from ecomlab.lab.evaluation_tables import widened, without_nan
 from ecomlab.lab.paths import shown

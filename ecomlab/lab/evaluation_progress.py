@@ -9,9 +9,9 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
-from ecomlab.evaluate.summary import Ledger, smallest_difference
-from ecomlab.evaluate.transcript import Transcript
-from ecomlab.evaluate.transcripts import FILE
+from ecomlab.evaluation.summary import Ledger, smallest_difference
+from ecomlab.evaluation.transcript import Transcript
+from ecomlab.evaluation.transcripts import FILE
 from ecomlab.lab.paths import shown
 from ecomlab.lab.progress import Pace, duration, each_minute, time_left
 

@@ -10,11 +10,11 @@ from rich.markup import escape
 from rich.table import Table
 
 from ecomlab.customer.llm import FAILED, UNASKED
-from ecomlab.evaluate import compare as comparison
-from ecomlab.evaluate import frontier as search
-from ecomlab.evaluate.summary import smallest_difference
-from ecomlab.evaluate.transcript_tables import flat, to_dataset
-from ecomlab.evaluate.transcripts import read, read_header
+from ecomlab.evaluation import compare as comparison
+from ecomlab.evaluation import frontier as search
+from ecomlab.evaluation.summary import smallest_difference
+from ecomlab.evaluation.transcript_tables import flat, to_dataset
+from ecomlab.evaluation.transcripts import read, read_header
 from ecomlab.files import write_json, write_text
 
 Rows = list[list[str]]

@@ -11,9 +11,9 @@ from rich.markup import escape
 
 from ecomlab.catalog import Shop, load_shop
 from ecomlab.customer.llm import Chat
-from ecomlab.evaluate import frontier as search
-from ecomlab.evaluate.contestant import Contestant
-from ecomlab.evaluate.evaluation import (
+from ecomlab.evaluation import frontier as search
+from ecomlab.evaluation.contestant import Contestant
+from ecomlab.evaluation.evaluation import (
     EVALUATION,
     FRONTIER,
     Cells,
@@ -22,9 +22,9 @@ from ecomlab.evaluate.evaluation import (
     rescore,
     run_evaluation,
 )
-from ecomlab.evaluate.heldout import check_decoding
-from ecomlab.evaluate.summary import Ledger, report
-from ecomlab.evaluate.transcripts import path_of, read, read_header, read_plan
+from ecomlab.evaluation.heldout import check_decoding
+from ecomlab.evaluation.summary import Ledger, report
+from ecomlab.evaluation.transcripts import path_of, read, read_header, read_plan
 from ecomlab.files import write_json
 from ecomlab.lab.evaluation_progress import progress_of
 from ecomlab.lab.paths import resolve, shown
@@ -67,7 +67,7 @@ def make_contestant(
 
     `customer` is the endpoint that words the customer, if any; `device` is that of a local model.
     """
-    from ecomlab.evaluate.players import contestant_of
+    from ecomlab.evaluation.players import contestant_of
 
     if Path(player).suffix == ".toml":
         if decoding:

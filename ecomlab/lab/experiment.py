@@ -20,7 +20,7 @@ from ecomlab.lab.paths import project_root, resolve, shown
 from ecomlab.lab.provenance import RECORD, merged, sha256
 from ecomlab.lab.runner import ClusterExecutor, Executor, Failure, ProcessExecutor, jobs_of
 from ecomlab.lab.sweep import FINISHED, LOG, NO_PROJECT, Run, Sweep, SweepError, load
-from ecomlab.train.metrics import ALARMS, DONE
+from ecomlab.training.metrics import ALARMS, DONE
 
 TABLES = {"train.csv": load_train, "eval.csv": load_eval}
 """Tables that a run writes and a sweep joins, by name, with the functions that check them."""
@@ -179,7 +179,7 @@ def _keep_policy(plan: Sweep, run: Run) -> dict[str, str]:
     done = read_json(run.folder / DONE)
     if done is None:
         return {}
-    from ecomlab.train import checkpoints
+    from ecomlab.training import checkpoints
 
     folder = plan.folder / POLICIES / run.id
     try:

@@ -16,7 +16,7 @@ from ecomlab.analysis.tables import TableError, last_steps, load_eval, load_trai
 from ecomlab.lab.paths import resolve, shown
 from ecomlab.lab.progress import QUIET_SECONDS, Pace, reporter, time_left
 from ecomlab.lab.shops import training_settings
-from ecomlab.train.metrics import by_environment
+from ecomlab.training.metrics import by_environment
 
 REDRAW_SECONDS = 2.0
 
@@ -35,8 +35,8 @@ def watched() -> bool:
 
 def train_from_file(file: Path, changes: Mapping[str, Any], console: Console) -> int:
     """Train by a TOML file, overridden by `changes`, printing a line per step. Returns the exit code."""
-    from ecomlab.train.config import RunError, from_toml
-    from ecomlab.train.loop import train
+    from ecomlab.training.config import RunError, from_toml
+    from ecomlab.training.loop import train
 
     asked = from_toml(file, changes)
     out = str(resolve(asked.out))
@@ -76,8 +76,8 @@ def say_how_training_ended(folder: Path) -> None:
     of traceback. Everything else keeps its own."""
     from IPython import get_ipython
 
-    from ecomlab.train.config import ConfigError, RunError
-    from ecomlab.train.loop import train
+    from ecomlab.training.config import ConfigError, RunError
+    from ecomlab.training.loop import train
 
     def say(
         shell: Any, kind: type, error: BaseException, trace: TracebackType, tb_offset: Any = None

@@ -16,7 +16,7 @@ from ecomlab.lab import notebooks
 from ecomlab.lab.paths import shown
 from ecomlab.lab.progress import RunState
 from ecomlab.lab.sweep import FAILED, FINISHED, Cost, Run, Sweep, SweepError
-from ecomlab.train.metrics import read
+from ecomlab.training.metrics import read
 
 
 class State(StrEnum):
@@ -181,7 +181,7 @@ def _of_its_parts(cost: Cost, parameters: Mapping[str, Any]) -> Estimate:
     steps = parameters["steps"]
     seconds, how = steps * cost.step, f"{steps} steps × {cost.step:g} s"
     if cost.episode:
-        from ecomlab.evaluate.tasks import environments_of
+        from ecomlab.evaluation.tasks import environments_of
 
         every = parameters["eval_every"]
         regular = range(0, steps, every) if every else ()

@@ -310,14 +310,14 @@ def load(file: str | Path) -> Sweep:
 
 def _is_of_one_run(values: Mapping[str, Any]) -> bool:
     """Tell whether a file holds settings of one training run, and nothing else."""
-    from ecomlab.train.config import TrainConfig
+    from ecomlab.training.config import TrainConfig
 
     return bool(values) and set(values) <= set(TrainConfig.model_fields)
 
 
 def _untrainable(parameters: Mapping[str, Any]) -> list[str]:
     """Find the mistakes in a training run's configuration."""
-    from ecomlab.train.config import TrainConfig
+    from ecomlab.training.config import TrainConfig
 
     known = list(inspect.signature(TrainConfig).parameters)
     given = {**parameters, **parameters.get("more", {})}

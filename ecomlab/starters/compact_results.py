@@ -21,7 +21,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ecomlab.players.discovery import FIELDS
+from ecomlab.envs.discovery.player import FIELDS
 from ecomlab.starters.id_aliases import Aliases
 from ecomlab.starters.sorted_rows import SortedRows, able, may_be_more, row_text
 from ecomlab.values import DAY

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from ecomlab.audit import attackers
 from ecomlab.catalog import Shop
 from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.episode.episode import Episode, make_task
 from ecomlab.episode.play import finish
-from ecomlab.evaluate.heldout import evaluate
+from ecomlab.evaluation.heldout import evaluate
+from ecomlab.laws import attackers
 from ecomlab.models.batch import EVALUATION_SEEDS
 from ecomlab.models.load import load_policy
 

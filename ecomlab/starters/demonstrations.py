@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 from ecomlab.catalog.lexicon import Lexicon, lexicon_of
 from ecomlab.customer import nlu
 from ecomlab.customer.nlu import Mention
+from ecomlab.envs.cart.player import CartPlayer, Wish
+from ecomlab.envs.journey.player import JourneyPlayer
 from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.episode.episode import Episode
 from ecomlab.models.renderer import Renderer
 from ecomlab.players.asking import QUESTIONS
 from ecomlab.players.base import Perturbation
-from ecomlab.players.cart import CartPlayer, Wish
 from ecomlab.players.goal_player import bounds
-from ecomlab.players.journey import JourneyPlayer
 from ecomlab.seeding import rng
 from ecomlab.starters.compact_renderer import ShortLines, visible
 from ecomlab.starters.narrator import narrated

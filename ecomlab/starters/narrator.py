@@ -12,9 +12,9 @@ from typing import Any
 
 from ecomlab.customer.templates import Sentences
 from ecomlab.envs.registry import ENVIRONMENTS
+from ecomlab.envs.substitution.player import identity, titled
 from ecomlab.players.asking import QUESTIONS
 from ecomlab.players.goal_player import GoalPlayer
-from ecomlab.players.substitution import identity, titled
 from ecomlab.starters.compact_results import KNOWN, heading, seen
 from ecomlab.starters.questions import Questions
 from ecomlab.starters.sorted_rows import OrderedDiscovery

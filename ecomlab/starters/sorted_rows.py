@@ -8,8 +8,8 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ecomlab.players.cart import Wish
-from ecomlab.players.discovery import FIELDS, FILTERS, PREFERENCES, DiscoveryPlayer, place_of
+from ecomlab.envs.cart.player import Wish
+from ecomlab.envs.discovery.player import FIELDS, FILTERS, PREFERENCES, DiscoveryPlayer, place_of
 from ecomlab.task import Message
 from ecomlab.values import MONEY
 from ecomlab.world.state import PAGE

@@ -21,8 +21,8 @@ from typing import Any
 from ecomlab.files import write_json
 from ecomlab.lab import provenance
 from ecomlab.models.load import load_policy
-from ecomlab.train import untrained
-from ecomlab.train.loop import Run, TrainConfig, train
+from ecomlab.training import untrained
+from ecomlab.training.loop import Run, TrainConfig, train
 
 HERE = Path(__file__).resolve().parent
 RUNS = HERE / "runs"

@@ -24,11 +24,11 @@ from typing import Any
 import aiohttp
 
 from ecomlab import ENVIRONMENTS, Episode, Shop, Trajectory, load_shop, make_task, play
-from ecomlab.evaluate.contestant import Job
-from ecomlab.evaluate.endpoint.client import Client, Writer
-from ecomlab.evaluate.endpoint.contestant import EndpointContestant, _Conversation
-from ecomlab.evaluate.endpoint.settings import EndpointSettings
-from ecomlab.evaluate.tasks import held_out_seeds
+from ecomlab.evaluation.contestant import Job
+from ecomlab.evaluation.endpoint.client import Client, Writer
+from ecomlab.evaluation.endpoint.contestant import EndpointContestant, _Conversation
+from ecomlab.evaluation.endpoint.settings import EndpointSettings
+from ecomlab.evaluation.tasks import held_out_seeds
 
 AT_ONCE, LEVEL = 64, 4
 ENVS = ("CART", "PD", "RETURN", "POLICY")

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ecomlab.evaluate.frontier import BATCH, SHARES, TOP, Counts, ask, held
+from ecomlab.evaluation.frontier import BATCH, SHARES, TOP, Counts, ask, held
 from ecomlab.seeding import rng
 
 D = np.arange(TOP + 1.0)

@@ -39,7 +39,7 @@ COMMON = {
 RUN = """
 import json, sys, time
 from pathlib import Path
-from ecomlab.train.loop import TrainConfig, train
+from ecomlab.training.loop import TrainConfig, train
 settings, told = json.loads(sys.argv[1]), []
 config = TrainConfig(**settings)
 train(config, lambda event: event["kind"] == "step" and told.append((time.perf_counter(), time.process_time())))

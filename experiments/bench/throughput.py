@@ -26,9 +26,9 @@ from ecomlab.catalog import load_shop
 from ecomlab.models.batch import Rollout
 from ecomlab.models.load import load_policy
 from ecomlab.models.samplers.cached import CachedSampler
-from ecomlab.train.rollouts import Collection, DynamicSampling, collect
-from ecomlab.train.schedule import make_schedule
-from ecomlab.train.trl_trainer import by_tokens
+from ecomlab.training.rollouts import Collection, DynamicSampling, collect
+from ecomlab.training.schedule import make_schedule
+from ecomlab.training.trl_trainer import by_tokens
 
 FEW, MICRO_BATCH = 4, 4
 

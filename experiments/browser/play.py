@@ -28,7 +28,7 @@ from PIL import Image  # noqa: E402
 from playwright.sync_api import Error as PlaywrightError  # noqa: E402
 from playwright.sync_api import sync_playwright  # noqa: E402
 
-from ecomlab.evaluate.evaluation import rescore  # noqa: E402
+from ecomlab.evaluation.evaluation import rescore  # noqa: E402
 from ecomlab.lab.play.choice import Choice  # noqa: E402
 from ecomlab.lab.play.forms import entries_of  # noqa: E402
 from ecomlab.lab.play.seat import Seat  # noqa: E402

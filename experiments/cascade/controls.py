@@ -16,7 +16,7 @@ from growing import add, read
 
 from ecomlab.catalog import load_shop
 from ecomlab.envs.registry import ENVIRONMENTS
-from ecomlab.evaluate.cascade.confusion import CONTROLS, control_of, controls_as_markdown
+from ecomlab.evaluation.cascade.confusion import CONTROLS, control_of, controls_as_markdown
 from ecomlab.files import replace_between
 
 TABLE = Path(__file__).with_name("controls.csv")

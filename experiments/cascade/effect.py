@@ -27,9 +27,9 @@ from players import check_record, named, note, runner_of
 from ecomlab.analysis.cascades import as_markdown, planted, unpaired
 from ecomlab.analysis.tables import load_effect
 from ecomlab.catalog import load_shop
-from ecomlab.evaluate.cascade.causal import ACTS, COLUMNS, measure
-from ecomlab.evaluate.contestant import Job
-from ecomlab.evaluate.tasks import held_out_seeds
+from ecomlab.evaluation.cascade.causal import ACTS, COLUMNS, measure
+from ecomlab.evaluation.contestant import Job
+from ecomlab.evaluation.tasks import held_out_seeds
 from ecomlab.files import replace_between
 from ecomlab.seeding import rng, shuffled
 

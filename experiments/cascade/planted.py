@@ -3,7 +3,7 @@
     python experiments/cascade/planted.py [--episodes 50] [--levels 1,3,5,8] [--env CART] [--size 20000]
 
 Adds to planted.csv what it lacks: for each environment, level and kind the rows of
-`ecomlab.evaluate.cascade.confusion`, of so many episodes. What is planted is written kind by kind, so a run that was
+`ecomlab.evaluation.cascade.confusion`, of so many episodes. What is planted is written kind by kind, so a run that was
 killed goes on; a kind of which nothing could be planted is tried again. A table of another number of episodes is
 another file: give --out. `--draw` plays nothing and puts the shares by kind into docs/cascade.md.
 """
@@ -16,8 +16,8 @@ from growing import add, read
 
 from ecomlab.catalog import load_shop
 from ecomlab.envs.registry import ENVIRONMENTS
-from ecomlab.evaluate.cascade.confusion import COLUMNS, as_markdown, rows_of
-from ecomlab.evaluate.cascade.planting import PLANTABLE
+from ecomlab.evaluation.cascade.confusion import COLUMNS, as_markdown, rows_of
+from ecomlab.evaluation.cascade.planting import PLANTABLE
 from ecomlab.files import replace_between
 
 TABLE = Path(__file__).with_name("planted.csv")

@@ -18,11 +18,11 @@ from growing import add, read
 from players import check_record, named, note, runner_of
 
 from ecomlab.catalog import load_shop
-from ecomlab.evaluate.cascade.forced import Runner
-from ecomlab.evaluate.cascade.labels import label
-from ecomlab.evaluate.cascade.tables import UNSCORED, Episode, rows_of
-from ecomlab.evaluate.contestant import Job
-from ecomlab.evaluate.tasks import held_out_seeds
+from ecomlab.evaluation.cascade.forced import Runner
+from ecomlab.evaluation.cascade.labels import label
+from ecomlab.evaluation.cascade.tables import UNSCORED, Episode, rows_of
+from ecomlab.evaluation.contestant import Job
+from ecomlab.evaluation.tasks import held_out_seeds
 from ecomlab.seeding import rng, shuffled
 
 TABLE = Path(__file__).with_name("played.csv")

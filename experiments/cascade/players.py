@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ecomlab.evaluate.cascade.forced import LocalRunner, Runner, ScriptedRunner
-from ecomlab.evaluate.scripted import PLAYERS
+from ecomlab.evaluation.cascade.forced import LocalRunner, Runner, ScriptedRunner
+from ecomlab.evaluation.scripted import PLAYERS
 from ecomlab.files import read_json, write_json
 from ecomlab.lab.provenance import made_with, provenance
 from ecomlab.models.load import load_policy

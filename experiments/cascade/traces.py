@@ -16,9 +16,9 @@ from players import named, record_of, runner_of
 
 from ecomlab.catalog import load_shop
 from ecomlab.episode.episode import Trajectory
-from ecomlab.evaluate.cascade.edits import calls_of
-from ecomlab.evaluate.cascade.labels import label
-from ecomlab.evaluate.contestant import Job
+from ecomlab.evaluation.cascade.edits import calls_of
+from ecomlab.evaluation.cascade.labels import label
+from ecomlab.evaluation.contestant import Job
 from ecomlab.files import write_json
 
 OUT = Path(__file__).with_name("traces.json")

@@ -21,8 +21,6 @@ from typing import Any
 from rich.console import Console
 
 from ecomlab import ENVIRONMENTS
-from ecomlab.audit import report
-from ecomlab.audit.retrieval import WITHOUT, public_data
 from ecomlab.catalog import build_shop, load_shop
 from ecomlab.catalog.ingest import build_products, guess, open_source
 from ecomlab.catalog.ingest.build import VERSION
@@ -30,6 +28,8 @@ from ecomlab.catalog.products import open_products
 from ecomlab.catalog.real import catalog_of
 from ecomlab.files import replacing
 from ecomlab.lab.provenance import sha256
+from ecomlab.laws import report
+from ecomlab.laws.retrieval import WITHOUT, public_data
 from ecomlab.options import levels
 from ecomlab.seeding import digest
 

@@ -16,9 +16,9 @@ from textwrap import fill
 from typing import Any
 
 from ecomlab import ENVIRONMENTS, TaskError, load_shop, make_task, play
-from ecomlab.audit.retrieval import WITHOUT
 from ecomlab.catalog import Shop
 from ecomlab.catalog.support import unsupported
+from ecomlab.laws.retrieval import WITHOUT
 from ecomlab.markup.record import Call, Step, steps_of
 
 LEVELS = 10

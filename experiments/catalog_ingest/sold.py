@@ -12,12 +12,12 @@ import csv
 import tempfile
 from pathlib import Path
 
-from ecomlab.audit.retrieval import public_data
 from ecomlab.catalog.ingest import build_products, guess, open_source
 from ecomlab.catalog.products import open_products
 from ecomlab.catalog.real import catalog_of, left_out
 from ecomlab.catalog.support import unsupported
 from ecomlab.files import replacing
+from ecomlab.laws.retrieval import public_data
 
 HERE = Path(__file__).resolve().parent
 COLUMNS = ("what", "name", "count")

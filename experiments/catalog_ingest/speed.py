@@ -28,10 +28,10 @@ from typing import Any
 
 import numpy as np
 
-from ecomlab.audit.retrieval import WITHOUT, public_data
 from ecomlab.catalog import Catalog, generate
 from ecomlab.catalog.ingest import build_products, guess, open_source
 from ecomlab.files import replacing
+from ecomlab.laws.retrieval import WITHOUT, public_data
 from ecomlab.seeding import rng
 
 HERE = Path(__file__).resolve().parent

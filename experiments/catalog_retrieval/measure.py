@@ -13,9 +13,9 @@ import argparse
 from dataclasses import asdict
 from pathlib import Path
 
-from ecomlab.audit.catalog_benchmark import update
-from ecomlab.audit.retrieval import measure, public_data, read_matches
 from ecomlab.catalog.embedders import embedder_named
+from ecomlab.laws.catalog_benchmark import update
+from ecomlab.laws.retrieval import measure, public_data, read_matches
 
 HERE = Path(__file__).resolve().parent
 EMBEDDERS = ("lexical", "minilm")

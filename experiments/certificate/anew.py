@@ -16,14 +16,14 @@ from pathlib import Path
 import numpy as np
 
 from ecomlab import ENVIRONMENTS, load_shop
-from ecomlab.audit import foretold, laws
-from ecomlab.audit.certificate import FIRST_SEED, Row
-from ecomlab.audit.counterfactual import Comparison
-from ecomlab.audit.leaks import Leak
-from ecomlab.audit.surface import drawn
-from ecomlab.audit.understanding import Share
 from ecomlab.catalog import Shop
 from ecomlab.files import write_json
+from ecomlab.laws import foretold, laws
+from ecomlab.laws.certificate import FIRST_SEED, Row
+from ecomlab.laws.counterfactual import Comparison
+from ecomlab.laws.leaks import Leak
+from ecomlab.laws.surface import drawn
+from ecomlab.laws.understanding import Share
 
 FILE = Path(__file__).with_name("certificate.json")
 TOLD = ("opening: ", "budgets: ", "budget: ", "limits: ", "what is said ")

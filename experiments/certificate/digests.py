@@ -13,9 +13,9 @@ import sys
 from pathlib import Path
 
 from ecomlab import ENVIRONMENTS, Episode, load_shop
-from ecomlab.audit.certificate import FIRST_SEED, finish, players
-from ecomlab.audit.surface import drawn
 from ecomlab.files import write_json
+from ecomlab.laws.certificate import FIRST_SEED, finish, players
+from ecomlab.laws.surface import drawn
 from ecomlab.seeding import digest
 
 TASKS, PLAYED = 30, 8

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from ecomlab.train import metrics
+from ecomlab.training import metrics
 
 LAPTOP = Path(__file__).resolve().parents[1] / "laptop" / "train.toml"
 

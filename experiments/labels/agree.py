@@ -9,7 +9,7 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-from ecomlab.audit.understanding import questions
+from ecomlab.laws.understanding import questions
 
 
 def agrees(question: dict[str, Any], label: dict[str, Any]) -> bool:

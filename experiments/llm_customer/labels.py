@@ -14,10 +14,10 @@ from collections import Counter
 from pathlib import Path
 
 import ecomlab
-from ecomlab.audit.understanding import BANKS, ask, questions
-from ecomlab.audit.wordings import is_label, line_of
 from ecomlab.customer.llm import NONE
 from ecomlab.files import write_json
+from ecomlab.laws.understanding import BANKS, ask, questions
+from ecomlab.laws.wordings import is_label, line_of
 from ecomlab.task import Message
 
 

@@ -1,6 +1,6 @@
 """Judges the laws with an endpoint as the customer's words, by the code that judges them in `ecomlab certify`: those
 that a hostile endpoint could break with hostile ones, and whether a customer is understood and can be talked through
-with honest ones. The endpoints are scripted, and called in this process (`ecomlab/audit/wordings.py`).
+with honest ones. The endpoints are scripted, and called in this process (`ecomlab/laws/wordings.py`).
 
     python experiments/llm_customer/laws.py   # all environments at d = 0, 6 and 12; goes on where it was stopped
 
@@ -20,16 +20,16 @@ from labels import Labeller
 
 import ecomlab
 from ecomlab import ENVIRONMENTS, Shop
-from ecomlab.audit import certificate, counterfactual, laws, understanding
-from ecomlab.audit.certificate import FIRST_SEED, Row, certify_cell
-from ecomlab.audit.counterfactual import Comparison
-from ecomlab.audit.laws import Evidence, State
-from ecomlab.audit.surface import drawn, reference_player
-from ecomlab.audit.understanding import Share
-from ecomlab.audit.wordings import HOSTILE, STYLES, Honest, is_label
 from ecomlab.customer.llm import Chat
-from ecomlab.evaluate.evaluation import environment_of
+from ecomlab.evaluation.evaluation import environment_of
 from ecomlab.files import write_json
+from ecomlab.laws import certificate, counterfactual, laws, understanding
+from ecomlab.laws.certificate import FIRST_SEED, Row, certify_cell
+from ecomlab.laws.counterfactual import Comparison
+from ecomlab.laws.laws import Evidence, State
+from ecomlab.laws.surface import drawn, reference_player
+from ecomlab.laws.understanding import Share
+from ecomlab.laws.wordings import HOSTILE, STYLES, Honest, is_label
 from ecomlab.seeding import digest
 from ecomlab.task import Message
 from ecomlab.world.state import World

@@ -28,12 +28,12 @@ import numpy as np
 from scipy import stats
 
 import ecomlab
-from ecomlab.audit.wordings import STYLES, Honest
 from ecomlab.customer.llm import AGAIN, Chat, Wording
 from ecomlab.episode.play import finish
-from ecomlab.evaluate.customers import customer_identity
-from ecomlab.evaluate.endpoint.chat import customer_from_toml
+from ecomlab.evaluation.customers import customer_identity
+from ecomlab.evaluation.endpoint.chat import customer_from_toml
 from ecomlab.files import write_json, write_text
+from ecomlab.laws.wordings import STYLES, Honest
 from ecomlab.task import Message
 
 HERE = Path(__file__).parent

@@ -20,8 +20,8 @@ import torch
 
 from ecomlab.models.samplers.cached import CachedSampler, Limits
 from ecomlab.seeding import rng
-from ecomlab.train import metrics
-from ecomlab.train.dry_run import KNOWN
+from ecomlab.training import metrics
+from ecomlab.training.dry_run import KNOWN
 
 SIZES: dict[str, dict[str, Any]] = {
     "8b": {**KNOWN["Qwen/Qwen3-8B"], "rollouts": 64, "tokens": 2_000, "turns": 4, "micro": 4, "rank": 64},
@@ -182,7 +182,7 @@ def update(size: dict[str, Any], rank: int, mixed: bool = False, by: bool = Fals
     )
     parts = [list(every[first : first + size["micro"]]) for first in every[:: size["micro"]]]
     if by:
-        from ecomlab.train.trl_trainer import by_tokens
+        from ecomlab.training.trl_trainer import by_tokens
 
         parts = by_tokens([(0, int(n)) for n in lengths], every, size["micro"] * whole)
     mask = torch.zeros_like(ids)

@@ -27,11 +27,11 @@ from typing import Any
 from serve import Answerer, export, server_of
 
 from ecomlab import ENVIRONMENTS, load_shop
-from ecomlab.evaluate.contestant import Contestant, Job, Played
-from ecomlab.evaluate.endpoint.contestant import EndpointContestant
-from ecomlab.evaluate.endpoint.settings import EndpointSettings
-from ecomlab.evaluate.local import LocalContestant
-from ecomlab.evaluate.tasks import held_out_seeds
+from ecomlab.evaluation.contestant import Contestant, Job, Played
+from ecomlab.evaluation.endpoint.contestant import EndpointContestant
+from ecomlab.evaluation.endpoint.settings import EndpointSettings
+from ecomlab.evaluation.local import LocalContestant
+from ecomlab.evaluation.tasks import held_out_seeds
 from ecomlab.files import write_json
 from ecomlab.lab.provenance import commit
 from ecomlab.models.load import load_policy, policy_folder

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from check import said
 
-from ecomlab.evaluate.transcripts import read
+from ecomlab.evaluation.transcripts import read
 from ecomlab.files import write_json
 
 

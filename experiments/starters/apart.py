@@ -17,7 +17,7 @@ import pandas as pd
 
 from ecomlab import Shop, load_shop
 from ecomlab.envs.registry import ENVIRONMENTS
-from ecomlab.evaluate.heldout import evaluate
+from ecomlab.evaluation.heldout import evaluate
 from ecomlab.files import write_json, write_text
 from ecomlab.lab.provenance import made_with, provenance
 from ecomlab.models.load import load_policy

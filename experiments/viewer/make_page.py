@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from ecomlab import ENVIRONMENTS, load_shop, make_task, play
-from ecomlab.evaluate.contestant import Job, Played
-from ecomlab.evaluate.tasks import held_out_seeds
-from ecomlab.evaluate.transcript import Transcript
+from ecomlab.evaluation.contestant import Job, Played
+from ecomlab.evaluation.tasks import held_out_seeds
+from ecomlab.evaluation.transcript import Transcript
 from ecomlab.lab.view.acting import record_of
 from ecomlab.lab.view.page import row_of, write_episodes
 from ecomlab.markup.elements import element

@@ -285,8 +285,8 @@ def training() -> dict[str, Any]:
     from qwen3_helper import lottery, talkative
 
     from ecomlab import load_shop
-    from ecomlab.train.config import TrainConfig
-    from ecomlab.train.loop import train
+    from ecomlab.training.config import TrainConfig
+    from ecomlab.training.loop import train
 
     keep_weights_loadable()
     in_float32()
@@ -408,8 +408,8 @@ def server() -> dict[str, Any]:
     from trl.generation.vllm_client import VLLMClient
 
     from ecomlab.models.samplers.vllm import insist_on_resets
-    from ecomlab.train.config import TrainConfig
-    from ecomlab.train.launch import launches
+    from ecomlab.training.config import TrainConfig
+    from ecomlab.training.launch import launches
 
     policy, tasks, shop = novice_with_tasks()
     with tempfile.TemporaryDirectory() as folder:
@@ -481,7 +481,7 @@ def smollm2() -> dict[str, Any]:
     """SmolLM2-135M, after sixty carts where that is there, with vLLM in this process: its own tokenizer, template and
     calls."""
     from ecomlab import load_shop, make_task
-    from ecomlab.evaluate.tasks import held_out_seeds
+    from ecomlab.evaluation.tasks import held_out_seeds
     from ecomlab.models.qwen3 import load_chat_policy
 
     keep_weights_loadable()
@@ -540,7 +540,7 @@ def colocated(policy: Any, episodes: int) -> Any:
 def novice_with_tasks() -> tuple[Any, list[Any], Any]:
     """Load *novice* and draw held-out tasks for it."""
     from ecomlab import load_shop, make_task
-    from ecomlab.evaluate.tasks import held_out_seeds
+    from ecomlab.evaluation.tasks import held_out_seeds
     from ecomlab.models.load import load_policy
 
     shop = load_shop(20_000)

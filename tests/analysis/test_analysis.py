@@ -27,7 +27,7 @@ from ecomlab.analysis import (
     statistics,
     tables,
 )
-from ecomlab.evaluate.cascade.mistakes import Labelled, Mistake
+from ecomlab.evaluation.cascade.mistakes import Labelled, Mistake
 from ecomlab.lab import figures, provenance, show
 
 

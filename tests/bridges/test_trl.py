@@ -20,7 +20,7 @@ from ecomlab.bridges import trl as bridge
 from ecomlab.bridges.common import sample_jobs, sample_player, task_of
 from ecomlab.bridges.datasets import TRANSCRIPTS, transcript_dataset
 from ecomlab.episode.play import finish
-from ecomlab.evaluate.contestant import Job
+from ecomlab.evaluation.contestant import Job
 
 JOBS = sample_jobs()
 IMITATED = 80

@@ -7,13 +7,13 @@ from dataclasses import replace
 import pytest
 
 from ecomlab import ENVIRONMENTS, Episode, Shop, Task, make_task
-from ecomlab.audit.attackers import SUBMIT, calls, text
 from ecomlab.catalog.lexicon import lexicon_of
 from ecomlab.customer.corrections import mistakes
 from ecomlab.customer.dialogue import DialogueManager
 from ecomlab.customer.goal_state import GoalState
 from ecomlab.customer.nlu import read_acts, read_item, read_message, says
 from ecomlab.envs.registry import moved_by
+from ecomlab.laws.attackers import SUBMIT, calls, text
 from ecomlab.task import Goal, GoalChange, Slot
 from ecomlab.values import NAME
 from ecomlab.world.cart import constraints_of, wants_of

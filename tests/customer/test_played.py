@@ -14,8 +14,8 @@ from unittest.mock import patch
 import pytest
 
 from ecomlab import Episode, Shop, make_task
-from ecomlab.audit.attackers import calls, text
-from ecomlab.audit.surface import results
+from ecomlab.laws.attackers import calls, text
+from ecomlab.laws.surface import results
 from ecomlab.seeding import digest
 from ecomlab.task import Message, Task
 

@@ -22,7 +22,7 @@ from ecomlab.customer.phrasing import messages, phrases
 from ecomlab.customer.questions import Question, Reader, Reading
 from ecomlab.customer.words import DROPPED, stem
 
-BANKS = Path(__file__).parents[2] / "ecomlab" / "audit" / "questions"
+BANKS = Path(__file__).parents[2] / "ecomlab" / "laws" / "questions"
 PRODUCT = ("brand", "feature", "attr", "option", "price", "rating", "days", "quantity")
 SLOTS = {
     "CART": PRODUCT,

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import pytest
 
 from ecomlab import Shop
-from ecomlab.audit import laws, understanding
-from ecomlab.audit.understanding import Share, ask, questions
+from ecomlab.laws import laws, understanding
+from ecomlab.laws.understanding import Share, ask, questions
 
 EVERY = 6
 """One in so many questions of a bank is asked here."""

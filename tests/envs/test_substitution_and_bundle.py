@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from ecomlab import ENVIRONMENTS, Episode, Shop, Task, make_task, play
-from ecomlab.audit import attackers
 from ecomlab.episode.play import finish
+from ecomlab.laws import attackers
 from ecomlab.reward import Verdict
 from ecomlab.task import Goal, changes_of
 from ecomlab.world.shopping_list import least_total, parts_of
@@ -92,7 +92,7 @@ def test_the_best_stand_ins_are_those_with_most_equal_entries(d: int, big_shop: 
 
 
 def test_the_visits_hold_one_product_that_fits_the_words(big_shop: Shop) -> None:
-    from ecomlab.players.substitution import identity
+    from ecomlab.envs.substitution.player import identity
     from ecomlab.world.cart import constraints_of
 
     catalog = big_shop.catalog

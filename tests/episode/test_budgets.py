@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import binom
 
 from ecomlab import ENVIRONMENTS, Episode, Shop, make_task
-from ecomlab.audit.attackers import calls, text
+from ecomlab.laws.attackers import calls, text
 from ecomlab.players.budgets import SURE, quantile
 from ecomlab.reward import Effort
 from ecomlab.world.state import LAST_CALLS

@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from pydantic import Field
 
 from ecomlab import ENVIRONMENTS, Difficulty, Episode, Shop, Task, TaskError, make_task, play
-from ecomlab.audit.attackers import SUBMIT, calls, text
 from ecomlab.difficulty import AXES
 from ecomlab.envs.base import Environment
 from ecomlab.envs.registry import Registry, UnknownEnvironmentError
 from ecomlab.episode.play import ReplayError, record, replay
+from ecomlab.laws.attackers import SUBMIT, calls, text
 from ecomlab.reward import cart_credit, compose, efficiency, hallucination, share_used
 from ecomlab.seeding import digest, rng
 from ecomlab.suggest import unknown
@@ -421,7 +421,7 @@ def test_what_make_task_cannot_use_is_named(shop: Shop) -> None:
 
 
 BASKET = """
-from ecomlab.envs.cart import Cart
+from ecomlab.envs.cart.env import Cart
 class Basket(Cart):
     id = "{}"
 """

@@ -8,11 +8,11 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from ecomlab import ENVIRONMENTS, Episode, Shop, Task, make_task, play
-from ecomlab.audit.attackers import SUBMIT, calls, constant, text
 from ecomlab.customer.shortages import Left
+from ecomlab.envs.cart.player import Shopper, Wish
 from ecomlab.envs.registry import moved_by
 from ecomlab.episode.play import finish, record, replay
-from ecomlab.players.cart import Shopper, Wish
+from ecomlab.laws.attackers import SUBMIT, calls, constant, text
 from ecomlab.task import ACT, LOOK, GoalChange, Instead, SellOut, changes_of
 from ecomlab.world.cart import constraints_of, identity_of
 from ecomlab.world.state import units_left

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from ecomlab import ENVIRONMENTS, Episode, Shop, Task, make_task, play
-from ecomlab.audit.attackers import calls, text
+from ecomlab.laws.attackers import calls, text
 from ecomlab.task import Message
 
 JOURNEY = ENVIRONMENTS["JOURNEY"]

@@ -15,13 +15,13 @@ from contestants import Script
 from rich.console import Console
 
 from ecomlab import Shop
-from ecomlab.evaluate.contestant import Job, Usage
-from ecomlab.evaluate.endpoint.settings import Prices
-from ecomlab.evaluate.evaluation import EVALUATION, Cells, header_of, run_evaluation
-from ecomlab.evaluate.frontier import SHARES, Counts, Frontier, held
-from ecomlab.evaluate.summary import Ledger, report
-from ecomlab.evaluate.transcript import Transcript
-from ecomlab.evaluate.transcripts import read
+from ecomlab.evaluation.contestant import Job, Usage
+from ecomlab.evaluation.endpoint.settings import Prices
+from ecomlab.evaluation.evaluation import EVALUATION, Cells, header_of, run_evaluation
+from ecomlab.evaluation.frontier import SHARES, Counts, Frontier, held
+from ecomlab.evaluation.summary import Ledger, report
+from ecomlab.evaluation.transcript import Transcript
+from ecomlab.evaluation.transcripts import read
 from ecomlab.lab.evaluation_progress import progress_of
 from ecomlab.lab.evaluation_tables import as_markdown, notes_of, rows_of, show, show_frontier
 from ecomlab.lab.evaluations import _prices, folder_of, make_contestant, software
@@ -160,7 +160,7 @@ def test_a_budget_chooses_equally_many_tasks_in_every_cell_and_that_is_said_befo
     now = [0.0]
     header = header_of(EVALUATION, "script", Timed(), cells.envs, {}, shop, {"size": 1000})
     with pytest.MonkeyPatch.context() as patch, progress_of(tmp_path, {}, Console(width=300)) as tell:
-        patch.setattr("ecomlab.evaluate.evaluation.time.monotonic", lambda: now[0])
+        patch.setattr("ecomlab.evaluation.evaluation.time.monotonic", lambda: now[0])
         run_evaluation(Timed(), cells, shop, tmp_path, header, {}, budget=20.0, tell=tell)
     jobs = Counter((one.job.env, one.job.d) for one in read(tmp_path))
     assert jobs == dict.fromkeys(((env, d) for env in cells.envs for d in cells.levels), 5)

@@ -24,8 +24,8 @@ from safetensors.torch import load_file, save_file
 from ecomlab import ENVIRONMENTS, files, load_shop, make_task, play, processor
 from ecomlab.analysis import tables
 from ecomlab.difficulty import AXES
-from ecomlab.evaluate.contestant import Job
-from ecomlab.evaluate.transcript import Transcript
+from ecomlab.evaluation.contestant import Job
+from ecomlab.evaluation.transcript import Transcript
 from ecomlab.lab import (
     evaluation_progress,
     experiment,
@@ -40,7 +40,7 @@ from ecomlab.lab import (
     sweep,
 )
 from ecomlab.reward import Score
-from ecomlab.train import checkpoints
+from ecomlab.training import checkpoints
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -648,7 +648,7 @@ def test_a_run_says_how_long_it_takes(tmp_path, capsys, monkeypatch):
 def test_in_a_notebook_the_end_of_training_is_one_line(tmp_path):
     """Of an interruption and of a wrong setting; what has nothing to do with training keeps its traceback."""
     cells = (
-        "from ecomlab.lab import live; from ecomlab.train import loop",
+        "from ecomlab.lab import live; from ecomlab.training import loop",
         f"hear = live.watch({str(tmp_path)!r}, live=False)",
         "def stop(*_): raise KeyboardInterrupt\nloop.join_processes = stop; loop.train(None)",
         "def stop(*_): raise loop.RunError('no room')\nloop.join_processes = stop; loop.train(None)",

@@ -14,7 +14,7 @@ from rich.console import Console
 
 from ecomlab.analysis import tables
 from ecomlab.envs.registry import COLLECTIONS
-from ecomlab.evaluate.transcripts import read_header
+from ecomlab.evaluation.transcripts import read_header
 from ecomlab.lab import notebooks
 from ecomlab.lab.runner import ProcessExecutor
 from ecomlab.lab.sweep import Run
@@ -239,7 +239,7 @@ def test_run_training_runs_and_writes_its_tables(tmp_path):
 
 def test_run_training_offers_the_configuration_as_it_is():
     """Its parameters are fields of TrainConfig and all of them reach it; nothing is renamed on the way."""
-    from ecomlab.train.loop import TrainConfig
+    from ecomlab.training.loop import TrainConfig
 
     declared = notebooks.parameters_of(ROOT / "notebooks" / "run_training.ipynb")
     assert set(declared) - {"more"} <= set(TrainConfig.model_fields)

@@ -9,16 +9,16 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from ecomlab import load_shop, make_task
-from ecomlab.audit import certificate, laws
 from ecomlab.catalog.store import CatalogError
 from ecomlab.catalog.support import UnsupportedError
 from ecomlab.cli import app
-from ecomlab.evaluate.transcripts import TranscriptError, read, read_header
+from ecomlab.evaluation.transcripts import TranscriptError, read, read_header
 from ecomlab.lab.play.choice import Choice, ShareKeyError, read_key, share_key
 from ecomlab.lab.shops import catalog_named, record_of, recorded_shop, training_settings
-from ecomlab.train.config import ConfigError, TrainConfig
-from ecomlab.train.loop import CATALOG, _differs, _load_shop
-from ecomlab.train.run_transcripts import header_of
+from ecomlab.laws import certificate, laws
+from ecomlab.training.config import ConfigError, TrainConfig
+from ecomlab.training.loop import CATALOG, _differs, _load_shop
+from ecomlab.training.run_transcripts import header_of
 
 runner = CliRunner()
 

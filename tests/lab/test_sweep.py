@@ -230,7 +230,7 @@ def test_the_papers_grid_is_sixty_runs_with_their_gpu_hours():
 
 def test_a_sweep_takes_lists_of_environments_axes_and_blocks(tmp_path, monkeypatch):
     """And counts what they cost: two blocks of two environments."""
-    monkeypatch.setattr("ecomlab.train.config._wrong_starter", lambda name: None)
+    monkeypatch.setattr("ecomlab.training.config._wrong_starter", lambda name: None)
     file = tmp_path / "experiments" / "x" / "sweep.toml"
     file.parent.mkdir(parents=True)
     fixed = "steps = 10\neval_every = 0\naxes = { p_missing = 0 }\neval_block = [0, 1]"
@@ -250,7 +250,7 @@ def test_a_sweep_takes_lists_of_environments_axes_and_blocks(tmp_path, monkeypat
 
 
 def test_environments_that_do_not_exist_stop_a_start_before_anything_runs(tmp_path, monkeypatch):
-    monkeypatch.setattr("ecomlab.evaluate.tasks.COLLECTIONS", {"C1": ("CART",), "C9": ("CART", "MOON")})
+    monkeypatch.setattr("ecomlab.evaluation.tasks.COLLECTIONS", {"C1": ("CART",), "C9": ("CART", "MOON")})
     file = tmp_path / "experiments" / "x" / "sweep.toml"
     file.parent.mkdir(parents=True)
     notebook = ROOT / "notebooks" / "run_training.ipynb"

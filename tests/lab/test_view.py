@@ -18,26 +18,26 @@ from contestants import Script
 from typer.testing import CliRunner
 
 from ecomlab import ENVIRONMENTS, Episode, Shop, Trajectory, make_task, play
-from ecomlab.audit.attackers import calls
 from ecomlab.cli import app, main
 from ecomlab.episode.play import ReplayError, record, replay
-from ecomlab.evaluate.cascade.labels import label
-from ecomlab.evaluate.contestant import Job, Played
-from ecomlab.evaluate.evaluation import EVALUATION, header_of
-from ecomlab.evaluate.tasks import held_out_seeds
-from ecomlab.evaluate.transcript import Transcript
-from ecomlab.evaluate.transcripts import FILE, TranscriptError, write
+from ecomlab.evaluation.cascade.labels import label
+from ecomlab.evaluation.contestant import Job, Played
+from ecomlab.evaluation.evaluation import EVALUATION, header_of
+from ecomlab.evaluation.tasks import held_out_seeds
+from ecomlab.evaluation.transcript import Transcript
+from ecomlab.evaluation.transcripts import FILE, TranscriptError, write
 from ecomlab.lab import show
 from ecomlab.lab.view.acting import record_of, record_of_trajectory
 from ecomlab.lab.view.notebook import watch
 from ecomlab.lab.view.page import LARGEST, row_of, write_episodes, write_page
 from ecomlab.lab.view.sources import Source, select, sources_of
+from ecomlab.laws.attackers import calls
 from ecomlab.markup.elements import element
 from ecomlab.markup.record import Call, Label, Record, State, Step
 from ecomlab.players.base import Perturbation
 from ecomlab.seeding import rng
-from ecomlab.train.config import TrainConfig
-from ecomlab.train.run_transcripts import header_of as training_header
+from ecomlab.training.config import TrainConfig
+from ecomlab.training.run_transcripts import header_of as training_header
 
 SEED = held_out_seeds(0, 1)[0]
 every_environment = pytest.mark.parametrize("env", ENVIRONMENTS)

@@ -20,7 +20,7 @@ from ecomlab.models.policy import Policy
 from ecomlab.models.samplers.cached import Limits, Sampled, SamplerError
 from ecomlab.models.samplers.engine import ColocatedSampler, EngineSampler, VllmEngine
 from ecomlab.seeding import rng
-from ecomlab.train.ahead import Ahead, StoppedError
+from ecomlab.training.ahead import Ahead, StoppedError
 
 SUBMIT = '<tool_call>\n{"name": "submit", "arguments": {"done": true}}\n</tool_call><|im_end|>'
 VIEW = '<tool_call>\n{"name": "cart_view", "arguments": {}}\n</tool_call><|im_end|>'

@@ -21,8 +21,8 @@ from qwen3_helper import FakeVllm, lottery, small, talkative, vllm_stands_in
 from runs import SECONDS, Killed, kill_at, rows_of, steps_of, train_in_two
 
 from ecomlab import ENVIRONMENTS, Episode, Shop, load_shop, make_task
-from ecomlab.audit.surface import calls
 from ecomlab.episode.play import play
+from ecomlab.laws.surface import calls
 from ecomlab.models.batch import Rollout, play_batch
 from ecomlab.models.load import load_policy
 from ecomlab.models.policy import MADE_FOR, Policy, PolicyError
@@ -32,11 +32,11 @@ from ecomlab.models.samplers.cached import Limits, Sampled, SamplerError
 from ecomlab.models.samplers.vllm import VllmSampler, insist_on_resets, limit_patience
 from ecomlab.seeding import rng
 from ecomlab.task import Task
-from ecomlab.train import checkpoints
-from ecomlab.train.launch import launches
-from ecomlab.train.loop import ConfigError, TrainConfig, train
-from ecomlab.train.rollouts import DynamicSampling, collect
-from ecomlab.train.schedule import make_schedule
+from ecomlab.training import checkpoints
+from ecomlab.training.launch import launches
+from ecomlab.training.loop import ConfigError, TrainConfig, train
+from ecomlab.training.rollouts import DynamicSampling, collect
+from ecomlab.training.schedule import make_schedule
 
 
 @pytest.fixture(scope="module")
@@ -551,9 +551,9 @@ def test_gradient_checkpointing_and_the_masked_output_layer_change_memory_not_th
     """And the output layer sees the trained positions alone, whoever wraps the model."""
     import trl.trainer.utils as utils
 
-    from ecomlab.train.rollouts import DynamicSampling, collect
-    from ecomlab.train.schedule import make_schedule
-    from ecomlab.train.trl_trainer import DapoTrainer
+    from ecomlab.training.rollouts import DynamicSampling, collect
+    from ecomlab.training.schedule import make_schedule
+    from ecomlab.training.trl_trainer import DapoTrainer
 
     seen: list[int] = []
     real = utils._ChunkedLogProbFunction.apply
@@ -630,7 +630,7 @@ def test_a_run_with_vllm_samples_and_evaluates_with_the_weights_as_they_are(
 ) -> None:
     import trl.trainer.grpo_trainer as grpo
 
-    from ecomlab.train import loop as module
+    from ecomlab.training import loop as module
 
     made: list[FakeVllm] = []
 
@@ -660,7 +660,7 @@ def test_a_server_that_is_asked_asynchronously_gets_no_new_weights_meanwhile(
     """Training asks the engine and evaluation, all at once, the client; neither while the other or a sync runs."""
     import trl.trainer.grpo_trainer as grpo
 
-    from ecomlab.train import loop as module
+    from ecomlab.training import loop as module
 
     made: list[Any] = []
     told: list[str] = []
@@ -724,7 +724,7 @@ def test_a_server_that_is_asked_asynchronously_gets_no_new_weights_meanwhile(
 
 def test_one_process_talks_to_the_server_and_the_others_hear_of_it() -> None:
     """Two processes in server mode: the first plays every group; both end up with all of them."""
-    from ecomlab.train.distributed import OneWorker, TorchProcesses
+    from ecomlab.training.distributed import OneWorker, TorchProcesses
 
     barrier, board = threading.Barrier(2), [None, None]
 

@@ -23,8 +23,8 @@ from ecomlab.models.load import load_policy
 from ecomlab.models.policy import Policy
 from ecomlab.models.samplers import cached
 from ecomlab.starters.compact_renderer import ShortLines
-from ecomlab.train import loop, objective, rollouts, trl_trainer
-from ecomlab.train.schedule import Adaptive
+from ecomlab.training import loop, objective, rollouts, trl_trainer
+from ecomlab.training.schedule import Adaptive
 
 pytestmark = pytest.mark.slow  # each fault runs the tests that guard against it
 

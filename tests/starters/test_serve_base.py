@@ -17,9 +17,9 @@ from transformers import AutoTokenizer
 
 from ecomlab import Shop, load_shop, make_task
 from ecomlab.episode.play import play
-from ecomlab.evaluate.contestant import Job
-from ecomlab.evaluate.endpoint.contestant import EndpointContestant
-from ecomlab.evaluate.endpoint.settings import EndpointSettings
+from ecomlab.evaluation.contestant import Job
+from ecomlab.evaluation.endpoint.contestant import EndpointContestant
+from ecomlab.evaluation.endpoint.settings import EndpointSettings
 from ecomlab.models.batch import play_batch
 from ecomlab.models.renderer import BREAK
 from ecomlab.models.samplers.cached import Limits

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from ecomlab import ENVIRONMENTS, Episode, Shop, make_task
-from ecomlab.audit import surface
+from ecomlab.laws import surface
 from ecomlab.models.load import load_policy
 from ecomlab.seeding import rng
 from ecomlab.starters import recipe, sft, tiny_qwen3
@@ -24,7 +24,7 @@ from ecomlab.starters.id_aliases import ALIASES, Aliases
 from ecomlab.starters.policy import save_policy
 from ecomlab.starters.questions import Questions, all_questions, questions
 from ecomlab.starters.recipe import COPYING, RECIPES, Cell, Phase, Recipe
-from ecomlab.train.config import TrainConfig
+from ecomlab.training.config import TrainConfig
 from ecomlab.world.policy_book.rules import RULES
 
 CELLS = tuple(Cell(env=env, difficulties=(0,)) for env in ENVIRONMENTS)

@@ -13,7 +13,7 @@ from ecomlab import Episode, Shop, make_task, play
 from ecomlab.catalog.lexicon import lexicon_of
 from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.episode.messages import parse_output
-from ecomlab.evaluate.heldout import evaluate
+from ecomlab.evaluation.heldout import evaluate
 from ecomlab.models.load import load_policy
 from ecomlab.models.policy import Policy, PolicyError
 from ecomlab.players.base import Perturbation

@@ -3,8 +3,8 @@
 import pytest
 
 from ecomlab import ENVIRONMENTS, Episode, Shop, make_task
-from ecomlab.audit.surface import calls
 from ecomlab.catalog import Constraint
+from ecomlab.laws.surface import calls
 from ecomlab.world.cart import constraints_of
 from ecomlab.world.faults import MOST_TOLD, faults, told
 from ecomlab.world.policy_book.book import decide

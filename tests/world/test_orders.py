@@ -9,8 +9,8 @@ from ecomlab import ENVIRONMENTS, Episode, Shop, make_task
 from ecomlab.answers.dates import read_day, says_none
 from ecomlab.answers.outcomes import read_outcome
 from ecomlab.answers.status import read_status
-from ecomlab.audit import attackers
 from ecomlab.difficulty import Difficulty
+from ecomlab.laws import attackers
 from ecomlab.task import TaskKey
 from ecomlab.world.orders.history import delivered, draw_history, eligibility, lines_of
 from ecomlab.world.orders.references import same_time

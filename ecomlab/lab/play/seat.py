@@ -13,12 +13,12 @@ from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.episode.episode import Episode, Trajectory
 from ecomlab.episode.messages import MOST_CALLS
 from ecomlab.episode.play import play, record
-from ecomlab.evaluate.contestant import Job, Played
-from ecomlab.evaluate.customers import customer_identity, customer_notes, customer_usage
-from ecomlab.evaluate.evaluation import header_of
-from ecomlab.evaluate.faults import faults_of
-from ecomlab.evaluate.transcript import Transcript
-from ecomlab.evaluate.transcripts import FILE, write
+from ecomlab.evaluation.contestant import Job, Played
+from ecomlab.evaluation.customers import customer_identity, customer_notes, customer_usage
+from ecomlab.evaluation.evaluation import header_of
+from ecomlab.evaluation.faults import faults_of
+from ecomlab.evaluation.transcript import Transcript
+from ecomlab.evaluation.transcripts import FILE, write
 from ecomlab.lab.paths import resolve
 from ecomlab.lab.play.choice import Choice, read_key, share_key
 from ecomlab.lab.play.forms import Entries, Form, forms_of

@@ -8,7 +8,7 @@ from rich.markup import escape
 from ecomlab.customer.llm import Chat
 from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.episode.play import play
-from ecomlab.evaluate.contestant import Job
+from ecomlab.evaluation.contestant import Job
 from ecomlab.lab.conversation import show_episode, write_episode
 from ecomlab.lab.paths import check_writable, resolve
 from ecomlab.lab.play.choice import Choice
@@ -46,7 +46,7 @@ def show(
         if json_file:
             write_episode(made, json_file)
         return 0
-    from ecomlab.evaluate.players import contestant_of  # models and endpoints, which the others may need
+    from ecomlab.evaluation.players import contestant_of  # models and endpoints, which the others may need
 
     contestant = contestant_of(player, choice.shop, [choice.env], customer=customer)
     (played,) = contestant.play(

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from ecomlab.catalog import Shop
 from ecomlab.episode.episode import Trajectory
-from ecomlab.evaluate.transcript import Transcript
+from ecomlab.evaluation.transcript import Transcript
 from ecomlab.lab.view.acting import record_of, record_of_trajectory
 from ecomlab.markup.conversation import episode
 from ecomlab.markup.elements import element, in_notebook

@@ -16,7 +16,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import IO, Any
 
-from ecomlab.evaluate.transcript import Transcript
+from ecomlab.evaluation.transcript import Transcript
 from ecomlab.files import replacing
 from ecomlab.lab.view.acting import record_of
 from ecomlab.lab.view.sources import Source, episodes_of, select

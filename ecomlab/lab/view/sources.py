@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from ecomlab.catalog import Shop
-from ecomlab.evaluate.evaluation import check_conditions
-from ecomlab.evaluate.transcript import Transcript
-from ecomlab.evaluate.transcripts import TranscriptError, path_of, read, read_header
+from ecomlab.evaluation.evaluation import check_conditions
+from ecomlab.evaluation.transcript import Transcript
+from ecomlab.evaluation.transcripts import TranscriptError, path_of, read, read_header
 from ecomlab.lab.shops import recorded_shop
 from ecomlab.lab.view.acting import NOT_ACTED_OUT
 

@@ -4,8 +4,8 @@
     python experiments/cascade/readers/agree.py --draw    # only put the table into docs/cascade.md
 
 Reads reader_a.jsonl and reader_b.jsonl, which must be committed: nothing is labelled before both readers are through.
-Writes agreement.csv (Cohen's kappa of each two, `ecomlab.evaluate.cascade.agreement`), disagreements.csv (every mistake
-that not all three note), labels.jsonl (what the code found) and agreement.json (what they were made with).
+Writes agreement.csv (Cohen's kappa of each two, `ecomlab.evaluation.cascade.agreement`), disagreements.csv (every
+mistake that not all three note), labels.jsonl (what the code found) and agreement.json (what they were made with).
 """
 
 import argparse
@@ -19,7 +19,7 @@ from typing import Any
 from places import HERE, SIZE, TRANSCRIPTS, places
 
 from ecomlab.catalog import load_shop
-from ecomlab.evaluate.cascade.agreement import (
+from ecomlab.evaluation.cascade.agreement import (
     agreements,
     as_markdown,
     differences_as_markdown,
@@ -27,11 +27,11 @@ from ecomlab.evaluate.cascade.agreement import (
     of_labels,
     read_answers,
 )
-from ecomlab.evaluate.cascade.labels import label
-from ecomlab.evaluate.cascade.mistakes import Labelled
-from ecomlab.evaluate.evaluation import trajectory_of
-from ecomlab.evaluate.transcript import Transcript
-from ecomlab.evaluate.transcripts import read
+from ecomlab.evaluation.cascade.labels import label
+from ecomlab.evaluation.cascade.mistakes import Labelled
+from ecomlab.evaluation.evaluation import trajectory_of
+from ecomlab.evaluation.transcript import Transcript
+from ecomlab.evaluation.transcripts import read
 from ecomlab.files import replace_between, write_json, write_text
 from ecomlab.lab.provenance import provenance
 

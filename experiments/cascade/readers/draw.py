@@ -18,12 +18,12 @@ from seat import Seat
 from ecomlab.catalog import Shop, load_shop
 from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.episode.play import record
-from ecomlab.evaluate.contestant import Played
-from ecomlab.evaluate.evaluation import header_of
-from ecomlab.evaluate.faults import faults_of
-from ecomlab.evaluate.players import contestant_of
-from ecomlab.evaluate.transcript import Transcript
-from ecomlab.evaluate.transcripts import read, write
+from ecomlab.evaluation.contestant import Played
+from ecomlab.evaluation.evaluation import header_of
+from ecomlab.evaluation.faults import faults_of
+from ecomlab.evaluation.players import contestant_of
+from ecomlab.evaluation.transcript import Transcript
+from ecomlab.evaluation.transcripts import read, write
 from ecomlab.files import replacing
 from ecomlab.lab.provenance import commit, versions
 

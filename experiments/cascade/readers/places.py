@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ecomlab.envs.registry import ENVIRONMENTS
-from ecomlab.evaluate.contestant import Job
-from ecomlab.evaluate.tasks import held_out_seeds
+from ecomlab.evaluation.contestant import Job
+from ecomlab.evaluation.tasks import held_out_seeds
 from ecomlab.seeding import pick, rng, shuffled
 
 HERE = Path(__file__).parent

@@ -18,7 +18,7 @@ from places import SEATS, SIZE
 
 from ecomlab.catalog import Shop, load_shop
 from ecomlab.episode.episode import Episode, make_task
-from ecomlab.evaluate.endpoint.templates import TEMPLATES
+from ecomlab.evaluation.endpoint.templates import TEMPLATES
 from ecomlab.files import read_json, write_json
 from ecomlab.task import Message
 

@@ -15,8 +15,8 @@ from ecomlab.catalog import Shop, load_shop
 from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.episode.episode import Trajectory
 from ecomlab.episode.play import replay
-from ecomlab.evaluate.evaluation import trajectory_of
-from ecomlab.evaluate.transcripts import read
+from ecomlab.evaluation.evaluation import trajectory_of
+from ecomlab.evaluation.transcripts import read
 from ecomlab.lab.view.acting import record_of_trajectory
 from ecomlab.markup.entries import AGENT, TOOL, Entry, entries_of
 from ecomlab.markup.record import State, Step

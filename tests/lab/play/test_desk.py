@@ -10,7 +10,7 @@ from hands import moves
 
 from ecomlab import ENVIRONMENTS
 from ecomlab.catalog import Shop, build_shop, generate
-from ecomlab.evaluate.transcripts import read
+from ecomlab.evaluation.transcripts import read
 from ecomlab.lab.play.choice import Choice
 from ecomlab.lab.play.chooser import Chooser
 from ecomlab.lab.play.desk import Desk

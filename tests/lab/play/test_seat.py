@@ -10,9 +10,9 @@ from rich.console import Console
 
 from ecomlab import ENVIRONMENTS
 from ecomlab.catalog import Shop
-from ecomlab.evaluate.evaluation import rescore
-from ecomlab.evaluate.transcript_tables import flat
-from ecomlab.evaluate.transcripts import read, read_header
+from ecomlab.evaluation.evaluation import rescore
+from ecomlab.evaluation.transcript_tables import flat
+from ecomlab.evaluation.transcripts import read, read_header
 from ecomlab.lab.evaluations import score_again
 from ecomlab.lab.play import markup
 from ecomlab.lab.play.choice import SCHEME, SHORT, Choice, ShareKeyError, read_key, share_key

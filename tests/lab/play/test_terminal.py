@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from ecomlab import ENVIRONMENTS, play
 from ecomlab.catalog import Shop
 from ecomlab.cli import app
-from ecomlab.evaluate.transcripts import read
+from ecomlab.evaluation.transcripts import read
 from ecomlab.lab.play.choice import Choice
 from ecomlab.lab.play.forms import entries_of
 from ecomlab.lab.play.seat import Seat, used

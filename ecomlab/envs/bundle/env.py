@@ -1,0 +1,221 @@
+"""BUNDLE: put together a shopping list for a project, each part once, within the budget."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ecomlab.catalog import Shop
+from ecomlab.customer.goals import withhold
+from ecomlab.customer.templates import Phrases
+from ecomlab.difficulty import Difficulty
+from ecomlab.envs.base import Environment
+from ecomlab.envs.bundle.player import BundlePlayer
+from ecomlab.reward import Fault, Verdict
+from ecomlab.seeding import pick, shuffled, whole_near
+from ecomlab.task import (
+    LOOK,
+    Event,
+    Goal,
+    GoalChange,
+    Place,
+    Problem,
+    SellOut,
+    Task,
+    TaskError,
+    TaskKey,
+)
+from ecomlab.values import money
+from ecomlab.world.cart import Want, constraints_of
+from ecomlab.world.faults import fault_of, faults, named, told
+from ecomlab.world.shopping_list import (
+    Part,
+    dearest_total,
+    draw_trait,
+    draw_types,
+    least_price,
+    least_total,
+    parts_of,
+    rows_left,
+)
+from ecomlab.world.state import World, sell_out_share
+from ecomlab.world.tools.catalog import (
+    catalog_get_product,
+    catalog_get_variants,
+    catalog_rerank,
+    catalog_search,
+    datetime_now,
+    submit,
+)
+
+
+class Bundle(Environment):
+    id, version = "BUNDLE", 2
+    brief = (
+        "Put together the customer's shopping list: one product for each thing they need and nothing else, as they "
+        "want it, that can be bought now. All of it together must not cost more than their budget."
+    )
+    tools = (catalog_search, catalog_get_product, catalog_get_variants, catalog_rerank, datetime_now)
+    submit, player = submit, BundlePlayer
+    phrases = Phrases.load(Path(__file__).with_name("phrases.toml"))
+
+    def draw(self, key: TaskKey, axes: Difficulty, shop: Shop) -> Problem:
+        random, catalog = key.rng("bundle"), shop.catalog
+        count = whole_near(random, axes.bundle.parts)
+        departments, pool = draw_types(catalog, count + 1, random)
+        # The sell-out is drawn over whole departments, so that it tells nothing about the list. All is drawn as if it
+        # happened, so that neither the budget nor anything else tells whether it will.
+        sold = SellOut(types=tuple(pool), share=sell_out_share(axes.p_oos, count))
+        prices = {kind: least_price((kind, {}), catalog, key, sold) for kind in pool}
+        usable = {kind: price for kind, price in prices.items() if price is not None}
+        sold = replace(sold, types=tuple(usable))
+        happens = random.random() < 1 - (1 - axes.p_oos) ** count
+        if len(usable) < 2:
+            raise TaskError(f"too little of {', '.join(departments)} is in stock; load a larger shop")
+        kinds = shuffled(random, usable)
+        kinds, spare = kinds[:count], kinds[count : count + 1]
+        hidden = (random.random(len(kinds)) < axes.p_missing).tolist()
+        later = [kind for i, kind in enumerate(kinds) if hidden[i] and i >= count / 2]
+        slots: dict[Place, Any] = {}
+        for i, kind in enumerate(kind for kind in kinds if kind not in later):
+            slots[i, "type"] = kind
+            if i < axes.constraints - 1:  # the budget is one of the m constraints
+                rows = rows_left((kind, {}), catalog, key, sold)
+                name, value = draw_trait(int(rows[int(random.integers(len(rows)))]), catalog, random)
+                slots[i, name] = value
+        if later:
+            slots[0, "parts"] = later
+
+        def dearest(goal: Goal) -> int:
+            return dearest_total(goal.slots, len(later), usable, catalog, key, sold)
+
+        goal = Goal(slots, frozenset(slots) & {(0, "parts")})
+        goal = goal.with_({"budget": _draw_budget(dearest(goal), axes.bundle.slack, random)})
+        change = _draw_change(goal, spare, axes, random) if random.random() < axes.p_switch else None
+        if change and "budget" in change.slots:  # a higher one would leave every list as right as it was
+            less = _draw_budget(dearest(goal), 0.4 * axes.bundle.slack, random)
+            change = replace(change, slots={"budget": less}) if less < goal["budget"] else None
+        elif change and "added" in change.slots:
+            # A budget that had room for it from the start would tell that it will come.
+            more = _draw_budget(dearest(goal.with_(change.slots)), axes.bundle.slack, random)
+            change = replace(change, slots={**change.slots, "budget": max(more, goal["budget"] + 100)})
+        goal = withhold(goal, axes, random, ("parts",))
+        need = BundlePlayer.need(goal)
+        added = change is not None and "added" in change.slots
+        sold = replace(sold, moment=LOOK, about=sold.types, calls=need.calls + added)
+        events: list[Event] = [sold] if happens else []
+        if change:
+            events.append(replace(change, moment=pick(random, self.moments), about=tuple(usable)))
+        data, first = self.phrases.data, departments[0]
+        options = data["mixed"] if departments[1:] else data["projects"].get(first, data["mixed"])
+        project = pick(random, options)
+        leads = [lead.replace("{project}", project) for lead in self.phrases.leads["default"]]
+        return Problem(goal, {}, need, events, leads, notes={"pool": list(usable)})
+
+    def verify(self, goal: Goal, world: World, answer: Mapping[str, Any], first: Goal) -> Verdict:
+        parts, budget, ids = parts_of(goal.slots), goal["budget"], list(answer.get("product_ids", ()))
+        if not ids:
+            return Verdict(-1.0, False, "nothing was handed in")
+        missing, cost = dict(parts), 0
+        for product_id in ids:
+            if (row := world.catalog.row(product_id)) is None:
+                continue
+            cost += world.catalog.price_cents.item(row)
+            kind = world.catalog.type_of(row).name
+            fits = kind in missing and world.catalog.satisfies(row, constraints_of(kind, missing[kind]))
+            if fits and product_id in world.shown and world.stock(row) > 0:
+                del missing[kind]
+        right = len(parts) - len(missing)
+        correct = right == len(parts) == len(ids) and cost <= budget
+        why = f"all {len(parts)} things on the list for {money(cost)} of {money(budget)}"
+        if not correct:
+            dear = [f"it costs {money(cost)}, wanted at most {money(budget)}"] if cost > budget else []
+            wrong = told([*dear, *_wrong(ids, parts, missing, world)])
+            why = f"{right} of {len(parts)} things on the list: {wrong}"
+        overspent = max(0, cost - budget) / budget
+        return Verdict.of(correct, 4 * right / (len(ids) + len(parts)) - 1 - overspent, why, ids)
+
+    def faults(
+        self, goal: Goal, world: World, answer: Mapping[str, Any] | None, first: Goal
+    ) -> Sequence[Fault]:
+        if answer is None:
+            return []
+        ids, parts, catalog = list(answer.get("product_ids", ())), dict(parts_of(goal.slots)), world.catalog
+        found, there, cost = list[Fault](), set[str](), 0
+        for product_id in ids:
+            row = catalog.row(product_id)
+            kind = "" if row is None else catalog.type_of(row).name
+            cost += 0 if row is None else catalog.price_cents.item(row)
+            wanted = constraints_of(kind, parts[kind]) if kind in parts else ()
+            fault = fault_of(product_id, wanted, world, kind or product_id)
+            if fault is None and (kind not in parts or kind in there):
+                words = f"{named(product_id, catalog)} is {'a second one' if kind in there else 'not wanted'}"
+                fault = Fault("unwanted item", product_id, product_id, ("parts",), words=words)
+            found += [fault] if fault else []
+            there |= {kind}
+        for kind in parts.keys() - there:
+            found.append(Fault("missed item", kind, "", ("parts",), words=f"no {kind}"))
+        if cost > goal["budget"]:
+            words = f"it costs {money(cost)}, wanted at most {money(goal['budget'])}"
+            found.append(Fault("over budget", "budget", str(cost), ("budget",), words=words))
+        return found
+
+    def wishes(self, goal: Goal, world: World) -> Sequence[Want]:
+        return [
+            Want(number, kind, slots, None, 1) for number, (kind, slots) in enumerate(parts_of(goal.slots))
+        ]
+
+    def alternatives(self, slot: Place, goal: Goal, task: Task, shop: Shop) -> Sequence[Any]:
+        (item, name), value, catalog = slot, goal.slots[slot], shop.catalog
+        if name == "parts":  # another last one
+            taken = {kind for kind, _ in parts_of(goal.slots)} | {goal.after(task.events).get("added")}
+            return [[*value[:-1], kind] for kind in task.notes["pool"] if kind not in taken]
+        if name == "brand":
+            return catalog.brands
+        if name in ("budget", "rating", "days"):
+            return [value + {"budget": 1000, "rating": -5, "days": 1}[name]]
+        kind = catalog.types[catalog.type_codes[goal.get("type", item=item)]]
+        return next(attribute.values for attribute in kind.attributes if f"attr:{attribute.name}" == name)
+
+    def possible(self, goal: Goal, task: Task, shop: Shop) -> bool:
+        sold = next((event for event in task.events if isinstance(event, SellOut)), None)
+        goals = (goal, goal.after(task.events))
+        totals = [least_total(parts_of(wanted.slots), shop.catalog, task.key, sold) for wanted in goals]
+        return all(t is not None and t <= g["budget"] for t, g in zip(totals, goals, strict=True))
+
+
+def _wrong(ids: Sequence[str], parts: Sequence[Part], missing: Mapping[str, Any], world: World) -> list[str]:
+    """List what is wrong with a list: what is on it that does not fit, twice or for nothing, and what it lacks."""
+    catalog, wanted, wrong, seen = world.catalog, dict(parts), list[str](), set[str]()
+    for product_id in ids:
+        row = catalog.row(product_id)
+        kind = "" if row is None else catalog.type_of(row).name
+        found = faults(product_id, constraints_of(kind, wanted[kind]) if kind in wanted else (), world)
+        if not found and kind not in wanted:
+            found = [f"{named(product_id, catalog)} is not wanted"]
+        elif not found and kind in seen:
+            found = [f"{named(product_id, catalog)} is a second {kind}"]
+        seen |= {kind} if not found else set()
+        wrong += found
+    there = {catalog.type_of(row).name for p in ids if (row := catalog.row(p)) is not None}
+    return wrong + [f"no {kind}" for kind in missing if kind not in there]
+
+
+def _draw_change(
+    goal: Goal, spare: Sequence[str], axes: Difficulty, random: np.random.Generator
+) -> GoalChange:
+    """Draw a change of mind: another budget (its value is set later), a part added or a part dropped."""
+    item = pick(random, goal.items)
+    dropped = {"dropped": goal.get("type", item=item)}
+    changes = [GoalChange(slots=dropped, turns=0, calls=0, forgets=(item,))]
+    changes += [GoalChange(slots={"budget": 0}, turns=0, calls=0)] if axes.bundle.slack else []
+    changes += [GoalChange(slots={"added": spare[0]})] if spare else []
+    return pick(random, changes)
+
+
+def _draw_budget(total: int, slack: float, random: np.random.Generator) -> int:
+    """Add random slack, `slack` in the mean, to a total and round it up to whole dollars, in cents."""
+    return 100 * math.ceil(total * (1 + 2 * slack * random.random()) / 100)

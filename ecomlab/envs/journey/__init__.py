@@ -1,0 +1,1 @@
+"""JOURNEY: `env` draws and verifies, `player` plays, `audit` answers the laws; phrases.toml words it."""

@@ -1,0 +1,1 @@
+"""STATUS: `env` draws and verifies, `player` plays, `audit` answers the laws; phrases.toml words it."""

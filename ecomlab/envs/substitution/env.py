@@ -1,0 +1,233 @@
+"""SUB: for a product that is sold out, the most similar compatible ones that can be bought."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ecomlab.catalog import Shop
+from ecomlab.customer import demands
+from ecomlab.customer.goals import withhold
+from ecomlab.customer.opinions import Opinion, Thing
+from ecomlab.customer.templates import Phrases
+from ecomlab.customer.visits import CLUSTER
+from ecomlab.difficulty import Difficulty
+from ecomlab.envs.base import Environment
+from ecomlab.envs.substitution.player import SubstitutionPlayer, identity
+from ecomlab.reward import Fault, Verdict
+from ecomlab.seeding import pick
+from ecomlab.task import (
+    ACT,
+    Event,
+    Goal,
+    GoalChange,
+    Place,
+    Problem,
+    SellOut,
+    Slot,
+    Task,
+    TaskError,
+    TaskKey,
+)
+from ecomlab.world.cart import Want, constraints_of
+from ecomlab.world.faults import list_faults
+from ecomlab.world.state import World, draw_sell_out
+from ecomlab.world.substitutes import (
+    LIMITS,
+    fewest,
+    most_similar,
+    noun,
+    original_of,
+    requirements,
+    similarity,
+    stages_of,
+)
+from ecomlab.world.tools import catalog as shop_tools
+
+TRIES = 128
+
+
+class Substitution(Environment):
+    id, version = "SUB", 2
+    brief = (
+        "A product that the customer looked at lately is sold out. Find replacements that can be bought now, as many "
+        "as they want. A replacement is of the same type, has the same attributes where the customer insists on it, "
+        "and satisfies all their other demands. Of those, hand in the most similar: the ones that have the most in "
+        "common with the sold-out product, counting its brand and its remaining attributes."
+    )
+    tools = (
+        shop_tools.user_get_visit_history, shop_tools.catalog_search, shop_tools.catalog_get_product,
+        shop_tools.catalog_get_variants, shop_tools.catalog_rerank, shop_tools.datetime_now,
+    )  # fmt: skip
+    moments = ("catalog_search", ACT)
+    submit, player = shop_tools.submit, SubstitutionPlayer
+    phrases = Phrases.load(Path(__file__).with_name("phrases.toml"))
+
+    def draw(self, key: TaskKey, axes: Difficulty, shop: Shop) -> Problem:
+        random, catalog = key.rng("substitution"), shop.catalog
+        share = draw_sell_out(axes.p_oos, axes.k_rec, random)
+        for attempt in range(TRIES):
+            # Enough for a choice, where the shop has it; the visits will take some of them. With nine products a type
+            # (1,000 in all) about four can be replacements at any level: there the list cannot grow, demands cannot
+            # exclude much, and d hardly makes the task harder.
+            enough = max(2, round((axes.k_rec + 2) * (1 - 2 * attempt / TRIES)))
+            # A small shop has too few products of a type for such a share; then less of it sells out.
+            part = share * min(1.0, 2 * (1 - attempt / TRIES))
+            least = max(1, round(CLUSTER * (1 - 2 * attempt / TRIES)))
+            kind = pick(random, catalog.drawable_types).name
+            missed = demands.draw_missed(kind, enough, part, axes, key, shop, random)
+            if missed is None or len(missed.rows) < least:
+                continue
+            sold = SellOut(types=(kind,), share=part, moment="catalog_search")
+            events: list[Event] = [sold] if share else []
+            cluster, visits, gone = demands.draw_visits(missed, enough, part, axes, key, shop)
+            goal = demands.goal_of(cluster, missed.must, shop)
+            if fewest(goal, events, gone, key, shop):
+                break
+        else:
+            raise TaskError("nothing of this shop can be replaced; load a larger shop")
+        left = stages_of(goal, events, gone, key, shop)[-1]
+        goal = goal.with_(demands.draw_limits(kind, left, axes, shop, random))
+        while events and not fewest(goal, events, gone, key, shop):  # it must stay possible
+            events.pop()
+        if random.random() < axes.p_switch:
+            change = self._draw_change(goal, events, gone, axes, key, shop, random)
+            events += [replace(change, moment=pick(random, self.moments))] if change else []
+        count = min(axes.k_rec, axes.top_k, fewest(goal, events, gone, key, shop))
+        goal = goal.with_({"count": count})
+        goal = withhold(goal, axes, random, [name for name in goal.of() if name not in ("must", *LIMITS)])
+        need = SubstitutionPlayer.need(goal, visits, shop)
+        turns, calls = SubstitutionPlayer.steps(goal, shop)
+        events = [replace(event, turns=turns, calls=calls) for event in events]
+        return Problem(goal, {"visits": visits, "gone": gone}, need, events)
+
+    def _draw_change(
+        self,
+        goal: Goal,
+        events: Sequence[Event],
+        gone: Sequence[str],
+        axes: Difficulty,
+        key: TaskKey,
+        shop: Shop,
+        random: np.random.Generator,
+    ) -> GoalChange | None:
+        """Draw another value of a limit. None that leaves the same replacements the best, or too few."""
+        before = stages_of(goal, events, gone, key, shop)
+        count = min(axes.k_rec, *map(len, before))
+        best = most_similar(before[-1], goal, count, shop)
+        for change in demands.changes(goal, random):
+            after = stages_of(goal, [*events, change], gone, key, shop)
+            if min(map(len, after)) < max(2, count // 2):  # fewer are suggested then, from the start
+                continue
+            rows = stages_of(goal.changed(change), events, gone, key, shop)[-1]
+            still, now = best[np.isin(best, rows)], most_similar(rows, goal, count, shop)
+            if similarity(still, goal, shop).sum() < similarity(now, goal, shop).sum():
+                return change
+        return None
+
+    def verify(self, goal: Goal, world: World, answer: Mapping[str, Any], first: Goal) -> Verdict:
+        shop, catalog, count = world.shop, world.catalog, int(goal["count"])
+        original = original_of(goal, shop)
+        ids = list(answer.get("product_ids", ()))
+        if not ids:
+            return Verdict.of(False, -1.0, "no replacement was handed in")
+        required, compatible = requirements(goal, shop), requirements(goal, shop, limits=False)
+        candidates = world.in_stock(catalog.select(required))
+        best = np.sort(similarity(candidates[candidates != original], goal, shop))[::-1][:count]
+        good: dict[int, bool] = {}
+        for product_id in ids:
+            row = catalog.row(product_id)
+            if row is None or row == original or product_id not in world.shown or not world.stock(row):
+                continue
+            if catalog.satisfies(row, compatible):
+                good[row] = catalog.satisfies(row, required)
+        alike = similarity(np.array(list(good), int), goal, shop)
+        limits = [constraint for constraint in required if constraint not in compatible]
+        met = sum(np.mean([catalog.satisfies(row, (c,)) for c in limits]) if limits else 1.0 for row in good)
+        correct = len(ids) == len(good) == count and all(good.values()) and alike.sum() == best.sum()
+        # One more than the number of equal entries, so that being compatible counts too.
+        similar = min(1.0, float((alike + 1).sum() / max(1, (best + 1).sum())))
+        weight = world.axes.substitution.similarity
+        share = weight * similar + (1 - weight) * min(1.0, float(met) / count)
+        why = f"these {count} are compatible, and none that can be had is more similar"
+        if not correct:
+            why = (
+                f"{len(ids)} replacements of {count} asked for, {len(good)} of them compatible and in stock, "
+                f"{sum(good.values())} as the customer wants; {alike.sum()} equal entries in all, {best.sum()} in the "
+                "best choice"
+            )
+        return Verdict.of(bool(correct), 2 * share * min(1.0, count / len(ids)) - 1, why, ids)
+
+    def faults(
+        self, goal: Goal, world: World, answer: Mapping[str, Any] | None, first: Goal
+    ) -> Sequence[Fault]:
+        ids = list((answer or {}).get("product_ids", ()))
+        if not ids:
+            return [] if answer is None else [Fault("missed item", "list", words="nothing was handed in")]
+        found = list_faults(ids, int(goal["count"]), requirements(goal, world.shop), world)
+        verdict = self.verify(goal, world, answer or {}, first)
+        if not found and not verdict.correct:
+            hidden = [name for name in goal.of() if name.startswith("was_")]
+            found = [Fault("not the best", "list", ",".join(ids), ("must", *hidden), words=verdict.why)]
+        return found
+
+    def wishes(self, goal: Goal, world: World) -> Sequence[Want]:
+        slots = {c.field: c.value for c in requirements(goal, world.shop) if c.field != "type"}
+        return [Want(0, goal["type"], slots, None, int(goal["count"]))]
+
+    def opinion(self, goal: Goal, world: World, thing: Thing) -> Opinion | None:
+        if thing.kind != "product":
+            return None
+        row = world.row(thing.id)
+        if world.catalog.type_of(row).name != goal["type"]:
+            return None
+        goal = goal if "must" in goal else goal.with_({"must": []})  # nothing was said of it yet
+        if not world.stock(row):  # the product that they had chosen?
+            return Opinion(row == original_of(goal, world.shop), identifies=True)
+        broken = next(
+            (c for c in requirements(goal, world.shop) if not world.catalog.satisfies(row, (c,))), None
+        )
+        name = "must" if broken and broken.field.startswith("attr:") else broken.field if broken else ""
+        return Opinion(broken is None, broken=Slot(0, name, goal[name]) if broken else None)
+
+    def chance(self, task: Task, shop: Shop) -> float:
+        """Compute the chance of picking, of the visits that are in stock, as many as are asked for, where all of the
+        best are among them: at the start or after the events, whichever is more likely."""
+        goal, gone = task.goal, task.world["gone"]
+        seen = {row for row in map(shop.catalog.row, task.world["visits"]) if row is not None}
+        others = seen.difference(shop.catalog.type_rows(goal["type"]))
+        stages = stages_of(goal, task.events, gone, task.key, shop)
+        in_stock = stages_of(goal, task.events, gone, task.key, shop, required=False)
+        pairs = zip(stages, in_stock, strict=True)
+        return max(
+            _picked(best, others | seen.intersection(rows.tolist()), goal, shop) for best, rows in pairs
+        )
+
+    def alternatives(self, slot: Place, goal: Goal, task: Task, shop: Shop) -> Sequence[Any]:
+        name = slot[1]
+        if name.startswith("was_"):
+            return demands.other_originals(goal, task.world["gone"], shop)
+        if name == "must":
+            return [[noun(attribute)] for attribute in shop.catalog.attributes(original_of(goal, shop))]
+        return [goal[name] + {"price": 500, "rating": -2, "days": 1}[name]]
+
+    def possible(self, goal: Goal, task: Task, shop: Shop) -> bool:
+        rows = sorted(shop.catalog.row(visit) or 0 for visit in task.world["visits"])
+        named = shop.catalog.select(constraints_of(goal["type"], identity(goal.of())), rows).tolist()
+        enough = fewest(goal, task.events, task.world["gone"], task.key, shop) >= goal["count"]
+        return enough and named == [original_of(goal, shop)]
+
+
+def _picked(rows: np.ndarray, seen: set[int], goal: Goal, shop: Shop) -> float:
+    """Compute the chance that as many of `seen` as are asked for, picked at random, are the best of `rows`."""
+    count, alike = goal["count"], similarity(rows, goal, shop)
+    if min(len(rows), len(seen)) < count:
+        return 0.0
+    cut = int(np.sort(alike)[::-1][count - 1])
+    above, tied = set(rows[alike > cut].tolist()), set(rows[alike == cut].tolist())
+    if not above <= seen:
+        return 0.0
+    return math.comb(len(tied & seen), count - len(above)) / math.comb(len(seen), count)

@@ -1,0 +1,288 @@
+"""The frontier of a player: the highest difficulty at which it still succeeds in 90% and in 50% of its episodes.
+
+A level is held where success there and at every level below is at least the share that is asked for. The search plays
+ten episodes at a few levels, then between what is shown to be held and what is shown not to be, and ends when nothing
+is left between the two, or after 400 episodes. Its intervals invert exact binomial tests and presume that success does
+not rise with the level; `experiments/bench/frontier_coverage.py` measures their coverage.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ecomlab.evaluation.compare import check_scored
+from ecomlab.evaluation.contestant import Contestant, Job
+from ecomlab.evaluation.evaluation import Tell, play_all
+from ecomlab.evaluation.tasks import held_out_seeds
+from ecomlab.evaluation.transcript import Key, Transcript, key_of
+from ecomlab.evaluation.transcripts import Log, opened, read
+
+if TYPE_CHECKING:
+    from ecomlab.catalog import Shop
+
+TOP = 12
+"""Highest level that is searched; the lowest is 0."""
+SHARES = (0.9, 0.5)
+"""Success rates at which a level counts as held."""
+FIRST = (0, 3, 6, 9, 12)
+"""Levels that are played first."""
+BATCH, MOST = 10, 400
+"""Episodes that are played at a level at a time, and most of an environment."""
+TAIL = 0.006
+"""Probability below which a test rejects a level. An interval takes several tests: with this tail, about 95% of them
+hold the level where that is hardest, with success at the share that is asked for on every level, and more elsewhere."""
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Scored episodes and successes at each level, from 0 to `TOP`."""
+
+    played: tuple[int, ...] = (0,) * (TOP + 1)
+    won: tuple[int, ...] = (0,) * (TOP + 1)
+
+    def add(self, level: int, outcomes: Sequence[bool]) -> "Counts":
+        """Count the outcomes of episodes at a level."""
+        played, won = list(self.played), list(self.won)
+        played[level] += len(outcomes)
+        won[level] += sum(outcomes)
+        return Counts(tuple(played), tuple(won))
+
+
+@dataclass(frozen=True)
+class Held:
+    """The highest level held at a share of success, and its 95% interval; -1 stands for below 0, `TOP` for `TOP` or
+    above."""
+
+    share: float
+    level: int
+    low: int
+    high: int
+
+
+def held(counts: Counts, share: float) -> Held:
+    """Estimate the highest level held: by a fit that falls with the level, and with the levels that no test rejects.
+
+    Where every level is rejected, success rises somewhere, and the interval is the whole scale.
+    """
+    left = [level for level in range(-1, TOP + 1) if _is_left(counts, share, level)] or [-1, TOP]
+    return Held(share, min(max(_fitted(counts, share), min(left)), max(left)), min(left), max(left))
+
+
+def _is_left(counts: Counts, share: float, level: int) -> bool:
+    """Tell whether this can be the highest level held: no run of levels that ends there succeeds too rarely, none that
+    begins above it too often."""
+    played, won = np.cumsum((0, *counts.played)), np.cumsum((0, *counts.won))
+    for low in range(level + 1):
+        count = int(played[level + 1] - played[low])
+        if counts.played[low] and _at_most(int(won[level + 1] - won[low]), count, share) < TAIL:
+            return False
+    for high in range(level + 1, TOP + 1):
+        count = int(played[high + 1] - played[level + 1])
+        if counts.played[high] and _at_least(int(won[high + 1] - won[level + 1]), count, share) < TAIL:
+            return False
+    return True
+
+
+@lru_cache(2**16)
+def _at_most(won: int, count: int, share: float) -> float:
+    """Probability of at most `won` successes in `count` episodes."""
+    from scipy.stats import binom
+
+    return float(binom.cdf(won, count, share))
+
+
+@lru_cache(2**16)
+def _at_least(won: int, count: int, share: float) -> float:
+    from scipy.stats import binom
+
+    return float(binom.sf(won - 1, count, share))
+
+
+def _fitted(counts: Counts, share: float) -> int:
+    """Highest level up to which success, fitted without a rise, reaches the share; between levels played, on a line."""
+    from scipy.optimize import isotonic_regression
+
+    levels = np.flatnonzero(counts.played)
+    if not len(levels):
+        return -1
+    played, won = np.array(counts.played)[levels], np.array(counts.won)[levels]
+    fit = isotonic_regression(won / played, weights=played, increasing=False).x
+    reached = np.interp(np.arange(TOP + 1), levels, fit) >= share - 1e-9
+    return int(reached.cumprod().sum()) - 1
+
+
+def rises(counts: Counts) -> bool:
+    """Tell whether success is shown to rise with the level, which the search presumes it does not: by Fisher's exact
+    test of the levels above against those below, wherever they are parted, Bonferroni's way."""
+    from scipy.stats import fisher_exact
+
+    won, lost = np.array(counts.won), np.array(counts.played) - counts.won
+    return any(
+        fisher_exact(
+            [[won[above:].sum(), lost[above:].sum()], [won[:above].sum(), lost[:above].sum()]], "greater"
+        ).pvalue
+        < TAIL / TOP
+        for above in range(1, TOP + 1)
+    )
+
+
+def ask(counts: Counts, asked: int) -> list[int]:
+    """Choose the levels at which the next batches of ten are played, a level for each batch; none at the end.
+
+    `asked` is the number of episodes played so far, unscored ones included.
+    """
+    if not asked:
+        return list(FIRST)
+    levels = [level for share in SHARES if (level := _between(counts, held(counts, share))) is not None]
+    return levels[: (MOST - asked) // BATCH]
+
+
+def _between(counts: Counts, found: Held) -> int | None:
+    """Choose a level halfway between the estimate and an end of its interval, the one less played; None where the
+    interval is one level."""
+    options = []
+    if found.low < found.level:
+        options.append((found.low + found.level + 2) // 2)
+    if found.high > found.level:
+        options.append((found.high + found.level + 1) // 2)
+    return min(options, key=lambda level: (counts.played[level], level), default=None)
+
+
+# --- the search with a player ---
+
+
+@dataclass(frozen=True)
+class Frontier:
+    """What an environment's search found."""
+
+    env: str
+    held: tuple[Held, ...]
+    """For each of `SHARES`."""
+    counts: Counts
+    unscored: int
+
+    def to_json(self) -> dict[str, Any]:
+        """Write as a JSON object: with `level`, `low` and `high` for each share, and whether success `rises`."""
+        return {
+            "env": self.env,
+            "held": [vars(found) for found in self.held],
+            "played": list(self.counts.played),
+            "won": list(self.counts.won),
+            "rises": rises(self.counts),
+            "episodes": sum(self.counts.played),
+            "unscored": self.unscored,
+        }
+
+
+def find_frontier(
+    contestant: Contestant,
+    envs: Sequence[str],
+    shop: "Shop",
+    folder: Path,
+    header: Mapping[str, Any],
+    made_with: Mapping[str, Any],
+    *,
+    block: int = 0,
+    retry_unscored: bool = False,
+    tell: Tell = lambda _: None,
+) -> list[Frontier]:
+    """Search all environments side by side and record every episode; a search that was killed goes on where it was.
+    That of an environment ends with a round in which nothing of it was scored.
+
+    Raises TranscriptError for a folder that holds another run, and if more than 2% of an environment's episodes are
+    unscored.
+    """
+    with opened(folder, {**header, "search": {"block": block, "most": MOST, "tail": TAIL}}, made_with) as log:
+        results = {transcript.key: transcript for transcript in read(folder)}
+        searches = {env: _Search(env, block) for env in envs}
+        while jobs := [job for search in searches.values() for job in search.jobs()]:
+            episodes = sum(search.asked for search in searches.values())
+            tell({"kind": "round", "episodes": episodes, "most": MOST * len(envs)})
+            left = [job for job in jobs if _is_missing(results.get(key_of(job)), retry_unscored)]
+            _play(contestant, left, shop, log, results, tell)
+            for search in searches.values():
+                search.take(results)
+    for env, search in searches.items():
+        check_scored(f"{folder}, {env}", search.transcripts)
+    return [search.result() for search in searches.values()]
+
+
+def _is_missing(transcript: Transcript | None, retry_unscored: bool) -> bool:
+    return transcript is None or bool(transcript.unscored and retry_unscored)
+
+
+def _play(
+    contestant: Contestant,
+    jobs: Sequence[Job],
+    shop: "Shop",
+    log: Log,
+    results: dict[Key, Transcript],
+    tell: Tell,
+) -> None:
+    """Play what is missing and add it to the results."""
+
+    def heard(event: Mapping[str, Any]) -> None:
+        results[event["transcript"].key] = event["transcript"]
+        tell(event)
+
+    play_all(contestant, jobs, shop, log, heard, total=len(jobs))
+
+
+class _Search:
+    """The search of one environment: what was asked for so far, and what it came to."""
+
+    def __init__(self, env: str, block: int) -> None:
+        self.env, self.block = env, block
+        self.counts, self.asked = Counts(), 0
+        self.tasks = [0] * (TOP + 1)
+        """Tasks used at each level."""
+        self.pending: list[Job] = []
+        self.transcripts: list[Transcript] = []
+        self.gone = False
+        """True after a round in which nothing was scored: whoever plays is gone."""
+
+    def jobs(self) -> list[Job]:
+        """List the episodes to play next; none at the end."""
+        self.pending = []
+        for level in [] if self.gone else ask(self.counts, self.asked):
+            seeds = held_out_seeds(self.block, self.tasks[level] + BATCH)[self.tasks[level] :]
+            self.pending += [Job(self.env, level, seed) for seed in seeds]
+            self.tasks[level] += BATCH
+        return self.pending
+
+    def take(self, results: Mapping[Key, Transcript]) -> None:
+        """Count the results of the episodes that were asked for."""
+        played = [results[key_of(job)] for job in self.pending]
+        self.asked += len(played)
+        self.transcripts += played
+        if played:
+            self.gone = all(transcript.unscored for transcript in played)
+        for transcript in played:
+            if not transcript.unscored:
+                self.counts = self.counts.add(transcript.job.d, [transcript.score.correct])
+
+    def result(self) -> Frontier:
+        """Estimate the levels held."""
+        unscored = sum(bool(transcript.unscored) for transcript in self.transcripts)
+        return Frontier(self.env, tuple(held(self.counts, share) for share in SHARES), self.counts, unscored)
+
+
+def words(found: Held) -> str:
+    """Put a level with its interval into words: "3 [2, 5]", "below 0", "12 or above [9, 12 or above]"."""
+    level, low, high = (_named(value) for value in (found.level, found.low, found.high))
+    return level if found.low == found.high else f"{level} [{low}, {high}]"
+
+
+def _named(level: int) -> str:
+    return {-1: "below 0", TOP: f"{TOP} or above"}.get(level, str(level))
+
+
+def rates(found: Frontier) -> list[float]:
+    """Success at each level; NaN where none was played."""
+    both = zip(found.counts.won, found.counts.played, strict=True)
+    return [won / played if played else math.nan for won, played in both]

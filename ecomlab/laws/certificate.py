@@ -1,0 +1,373 @@
+"""The certificate: results of all players in every environment at every difficulty, which `laws` judges."""
+
+import json
+import math
+import os
+import signal
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ecomlab.catalog import Shop, load_shop
+from ecomlab.catalog.support import unsupported
+from ecomlab.customer.llm import Chat, Wording
+from ecomlab.envs.registry import ENVIRONMENTS
+from ecomlab.episode.episode import Episode, Trajectory
+from ecomlab.episode.play import finish
+from ecomlab.laws import attackers, foretold
+from ecomlab.laws.counterfactual import Comparison, compare
+from ecomlab.laws.leaks import LEVELS, Leak, measure
+from ecomlab.laws.listeners import listeners
+from ecomlab.laws.surface import drawn, reference_player
+from ecomlab.players.base import Perturbation
+from ecomlab.seeding import digest, rng
+from ecomlab.task import Message, Player
+
+SLIP_RATE = 0.2
+"""Share of the perturbed player's decisions that go wrong."""
+EXACT = ("solver", "fair", "courteous", "noisy")
+"""Players that play every task."""
+FIRST_SEED = 1_000_000
+"""First of the seeds that certificates use and nothing else does."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """Results of one environment at one difficulty: shares in [0, 1], rewards as (mean, standard deviation, n).
+
+    `solver` is the oracle, `fair` the reference player, `noisy` the perturbed one; `blind` and `positional` attack.
+    """
+
+    env: str
+    d: int
+    seeds: int
+    others: int
+    """Seeds of every player but oracle, reference and perturbed player."""
+    solver: float
+    fair: float
+    noisy: float
+    naive: float
+    blind: dict[str, float]
+    positional: dict[str, float]
+    chance: float
+    turns: float
+    """Mean turns of the reference player."""
+    reward: float
+    """Mean reward of the reference player."""
+    rewards: dict[str, tuple[float, float, int]] = field(default_factory=dict)
+    failed: tuple[float, float, int] = (0.0, 0.0, 0)
+    """Rewards of the perturbed player's failed episodes."""
+    misses: list[str] = field(default_factory=list)
+    """Misses of oracle and reference player, each with its reason."""
+    jobs: int = 1
+    """Most goals that one task chains."""
+    courteous: float = math.nan
+    """Share of the courteous player, on as many seeds as the reference player."""
+    asking: dict[str, float] = field(default_factory=dict)
+    """Means over the courteous player's episodes: questions, slots learned, questions about what a customer lacks."""
+    refused: dict[str, int] = field(default_factory=dict)
+    """Tasks that this catalog does not give, by reason; they are in none of the counts. Where it cannot carry the
+    environment at all, all of them are, and nothing else in the row is measured."""
+
+    @classmethod
+    def of_refused(cls, env: str, d: int, refused: dict[str, int]) -> "Row":
+        """Make the row of a cell without a task."""
+        shares: dict[str, Any] = dict.fromkeys(
+            ("solver", "fair", "noisy", "naive", "chance", "turns", "reward"), math.nan
+        )
+        return cls(env, d, seeds=0, others=0, blind={}, positional={}, refused=refused, **shares)
+
+    def to_json(self) -> dict[str, Any]:
+        """Write as a JSON object; what is not measured is null."""
+        return {name: None if one != one else one for name, one in asdict(self).items()}
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> "Row":
+        """Read the row that `to_json` wrote."""
+        value = {name: math.nan if one is None else one for name, one in value.items()}
+        mean, sd, n = value["failed"]
+        rewards = {name: (m, s, k) for name, (m, s, k) in value["rewards"].items()}
+        return cls(**{**value, "rewards": rewards, "failed": (mean, sd, n)})
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """The part of a trajectory that a certificate needs; tens of thousands of whole ones would fill the memory."""
+
+    correct: bool
+    value: float
+    turns: int
+    how: str
+    """The seed, and how the episode ended, in words."""
+    submitted: tuple[str, ...]
+    """The arguments of every submit, as JSON."""
+    asking: Mapping[str, int]
+
+    @classmethod
+    def of(cls, trajectory: Trajectory) -> "Played":
+        calls = [call for message in trajectory.messages for call in message.get("tool_calls", ())]
+        submitted = [c["function"]["arguments"] for c in calls if c["function"]["name"] == "submit"]
+        score = trajectory.score
+        how = f"seed {trajectory.task.seed}: {trajectory.end}: {score.why}"
+        return cls(score.correct, score.value, trajectory.turns, how, tuple(submitted), score.asking)
+
+
+def players(env_id: str, shop: Shop) -> dict[str, Callable[[Episode, int], Player]]:
+    """Make the factories of all players by name; those of attackers begin with their group."""
+    env = ENVIRONMENTS[env_id]
+    made: dict[str, Callable[[Episode, int], Player]] = {
+        "solver": lambda episode, seed: env.oracle(episode),
+        "fair": lambda episode, seed: reference_player(env_id, shop),
+        "courteous": lambda episode, seed: env.reference_player(shop, courteous=True),
+        "noisy": lambda episode, seed: reference_player(
+            env_id, shop, Perturbation(rng("noisy", env_id, seed), SLIP_RATE)
+        ),
+        "naive": lambda episode, seed: attackers.naive(env)(seed),
+    }
+    by_place = attackers.positional(env, shop) | listeners(env)
+    for kind, group in (("blind", attackers.blind(env)), ("positional", by_place)):
+        for name, factory in group.items():
+            made[f"{kind}: {name}"] = lambda episode, seed, factory=factory: factory(seed)  # type: ignore[misc]
+    return made
+
+
+def certify_cell(
+    env_id: str, d: int, seeds: int, others: int, shop: Shop, customer: Callable[[int], Chat] | None = None
+) -> Row:
+    """Play `seeds` tasks with oracle, reference and perturbed player, `others` of them with everybody else; fewer where
+    the catalog refuses some. `customer` makes the endpoint that words the customer, by the task's seed; without it the
+    templates are said."""
+    env = ENVIRONMENTS[env_id]
+    count = max(seeds, others)
+    tasks, refused = drawn(env_id, d, range(FIRST_SEED, FIRST_SEED + count), shop)
+    if not tasks:
+        return Row.of_refused(env_id, d, refused)
+    seeds, others = min(seeds, len(tasks)), min(others, len(tasks))
+    played: dict[str, list[Played]] = {}
+
+    def play_all(name: str, make: Callable[[Episode, int], Player], count: int) -> None:
+        played[name] = []
+        for task in tasks[:count]:
+            episode = Episode(task, shop, wording=Wording(customer(task.seed)) if customer else None)
+            played[name].append(Played.of(finish(make(episode, task.seed), episode)))
+
+    for name, make in players(env_id, shop).items():
+        play_all(name, make, seeds if name in EXACT else others)
+    commonest = _commonest(played["fair"])
+    play_all("blind: the most common answer", lambda episode, seed: lambda messages, tools: commonest, others)
+    share = {name: _mean([p.correct for p in ps]) for name, ps in played.items()}
+    chances = [env.chance(task, shop) for task in tasks[:others]]
+    if not all(0 <= chance <= 1 for chance in chances):
+        raise ValueError(f"{env_id}.chance is a probability, not {min(chances)} to {max(chances)}")
+    exact = (
+        ("oracle", played["solver"]), ("reference player", played["fair"]), ("courteous player", played["courteous"]),
+    )  # fmt: skip
+    asking = [p.asking for p in played["courteous"]]
+    return Row(
+        env=env_id,
+        d=d,
+        seeds=seeds,
+        others=others,
+        solver=share["solver"],
+        fair=share["fair"],
+        noisy=share["noisy"],
+        naive=share["naive"],
+        blind={n.partition(": ")[2]: s for n, s in share.items() if n.startswith("blind: ")},
+        positional={n.partition(": ")[2]: s for n, s in share.items() if n.startswith("positional: ")},
+        chance=_mean(chances),
+        turns=_mean([p.turns for p in played["fair"]]),
+        reward=_mean([p.value for p in played["fair"]]),
+        rewards={n: _spread([p.value for p in ps]) for n, ps in played.items() if ":" in n},
+        failed=_spread([p.value for p in played["noisy"] if not p.correct]),
+        jobs=max(len(task.parts) for task in tasks),
+        courteous=share["courteous"],
+        asking={name: _mean([one.get(name, 0) for one in asking]) for name in asking[0]},
+        misses=[f"{who} missed {p.how}" for who, mine in exact for p in mine if not p.correct],
+        refused=refused,
+    )
+
+
+def _commonest(played: Sequence[Played]) -> Message:
+    """Combine the reference player's most frequent value of each field: the best constant answer there is."""
+    said = [json.loads(arguments) for p in played for arguments in p.submitted]
+    names = dict.fromkeys(name for arguments in said for name in arguments)
+    best = {
+        name: json.loads(Counter(json.dumps(a.get(name)) for a in said if name in a).most_common(1)[0][0])
+        for name in names
+    }
+    return attackers.calls(("submit", best))
+
+
+def _mean(values: Sequence[float]) -> float:
+    return float(np.mean(values)) if len(values) else 0.0
+
+
+def _spread(values: Sequence[float]) -> tuple[float, float, int]:
+    if not values:
+        return 0.0, 0.0, 0
+    return float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else 0.0, len(values)
+
+
+def certify(
+    envs: Iterable[str],
+    levels: Iterable[int],
+    seeds: int,
+    others: int,
+    catalog: str | int = 20_000,
+    workers: int | None = None,
+    kept: Path | None = None,
+) -> Iterable[Row]:
+    """Compute a row for every environment and level in parallel, and yield each when done. `catalog` is a folder or a
+    number of generated products.
+
+    Rows are kept in the file `kept`, if given, and not computed again for the same code, shop and counts.
+    """
+    code, shop = _sources(), load_shop(catalog)  # so that the workers find it in the cache
+    cells = [(env_id, d, seeds, others, catalog) for env_id in envs for d in levels]
+    keys = {cell: digest([cell[:-1], code, shop.fingerprint, SLIP_RATE]) for cell in cells}
+    done = {key: Row.from_json(row) for key, row in _kept(kept, "row").items()}
+    left = [cell for cell in cells if keys[cell] not in done]
+    yield from (done[keys[cell]] for cell in cells if cell not in left)
+    workers = min(len(left), workers or os.cpu_count() or 1)
+    if workers <= 1:
+        for cell in left:
+            yield _keep_row(kept, keys[cell], _cell(cell))
+        return
+    with _pool(workers) as pool:
+        with _held_back():
+            running = {pool.submit(_cell, cell): cell for cell in left}
+        try:
+            for future in as_completed(running):
+                yield _keep_row(kept, keys[running[future]], future.result())
+        except BaseException:
+            # A cell that cannot be played, or Ctrl-C: leaving the pool would otherwise play all other cells in vain.
+            pool.shutdown(cancel_futures=True)
+            raise
+
+
+def find_leaks(
+    envs: Sequence[str],
+    tasks: int,
+    workers: int | None = None,
+    catalog: str | int = 20_000,
+    kept: Path | None = None,
+) -> tuple[list[Leak], list[Comparison]]:
+    """Measure leaks and compare counterfactuals, for all environments that the catalog can carry in parallel and over
+    `tasks` tasks per level. What is found of an environment is kept in the file `kept` as rows are."""
+    shop = load_shop(catalog)
+    off, code = unsupported(shop.catalog), _sources()
+    keys = {
+        env_id: digest(["leaks", env_id, tasks, code, shop.fingerprint])
+        for env_id in envs
+        if env_id not in off
+    }
+    known = _kept(kept, "leaks")
+    found = {env_id: _leaks_of(known[key]) for env_id, key in keys.items() if key in known}
+    left = [env_id for env_id in keys if env_id not in found]
+
+    def keep(env_id: str, leaks: list[Leak], compared: list[Comparison]) -> None:
+        found[env_id] = leaks, compared
+        _keep(kept, keys[env_id], "leaks", [[asdict(one) for one in some] for some in found[env_id]])
+
+    workers = min(len(left), workers or os.cpu_count() or 1)
+    if workers <= 1:
+        for env_id in left:
+            keep(env_id, *_leaks(env_id, tasks, catalog))
+    else:
+        with _pool(workers) as pool:
+            with _held_back():
+                running = {pool.submit(_leaks, env_id, tasks, catalog): env_id for env_id in left}
+            try:
+                for future in as_completed(running):
+                    keep(running[future], *future.result())
+            except BaseException:
+                pool.shutdown(cancel_futures=True)
+                raise
+    both = [found[env_id] for env_id in keys]
+    return [leak for leaks, _ in both for leak in leaks], [one for _, ones in both for one in ones]
+
+
+def _leaks_of(value: list[list[dict[str, Any]]]) -> tuple[list[Leak], list[Comparison]]:
+    leaks, compared = value
+    return [Leak(**one) for one in leaks], [Comparison(**one) for one in compared]
+
+
+def _pool(workers: int) -> ProcessPoolExecutor:
+    return ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_end_silently)
+
+
+def _end_silently() -> None:
+    """Let Ctrl-C, which reaches workers too, end one without a traceback."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+
+
+@contextmanager
+def _held_back() -> Iterator[None]:
+    """Hold Ctrl-C back while processes are started, which hold it back until they are told what it does to them."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _leaks(env_id: str, tasks: int, catalog: str | int) -> tuple[list[Leak], list[Comparison]]:
+    shop, seeds = load_shop(catalog), range(FIRST_SEED, FIRST_SEED + tasks)
+    # What is only drawn, not played, is drawn more often.
+    found = [
+        *measure(env_id, shop, seeds=tasks),
+        *foretold.unasked(env_id, shop, seeds=3 * tasks),
+    ]
+    return found, [compare(env_id, d, seeds, shop) for d in LEVELS]
+
+
+def _cell(cell: tuple[str, int, int, int, str | int]) -> Row:
+    env_id, d, seeds, others, catalog = cell
+    return certify_cell(env_id, d, seeds, others, load_shop(catalog))
+
+
+def _sources() -> str:
+    """Digest the code and data that a row depends on: everything but the folders of `_ELSEWHERE`."""
+    here = Path(__file__).parents[1]
+    files = [path for path in sorted(here.rglob("*")) if path.suffix in (".py", ".toml")]
+    names = [path.relative_to(here).as_posix() for path in files]
+    return digest(
+        [[n, p.read_text("utf-8")] for n, p in zip(names, files, strict=True) if not n.startswith(_ELSEWHERE)]
+    )
+
+
+_ELSEWHERE = (
+    "analysis/", "laws/benchmark", "laws/contract", "laws/laws", "cli.py", "evaluation/", "lab/", "models/",
+    "starters/", "training/",
+)  # fmt: skip
+
+
+def _kept(path: Path | None, what: str) -> dict[str, Any]:
+    """Read what was kept under the name `what`, by key; that of a truncated line is computed again."""
+    found: dict[str, Any] = {}
+    for line in path.read_text().splitlines() if path and path.exists() else ():
+        try:
+            record = json.loads(line)
+            found[record["key"]] = record[what]
+        except (ValueError, KeyError, TypeError):
+            continue
+    return found
+
+
+def _keep(path: Path | None, key: str, what: str, value: Any) -> None:
+    if path:
+        with path.open("a") as file:
+            file.write("\n" + json.dumps({"key": key, what: value}))
+
+
+def _keep_row(path: Path | None, key: str, row: Row) -> Row:
+    _keep(path, key, "row", row.to_json())
+    return row

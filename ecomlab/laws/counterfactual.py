@@ -1,0 +1,188 @@
+"""Counterfactuals, which differ from a task only in what is withheld: no agent may tell them apart without asking."""
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ecomlab.catalog import Shop
+from ecomlab.customer.llm import Answered, Chat, Wording
+from ecomlab.envs.base import Environment
+from ecomlab.envs.registry import ENVIRONMENTS
+from ecomlab.episode.episode import Episode
+from ecomlab.laws.surface import calls, drawn, fields, looks, records, results, sources, taken, tools_of
+from ecomlab.seeding import rng, shuffled
+from ecomlab.task import Goal, Message, Place, Task
+
+OPTIONAL = 0.25
+"""Chance that a prober gives an optional argument."""
+
+
+class Prober:
+    """A player that calls every tool that does not act, with ids, values and words it has met, and never asks.
+
+    Tools that list something come first, for their ids; each tool is used once before any is used again.
+    """
+
+    def __init__(self, env: Environment, random: np.random.Generator, at_once: int = 2) -> None:
+        self.env, self.random, self.at_once = env, random, at_once
+        self.left = [tool.name for tool in reversed(sources(env))]
+        self.met: list[dict[str, Any]] = []
+        """Records found in results."""
+        self.words: list[str] = []
+
+    def __call__(self, messages: list[Message], tools: list[dict[str, Any]]) -> Message:
+        self.words = messages[1]["content"].split()
+        self.met = [record for _, result in results(messages) for record in records(result)]
+        return calls(*(self._call() for _ in range(self.at_once)))
+
+    def _call(self) -> tuple[str, dict[str, Any]]:
+        if not self.left:
+            names = [tool.name for tool in looks(self.env)]
+            self.left = [names[i] for i in self.random.permutation(len(names)).tolist()]
+        tool = tools_of(self.env)[self.left.pop()]
+        takes = taken(tool, self.env)
+        names = [n for n in fields(tool) if n in tool.usual or (self.met and self.random.random() < OPTIONAL)]
+        whole = [record for record in self.met if all(record.get(takes[n]) for n in names if n in takes)]
+        about = self._one(whole) if whole else {}
+        given = {n: self._value(takes.get(n, n), fields(tool)[n], about, n in takes) for n in names}
+        return tool.name, {n: value for n, value in given.items() if value is not None or n in tool.usual}
+
+    def _value(self, name: str, schema: Mapping[str, Any], about: Mapping[str, Any], is_id: bool) -> Any:
+        """Draw a value that the schema allows: for an id that of `about`, else often one shown under that name."""
+        schema = {**schema, **next((k for k in schema.get("anyOf", ()) if k.get("type") != "null"), {})}
+        kind, shown = schema.get("type"), [record[name] for record in self.met if record.get(name)]
+        if "enum" in schema:
+            return self._one(schema["enum"])
+        if kind == "array":
+            return [self._value(name, schema["items"], about, is_id), *shown[-1:]][: 1 + is_id]
+        if kind == "boolean":
+            return bool(self.random.random() < 0.5)
+        if kind == "integer":
+            return int(self.random.integers(1, 4))
+        if kind == "number":
+            return self._one(
+                [v for record in self.met for v in record.values() if isinstance(v, float)] or [10.0]
+            )
+        if kind == "object":
+            return dict([self._one(list(self._one(shown).items()))]) if shown else None
+        if is_id:
+            return about.get(name, "made up")
+        if shown and self.random.random() < 0.5:
+            return str(self._one(shown))
+        start = int(self.random.integers(len(self.words)))
+        return " ".join(self.words[start : start + 3])
+
+    def _one(self, options: Sequence[Any]) -> Any:
+        return options[int(self.random.integers(len(options)))]
+
+
+def first_difference(
+    task: Task, other: Task, shop: Shop, random: np.random.Generator, customer: Chat | None = None
+) -> str:
+    """Describe the first difference that an agent sees between two tasks without asking; empty if there is none. An
+    endpoint that words the `customer` sees none either."""
+    sent: list[list[list[Message]]] = [[], []]
+    one, two = (
+        Episode(each, shop, wording=Wording(_noted(customer, seen)) if customer else None)
+        for each, seen in zip((task, other), sent, strict=True)
+    )
+    if found := _differ(one.tools, two.tools):
+        return f"the tools offered: {found}"
+    if found := _differ(one.messages, two.messages):
+        return f"the opening: {found}"
+    prober = Prober(one.env, random)
+    while not one.done and not two.done:
+        message = prober(one.messages, one.tools)
+        asked = [(call["function"]["name"], call["function"]["arguments"]) for call in message["tool_calls"]]
+        turns = [one.act(message).messages, two.act(message).messages]
+        shown = ([result for _, result in results(turn)] for turn in turns)
+        for (name, arguments), a, b in zip(asked, *shown, strict=False):
+            if found := _differ(a, b):
+                return f"turn {one.turn}: {name}({arguments}): {found}"
+        if found := _differ(turns[0], turns[1]):
+            return f"turn {one.turn}: what comes after the tools' results: {found}"
+    if found := _differ(sent[0], sent[1]):
+        return f"what the customer's endpoint is sent: {found}"
+    return _differ(one.end, two.end)
+
+
+def _noted(chat: Chat, sent: list[list[Message]]) -> Chat:
+    """Note what an endpoint is sent."""
+
+    def noted(messages: list[Message]) -> str | Answered:
+        sent.append(messages)
+        return chat(messages)
+
+    return noted
+
+
+def _differ(one: Any, two: Any, where: str = "") -> str:
+    """Describe the first place at which two JSON values differ; empty if they are equal."""
+    if isinstance(one, dict) and isinstance(two, dict) and list(one) == list(two):
+        inner: Iterable[tuple[Any, Any, str]] = ((one[n], two[n], f"{where}.{n}") for n in one)
+    elif isinstance(one, list) and isinstance(two, list) and len(one) == len(two):
+        inner = ((a, b, f"{where}[{i}]") for i, (a, b) in enumerate(zip(one, two, strict=True)))
+    else:
+        differs = json.dumps(one) != json.dumps(two)
+        return f"{where.lstrip('.') or 'it'} is {one!r} and {two!r}" if differs else ""
+    return next((found for a, b, at in inner if (found := _differ(a, b, at))), "")
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The number of tasks compared with a counterfactual, and the differences seen."""
+
+    env: str
+    d: int
+    pairs: int
+    differences: list[str]
+
+
+def draw(task: Task, shop: Shop, random: np.random.Generator) -> Task | None:
+    """Draw a solvable task that differs only in a withheld slot; None if no withheld slot can differ.
+
+    In a journey, one subtask is replaced by its counterfactual.
+    """
+    for number in shuffled(random, range(len(task.subtasks))):
+        other = draw(task.subtasks[number], shop, random)
+        if other is not None:
+            subtasks = [*task.subtasks[:number], other, *task.subtasks[number + 1 :]]
+            return replace(task, subtasks=tuple(subtasks))
+    environment, goal = ENVIRONMENTS[task.env], task.goal
+    for place in shuffled(random, [place for place in goal.slots if place in goal.withheld]):
+        for value in shuffled(random, environment.alternatives(place, goal, task, shop)):
+            other = value if isinstance(value, Task) else replace(task, goal=_with(goal, place, value))
+            if other.goal != goal and environment.possible(other.goal, task, shop):
+                return other
+    return None
+
+
+def _with(goal: Goal, place: Place, value: Any) -> Goal:
+    """Put another value in a goal's slot; a `value` that is a goal already is returned."""
+    return value if isinstance(value, Goal) else goal.with_({place[1]: value}, place[0])
+
+
+def pairs(env: str, d: int, seeds: Iterable[int], shop: Shop) -> Iterator[tuple[Task, Task]]:
+    """Yield the tasks of these seeds that have a counterfactual, each with one."""
+    for task in drawn(env, d, seeds, shop)[0]:
+        other = draw(task, shop, rng("counterfactual", task.seed))
+        if other is not None:
+            yield task, other
+
+
+def compare(
+    env: str, d: int, seeds: Iterable[int], shop: Shop, customer: Callable[[int], Chat] | None = None
+) -> Comparison:
+    """Compare the tasks of these seeds with their counterfactuals; `customer` makes the endpoint that words the
+    customers of both, by the seed."""
+    found = [
+        (
+            task,
+            first_difference(task, other, shop, rng("prober", task.seed), customer and customer(task.seed)),
+        )
+        for task, other in pairs(env, d, seeds, shop)
+    ]
+    return Comparison(env, d, len(found), [f"seed {task.seed}: {words}" for task, words in found if words])

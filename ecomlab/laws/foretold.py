@@ -1,0 +1,231 @@
+"""What openings, budgets and bounds tell before anything is asked, which SILENT forbids.
+
+`foretold` measures whether the words and the silence of an opening, or the budgets of turns and calls, tell what will
+happen, and whether the budgets tell how much is withheld. `bounds` measures whether the limits that a customer states
+single out the product or the parts that they withhold. Tasks are drawn, not played.
+
+`python -m ecomlab.laws.foretold CART BUNDLE --tasks 400` prints both; with `--played 120` also the leaks of what tools
+list, for which so many tasks a level are played.
+"""
+
+import argparse
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from ecomlab.catalog import Shop, load_shop
+from ecomlab.customer.nlu import is_complete
+from ecomlab.envs.registry import ENVIRONMENTS
+from ecomlab.laws.leaks import FIRST_SEED, LEVELS, Features, Leak, Lists, auc_of, measure
+from ecomlab.laws.surface import drawn
+from ecomlab.task import Event, GoalChange, Task
+from ecomlab.world.cart import constraints_of
+from ecomlab.world.shopping_list import least_total, parts_of
+
+BLOCK = 20
+"""Tasks that look alike, among which those in which something happens are to be told from the others."""
+Case = tuple[Any, Features, bool]
+"""(what looks alike, features, whether it is so)."""
+
+
+def foretold(env_id: str, shop: Shop, levels: Iterable[int] = LEVELS, seeds: int = 400) -> list[Leak]:
+    """Measure what openings and budgets tell of what will happen, and budgets of how much is withheld.
+
+    Tasks are compared with those of the same level whose opening shows as many items of the same environment: a journey
+    begins with any, and says so. Those of journeys have as many subtasks.
+    """
+    return _foretold(env_id, _drawn(env_id, shop, levels, seeds))
+
+
+def bounds(env_id: str, shop: Shop, levels: Iterable[int] = LEVELS, seeds: int = 400) -> list[Leak]:
+    """Measure whether the limits that are stated tell which of the visits that fit is wanted, or which parts of a
+    shopping list are withheld."""
+    return _bounds(env_id, _drawn(env_id, shop, levels, seeds), shop)
+
+
+def unasked(env_id: str, shop: Shop, levels: Iterable[int] = LEVELS, seeds: int = 400) -> list[Leak]:
+    """Measure both on the same tasks: all that is told before anything is asked."""
+    tasks = _drawn(env_id, shop, levels, seeds)
+    return [*_foretold(env_id, tasks), *_bounds(env_id, tasks, shop)]
+
+
+def _drawn(env_id: str, shop: Shop, levels: Iterable[int], seeds: int) -> list[Task]:
+    numbers = range(FIRST_SEED, FIRST_SEED + seeds)
+    return [task for d in levels for task in drawn(env_id, d, numbers, shop)[0]]
+
+
+def _foretold(env_id: str, tasks: Sequence[Task]) -> list[Leak]:
+    kinds = sorted({kind for task in tasks for event in task.parts[0].events for kind in _kinds(event)})
+    alike = [_alike(task) for task in tasks]
+    openings, budgets = [_opening(task) for task in tasks], [_budgets(task) for task in tasks]
+    by_item = [(task, list(_items(task))) for task in _by_item(tasks)]
+    wanted: list[tuple[str, list[Case], str]] = []
+    for kind in kinds:
+        happens = [_happens(task, kind) for task in tasks]
+        for by, features in (("opening", openings), ("budgets", budgets)):
+            wanted.append(
+                (f"{by}: {kind}", list(zip(alike, features, happens, strict=True)), "what will happen")
+            )
+        items = [
+            (_alike(task), features, _happens(task, kind, item))
+            for task, described in by_item
+            for item, features in described
+        ]
+        wanted.append((f"what is said of an item: {kind}", items, "what will happen"))
+    hidden = [sum(len(part.goal.withheld) for part in task.parts) for task in tasks]
+    for most in sorted({int(n) for n in np.quantile(hidden, (0.25, 0.5, 0.75))}):
+        cases = list(zip(alike, budgets, (n > most for n in hidden), strict=True))
+        wanted.append((f"budgets: more than {most} withheld", cases, "how much is withheld"))
+    found = [_measured(env_id, *one, of=len(wanted)) for one in wanted]
+    return [leak for leak in found if leak is not None]
+
+
+def _bounds(env_id: str, tasks: Sequence[Task], shop: Shop) -> list[Leak]:
+    visits: Lists = []
+    parts: Lists = []
+    for number, task in enumerate(tasks):
+        visits += [(number, *case) for case in _among_visits(task, shop)]
+        parts += [(number, *case) for case in _among_parts(task, shop)]
+    found = (
+        auc_of(env_id, "limits: visits", visits),
+        auc_of(env_id, "budget: parts", parts, "what is withheld"),
+    )
+    return [leak for leak in found if leak is not None]
+
+
+def _measured(env_id: str, kind: str, cases: Iterable[Case], what: str, of: int) -> Leak | None:
+    """Measure how well features tell which cases are so, among those that look alike."""
+    blocks: dict[Any, list[list[tuple[Features, bool]]]] = {}
+    for alike, features, so in cases:
+        mine = blocks.setdefault(alike, [[]])
+        if len(mine[-1]) == BLOCK:
+            mine.append([])
+        mine[-1].append((features, so))
+    full = [block for mine in blocks.values() for block in mine if len({so for _, so in block}) == 2]
+    lists = [(n, [features for features, _ in b], [so for _, so in b]) for n, b in enumerate(full)]
+    return auc_of(env_id, kind, lists, what, of)
+
+
+def _alike(task: Task) -> tuple[int, str, int, int]:
+    """Return the level, the environment that the opening is of, how many items it shows, and how many subtasks the
+    budgets are for: the more of them, the more is withheld in all."""
+    first = task.parts[0]
+    return task.difficulty, first.env, len(first.goal.items), len(task.parts)
+
+
+def _opening(task: Task) -> Features:
+    """Describe the opening: its length, whether it says that this is all, and which slots it states how often."""
+    said = task.parts[0].goal.said()
+    names = [slot.name.partition(":")[0] for slot in said]
+    return {
+        "complete": float(is_complete(task.opening)),
+        "words": float(len(task.opening.split())),
+        "stated": float(len(said)),
+        **{f"stated {name}": float(names.count(name)) for name in names},
+    }
+
+
+def _budgets(task: Task) -> Features:
+    return {"turns": float(task.turns), "calls": float(task.calls)}
+
+
+def _by_item(tasks: Sequence[Task]) -> list[Task]:
+    """Return the tasks that begin with an environment in which something may happen to one item or another. To a
+    shopping list it happens as a whole, which is known."""
+    about = {(task.parts[0].env, event.item) for task in tasks for event in task.parts[0].events}
+    items = Counter(env for env, _ in about)
+    return [task for task in tasks if items[task.parts[0].env] > 1]
+
+
+def _items(task: Task) -> Iterator[tuple[int, Features]]:
+    """Describe each of several items by what is stated of it."""
+    goal = task.parts[0].goal
+    said = goal.said()
+    for item in goal.items if len(goal.items) > 1 else ():
+        names = [slot.name.partition(":")[0] for slot in said if slot.item == item]
+        yield item, {"stated": float(len(names)), **{f"stated {n}": float(names.count(n)) for n in names}}
+
+
+def _happens(task: Task, kind: str, item: int | None = None) -> bool:
+    """Tell whether something of this kind happens, to this item if one is given."""
+    return any(kind in _kinds(event) and item in (None, event.item) for event in task.parts[0].events)
+
+
+def _kinds(event: Event) -> list[str]:
+    """Name what an event is: any, of its class, and the way in which a goal changes."""
+    way = [f"{type(event).__name__} {event.how}"] if isinstance(event, GoalChange) else []
+    return ["any event", type(event).__name__, *way]
+
+
+def _among_visits(task: Task, shop: Shop) -> Iterator[tuple[list[Features], list[bool]]]:
+    """Yield the visits that fit all that is stated of an item, by how far the stated limits are from them."""
+    catalog = shop.catalog
+    measures: dict[str, Callable[[int], float]] = {
+        "price": lambda row: catalog.price_cents.item(row),
+        "rating": lambda row: catalog.rating_tenths.item(row),
+        "days": lambda row: catalog.days.item(row),
+    }
+    for part in task.parts:
+        rows = [row for visit in part.world.get("visits", ()) if (row := catalog.row(visit)) is not None]
+        for item in part.goal.items if "cart" in ENVIRONMENTS[part.env].acts_on else ():
+            slots = part.goal.of(item)
+            told = {name: value for name, value in slots.items() if (item, name) not in part.goal.withheld}
+            limits = {name: told[name] for name in measures if name in told}
+            stated, meant = (constraints_of(slots["type"], some) for some in (told, slots))
+            fits = [row for row in rows if catalog.satisfies(row, stated)]
+            wanted = [catalog.satisfies(row, meant) for row in fits]
+            if limits and any(wanted) and not all(wanted):
+                yield (
+                    [
+                        {name: measures[name](row) / max(1, limit) for name, limit in limits.items()}
+                        for row in fits
+                    ],
+                    wanted,
+                )
+
+
+def _among_parts(task: Task, shop: Shop) -> Iterator[tuple[list[Features], list[bool]]]:
+    """Yield the types that a list might have and does not name, by what the stated budget leaves for them."""
+    for part in task.parts:
+        goal, pool = part.goal, part.notes.get("pool", ())
+        if (0, "parts") not in goal.withheld or (0, "budget") in goal.withheld or "budget" not in goal:
+            continue
+        named = parts_of({place: v for place, v in goal.slots.items() if place != (0, "parts")})
+        others = [kind for kind in pool if kind not in dict(named)]
+        left = goal["budget"] - (least_total(named, shop.catalog, task.key, None) or 0)
+        least = {kind: least_total([(kind, {})], shop.catalog, task.key, None) or 0 for kind in others}
+        count = len(goal["parts"])
+        rows = [
+            {
+                "count": float(count),
+                "left": left - count * price,
+                "share": price / max(1, left),
+                "d": task.difficulty,
+            }
+            for price in least.values()
+        ]
+        wanted = [kind in goal["parts"] for kind in others]
+        if any(wanted) and not all(wanted):
+            yield [{name: float(value) for name, value in row.items()} for row in rows], wanted
+
+
+def main() -> None:
+    """Print what is told before anything is asked."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("envs", nargs="+", choices=list(ENVIRONMENTS))
+    parser.add_argument("--levels", nargs="+", type=int, default=list(LEVELS))
+    parser.add_argument("--tasks", type=int, default=400)
+    parser.add_argument("--played", type=int, default=0)
+    given = parser.parse_args()
+    shop = load_shop()
+    for env in given.envs:
+        found = unasked(env, shop, given.levels, given.tasks) if given.tasks else []
+        found += measure(env, shop, given.levels, given.played) if given.played else []
+        for leak in found:
+            print(f"{env} {leak.kind}: AUC {leak.auc:.3f}, 99% {leak.low:.3f} to {leak.high:.3f}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,367 @@
+"""The twelve laws by name: their statements, measures and judges."""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy import stats
+
+if TYPE_CHECKING:
+    from ecomlab.laws.certificate import Row
+    from ecomlab.laws.counterfactual import Comparison
+    from ecomlab.laws.leaks import Leak
+    from ecomlab.laws.understanding import Share
+
+CONFIDENCE = 0.999
+FAIR, FAIR_CHAIN = 0.99, 0.97
+"""Smallest share of the reference player, in tasks of one goal and of several."""
+BLIND = 0.05
+"""Largest share of a blind attacker."""
+UNDERSTOOD, UNDERSTOOD_GROUP = 0.95, 0.90
+"""Smallest share of questions answered exactly: of all, and in each environment and form."""
+HARDER = 0.2
+"""Smallest fall of the perturbed player's success from d = 0 to d = 12."""
+
+
+class State(StrEnum):
+    """State of a law according to the measurements."""
+
+    KEPT = "kept"
+    BROKEN = "broken"
+    NOT_SHOWN = "not shown"
+    """The sample is too small, or the estimate falls short of the threshold by no more than chance allows."""
+    NOT_MEASURED = "not measured yet"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """The state of a law by one measurement."""
+
+    law: str
+    env: str
+    state: State
+    why: str
+    pooled: bool = False
+    """True if over all difficulties; such findings decide where none is broken."""
+
+    def __str__(self) -> str:
+        return f"{self.law}: {self.why}"
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """The measurements of a certificate."""
+
+    rows: "Sequence[Row]"
+    leaks: "Sequence[Leak]" = ()
+    comparisons: "Sequence[Comparison]" = ()
+    understood: "Sequence[Share]" = ()
+
+
+Judge = Callable[["Evidence"], Iterator[tuple[str, State, str, bool]]]
+"""Function from the evidence to (environment, state, why, pooled) of each finding."""
+
+
+@dataclass(frozen=True)
+class Law:
+    """One law. Without a judge it is tested as `measure` says, or not measured yet."""
+
+    name: str
+    statement: str
+    measure: str
+    judge: Judge | None = None
+
+
+def enough(threshold: float) -> int:
+    """Count the tasks, in full tens, that if all correct put the lower bound above `threshold`: 230 for 97%."""
+    return 10 * math.ceil(math.log(1 - CONFIDENCE) / math.log(threshold) / 10)
+
+
+@cache  # thousands of attackers share few values, and each takes a search
+def bounds(share: float, n: int) -> tuple[float, float]:
+    """Compute one-sided 99.9% Clopper-Pearson bounds of a share of `n`."""
+    if n == 0:
+        return 0.0, 1.0
+    found = stats.binomtest(round(share * n), n).proportion_ci(2 * CONFIDENCE - 1, "exact")
+    return float(found.low), float(found.high)
+
+
+def at_least(share: float, n: int, threshold: float) -> State:
+    """Judge a share that must be at least `threshold`."""
+    if bounds(share, n)[1] < threshold:
+        return State.BROKEN
+    return State.KEPT if share >= threshold and n >= enough(threshold) else State.NOT_SHOWN
+
+
+def at_most(share: float, n: int, threshold: float, by_chance: bool = False) -> State:
+    """Judge a share that must be at most `threshold`; with `by_chance` the estimate itself may lie above it."""
+    if bounds(share, n)[0] > threshold:
+        return State.BROKEN
+    within = by_chance or share <= threshold
+    certain = threshold >= 1 or n >= enough(1 - max(threshold, BLIND))
+    return State.KEPT if within and certain else State.NOT_SHOWN
+
+
+def _samples(rows: "Sequence[Row]") -> "Iterator[tuple[str, Row, bool]]":
+    """Yield (where, row, pooled) for every cell, and for all cells of an environment as one."""
+    for env in dict.fromkeys(row.env for row in rows):
+        mine = [row for row in rows if row.env == env]
+        if len(mine) > 1:
+            yield from ((f"{env} at d = {row.d}", row, False) for row in mine)
+            yield f"{env}, all difficulties", _pooled(mine), True
+        else:
+            yield f"{env} at d = {mine[0].d}", mine[0], True
+
+
+def _pooled(rows: "Sequence[Row]") -> "Row":
+    """Pool the cells of one environment into a row of what is in all of them."""
+    seeds, others = [row.seeds for row in rows], [row.others for row in rows]
+    attacked = others if any(others) else None  # rows of players alone have no weights
+
+    def shares(kind: str) -> dict[str, float]:
+        first, *rest = (getattr(row, kind) for row in rows)
+        names = [name for name in first if all(name in more for more in rest)]
+        return {
+            n: float(np.average([getattr(row, kind)[n] for row in rows], weights=attacked)) for n in names
+        }
+
+    return replace(
+        rows[0],
+        seeds=sum(seeds),
+        others=sum(others),
+        jobs=max(row.jobs for row in rows),
+        solver=float(np.average([row.solver for row in rows], weights=seeds)),
+        fair=float(np.average([row.fair for row in rows], weights=seeds)),
+        courteous=float(np.average([row.courteous for row in rows], weights=seeds)),
+        chance=float(np.average([row.chance for row in rows], weights=attacked)),
+        blind=shares("blind"),
+        positional=shares("positional"),
+        rewards={
+            name: _merged([row.rewards[name] for row in rows])
+            for name in rows[0].rewards
+            if all(name in row.rewards for row in rows)
+        },
+        failed=_merged([row.failed for row in rows]),
+    )
+
+
+def _merged(parts: Sequence[tuple[float, float, int]]) -> tuple[float, float, int]:
+    """Merge several samples given as (mean, standard deviation, n)."""
+    n = sum(part[2] for part in parts)
+    if n < 2:
+        return 0.0, 0.0, n
+    mean = sum(part[0] * part[2] for part in parts) / n
+    squares = sum((max(part[2], 1) - 1) * part[1] ** 2 + part[2] * (part[0] - mean) ** 2 for part in parts)
+    return mean, float(np.sqrt(squares / (n - 1))), n
+
+
+def _solvable(evidence: Evidence) -> Iterator[tuple[str, State, str, bool]]:
+    for where, row, pooled in _samples(evidence.rows):
+        state = at_least(row.solver, row.seeds, FAIR) if row.solver == 1 else State.BROKEN
+        why = f"the oracle is correct on {row.solver:.1%} of {where}, which must be all"
+        yield row.env, state, why, pooled
+
+
+def _fair(evidence: Evidence) -> Iterator[tuple[str, State, str, bool]]:
+    for where, row, pooled in _samples(evidence.rows):
+        state = at_least(row.fair, row.seeds, FAIR if row.jobs == 1 else FAIR_CHAIN)
+        yield row.env, state, f"the reference player is correct on {row.fair:.1%} of {where}", pooled
+
+
+def _not_gameable(evidence: Evidence) -> Iterator[tuple[str, State, str, bool]]:
+    for where, row, pooled in _samples(evidence.rows):
+        for kind, group, most in (("blind", row.blind, BLIND), ("positional", row.positional, row.chance)):
+            for name, share in group.items():
+                state = at_most(share, row.others, most, by_chance=kind == "positional")
+                allowed = f"{most:.1%} by its `chance`" if kind == "positional" else f"{most:.1%}"
+                why = f"{kind} attacker {name!r} is correct on {share:.1%} of {where}, allowed {allowed}"
+                yield row.env, state, why, pooled
+        for name, reward in row.rewards.items():
+            why = f"{name} earns {reward[0]:.2f}, failing honestly {row.failed[0]:.2f}, at {where}"
+            yield row.env, State.BROKEN if _pays(reward, row.failed) else State.KEPT, why, pooled
+
+
+def _pays(reward: tuple[float, float, int], failed: tuple[float, float, int]) -> bool:
+    """Tell whether an attacker's mean reward lies above that of honest failures (one-sided Welch test)."""
+    (mean, sd, n), (base, spread, count) = reward, failed
+    if min(n, count) < 2:
+        return False
+    gap, error = mean - base, float(np.hypot(sd / np.sqrt(n), spread / np.sqrt(count)))
+    return gap > 0 and (error == 0 or gap / error > stats.t.ppf(CONFIDENCE, min(n, count) - 1))
+
+
+def _silent(evidence: Evidence) -> Iterator[tuple[str, State, str, bool]]:
+    for leak in evidence.leaks:
+        why = f"{leak.kind} tells {leak.what} in {leak.env}: AUC {leak.auc:.2f}, 99% above {leak.low:.2f}"
+        yield leak.env, State.BROKEN if leak.leaks else State.KEPT, why, False
+    for env in dict.fromkeys(one.env for one in evidence.comparisons):
+        mine = [one for one in evidence.comparisons if one.env == env]
+        for one in mine:
+            for difference in one.differences:
+                why = f"what is withheld shows before the customer is asked in {env} at d = {one.d}, {difference}"
+                yield env, State.BROKEN, why, False
+        pairs = sum(one.pairs for one in mine)
+        state = State.KEPT if pairs >= enough(FAIR_CHAIN) else State.NOT_SHOWN
+        yield env, state, f"{pairs} pairs of tasks were compared in {env}", True
+
+
+def _harder(evidence: Evidence) -> Iterator[tuple[str, State, str, bool]]:
+    for env in dict.fromkeys(row.env for row in evidence.rows):
+        rows = sorted((row for row in evidence.rows if row.env == env), key=lambda row: row.d)
+        by_level = {row.d: row.noisy for row in rows}
+        levels = np.repeat([row.d for row in rows], [row.seeds for row in rows])
+        wins = np.concatenate([_wins(row.noisy, row.seeds) for row in rows])
+        if not {0, 12} <= by_level.keys() or len(wins) < enough(FAIR_CHAIN):
+            yield env, State.NOT_SHOWN, f"there are too few tasks from d = 0 to 12 of {env}", True
+            continue
+        falls = wins.std() > 0 and stats.pearsonr(levels, wins, alternative="less").pvalue < 1 - CONFIDENCE
+        state = State.KEPT if falls else State.BROKEN
+        yield env, state, f"the perturbed player's success does not fall with d in {env}", True
+        fall = by_level[0] - by_level[12]
+        state = State.KEPT if fall >= HARDER else State.BROKEN
+        why = f"the perturbed player's success falls by {fall:.2f} from d = 0 to 12 in {env}"
+        yield env, state, why, True
+
+
+def _understood(evidence: Evidence) -> Iterator[tuple[str, State, str, bool]]:
+    for share in evidence.understood:
+        least = UNDERSTOOD if share.group == "all" else UNDERSTOOD_GROUP
+        state = at_least(share.exact, share.asks, least)
+        why = (
+            f"{share.exact:.1%} of {share.asks} questions ({share.group}, {share.bank}) are answered exactly"
+        )
+        yield share.env, state, why, True
+        if share.denied:
+            why = f"{share.denied} of {share.asks} questions ({share.group}, {share.bank}) are answered with a denial"
+            yield share.env, State.BROKEN, why, False
+
+
+def _talked_through(evidence: Evidence) -> Iterator[tuple[str, State, str, bool]]:
+    for where, row, pooled in _samples(evidence.rows):
+        state = at_least(row.courteous, row.seeds, FAIR_CHAIN)
+        yield row.env, state, f"the courteous player is correct on {row.courteous:.1%} of {where}", pooled
+
+
+def _wins(share: float, n: int) -> np.ndarray:
+    won = round(share * n)
+    return np.concatenate([np.ones(won), np.zeros(n - won)])
+
+
+LAWS = {
+    law.name: law
+    for law in (
+        Law(
+            "SOLVABLE",
+            "An oracle, which knows the goal and acts through the agent's tools, is correct on every task.",
+            "certificate: the oracle's share, every miss listed",
+            _solvable,
+        ),
+        Law(
+            "FAIR",
+            "A player that sees what a model sees is correct on 99% of tasks, on 97% where one chains several goals.",
+            "certificate: the reference player's share, every miss listed; contract: openings are parsed back",
+            _fair,
+        ),
+        Law(
+            "NOT GAMEABLE",
+            "Blind attackers are correct on at most 5%, positional ones no more often than by chance, and no attacker "
+            "earns more than an honest failure.",
+            "certificate: attackers made from the environment's tools, and the perturbed player's failures",
+            _not_gameable,
+        ),
+        Law(
+            "BY EFFECT",
+            "Verdicts come from the end state of the world; any answer gets one, never an exception.",
+            "contract: answers of any form; tests of verifiers and of random actions",
+        ),
+        Law(
+            "ONE RECORD",
+            "Opening, goal, tools and verifier read the same task; no placeholder reaches a message.",
+            "contract: messages; tasks through JSON",
+        ),
+        Law(
+            "REPRODUCIBLE",
+            "A key gives the same bytes in every process, and a recorded episode replays to its score.",
+            "contract: golden digests, replays; a test in processes of other locales and hash seeds",
+        ),
+        Law(
+            "ISOLATED",
+            "Episodes share nothing that any of them changes, interleaved or in threads.",
+            "contract: interleaved and threaded episodes",
+        ),
+        Law(
+            "SILENT",
+            "Nothing that the agent can read before it asks reveals what is withheld or wanted.",
+            "certificate: counterfactuals compared by every tool that does not act, a classifier on ids, places and "
+            "flags; contract: tools are what they declare and show no withheld value",
+            _silent,
+        ),
+        Law(
+            "HARDER",
+            "The perturbed player succeeds less as d rises, by at least 0.2 from d = 0 to 12.",
+            "certificate: a one-sided trend test at p < .001, and the fall",
+            _harder,
+        ),
+        Law(
+            "BROKEN IS NOT WRONG",
+            "Our own failure leaves an episode unscored: counted and reported, never a reward.",
+            "contract: players and worlds that break",
+        ),
+        Law(
+            "UNDERSTOOD",
+            "Customers give exactly what natural questions ask for on 95% of a bank of them, on 90% by environment and "
+            "form, and deny nothing that is so.",
+            "certificate: the bank asked on the first turn and later, by environment and form",
+            _understood,
+        ),
+        Law(
+            "TALKED THROUGH",
+            "A courteous player, which asks naturally and confirms, is correct on 97% of tasks at every d.",
+            "certificate: the courteous player's share, every miss listed",
+            _talked_through,
+        ),
+    )
+}
+
+
+def findings(evidence: Evidence) -> list[Finding]:
+    """Judge every law that has a judge, by the cells that have tasks."""
+    evidence = replace(evidence, rows=[row for row in evidence.rows if row.seeds])
+    return [
+        Finding(law.name, *found)
+        for law in LAWS.values()
+        if law.judge is not None
+        for found in law.judge(evidence)
+    ]
+
+
+def broken_laws(
+    rows: "Sequence[Row]",
+    leaks: "Sequence[Leak]" = (),
+    comparisons: "Sequence[Comparison]" = (),
+    understood: "Sequence[Share]" = (),
+) -> list[str]:
+    """List the broken laws in words. Shares are judged by exact binomial bounds at 99.9%."""
+    evidence = Evidence(rows, leaks, comparisons, understood)
+    return [str(finding) for finding in findings(evidence) if finding.state is State.BROKEN]
+
+
+def states(evidence: Evidence) -> dict[str, dict[str, State]]:
+    """Judge each law by environment: broken if any finding is, kept if all pooled findings are, else not shown."""
+    made: dict[str, dict[str, State]] = {}
+    found = findings(evidence)
+    for law, env in dict.fromkeys((finding.law, finding.env) for finding in found):
+        mine = [finding for finding in found if (finding.law, finding.env) == (law, env)]
+        pooled = {finding.state for finding in mine if finding.pooled}
+        made.setdefault(law, {})[env] = (
+            State.BROKEN
+            if any(finding.state is State.BROKEN for finding in mine)
+            else State.KEPT
+            if pooled == {State.KEPT}
+            else State.NOT_SHOWN
+        )
+    return made

@@ -1,0 +1,150 @@
+"""One-bit listeners for NOT GAMEABLE: they hear only yes or no, which of three, or whether they were corrected.
+
+They take rows of a list in random order, ask about them one after another, and act on or submit those that the customer
+agreed to. Like positional attackers they are held to the chance that the environment states, which includes such
+guesses: in CART, RETURN and STATUS, where a yes says which one is meant. In SUB and PD it says that a product will do,
+not that none is more similar or better, and in BUNDLE not what else is on the list; of a clause in POLICY the customer
+has no opinion. There a yes is worth nothing beyond what picking at random states.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ecomlab.customer import nlu
+from ecomlab.customer.dialogue import GUESSES
+from ecomlab.envs.base import Environment
+from ecomlab.laws.attackers import (
+    Factory,
+    Script,
+    text,
+)
+from ecomlab.laws.attackers import (
+    _answer as answer,
+)
+from ecomlab.laws.attackers import (
+    _arguments as arguments,
+)
+from ecomlab.laws.attackers import (
+    _explore as explore,
+)
+from ecomlab.laws.attackers import (
+    _Plan as Plan,
+)
+from ecomlab.laws.attackers import (
+    _plans as plans,
+)
+from ecomlab.laws.attackers import (
+    _Row as Row,
+)
+from ecomlab.laws.attackers import (
+    _scripted as scripted,
+)
+from ecomlab.laws.surface import calls, results, sources
+from ecomlab.seeding import shuffled
+from ecomlab.task import Message
+
+AGREES = ("this one", "as wanted", "yes")
+"""Acts by which a customer agrees."""
+AT_ONCE = 3
+"""Rows that are read out at a time."""
+WANTED = 3
+"""Rows that are submitted where a list is."""
+QUESTION = "Is there anything else I should know?"
+
+
+def listeners(env: Environment) -> dict[str, Factory]:
+    """Make the one-bit listeners of an environment by name."""
+    made: dict[str, Factory] = {}
+    for plan in (plan for source in sources(env) for plan in plans(env, source)):
+        made[f"yes or no of {plan.name('each')}"] = _listening(plan, 1)
+        made[f"which one of {plan.name('three')}"] = _listening(plan, AT_ONCE)
+        if plan.act and not plan.further:
+            made[f"guess and ask of {plan.name('each')}"] = _guessing(plan)
+            made[f"ask once, then guess of {plan.name('each')}"] = _searching(plan, 1)
+            made[f"ask once, then guess two of {plan.name('each')}"] = _searching(plan, 2)
+    return made
+
+
+def _listening(plan: Plan, at_once: int) -> Factory:
+    return scripted(lambda opening, random: _listen(plan, at_once, opening, random))
+
+
+def _guessing(plan: Plan) -> Factory:
+    return scripted(lambda opening, random: _guess(plan, opening, random))
+
+
+def _listen(plan: Plan, at_once: int, opening: str, random: np.random.Generator) -> Script:
+    left = shuffled(random, (yield from explore(plan, None, 0, opening, random)))
+    taken: list[Row] = []
+    while left and len(taken) < (WANTED if plan.several else 1):
+        asked, left = left[:at_once], left[at_once:]
+        names = [_called(row) for row in asked]
+        if at_once == 1:
+            new = yield text(f"Do you mean {names[0]}?")
+            taken += [asked[0]] if _agreed(plan.env, new) else []
+        else:
+            new = yield text(f"Which one do you mean: {', '.join(names)}?")
+            said = " ".join(str(message["content"]) for message in new).lower()
+            taken += [row for row, name in zip(asked, names, strict=True) if name.lower() in said][:1]
+    acted = True
+    if plan.act and taken:
+        new = yield calls(*((plan.act.name, arguments(plan.act, plan.env, row)) for row in taken))
+        acted = not any("error" in result for _, result in results(new))
+    yield answer(plan.env, taken, acted)
+
+
+def _guess(plan: Plan, opening: str, random: np.random.Generator) -> Script:
+    """Act on one row after another, with a question between, until the customer does not object."""
+    assert plan.act is not None
+    left = shuffled(random, (yield from explore(plan, None, 0, opening, random, ids_only=True)))
+    undo = next((tool for tool in plan.env.tools if tool.undoes is plan.act), None)
+    tried: Row | None = None
+    while left:
+        undoing = [(undo.name, arguments(undo, plan.env, tried, ids_only=True))] if undo and tried else []
+        tried = left.pop()
+        new = yield calls(*undoing, (plan.act.name, arguments(plan.act, plan.env, tried, ids_only=True)))
+        if all(message["role"] != "user" for message in new):
+            break
+        yield text(QUESTION)
+    yield answer(plan.env, [tried] if tried else [], acted=True)
+
+
+def _searching(plan: Plan, count: int) -> Factory:
+    return scripted(lambda opening, random: _search(plan, count, opening, random))
+
+
+def _search(plan: Plan, count: int, opening: str, random: np.random.Generator) -> Script:
+    """Find `count` rows with all the guesses that a customer puts up with: ask as often as a wrong one is forgiven,
+    then act on one row after another, keeping those to which the customer does not object."""
+    assert plan.act is not None
+    left = shuffled(random, (yield from explore(plan, None, 0, opening, random, ids_only=True)))
+    undo = next(tool for tool in plan.env.tools if tool.undoes is plan.act)
+    kept: list[Row] = []
+    wrong: Row | None = None
+    for asked in left[: GUESSES - 1]:
+        new = yield text(f"Do you mean {_called(asked)}?")
+        if _agreed(plan.env, new):
+            new = yield calls((plan.act.name, arguments(plan.act, plan.env, asked, ids_only=True)))
+            kept.append(asked)
+    left = left[GUESSES - 1 :]
+    while left and len(kept) < count:
+        undoing = [(undo.name, arguments(undo, plan.env, wrong, ids_only=True))] if wrong else []
+        tried = left.pop()
+        new = yield calls(*undoing, (plan.act.name, arguments(plan.act, plan.env, tried, ids_only=True)))
+        *_, (_, result) = results(new)
+        objected = any(message["role"] == "user" for message in new)
+        wrong = tried if objected and "error" not in result else None
+        kept += [] if objected or "error" in result else [tried]
+    yield answer(plan.env, kept, acted=True)
+
+
+def _called(row: Row) -> str:
+    """Name a row as one would read it out: by its title, else by its first id."""
+    title = row.known.get("title")
+    return str(title) if title else str(next((row.known[name] for name in sorted(row.ids)), ""))
+
+
+def _agreed(env: Environment, new: Sequence[Message]) -> bool:
+    said = " ".join(str(message["content"]) for message in new if message["role"] == "user")
+    return any(nlu.says(kind, said, env.phrases) for kind in AGREES)

@@ -1,0 +1,110 @@
+"""Observations from running each environment: the axes that move it, and a digest of its first tasks.
+
+`python -m ecomlab.laws.observed` writes ecomlab/envs/observed.json anew; a test compares.
+"""
+
+import argparse
+from collections.abc import Mapping
+from typing import Any
+
+from ecomlab.catalog import Shop, load_shop
+from ecomlab.difficulty import RANGES
+from ecomlab.envs.registry import ENVIRONMENTS, OBSERVED
+from ecomlab.episode.episode import Episode, draw_task, make_task
+from ecomlab.episode.play import finish
+from ecomlab.files import write_json
+from ecomlab.laws.counterfactual import Prober
+from ecomlab.players.base import Perturbation
+from ecomlab.seeding import digest, rng
+from ecomlab.task import Task
+
+MOVED: dict[str, float] = {
+    "constraints": 6,
+    "p_missing": 1.0,
+    "eps_rank": 0.6,
+    "p_oos": 1.0,
+    "turn_slack": 9,
+    "tool_slack": 40,
+    "p_noise": 0.5,
+    "p_switch": 1.0,
+    "top_k": 10,
+    "k_rec": 12,
+    "history": 30,
+    "branches": 8,
+    "cart.items": 4,
+    "cart.p_option": 0.0,
+    "cart.p_quantity": 1.0,
+    "discovery.slack": 2.0,
+    "discovery.alpha": 40,
+    "substitution.similarity": 1.0,
+    "bundle.parts": 8,
+    "bundle.slack": 4.0,
+    "journey.subtasks": 4,
+    "orders.p_edge": 1.0,
+    "orders.p_again": 1.0,
+    "orders.p_split": 1.0,
+    "orders.p_indirect": 1.0,
+    "orders.p_patient": 1.0,
+}
+"""A value of everything that can be overridden, far from that of level 2."""
+LEVEL, SEEDS, MORE = 2, range(4), range(4, 24)
+"""Level and seeds of the tasks that are played, and of those whose openings are compared where that shows nothing."""
+
+
+def golden(env_id: str, shop: Shop) -> str:
+    """Digest what is seen and scored in an environment's first tasks; it changes when a key means something else."""
+    seen: list[Any] = []
+    for task in (make_task(env_id, d, seed, shop) for d in (0, 6, 12) for seed in range(5)):
+        episode = Episode(task, shop)
+        seen.append([list(task.key), task.opening, task.turns, task.calls, episode.messages, episode.tools])
+        played = finish(ENVIRONMENTS[env_id].reference_player(shop), episode)
+        seen.append([played.messages, played.end, played.score.value, played.score.correct, played.score.why])
+    return digest(seen)
+
+
+def outcome(task: Task, shop: Shop) -> str:
+    """Digest the episodes of fixed players: the reference player, the perturbed one, and a prober."""
+    env, met = ENVIRONMENTS[task.env], []
+    perturbed = Perturbation(rng("observed", task.env, task.seed), 0.5)
+    prober = Prober(env, rng("looking", task.env, task.seed), at_once=8)
+    for player in (env.reference_player(shop), env.reference_player(shop, perturbed), prober):
+        played = finish(player, Episode(task, shop))
+        met.append([played.messages, played.end, played.turns, played.calls, played.score.value])
+    return digest(met)
+
+
+def axes_of(env_id: str, shop: Shop, known: Mapping[str, Any]) -> list[str]:
+    """List the axes that move an environment: moved alone, they change the episodes of fixed players.
+
+    What moves an environment of the subtasks moves a journey too; `known` holds their records.
+    """
+    inherited = {axis for part in ENVIRONMENTS[env_id].composes for axis in known[part]["axes"]}
+    before = {seed: outcome(draw_task(env_id, LEVEL, seed, shop), shop) for seed in SEEDS}
+    openings = {seed: draw_task(env_id, LEVEL, seed, shop).opening for seed in MORE}
+
+    def moves(axis: str) -> bool:
+        tasks = (draw_task(env_id, LEVEL, seed, shop, {axis: MOVED[axis]}) for seed in SEEDS)
+        if any(outcome(task, shop) != before[task.seed] for task in tasks):
+            return True
+        moved = ((draw_task(env_id, LEVEL, s, shop, {axis: MOVED[axis]}).opening, s) for s in MORE)
+        return any(opening != openings[s] for opening, s in moved)
+
+    return [axis for axis in RANGES if axis in inherited or moves(axis)]
+
+
+def main() -> None:
+    """Observe every environment and write the file, which takes some minutes."""
+    argparse.ArgumentParser(prog="python -m ecomlab.laws.observed", description=__doc__).parse_args()
+    shop, big_shop = load_shop(1_000), load_shop()
+    found: dict[str, Any] = {}
+    for env_id in sorted(ENVIRONMENTS, key=lambda env_id: (len(ENVIRONMENTS[env_id].composes), env_id)):
+        found[env_id] = {
+            "version": ENVIRONMENTS[env_id].version,
+            "golden": golden(env_id, shop),
+            "axes": axes_of(env_id, big_shop, found),
+        }
+    write_json(OBSERVED, found)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,50 @@
+"""Transcripts of a training run: a few groups every so many steps, and the held-out episodes that were not correct."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ecomlab.evaluation.contestant import Job, Played, Usage
+from ecomlab.evaluation.evaluation import TRAINING, environment_of
+from ecomlab.evaluation.faults import faults_of_rollout
+from ecomlab.evaluation.transcript import Transcript
+from ecomlab.models.batch import Rollout
+from ecomlab.seeding import rng, shuffled
+from ecomlab.training.config import TrainConfig
+from ecomlab.training.rollouts import Collection
+
+
+def header_of(config: TrainConfig, fingerprint: str) -> dict[str, Any]:
+    """Say which run the transcripts are of."""
+    return {
+        "kind": TRAINING,
+        "player": config.starter,
+        "identity": config.to_json(),
+        "conditions": {
+            "environments": {env: environment_of(env) for env in config.played},
+            "catalog": {**config.catalog_place, "fingerprint": fingerprint},
+        },
+    }
+
+
+def of_groups(collection: Collection, step: int, config: TrainConfig) -> Iterator[Transcript]:
+    """Choose groups of a step at random, discarded ones too, and make their transcripts; the rollouts of a group are
+    numbered as trials. Yields nothing if the step is not due."""
+    if not config.transcripts_every or step % config.transcripts_every:
+        return
+    chosen = shuffled(rng("transcripts", config.seed, step), range(len(collection.groups)))
+    for number in sorted(chosen[: config.transcript_groups]):
+        group = collection.groups[number]
+        notes = {"group": number, "effective": group.effective(config.keep)}  # type: ignore[arg-type]
+        for trial, rollout in enumerate(group.rollouts):
+            if rollout.task is not None:
+                job = Job(group.env, group.difficulty, rollout.task.seed, trial, dict(rollout.task.overrides))
+                yield of_rollout(job, rollout, step, config, notes)
+
+
+def of_rollout(
+    job: Job, rollout: Rollout, step: int, config: TrainConfig, notes: Mapping[str, Any]
+) -> Transcript:
+    """Make the transcript of a rollout."""
+    faults = faults_of_rollout(rollout, config.context_tokens)
+    usage = {"agent": Usage(rollout.turns, completion_tokens=rollout.sampled)}
+    return Transcript.of(Played(job, rollout.trajectory, usage, faults, notes=notes), step=step)

@@ -1,0 +1,546 @@
+"""DAPO with TRL's `GRPOTrainer` over our own rollouts; the only module of ecomlab that imports TRL.
+
+TRL provides the loss (`loss_type="dapo"`: token-level, clip 0.2 / 0.28, no KL), minibatches, accelerate, optimizer and
+checkpoints. We provide the rollouts, through its `rollout_func`, and the advantages (`objective.step_advantages`). One
+collection of `prompts x group_size` rollouts is one step of ours and `minibatches` optimizer steps of TRL's.
+"""
+
+import logging
+import math
+import os
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import torch
+import trl.trainer.utils
+from accelerate import PartialState
+from accelerate.utils import is_peft_model
+from datasets import Dataset
+from torch import Tensor
+from torch.distributed.tensor import DTensor
+from transformers import PrinterCallback, TrainerCallback
+from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
+from transformers.utils.logging import disable_progress_bar, enable_progress_bar, is_progress_bar_enabled
+from trl import GRPOConfig, GRPOTrainer
+
+from ecomlab.models.batch import Clock
+from ecomlab.models.process_group import SINGLE_PROCESS, ProcessGroup
+from ecomlab.models.samplers.merged import send_merged
+from ecomlab.models.samplers.vllm import insist_on_resets, limit_patience
+from ecomlab.seeding import rng
+from ecomlab.training import objective
+from ecomlab.training.config import ConfigError, RunError, TrainConfig
+from ecomlab.training.rollouts import Collection
+from ecomlab.training.update_metrics import UpdateMetrics
+
+ROWS_AT_ONCE = 8
+"""Rows forwarded together in one process; they are of similar length, so that little is padded."""
+COMPARED = 8
+"""Most rows of a process, of those that older weights have sampled, that are forwarded with these weights once more."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """The outcome of one step, for its metrics row."""
+
+    number: int
+    """From 1."""
+    collection: Collection
+    update: dict[str, float]
+    """`UpdateMetrics.total`."""
+    seconds: dict[str, float]
+    """By phase so far: model, environment, waiting, logprobs, update, sync."""
+    began: float
+    """`time.perf_counter()` at the end of the step before."""
+    broken: str = ""
+    """Why the run stops in this step, if it does."""
+    ratio: dict[str, float] | None = None
+    """With `ahead`: trained tokens and their ratios, as ahead.csv has them."""
+
+
+Collect = Callable[[int], Collection]
+"""Plays the rollouts of a step (counted from 0) with the current policy."""
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Silence the logs and bars of TRL and transformers: a run shows its own progress."""
+    log, bars = logging.getLogger("trl"), is_progress_bar_enabled()
+    level = log.level
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="`\\w*gradient_checkpointing\\w*` is deprecated")
+        warnings.filterwarnings("ignore", message="You are using 'rollout_func'")  # experimental
+        log.setLevel(logging.ERROR)
+        disable_progress_bar()
+        try:
+            yield
+        finally:
+            log.setLevel(level)
+            if bars:
+                enable_progress_bar()
+
+
+class DapoTrainer(GRPOTrainer):
+    """TRL's trainer on our rollouts: prompts are drawn inside the rollout, advantages are ours."""
+
+    def __init__(
+        self, model: Any, tokenizer: Any, config: TrainConfig, collect: Collect, after: Callable[[Step], None],
+        save_extra: Callable[[Path], None], processes: ProcessGroup = SINGLE_PROCESS,
+        before: Callable[[], None] = lambda: None, land: Callable[[], None] = lambda: None,
+        begin_next: Callable[[int], None] = lambda number: None,
+    ) -> None:  # fmt: skip
+        if config.micro_tokens and os.environ.get("ACCELERATE_USE_DEEPSPEED") == "true":
+            raise ConfigError(
+                "micro_tokens is not for DeepSpeed, which steps after a fixed number of backward passes"
+            )
+        self.config = config
+        self.collect = collect
+        self.after = after
+        self.processes = processes
+        self.land, self.begin_next = land, begin_next
+        self.ratio: dict[str, float] | None = None
+        self._then: tuple[int, list[Tensor]] | None = None
+        self.collection: Collection | None = None
+        self.clock = Clock()
+        self._last_loaded_step: int = -1  # TRL's: the step whose weights vLLM has
+        self.began = self.rolled = time.perf_counter()
+        rows = config.prompts_per_step * config.steps
+        with _quiet():
+            super().__init__(
+                model=model,
+                reward_funcs=_reward,
+                args=_arguments(config),
+                train_dataset=Dataset.from_dict(
+                    {"prompt": [""] * rows}
+                ),  # placeholders: the schedule draws tasks
+                processing_class=tokenizer,
+                rollout_func=lambda prompts, trainer: trainer.roll_out(len(prompts)),
+                callbacks=[_Bookkeeping(self, before, save_extra)],
+            )
+        self.remove_callback(PrinterCallback)
+        if config.with_vllm:
+            limit_patience(self.vllm_generation)
+            insist_on_resets(self.vllm_generation)
+            if is_peft_model(self.model):
+                send_merged(self.vllm_generation, getattr(torch, config.dtype))
+        plugin = getattr(self.accelerator.state, "fsdp_plugin", None)
+        if plugin is not None and getattr(plugin.mixed_precision_policy, "output_dtype", None) is not None:
+            # log-probabilities must leave the model as float32: bfloat16 is too coarse for their differences
+            plugin.mixed_precision_policy = replace(plugin.mixed_precision_policy, output_dtype=None)
+
+    def train(self, *args: Any, **kwargs: Any) -> Any:
+        with _quiet():
+            return super().train(*args, **kwargs)
+
+    def _issue_warnings_after_load(self, load_result: Any) -> None:
+        """Leave out of transformers' warning the weights that are tied to others, and so not saved."""
+        tied = set(self.model._tied_weights_keys or ()) if self.model.config.tie_word_embeddings else set()
+        missing = [name for name in load_result.missing_keys if name not in tied]
+        super()._issue_warnings_after_load(load_result._replace(missing_keys=missing))
+
+    def create_model_card(self, *_: Any, **__: Any) -> None:
+        """Write no card: TRL's says that the policy is a fine-tuned version of None."""
+
+    @property
+    def number(self) -> int:
+        """Number of finished steps, which is the number of the current one, from 0."""
+        return int(self.state.global_step) // self.config.minibatches
+
+    @property
+    def groups(self) -> list[int]:
+        """The groups of the batch that this process trains on, by number, minibatch after minibatch.
+
+        Every minibatch and process has equally many whole groups. Which of them share a minibatch does not depend on
+        the number of processes.
+        """
+        config, rank = self.config, self.accelerator.process_index
+        order = rng("minibatches", config.seed, self.number).permutation(config.prompts_per_step).tolist()
+        size = config.prompts_per_step // config.minibatches
+        mine = size // self.accelerator.num_processes
+        starts = range(rank * mine, config.prompts_per_step, size)
+        return [group for start in starts for group in order[start : start + mine]]
+
+    def roll_out(self, count: int) -> dict[str, list[Any]]:
+        """Collect what TRL's `rollout_func` returns: ids, masks and log-probabilities as sampled, groups in order."""
+        self.clock = Clock()
+        self.clock.seconds["sync"] = time.perf_counter() - self.asked
+        self.update_metrics = UpdateMetrics(self.args.epsilon, self.args.epsilon_high)
+        self.collected_at = self.state.global_step
+        collection = self.collection = self.collect(self.number)
+        self.rolled = time.perf_counter()
+        batch, kept = collection.batch, len(collection.kept)
+        self.rollouts = [r for number in self.groups for r in batch[number].rollouts]
+        if len(self.rollouts) != count:
+            raise RuntimeError(f"a step has {len(self.rollouts)} rollouts where TRL expects {count}")
+        # Groups that fill the batch are not in the loss, and not in its denominator either.
+        trained = [number < kept for number in self.groups for _ in batch[number].rollouts]
+        return {
+            "prompt_ids": [r.prompt_ids for r in self.rollouts],
+            "completion_ids": [r.completion_ids for r in self.rollouts],
+            "logprobs": [r.logprobs for r in self.rollouts],
+            "env_mask": [
+                objective.loss_mask(r, self.config.mask_truncated) if t else [0] * len(r.mask)
+                for r, t in zip(self.rollouts, trained, strict=True)
+            ],
+            "reward": [r.score.value for r in self.rollouts],
+        }
+
+    def _prepare_inputs(self, generation_batch: Any) -> Any:
+        """Return the next micro-batch as TRL does, without its shuffling of rows: `groups` shuffles whole groups, alike
+        for any number of processes."""
+        steps: int = self.args.steps_per_generation
+        if self._step % steps == 0 or self._buffered_inputs is None:
+            batch = self._generate_and_score_completions(generation_batch)
+            self._buffered_inputs: Any = trl.trainer.utils.split_tensor_dict(batch, steps)
+        return self._buffered_inputs[self._step % steps]
+
+    def _generate_and_score_completions(self, inputs: Any) -> Any:
+        """Make TRL's batch, with our advantages and the sampler's log-probabilities as the old ones."""
+        self.land()  # vLLM gets other weights now
+        self.asked = time.perf_counter()
+        batch = super()._generate_and_score_completions(inputs)
+        batch["old_per_token_logps"] = self._as_sampled(batch["completion_ids"].shape[1])
+        assert self.collection is not None
+        config = self.config
+        advantages_PG = objective.step_advantages(
+            self.collection, config.episode_tokens, config.overlong_buffer, config.mask_truncated,
+            turn=(config.turn_tokens, config.turn_buffer),
+        )  # fmt: skip
+        mine = torch.from_numpy(advantages_PG[self.groups].ravel())
+        batch["advantages"] = mine.to(self.accelerator.device, torch.float32)
+        self.begin_next(self.number + 1)
+        if config.ahead:
+            self._begin_at_these_weights(batch)
+        return batch
+
+    def _begin_at_these_weights(self, batch: Any) -> None:
+        """Let the update begin at the policy as it is where an older one has sampled: its own log-probabilities are the
+        old ones, and each token's advantage is weighed by the capped ratio of both."""
+        assert self.collection is not None
+        advantages_B1 = batch["advantages"][:, None]
+        sampled = batch["old_per_token_logps"]
+        trained = (batch["completion_mask"] * batch["tool_mask"]).bool() & (advantages_B1 != 0)
+        ratio = torch.ones_like(sampled)
+        weights = self._copy_weights()
+        if self.collection.version not in (None, self.number):
+            with self.clock.phase("logprobs"):
+                batch["old_per_token_logps"] = old = self._now(batch, trained, sampled)
+                if weights is not None and self._then and self._then[0] == self.collection.version:
+                    self._compare(batch, trained, sampled, then=self._then[1], now=weights)
+            ratio = objective.capped_ratio(old, sampled, math.inf)
+            batch["advantages"] = advantages_B1 * objective.capped_ratio(old, sampled, self.config.ratio_cap)
+        mine = ratio[trained]
+        counts = (len(mine), float(mine.sum()), float((mine > self.config.ratio_cap).sum()))
+        largest = float(mine.max()) if len(mine) else 0.0
+        gathered = self.processes.all_gather((counts, largest))
+        tokens, total, capped = (sum(column) for column in zip(*(each for each, _ in gathered), strict=True))
+        self.ratio = {
+            "tokens": tokens,
+            "ratio_mean": total / tokens if tokens else math.nan,
+            "ratio_max": max(each for _, each in gathered) if tokens else math.nan,
+            "capped": capped / tokens if tokens else math.nan,
+        }
+        if weights is not None:
+            self._then = (self.number, weights)
+
+    def _now(self, batch: Any, trained: Tensor, sampled: Tensor) -> Tensor:
+        """Compute the policy's log-probabilities (B, completion) at the trained positions; the sampler's elsewhere."""
+        every = torch.arange(len(sampled), device=sampled.device)
+        parts = every.split(self.args.per_device_train_batch_size)
+        return torch.cat([self._logps(batch, rows, trained, sampled) for rows in parts])
+
+    @torch.no_grad()
+    def _logps(self, batch: Any, rows: Tensor, trained: Tensor, sampled: Tensor) -> Tensor:
+        """Compute the same for some rows."""
+        ids = torch.cat([batch["prompt_ids"][rows], batch["completion_ids"][rows]], dim=1)
+        mask = torch.cat([batch["prompt_mask"][rows], batch["completion_mask"][rows]], dim=1)
+        self._trained, self._sampled = trained[rows], sampled[rows]
+        return self._forward(self.model, ids, mask, sampled.shape[1])[0]
+
+    def _compare(
+        self, batch: Any, trained: Tensor, sampled: Tensor, *, then: list[Tensor], now: list[Tensor]
+    ) -> None:
+        """Compare the sampler of a few rows with the weights that it should have had, `then`; these are `now` again
+        afterwards, bit for bit."""
+        most = min(COMPARED, self.args.per_device_train_batch_size)
+        rows = trained.sum(dim=1).argsort(descending=True, stable=True)[:most]
+        self._set_weights(then)
+        try:
+            found = self._logps(batch, rows, trained, sampled)
+        finally:
+            self._set_weights(now)
+        self.update_metrics.compare((found - sampled[rows])[trained[rows]])
+
+    def _copy_weights(self) -> list[Tensor] | None:
+        """Copy the trained weights that this process holds into main memory. None under ZeRO-3, which gathers some of
+        them for good, so that they could not be exchanged."""
+        trained = [p for p in self.model.parameters() if p.requires_grad]
+        if any(hasattr(p, "ds_tensor") for p in trained):
+            return None
+        return [held(p).to("cpu", copy=True) for p in trained]
+
+    def _set_weights(self, weights: list[Tensor]) -> None:
+        trained = (p for p in self.model.parameters() if p.requires_grad)
+        for parameter, weight in zip(trained, weights, strict=True):
+            held(parameter).copy_(weight)
+
+    def compute_loss(
+        self, model: Any, inputs: Any, return_outputs: bool = False, num_items_in_batch: Any = None
+    ) -> Tensor:
+        """Compute the loss of a micro-batch. With `micro_tokens`, of its last part only, after a backward pass for each
+        of the others: they share one normaliser, so that gradients add up to the same."""
+        *parts, last = self._parts(inputs) if self.config.micro_tokens else [inputs]
+        for part in parts:
+            self.accelerator.backward(super().compute_loss(model, part))
+        loss: Tensor = super().compute_loss(model, last)
+        return loss
+
+    def _parts(self, inputs: Any) -> list[dict[str, Any]]:
+        """Divide a micro-batch by rows into parts of at most `micro_tokens` tokens, equally many in every process.
+        Rows without an advantage, which have no gradient, are left out."""
+        sizes = torch.stack([inputs[f"{name}_mask"].sum(dim=1) for name in ("prompt", "completion")], dim=1)
+        useful = (inputs["advantages"] != 0).view(len(sizes), -1).any(dim=1).nonzero()[:, 0].tolist()
+        parts = by_tokens([(int(p), int(c)) for p, c in sizes], useful, self.config.micro_tokens)
+        wanted = max(1, *self.processes.all_gather(len(parts)))
+        idle = [self._rows(inputs, [0]) for _ in range(wanted - len(parts))]
+        for part in idle:  # a forward and a backward pass with the others, which changes nothing
+            part["advantages"] = torch.zeros_like(part["advantages"])
+        return idle + [self._rows(inputs, part) for part in parts]
+
+    @staticmethod
+    def _rows(inputs: Any, rows: list[int]) -> dict[str, Any]:
+        """Take some rows of a micro-batch; what is not by row stays."""
+        count = len(inputs["advantages"])
+        return {
+            name: value[rows] if isinstance(value, Tensor) and value.shape[:1] == (count,) else value
+            for name, value in inputs.items()
+        }
+
+    def _compute_loss(self, model: Any, inputs: Any) -> Tensor:
+        """Compute TRL's loss; remember the positions it needs: without an advantage there is no gradient."""
+        sampled = (inputs["completion_mask"] * inputs["tool_mask"]).bool()
+        advantages = inputs["advantages"].view(len(sampled), -1)  # one for a row, or for each of its tokens
+        self._trained = sampled & (advantages != 0)
+        self._sampled = inputs["sampling_per_token_logps"]
+        self._old = inputs["old_per_token_logps"]
+        self._raised = (advantages > 0).expand_as(sampled)
+        return super()._compute_loss(model, inputs)
+
+    def _get_per_token_logps_and_entropies(
+        self, model: Any, input_ids: Tensor, attention_mask: Tensor, logits_to_keep: int,
+        batch_size: int | None = None, compute_entropy: bool = False, **_: Any,
+    ) -> tuple[Tensor, Tensor | None, None]:  # fmt: skip
+        """Compute log-probabilities and entropies (B, completion) at the trained positions.
+
+        Elsewhere they are the sampler's and zero: rows without an advantage are not forwarded. The old
+        log-probabilities are the sampler's too: nothing is computed twice. Positions are counted from each row's first
+        token, as the sampler counts them.
+        """
+        if not torch.is_grad_enabled():
+            return self._as_sampled(logits_to_keep), None, None
+        with self.clock.phase("logprobs"):
+            logps, entropies = self._forward(model, input_ids, attention_mask, logits_to_keep)
+            if input_ids.is_cuda:
+                torch.cuda.synchronize()
+        assert self.collection is not None
+        trained, own = self._trained, self.collection.version in (None, self.number)
+        fresh = own and self.state.global_step == self.collected_at
+        change = (logps.detach() - self._old)[trained]
+        self.update_metrics.add(change, entropies.detach()[trained], self._raised[trained], fresh)
+        return logps, entropies, None
+
+    def _clip_grad_norm(self, model: Any) -> Any:
+        """Clip as TRL does, and note the norm. Raises RunError before the optimizer's step if it is not finite (under
+        DeepSpeed, which clips and steps by itself, after it)."""
+        norm = super()._clip_grad_norm(model)
+        if norm is not None:
+            self.update_metrics.norms.append(float(norm))
+            if not math.isfinite(float(norm)):
+                self.end_step(self.number + 1, f"the gradient's norm is {float(norm)}")
+        return norm
+
+    def end_step(self, number: int, broken: str = "") -> None:
+        """Hand step `number` to `after`, for its row; raise RunError if it is `broken`. Every process calls this."""
+        assert self.collection is not None
+        seconds = {**self.collection.seconds, **self.clock.seconds}
+        seconds["update"] = time.perf_counter() - self.rolled - seconds.get("logprobs", 0.0)
+        update = self.update_metrics.total(self.processes)
+        if broken:
+            update["grad_norm"] = math.nan  # if the weights are broken, the gradient before them need not be
+        self.after(Step(number, self.collection, update, seconds, self.began, broken, self.ratio))
+        if broken:
+            raise RunError(
+                f"step {number}: {broken}: the policy diverges. The last checkpoint in {self.config.out} is sound: "
+                "train from that in another out with a lower lr (--set starter=CHECKPOINT --set out=... --set lr=...)"
+            )
+        self.began = time.perf_counter()
+
+    def weights_are_finite(self) -> bool:
+        """Tell whether all trained weights are finite, in all processes, which all call this."""
+        trained = (p for p in self.model.parameters() if p.requires_grad)
+        mine = all(bool(torch.isfinite(held(p)).all()) for p in trained)
+        return all(self.processes.all_gather(mine))
+
+    def _forward(
+        self, model: Any, input_ids: Tensor, attention_mask: Tensor, logits_to_keep: int
+    ) -> tuple[Tensor, Tensor]:
+        """Forward rows of similar length together; the output layer sees trained positions only, a chunk at a time."""
+        labels = torch.full_like(input_ids, -100)
+        labels[:, -logits_to_keep:][self._trained] = input_ids[:, -logits_to_keep:][self._trained]
+        positions = (attention_mask.cumsum(dim=1) - 1).clamp(min=0)
+        logps = torch.zeros(input_ids.shape, device=input_ids.device)
+        entropies = torch.zeros_like(logps)
+        useful = self._trained.any(dim=1)
+        if not useful.any():  # without a forward pass this process would keep the others waiting
+            useful[0] = True
+        order = attention_mask.sum(dim=1).argsort()
+        size = ROWS_AT_ONCE if self.accelerator.num_processes == 1 else len(input_ids)
+        for rows in order[useful[order]].split(size):
+            used = attention_mask[rows].any(dim=0).nonzero()
+            columns = slice(int(used.min()), int(used.max()) + 1)
+            # TRL's output layer skips unlabelled positions only where Triton runs; elsewhere it scores all padding,
+            # which costs a tiny model on a CPU more than everything else.
+            labelled_only = patch.object(trl.trainer.utils, "_use_triton", lambda device: True)
+            with self.accelerator.autocast(), labelled_only:
+                output = model(
+                    input_ids=input_ids[rows, columns],
+                    attention_mask=attention_mask[rows, columns],
+                    position_ids=positions[rows, columns],
+                    labels=labels[rows, columns],
+                    fused_lm_head=True,
+                )
+            where = (rows[:, None], torch.arange(columns.start + 1, columns.stop, device=rows.device))
+            logps = logps.index_put(where, output.log_probs)
+            entropies = entropies.index_put(where, output.entropy)
+        logps, entropies = logps[:, -logits_to_keep:], entropies[:, -logits_to_keep:]
+        return torch.where(self._trained, logps, self._sampled), entropies
+
+    def sync(self) -> None:
+        """Send vLLM the current weights if it has others. Every process calls this."""
+        if self.state.global_step != self._last_loaded_step:
+            self.vllm_generation.sync_weights()
+            self._last_loaded_step = self.state.global_step
+
+    def _as_sampled(self, width: int) -> Tensor:
+        """Return the sampler's log-probabilities, (rollouts, width), padded with zeros."""
+        padded = [r.logprobs + [0.0] * (width - len(r.logprobs)) for r in self.rollouts]
+        return torch.tensor(padded, dtype=torch.float32, device=self.accelerator.device)
+
+
+def held(parameter: Tensor) -> Tensor:
+    """Return the part of a parameter that this process holds: its shard under FSDP2, and under ZeRO-3, where the
+    parameter itself is empty between forward passes; otherwise all of it."""
+    local = getattr(parameter, "ds_tensor", parameter).detach()
+    return local.to_local() if isinstance(local, DTensor) else local
+
+
+def by_tokens(sizes: Sequence[tuple[int, int]], rows: Sequence[int], most: int) -> list[list[int]]:
+    """Divide `rows` into parts, rows of similar length together, of at most `most` tokens, or a single row.
+
+    `sizes` are the tokens of a row's prompt and completion. Prompts are padded on the left and completions on the
+    right, so that a part is as wide as its longest prompt and its longest completion together.
+    """
+    parts: list[list[int]] = []
+    widest = (0, 0)
+    for row in sorted(rows, key=lambda row: sum(sizes[row])):
+        grown = (max(widest[0], sizes[row][0]), max(widest[1], sizes[row][1]))
+        if parts and (len(parts[-1]) + 1) * sum(grown) <= most:
+            parts[-1].append(row)
+            widest = grown
+        else:
+            parts.append([row])
+            widest = sizes[row]
+    return parts
+
+
+def _reward(prompts: list[Any], completions: list[Any], reward: list[float], **_: Any) -> list[float]:
+    """Return the rewards, for TRL's own log; the advantages used are those of `step_advantages`."""
+    return reward
+
+
+class _Bookkeeping(TrainerCallback):
+    """Calls `before` ahead of the first step and the trainer's `after` with each, before its checkpoint; completes
+    checkpoints."""
+
+    def __init__(
+        self, trainer: DapoTrainer, before: Callable[[], None], save_extra: Callable[[Path], None]
+    ) -> None:
+        self.trainer = trainer
+        self.before = before
+        self.save_extra = save_extra
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        self.before()  # only now is the model on its device
+        self.trainer.began = time.perf_counter()
+
+    def on_log(
+        self, args: Any, state: Any, control: Any, logs: dict[str, float] | None = None, **_: Any
+    ) -> None:
+        trainer = self.trainer
+        if trainer.collection is None or logs is None or "train_runtime" in logs:
+            return
+        # before the checkpoint of these weights
+        trainer.end_step(trainer.number, "" if trainer.weights_are_finite() else "the weights are not finite")
+
+    def on_pre_optimizer_step(self, args: Any, state: Any, control: Any, model: Any = None, **_: Any) -> None:
+        """Drop the gradients if nothing was trained: momentum alone would move the weights."""
+        if not self.trainer.update_metrics.trained(self.trainer.processes):
+            for parameter in self.trainer.model.parameters():
+                parameter.grad = None
+
+    def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        folder = Path(args.output_dir) / f"{PREFIX_CHECKPOINT_DIR}-{state.global_step}"
+        self.trainer.accelerator.wait_for_everyone()  # each process writes its own random state
+        if state.is_world_process_zero:
+            self.save_extra(folder)
+        self.trainer.accelerator.wait_for_everyone()
+
+
+def _arguments(config: TrainConfig) -> GRPOConfig:
+    processes = PartialState().num_processes
+    rows = config.rollouts_per_step // processes // config.minibatches
+    micro_batch = config.micro_batch or rows
+    accumulation = rows // micro_batch
+    arguments: dict[str, Any] = {
+        "output_dir": str(Path(config.out).absolute() / "checkpoints"),
+        "seed": config.seed,
+        "loss_type": "dapo",
+        "beta": 0.0,
+        "epsilon": 0.2,
+        "epsilon_high": 0.28,
+        "num_iterations": 1,
+        "num_generations": config.group_size,
+        "temperature": 1.0,
+        "top_p": 1.0,
+        "steps_per_generation": config.minibatches * accumulation,
+        "gradient_accumulation_steps": accumulation,
+        "per_device_train_batch_size": micro_batch,
+        "max_completion_length": config.episode_tokens,
+        "mask_truncated_completions": False,  # would drop episodes that end on a tool result; loss_mask can mask
+        "disable_dropout": True,
+        "shuffle_dataset": False,
+        "learning_rate": config.lr,
+        "lr_scheduler_type": "constant_with_warmup" if config.warmup else "constant",
+        "warmup_steps": config.warmup * config.minibatches,
+        "weight_decay": 0.0,
+        "max_grad_norm": config.max_grad_norm,
+        "max_steps": config.steps * config.minibatches,
+        "logging_steps": config.minibatches,
+        "logging_nan_inf_filter": False,
+        "save_strategy": "steps",
+        "save_steps": config.checkpoint_every * config.minibatches,
+        "ignore_data_skip": True,  # the data are placeholders
+        "use_cpu": not torch.cuda.is_available(),
+        "bf16": False,
+        "activation_checkpointing": False,
+        "dataloader_pin_memory": False,
+        "report_to": "none",
+        "disable_tqdm": True,
+    }
+    return GRPOConfig(**{**arguments, **config.trl})

@@ -1,0 +1,213 @@
+"""Two players, task by task: by hand, by simulation, and everything that may not be compared."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from contestants import Script
+from test_evaluation import run
+
+from ecomlab import Shop
+from ecomlab.evaluation.compare import compare, compare_transcripts, paired_interval
+from ecomlab.evaluation.evaluation import Cells
+from ecomlab.evaluation.transcript import Transcript
+from ecomlab.evaluation.transcripts import FILE, TranscriptError, lines
+from ecomlab.seeding import rng
+
+CELLS = Cells(("STATUS", "CART"), (0, 3), 8, trials=2)
+
+
+@pytest.fixture(scope="module")
+def evaluations(shop: Shop, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """A good player, a bad one, the good one again, and one that many episodes failed."""
+    root = tmp_path_factory.mktemp("evaluations")
+    players = {
+        "good": Script(),
+        "bad": Script(rate=0.6, name="bad"),
+        "again": Script(),
+        "broken": Script(fails=lambda job: "connection" if job.trial else ""),
+        "shorter": Script(limits={"turn": 128}),
+    }
+    for name, contestant in players.items():
+        run(contestant, shop, root / name, CELLS)
+    return {name: root / name for name in players}
+
+
+def test_a_difference_is_shown_with_its_sign(evaluations: dict[str, Path]) -> None:
+    found = compare(evaluations["bad"], evaluations["good"])
+    assert found.overall.shown and found.overall.mean < 0 and found.overall.tasks == 32 and found.trials == 2
+    assert found.overall.mean == pytest.approx(found.overall.first - found.overall.second)
+    assert found.verdict.startswith("script succeeds more often than bad: by 0.")
+    assert [d.group for d in found.environments] == ["CART", "STATUS"]
+    assert [d.tasks for d in found.environments] == [16, 16]
+    assert json.dumps(found.to_json())
+
+
+def test_the_difference_is_that_of_the_shares_where_a_trial_has_no_score(shop: Shop) -> None:
+    """Right in one trial of a task, of which the other failed, and wrong in both of another: half of the tasks."""
+    jobs = Cells(("STATUS",), (0,), 2, trials=2).jobs()
+    right = [Transcript.of(played) for played in Script().play(jobs, shop)]
+    mixed = [replace(t, score=replace(t.score, correct=t is right[0] or t is right[1])) for t in right]
+    found = compare_transcripts(("a", "b"), right, [mixed[0], *mixed[2:]]).overall
+    assert (found.first, found.second, found.mean) == (1.0, 0.5, 0.5)
+
+
+def test_no_difference_is_said_so(evaluations: dict[str, Path]) -> None:
+    found = compare(evaluations["good"], evaluations["again"])
+    assert found.overall.mean == 0 and found.overall.low < 0 < found.overall.high
+    assert found.verdict.startswith("No difference shown between good and again: +0.000 [-0.")
+
+
+def test_a_sample_that_is_too_small_to_show_anything_is_said_so(shop: Shop) -> None:
+    """One task that the first wins and the second loses: 2.80 * sqrt((1 - 1/9) / 3) = 1.525, which no share reaches."""
+    found = [Transcript.of(played) for played in Script().play(Cells(("STATUS",), (0,), 1).jobs(), shop)]
+    lost = [replace(t, score=replace(t.score, correct=False)) for t in found]
+    verdict = compare_transcripts(("a", "b"), found, lost).verdict
+    assert verdict.endswith("over 1 tasks; a sample of this size is too small to show any.")
+
+
+def test_the_interval_of_pairs_by_hand() -> None:
+    """Of 8 tasks, the first wins 3, the second 1: with one more each, 4 and 2 of 10, 2/10 ± 1.96 √((.6 - .04)/10)."""
+    mean, low, high, shows = paired_interval([1, 1, 1, -1, 0, 0, 0, 0])
+    half = 1.959964 * (0.056**0.5)
+    assert (mean, low, high) == pytest.approx((0.25, 0.2 - half, 0.2 + half))
+    assert shows == pytest.approx((1.959964 + 0.841621) * 0.056**0.5)
+
+
+@pytest.mark.parametrize(("wins", "losses"), [(0.01, 0.01), (0.1, 0.02), (0.3, 0.2), (0.05, 0.0)])
+def test_the_interval_of_pairs_covers(wins: float, losses: float) -> None:
+    random, covered = rng("test pairs", wins, losses), 0
+    samples = random.choice([1.0, -1.0, 0.0], size=(2_000, 100), p=[wins, losses, 1 - wins - losses])
+    for sample in samples:
+        _, low, high, _ = paired_interval(sample)
+        covered += low <= wins - losses <= high
+    assert covered / len(samples) >= 0.93
+
+
+def test_trials_of_a_task_are_one_unit() -> None:
+    """Two trials that always agree tell no more than one."""
+    random = rng("test clusters")
+    sample = random.choice([1.0, 0.0], 50)
+    one, two = paired_interval(sample), paired_interval(np.stack([sample, sample]).mean(0))
+    assert one == two
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("broken", "32 of 64 episodes are unscored .connection., more than 2%; .* --retry-unscored"),
+        (
+            "shorter",
+            "limits.turn is 256 in the first, 128 in the second; evaluate both under the same conditions",
+        ),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(name: str, words: str, evaluations: dict[str, Path]) -> None:
+    with pytest.raises(TranscriptError, match=words):
+        compare(evaluations["good"], evaluations[name])
+
+
+def rewritten(folder: Path, to: Path, **header: Any) -> Path:
+    """A copy of an evaluation with another header, and without its last episode if `header` has nothing."""
+    kept = [
+        {kind: value if kind in ("header", "plan") else value.to_json()}
+        for kind, value in lines(folder / FILE)
+    ]
+    if not header:
+        kept.pop()
+    for name, value in header.items():
+        place = kept[0]["header"]
+        *above, last = name.split("__")
+        for part in above:
+            place = place[part]
+        place[last] = value
+    to.mkdir()
+    (to / FILE).write_text("".join(json.dumps(line) + "\n" for line in kept))
+    return to
+
+
+def test_everything_that_differs_is_said_together(evaluations: dict[str, Path], tmp_path: Path) -> None:
+    other = rewritten(
+        evaluations["again"],
+        tmp_path / "other",
+        conditions__strict=True,
+        conditions__customer="reworded",
+        conditions__axes={"p_missing": 0},
+        conditions__environments__CART__tools="x",
+        conditions__catalog__fingerprint="y",
+        cells__block=1,
+    )
+    with pytest.raises(TranscriptError) as refused:
+        compare(evaluations["good"], other)
+    for words in (
+        "strict is",
+        "customer is",
+        "axes.p_missing is",
+        "CART.tools is",
+        "catalog.fingerprint is",
+        "block is",
+    ):
+        assert words in str(refused.value)
+
+
+def test_a_customers_port_on_this_machine_is_no_condition_but_its_model_is(
+    evaluations: dict[str, Path], tmp_path: Path
+) -> None:
+    def worded(name: str, url: str, model: str = "m") -> Path:
+        customer = {"kind": "endpoint", "url": url, "model": model}
+        return rewritten(evaluations["again"], tmp_path / name, conditions__customer=customer)
+
+    one = worded("one", "http://127.0.0.1:8000/v1")
+    compare(one, worded("port", "http://localhost:8001/v1"))
+    for other in (worded("model", "http://127.0.0.1:8000/v1", "n"), worded("host", "http://there:8000/v1")):
+        with pytest.raises(TranscriptError, match="customer.(model|url) is"):
+            compare(one, other)
+
+
+@pytest.mark.parametrize("first", [True, False], ids=["first", "second"])
+def test_a_limit_of_episodes_that_only_one_has_is_a_condition_where_it_was_reached(
+    first: bool, evaluations: dict[str, Path], tmp_path: Path
+) -> None:
+    """Local weights have one and an endpoint has none; each of these episodes has 10 tokens."""
+
+    def limited(most: int | None) -> Path:
+        return rewritten(
+            evaluations["again"], tmp_path / str(most), conditions__limits={"turn": 256, "episode": most}
+        )
+
+    free, roomy, narrow = limited(None), limited(11), limited(10)
+    assert compare(*((roomy, free) if first else (free, roomy))).overall.mean == 0
+    with pytest.raises(TranscriptError, match=r"limits.episode is .*null.*--set episode_tokens"):
+        compare(*((narrow, free) if first else (free, narrow)))
+    with pytest.raises(
+        TranscriptError, match="limits.episode is 11 in the first, 10 in the second; evaluate"
+    ):
+        compare(roomy, narrow)
+
+
+@pytest.mark.parametrize(
+    ("header", "words"),
+    [
+        ({"kind": "training"}, "transcripts of a training run, not of an evaluation"),
+        ({}, "is unfinished: 63 of 64 episodes; run the same `ecomlab eval` again"),
+    ],
+)
+def test_only_whole_evaluations_are_compared(
+    header: dict[str, Any], words: str, evaluations: dict[str, Path], tmp_path: Path
+) -> None:
+    with pytest.raises(TranscriptError, match=words):
+        compare(rewritten(evaluations["again"], tmp_path / "other", **header), evaluations["good"])
+
+
+def test_other_levels_are_left_out_and_counted(
+    shop: Shop, evaluations: dict[str, Path], tmp_path: Path
+) -> None:
+    run(Script(), shop, tmp_path / "few", Cells(("STATUS", "PD"), (0,), 4, trials=2))
+    found = compare(tmp_path / "few", evaluations["good"])
+    assert (found.overall.tasks, found.left_out) == (4, (8, 56))
+    run(Script(), shop, tmp_path / "none", Cells(("PD",), (0,), 2))
+    with pytest.raises(TranscriptError, match="no task in common"):
+        compare(tmp_path / "none", evaluations["good"])

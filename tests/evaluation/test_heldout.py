@@ -1,0 +1,119 @@
+"""Held-out episodes: a row for each, the summary that is drawn from them, tasks that are the same for every policy."""
+
+import math
+from typing import Any
+
+import pytest
+
+from ecomlab import Shop, make_task
+from ecomlab.evaluation import heldout, tasks
+from ecomlab.evaluation.heldout import EPISODE, evaluate, play_held_out, summarize
+from ecomlab.models.batch import Rollout
+from ecomlab.models.load import load_policy
+from ecomlab.models.policy import Policy
+from ecomlab.reward import Score
+
+
+@pytest.fixture(scope="module")
+def novice(shop: Shop) -> Policy:
+    return load_policy("novice", shop, ["CART"])
+
+
+class Scripted:
+    """Stands in for a policy: every third episode is right, every fourth fails on our side."""
+
+    renderer: Any = None
+
+    def sampler(self, *_: Any, **__: Any) -> Any:
+        return None
+
+
+@pytest.fixture
+def played(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The tasks that are played; each has an outcome by its seed."""
+    seen: list[Any] = []
+
+    def play(given: Any, streams: Any, *_: Any) -> list[Rollout]:
+        seen.extend(given)
+        return [rollout_of(task, stream) for task, stream in zip(given, streams, strict=True)]
+
+    def rollout_of(task: Any, stream: Any) -> Rollout:
+        place = task.seed % tasks.TASKS_A_BLOCK
+        asking = {"questions": 2, "learned": 3, "absent": 0}
+        parts = {"task": 0.5, "efficiency": -1.0, "hallucination": 0.0}
+        score, end = Score(0.25, place % 3 == 0, "x", parts, asking=asking), "submit"
+        if place % 4 == 3:
+            score, end = Score.failed_by_us("x"), "failed"
+        if place % 4 == 2:
+            score, end = Score(-1.0, False, "x", {"invalid": -1.0}), "invalid"
+        return Rollout(task, [1, 1, 1], [2] * 5, [1, 1, 0, 0, 1], [0.0] * 5, score, end, turns=2)
+
+    monkeypatch.setattr(heldout, "play_batch", play)
+    return seen
+
+
+POLICY: Any = Scripted()
+
+
+def test_a_row_says_everything_about_its_episode(shop: Shop, played: list[Any]) -> None:
+    rows = play_held_out(
+        POLICY, shop, "CART", (2, 0), 4, "greedy", block=1, axes={"cart.items": 2, "p_missing": 0}
+    )
+    assert [(row["d"], row["task_seed"]) for row in rows] == [
+        (d, seed) for d in (2, 0) for seed in tasks.held_out_seeds(1, 4)
+    ]
+    assert all(set(row) == set(EPISODE) for row in rows)
+    first, second, invalid, lost = rows[:4]
+    assert first == {
+        "env": "CART", "d": 2, "axes": "cart.items=2 p_missing=0", "block": 1, "decoding": "greedy",
+        "task_seed": 2**31 + tasks.TASKS_A_BLOCK, "correct": 1, "end": "submit", "reward": 0.25, "reward_task": 0.5,
+        "reward_efficiency": -1.0, "reward_hallucination": 0.0, "turns": 2, "questions": 2, "learned": 3, "tokens": 3,
+        "context_tokens": 8,
+    }  # fmt: skip
+    assert (second["correct"], invalid["correct"], invalid["reward"]) == (0, 0, -1.0)
+    assert math.isnan(lost["correct"]) and math.isnan(lost["reward"]) and math.isnan(lost["questions"])
+    assert math.isnan(invalid["reward_task"]) and lost["end"] == "failed"
+
+
+def test_axes_are_overridden_in_the_tasks_that_they_move(shop: Shop, played: list[Any]) -> None:
+    axes = {"cart.items": 2, "p_missing": 0}
+    play_held_out(POLICY, shop, "CART", (0,), 2, axes=axes)
+    assert [dict(task.overrides) for task in played] == [axes] * 2
+    assert played[0].digest() == make_task("CART", 0, 2**31, shop, axes).digest()
+    (row,) = play_held_out(POLICY, shop, "PD", (0,), 1, axes=axes)
+    assert dict(played[-1].overrides) == {"p_missing": 0} and row["axes"] == "p_missing=0"
+
+
+def test_another_block_is_other_tasks(shop: Shop, played: list[Any]) -> None:
+    for block in (0, 1):
+        play_held_out(POLICY, shop, "CART", (0,), 8, block=block)
+    assert len({task.digest() for task in played}) == 16
+
+
+def test_the_summary_is_drawn_from_the_episodes_by_hand(shop: Shop, played: list[Any]) -> None:
+    """Of places 0 to 7, 0 and 6 are multiples of three and scored (6 is invalid), 3 and 7 are unscored."""
+    rows = play_held_out(POLICY, shop, "CART", (1, 3), 8) + play_held_out(
+        POLICY, shop, "CART", (1,), 4, "greedy"
+    )
+    found = summarize(rows)
+    assert [(row["d"], row["decoding"], row["episodes"], row["unscored"]) for row in found] == [
+        (1, "sampled", 8, 2), (3, "sampled", 8, 2), (1, "greedy", 4, 1),
+    ]  # fmt: skip
+    assert [row["success"] for row in found] == pytest.approx([1 / 6, 1 / 6, 1 / 3])
+    assert [row["reward"] for row in found] == pytest.approx([-1 / 6, -1 / 6, -1 / 6])
+    (none,) = summarize([row for row in rows if row["end"] == "failed"][:1])
+    assert math.isnan(none["success"]) and none["unscored"] == none["episodes"] == 1
+    assert evaluate(POLICY, shop, "CART", (1, 3), 8) == found[:2]
+
+
+def test_an_unknown_decoding_is_met_with_a_suggestion(shop: Shop) -> None:
+    with pytest.raises(ValueError, match="did you mean 'sampled'"):
+        evaluate(POLICY, shop, "CART", (0,), 1, "sample")
+
+
+def test_evaluation_is_the_same_for_everyone(novice: Policy, shop: Shop) -> None:
+    """Paired tasks and streams: the same rows again, whatever the batch size."""
+    one, two = (play_held_out(novice, shop, "CART", (0, 2), 12, "greedy", batch=size) for size in (64, 5))
+    assert [{k: str(v) for k, v in row.items()} for row in one] == [
+        {k: str(v) for k, v in row.items()} for row in two
+    ]

@@ -1,0 +1,280 @@
+"""Contestants by name: scripts, weights, endpoints; what each says of itself, and that it plays what it is asked."""
+
+import itertools
+import json
+import math
+import subprocess
+import sys
+from contextlib import nullcontext
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+
+from ecomlab import ENVIRONMENTS, Shop, make_task, play, replay
+from ecomlab.evaluation import local
+from ecomlab.evaluation.contestant import Job, Usage
+from ecomlab.evaluation.endpoint.contestant import EndpointContestant
+from ecomlab.evaluation.evaluation import EVALUATION, MEASURED, Cells, header_of, run_evaluation
+from ecomlab.evaluation.faults import FAULTS
+from ecomlab.evaluation.heldout import play_held_out
+from ecomlab.evaluation.local import LocalContestant, weights_digest
+from ecomlab.evaluation.players import contestant_of
+from ecomlab.evaluation.scripted import ScriptedContestant
+from ecomlab.evaluation.tasks import held_out_seeds
+from ecomlab.evaluation.transcripts import read
+from ecomlab.models.batch import Rollout
+from ecomlab.models.load import load_policy
+from ecomlab.models.policy import Policy
+from ecomlab.models.samplers.cached import Limits
+from ecomlab.reward import Score
+
+SEEDS = held_out_seeds(0, 4)
+JOBS = [Job("CART", d, seed) for d in (0, 2) for seed in SEEDS]
+MIXED = [Job("CART", d, SEEDS[0]) for d in (0, 2, 4, 6)]
+"""Episodes of different length."""
+
+
+@pytest.fixture(scope="module")
+def novice(shop: Shop) -> Policy:
+    return load_policy("novice", shop, ["CART"])
+
+
+# --- scripts ---
+
+
+@pytest.mark.parametrize("env", ENVIRONMENTS)
+def test_scripts_play_every_environment_as_the_players_they_name(env: str, shop: Shop) -> None:
+    job = Job(env, 2, SEEDS[0])
+    expected = play(ENVIRONMENTS[env].reference_player(shop), make_task(env, 2, job.seed, shop), shop)
+    (found,) = ScriptedContestant("reference").play([job], shop)
+    assert found.trajectory is not None
+    assert (found.trajectory.score, found.trajectory.messages) == (expected.score, expected.messages)
+    said = sum(message["role"] == "assistant" for message in expected.messages)
+    assert (found.faults, found.unscored, found.usage["agent"].requests) == ((), "", said)
+    (oracle,) = ScriptedContestant("oracle").play([job], shop)
+    assert oracle.trajectory is not None and oracle.trajectory.score.correct
+    (silent,) = ScriptedContestant("say nothing").play([job], shop)
+    assert silent.trajectory is not None and set(silent.faults) == {"empty answer"}
+    assert not silent.trajectory.score.correct
+
+
+def test_an_attacker_that_an_environment_lacks_is_the_callers_mistake(shop: Shop) -> None:
+    with pytest.raises(ValueError, match="no attacker of STATUS"):
+        list(ScriptedContestant("cart_add first of catalog_search").play([Job("STATUS", 0, 0)], shop))
+
+
+def test_a_task_that_cannot_be_drawn_is_unscored(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ecomlab.models.batch.make_task", lambda *_: 1 / 0)
+    (found,) = ScriptedContestant("reference").play(JOBS[:1], shop)
+    assert (found.unscored, found.trajectory) == ("task", None)
+    assert "ZeroDivisionError" in found.notes["why"]
+
+
+# --- weights ---
+
+
+def test_weights_play_as_in_held_out_evaluation_and_keep_what_was_said(novice: Policy, shop: Shop) -> None:
+    """The same tasks, streams and outcomes as `play_held_out`; every transcript replays to its score."""
+    rows = play_held_out(novice, shop, "CART", (0, 2), len(SEEDS))
+    found = {(p.job.d, p.job.seed): p for p in LocalContestant("novice", novice, batch=3).play(JOBS, shop)}
+    for row in rows:
+        one = found[row["d"], row["task_seed"]]
+        assert one.trajectory is not None and one.unscored == ""
+        score = one.trajectory.score
+        assert (score.value, score.correct, one.trajectory.end) == (row["reward"], row["correct"], row["end"])
+        assert replay(one.trajectory, shop) == score
+        usage = one.usage["agent"]
+        assert usage.completion_tokens == row["tokens"]
+        assert usage.prompt_tokens + usage.completion_tokens >= row["context_tokens"]
+        assert set(one.faults) <= set(FAULTS)
+
+
+def test_strict_episodes_of_weights_are_recorded_as_such(novice: Policy, shop: Shop) -> None:
+    strict = LocalContestant("novice", novice, strict=True)
+    assert strict.identity["strict"] and not LocalContestant("novice", novice).identity["strict"]
+    for found in strict.play(JOBS[:3], shop):
+        assert found.trajectory is not None and found.trajectory.strict
+        assert replay(found.trajectory, shop) == found.trajectory.score
+
+
+def test_another_trial_is_another_stream(novice: Policy, shop: Shop) -> None:
+    jobs = [Job("CART", 2, SEEDS[0], trial) for trial in (0, 1, 2, 0)]
+    found = [p for p in LocalContestant("novice", novice).play(jobs, shop) if p.trajectory]
+    said = {(p.job.trial, json.dumps(p.trajectory.messages)) for p in found if p.trajectory}
+    assert len(found) == 4 and len(said) == 3  # trial 0 is the same twice
+    assert len({messages for _, messages in said}) > 1
+
+
+def test_tokens_are_counted_as_an_endpoint_would() -> None:
+    """Two turns: 3 tokens of prompt and 2 said; then 2 more read, of 7 in all 5 were known, and 1 said."""
+    mask = [1, 1, 0, 0, 1]
+    rollout = Rollout(
+        None, [1] * 3, [2] * 5, mask, [0.0] * 5, Score(0.0, False, ""), "submit", 2, seconds=0.5
+    )
+    assert local._usage(rollout) == Usage(2, 3 + 7, 5, 2 + 1, 0, 0.5)
+
+
+def test_a_token_limit_is_the_models_own_and_said_to_be_which(novice: Policy, shop: Shop) -> None:
+    for limits, fault in ((Limits(turn=2), "length"), (Limits(context=60), "context")):
+        for found in LocalContestant("novice", novice, limits=limits).play(JOBS[:2], shop):
+            assert (found.faults[-1:], found.unscored) == ((fault,), "")
+            assert found.trajectory is not None and found.trajectory.end == "truncated"
+
+
+def breaking(one: LocalContestant, turns: int, error: BaseException, patch: pytest.MonkeyPatch) -> None:
+    """Let the sampler of a contestant raise in place of its turn number `turns`, from 0."""
+    turn, left = one.sampler.turn, iter(range(turns))
+
+    def broken(rows: Any, inputs: Any) -> Any:
+        if next(left, None) is None:
+            raise error
+        return turn(rows, inputs)
+
+    patch.setattr(one.sampler, "turn", broken)
+
+
+def test_a_sampler_that_breaks_costs_what_is_left_of_its_batch_and_no_score(
+    novice: Policy, shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = LocalContestant("novice", novice, batch=2)
+    breaking(one, 0, torch.OutOfMemoryError("full"), monkeypatch)
+    found = list(one.play(JOBS[:3], shop))
+    assert [(p.job, p.unscored, p.trajectory) for p in found] == [(job, "sampler", None) for job in JOBS[:3]]
+
+
+def test_an_episode_is_handed_over_as_soon_as_it_is_over(
+    novice: Policy, shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The sampler breaks when some of the batch are over: these are what they would have been."""
+    whole = {p.job.d: p for p in LocalContestant("novice", novice).play(MIXED, shop)}
+    turns = sorted(p.trajectory.turns for p in whole.values() if p.trajectory)
+    assert turns[0] < turns[-1]
+    one = LocalContestant("novice", novice)
+    breaking(one, turns[0] + 1, torch.OutOfMemoryError("full"), monkeypatch)
+    found = list(one.play(MIXED, shop))
+    scored = [p for p in found if not p.unscored]
+    assert sorted(p.job.d for p in found) == sorted(whole) and 0 < len(scored) < len(MIXED)
+    for p in scored:
+        assert p.trajectory is not None and p.faults == whole[p.job.d].faults
+        assert p.trajectory.messages == whole[p.job.d].trajectory.messages  # type: ignore[union-attr]
+
+
+def test_killed_within_a_batch_it_keeps_what_was_over_and_goes_on(
+    novice: Policy, shop: Shop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To the same episodes, none twice, as in one go."""
+    cells = Cells(("CART",), (0, 2, 4), 4)
+
+    def run(folder: Path, broken: int | None = None) -> set[tuple[Any, ...]]:
+        one = LocalContestant("novice", novice, batch=12)
+        if broken is not None:
+            breaking(one, broken, KeyboardInterrupt(), monkeypatch)
+        header = header_of(EVALUATION, "novice", one, cells.envs, {}, shop, {"size": 1000, "seed": 0})
+        with pytest.raises(KeyboardInterrupt) if broken is not None else nullcontext():
+            run_evaluation(one, cells, shop, folder, header, {"commit": "abc"})
+        found = [(t.key, json.dumps(t.messages), repr(t.score), t.faults) for t in read(folder, every=True)]
+        assert len(found) == len({key for key, *_ in found})
+        return set(found)
+
+    whole = run(tmp_path / "whole")
+    kept = run(tmp_path / "killed", broken=4)
+    assert 0 < len(kept) < MEASURED and kept < whole  # within the first batch
+    assert run(tmp_path / "killed") == whole and len(whole) == 12
+
+
+def test_the_time_of_a_turn_is_shared_by_those_who_wait_for_it(
+    novice: Policy, shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A clock that goes on by a second with every look: each turn takes one, whoever plays."""
+    ticks = itertools.count()
+    monkeypatch.setattr("ecomlab.models.batch.time", SimpleNamespace(perf_counter=lambda: next(ticks)))
+    one = LocalContestant("novice", novice)
+    asked: list[int] = []
+    turn = one.sampler.turn
+
+    def counted(rows: Any, inputs: Any) -> Any:
+        asked.append(len(rows))
+        return turn(rows, inputs)
+
+    monkeypatch.setattr(one.sampler, "turn", counted)
+    spent = [p.usage["agent"].seconds for p in one.play(MIXED, shop)]
+    assert sum(spent) == pytest.approx(len(asked)) and len(set(asked)) > 1
+
+
+def test_the_identity_changes_with_one_number_of_the_weights(novice: Policy) -> None:
+    before = weights_digest(novice.model)
+    assert before == weights_digest(novice.model)
+    weight = next(iter(novice.model.parameters()))
+    kept = weight.detach().clone()
+    with torch.no_grad():
+        weight[0, 0] += 1
+    assert weights_digest(novice.model) != before
+    with torch.no_grad():
+        weight.copy_(kept)
+    identity = LocalContestant("novice", novice, "greedy").identity
+    assert identity["weights"] == before
+    assert identity["limits"] == {"turn": 256, "episode": 512, "context": 2048}
+    json.dumps(identity)
+
+
+def test_a_bug_of_ours_leaves_an_episode_unscored(
+    novice: Policy, shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ecomlab.episode.episode.Episode.act", lambda *_: 1 / 0)
+    (found,) = LocalContestant("novice", novice).play(JOBS[:1], shop)
+    assert found.unscored == "bug" and found.trajectory is not None
+    assert math.isnan(found.trajectory.score.value)
+
+
+# --- names ---
+
+
+def test_an_endpoint_needs_none_of_the_heavy_libraries(tmp_path: Path) -> None:
+    file = tmp_path / "there.toml"
+    file.write_text('url = "http://127.0.0.1:8000/v1"\nmodel = "m"\n')
+    code = (
+        "import sys\n"
+        "sys.modules.update(dict.fromkeys(['torch', 'transformers', 'trl', 'pandas', 'datasets']))\n"
+        "from ecomlab.evaluation.players import contestant_of\n"
+        f"print(contestant_of({str(file)!r}, None, ['CART']).identity['kind'])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.stdout.strip(), done.stderr) == ("endpoint", "")
+
+
+def test_a_name_is_a_script_weights_or_an_endpoint(shop: Shop, tmp_path: Path) -> None:
+    file = tmp_path / "there.toml"
+    file.write_text('url = "http://127.0.0.1:8000/v1"\nmodel = "m"\n')
+    for name, kind in (("reference", "script"), ("say nothing", "script"), ("novice", "local")):
+        found: Any = contestant_of(name, shop, ["CART"])
+        assert found.identity["kind"] == kind
+    endpoint = contestant_of(str(file), shop, ["CART"], {"temperature": 0.5})
+    assert isinstance(endpoint, EndpointContestant) and endpoint.identity["temperature"] == 0.5
+
+
+def test_a_script_is_meant_where_an_evaluation_of_it_has_left_a_folder(
+    shop: Shop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "reference").mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert isinstance(contestant_of("reference", shop, ["CART"]), ScriptedContestant)
+    with pytest.raises(ValueError, match="no policy is in reference"):
+        contestant_of("./reference", shop, ["CART"])
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("referense", "did you mean 'reference'.*TOML"),
+        ("novise", "did you mean 'novice'"),
+        ("nobody/there", "cannot be loaded"),
+        ("./step-3", "there is no folder ./step-3"),
+        ("none.toml", "no file none.toml"),
+    ],
+)
+def test_a_name_of_nothing_is_met_with_the_way_out(name: str, words: str, shop: Shop) -> None:
+    with pytest.raises(ValueError, match=words):
+        contestant_of(name, shop, ["CART"])

@@ -1,0 +1,64 @@
+"""What is committed of real models and bridges was played in the environments that ship; JSON draws the reports."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from ecomlab.evaluation.evaluation import environment_of
+from ecomlab.evaluation.transcripts import read
+from ecomlab.lab.evaluation_tables import as_markdown, notes_of, rows_of
+
+EXPERIMENTS = Path(__file__).resolve().parents[2] / "experiments"
+HEADERS = sorted(
+    path
+    for pattern in ("smollm2/eval*/transcripts.jsonl", "smollm2/*.json", "serve_base/*.json")
+    for path in EXPERIMENTS.glob(pattern)
+)
+REPORTS = ["smollm2/eval.json", "smollm2/eval_others.json", "serve_base/eval.json", "serve_base/greedy.json"]
+
+
+def header(path: Path) -> dict[str, object]:
+    """The header of transcripts, or of a report on them; empty for a file that has none."""
+    found: dict[str, object] = json.loads(
+        path.read_text("utf-8").partition("\n")[0] if path.suffix == ".jsonl" else path.read_text("utf-8")
+    ).get("header", {})
+    return found
+
+
+@pytest.mark.parametrize(
+    "path", [p for p in HEADERS if header(p)], ids=lambda p: str(p.relative_to(EXPERIMENTS))
+)
+def test_it_was_played_in_the_environments_that_ship(path: Path) -> None:
+    played = header(path)["conditions"]["environments"]  # type: ignore[index]
+    assert played == {env: environment_of(env) for env in played}
+
+
+def test_there_are_reports_of_both_models() -> None:
+    folders = {path.relative_to(EXPERIMENTS).parts[0] for path in HEADERS if header(path)}
+    assert folders == {"smollm2", "serve_base"}
+
+
+@pytest.mark.parametrize("path", sorted(EXPERIMENTS.glob("bridges/*.json")), ids=lambda p: p.stem)
+def test_every_test_of_a_bridge_passed_in_the_environments_that_ship(path: Path) -> None:
+    log = json.loads(path.read_text("utf-8"))
+    assert log["tests"]["passed"] > 0
+    assert not log["tests"]["failed"] + log["tests"]["error"]
+    assert log["environments"] == {env: environment_of(env) for env in log["environments"]}
+    assert {one["env"] for one in log["episodes"]} <= log["environments"].keys()
+
+
+@pytest.mark.parametrize("name", REPORTS)
+def test_a_report_is_what_its_json_draws(name: str) -> None:
+    path = EXPERIMENTS / name
+    found = json.loads(path.read_text("utf-8"))
+    drawn = as_markdown(f"{found['header']['player']}: held-out success", rows_of(found), notes_of(found))
+    assert path.with_suffix(".md").read_text("utf-8") == drawn
+
+
+@pytest.mark.parametrize("name", ["eval", "eval_others"])
+def test_a_report_counts_the_episodes_of_its_transcripts(name: str) -> None:
+    found = json.loads((EXPERIMENTS / "smollm2" / f"{name}.json").read_text("utf-8"))
+    played = list(read(EXPERIMENTS / "smollm2" / name))
+    assert found["all"]["episodes"] == len({one.key for one in played})
+    assert found["all"]["success"] == sum(one.score.correct for one in played) / len(played)

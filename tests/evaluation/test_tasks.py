@@ -1,0 +1,138 @@
+"""Which tasks a run plays: collections by name or by list, axes that are checked, blocks that share nothing."""
+
+import json
+from typing import Any
+
+import pytest
+
+from ecomlab import ENVIRONMENTS
+from ecomlab.difficulty import RANGES
+from ecomlab.envs.registry import COLLECTIONS, moved_by
+from ecomlab.evaluation import tasks
+from ecomlab.models.batch import EVALUATION_SEEDS, TRAINING_SEEDS
+from ecomlab.training.config import ConfigError, TrainConfig, from_toml
+
+# Collections.
+
+
+def test_a_collection_is_a_name_or_a_list_of_environments():
+    for name, envs in COLLECTIONS.items():
+        assert tasks.environments_of(name) == envs
+    assert tasks.environments_of("CART,PD") == tasks.environments_of(" CART , PD") == ("CART", "PD")
+    assert tasks.environments_of("JOURNEY") == ("JOURNEY",)
+    config = TrainConfig(collection="PD,CART")
+    assert config.envs == ("PD", "CART") and config.make_schedule().envs == ("PD", "CART")
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("C7", "no collection or environment 'C7'.* there are BUNDLE, C1, C2, C4, C8, CART.*'CART,PD'"),
+        ("CRAT", "did you mean 'CART'"),
+        ("CART,PX", "no environment 'PX'; .*there are BUNDLE, CART.* in 'CART,PX'"),
+        ("C2,PD", "a list names environments, not collections such as C2 in 'C2,PD'"),
+        ("CART,CART", "names an environment twice"),
+        ("", "no collection or environment ''"),
+        ("CART,", "no environment '' .*|no environment ''; there are"),
+    ],
+)
+def test_a_collection_that_there_is_not_is_met_with_those_that_there_are(name, words):
+    with pytest.raises(ValueError, match=words):
+        tasks.environments_of(name)
+    with pytest.raises(ConfigError, match="collection: "):
+        TrainConfig(collection=name)
+
+
+# Axes.
+
+
+def test_an_axis_that_moves_no_environment_of_the_run_is_refused_as_make_task_refuses_it(shop):
+    from ecomlab import make_task
+
+    still = next(name for name in RANGES if name not in (moved_by("CART") or ()))
+    value = RANGES[still][0]
+    with pytest.raises(ValueError, match=f"axis '{still}' does not move CART; it moves ") as theirs:
+        make_task("CART", 0, 0, shop, {still: value})
+    with pytest.raises(ValueError) as ours:
+        tasks.check_axes({still: value}, ["CART"])
+    assert str(ours.value) == str(theirs.value)
+    with pytest.raises(ConfigError, match=f"axes: axis '{still}' does not move CART"):
+        TrainConfig(axes={still: value})
+    with pytest.raises(ConfigError, match=f"eval_axes: axis '{still}' does not move CART"):
+        TrainConfig(eval_axes={still: value})
+    moved = next(env for env in ("POLICY", "STATUS", "BUNDLE", "PD") if still in (moved_by(env) or ()))
+    assert TrainConfig(eval_axes={still: value}, eval_collection=moved).eval_envs == (moved,)
+    with pytest.raises(ConfigError, match="eval_collection"):
+        TrainConfig(eval_collection="CARS")
+
+
+def test_in_a_collection_it_is_a_warning_that_names_those_that_stay_as_they_are():
+    axes = {"cart.items": 2, "p_missing": 0}
+    assert tasks.check_axes(axes, ["CART"]) == []
+    (words,) = tasks.check_axes(axes, ["CART", "PD", "SUB"])
+    assert words == "axis 'cart.items' does not move PD, SUB; there it changes nothing"
+    assert tasks.axes_of(axes, "PD") == {"p_missing": 0} and tasks.axes_of(axes, "CART") == axes
+    assert TrainConfig(collection="CART,PD", axes=axes, eval_axes=axes).warnings == [
+        "axis 'cart.items' does not move PD; there it changes nothing"
+    ]
+
+
+def test_what_moves_is_what_was_observed():
+    for env in ENVIRONMENTS:
+        every = {name: low for name, (low, _) in RANGES.items()}
+        assert tuple(tasks.axes_of(every, env)) == tuple(n for n in every if n in (moved_by(env) or ()))
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("p_mising=0", "no axis 'p_mising'; did you mean 'p_missing'.*there are"),
+        ("p_missing", "an axis is given as NAME=VALUE, such as p_missing=0"),
+        ("p_missing=much", "axis 'p_missing' takes a number from 0 to 1, not 'much'"),
+    ],
+)
+def test_an_axis_is_read_with_errors_that_name_the_axes(text, words):
+    assert tasks.read_axis(" cart.items = 2 ") == ("cart.items", 2.0)
+    with pytest.raises(ValueError, match=words):
+        tasks.read_axis(text)
+
+
+@pytest.mark.parametrize("axes", [{"p_missing": 2}, {"top_k": 10.5}, {"p_mising": 0}, {"p_missing": True}])
+def test_wrong_values_of_axes_stop_before_anything_runs(axes):
+    with pytest.raises(ConfigError, match="axes"):
+        TrainConfig(axes=axes)
+
+
+def test_axes_come_from_toml_nested_or_not_and_survive_json(tmp_path):
+    file = tmp_path / "train.toml"
+    file.write_text('[axes]\np_missing = 0\ncart.items = 2\n"cart.p_option" = 0.5\n')
+    config = from_toml(file)
+    assert config.axes == {"p_missing": 0, "cart.items": 2, "cart.p_option": 0.5}
+    assert TrainConfig(**json.loads(json.dumps(config.to_json()))) == config
+    assert tasks.write_axes(config.axes) == "cart.items=2 cart.p_option=0.5 p_missing=0"
+
+
+# Blocks.
+
+
+def test_blocks_share_no_seed_with_each_other_or_with_training():
+    whole = [tasks.held_out_seeds(block, tasks.TASKS_A_BLOCK) for block in (0, 1, tasks.BLOCKS - 1)]
+    assert whole[0].start == EVALUATION_SEEDS.start and whole[-1].stop == EVALUATION_SEEDS.stop
+    assert whole[0].stop == whole[1].start, "each begins where the one before ends"
+    assert min(seeds.start for seeds in whole) >= TRAINING_SEEDS.stop
+    assert tasks.held_out_seeds(0, 96) == range(EVALUATION_SEEDS.start, EVALUATION_SEEDS.start + 96)
+
+
+def test_a_block_that_there_is_not_is_refused():
+    for block in (-1, tasks.BLOCKS):
+        with pytest.raises(ValueError, match=f"there are blocks 0 to {tasks.BLOCKS - 1}"):
+            tasks.held_out_seeds(block, 1)
+    with pytest.raises(ValueError, match="take another too"):
+        tasks.held_out_seeds(0, tasks.TASKS_A_BLOCK + 1)
+    right: list[Any] = [3, [3], (3,)]
+    for given in right:
+        assert TrainConfig(eval_block=given).eval_block == (3,)
+    wrong: list[Any] = [tasks.BLOCKS, [0, 0], [], -1, "0"]
+    for given in wrong:
+        with pytest.raises(ConfigError, match="eval_block"):
+            TrainConfig(eval_block=given)

@@ -1,0 +1,77 @@
+"""Who hears one bit at a time does no better than chance, and corrections are no substitute for listening."""
+
+import math
+from pathlib import Path
+
+import pytest
+
+from ecomlab import ENVIRONMENTS, Shop, make_task
+from ecomlab.catalog import load_shop
+from ecomlab.customer.dialogue import GUESSES, PATIENCE
+from ecomlab.laws import laws
+from ecomlab.laws.attack import attack
+from ecomlab.laws.corrected import corrected
+from ecomlab.world.cart import wants_of
+
+TASKS = 40
+ONE_BIT = ("yes or no", "which one of", "guess and", "then guess")
+CORRECTABLE = [env for env in ENVIRONMENTS.values() if "cart" in env.acts_on or "returns" in env.acts_on]
+
+
+def test_of_one_wanted_visit_a_guesser_tries_a_first_patience_more_and_one_by_asking(big_shop: Shop) -> None:
+    task = next(
+        t for seed in range(99) for t in [make_task("CART", 0, seed, big_shop)] if len(t.goal.items) == 1
+    )
+    assert (PATIENCE, GUESSES, len(task.world["visits"])) == (3, 2, 24)
+    assert ENVIRONMENTS["CART"].chance(task, big_shop) == pytest.approx(5 / 24)
+
+
+def test_a_guesser_reaches_the_chance_that_is_stated(big_shop: Shop) -> None:
+    """A bound far above what guessing reaches would hide a leak."""
+    name = "positional: ask once, then guess of cart_add each of user_get_visit_history"
+    found = [one for one in attack("CART", [name], (0,), TASKS, big_shop) if one.player == name]
+    assert [one.share > one.chance / 2 for one in found] == [True]
+
+
+@pytest.mark.parametrize("env", ["CART", "RETURN", "STATUS", "SUB"])
+def test_one_bit_at_a_time_is_no_better_than_chance(env: str, big_shop: Shop) -> None:
+    found = list(attack(env, ONE_BIT, (0, 4), TASKS, big_shop))
+    assert found
+    above = [
+        f for f in found if laws.at_most(f.share, f.tasks, f.chance, by_chance=True) is laws.State.BROKEN
+    ]
+    assert not above, "\n".join(map(str, above))
+
+
+@pytest.mark.parametrize("env", [env.id for env in CORRECTABLE if not env.composes])
+def test_who_lives_on_corrections_is_right_at_most_a_third_as_often_as_who_talks(
+    env: str, big_shop: Shop
+) -> None:
+    assert corrected(ENVIRONMENTS[env], big_shop), "nobody tries to live on this environment's corrections"
+    found = list(attack(env, ["corrections of", "courteous"], (0, 1, 4), TASKS, big_shop))
+    talking = {one.d: one.share for one in found if one.player == "courteous"}
+    above = [one for one in found if one.player != "courteous" and one.share > talking[one.d] / 3]
+    assert not above, "\n".join(map(str, above))
+
+
+def test_fewer_visits_than_replacements_are_no_chance(real_folder: Path) -> None:
+    """In a shop of few products a history can be shorter than the list that is asked for."""
+    shop = load_shop(real_folder)
+    task = make_task("SUB", 6, 1_000_027, shop)
+    assert len(task.world["visits"]) < task.goal["count"]
+    assert ENVIRONMENTS["SUB"].chance(task, shop) == 0
+
+
+def test_a_journey_is_guessed_where_all_of_its_parts_are(big_shop: Shop) -> None:
+    journeys = (make_task("JOURNEY", 0, seed, big_shop) for seed in range(99))
+    task = next(t for t in journeys if {part.env for part in t.subtasks} == {"RETURN", "STATUS"})
+    shares = [ENVIRONMENTS[part.env].chance(part, big_shop) for part in task.subtasks]
+    assert 0 < math.prod(shares) <= ENVIRONMENTS["JOURNEY"].chance(task, big_shop) < min(shares)
+
+
+def test_what_a_customer_does_without_need_not_be_found(real_folder: Path) -> None:
+    """All but one of four items were given up, and who put the longest title into the cart was right."""
+    shop = load_shop(real_folder)
+    task = make_task("CART", 10, 1_000_097, shop)
+    assert [want.quantity for want in wants_of(task.goal)] == [1, 2, 4, 1]
+    assert 0 < ENVIRONMENTS["CART"].chance(task, shop) < 0.25

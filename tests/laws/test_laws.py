@@ -1,0 +1,158 @@
+"""The laws are judged by exact bounds: what is broken, kept, or not shown by too small a sample."""
+
+from dataclasses import replace
+
+import pytest
+from scipy import stats
+
+from ecomlab.laws import counterfactual, laws
+from ecomlab.laws.certificate import Row
+from ecomlab.laws.contract import EnvironmentContract
+from ecomlab.laws.leaks import Leak
+from ecomlab.laws.understanding import Share
+
+
+def rows(seeds: int = 500, others: int = 100) -> list[Row]:
+    """An environment that keeps every law."""
+    return [
+        Row(
+            env="CART",
+            d=d,
+            seeds=seeds,
+            others=others,
+            solver=1.0,
+            fair=1.0,
+            noisy=0.8 - 0.04 * d,
+            naive=0.5,
+            blind={"say done": 0.0},
+            positional={"first of history": 0.1},
+            chance=0.1,
+            turns=4.0,
+            reward=0.9,
+            rewards={"blind: say done": (-0.9, 0.1, others)},
+            failed=(-0.5, 0.2, seeds // 5),
+            courteous=1.0,
+        )
+        for d in range(13)
+    ]
+
+
+SILENT = [counterfactual.Comparison("CART", d, 100, []) for d in (0, 4, 8, 12)]
+ASKED = [Share("read", "CART", "of it", 500, 0.97, 0)]
+LEAK = Leak("CART", "visits: product_id", 100, 400, 0.51, 0.45, 0.57)
+
+
+def states(*evidence: object) -> dict[str, laws.State]:
+    """The state of every law for the one environment."""
+    return {law: found["CART"] for law, found in laws.states(laws.Evidence(*evidence)).items()}  # type: ignore[arg-type]
+
+
+def test_what_keeps_every_law_is_said_to() -> None:
+    assert laws.broken_laws(rows(), [LEAK], SILENT, ASKED) == []
+    assert set(states(rows(), [LEAK], SILENT, ASKED).values()) == {laws.State.KEPT}
+
+
+def test_a_small_sample_shows_nothing() -> None:
+    few = [counterfactual.Comparison("CART", 0, 20, [])]
+    assert laws.broken_laws(rows(10, 5), [LEAK], few) == []
+    assert set(states(rows(10, 5), [LEAK], few).values()) == {laws.State.NOT_SHOWN}
+
+
+FIRST = rows()[0]
+BROKEN = {
+    "SOLVABLE: the oracle is correct on 99.8% of CART at d = 0": replace(FIRST, solver=0.998),
+    "FAIR: the reference player is correct on 50.0% of CART at d = 0": replace(FIRST, fair=0.5),
+    "NOT GAMEABLE: blind attacker 'say done' is correct on 90.0% of CART at d = 0": replace(
+        FIRST, blind={"say done": 0.9}
+    ),
+    "NOT GAMEABLE: positional attacker 'first of history' is correct on 90.0% of CART at d = 0": replace(
+        FIRST, positional={"first of history": 0.9}
+    ),
+    "NOT GAMEABLE: quitter earns 0.50, failing honestly -0.50, at CART at d = 0": replace(
+        FIRST, rewards={**FIRST.rewards, "quitter": (0.5, 0.1, 50)}
+    ),
+}
+
+
+@pytest.mark.parametrize("line", BROKEN)
+def test_each_law_of_the_certificate_can_break_in_one_cell(line: str) -> None:
+    measured = [BROKEN[line], *rows()[1:]]
+    found = laws.broken_laws(measured)
+    assert any(said.startswith(line) for said in found), found
+    law = line.partition(":")[0]
+    assert states(measured)[law] is laws.State.BROKEN
+    assert {said.partition(":")[0] for said in found} == {law}
+
+
+def test_a_share_that_is_short_everywhere_breaks_where_no_cell_does() -> None:
+    measured = [replace(row, fair=0.975) for row in rows(200)]
+    assert laws.broken_laws(measured[:1]) == []
+    assert laws.broken_laws(measured) == [
+        "FAIR: the reference player is correct on 97.5% of CART, all difficulties"
+    ]
+    # Several goals in a row are held to 97%.
+    assert laws.broken_laws([replace(row, jobs=3) for row in measured]) == []
+
+
+def test_success_that_does_not_fall_or_falls_too_little_breaks_harder() -> None:
+    flat = laws.broken_laws([replace(row, noisy=0.5) for row in rows()])
+    assert flat[0] == "HARDER: the perturbed player's success does not fall with d in CART"
+    slow = laws.broken_laws([replace(row, noisy=0.8 - 0.01 * row.d) for row in rows()])
+    assert slow == ["HARDER: the perturbed player's success falls by 0.12 from d = 0 to 12 in CART"]
+
+
+def test_a_bank_that_is_not_understood_or_is_denied_breaks_understood() -> None:
+    deaf = replace(ASKED[0], exact=0.5)
+    assert laws.broken_laws([], [], [], [deaf]) == [
+        "UNDERSTOOD: 50.0% of 500 questions (of it, read) are answered exactly"
+    ]
+    denied = replace(ASKED[0], denied=1)
+    assert laws.broken_laws([], [], [], [denied]) == [
+        "UNDERSTOOD: 1 of 500 questions (of it, read) are answered with a denial"
+    ]
+
+
+def test_a_leak_or_a_difference_breaks_silent() -> None:
+    leak = replace(LEAK, auc=0.8, low=0.7)
+    told = replace(SILENT[0], differences=["seed 3: turn 1: look({}): rows[0].size is 2 and 3"])
+    assert laws.broken_laws([], [leak]) == [
+        "SILENT: visits: product_id tells what is wanted in CART: AUC 0.80, 99% above 0.70"
+    ]
+    assert laws.broken_laws([], [], [told]) == [
+        "SILENT: what is withheld shows before the customer is asked in CART at d = 0, "
+        "seed 3: turn 1: look({}): rows[0].size is 2 and 3"
+    ]
+
+
+def test_enough_is_what_a_faultless_sample_can_show() -> None:
+    assert (laws.enough(0.97), laws.enough(0.99)) == (230, 690)
+    for threshold in (0.95, 0.97, 0.99):
+        n = laws.enough(threshold)
+        assert laws.bounds(1.0, n)[0] >= threshold > laws.bounds(1.0, n - 10)[0]
+
+
+@pytest.mark.parametrize(("won", "n"), [(0, 12), (3, 12), (12, 12), (480, 500)])
+def test_a_bound_leaves_one_in_a_thousand_beyond_it(won: int, n: int) -> None:
+    low, high = laws.bounds(won / n, n)
+    assert won == 0 or stats.binom.sf(won - 1, n, low) == pytest.approx(0.001, rel=1e-6)
+    assert won == n or stats.binom.cdf(won, n, high) == pytest.approx(0.001, rel=1e-6)
+
+
+def test_there_are_twelve_laws_and_each_says_how_it_is_measured() -> None:
+    assert len(laws.LAWS) == 12
+    held = {
+        law
+        for name in dir(EnvironmentContract)
+        for law in getattr(getattr(EnvironmentContract, name), "laws", ())
+    }
+    for law in laws.LAWS.values():
+        assert law.statement.endswith(".")
+        assert law.measure != laws.State.NOT_MEASURED
+        assert law.name in held or law.judge is not None
+
+
+def test_a_single_task_shows_no_reward_that_pays() -> None:
+    """One reward has no spread: it would lie above any mean for certain."""
+    failed = (0.1, 0.0, 10)
+    assert not laws._pays((0.5, 0.0, 1), failed) and not laws._pays((0.0, 0.0, 0), failed)
+    assert laws._pays((0.5, 0.0, 2), failed)

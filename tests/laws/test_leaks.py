@@ -1,0 +1,155 @@
+"""The leak report finds a leak where there is one, each that an attacker once found among them."""
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from ecomlab import ENVIRONMENTS, Shop, make_task
+from ecomlab.customer import goals, visits
+from ecomlab.envs import bundle
+from ecomlab.laws import foretold, leaks
+from ecomlab.task import Problem
+from ecomlab.world.shopping_list import least_total, parts_of
+from ecomlab.world.state import World
+
+
+def found(measure: Callable[..., list[leaks.Leak]], env: str, kind: str, *args: Any) -> leaks.Leak:
+    """The one measurement of this kind."""
+    (leak,) = (leak for leak in measure(env, *args) if leak.kind == kind)
+    return leak
+
+
+def test_a_leak_is_found(big_shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Options listed with the one that most products' buyers want first would be a leak."""
+    real = World.options
+
+    def told(self: World, row: int) -> tuple[str, ...]:
+        return tuple(sorted(real(self, row)))
+
+    monkeypatch.setattr(World, "options", told)
+    monkeypatch.setattr("ecomlab.customer.goals.other_option", _smallest)
+    assert found(leaks.measure, "CART", "catalog_get_variants: variant_id", big_shop, (8,), 80).leaks
+
+
+def _smallest(type_name: str, key: tuple[Any, ...], shop: Shop, random: Any, than: str | None = None) -> str:
+    from ecomlab.world.state import options_of
+
+    return min(option for option in options_of(key, shop.catalog, type_name) if option != than)
+
+
+@pytest.mark.slow
+def test_a_wanted_product_whose_brand_stands_alone(big_shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Decoys drawn around the wanted product never were of its brand, but of one another's."""
+    kind = "user_get_visit_history: product_id, content"
+    assert not found(leaks.measure, "CART", kind, big_shop, (0, 1), 120).leaks
+    brand = big_shop.catalog.brand_code
+
+    def around(outline: visits.Outline, shop: Shop, random: Any, usable: Any = None) -> list[int]:
+        pool = random.permutation(list(shop.catalog.type_rows(outline.type)))
+        pool = pool[shop.catalog.stock[pool] >= visits.PLENTY]
+        others = [row for row in pool[1:].tolist() if brand[row] != brand[pool[0]]]
+        return [int(pool[0]), *others[: visits.CLUSTER - 1]]
+
+    from ecomlab.seeding import pick as real
+
+    monkeypatch.setattr(goals, "draw_cluster", around)
+    monkeypatch.setattr(goals, "pick", lambda random, of: of[0] if type(of[0]) is int else real(random, of))
+    assert found(leaks.measure, "CART", kind, big_shop, (0, 1), 120).leaks
+
+
+def test_a_limit_that_lies_near_the_wanted_product(big_shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not found(foretold.bounds, "CART", "limits: visits", big_shop, (4, 8), 200).leaks
+    monkeypatch.setattr(visits.Cluster, "alike", lambda self, shop: [self.row])
+    monkeypatch.setattr(visits, "SLACK", 0.01)
+    assert found(foretold.bounds, "CART", "limits: visits", big_shop, (4, 8), 200).leaks
+
+
+def test_a_budget_that_names_the_parts_withheld(big_shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not found(foretold.bounds, "BUNDLE", "budget: parts", big_shop, (4, 6), 200).leaks
+
+    def exact(wanted: Any, later: int, usable: Any, catalog: Any, key: Any, sold: Any) -> int:
+        return least_total(parts_of(wanted), catalog, key, sold) or 0
+
+    monkeypatch.setattr(bundle, "dearest_total", exact)
+    monkeypatch.setattr(bundle, "_draw_budget", lambda total, slack, random: 100 * math.ceil(total / 100))
+    assert found(foretold.bounds, "BUNDLE", "budget: parts", big_shop, (4, 6), 200).leaks
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("env", ["RETURN", "STATUS"])
+def test_an_opening_that_tells_what_will_happen(
+    env: str, big_shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Slots that an event would touch never were withheld: "That's all." foretold a change of mind."""
+    assert not found(foretold.foretold, env, "opening: GoalChange", big_shop, (4, 8), 400).leaks
+    real = type(ENVIRONMENTS[env]).draw
+
+    def draw(self: Any, *args: Any) -> Problem:
+        problem = real(self, *args)
+        return (
+            replace(problem, goal=replace(problem.goal, withheld=frozenset())) if problem.events else problem
+        )
+
+    monkeypatch.setattr(type(ENVIRONMENTS[env]), "draw", draw)
+    assert found(foretold.foretold, env, "opening: GoalChange", big_shop, (4, 8), 400).leaks
+
+
+@pytest.mark.slow
+def test_items_of_which_more_is_said_because_they_sell_out(
+    big_shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kind = "what is said of an item: any event"
+    assert not found(foretold.foretold, "CART", kind, big_shop, (6, 8), 200).leaks
+    real = type(ENVIRONMENTS["CART"]).draw
+
+    def draw(self: Any, *args: Any) -> Problem:
+        problem = real(self, *args)
+        touched = {event.item for event in problem.events}
+        kept = frozenset(place for place in problem.goal.withheld if place[0] not in touched)
+        return replace(problem, goal=replace(problem.goal, withheld=kept))
+
+    monkeypatch.setattr(type(ENVIRONMENTS["CART"]), "draw", draw)
+    assert found(foretold.foretold, "CART", kind, big_shop, (6, 8), 200).leaks
+
+
+@pytest.mark.slow
+def test_a_journey_is_compared_with_those_that_begin_alike(shop: Shop) -> None:
+    """Only carts and visits sell out, and an opening shows which it is of: that tells nothing that is to be hidden."""
+    alike: dict[Any, set[str]] = {}
+    for seed in range(40):
+        task = make_task("JOURNEY", 8, seed, shop)
+        alike.setdefault(foretold._alike(task), set()).add(task.parts[0].env)
+    assert {len(envs) for envs in alike.values()} == {1} and len(set.union(*alike.values())) > 3
+
+
+@pytest.mark.slow
+def test_a_sold_out_product_that_stands_out(big_shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    kind = "user_get_visit_history: product_id, meant, content"
+    assert not found(leaks.measure, "SUB", kind, big_shop, (4, 8), 100).leaks
+    price = big_shop.catalog.price_cents
+
+    def dearest(random: Any, rows: Any) -> Any:
+        return max(rows, key=price.item) if type(rows[0]) is int else rows[int(random.integers(len(rows)))]
+
+    monkeypatch.setattr("ecomlab.customer.demands.pick", dearest)
+    assert found(leaks.measure, "SUB", kind, big_shop, (4, 8), 100).leaks
+
+
+def test_tasks_that_look_alike_have_the_same_budgets(shop: Shop) -> None:
+    """Those of more subtasks are larger, and more is withheld in all: compared with each other they seemed to leak."""
+    tasks = [make_task("JOURNEY", 2, seed, shop) for seed in range(40)]
+    budgets: dict[Any, set[tuple[int, int]]] = {}
+    for task in tasks:
+        budgets.setdefault(foretold._alike(task), set()).add((task.turns, task.calls))
+    assert {len(of_alike) for of_alike in budgets.values()} == {1}
+    assert len(set.union(*budgets.values())) > 1
+
+
+def test_what_happens_to_a_list_as_a_whole_tells_nothing_of_its_items(shop: Shop) -> None:
+    """Told from the parts of other lists, the list itself, to which everything happens, seemed to leak in journeys."""
+    tasks = [make_task("JOURNEY", 8, seed, shop) for seed in range(40)]
+    assert {task.parts[0].env for task in tasks if len(task.parts[0].goal.items) > 1} == {"BUNDLE", "CART"}
+    assert {task.parts[0].env for task in foretold._by_item(tasks)} == {"CART"}

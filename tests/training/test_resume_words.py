@@ -1,0 +1,51 @@
+"""What a resumed run says, and does not say, of what it finds."""
+
+import logging
+import warnings
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from rich.console import Console
+from torch.nn.modules.module import _IncompatibleKeys
+
+from ecomlab.lab.live import train_from_file
+from ecomlab.training import checkpoints, loop
+from ecomlab.training.config import ConfigError, TrainConfig
+from ecomlab.training.trl_trainer import DapoTrainer
+
+
+def test_a_damaged_config_is_refused_and_stays(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text("{")
+    with pytest.raises(ConfigError, match="config.json is damaged"):
+        loop._same_run(tmp_path, TrainConfig())
+    assert (tmp_path / "config.json").read_text() == "{"
+
+
+def test_a_warning_of_ours_is_a_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def train(config: TrainConfig, progress: Any) -> Path:
+        warnings.warn_explicit("a checkpoint is damaged", UserWarning, checkpoints.__file__, 1)
+        return tmp_path
+
+    monkeypatch.setattr(loop, "train", train)
+    (tmp_path / "train.toml").write_text("steps = 1")
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        train_from_file(tmp_path / "train.toml", {"out": str(tmp_path / "run")}, Console())
+    assert capsys.readouterr().err == "warning  a checkpoint is damaged\n"
+
+
+@pytest.mark.parametrize("tied", [True, False])
+def test_only_missing_weights_that_are_not_tied_are_told(tied: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[str] = []
+    monkeypatch.setattr(logging.getLogger("transformers.trainer"), "warning", told.append)
+    trainer = object.__new__(DapoTrainer)
+    trainer.model = SimpleNamespace(
+        _tied_weights_keys={"lm_head.weight": "embed"}, _keys_to_ignore_on_save=None,
+        config=SimpleNamespace(tie_word_embeddings=tied),
+    )  # fmt: skip
+    trainer._issue_warnings_after_load(_IncompatibleKeys(["lm_head.weight"], []))
+    assert bool(told) != tied

@@ -1,0 +1,1277 @@
+"""Training: the objective by hand and against TRL, configurations, resuming, and what happens when things break."""
+
+import errno
+import json
+import math
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import warnings
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from filelock import FileLock
+from runs import SECONDS, assert_same_run, kill_minus_nine, rows_of, steps_of, train_in_two
+from safetensors.torch import load_file
+
+from ecomlab import ENVIRONMENTS, Episode, Shop, load_shop, make_task
+from ecomlab.analysis.tables import load_episodes, load_eval
+from ecomlab.evaluation import heldout, transcripts
+from ecomlab.evaluation.heldout import evaluate, summarize
+from ecomlab.evaluation.tasks import held_out_seeds
+from ecomlab.lab.paths import kernel_environment
+from ecomlab.models import batch
+from ecomlab.models.batch import EVALUATION_SEEDS, TRAINING_SEEDS
+from ecomlab.models.load import load_policy
+from ecomlab.models.policy import Policy
+from ecomlab.reward import Score, varies
+from ecomlab.seeding import rng
+from ecomlab.training import checkpoints, loop, metrics, objective, rollouts, untrained
+from ecomlab.training.checkpoints import CheckpointError, FolderError
+from ecomlab.training.config import from_toml
+from ecomlab.training.loop import ConfigError, RunError, TrainConfig, train
+from ecomlab.training.objective import (
+    dapo_loss,
+    group_advantages,
+    longest_turn,
+    loss_mask,
+    overlong_penalty,
+    shaped_reward,
+    step_advantages,
+)
+from ecomlab.training.schedule import make_schedule
+from ecomlab.training.update_metrics import UpdateMetrics
+
+TINY: dict[str, Any] = {
+    "steps": 4,
+    "prompts_per_step": 2,
+    "group_size": 4,
+    "rounds": 2,
+    "eval_every": 2,
+    "eval_difficulties": (0,),
+    "eval_episodes": 4,
+    "eval_decodings": ("sampled",),
+    "checkpoint_every": 1,
+    "catalog_size": 1_000,
+    "tau_num": 8,
+    "tau_acc": 0.1,  # the window moves within a few steps
+}
+SMALL = {**TINY, "group_size": 2, "rounds": 1, "eval_every": 0, "eval_episodes": 2}
+"""Where nothing hangs on what is learned."""
+
+
+@pytest.fixture(scope="module")
+def novice(shop: Shop) -> Policy:
+    return load_policy("novice", shop, ["CART"])
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An uninterrupted run of four steps."""
+    return train(TrainConfig(out=str(tmp_path_factory.mktemp("runs") / "whole"), **TINY))
+
+
+# The objective.
+
+
+def test_advantages_by_hand() -> None:
+    one = 0.5 / ((4 * 0.25 / 3) ** 0.5 + 1e-4)
+    assert group_advantages([1.0, 0.0, 0.0, 1.0]) == pytest.approx([one, -one, -one, one])
+
+
+def test_an_unscored_rollout_changes_nothing_for_the_others() -> None:
+    nan = float("nan")
+    without = group_advantages([0.9, -0.5, 0.2])
+    with_it = group_advantages([0.9, nan, -0.5, 0.2])
+    assert with_it[1] == 0.0
+    assert np.delete(with_it, 1) == pytest.approx(without)
+    assert group_advantages([nan, 0.9]).tolist() == [0.0, 0.0] and group_advantages([nan, nan]).tolist() == [
+        0.0,
+        0.0,
+    ]
+
+
+def test_equal_rewards_give_no_advantage_however_they_were_computed() -> None:
+    almost = [0.1 + 0.2, 0.3, 0.3, 0.3]
+    assert np.std(almost) > 0 and not varies(almost)
+    assert group_advantages(almost).tolist() == [0.0] * 4
+
+
+def test_the_overlong_penalty_is_soft() -> None:
+    assert [overlong_penalty(n, 100, 20) for n in (0, 80, 90, 100, 200)] == [0, 0, -0.5, -1, -1]
+    assert overlong_penalty(500, 100, 0) == 0
+
+
+def test_the_overlong_penalty_counts_sampled_tokens_only(shop: Shop, novice: Policy) -> None:
+    from ecomlab.models.batch import play_batch
+
+    task = make_task("CART", 1, 3, shop)
+    (rollout,) = play_batch([task], [rng("overlong")], shop, novice.sampler(), novice.renderer)
+    said = sum(rollout.mask)
+    assert said < len(rollout.mask), "tools said something too"
+    assert shaped_reward(rollout, said + 5, 10) == pytest.approx(rollout.score.value - 0.5)
+    assert shaped_reward(rollout, len(rollout.mask), len(rollout.mask) - said) == rollout.score.value
+
+
+def test_the_loss_of_three_tokens_by_hand() -> None:
+    """Ratios 1.5 (clipped at 1.28), 0.5 (clipped at 0.8) and 1; advantages 2 and -1; the fourth is masked."""
+    logp = torch.tensor([[np.log(0.3), np.log(0.7)], [np.log(0.1), np.log(0.9)]], requires_grad=True)
+    old = torch.tensor([[np.log(0.2), np.log(0.7)], [np.log(0.2), np.log(0.1)]])
+    mask = torch.tensor([[1.0, 1.0], [1.0, 0.0]])
+    loss = dapo_loss(logp, old, torch.tensor([2.0, -1.0]), mask)
+    assert loss.item() == pytest.approx(-(1.28 * 2 + 1.0 * 2 + min(0.5 * -1, 0.8 * -1)) / 3)
+    loss.backward()
+    assert logp.grad is not None
+    assert logp.grad[0, 0] == 0 and logp.grad[1, 0] == 0, "clipped"
+    assert logp.grad[0, 1].item() == pytest.approx(-2 / 3) and logp.grad[1, 1] == 0
+
+
+def test_the_metrics_of_two_processes_by_hand() -> None:
+    """Three tokens in one, one in the other; the second minibatch comes after an update."""
+    one, two = UpdateMetrics(0.2, 0.28), UpdateMetrics(0.2, 0.28)
+    processes: Any = SimpleNamespace(all_gather=lambda mine: [mine, theirs])
+    up, down = torch.tensor([True, True]), torch.tensor([False])
+    one.add(torch.tensor([0.0, 0.2]), torch.tensor([1.0, 2.0]), up, fresh=True)  # e^0.2 = 1.22
+    theirs: Any = two.sums["tokens"]
+    assert one.trained(processes)
+    assert not one.trained(processes), "nothing new"
+    two.add(torch.tensor([-0.4]), torch.tensor([4.0]), down, fresh=True)  # e^-0.4 = 0.67, clipped
+    one.add(torch.tensor([0.3]), torch.tensor([5.0]), up[:1], fresh=False)  # e^0.3 = 1.35, clipped
+    one.norms += [0.5, 0.25]
+    theirs = (two.sums, two.gap_max)
+    assert one.total(processes) == pytest.approx(
+        {"entropy": 3.0, "clip_share": 0.5, "grad_norm": 0.5, "logp_gap": 0.2, "logp_gap_max": 0.4}
+    )
+    idle, theirs = UpdateMetrics(0.2, 0.28), (UpdateMetrics(0.2, 0.28).sums, 0.0)
+    assert all(math.isnan(value) for value in idle.total(processes).values())
+
+
+# TRL's loss on our batch.
+
+
+@cache
+def sampled_by_novice(prompts: int) -> rollouts.Collection:
+    """Groups of four rollouts, sampled once for all tests that train on them."""
+    shop = load_shop(1_000)
+    policy, schedule = load_policy("novice", shop, ["CART"]), make_schedule("static-0-2", ["CART"])
+    sampling = rollouts.DynamicSampling(prompts, 4, 2)
+    return rollouts.collect(schedule, sampling, ("parity", 7), shop, policy.sampler(), policy.renderer)
+
+
+def trainer_of(policy: Policy, folder: Path, prompts: int = 3, **settings: Any) -> Any:
+    """A DapoTrainer of *novice* that trains on those, and has taken no step."""
+    from ecomlab.training.trl_trainer import DapoTrainer
+
+    config = TrainConfig(
+        out=str(folder), steps=2, prompts_per_step=prompts, group_size=4, minibatches=1, lr=1e-3,
+        max_grad_norm=1e9, checkpoint_every=1, episode_tokens=256, overlong_buffer=64, **settings,
+    )  # fmt: skip
+    found = sampled_by_novice(prompts)
+    return DapoTrainer(
+        policy.model, policy.tokenizer, config, lambda number: found, lambda _: None, lambda _: None
+    )
+
+
+def batch_of(trainer: Any) -> Any:
+    trainer.model.train()
+    trainer.current_gradient_accumulation_steps = 1
+    count = trainer.config.rollouts_per_step
+    return trainer._generate_and_score_completions([{"prompt": ""}] * count)
+
+
+def gradient_of(model: Any, loss: torch.Tensor) -> torch.Tensor:
+    model.zero_grad(set_to_none=True)
+    loss.backward()
+    return torch.cat([p.grad.flatten() for p in model.parameters() if p.grad is not None])
+
+
+def plain_logps(model: Any, rollout: Any) -> torch.Tensor:
+    """Log-probabilities of a completion, one row, no padding."""
+    ids = torch.tensor([rollout.prompt_ids + rollout.completion_ids])
+    logp = torch.log_softmax(model(ids).logits[0, :-1], dim=-1).gather(1, ids[0, 1:, None])[:, 0]
+    return logp[len(rollout.prompt_ids) - 1 :]
+
+
+def test_trls_loss_and_gradient_are_the_six_line_ones(shop: Shop, tmp_path: Path) -> None:
+    """On one batch, with a policy that has moved since sampling, so that ratios and clipping matter."""
+    policy = load_policy("novice", shop, ["CART"])
+    trainer = trainer_of(policy, tmp_path)
+    batch = batch_of(trainer)
+    noise = rng("moved")
+    with torch.no_grad():
+        for p in policy.model.parameters():
+            p.add_(torch.tensor(noise.normal(0, 2e-2, tuple(p.shape)), dtype=p.dtype))
+    theirs = trainer._compute_loss(policy.model, batch)
+    their_gradient = gradient_of(policy.model, theirs)
+
+    rollouts = trainer.rollouts
+    kept = {id(r) for group in trainer.collection.kept for r in group.rollouts}
+    tokens = sum(sum(loss_mask(r)) for r in rollouts if id(r) in kept)
+    parts = [
+        dapo_loss(
+            plain_logps(policy.model, r)[None],
+            torch.tensor([r.logprobs]),
+            advantage[None],
+            torch.tensor([loss_mask(r)], dtype=torch.float32),
+            tokens=tokens,
+        )
+        for r, advantage in zip(rollouts, batch["advantages"], strict=True)
+    ]
+    ours = torch.stack(parts).sum()
+    our_gradient = gradient_of(policy.model, ours)
+    assert trainer._metrics["train"]["clip_ratio/region_mean"][-1] > 0.01
+    assert theirs.item() == pytest.approx(ours.item(), abs=1e-6)
+    assert (their_gradient - our_gradient).norm() <= 1e-5 * our_gradient.norm()
+
+
+def test_the_gradient_does_not_depend_on_how_rows_are_put_together(
+    shop: Shop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Forwarded 2, 8 or all rows at a time, hence with other padding."""
+    from ecomlab.training import trl_trainer
+
+    policy = load_policy("novice", shop, ["CART"])
+    trainer = trainer_of(policy, tmp_path)
+    batch = batch_of(trainer)
+    gradients = []
+    for size in (2, 8, 1_000):
+        monkeypatch.setattr(trl_trainer, "ROWS_AT_ONCE", size)
+        gradients.append(gradient_of(policy.model, trainer._compute_loss(policy.model, batch)))
+    for other in gradients[1:]:
+        assert (other - gradients[0]).norm() <= 1e-5 * gradients[0].norm()
+
+
+def test_the_gradient_does_not_depend_on_the_micro_batch(shop: Shop, tmp_path: Path) -> None:
+    """A minibatch in one backward pass, in 2, in 6, or in passes of so many tokens: what the optimizer sees is the
+    same, and no pass has more tokens than are allowed, but for a single row."""
+    from transformers import TrainerCallback
+
+    seen: list[torch.Tensor] = []
+
+    class Spy(TrainerCallback):
+        def on_pre_optimizer_step(
+            self, args: Any, state: Any, control: Any, model: Any = None, **_: Any
+        ) -> None:
+            seen.append(torch.cat([p.grad.flatten() for p in model.parameters() if p.grad is not None]))
+            control.should_training_stop = True
+
+    passes: dict[int, list[tuple[int, int]]] = {}
+    for size in (0, 6, 2, 900, 1):
+        policy = load_policy("novice", shop, ["CART"])
+        by = "micro_tokens" if size in (900, 1) else "micro_batch"
+        trainer = trainer_of(policy, tmp_path / str(size), **{by: size})
+        real, found = trainer._compute_loss, passes.setdefault(size, [])
+
+        def spy(model: Any, inputs: Any, real: Any = real, found: Any = found) -> Any:
+            ends = (inputs["prompt_mask"].sum(dim=1).max(), inputs["completion_mask"].sum(dim=1).max())
+            found.append((len(inputs["advantages"]), int(sum(ends))))
+            return real(model, inputs)
+
+        trainer._compute_loss = spy
+        trainer.add_callback(Spy())
+        trainer.train()
+    assert [len(passes[size]) for size in (0, 6, 2)] == [1, 2, 6]
+    assert 1 < len(passes[900]) < len(passes[1]) == sum(rows for rows, _ in passes[900])
+    assert all(rows * width <= 900 or rows == 1 for rows, width in passes[900])
+    whole, *others = seen
+    assert len(others) == 4 and whole.norm() > 0
+    for other in others:
+        assert (other - whole).norm() <= 1e-5 * whole.norm()
+
+
+def test_only_sampled_tokens_with_an_advantage_move_the_policy(shop: Shop, tmp_path: Path) -> None:
+    policy = load_policy("novice", shop, ["CART"])
+    trainer = trainer_of(policy, tmp_path)
+    batch = batch_of(trainer)
+    seen: list[torch.Tensor] = []
+    real = trainer._get_per_token_logps_and_entropies
+
+    def spy(*args: Any, **kwargs: Any) -> Any:
+        logps, *rest = real(*args, **kwargs)
+        logps.retain_grad()
+        seen.append(logps)
+        return (logps, *rest)
+
+    trainer._get_per_token_logps_and_entropies = spy
+    trainer._compute_loss(policy.model, batch).backward()
+    (logps,) = seen
+    assert logps.grad is not None and logps.grad.any()
+    trained = (batch["completion_mask"] * batch["tool_mask"]).bool()
+    moved = logps.grad != 0
+    assert not (moved & ~trained).any(), "tool, customer and padding tokens"
+    assert (moved == (trained & (batch["advantages"] != 0)[:, None])).all()
+
+
+def test_logits_that_predict_what_others_said_have_no_gradient(shop: Shop, tmp_path: Path) -> None:
+    """At the last hidden state, which the output layer alone reads: zero but where a trained token is predicted."""
+    policy = load_policy("novice", shop, ["CART"])
+    trainer = trainer_of(policy, tmp_path)
+    batch = batch_of(trainer)
+    hidden: list[torch.Tensor] = []
+    predicts: list[torch.Tensor] = []
+
+    def keep(module: Any, args: Any, kwargs: Any, output: Any) -> None:
+        output.last_hidden_state.retain_grad()
+        hidden.append(output.last_hidden_state)
+
+    hook = policy.model.get_decoder().register_forward_hook(keep, with_kwargs=True)
+    real = policy.model.forward
+
+    def forward(*args: Any, **kwargs: Any) -> Any:
+        predicts.append(torch.nn.functional.pad(kwargs["labels"][:, 1:] != -100, (0, 1)))
+        return real(*args, **kwargs)
+
+    policy.model.forward = forward
+    try:
+        trainer._compute_loss(policy.model, batch).backward()
+    finally:
+        hook.remove()
+        policy.model.forward = real
+    assert len(hidden) == len(predicts) > 0
+    for state, trained in zip(hidden, predicts, strict=True):
+        assert state.grad is not None
+        assert ((state.grad != 0).any(dim=-1) == trained).all()
+    trained = (batch["completion_mask"] * batch["tool_mask"]).bool() & (batch["advantages"] != 0)[:, None]
+    assert sum(int(p.sum()) for p in predicts) == int(trained.sum()) > 0
+
+
+def rollout_of(value: float, correct: bool = False, end: str = "submit", sampled: int = 3) -> batch.Rollout:
+    """An episode of so many sampled tokens, after which two of a tool's follow."""
+    score = Score.failed_by_us("x") if end == "failed" else Score(value, correct, "x")
+    mask = [1] * sampled + [0, 0]
+    return batch.Rollout(None, [1], [2] * len(mask), mask, [-0.5 * m for m in mask], score, end, turns=2)
+
+
+def collection_of(*groups: rollouts.Group, padding: int = 0) -> rollouts.Collection:
+    """A step of these groups, the last `padding` of them not kept."""
+    kept = len(groups) - padding
+    return rollouts.Collection(groups[:kept], groups[kept:], groups, make_schedule("adaptive", ["CART"]), 1)
+
+
+def test_truncated_episodes_are_trained_with_the_lowest_reward() -> None:
+    """However much they had achieved; by default."""
+    cut, lost, right = rollout_of(0.4, end="truncated"), rollout_of(0, end="failed"), rollout_of(0.9, True)
+    assert loss_mask(cut) == cut.mask and loss_mask(right) == right.mask and set(loss_mask(lost)) == {0}
+    assert shaped_reward(cut, 100, 20) == -1 and shaped_reward(right, 100, 20) == 0.9
+    assert math.isnan(shaped_reward(lost, 100, 20))
+    (advantages,) = step_advantages(collection_of(rollouts.Group("CART", 0, (right, cut, lost))), 100, 20)
+    assert advantages.tolist() == pytest.approx([*group_advantages([0.9, -1.0]), 0.0])
+    assert not TrainConfig().mask_truncated
+
+
+def test_to_go_on_until_one_is_cut_off_never_pays() -> None:
+    """An honest failure near the limit, however long, is worth no less than a truncated one."""
+    for sampled in range(60, 100):
+        honest = shaped_reward(rollout_of(-0.9, sampled=sampled), 100, 20)
+        assert honest >= shaped_reward(rollout_of(-0.9, end="truncated", sampled=100), 100, 20)
+    assert shaped_reward(rollout_of(0.9, True, sampled=90), 100, 20) == pytest.approx(0.4)
+
+
+def test_the_soft_penalty_sees_the_limit_of_a_turn_too() -> None:
+    """The larger of both, by the longest turn; without a buffer for turns as before."""
+    long, short = rollout_of(0.9, True, sampled=18), rollout_of(0.9, True, sampled=5)
+    twice = replace(long, mask=[1] * 5 + [0] + [1] * 18 + [0, 1])
+    assert [longest_turn(each) for each in (long, short, twice)] == [18, 5, 18]
+    assert longest_turn(replace(short, mask=[0])) == 0
+    assert [shaped_reward(each, 100, 20, turn=(20, 8)) for each in (long, twice)] == [pytest.approx(0.15)] * 2
+    assert shaped_reward(short, 100, 20, turn=(20, 8)) == shaped_reward(long, 100, 20, turn=(20, 0)) == 0.9
+    assert shaped_reward(rollout_of(0.9, True, sampled=95), 100, 20, turn=(200, 8)) == pytest.approx(0.15)
+    group = rollouts.Group("CART", 0, (long, short))
+    (advantages,) = step_advantages(collection_of(group), 100, 20, turn=(20, 8))
+    assert advantages.tolist() == pytest.approx(group_advantages([0.15, 0.9]).tolist())
+
+
+@pytest.mark.parametrize(
+    ("warmup", "shares"),
+    [pytest.param(0, [1, 1, 1, 1], marks=pytest.mark.slow), (2, [0, 0.25, 0.5, 0.75])],
+)
+def test_the_learning_rate_rises_over_the_first_steps(
+    warmup: int, shares: list[float], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of two optimizer steps each; it goes on rising where a run was stopped."""
+    from ecomlab.training.trl_trainer import DapoTrainer
+
+    real, rates = DapoTrainer._clip_grad_norm, []
+
+    def spy(self: Any, model: Any) -> Any:
+        rates.append(self.optimizer.param_groups[0]["lr"])
+        return real(self, model)
+
+    monkeypatch.setattr(DapoTrainer, "_clip_grad_norm", spy)
+    settings = {**SMALL, "warmup": warmup, "lr": 1e-3}
+    for steps in (1, 2):
+        train(TrainConfig(out=str(tmp_path / "run"), **{**settings, "steps": steps}))
+    assert rates == pytest.approx([1e-3 * share for share in shares])
+
+
+def test_the_old_masking_leaves_truncated_episodes_out_of_the_loss() -> None:
+    cut, lost, right = rollout_of(0.4, end="truncated"), rollout_of(0, end="failed"), rollout_of(0.9, True)
+    assert (
+        set(loss_mask(cut, True)) == set(loss_mask(lost, True)) == {0}
+        and loss_mask(right, True) == right.mask
+    )
+    assert shaped_reward(cut, 100, 20, True) == 0.4
+    assert shaped_reward(rollout_of(-0.9, sampled=99), 100, 20, True) == pytest.approx(-0.9 - 0.95)
+    group = rollouts.Group("CART", 0, (right, cut))
+    (advantages,) = step_advantages(collection_of(group), 100, 20, True)
+    assert advantages.tolist() == pytest.approx(group_advantages([0.9, 0.4]).tolist())
+    assert not rollouts.Group("CART", 0, (cut, rollout_of(-0.2, end="truncated"))).effective("reward")
+
+
+@pytest.mark.parametrize("masked", [False, True])
+def test_the_trainer_masks_truncated_episodes_where_it_is_told_to(
+    masked: bool, shop: Shop, tmp_path: Path
+) -> None:
+    """In TRL's batch: their tokens, and the advantages of the others, which see them as -1 or as they were."""
+    trainer = trainer_of(load_policy("novice", shop, ["CART"]), tmp_path, prompts=1)
+    trainer.config = trainer.config.replace(mask_truncated=masked)
+    played = trainer.collect(0).groups[0].rollouts
+    group = rollouts.Group("CART", 0, tuple(
+        replace(r, end="truncated" if i == 1 else "submit", score=Score(0.9 - 0.3 * i, i == 0, "x"))
+        for i, r in enumerate(played)
+    ))  # fmt: skip
+    trainer.collect = lambda number: collection_of(group)
+    found = batch_of(trainer)
+    trained = [bool(row.any()) for row in found["tool_mask"] * found["completion_mask"]]
+    assert trained == [True, not masked, True, True]
+    values = [0.9, 0.6 if masked else -1.0, 0.3, 0.0]
+    assert found["advantages"].tolist() == pytest.approx(group_advantages(values).tolist(), abs=1e-5)
+
+
+def test_padding_groups_weigh_nothing() -> None:
+    right, wrong = rollout_of(0.9, True), rollout_of(-0.9)
+    kept, padding = rollouts.Group("CART", 0, (right, wrong)), rollouts.Group("CART", 0, (wrong, right))
+    advantages = objective.step_advantages(collection_of(kept, padding, padding=1), 256, 64)
+    assert advantages[0, 0] == -advantages[0, 1] > 0 and advantages[1].tolist() == [0.0, 0.0]
+
+
+def test_a_step_is_counted_by_environment_and_level() -> None:
+    """By hand: of CART two groups at d = 0 and one at 2, of SUB one that failed on our side, of PD none."""
+    right, wrong, cut = rollout_of(0.9, True), rollout_of(-0.9), rollout_of(-0.5, end="truncated", sampled=7)
+    groups = (
+        rollouts.Group("CART", 0, (right, wrong)),
+        rollouts.Group("CART", 0, (right, cut)),
+        rollouts.Group("CART", 2, (rollout_of(-1, end="invalid"), cut)),
+        rollouts.Group("SUB", 1, (rollout_of(0, end="failed"), wrong)),
+    )
+    step: Any = SimpleNamespace(collection=collection_of(*groups, padding=2), update={"entropy": 0.5})
+    windows = {"CART": (0, 2), "SUB": (1, 1), "PD": (0, 3)}
+    rows = metrics.train_rows(step, windows, metrics.phases({"model": 2.0}, 3.0))
+    assert [(r["env"], r["d"], r["d_low"], r["d_high"]) for r in rows] == [
+        ("CART", 0, 0, 2), ("CART", 2, 0, 2), ("SUB", 1, 1, 1), ("PD", 3, 0, 3),
+    ]  # fmt: skip
+    names = (
+        "groups",
+        "kept",
+        "discarded",
+        "padding",
+        "rollouts",
+        "unscored",
+        "truncated",
+        "invalid",
+        "failed",
+    )
+    assert [[row[name] for name in names] for row in rows] == [
+        [2, 2, 0, 0, 4, 0, 1, 0, 2], [1, 0, 1, 1, 2, 0, 1, 1, 2], [1, 0, 1, 1, 2, 1, 0, 0, 1], [0] * 9,
+    ]  # fmt: skip
+    assert [row["success"] for row in rows[:3]] == [0.5, 0.0, 0.0] and math.isnan(rows[3]["success"])
+    assert [row["effective_correct"] for row in rows[:3]] == [1.0, 0.0, 0.0]
+    assert [row["effective_reward"] for row in rows[:3]] == [1.0, 0.0, 0.0], "both of d = 2 have -1"
+    tokens = [(row["tokens_generated"], row["tokens_used"], row["tokens_wasted"]) for row in rows]
+    assert tokens == [(16, 16, 0), (10, 0, 10), (6, 0, 6), (0, 0, 0)]
+    masked = metrics.train_rows(step, windows, {}, mask_truncated=True)
+    assert [row["tokens_used"] for row in masked] == [9, 0, 0, 0]
+    assert all(row["entropy"] == 0.5 and row["seconds"] == 3.0 for row in rows)
+    cart, sub, none = metrics.by_environment(rows)
+    assert (cart["success"], cart["groups"], cart["sampled_longest"], cart["truncated"]) == (2 / 6, 3, 7, 2)
+    assert (cart["effective_correct"], cart["sampled_per_episode"]) == (2 / 3, 26 / 6)
+    assert (sub["success"], sub["unscored"]) == (0.0, 1) and math.isnan(none["success"])
+    (whole,) = metrics.whole_steps([{**row, "step": 1, "logp_gap": 1e-6} for row in rows])
+    assert whole["failures"] == {
+        ("CART", 0): (2, 1),
+        ("CART", 2): (2, 1),
+        ("SUB", 1): (1, 0),
+        ("PD", 3): (0, 0),
+    }
+    assert (whole["kept"], whole["rollouts"], whole["truncated"], whole["unscored"]) == (2, 8, 2, 1)
+    logged = metrics.logged([{**row, "step": 1} for row in rows])
+    assert [row["env"] for row in logged] == [
+        "CART",
+        "SUB",
+        "PD",
+        "CART/d=0",
+        "CART/d=2",
+        "SUB/d=1",
+        "PD/d=3",
+    ]
+
+
+def test_sampler_and_trainer_agree_on_log_probabilities(finished: Path) -> None:
+    gaps = [float(row["logp_gap"]) for row in rows_of(finished / "train.csv") if int(row["kept"])]
+    assert len(gaps) >= 2 and all(0 < gap < 1e-3 for gap in gaps), "in every step that trained"
+
+
+def test_prompt_reward_and_advantage_belong_to_the_same_task(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Through dynamic sampling, a moving schedule and shuffling: each row of a minibatch has its own rollout's."""
+    from ecomlab.training.trl_trainer import DapoTrainer
+
+    seen: list[tuple[int, tuple[int, int]]] = []
+    real = DapoTrainer._compute_loss
+
+    def spy(self: Any, model: Any, inputs: Any) -> Any:
+        tokens = [
+            tuple(row[keep.bool()].tolist())
+            for row, keep in (
+                (torch.cat([p, c]), torch.cat([pm, cm]))
+                for p, c, pm, cm in zip(
+                    inputs["prompt_ids"], inputs["completion_ids"], inputs["prompt_mask"], inputs["completion_mask"],
+                    strict=True,
+                )
+            )
+        ]  # fmt: skip
+        advantages = step_advantages(self.collection, 512, 128).ravel()
+        rollouts = [r for group in self.collection.batch for r in group.rollouts]
+        assert sorted(map(id, self.rollouts)) == sorted(map(id, rollouts)), "each group once"
+        theirs = {
+            tuple(r.prompt_ids + r.completion_ids): a for r, a in zip(rollouts, advantages, strict=True)
+        }
+        for row, advantage in zip(tokens, inputs["advantages"].tolist(), strict=True):
+            assert advantage == pytest.approx(theirs[row], abs=1e-6)
+        for rollout in rollouts:
+            episode = Episode(rollout.task, shop)
+            dialogue = renderer.dialogue()
+            assert dialogue.open(episode.messages, episode.tools) == rollout.prompt_ids
+        seen.append((self.collection.rounds, self.collection.schedule.window("CART")))
+        return real(self, model, inputs)
+
+    monkeypatch.setattr(DapoTrainer, "_compute_loss", spy)
+    shop = load_shop(1_000)
+    renderer = load_policy("novice", shop, ["CART"]).renderer
+    settings = {**SMALL, "prompts_per_step": 4, "steps": 3, "rounds": 3, "tau_num": 4}
+    train(TrainConfig(out=str(tmp_path / "run"), **settings))
+    assert len(seen) == 3 * 2, "two minibatches a step"
+    assert max(rounds for rounds, _ in seen) > 1 and len({window for _, window in seen}) > 1
+
+
+@pytest.mark.slow
+def test_trl_is_as_it_was_after_import_and_after_a_run(finished: Path, tmp_path: Path) -> None:
+    """Its functions, its log, the progress bars and the filters of warnings, in a process of its own."""
+    (tmp_path / "look.py").write_text(
+        "import logging, sys, warnings\n"
+        "import transformers.utils.logging as bars, trl.trainer.grpo_trainer as grpo, trl.trainer.utils as utils\n"
+        "def look():\n"
+        "    functions = grpo.shuffle_sequence_dict, utils.shuffle_sequence_dict, utils._use_triton\n"
+        "    named = [vars(m) for m in (grpo, utils)]\n"
+        "    return (functions, [{k: v for k, v in n.items() if callable(v)} for n in named], list(warnings.filters),\n"
+        "        logging.getLogger('trl').level, bars.is_progress_bar_enabled())\n"
+        "from ecomlab.training.loop import TrainConfig, train\n"
+        "before = look()\n"
+        "import ecomlab.training.trl_trainer\n"
+        "assert look() == before, 'imported'\n"
+        f"train(TrainConfig(out={str(tmp_path / 'run')!r}, **{ {**SMALL, 'steps': 1}!r}))\n"
+        "now = look()\n"
+        "assert now[:2] == before[:2] and now[3:] == before[3:], 'run'\n"
+        "assert not [f for f in now[2] if 'rollout_func' in str(f) or 'checkpointing' in str(f)], now[2]\n"
+    )
+    done = subprocess.run(
+        [sys.executable, str(tmp_path / "look.py")], capture_output=True, text=True, timeout=900
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert "rollout_func" not in done.stderr and "deprecated" not in done.stderr, "and silent meanwhile"
+
+
+# Configurations.
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"schedule": "adaptve"}, "did you mean 'adaptive'"),
+        ({"schedule": "static-9-2"}, "low <= high"),
+        ({"collection": "C7"}, "there are BUNDLE, C1, C2, C4, C8"),
+        ({"steps": 0}, "steps: should be greater than 0, not 0"),
+        ({"steps": 2.5}, "steps: should be a valid integer, not 2.5"),
+        ({"steps": "4"}, "steps: should be a valid integer, not '4'"),
+        ({"steps": True}, "steps: should be a valid integer, not True"),
+        ({"group_size": 1}, "group_size: should be greater than or equal to 2, not 1"),
+        ({"lr": -1}, "lr: should be greater than 0, not -1"),
+        ({"keep": "corect"}, "did you mean 'correct'"),
+        ({"eval_decodings": ("greedi",)}, "did you mean 'greedy'"),
+        (
+            {"eval_difficulties": (0, -1)},
+            r"eval_difficulties\.1: should be greater than or equal to 0, not -1",
+        ),
+        ({"stesp": 3}, "no key 'stesp'; did you mean 'steps'"),
+        ({"early_refill": True, "check_every": "group"}, 'choose check_every = "step"'),
+        ({"asynchronous": True}, "asynchronous is for vLLM, not for generation = 'own'"),
+        ({"micro_tokens": 900, "micro_batch": 4}, "leave micro_batch out"),
+        ({"minibatches": 5}, "choose a divisor of prompts_per_step"),
+        ({"overlong_buffer": 10_000}, "exceeds episode_tokens"),
+        ({"tau_acc": 1.5}, "tau_acc: should be less than or equal to 1, not 1.5"),
+        ({"out": ""}, "name the folder to write to"),
+    ],
+)
+def test_wrong_values_stop_before_anything_runs(wrong: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        TrainConfig(**wrong)
+
+
+def test_all_mistakes_are_told_at_once(tmp_path: Path) -> None:
+    file = tmp_path / "train.toml"
+    file.write_text('stepz = 3\nlrr = 1\nlr = "much"\nschedule = "adaptve"\nstarter = "novise"\n')
+    with pytest.raises(ConfigError) as told:
+        from_toml(file, {"collection": "C3"})
+    for words in (
+        "did you mean 'steps'",
+        "lr: should be a valid number",
+        "did you mean 'adaptive'",
+        "no collection or environment 'C3'",
+        "did you mean 'novice'",
+        f"{file} with --set: ",
+    ):
+        assert words in str(told.value)
+    assert str(told.value).count("vllm_memory") == 1, "the keys are listed once"
+    with pytest.raises(ConfigError, match=r"no room for a prompt.*; 8 groups do not split into 3"):
+        TrainConfig(context_tokens=300, minibatches=3)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("max_grad_norm", math.inf),
+        ("ratio_cap", math.inf),
+        ("axes", {"p_missing": math.nan}),
+        ("seed", 2**32),
+    ],
+)
+def test_a_number_that_no_run_can_use_is_refused_by_its_name(name: str, value: Any) -> None:
+    with pytest.raises(ConfigError, match=rf"^{name}\b.*: should be (a finite number|less than 4294967296)"):
+        TrainConfig(**{name: value})
+    assert TrainConfig(seed=2**32 - 1).seed == 2**32 - 1
+
+
+def test_equal_configurations_are_written_alike() -> None:
+    given: dict[str, Any] = {"max_grad_norm": 1, "eval_difficulties": [0, 1], "eval_decodings": ["greedy"]}
+    one = TrainConfig(**given)
+    two = TrainConfig().replace(max_grad_norm=1.0, eval_difficulties=(0, 1), eval_decodings=("greedy",))
+    assert one == two and json.dumps(one.to_json()) == json.dumps(two.to_json())
+    with pytest.raises(ConfigError, match="steps: should be greater than 0"):
+        one.replace(steps=0)
+
+
+def test_a_collection_without_its_environments_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    from ecomlab.envs import registry
+
+    monkeypatch.setitem(registry.COLLECTIONS, "C9", ("CART", "TELEPORT"))
+    with pytest.raises(ConfigError, match="needs TELEPORT, which this version does not have"):
+        TrainConfig(collection="C9")
+
+
+def test_a_configuration_survives_json() -> None:
+    config = TrainConfig(seed=3, eval_difficulties=(1, 2))
+    assert TrainConfig(**json.loads(json.dumps(config.to_json()))) == config
+
+
+# A run, whole and in pieces.
+
+
+def test_a_run_keeps_two_checkpoints_named_by_step_and_no_card(finished: Path) -> None:
+    assert sorted(path.name for path in (finished / "checkpoints").iterdir()) == ["step-3", "step-4"]
+
+
+def test_a_run_writes_its_tables(finished: Path) -> None:
+    steps, evaluations = rows_of(finished / "train.csv"), rows_of(finished / "eval.csv")
+    assert tuple(steps[0]) == metrics.TRAIN_COLUMNS and tuple(evaluations[0]) == metrics.EVAL_COLUMNS
+    assert list(dict.fromkeys(int(row["step"]) for row in steps)) == [1, 2, 3, 4]
+    assert [int(row["step"]) for row in evaluations] == [0, 2, 4]
+    for step in {row["step"] for row in steps}:
+        assert sum(int(r["kept"]) + int(r["padding"]) for r in steps if r["step"] == step) == 2
+    for row in steps:
+        assert int(row["kept"]) + int(row["discarded"]) == int(row["groups"])
+        assert int(row["d_low"]) <= int(row["d"]) <= int(row["d_high"]), "the window stays within a step"
+        assert int(row["rollouts"]) == 4 * int(row["groups"])
+        assert 0 <= int(row["tokens_used"]) <= int(row["tokens_generated"])
+        assert int(row["tokens_used"]) + int(row["tokens_wasted"]) == int(row["tokens_generated"])
+        parts = {phase: float(row[f"seconds_{phase}"]) for phase in metrics.PHASES}
+        assert min(parts["model"], parts["environment"], parts["logprobs"], parts["update"]) > 0
+        assert min(parts.values()) >= 0, "no second is counted twice"
+        assert (parts["evaluation"] > 0) == (row["step"] in ("2", "4"))
+    assert json.loads((finished / "done.json").read_text())["steps"] == 4
+
+
+def test_evaluations_are_drawn_from_their_episodes(finished: Path) -> None:
+    episodes, summary = load_episodes(finished / "episodes.csv"), load_eval(finished / "eval.csv")
+    assert tuple(episodes) == metrics.EPISODE_COLUMNS and len(episodes) == 3 * TINY["eval_episodes"]
+    for step, mine in episodes.groupby("step"):
+        (drawn,) = summarize(mine.to_dict("records"))
+        written = summary[summary.step == step].iloc[0]
+        assert {name: written[name] for name in drawn} == pytest.approx(drawn, abs=1e-5)
+
+
+def test_a_run_overrides_axes_and_evaluates_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Training's axes are its own, the held-out tasks have theirs; an environment that none moves says so."""
+    drawn: list[Any] = []
+    real = batch.draw_task
+
+    def draw(*given: Any) -> Any:
+        drawn.append(given)
+        return real(*given)
+
+    for module in (rollouts, heldout):
+        monkeypatch.setattr(module, "draw_task", draw)
+    settings = {
+        **SMALL,
+        "steps": 1,
+        "axes": {"p_missing": 0},
+        "eval_axes": {"p_missing": 1},
+        "eval_block": [0, 2],
+    }
+    train(TrainConfig(out=str(tmp_path / "run"), **settings))
+    held = [given for given in drawn if given[2] in EVALUATION_SEEDS]
+    trained = [given for given in drawn if given[2] in TRAINING_SEEDS]
+    assert trained and all(given[4] == {"p_missing": 0} for given in trained)
+    assert all(given[4] == {"p_missing": 1} for given in held)
+    seeds = [seed for block in (0, 2) for seed in held_out_seeds(block, 2)]
+    assert sorted(given[2] for given in held) == sorted(seeds * 2), "before training, and at its end"
+    rows = rows_of(tmp_path / "run" / "eval.csv")
+    assert [(row["step"], row["block"], row["axes"]) for row in rows] == [
+        (step, block, "p_missing=1") for step in ("0", "1") for block in ("0", "2")
+    ]
+    assert "seed" in rows[0] and len(rows_of(tmp_path / "run" / "episodes.csv")) == 8
+
+
+def test_a_run_evaluates_environments_that_it_does_not_train(tmp_path: Path) -> None:
+    train(TrainConfig(out=str(tmp_path / "run"), **{**SMALL, "steps": 1, "eval_collection": "STATUS,CART"}))
+    assert {row["env"] for row in rows_of(tmp_path / "run" / "train.csv")} == {"CART"}
+    rows = rows_of(tmp_path / "run" / "eval.csv")
+    assert [(row["step"], row["env"]) for row in rows] == [
+        (step, env) for step in ("0", "1") for env in ("STATUS", "CART")
+    ]
+
+
+def test_a_run_is_evaluated_where_it_is_told_to_be(tmp_path: Path) -> None:
+    settings = {**SMALL, "steps": 3, "eval_at": (1,)}
+    train(TrainConfig(out=str(tmp_path / "run"), **settings))
+    assert [row["step"] for row in rows_of(tmp_path / "run" / "eval.csv")] == ["0", "1", "3"]
+    with pytest.raises(ConfigError, match=r"eval_at names steps after the last, 3: \[5\]"):
+        TrainConfig(**{**settings, "eval_at": (5, 3)})
+
+
+def test_runs_beside_each_other_evaluate_their_starter_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To the same rows and transcripts; other tasks, another policy and a damaged file are played."""
+    played: list[int] = []
+    real = loop.Run._play_held_out
+
+    def count(run: loop.Run, number: int) -> Any:
+        played.append(number)
+        return real(run, number)
+
+    monkeypatch.setattr(loop.Run, "_play_held_out", count)
+    settings = {**TINY, "steps": 1, "eval_every": 0}
+
+    def begin(out: str, **more: Any) -> tuple[str, list[Any]]:
+        played.clear()
+        folder = train(TrainConfig(out=str(tmp_path / out), **{**settings, **more}))
+        before = next(line for line in (folder / "eval.csv").read_text().splitlines() if ",CART,0," in line)
+        kept = [each.to_json() for each in transcripts.read(folder) if each.step == 0]
+        return before.split(",CART,")[1], kept
+
+    alone = begin("alone/run")
+    assert played == [0, 1] and alone[1]
+    assert begin("runs/first") == alone and played == [0, 1]
+    assert begin("runs/second", schedule="static-high", seed=5) == alone and played == [1]
+    assert begin("runs/other", eval_block=[1]) != alone and played == [0, 1]
+    last = checkpoints.newest(tmp_path / "runs" / "first" / "checkpoints")
+    assert last is not None and checkpoints.export(last.folder, tmp_path / "policy")
+    begin("runs/trained", starter=str(tmp_path / "policy"))
+    assert played == [0, 1]
+    for path in (tmp_path / "runs" / untrained.FOLDER).iterdir():
+        path.write_text(path.read_text()[:-9])
+    assert begin("runs/third", seed=6) == alone and played == [0, 1]
+
+
+def test_what_an_axis_does_not_move_is_said_when_a_run_begins(tmp_path: Path) -> None:
+    settings = {
+        **SMALL,
+        "steps": 1,
+        "prompts_per_step": 4,
+        "collection": "CART,PD",
+        "axes": {"cart.items": 1},
+    }
+    with pytest.warns(UserWarning, match="axis 'cart.items' does not move PD; there it changes nothing"):
+        train(TrainConfig(out=str(tmp_path / "run"), **settings))
+    assert {row["env"] for row in rows_of(tmp_path / "run" / "train.csv")} == {"CART", "PD"}
+
+
+def test_every_second_of_a_step_is_in_the_phase_that_spent_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With a clock that moves only where a phase does its work."""
+    from ecomlab.models.samplers import cached
+    from ecomlab.training import trl_trainer
+
+    now, spent = 0, dict.fromkeys(metrics.PHASES, 0)
+    within: list[str] = []  # an evaluation decodes and calls tools, too
+
+    def takes(seconds: int, phase: str, of: Any, name: str) -> None:
+        real = getattr(of, name)
+
+        def slow(*args: Any, **kwargs: Any) -> Any:
+            nonlocal now
+            now += seconds
+            spent[within[-1] if within else phase] += seconds
+            within.extend(["evaluation"] * (phase == "evaluation"))
+            try:
+                return real(*args, **kwargs)
+            finally:
+                if phase == "evaluation":
+                    within.pop()
+
+        monkeypatch.setattr(of, name, slow)
+
+    clock = SimpleNamespace(perf_counter=lambda: float(now))
+    for module in (batch, trl_trainer, loop):
+        monkeypatch.setattr(module, "time", clock)
+    takes(1, "model", cached.CachedSampler, "turn")
+    takes(2, "environment", Episode, "act")
+    takes(3, "environment", rollouts, "draw_task")
+    takes(5, "logprobs", trl_trainer.DapoTrainer, "_forward")
+    takes(7, "update", trl_trainer.DapoTrainer, "_clip_grad_norm")
+    takes(11, "evaluation", loop, "play_held_out")
+    takes(13, "other", checkpoints, "complete")
+    expected = []
+
+    def heard(event: dict[str, Any]) -> None:
+        if event["kind"] == "step":
+            expected.append(dict(spent))
+        if event["kind"] == "step" or event["step"] == 0:
+            spent.update(dict.fromkeys(spent, 0))
+
+    train(TrainConfig(out=str(tmp_path / "run"), **{**SMALL, "steps": 2}), heard)
+    rows = rows_of(tmp_path / "run" / "train.csv")
+    assert len(expected) == 2 and {row["step"] for row in rows} == {"1", "2"}
+    for row in rows:
+        seconds = expected[int(row["step"]) - 1]
+        assert {phase: float(row[f"seconds_{phase}"]) for phase in metrics.PHASES} == seconds
+        assert float(row["seconds"]) == sum(seconds.values())
+    assert {name for name, value in expected[1].items() if not value} == {"waiting", "sync"}, (
+        "one process, no vLLM"
+    )
+
+
+def test_weights_that_zero3_keeps_elsewhere_are_looked_at(shop: Shop, tmp_path: Path) -> None:
+    """There a parameter is empty, and this process's share is its `ds_tensor`."""
+    policy = load_policy("novice", shop, ["CART"])
+    trainer = trainer_of(policy, tmp_path)
+    parameter: Any = next(policy.model.parameters())
+    parameter.ds_tensor = parameter.detach().clone()
+    parameter.data = torch.empty(0)
+    assert trainer.weights_are_finite()
+    parameter.ds_tensor[0, 0] = math.nan
+    assert not trainer.weights_are_finite()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="another kind of processor rounds otherwise")
+def test_with_every_switch_off_a_run_writes_what_it_wrote_before_there_were_any(tmp_path: Path) -> None:
+    """To the byte. first_steps.csv is of experiments/laptop's adaptive schedule and seed 0, made at 4b86189, with the
+    vectors that every x86 processor has. It holds nothing of evaluation, which is less here."""
+    settings = {"out": str(tmp_path / "run"), "steps": 2, "eval_every": 0, "eval_difficulties": (0,)}
+    code = "from ecomlab.training.loop import TrainConfig, train; "
+    code += f"train(TrainConfig(**{ {**settings, 'eval_episodes': 1}!r}))"
+    here = {**os.environ, **kernel_environment()}
+    subprocess.run([sys.executable, "-c", code], check=True, env=here, timeout=300)
+    then = rows_of(Path(__file__).with_name("first_steps.csv"))
+    assert rows_of(tmp_path / "run" / "train.csv", *SECONDS) == then
+
+
+def test_a_finished_run_returns_at_once(finished: Path) -> None:
+    before = (finished / "train.csv").read_text()
+    heard: list[Any] = []
+    assert train(TrainConfig(out=str(finished), **TINY), heard.append) == finished
+    assert not heard and (finished / "train.csv").read_text() == before
+
+
+def test_a_killed_run_goes_on_as_if_nothing_had_happened(finished: Path, tmp_path: Path) -> None:
+    """Killed after the rows of step 4 and before its checkpoint."""
+    out = tmp_path / "run"
+    shutil.copytree(finished, out)
+    (out / "done.json").unlink()
+    shutil.rmtree(out / "checkpoints" / "step-4")
+    assert steps_of(out / "train.csv").keys() == {1, 2, 3, 4}
+    with (out / "train.csv").open("a") as file:
+        file.write("adaptive,C1,0,4,CA")  # a half-written line
+    train(TrainConfig(out=str(out), **TINY))
+    assert_same_run(out, finished)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("switches", [{}, {"early_refill": True, "micro_tokens": 2_000}], ids=["off", "on"])
+def test_ten_steps_are_five_a_kill_minus_nine_and_five_more(switches: dict[str, Any], tmp_path: Path) -> None:
+    settings = {**TINY, "steps": 10, "checkpoint_every": 5, **switches}
+    whole = train(TrainConfig(out=str(tmp_path / "whole"), **settings))
+    out = tmp_path / "run"
+    kill_minus_nine(TrainConfig(out=str(out), **settings), 5)
+    assert 5 <= len(steps_of(out / "train.csv")) < 10
+    train(TrainConfig(out=str(out), **settings))
+    assert_same_run(out, whole)
+
+
+def assert_same_steps(alone: Path, together: Path) -> None:
+    """The same draws, rounds, groups, figures and weights, up to rounding."""
+    for one, two in zip(*(rows_of(run / "train.csv", *SECONDS) for run in (alone, together)), strict=True):
+        for name, value in one.items():
+            if name in ("schedule", "collection", "env"):
+                assert value == two[name], name
+            elif not name.startswith("logp_gap"):  # rounding itself
+                assert float(value) == pytest.approx(float(two[name]), rel=1e-3, nan_ok=True), name
+    assert rows_of(alone / "eval.csv") == rows_of(together / "eval.csv")
+    weights = [checkpoints.newest(run / "checkpoints") for run in (alone, together)]
+    assert weights[0] and weights[1] and weights[0].extra["schedule"] == weights[1].extra["schedule"]
+    one, two = (load_file(c.folder / "model.safetensors") for c in weights if c)
+    for name, tensor in one.items():  # Adam divides by what is nearly zero: a third of a step of lr 3e-4
+        assert torch.allclose(tensor, two[name], atol=1e-4), name
+
+
+TWO = {**TINY, "prompts_per_step": 4, "rounds": 1, "steps": 2}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("schedule", "minibatches", "kept"),
+    [("static-0-5", 2, {1, 2, 3}), ("static-0-5", 1, {1, 2, 3}), ("static-high", 1, {0})],
+)
+def test_two_processes_take_the_steps_of_one(
+    schedule: str, minibatches: int, kept: set[int], tmp_path: Path
+) -> None:
+    """Also where one process, or both, have no group that teaches anything."""
+    settings = {**TWO, "schedule": schedule, "minibatches": minibatches}
+    alone = train(TrainConfig(out=str(tmp_path / "alone"), **settings))
+    together = train_in_two(TrainConfig(out=str(tmp_path / "together"), **settings))
+    rows = rows_of(together / "train.csv")
+    if kept == {0}:  # long episodes: another batch rounds otherwise, and now and then another token is drawn
+        for name in ("groups", "kept", "padding", "rounds"):
+            assert [row[name] for row in rows] == [row[name] for row in rows_of(alone / "train.csv")], name
+        assert {row["kept"] for row in rows} == {"0"}
+        starter = load_policy("novice", load_shop(1_000), ["CART"]).model.state_dict()
+        for run in (alone, together):
+            last = checkpoints.newest(run / "checkpoints")
+            assert last is not None
+            for name, tensor in load_file(last.folder / "model.safetensors").items():
+                assert torch.equal(tensor, starter[name]), "nothing was trained"
+    else:
+        assert_same_steps(alone, together)
+    counts = steps_of(together / "train.csv", "kept")
+    assert set(counts.values()) & kept, "the case that this is about"
+    assert all(math.isnan(float(row["entropy"])) == (counts[int(row["step"])] == 0) for row in rows)
+
+
+@pytest.mark.slow
+def test_processes_that_train_on_the_same_groups_are_noticed(tmp_path: Path) -> None:
+    """A fault for the test above."""
+    settings = {**TWO, "schedule": "static-0-2", "minibatches": 1}
+    alone = train(TrainConfig(out=str(tmp_path / "alone"), **settings))
+    fault = (
+        "from ecomlab.training.trl_trainer import DapoTrainer\n"
+        "DapoTrainer.groups = property(lambda self: list(range(self.config.prompts_per_step // 2)))"
+    )
+    together = train_in_two(TrainConfig(out=str(tmp_path / "together"), **settings), before=fault)
+    with pytest.raises(AssertionError, match="entropy|grad_norm|clip_share"):
+        assert_same_steps(alone, together)
+
+
+def test_groups_that_do_not_split_over_the_processes_are_refused() -> None:
+    from ecomlab.training.config import check_split
+
+    with pytest.raises(ConfigError, match="do not split over 3 processes"):
+        check_split(TrainConfig(), 3)
+    with pytest.raises(ConfigError, match="choose prompts_per_step as a multiple of 16"):
+        check_split(TrainConfig(), 8)
+    with pytest.raises(ConfigError, match="micro_batch 5 does not divide the 16 rollouts"):
+        check_split(TrainConfig(micro_batch=5), 2)
+    with pytest.raises(ConfigError, match="early_refill is for one process"):
+        check_split(TrainConfig(early_refill=True), 2)
+    check_split(TrainConfig(micro_batch=4), 2)
+
+
+@pytest.mark.parametrize("left", ["", "schedule,collection,se", "\r\n"])
+def test_a_table_that_was_cut_short_in_its_header_is_begun_again(left: str, tmp_path: Path) -> None:
+    table = tmp_path / "train.csv"
+    table.write_text(left)
+    metrics.trim(table, 3, metrics.EVAL_COLUMNS)
+    row = dict.fromkeys(metrics.EVAL_COLUMNS, 1)
+    metrics.append(table, [row], metrics.EVAL_COLUMNS)
+    metrics.trim(table, 3, metrics.EVAL_COLUMNS)
+    assert [r["step"] for r in rows_of(table)] == ["1"]
+
+
+@pytest.mark.parametrize("rows", ["", "adaptive,0,1,0.25\r\n"])
+def test_a_table_with_the_columns_of_another_ecomlab_is_left_alone(rows: str, tmp_path: Path) -> None:
+    table = tmp_path / "train.csv"
+    table.write_bytes(b"schedule,seed,step,success\r\n" + rows.encode())
+    before = table.read_bytes()
+    with pytest.raises(
+        RunError, match=r"train.csv was written by another ecomlab, with .*choose another out"
+    ):
+        metrics.trim(table, 3, metrics.TRAIN_COLUMNS)
+    assert table.read_bytes() == before
+
+
+def test_notes_of_steps_that_will_be_made_again_are_dropped(tmp_path: Path) -> None:
+    notes = tmp_path / "alarms.txt"
+    notes.write_text("step 2: one\nstep 10: two\nstep 3: three\nstep 4")
+    metrics.trim_lines(notes, 3)
+    assert notes.read_text() == "step 2: one\nstep 3: three\n"
+
+
+def test_a_step_that_teaches_nothing_leaves_the_weights_alone(
+    finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Momentum from earlier steps would else move them."""
+    out = tmp_path / "run"
+    shutil.copytree(finished, out)
+    assert sum(steps_of(out / "train.csv", "kept").values()) > 0
+    monkeypatch.setattr(rollouts.Group, "effective", lambda self, by: False)
+    train(TrainConfig(out=str(out), **{**TINY, "steps": 5}))
+    assert steps_of(out / "train.csv", "kept")[5] == 0
+    before, after = (load_file(out / "checkpoints" / f"step-{n}" / "model.safetensors") for n in (4, 5))
+    assert all(torch.equal(before[name], after[name]) for name in before)
+
+
+@pytest.mark.parametrize("broken", ["gradient", "weights"])
+def test_numbers_that_are_not_finite_stop_the_run_before_they_are_saved(
+    broken: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the second minibatch of step 2, after a sound norm in the first; the row and alarms.txt say so."""
+    from ecomlab.training.trl_trainer import DapoTrainer
+
+    clip, calls = DapoTrainer._clip_grad_norm, []
+
+    def spoil(self: DapoTrainer, model: Any) -> Any:
+        calls.append(next(self.model.parameters()).detach().clone())
+        weight = next(self.model.parameters())
+        if len(calls) == 4 and broken == "gradient":
+            weight.grad = torch.full_like(weight, math.nan)
+        norm = clip(self, model)
+        if len(calls) == 4:  # a weight whose gradient is zero would not show in the norm
+            weight.data[0, 0] = math.inf
+        return norm
+
+    monkeypatch.setattr(DapoTrainer, "_clip_grad_norm", spoil)
+    config = TrainConfig(out=str(tmp_path / "run"), **{**SMALL, "keep": "reward", "group_size": 4})
+    with pytest.raises(RunError, match="step 2: .* lower lr"):
+        train(config)
+    assert len(calls) == 4
+    rows = rows_of(tmp_path / "run" / "train.csv")
+    assert {row["step"] for row in rows} == {"1", "2"}
+    assert all(math.isfinite(float(row["grad_norm"])) == (row["step"] == "1") for row in rows)
+    assert "step 2: the run stops" in (tmp_path / "run" / "alarms.txt").read_text()
+    monkeypatch.undo()
+    kept = checkpoints.newest(tmp_path / "run" / "checkpoints")
+    assert kept and kept.step == 1
+    assert all(w.isfinite().all() for w in load_file(kept.folder / "model.safetensors").values())
+
+
+def test_groups_that_only_fill_the_batch_do_not_thin_the_gradient(shop: Shop, tmp_path: Path) -> None:
+    """One group that teaches gives the same gradient alone and beside three that do not."""
+    from ecomlab.training.rollouts import Collection
+
+    played = sampled_by_novice(3)
+    teaching = next(group for group in played.groups if group.effective("correct"))
+    filling = [replace(teaching, rollouts=(one,) * len(teaching.rollouts)) for one in teaching.rollouts[:3]]
+    assert len(filling) == 3 and not any(group.effective("correct") for group in filling)
+    gradients = []
+    for padding in ((), tuple(filling)):
+        policy = load_policy("novice", shop, ["CART"])
+        trainer = trainer_of(policy, tmp_path / str(len(padding)), prompts=1 + len(padding))
+        found = Collection((teaching,), padding, played.groups, played.schedule, 1)
+        trainer.collect = lambda number, found=found: found
+        batch = batch_of(trainer)
+        gradients.append(gradient_of(policy.model, trainer._compute_loss(policy.model, batch)))
+    assert (gradients[1] - gradients[0]).norm() <= 1e-5 * gradients[0].norm() and gradients[0].any()
+
+
+def test_why_episodes_were_unscored_is_written_down(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real, count = Episode.act, iter(range(10_000))
+
+    def act(self: Episode, message: Any) -> Any:
+        if next(count) % 7 == 3:
+            raise ZeroDivisionError("ours")
+        return real(self, message)
+
+    monkeypatch.setattr(Episode, "act", act)
+    out = train(TrainConfig(out=str(tmp_path / "run"), **{**SMALL, "steps": 1}))
+    assert (
+        "step 1: " in (out / "unscored.txt").read_text()
+        and "ZeroDivisionError: ours" in (out / "unscored.txt").read_text()
+    )
+    assert int(rows_of(out / "train.csv")[0]["unscored"]) > 0
+
+
+def test_tasks_that_cannot_be_drawn_are_counted_and_the_run_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cart = type(ENVIRONMENTS["CART"])
+    real = cart.draw
+
+    def draw(self: Any, key: Any, *rest: Any) -> Any:
+        if key[3] % 2 == 0:  # the seed
+            raise ZeroDivisionError("ours")
+        return real(self, key, *rest)
+
+    monkeypatch.setattr(cart, "draw", draw)
+    out = train(TrainConfig(out=str(tmp_path / "run"), **{**TINY, "steps": 2}))
+    rows = rows_of(out / "train.csv")
+    lost, all_of_them = (sum(int(row[name]) for row in rows) for name in ("unscored", "rollouts"))
+    assert 0 < lost < all_of_them and lost % TINY["group_size"] == 0
+    assert " episodes: ZeroDivisionError: ours" in (out / "unscored.txt").read_text()
+    for row in rows_of(out / "eval.csv"):
+        assert (row["episodes"], row["unscored"]) == ("4", "2") and not math.isnan(float(row["success"]))
+
+
+def test_more_steps_continue_a_finished_run(finished: Path, tmp_path: Path) -> None:
+    """With other settings of memory, too, as after a process that ran out of it."""
+    shutil.copytree(finished, tmp_path / "run")
+    more = {"steps": 5, "micro_batch": 2, "vllm_memory": 0.2, "vllm_address": "http://elsewhere:1"}
+    train(TrainConfig(out=str(tmp_path / "run"), **{**TINY, **more}))
+    rows, before = (rows_of(out / "train.csv", *SECONDS) for out in (tmp_path / "run", finished))
+    assert rows[: len(before)] == before and {row["step"] for row in rows[len(before) :]} == {"5"}
+
+
+def test_a_folder_holds_one_run(finished: Path) -> None:
+    with pytest.raises(ConfigError, match=r"holds another run \(lr = .*choose another out"):
+        train(TrainConfig(out=str(finished), **{**TINY, "steps": 6, "lr": 1e-4}))
+
+
+def test_fewer_steps_than_were_begun_are_refused(finished: Path, tmp_path: Path) -> None:
+    shutil.copytree(finished, tmp_path / "run")
+    (tmp_path / "run" / "done.json").unlink()
+    with pytest.raises(ConfigError, match="a run of 4 steps, more than 3"):
+        train(TrainConfig(out=str(tmp_path / "run"), **{**TINY, "steps": 3}))
+
+
+def test_a_second_process_in_the_folder_is_refused(tmp_path: Path) -> None:
+    out = checkpoints.prepare_folder(tmp_path / "run")
+    with FileLock(out / ".lock"), pytest.raises(RunError, match="another process is training"):
+        train(TrainConfig(out=str(out), **TINY))
+
+
+# What breaks.
+
+
+def test_a_damaged_checkpoint_is_named_and_the_one_before_used(finished: Path, tmp_path: Path) -> None:
+    root = tmp_path / "run" / "checkpoints"
+    shutil.copytree(finished / "checkpoints", root)
+    last = checkpoints.newest(root)
+    assert last is not None and last.step == 4
+    with (last.folder / "model.safetensors").open("r+b") as file:
+        file.seek(5_000)
+        file.write(b"damage")
+    with pytest.warns(
+        UserWarning, match=r"damaged: model.safetensors is not what was written; going on from"
+    ):
+        before = checkpoints.newest(root)
+    assert before is not None and before.step == 3
+
+
+def test_the_seal_of_a_large_file_notices_what_a_disk_loses(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It reads few blocks of it, and sees a file cut short, a hole and another file."""
+    for name, value in (("LARGE", 4_000), ("BLOCKS", 5), ("BLOCK", 100)):
+        monkeypatch.setattr(checkpoints, name, value)
+    content = np.random.default_rng(0).bytes(5_000)
+    file = tmp_path / "weights"
+
+    def digest(written: bytes) -> str:
+        file.write_bytes(written)
+        return checkpoints._digest(file)
+
+    sealed = digest(content)
+    assert sealed == digest(content) and sealed.startswith("5 blocks: ")
+    hole = content[:1_000] + bytes(3_000) + content[4_000:]
+    assert (
+        len({sealed, digest(content[:-1]), digest(content[:3_000]), digest(hole), digest(content[::-1])}) == 5
+    )
+    assert digest(content[:4_000]) != digest(content[:2_000] + b"x" + content[2_001:4_000]), (
+        "a small one is read whole"
+    )
+
+
+def test_when_no_sound_checkpoint_is_left_the_message_says_what_to_do(finished: Path, tmp_path: Path) -> None:
+    shutil.copytree(finished, tmp_path / "run")
+    (tmp_path / "run" / "done.json").unlink()
+    for folder in (tmp_path / "run" / "checkpoints").glob("step-*"):
+        (folder / "optimizer.pt").unlink()
+    with pytest.raises(CheckpointError, match=r"optimizer.pt is missing; no valid one is left: delete .*run"):
+        train(TrainConfig(out=str(tmp_path / "run"), **TINY))
+
+
+def test_an_exported_policy_is_small_and_plays_like_the_checkpoint(
+    finished: Path, shop: Shop, tmp_path: Path
+) -> None:
+    last = checkpoints.newest(finished / "checkpoints")
+    assert last is not None and checkpoints.export(last.folder, tmp_path / "kept")
+    weights = load_file(tmp_path / "kept" / checkpoints.WEIGHTS)
+    assert {tensor.dtype for tensor in weights.values()} == {torch.float16}
+    kept, whole = (load_policy(folder, shop, ["CART"]) for folder in (tmp_path / "kept", last.folder))
+    assert kept.made_for == whole.made_for
+    for name, tensor in whole.model.state_dict().items():
+        assert torch.equal(kept.model.state_dict()[name], tensor.half().float()), name
+    one, two = (evaluate(policy, shop, "CART", (0,), 8, "greedy") for policy in (kept, whole))
+    assert one[0]["success"] == pytest.approx(two[0]["success"], abs=0.13), "at most one episode differs"
+    assert sum(path.stat().st_size for path in (tmp_path / "kept").iterdir()) < 3e6
+
+
+def test_a_checkpoint_cut_short_by_a_kill_does_not_count(finished: Path, tmp_path: Path) -> None:
+    root = tmp_path / "checkpoints"
+    shutil.copytree(finished / "checkpoints", root)
+    (root / "step-4").rename(root / "checkpoint-8")  # TRL has saved it, ecomlab has not
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = checkpoints.newest(root)
+    assert found is not None and found.step == 3
+    assert checkpoints.newest(tmp_path / "nowhere") is None
+
+
+def test_a_full_disk_is_said_in_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(metrics, "append", full)
+    with pytest.raises(FolderError, match=r"the disk of .* is full; make room and run again"):
+        train(TrainConfig(out=str(tmp_path / "run"), **TINY))
+
+
+def test_a_folder_that_cannot_be_written_is_said_in_words(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(FolderError, match=r"cannot write to .*choose another out"):
+        train(TrainConfig(out=str(tmp_path / "file" / "run"), **TINY))
+
+
+@pytest.mark.parametrize(("of", "name"), [(Episode, "act"), (type(ENVIRONMENTS["CART"]), "draw")])
+def test_a_run_of_which_every_episode_fails_stops(
+    of: type, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: Any) -> Any:
+        raise ZeroDivisionError("ours")
+
+    monkeypatch.setattr(of, name, broken)
+    with pytest.raises(
+        metrics.AllFailedError, match="failed on our side, the first with: ZeroDivisionError: ours"
+    ):
+        train(TrainConfig(out=str(tmp_path / "run"), **TINY))
+    (row,) = rows_of(tmp_path / "run" / "eval.csv")
+    assert row["unscored"] == "4" and row["success"] == "nan"
