@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 from ecomlab.customer.llm import Chat, Wording
 from ecomlab.episode.episode import Episode
 from ecomlab.episode.play import record
-from ecomlab.evaluation.contestant import Job, Played, Usage
+from ecomlab.evaluation.contestant import Job, Usage
 from ecomlab.evaluation.customers import customer_notes, customer_usage
 from ecomlab.evaluation.faults import faults_of, looks_like_call
+from ecomlab.evaluation.transcript import Transcript
 from ecomlab.models.batch import draw_task
 from ecomlab.suggest import raised
 from ecomlab.task import Message, Task
@@ -20,15 +21,15 @@ SHOWN = 2_000
 """Most characters that are kept of what was cut off."""
 
 
-def open_episode(job: Job, shop: "Shop", strict: bool, customer: Chat | None) -> Episode | Played:
+def open_episode(job: Job, shop: "Shop", strict: bool, customer: Chat | None) -> Episode | Transcript:
     """Begin a job's episode; an unscored one if its task cannot be drawn, or by a bug of ours, which costs no run."""
     task = draw_task(job.env, job.d, job.seed, shop, job.axes)
     if not isinstance(task, Task):
-        return Played(job, None, unscored="task", notes={"why": raised(task)})
+        return Transcript.of(job, None, unscored="task", notes={"why": raised(task)})
     try:
         return Episode(task, shop, strict=strict, wording=Wording(customer) if customer else None)
     except Exception as error:
-        return Played(job, None, unscored="bug", notes={"why": raised(error)})
+        return Transcript.of(job, None, unscored="bug", notes={"why": raised(error)})
 
 
 @dataclass(kw_only=True)
@@ -62,14 +63,14 @@ class Conversation:
         self.unscored, self.notes["why"] = kind, why
         self.episode.fail(why)
 
-    def played(self) -> Played:
+    def played(self) -> Transcript:
         """Record the episode, which is over."""
         try:
             trajectory = record(self.episode)
         except Exception as error:  # of the verifier
             self.fail("bug", raised(error))
             trajectory = record(self.episode)
-        return Played(
+        return Transcript.of(
             job=self.job,
             trajectory=trajectory,
             usage={"agent": self.usage, **customer_usage(trajectory)},

@@ -7,14 +7,14 @@ import re
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ecomlab.envs.registry import ENVIRONMENTS, observed
 from ecomlab.episode.episode import Trajectory, ask_user, make_task
 from ecomlab.episode.play import ReplayError, replay
-from ecomlab.evaluation.contestant import Contestant, Job, Played
+from ecomlab.evaluation.contestant import Job
 from ecomlab.evaluation.tasks import Axes, axes_of, held_out_seeds
 from ecomlab.evaluation.transcript import Transcript, key_of
 from ecomlab.evaluation.transcripts import Log, TranscriptError, differences, opened, read, read_header
@@ -30,6 +30,25 @@ MEASURED = 10
 CONDITIONS = ("limits", "max_tokens", "context", "strict", "customer")
 """What an identity says of the conditions of play: players are compared under equal ones."""
 Tell = Callable[[Mapping[str, Any]], None]
+
+
+class Contestant(Protocol):
+    """A player of many episodes at once."""
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        """Everything that decides its answers, as JSON values: kind, model, digest of weights, sampling, limits."""
+
+    @property
+    def at_once(self) -> int:
+        """Maximum number of episodes side by side."""
+
+    def play(self, jobs: Sequence[Job], shop: "Shop") -> Iterator[Transcript]:
+        """Play every job, in any order, and yield each as soon as it is over.
+
+        A caller that stops iterating ends what still runs. An infrastructure error makes its episode unscored, and it
+        is yielded like the others; only a mistake of the caller raises.
+        """
 
 
 @dataclass(frozen=True)
@@ -257,17 +276,17 @@ def play_all(
     if jobs:
         with closing(_iterate(contestant, jobs, shop)) as episodes:
             for played in episodes:
-                if key_of(played.job) not in waiting:
+                if played.key not in waiting:
                     raise RuntimeError(f"{played.job} was played, which was not asked for, or twice")
-                waiting.remove(key_of(played.job))
-                transcript = Transcript.of(played, round(time.monotonic() - began, 3))
+                waiting.remove(played.key)
+                transcript = replace(played, elapsed=round(time.monotonic() - began, 3))
                 log.add(transcript)
                 tell({"kind": "episode", "left": len(waiting), "total": total, "transcript": transcript})
     if waiting:
         raise RuntimeError(f"{len(waiting)} of {len(jobs)} episodes were not played; the others are recorded")
 
 
-def _iterate(contestant: Contestant, jobs: Sequence[Job], shop: "Shop") -> Generator[Played, None, None]:
+def _iterate(contestant: Contestant, jobs: Sequence[Job], shop: "Shop") -> Generator[Transcript, None, None]:
     """Make any iterator one that can be closed: a caller that stops ends what still runs."""
     yield from contestant.play(jobs, shop)
 

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ecomlab.evaluation.compare import check_scored
-from ecomlab.evaluation.contestant import Contestant, Job
-from ecomlab.evaluation.evaluation import Tell, play_all
+from ecomlab.evaluation.contestant import Job
+from ecomlab.evaluation.evaluation import Contestant, Tell, play_all
 from ecomlab.evaluation.tasks import held_out_seeds
 from ecomlab.evaluation.transcript import Key, Transcript, key_of
 from ecomlab.evaluation.transcripts import Log, opened, read

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ecomlab.customer.llm import Chat
-from ecomlab.evaluation.contestant import Contestant
 from ecomlab.evaluation.endpoint.contestant import EndpointContestant
 from ecomlab.evaluation.endpoint.settings import endpoint_from_toml
+from ecomlab.evaluation.evaluation import Contestant
 from ecomlab.evaluation.scripted import PLAYERS, ScriptedContestant, known_scripts
 from ecomlab.models.devices import device_of
 from ecomlab.models.load import is_ordinary, load_policy, sources
@@ -26,6 +26,9 @@ LONGEST, TURN = 32_768, 2_048
 """Most tokens of an episode and of one turn, unless others are asked for, of a model that was made for more. The
 reference player's longest episode, a journey at d = 12, has 24,356 of Qwen's (experiments/tokens); 2,048 is the usual
 `max_tokens` of an endpoint."""
+
+ORDINARY_BATCH = 16
+"""Number of episodes that an ordinary model plays at once."""
 
 
 def contestant_of(
@@ -77,7 +80,6 @@ def _local(
     name: str, shop: "Shop", envs: Sequence[str], customer: Chat | None, local: dict[str, Any]
 ) -> Contestant:
     """Make the contestant of weights in this process. Raises ValueError, PolicyError among them."""
-    from ecomlab.evaluation.chat_model import BATCH, ChatModelContestant, load_chat_model
     from ecomlab.evaluation.local import LocalContestant
     from ecomlab.models.samplers.cached import Limits, is_sampled_rightly
 
@@ -86,24 +88,16 @@ def _local(
     chat = {key: local.pop(key) for key in ("dtype", "lora_rank", "thinking") if key in local}
     if chat and not ordinary:
         raise ValueError(f"{name} has no {', '.join(chat)}, which ordinary models have; leave that out")
-    try:
-        policy = load_policy(name, shop, envs, **chat)
-        if ordinary and not is_sampled_rightly(policy.model):
-            del policy  # it is loaded once more, and may be large
-            raise EvaluationOnlyError(
-                f"{name} can be evaluated, not trained: our own sampler does not fit its layers"
-            )
-    except EvaluationOnlyError:
-        if chat.pop("lora_rank", 0):
-            raise
-        loaded = load_chat_model(name, **chat)
-        limits = _limits_for(loaded.model, given)
-        loaded.model.to(device)
-        return ChatModelContestant(name, loaded, limits=limits, customer=customer, **local)
+    policy = load_policy(name, shop, envs, **chat)
+    if ordinary and not is_sampled_rightly(policy.model):
+        raise EvaluationOnlyError(
+            f"{name} cannot be played here: our sampler does not fit its layers; serve it, for example with "
+            "`vllm serve`, and name a TOML file with the endpoint's url and model"
+        )
     limits = _limits_for(policy.model, given) if ordinary else Limits(**given)
     policy.model.to(device)
     if ordinary:
-        local.setdefault("batch", BATCH)
+        local.setdefault("batch", ORDINARY_BATCH)
     return LocalContestant(name, policy, limits=limits, customer=customer, **local)
 
 

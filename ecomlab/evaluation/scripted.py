@@ -11,9 +11,10 @@ from ecomlab.customer.llm import Chat, Wording
 from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.episode.episode import Episode
 from ecomlab.episode.play import finish
-from ecomlab.evaluation.contestant import Job, Played, Usage
+from ecomlab.evaluation.contestant import Job, Usage
 from ecomlab.evaluation.customers import customer_identity, customer_notes, customer_usage
 from ecomlab.evaluation.faults import faults_of
+from ecomlab.evaluation.transcript import Transcript
 from ecomlab.laws.attackers import blind, naive, positional
 from ecomlab.models.batch import draw_task
 from ecomlab.players.base import Perturbation
@@ -79,23 +80,23 @@ class ScriptedContestant:
             **customer_identity(self.customer),
         }
 
-    def play(self, jobs: Sequence[Job], shop: "Shop") -> Iterator[Played]:
+    def play(self, jobs: Sequence[Job], shop: "Shop") -> Iterator[Transcript]:
         """Play the jobs one by one. Raises ValueError for an environment that has no such attacker."""
         for job in jobs:
             if self.name not in PLAYERS and self.name not in attackers_of(job.env):
                 raise ValueError(unknown(f"attacker of {job.env}", self.name, attackers_of(job.env)))
             yield self._play(job, shop)
 
-    def _play(self, job: Job, shop: "Shop") -> Played:
+    def _play(self, job: Job, shop: "Shop") -> Transcript:
         task = draw_task(job.env, job.d, job.seed, shop, job.axes)
         if not isinstance(task, Task):
-            return Played(job, None, unscored="task", notes={"why": raised(task)})
+            return Transcript.of(job, None, unscored="task", notes={"why": raised(task)})
         wording = Wording(self.customer) if self.customer else None
         episode = Episode(task, shop, strict=self.strict, wording=wording)
         trajectory = finish(self.player(job, episode), episode)
         said = sum(message["role"] == "assistant" for message in trajectory.messages)
         failed = trajectory.score.unscored
-        return Played(
+        return Transcript.of(
             job=job,
             trajectory=trajectory,
             usage={"agent": Usage(requests=said), **customer_usage(trajectory)},

@@ -91,6 +91,11 @@ def read_axis(text: str) -> tuple[str, float]:
         raise ValueError(f"axis {name!r} takes a number from {low:g} to {high:g}, not {value!r}") from None
 
 
+def block_of(seed: int) -> int:
+    """Return the block of a held-out seed."""
+    return (seed - EVALUATION_SEEDS.start) // TASKS_A_BLOCK
+
+
 def held_out_seeds(block: int, episodes: int) -> range:
     """Return the seeds of the first `episodes` tasks of a block. Raises ValueError beyond its end or the last block."""
     if not 0 <= block < BLOCKS:

@@ -12,17 +12,17 @@ from rich.markup import escape
 from ecomlab.catalog import Shop, load_shop
 from ecomlab.customer.llm import Chat
 from ecomlab.evaluation import frontier as search
-from ecomlab.evaluation.contestant import Contestant
 from ecomlab.evaluation.evaluation import (
     EVALUATION,
     FRONTIER,
     Cells,
+    Contestant,
     Rescored,
     header_of,
     rescore,
     run_evaluation,
 )
-from ecomlab.evaluation.heldout import check_decoding
+from ecomlab.evaluation.local import check_decoding
 from ecomlab.evaluation.summary import Ledger, report
 from ecomlab.evaluation.transcripts import path_of, read, read_header, read_plan
 from ecomlab.files import write_json

@@ -12,12 +12,14 @@ import pytest
 from chat_server import HELLO, MODEL, ChatServer, Reply, completion, serving
 
 from ecomlab import ENVIRONMENTS, Episode, Shop, make_task, play, replay
-from ecomlab.evaluation.contestant import Job, Played
+from ecomlab.evaluation.contestant import Job
 from ecomlab.evaluation.endpoint import client
 from ecomlab.evaluation.endpoint.contestant import EndpointContestant
 from ecomlab.evaluation.endpoint.settings import EndpointSettings, Prices, endpoint_from_toml
 from ecomlab.evaluation.endpoint.templates import TEMPLATES, defused, read_json_calls
+from ecomlab.evaluation.evaluation import trajectory_of
 from ecomlab.evaluation.tasks import held_out_seeds
+from ecomlab.evaluation.transcript import Transcript
 from ecomlab.settings import ConfigError
 
 JOB = Job("CART", 0, held_out_seeds(0, 1)[0])
@@ -30,7 +32,7 @@ def contestant(server: ChatServer, **settings: Any) -> EndpointContestant:
 
 def played(
     answer: Reply | Callable[[dict[str, Any], int], Reply], shop: Shop, **settings: Any
-) -> tuple[Played, ChatServer]:
+) -> tuple[Transcript, ChatServer]:
     """One job against a server that always gives this answer."""
     with serving(answer if callable(answer) else lambda body, number: answer) as server:
         (found,) = contestant(server, **settings).play([JOB], shop)
@@ -82,10 +84,9 @@ def test_a_failure_of_the_server_has_its_class_and_never_a_reward(name: str, sho
     kind, reply = BROKEN[name]
     found, _ = played(reply, shop)
     assert (found.unscored, found.faults) == (kind, ())
-    assert found.trajectory is not None
-    score = found.trajectory.score
+    score = found.score
     assert score.unscored and math.isnan(score.value) and not score.correct
-    assert found.trajectory.end == "failed" and found.notes["why"]
+    assert found.end == "failed" and found.notes["why"]
 
 
 def test_an_error_in_a_good_answer_is_not_called_a_status_that_nobody_sent(shop: Shop) -> None:
@@ -102,17 +103,17 @@ def test_a_server_that_says_nothing_is_a_timeout(shop: Shop) -> None:
 
 def test_a_failure_in_the_middle_keeps_what_was_said_and_scores_nothing(shop: Shop) -> None:
     found, _ = played(lambda body, n: HELLO if n < 2 else Reply(b"", 500), shop)
-    assert found.unscored == "server error" and found.trajectory is not None
-    assert sum(m["role"] == "assistant" for m in found.trajectory.messages) == 2
-    assert math.isnan(found.trajectory.score.value)
+    assert found.unscored == "server error"
+    assert sum(m["role"] == "assistant" for m in found.messages) == 2
+    assert math.isnan(found.score.value)
 
 
 def test_what_passes_is_forgotten_but_counted(shop: Shop) -> None:
     """429, then 500, then fine: played as if nothing had been."""
     bad = [Reply(b"", 429, {"Retry-After": "0"}), Reply(b"", 500)]
     found, _ = played(lambda body, n: bad[n] if n < 2 else completion({"content": ""}), shop, retries=2)
-    assert found.unscored == "" and found.trajectory is not None
-    usage, turns = found.usage["agent"], found.trajectory.turns
+    assert found.unscored == ""
+    usage, turns = found.usage["agent"], found.turns
     assert (usage.retries, usage.requests) == (2, 2 + turns)
     assert (usage.prompt_tokens, usage.cached_tokens, usage.completion_tokens) == (
         100 * turns, 40 * turns, 10 * turns,
@@ -125,7 +126,7 @@ def test_a_server_that_is_gone_is_not_asked_for_every_job(shop: Shop) -> None:
     with serving(lambda body, n: Reply(b"", 503), probed=False) as server:
         found = list(contestant(server).play(jobs, shop))
     assert [p.job for p in found] == jobs
-    assert {(p.unscored, p.trajectory) for p in found} == {("server error", None)}
+    assert {(p.unscored, p.task) for p in found} == {("server error", "")}
     assert len(server.bodies) == 2  # the first request and its second try
 
 
@@ -270,7 +271,7 @@ def test_too_long_a_conversation_is_the_models_own_in_every_servers_words(name: 
     status, text = TOO_LONG[name]
     found, server = played(Reply(text.encode(), status), shop, retries=3)
     assert (found.unscored, found.faults) == ("", ("context",))
-    assert found.trajectory is not None and found.trajectory.end == "truncated"
+    assert found.end == "truncated"
     assert len(server.bodies) == 3  # the first request, this one, and the same without max_tokens: none again
     assert found.usage["agent"].requests == 2 and found.usage["agent"].retries == 0
 
@@ -431,11 +432,11 @@ OWN: dict[str, tuple[str, tuple[str, ...], Reply]] = {
 def test_a_mistake_of_the_model_is_scored_as_the_episode_treats_it(name: str, shop: Shop) -> None:
     end, faults, reply = OWN[name]
     found, _ = played(reply, shop)
-    assert found.unscored == "" and found.trajectory is not None
-    assert (found.trajectory.end, found.faults) == (end, faults)
-    assert found.trajectory.score.value == (-1.0 if end == "invalid" else -0.9)
-    assert not found.trajectory.score.correct
-    assert str(replay(found.trajectory, shop)) == str(found.trajectory.score)
+    assert found.unscored == ""
+    assert (found.end, found.faults) == (end, faults)
+    assert found.score.value == (-1.0 if end == "invalid" else -0.9)
+    assert not found.score.correct
+    assert str(replay(trajectory_of(found, shop), shop)) == str(found.score)
 
 
 @pytest.mark.parametrize(
@@ -452,8 +453,8 @@ def test_a_message_without_words_or_will_is_a_turn_and_noted(
     message: dict[str, Any], fault: str, shop: Shop
 ) -> None:
     found, _ = played(completion(message), shop)
-    assert found.trajectory is not None and found.unscored == ""
-    assert set(found.faults) == {fault} and len(found.faults) == found.trajectory.turns > 1
+    assert found.unscored == ""
+    assert set(found.faults) == {fault} and len(found.faults) == found.turns > 1
 
 
 def test_no_fault_is_found_where_somebody_only_says_no(shop: Shop) -> None:
@@ -479,15 +480,13 @@ def test_missing_and_doubled_ids_become_ids_of_their_own(shop: Shop) -> None:
 @pytest.mark.parametrize("opened", ["<think>", ""], ids=["by the model", "by the prompt"])
 def test_the_customer_does_not_hear_what_a_model_thinks(opened: str, shop: Shop) -> None:
     found, _ = played(completion({"content": f"{opened}\nA kettle?\n</think>\n\nWhich size?"}), shop)
-    assert found.trajectory is not None
-    assert {m["content"] for m in found.trajectory.messages if m["role"] == "assistant"} == {"Which size?"}
+    assert {m["content"] for m in found.messages if m["role"] == "assistant"} == {"Which size?"}
 
 
 def test_content_in_parts_is_one_text_and_no_file_chokes_on_it(shop: Shop) -> None:
     parts = [{"type": "text", "text": "Which size"}, {"type": "image"}, {"type": "text", "text": " \ud83d?"}]
     found, _ = played(completion({"content": parts}), shop)
-    assert found.trajectory is not None
-    said = next(m["content"] for m in found.trajectory.messages if m["role"] == "assistant")
+    said = next(m["content"] for m in found.messages if m["role"] == "assistant")
     assert said == "Which size \ufffd?"
     said.encode()
 
@@ -500,7 +499,7 @@ def test_a_conversation_that_fits_is_asked_again_without_its_longest_answer(shop
         return too_long if "max_tokens" in body else HELLO
 
     found, _ = played(answer, shop)
-    assert found.trajectory is not None and found.trajectory.end != "truncated"
+    assert found.end != "truncated"
     assert found.faults == () and found.unscored == ""
 
 
@@ -513,7 +512,7 @@ def test_an_episode_that_outgrows_the_models_context_is_truncated(shop: Shop) ->
 def test_an_answer_of_reasoning_alone_is_empty_and_noted(field: str, said: str | None, shop: Shop) -> None:
     found, _ = played(completion({"content": said, field: "They want tea."}), shop)
     assert set(found.faults) == {"empty answer"}
-    assert found.notes["only_reasoning"] == found.trajectory.turns  # type: ignore[union-attr]
+    assert found.notes["only_reasoning"] == found.turns
     both, _ = played(completion({"content": "Hi", field: "They want tea."}), shop)
     assert "only_reasoning" not in both.notes
 
@@ -521,7 +520,7 @@ def test_an_answer_of_reasoning_alone_is_empty_and_noted(field: str, said: str |
 def test_calls_that_a_server_left_in_the_text_are_noted(shop: Shop) -> None:
     call = '<tool_call>\n{"name": "cart_view", "arguments": {}}\n</tool_call>'
     found, _ = played(completion({"content": call}), shop)
-    assert found.notes["calls_in_text"] == found.trajectory.turns  # type: ignore[union-attr]
+    assert found.notes["calls_in_text"] == found.turns
     assert set(found.faults) == {"call in text"}
     assert "calls_in_text" not in played(HELLO, shop)[0].notes
 
@@ -539,17 +538,16 @@ def test_calls_that_a_server_left_in_the_text_are_noted(shop: Shop) -> None:
 )
 def test_calls_in_another_templates_form_are_noted(template: str, text: str, shop: Shop) -> None:
     found, _ = played(completion({"content": text}), shop, tools="text", template=template)
-    assert found.trajectory is not None and found.unscored == ""
-    assert found.notes["calls_in_text"] == found.trajectory.turns
-    assert found.faults == ("call in text",) * found.trajectory.turns
+    assert found.unscored == ""
+    assert found.notes["calls_in_text"] == found.turns
+    assert found.faults == ("call in text",) * found.turns
 
 
 @pytest.mark.parametrize("finish", ["function_call", "stop"])
 def test_one_call_in_openais_older_form_is_one_call(finish: str, shop: Shop) -> None:
     old = {"content": None, "function_call": {"name": "cart_view", "arguments": "{}"}}
     found, server = played(lambda body, n: completion(LONG if n else old, finish), shop)
-    assert found.trajectory is not None
-    (call,) = found.trajectory.messages[2]["tool_calls"]
+    (call,) = found.messages[2]["tool_calls"]
     assert call == {"id": "call_0", "type": "function", "function": old["function_call"]}
     assert server.bodies[2]["messages"][3]["tool_call_id"] == "call_0"
 
@@ -559,8 +557,7 @@ def test_an_older_call_that_is_none_is_malformed_and_a_newer_one_goes_first(shop
     assert (found.unscored, found.faults) == ("", ("malformed call",))
     both = {**calling(("cart_view", "{}")), "function_call": {"name": "submit", "arguments": "{}"}}
     found, _ = played(lambda body, n: completion(LONG if n else both), shop)
-    assert found.trajectory is not None
-    assert [c["function"]["name"] for c in found.trajectory.messages[2]["tool_calls"]] == ["cart_view"]
+    assert [c["function"]["name"] for c in found.messages[2]["tool_calls"]] == ["cart_view"]
 
 
 # --- what is sent ---
@@ -568,8 +565,7 @@ def test_an_older_call_that_is_none_is_malformed_and_a_newer_one_goes_first(shop
 
 def test_a_request_holds_messages_tools_and_settings_and_nothing_else(shop: Shop) -> None:
     found, server = played(HELLO, shop, temperature=0.5, extra={"top_k": 20}, seed=3)
-    trajectory = found.trajectory
-    assert trajectory is not None
+    trajectory = trajectory_of(found, shop)
     tools = Episode(trajectory.task, shop).tools
     for body in server.bodies[1:]:
         assert set(body) == {"model", "messages", "tools", "temperature", "max_tokens", "seed", "top_k"}
@@ -702,8 +698,7 @@ def test_an_endpoint_that_is_the_reference_player_has_its_scores(tools: str, sho
         found = {(p.job.env, p.job.seed): p for p in contestant(server, **settings).play(jobs, shop)}
     for job, task in zip(jobs, tasks, strict=True):
         expected = play(ENVIRONMENTS[job.env].reference_player(shop), task, shop)
-        trajectory = found[job.env, job.seed].trajectory
-        assert trajectory is not None and trajectory.score == expected.score
+        assert found[job.env, job.seed].score == expected.score
 
 
 # --- text ---

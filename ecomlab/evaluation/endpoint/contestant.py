@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from ecomlab.customer.llm import Chat
-from ecomlab.evaluation.contestant import Job, Played, Usage
+from ecomlab.evaluation.contestant import Job, Usage
 from ecomlab.evaluation.conversation import Conversation, open_episode
 from ecomlab.evaluation.customers import customer_identity
 from ecomlab.evaluation.endpoint.background import iterate
@@ -17,6 +17,7 @@ from ecomlab.evaluation.endpoint.completion import Answer, ContextOverflow, Endp
 from ecomlab.evaluation.endpoint.settings import EndpointSettings
 from ecomlab.evaluation.endpoint.templates import TEMPLATES
 from ecomlab.evaluation.tasks import write_axes
+from ecomlab.evaluation.transcript import Transcript
 from ecomlab.seeding import digest, rng
 from ecomlab.settings import ConfigError
 from ecomlab.suggest import raised
@@ -74,7 +75,7 @@ class EndpointContestant:
     def at_once(self) -> int:
         return self.settings.concurrency
 
-    def play(self, jobs: Sequence[Job], shop: "Shop") -> Iterator[Played]:
+    def play(self, jobs: Sequence[Job], shop: "Shop") -> Iterator[Transcript]:
         """Play all jobs, `concurrency` at once.
 
         The first call sends one request of its own, counted with the first episode in the role "probe". Raises
@@ -84,7 +85,9 @@ class EndpointContestant:
         self.settings.secret()
         return iterate(lambda hand_over: self._play_all(list(jobs), shop, hand_over))
 
-    async def _play_all(self, jobs: Sequence[Job], shop: "Shop", hand_over: Callable[[Played], None]) -> None:
+    async def _play_all(
+        self, jobs: Sequence[Job], shop: "Shop", hand_over: Callable[[Transcript], None]
+    ) -> None:
         if self.customer is not None:  # whom every episode may be waiting for, in a thread of its own
             workers = ThreadPoolExecutor(self.settings.concurrency, "ecomlab-customer")
             asyncio.get_running_loop().set_default_executor(workers)
@@ -104,16 +107,18 @@ class EndpointContestant:
                 for _ in range(min(self.settings.concurrency, len(jobs))):
                     group.create_task(work())
 
-    async def _play(self, job: Job, shop: "Shop", client: Client) -> Played:
+    async def _play(self, job: Job, shop: "Shop", client: Client) -> Transcript:
         """Play one job to its end, whatever happens."""
         if client.last and client.gave_up > GIVEN_UP + self.settings.concurrency:
-            return Played(job, None, unscored=client.last.kind, notes={"why": f"not played: {client.last}"})
+            return Transcript.of(
+                job, None, unscored=client.last.kind, notes={"why": f"not played: {client.last}"}
+            )
         opening = (job, shop, self.settings.strict, self.customer)
         if self.customer is None:
             opened = open_episode(*opening)
         else:  # its opening is worded first, and others go on meanwhile
             opened = await asyncio.to_thread(open_episode, *opening)
-        if isinstance(opened, Played):
+        if isinstance(opened, Transcript):
             return opened
         conversation = _Conversation(job=job, episode=opened, settings=self.settings)
         await conversation.play(client)
@@ -187,7 +192,7 @@ class _Conversation(Conversation):
             self.refused.add(sum(said["role"] == "assistant" for said in self.episode.messages))
         self.act(numbered(message))
 
-    def played(self) -> Played:
+    def played(self) -> Transcript:
         """Record the episode, with how its answers ended."""
         self.notes["finish"] = dict(self.finishes)
         return super().played()
