@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from ecomlab.envs.registry import ENVIRONMENTS
     from ecomlab.episode.episode import Episode, Trajectory, Turn, make_task
     from ecomlab.episode.play import play, replay
+    from ecomlab.evaluation.compare import compare
+    from ecomlab.evaluation.report import Report
+    from ecomlab.lab.evaluations import evaluate, frontier
+    from ecomlab.lab.view.notebook import watch
     from ecomlab.reward import Score
     from ecomlab.task import Task, TaskError
 else:  # when it is used: the command line starts before numpy is imported
@@ -32,16 +36,21 @@ _MODULES = {
     "Difficulty": "ecomlab.difficulty",
     "Environment": "ecomlab.envs.base",
     "Episode": "ecomlab.episode.episode",
+    "Report": "ecomlab.evaluation.report",
     "Score": "ecomlab.reward",
     "Shop": "ecomlab.catalog",
     "Task": "ecomlab.task",
     "TaskError": "ecomlab.task",
     "Trajectory": "ecomlab.episode.episode",
     "Turn": "ecomlab.episode.episode",
+    "compare": "ecomlab.evaluation.compare",
+    "evaluate": "ecomlab.lab.evaluations",
+    "frontier": "ecomlab.lab.evaluations",
     "load_shop": "ecomlab.catalog",
     "make_task": "ecomlab.episode.episode",
     "play": "ecomlab.episode.play",
     "replay": "ecomlab.episode.play",
+    "watch": "ecomlab.lab.view.notebook",
 }
 
 __all__ = [
@@ -50,6 +59,7 @@ __all__ = [
     "Difficulty",
     "Environment",
     "Episode",
+    "Report",
     "Score",
     "Shop",
     "Task",
@@ -57,8 +67,12 @@ __all__ = [
     "Trajectory",
     "Turn",
     "__version__",
+    "compare",
+    "evaluate",
+    "frontier",
     "load_shop",
     "make_task",
     "play",
     "replay",
+    "watch",
 ]

@@ -46,6 +46,11 @@ def environments_of(collection: str) -> tuple[str, ...]:
     return tuple(names)
 
 
+def environments_named(names: Iterable[str]) -> list[str]:
+    """List the environments of collections and environments, whatever their case, each once. Raises ValueError."""
+    return list(dict.fromkeys(env for name in names for env in environments_of(name.upper())))
+
+
 def check_axes(axes: Axes, envs: Iterable[str]) -> list[str]:
     """List warnings, in words, of environments that an axis does not move; they play as if it were not overridden.
 

@@ -16,7 +16,7 @@ Key = tuple[str, int, int, int]
 """What names an episode within a run: environment, level, seed and trial."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Transcript:
     """One episode: its job, messages, end and score, what it cost, or the reason why it is unscored."""
 
@@ -77,6 +77,11 @@ class Transcript:
             notes=dict(notes or {}),
             step=step,
         )
+
+    def __repr__(self) -> str:
+        job, found = self.job, self.unscored or f"reward {self.score.value:.3f}"
+        why = self.why_unscored if self.unscored else self.score.why
+        return f"<{job.env} d = {job.d}, seed {job.seed}, trial {job.trial}: {found}, {why}>"
 
     @property
     def why_unscored(self) -> str:

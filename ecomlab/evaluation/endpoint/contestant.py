@@ -64,7 +64,16 @@ class EndpointContestant:
     @property
     def identity(self) -> Mapping[str, Any]:
         """Whatever decides the answers; the key, speed and prices do not."""
-        unsaid = {"key", "concurrency", "timeout", "retries", "backoff", "requests_a_minute", "prices"}
+        unsaid = {
+            "name",
+            "key",
+            "concurrency",
+            "timeout",
+            "retries",
+            "backoff",
+            "requests_a_minute",
+            "prices",
+        }
         said = self.settings.model_dump(mode="json", exclude=unsaid)
         template = TEMPLATES[said.pop("template")]
         written = {"template": self.settings.template, "prompt": digest(template.prompt)}

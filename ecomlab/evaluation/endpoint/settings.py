@@ -59,6 +59,8 @@ class EndpointSettings(Settings):
     """Address before "/chat/completions", such as http://127.0.0.1:8000/v1."""
     model: str = Field(min_length=1)
     """Name of the model, as the endpoint has it."""
+    name: str = ""
+    """Name in tables and figures. Default: `model`."""
     answers_as: str = ""
     """Name of the model in answers, where it is neither `model` nor that with a date behind it."""
     key: str = ""

@@ -47,9 +47,9 @@ def show(
         if json_file:
             write_episode(made, json_file)
         return 0
-    from ecomlab.evaluation.players import contestant_of  # models and endpoints, which the others may need
+    from ecomlab.evaluation.players import Playing, contestant_of  # models and endpoints
 
-    contestant = contestant_of(player, choice.shop, [choice.env], customer=customer)
+    contestant = contestant_of(player, choice.shop, [choice.env], Playing(customer=customer))
     (played,) = contestant.play(
         [Job(choice.env, choice.difficulty, choice.seed, axes=choice.axes)], choice.shop
     )
