@@ -529,4 +529,4 @@ def test_training_and_evaluation_seeds_are_disjoint(shop: Shop) -> None:
 
 def test_registered_environments_have_what_a_starter_records() -> None:
     for env, environment in ENVIRONMENTS.items():
-        assert observed()[env]["version"] == environment.version >= 1 and len(observed()[env]["golden"]) == 32
+        assert observed()[env]["version"] == environment.version >= 1 and len(observed()[env]["tasks"]) == 32
