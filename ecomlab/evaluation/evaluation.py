@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ecomlab.envs.registry import ENVIRONMENTS, version_record
-from ecomlab.episode.episode import Trajectory, ask_user, make_task
+from ecomlab.episode.episode import ask_user, make_task
 from ecomlab.episode.play import ReplayError, replay
+from ecomlab.episode.record import Trajectory
 from ecomlab.evaluation.contestant import Contestant, Job, Played
 from ecomlab.evaluation.tasks import Axes, axes_of, held_out_seeds
 from ecomlab.evaluation.transcript import Transcript, key_of

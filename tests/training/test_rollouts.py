@@ -13,7 +13,7 @@ import torch
 
 from ecomlab import ENVIRONMENTS, Episode, Shop, Task, make_task
 from ecomlab.envs.registry import UnknownEnvironmentError, observed
-from ecomlab.episode.episode import SLIPS
+from ecomlab.episode.referee import SLIPS
 from ecomlab.models.batch import EVALUATION_SEEDS, TRAINING_SEEDS, Rollout, draw_task, play_batch
 from ecomlab.models.load import load_policy
 from ecomlab.models.policy import Policy
