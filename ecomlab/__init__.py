@@ -10,8 +10,9 @@ if TYPE_CHECKING:
     from ecomlab.difficulty import Difficulty
     from ecomlab.envs.base import Environment
     from ecomlab.envs.registry import ENVIRONMENTS
-    from ecomlab.episode.episode import Episode, Trajectory, Turn, make_task
+    from ecomlab.episode.episode import Episode, Turn, make_task
     from ecomlab.episode.play import play, replay
+    from ecomlab.episode.record import Trajectory
     from ecomlab.reward import Score
     from ecomlab.task import Task, TaskError
 else:  # when it is used: the command line starts before numpy is imported
@@ -36,7 +37,7 @@ _MODULES = {
     "Shop": "ecomlab.catalog",
     "Task": "ecomlab.task",
     "TaskError": "ecomlab.task",
-    "Trajectory": "ecomlab.episode.episode",
+    "Trajectory": "ecomlab.episode.record",
     "Turn": "ecomlab.episode.episode",
     "load_shop": "ecomlab.catalog",
     "make_task": "ecomlab.episode.episode",

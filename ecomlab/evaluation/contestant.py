@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from ecomlab.catalog import Shop
-    from ecomlab.episode.episode import Trajectory
+    from ecomlab.episode.record import Trajectory
 
 
 @dataclass(frozen=True)

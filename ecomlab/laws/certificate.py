@@ -19,8 +19,9 @@ from ecomlab.catalog import Shop, load_shop
 from ecomlab.catalog.support import unsupported
 from ecomlab.customer.llm import Chat, Wording
 from ecomlab.envs.registry import ENVIRONMENTS
-from ecomlab.episode.episode import Episode, Trajectory
+from ecomlab.episode.episode import Episode
 from ecomlab.episode.play import finish
+from ecomlab.episode.record import Trajectory
 from ecomlab.laws import attackers, foretold
 from ecomlab.laws.counterfactual import Comparison, compare
 from ecomlab.laws.leaks import LEVELS, Leak, measure

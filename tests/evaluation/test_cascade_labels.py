@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from ecomlab import ENVIRONMENTS, Episode, Shop, load_shop, make_task, play
-from ecomlab.episode.episode import Trajectory
 from ecomlab.episode.play import ReplayError, finish, record
+from ecomlab.episode.record import Trajectory
 from ecomlab.evaluation.cascade.claims import claims_in, is_false
 from ecomlab.evaluation.cascade.labels import label
 from ecomlab.evaluation.cascade.mistakes import KINDS, Labelled

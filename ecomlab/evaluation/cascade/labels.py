@@ -7,8 +7,9 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from ecomlab.customer.acts import Mistake as InSight
-from ecomlab.episode.episode import Episode, Trajectory
+from ecomlab.episode.episode import Episode
 from ecomlab.episode.play import act_out, reopened
+from ecomlab.episode.record import Trajectory
 from ecomlab.episode.subtask import Subtask
 from ecomlab.evaluation.cascade.claims import claims_in, is_false
 from ecomlab.evaluation.cascade.ids import Shown

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from ecomlab.catalog import Shop
-from ecomlab.episode.episode import Trajectory
+from ecomlab.episode.record import Trajectory
 from ecomlab.evaluation.transcript import Transcript
 from ecomlab.lab.view.acting import record_of, record_of_trajectory
 from ecomlab.markup.conversation import episode
