@@ -125,7 +125,7 @@ class EnvironmentContract:
                 finish(reference_player(env, shop, slips), episode)
                 for subtask in episode.subtasks:
                     given = (subtask.goal, subtask.world, subtask.answer or {}, subtask.customer.first)
-                    verdict, found = subtask.env.verify(*given), subtask.env.faults(*given)
+                    verdict, found = subtask.env.verify(*given), subtask.env.audit.faults(*given)
                     assert bool(found) != verdict.correct, (task.seed, verdict.why, found)
 
     @shows("ONE RECORD")

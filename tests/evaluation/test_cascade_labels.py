@@ -289,9 +289,9 @@ def test_two_wants_of_one_type_are_matched_before_anything_is_blamed(shop: Shop)
     goal = Goal({(0, "type"): kind, (0, "option"): first, (1, "type"): kind, (1, "option"): second})
     product_id = shop.catalog.ids[row]
     world.cart = {(product_id, second): 1, (product_id, first): 1}
-    assert list(env.faults(goal, world, {"done": True}, goal)) == []
+    assert list(env.audit.faults(goal, world, {"done": True}, goal)) == []
     world.cart = {(product_id, second): 1, (product_id, third): 1}
-    assert [(f.kind, f.place) for f in env.faults(goal, world, {"done": True}, goal)] == [
+    assert [(f.kind, f.place) for f in env.audit.faults(goal, world, {"done": True}, goal)] == [
         ("wrong variant", "item 0")
     ]
 

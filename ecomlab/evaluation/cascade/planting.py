@@ -225,7 +225,7 @@ def _ignored_correction(planter: _Planter, message: Message) -> Message | None:
 def _claims_absence(planter: _Planter, message: Message) -> Message | None:
     scene = Scene(planter.episode, planter.random)
     subtask, world, able = scene.subtask, scene.world, []
-    for want in subtask.env.wishes(subtask.customer.goal, world):  # not what they would take instead
+    for want in subtask.env.audit.wishes(subtask.customer.goal, world):  # not what they would take instead
         rows = [
             row
             for row in map(world.row, sorted(world.shown))
