@@ -10,8 +10,9 @@ if TYPE_CHECKING:
     from ecomlab.difficulty import Difficulty
     from ecomlab.envs.base import Environment
     from ecomlab.envs.registry import ENVIRONMENTS
-    from ecomlab.episode.episode import Episode, Trajectory, Turn, make_task
+    from ecomlab.episode.episode import Episode, Turn, make_task
     from ecomlab.episode.play import play, replay
+    from ecomlab.episode.record import Trajectory
     from ecomlab.evaluation.compare import compare
     from ecomlab.evaluation.report import Report
     from ecomlab.lab.evaluations import evaluate, frontier
@@ -41,7 +42,7 @@ _MODULES = {
     "Shop": "ecomlab.catalog",
     "Task": "ecomlab.task",
     "TaskError": "ecomlab.task",
-    "Trajectory": "ecomlab.episode.episode",
+    "Trajectory": "ecomlab.episode.record",
     "Turn": "ecomlab.episode.episode",
     "compare": "ecomlab.evaluation.compare",
     "evaluate": "ecomlab.lab.evaluations",

@@ -10,9 +10,10 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ecomlab.envs.registry import ENVIRONMENTS, observed
-from ecomlab.episode.episode import Trajectory, ask_user, make_task
+from ecomlab.envs.registry import ENVIRONMENTS, version_record
+from ecomlab.episode.episode import ask_user, make_task
 from ecomlab.episode.play import ReplayError, replay
+from ecomlab.episode.record import Trajectory
 from ecomlab.evaluation.contestant import Job
 from ecomlab.evaluation.tasks import Axes, axes_of, held_out_seeds
 from ecomlab.evaluation.transcript import Transcript, key_of
@@ -125,14 +126,10 @@ def _limits(identity: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def environment_of(env: str) -> dict[str, Any]:
-    """Name an environment as it is now: version, golden digest, digest of its tools' schemas."""
+    """Name an environment as it is now: version, digest of its first tasks, digest of its tools' schemas."""
     found = ENVIRONMENTS[env]
     schemas = [tool.schema for tool in (*found.offered.values(), ask_user, found.submit)]
-    return {
-        "version": found.version,
-        "golden": observed().get(env, {}).get("golden"),
-        "tools": digest(schemas),
-    }
+    return {**version_record(env), "tools": digest(schemas)}
 
 
 def _check_no_secret(header: Mapping[str, Any]) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from ecomlab.episode.episode import Trajectory
+from ecomlab.episode.record import Trajectory
 from ecomlab.evaluation.contestant import Job, Usage
 from ecomlab.reward import Score
 from ecomlab.task import Message

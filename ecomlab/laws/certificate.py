@@ -19,8 +19,9 @@ from ecomlab.catalog import Shop, load_shop
 from ecomlab.catalog.support import unsupported
 from ecomlab.customer.llm import Chat, Wording
 from ecomlab.envs.registry import ENVIRONMENTS
-from ecomlab.episode.episode import Episode, Trajectory
+from ecomlab.episode.episode import Episode
 from ecomlab.episode.play import finish
+from ecomlab.episode.record import Trajectory
 from ecomlab.laws import attackers, foretold
 from ecomlab.laws.counterfactual import Comparison, compare
 from ecomlab.laws.leaks import LEVELS, Leak, measure
@@ -163,7 +164,7 @@ def certify_cell(
     commonest = _commonest(played["fair"])
     play_all("blind: the most common answer", lambda episode, seed: lambda messages, tools: commonest, others)
     share = {name: _mean([p.correct for p in ps]) for name, ps in played.items()}
-    chances = [env.chance(task, shop) for task in tasks[:others]]
+    chances = [env.audit.chance(task, shop) for task in tasks[:others]]
     if not all(0 <= chance <= 1 for chance in chances):
         raise ValueError(f"{env_id}.chance is a probability, not {min(chances)} to {max(chances)}")
     exact = (

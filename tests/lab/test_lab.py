@@ -852,9 +852,9 @@ def test_a_table_made_with_what_is_shipped_is_not_outdated():
 
 def test_an_outdated_table_says_what_is_another():
     runs = {name: {"id": name, **record_of(envs=("CART", "PD"))} for name in ("a-seed0", "a-seed1")}
-    runs["a-seed1"]["made_with"]["environments"]["PD"] = {"version": 1, "golden": "x"}
+    runs["a-seed1"]["made_with"]["environments"]["PD"] = {"version": 1, "tasks": "x"}
     runs["a-seed1"]["made_with"]["starter"] = {"model.safetensors": "0"}
-    runs["a-seed1"]["made_with"]["environments"]["GONE"] = {"version": 1, "golden": "x"}
+    runs["a-seed1"]["made_with"]["environments"]["GONE"] = {"version": 1, "tasks": "x"}
     runs["a-seed0"]["catalog"] = "another"
     found = list(provenance.outdated(provenance.merged(runs)))
     assert found == [

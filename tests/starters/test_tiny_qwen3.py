@@ -278,7 +278,7 @@ def copied(folder: Path, **changes: Any) -> Path:
         ({"renderer": 0}, "made for renderer 0, this is renderer"),
         ({"tokenizer": "feed"}, "made for tokenizer feed"),
         ({"vocabulary": "feed"}, "made for vocabulary feed"),
-        ({"environments": {"CART": {"version": 0, "golden": "feed"}}}, r"made for CART version 0 \(feed\)"),
+        ({"environments": {"CART": {"version": 0, "tasks": "feed"}}}, "made for tasks of CART"),
         ({"environments": {}}, "not made for CART"),
     ],
 )

@@ -14,24 +14,23 @@ from ecomlab.customer.goals import draw_row, withhold
 from ecomlab.customer.templates import Phrases
 from ecomlab.difficulty import Difficulty
 from ecomlab.envs.base import Environment
+from ecomlab.envs.discovery.audit import DiscoveryAudit
 from ecomlab.envs.discovery.player import PREFERENCES, DiscoveryPlayer
-from ecomlab.reward import Fault, Verdict, ndcg
+from ecomlab.reward import Verdict, ndcg
 from ecomlab.seeding import pick, shuffled
 from ecomlab.task import (
     LOOK,
     Event,
     Goal,
     GoalChange,
-    Place,
     Problem,
     SellOut,
-    Task,
     TaskError,
     TaskKey,
 )
 from ecomlab.world import ranking
-from ecomlab.world.cart import Want, constraints_of, wants_of
-from ecomlab.world.faults import faults, list_faults, named, told
+from ecomlab.world.cart import constraints_of
+from ecomlab.world.faults import faults, named, told
 from ecomlab.world.state import PAGE, World, draw_sell_out
 from ecomlab.world.tools.catalog import CATALOG, submit
 
@@ -47,7 +46,7 @@ class Discovery(Environment):
         "Recommend products that satisfy everything the customer asks for and can be bought now, as many as they want "
         "to see, the best of them by what matters most to the customer; where that is equal, by what comes next."
     )
-    tools, submit, player = tuple(CATALOG.values()), submit, DiscoveryPlayer
+    tools, submit, player, auditor = tuple(CATALOG.values()), submit, DiscoveryPlayer, DiscoveryAudit
     phrases = Phrases.load(Path(__file__).with_name("phrases.toml"))
 
     def draw(self, key: TaskKey, axes: Difficulty, shop: Shop) -> Problem:
@@ -123,36 +122,6 @@ class Discovery(Environment):
             order = ", then ".join(goal["importance"])
             wrong.append(f"better by {order}: {named(better[0], world.catalog)}{others}")
         return wrong
-
-    def faults(
-        self, goal: Goal, world: World, answer: Mapping[str, Any] | None, first: Goal
-    ) -> Sequence[Fault]:
-        ids = list((answer or {}).get("product_ids", ()))
-        if not ids:
-            return [] if answer is None else [Fault("missed item", "list", words="nothing was recommended")]
-        found = list_faults(ids, goal["count"], ranking.constraints(goal), world)
-        verdict = self.verify(goal, world, answer or {}, first)
-        if not found and not verdict.correct:
-            found = [Fault("not the best", "list", ",".join(ids), ("importance",), words=verdict.why)]
-        return found
-
-    def wishes(self, goal: Goal, world: World) -> Sequence[Want]:
-        return wants_of(goal)
-
-    def alternatives(self, slot: Place, goal: Goal, task: Task, shop: Shop) -> Sequence[Any]:
-        name, value = slot[1], goal[slot[1]]
-        if name == "importance":
-            return [[*value[1:], value[0]], [value[1], value[0], *value[2:]]]
-        moved = {"price": (500, -500), "rating": (-5, 5), "days": (1,)}
-        if name in moved:
-            return [value + step for step in moved[name]]
-        if name == "brand":
-            return list(shop.catalog.brands)
-        attributes = shop.catalog.types[shop.catalog.type_codes[goal["type"]]].attributes
-        return [other for a in attributes if f"attr:{a.name}" == name for other in a.values]
-
-    def possible(self, goal: Goal, task: Task, shop: Shop) -> bool:
-        return min(map(len, ranking.stages(goal, task.events, task.key, shop))) >= goal["count"]
 
 
 def _limits(shop: Shop, row: int, axes: Difficulty, random: np.random.Generator) -> dict[str, Any]:

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ecomlab.episode.episode import Episode, Trajectory
+from ecomlab.episode.episode import Episode
 from ecomlab.episode.play import record
+from ecomlab.episode.record import Trajectory
 from ecomlab.evaluation.contestant import Job
 from ecomlab.evaluation.local import BATCH, check_decoding
 from ecomlab.evaluation.scripted import ScriptedContestant, perturbed

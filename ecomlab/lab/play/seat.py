@@ -10,9 +10,10 @@ from typing import Any
 from ecomlab.catalog import Shop
 from ecomlab.customer.llm import Chat, Wording
 from ecomlab.envs.registry import ENVIRONMENTS
-from ecomlab.episode.episode import Episode, Trajectory
+from ecomlab.episode.episode import Episode
 from ecomlab.episode.messages import MOST_CALLS
 from ecomlab.episode.play import play, record
+from ecomlab.episode.record import Trajectory
 from ecomlab.evaluation.contestant import Job
 from ecomlab.evaluation.customers import customer_identity, customer_notes, customer_usage
 from ecomlab.evaluation.evaluation import header_of

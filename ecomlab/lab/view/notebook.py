@@ -5,7 +5,8 @@ from pathlib import Path
 
 from ecomlab.catalog import Shop, load_shop
 from ecomlab.catalog.shop import loaded_shops
-from ecomlab.episode.episode import Trajectory, make_task
+from ecomlab.episode.episode import make_task
+from ecomlab.episode.record import Trajectory
 from ecomlab.evaluation.report import Report
 from ecomlab.evaluation.transcript import Transcript
 from ecomlab.lab.shops import recorded_shop
