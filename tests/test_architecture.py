@@ -23,7 +23,7 @@ PAGE = ROOT / "docs" / "architecture.md"
 ORDER = (
     (
         "the foundations",
-        "seeding suggest files other_words frozen values data settings arguments tool markup assets processor "
+        "seeding suggest files other_words frozen values slots data settings arguments tool markup assets processor "
         "interrupted",
     ),
     ("the problem's nouns", "catalog task difficulty reward answers"),

@@ -176,7 +176,7 @@ class Episode:
                 f"the task was made in shop {task.fingerprint}, this is shop {shop.fingerprint}; "
                 "load the same catalog, size and seed"
             )
-        self.world = World(shop, task.axes, task.key, task.world, task.calls)
+        self.world = World(shop, task.axes, task.key, task.world, task.calls, self.env.phrases.limits)
         self.referee = Referee(self.world, task.turns, self.strict)
         self.subtasks = [
             Subtask(part, shop, self.world, part=part is not task, wording=self.wording)

@@ -6,6 +6,7 @@ from typing import Any
 from ecomlab.catalog import Shop
 from ecomlab.envs.base import Audit
 from ecomlab.reward import Fault
+from ecomlab.slots import slot_type
 from ecomlab.task import (
     Goal,
     Place,
@@ -60,8 +61,8 @@ class BundleAudit(Audit):
             return [[*value[:-1], kind] for kind in task.notes["pool"] if kind not in taken]
         if name == "brand":
             return catalog.brands
-        if name in ("budget", "rating", "days"):
-            return [value + {"budget": 1000, "rating": -5, "days": 1}[name]]
+        if slot_type(name).others:
+            return slot_type(name).alternatives(value)[:1]
         kind = catalog.types[catalog.type_codes[goal.get("type", item=item)]]
         return next(attribute.values for attribute in kind.attributes if f"attr:{attribute.name}" == name)
 

@@ -6,6 +6,7 @@ from typing import Any
 from ecomlab.catalog import Shop
 from ecomlab.envs.base import Audit
 from ecomlab.reward import Fault
+from ecomlab.slots import slot_type
 from ecomlab.task import (
     Goal,
     Place,
@@ -37,9 +38,8 @@ class DiscoveryAudit(Audit):
         name, value = slot[1], goal[slot[1]]
         if name == "importance":
             return [[*value[1:], value[0]], [value[1], value[0], *value[2:]]]
-        moved = {"price": (500, -500), "rating": (-5, 5), "days": (1,)}
-        if name in moved:
-            return [value + step for step in moved[name]]
+        if slot_type(name).others:
+            return slot_type(name).alternatives(value)
         if name == "brand":
             return list(shop.catalog.brands)
         attributes = shop.catalog.types[shop.catalog.type_codes[goal["type"]]].attributes

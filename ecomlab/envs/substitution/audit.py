@@ -11,6 +11,7 @@ from ecomlab.customer import demands
 from ecomlab.envs.base import Audit
 from ecomlab.envs.substitution.player import identity
 from ecomlab.reward import Fault
+from ecomlab.slots import slot_type
 from ecomlab.task import (
     Goal,
     Place,
@@ -53,7 +54,7 @@ class SubstitutionAudit(Audit):
             return demands.other_originals(goal, task.world["gone"], shop)
         if name == "must":
             return [[noun(attribute)] for attribute in shop.catalog.attributes(original_of(goal, shop))]
-        return [goal[name] + {"price": 500, "rating": -2, "days": 1}[name]]
+        return slot_type(name).alternatives(goal[name])[:1]
 
     def possible(self, goal: Goal, task: Task, shop: Shop) -> bool:
         rows = sorted(shop.catalog.row(visit) or 0 for visit in task.world["visits"])

@@ -19,6 +19,7 @@ from ecomlab.envs.substitution.audit import SubstitutionAudit
 from ecomlab.envs.substitution.player import SubstitutionPlayer
 from ecomlab.reward import Verdict
 from ecomlab.seeding import pick
+from ecomlab.slots import slot_type
 from ecomlab.task import (
     ACT,
     Event,
@@ -32,7 +33,6 @@ from ecomlab.task import (
 )
 from ecomlab.world.state import World, draw_sell_out
 from ecomlab.world.substitutes import (
-    LIMITS,
     fewest,
     most_similar,
     original_of,
@@ -93,7 +93,9 @@ class Substitution(Environment):
             events += [replace(change, moment=pick(random, self.moments))] if change else []
         count = min(axes.k_rec, axes.top_k, fewest(goal, events, gone, key, shop))
         goal = goal.with_({"count": count})
-        goal = withhold(goal, axes, random, [name for name in goal.of() if name not in ("must", *LIMITS)])
+        goal = withhold(
+            goal, axes, random, [n for n in goal.of() if n != "must" and not slot_type(n).is_limit]
+        )
         need = SubstitutionPlayer.need(goal, visits, shop)
         turns, calls = SubstitutionPlayer.steps(goal, shop)
         events = [replace(event, turns=turns, calls=calls) for event in events]

@@ -11,9 +11,9 @@ import numpy as np
 
 from ecomlab.answers.dates import before
 from ecomlab.catalog import Catalog, Shop
-from ecomlab.catalog.columns import NO_PRICE
 from ecomlab.difficulty import Difficulty
 from ecomlab.frozen import frozen
+from ecomlab.slots import NO_PRICE
 from ecomlab.task import TaskKey
 from ecomlab.tool import RefusedError
 from ecomlab.world.policy_book.terms import Terms, draw_terms
