@@ -15,8 +15,8 @@ from typing import Annotated, Final
 
 from pydantic import Field
 
-from ecomlab.data import Strict, read_toml
 from ecomlab.files import cache_folder, replacing
+from ecomlab.settings import Strict, read_toml
 from ecomlab.suggest import unknown
 
 BLOCK: Final = 1 << 20

@@ -23,8 +23,7 @@ PAGE = ROOT / "docs" / "architecture.md"
 ORDER = (
     (
         "the foundations",
-        "seeding suggest files other_words frozen values data settings arguments tool markup assets processor "
-        "interrupted",
+        "seeding suggest files other_words values settings arguments tool markup assets",
     ),
     ("the problem's nouns", "catalog task difficulty reward answers"),
     ("world and customer", "world customer"),

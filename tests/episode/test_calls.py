@@ -57,14 +57,18 @@ def now() -> dict[str, int]:
     code = "import json, test_calls; print(json.dumps(test_calls.counted()))"
     path = os.pathsep.join([str(Path(__file__).parent), *sys.path])
     environ = {**os.environ, "PYTHONPATH": path}
-    done = subprocess.run([sys.executable, "-c", code], env=environ, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environ, capture_output=True, text=True, check=True
+    )
     return dict(json.loads(done.stdout))
 
 
 @pytest.mark.parametrize("env", ENVIRONMENTS)
 def test_an_episode_takes_as_many_calls_as_before(env: str, now: dict[str, int]) -> None:
     known = json.loads(TABLE.read_text())[env]
-    assert now[env] == pytest.approx(known, rel=TOLERANCE), "if that is meant: python tests/episode/test_calls.py"
+    assert now[env] == pytest.approx(known, rel=TOLERANCE), (
+        "if that is meant: python tests/episode/test_calls.py"
+    )
 
 
 if __name__ == "__main__":
