@@ -275,13 +275,6 @@ def test_a_citation_that_leads_nowhere_is_seen(text: str) -> None:
     assert UNAVAILABLE.search(text)
 
 
-@pytest.mark.parametrize(
-    "text", ["from rules import FACTS, RULES", "FACTS[name]", "the law SILENT", "by law"]
-)
-def test_what_is_no_citation_is_left_alone(text: str) -> None:
-    assert not UNAVAILABLE.search(text)
-
-
 if __name__ == "__main__":
     PAGE.write_text(page(), "utf-8")
     for check, wrong in CHECKS.items():
