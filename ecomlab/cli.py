@@ -6,7 +6,7 @@ from pathlib import Path
 from textwrap import shorten
 from typing import Annotated, Any
 
-from ecomlab.processor import same_kernels
+from ecomlab.lab.paths import same_kernels
 
 # Set before any library reads them: no telemetry, no network, one thread per process, the same bits on any x86.
 for _name in ("HF_HUB_OFFLINE", "HF_HUB_DISABLE_TELEMETRY", "DO_NOT_TRACK", "OMP_NUM_THREADS"):
@@ -22,7 +22,7 @@ from rich.markup import escape
 from typer import Argument, Option
 
 import ecomlab
-from ecomlab import interrupted, options
+from ecomlab import options
 from ecomlab.envs.registry import UnknownEnvironmentError
 
 HELP = """ecomlab: shopping agents trained with reinforcement learning from verifiable rewards.
@@ -46,6 +46,7 @@ CATALOG = "Catalogs of real products.\n\nExample: [cyan]ecomlab catalog build pr
 catalog = typer.Typer(help=CATALOG, no_args_is_help=True)
 app.add_typer(catalog, name="catalog")
 console = Console(highlight=False)
+INTERRUPTED = "interrupted; the same command goes on from what is kept"
 
 
 @app.callback(invoke_without_command=True)
@@ -471,9 +472,9 @@ def main() -> None:
         complain.print(f"[red]error[/red]  {escape(options.worded(error))}")
         raise SystemExit(2) from None
     except KeyboardInterrupt:  # while a command was being read
-        complain.print(interrupted.line())
-        raise SystemExit(interrupted.CODE) from None
+        complain.print(INTERRUPTED)
+        raise SystemExit(130) from None
     except SystemExit as end:  # typer makes one of Ctrl-C, silently
         if isinstance(getattr(end.__context__, "__cause__", None), KeyboardInterrupt):
-            complain.print(interrupted.line())
+            complain.print(INTERRUPTED)
         raise

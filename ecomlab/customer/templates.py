@@ -17,9 +17,9 @@ from pydantic import Field, model_validator
 from ecomlab.customer.fillers import telling
 from ecomlab.customer.noise import SLANG, Piece, words_of
 from ecomlab.customer.replacements import REPLACEMENT
-from ecomlab.data import Strict, read_toml
 from ecomlab.other_words import NUMBER
 from ecomlab.seeding import pick
+from ecomlab.settings import Strict, read_toml
 from ecomlab.slots import LIMITS, SHIPPED, SlotType, declare, slot_type
 from ecomlab.suggest import unknown
 from ecomlab.values import FORMATS, Format, choice

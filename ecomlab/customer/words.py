@@ -11,7 +11,7 @@ from typing import Protocol, runtime_checkable
 
 import snowballstemmer
 
-from ecomlab.data import Strict, read_toml
+from ecomlab.settings import Strict, read_toml
 from ecomlab.values import MONTHS
 
 ITEM, VALUE, MONEY, STARS, DAYS, DATE, KILOS, NUMBER = (

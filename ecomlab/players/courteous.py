@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ecomlab.data import Strict, read_toml
+from ecomlab.settings import Strict, read_toml
 from ecomlab.slots import slot_type
 from ecomlab.task import Message
 from ecomlab.values import joined

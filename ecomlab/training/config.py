@@ -14,7 +14,7 @@ from ecomlab.evaluation.tasks import check_axes, environments_of, held_out_seeds
 from ecomlab.models.load import is_ordinary, policy_folder
 from ecomlab.models.policy import DTYPES, PolicyError
 from ecomlab.settings import ConfigError as ConfigError
-from ecomlab.settings import Settings, checked_by, one_of, read_toml
+from ecomlab.settings import Settings, checked_by, load_toml, one_of
 from ecomlab.training.loggers import LOGGERS
 from ecomlab.training.schedule import CHECKS, Schedule, make_schedule
 
@@ -369,7 +369,7 @@ def from_toml(path: Path, changes: Mapping[str, Any] | None = None) -> TrainConf
 
     Raises ConfigError, which names the file or the option, whichever the mistakes come from.
     """
-    given = read_toml(path, "experiments/*/train.toml are examples")
+    given = load_toml(path, "experiments/*/train.toml are examples")
     if "notebook" in given:
         raise ConfigError(f"{path} is a sweep's file, not a run's; `ecomlab sweep {path}` executes it")
     try:

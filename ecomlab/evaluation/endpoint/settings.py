@@ -10,7 +10,7 @@ from pydantic import Field
 
 from ecomlab.evaluation.contestant import Usage
 from ecomlab.evaluation.endpoint.templates import TEMPLATES
-from ecomlab.settings import ConfigError, Settings, checked_by, one_of, read_toml
+from ecomlab.settings import ConfigError, Settings, checked_by, load_toml, one_of
 
 OURS = ("model", "messages", "tools", "stream", "n", "temperature", "top_p", "max_tokens", "seed")
 """Fields of a request that `extra` may not hold: they have settings of their own, or none."""
@@ -130,7 +130,7 @@ class EndpointSettings(Settings):
 
 def endpoint_from_toml(path: Path, changes: Mapping[str, Any] | None = None) -> EndpointSettings:
     """Read `EndpointSettings` from a TOML file of its fields, overridden by `changes`. Raises ConfigError."""
-    given = read_toml(path, "it would hold at least url and model")
+    given = load_toml(path, "it would hold at least url and model")
     try:
         return EndpointSettings(**(given | dict(changes or {})))
     except ConfigError as error:
