@@ -15,7 +15,7 @@ from ecomlab.evaluation.endpoint.settings import endpoint_from_toml
 from ecomlab.evaluation.scripted import PLAYERS, ScriptedContestant, known_scripts
 from ecomlab.models.devices import device_of
 from ecomlab.models.load import is_ordinary, load_policy, sources
-from ecomlab.models.policy import EvaluationOnlyError, PolicyError
+from ecomlab.models.policy import PolicyError, serve_it
 from ecomlab.suggest import unknown
 
 if TYPE_CHECKING:
@@ -26,6 +26,8 @@ LONGEST, TURN = 32_768, 2_048
 """Most tokens of an episode and of one turn, unless others are asked for, of a model that was made for more. The
 reference player's longest episode, a journey at d = 12, has 24,356 of Qwen's (experiments/tokens); 2,048 is the usual
 `max_tokens` of an endpoint."""
+BATCH = 16
+"""Episodes at once of an ordinary model: 16 x 24,000 tokens of an 8B are 57 GB of keys and values."""
 
 
 def contestant_of(
@@ -42,8 +44,7 @@ def contestant_of(
     - a TOML file with an endpoint's settings, over which `changes` are laid;
     - a starter's name, a folder with a policy, a checkpoint or a Hugging Face model, or "owner/name". `local` is for
       these: decoding, temperature, limits, batch, device, and dtype, lora_rank, thinking for ordinary models. `limits`
-      holds those of `Limits` that are not to be the usual ones. A model that cannot be trained here is played by its
-      own chat template.
+      holds those of `Limits` that are not to be the usual ones.
 
     `customer` is the endpoint that words the customer, if any: see `endpoint.chat.customer_from_toml`.
 
@@ -77,29 +78,17 @@ def _local(
     name: str, shop: "Shop", envs: Sequence[str], customer: Chat | None, local: dict[str, Any]
 ) -> Contestant:
     """Make the contestant of weights in this process. Raises ValueError, PolicyError among them."""
-    from ecomlab.evaluation.chat_model import BATCH, ChatModelContestant, load_chat_model
     from ecomlab.evaluation.local import LocalContestant
-    from ecomlab.models.samplers.cached import Limits, is_sampled_rightly
+    from ecomlab.models.samplers.cached import Limits, is_sampled_exactly
 
     ordinary, given = is_ordinary(name), local.pop("limits", {})
     device = device_of(local.pop("device", None), ordinary)
     chat = {key: local.pop(key) for key in ("dtype", "lora_rank", "thinking") if key in local}
     if chat and not ordinary:
         raise ValueError(f"{name} has no {', '.join(chat)}, which ordinary models have; leave that out")
-    try:
-        policy = load_policy(name, shop, envs, **chat)
-        if ordinary and not is_sampled_rightly(policy.model):
-            del policy  # it is loaded once more, and may be large
-            raise EvaluationOnlyError(
-                f"{name} can be evaluated, not trained: our own sampler does not fit its layers"
-            )
-    except EvaluationOnlyError:
-        if chat.pop("lora_rank", 0):
-            raise
-        loaded = load_chat_model(name, **chat)
-        limits = _limits_for(loaded.model, given)
-        loaded.model.to(device)
-        return ChatModelContestant(name, loaded, limits=limits, customer=customer, **local)
+    policy = load_policy(name, shop, envs, **chat)
+    if ordinary and not is_sampled_exactly(policy.model):
+        raise PolicyError(f"our sampler does not sample {name} exactly; {serve_it(name)}")
     limits = _limits_for(policy.model, given) if ordinary else Limits(**given)
     policy.model.to(device)
     if ordinary:

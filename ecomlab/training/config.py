@@ -188,8 +188,6 @@ class TrainConfig(Settings):
     """Limit of all tokens of an episode, prompt, tools and customer included; beyond it, the episode is truncated."""
     generation: Annotated[str, one_of("generation", GENERATIONS)] = "own"
     """Sampler: own, vllm-server (on separate GPUs), or vllm-colocate (on the training GPUs)."""
-    asynchronous: bool = False
-    """With vLLM: an episode of training does not wait for the turns of others. Evaluation is never so."""
     vllm_address: str = "http://localhost:8000"
     """Address of the vLLM server."""
     vllm_memory: Annotated[float, Field(gt=0, lt=1)] = 0.3
@@ -228,11 +226,6 @@ class TrainConfig(Settings):
             yield (
                 f"turn_buffer {self.turn_buffer} exceeds turn_tokens {self.turn_tokens}; "
                 "choose a smaller one, 0 for no penalty"
-            )
-        if self.asynchronous and not self.with_vllm:
-            yield (
-                f"asynchronous is for vLLM, not for generation = {self.generation!r}, which decodes all rows at once; "
-                "leave it out, or choose generation = 'vllm-colocate' or 'vllm-server'"
             )
         if self.ahead and self.generation == "vllm-colocate":
             yield "ahead would sample on the GPUs that are training; choose generation = 'vllm-server'"

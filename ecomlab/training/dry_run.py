@@ -52,8 +52,6 @@ right (steps.csv beside it). Reading the weights takes a thirtieth of that."""
 OWN_LAG, VLLM_LAG = 3.6, 4.6
 """Decoding steps per sampled token of a mean episode: rows wait for the batch's longest turn, with vLLM in every turn.
 As *novice* plays, on a laptop."""
-ALONE = 0.46
-"""Share of vLLM's that are left with `asynchronous`, where no row waits: experiments/bench/throughput.json."""
 TURNS = 6
 """Turns of a mean episode."""
 VLLM_WIDTH = 2
@@ -235,7 +233,7 @@ def evicted(config: TrainConfig, size: Size, mean: Mean, processes: int = 1) -> 
 
 def lag(config: TrainConfig) -> float:
     """Estimate the decoding steps per sampled token of a mean episode."""
-    return VLLM_LAG * (ALONE if config.asynchronous else 1) if config.with_vllm else OWN_LAG
+    return VLLM_LAG if config.with_vllm else OWN_LAG
 
 
 def seconds(config: TrainConfig, size: Size, mean: Mean, processes: int = 1) -> dict[str, float]:

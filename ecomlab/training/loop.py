@@ -34,7 +34,6 @@ from ecomlab.models.policy import MADE_FOR, Policy
 from ecomlab.models.process_group import SINGLE_PROCESS, ProcessGroup
 from ecomlab.models.qwen3 import check_base
 from ecomlab.models.samplers.cached import Limits, OpenSampler
-from ecomlab.models.samplers.engine import ColocatedSampler, EngineSampler, OneByOne, VllmEngine
 from ecomlab.models.samplers.vllm import VllmSampler
 from ecomlab.training import checkpoints, metrics, untrained
 from ecomlab.training.ahead import AHEAD, AHEAD_COLUMNS, Ahead, mirror
@@ -119,7 +118,6 @@ class Run:
         self.ahead = Ahead()
         self.player = policy
         """The policy that samples: a copy, where the trained one changes meanwhile."""
-        self.engine: OneByOne | None = None
         self.waited = 0.0
         """Seconds that this step has waited for the flight."""
         self.trainer: DapoTrainer
@@ -158,7 +156,7 @@ class Run:
             with logger(config.logger if self.leads else "none", self.out, config.to_json()) as self.log:
                 self.trainer.train(resume_from_checkpoint=str(resume.folder) if resume else None)
         finally:
-            self._stop()
+            self.ahead.stop()
         if self.leads:
             write_json(self.out / DONE, {"steps": config.steps, "config": config.to_json()})
         self.processes.all_gather(None)  # no process ends before everything is written
@@ -171,28 +169,8 @@ class Run:
         return VllmSampler(generation, self.policy.renderer.stop_ids, self.limits, greedy)
 
     def _training_sampler(self) -> OpenSampler:
-        """Make the sampler of training's rollouts, which evaluation does not use where it is asynchronous."""
-        if not self.config.with_vllm:
-            return self.player.sampler(self.limits)
-        served = self.config.generation == "vllm-server"
-        if not self.config.asynchronous or (served and not self.leads):
-            return self._sampler()
-        if self.engine is None:
-            generation, stops = self.trainer.vllm_generation, self.policy.renderer.stop_ids
-            if served:
-                client = generation.vllm_client
-                engine = VllmEngine(client.base_url, client.model, stops)
-                self.engine = EngineSampler(engine, stops, self.limits)
-            else:
-                self.engine = ColocatedSampler(generation.llm, stops, self.limits)
-        return self.engine
-
-    def _stop(self) -> None:
-        """Stop what is in flight, and the engine."""
-        engine = self.engine
-        self.ahead.stop(engine.cancel if engine else lambda: None)
-        if engine:
-            engine.close()
+        """Make the sampler of training's rollouts."""
+        return self._sampler() if self.config.with_vllm else self.player.sampler(self.limits)
 
     def _left_off(self) -> tuple[checkpoints.Checkpoint | None, bool]:
         """Find the newest valid checkpoint or None, and trim the tables to it; tell whether step 0 was evaluated."""

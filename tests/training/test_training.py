@@ -613,7 +613,6 @@ def test_trl_is_as_it_was_after_import_and_after_a_run(finished: Path, tmp_path:
         ),
         ({"stesp": 3}, "no key 'stesp'; did you mean 'steps'"),
         ({"early_refill": True, "check_every": "group"}, 'choose check_every = "step"'),
-        ({"asynchronous": True}, "asynchronous is for vLLM, not for generation = 'own'"),
         ({"micro_tokens": 900, "micro_batch": 4}, "leave micro_batch out"),
         ({"minibatches": 5}, "choose a divisor of prompts_per_step"),
         ({"overlong_buffer": 10_000}, "exceeds episode_tokens"),
