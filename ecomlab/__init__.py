@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from ecomlab.episode.episode import Episode, Turn, make_task
     from ecomlab.episode.play import play, replay
     from ecomlab.episode.record import Trajectory
+    from ecomlab.evaluation.compare import compare
+    from ecomlab.evaluation.report import Report
+    from ecomlab.lab.evaluations import evaluate, frontier
+    from ecomlab.lab.view.notebook import watch
     from ecomlab.reward import Score
     from ecomlab.task import Task, TaskError
 else:  # when it is used: the command line starts before numpy is imported
@@ -33,16 +37,21 @@ _MODULES = {
     "Difficulty": "ecomlab.difficulty",
     "Environment": "ecomlab.envs.base",
     "Episode": "ecomlab.episode.episode",
+    "Report": "ecomlab.evaluation.report",
     "Score": "ecomlab.reward",
     "Shop": "ecomlab.catalog",
     "Task": "ecomlab.task",
     "TaskError": "ecomlab.task",
     "Trajectory": "ecomlab.episode.record",
     "Turn": "ecomlab.episode.episode",
+    "compare": "ecomlab.evaluation.compare",
+    "evaluate": "ecomlab.lab.evaluations",
+    "frontier": "ecomlab.lab.evaluations",
     "load_shop": "ecomlab.catalog",
     "make_task": "ecomlab.episode.episode",
     "play": "ecomlab.episode.play",
     "replay": "ecomlab.episode.play",
+    "watch": "ecomlab.lab.view.notebook",
 }
 
 __all__ = [
@@ -51,6 +60,7 @@ __all__ = [
     "Difficulty",
     "Environment",
     "Episode",
+    "Report",
     "Score",
     "Shop",
     "Task",
@@ -58,8 +68,12 @@ __all__ = [
     "Trajectory",
     "Turn",
     "__version__",
+    "compare",
+    "evaluate",
+    "frontier",
     "load_shop",
     "make_task",
     "play",
     "replay",
+    "watch",
 ]

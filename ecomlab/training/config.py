@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, Field, NonNegativeInt, PositiveInt, model_
 
 from ecomlab.catalog import Shop, load_shop
 from ecomlab.catalog.synthetic import too_few
-from ecomlab.evaluation.heldout import DECODINGS
+from ecomlab.evaluation.local import DECODINGS
 from ecomlab.evaluation.tasks import check_axes, environments_of, held_out_seeds
 from ecomlab.models.load import is_ordinary, policy_folder
 from ecomlab.models.policy import DTYPES, PolicyError

@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from copy import deepcopy
 from dataclasses import replace
-from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,7 +23,9 @@ from ecomlab.catalog import Shop
 from ecomlab.catalog.store import CatalogError
 from ecomlab.catalog.support import UnsupportedError, check_supported
 from ecomlab.evaluation.contestant import Job
-from ecomlab.evaluation.heldout import BATCH, play_held_out, summarize
+from ecomlab.evaluation.evaluation import Cells
+from ecomlab.evaluation.heldout import play_held_out, summarize
+from ecomlab.evaluation.local import BATCH
 from ecomlab.evaluation.transcript import Transcript
 from ecomlab.evaluation.transcripts import FILE, append, trim
 from ecomlab.files import lock, read_json, write_json
@@ -333,17 +334,17 @@ class Run:
             if config.transcript_failures and not rollout.score.correct:
                 failures.append(of_rollout(job, rollout, number, config, {"decoding": decoding}))
 
-        episodes = [
-            row
+        levels, tasks, axes = tuple(config.eval_difficulties), config.eval_episodes, config.eval_axes
+        jobs = [
+            job
             for env in config.eval_envs
             for block in config.eval_block
-            for decoding in config.eval_decodings
-            for row in play_held_out(
-                self.policy, self.shop, env, config.eval_difficulties, config.eval_episodes, decoding,
-                block=block, axes=config.eval_axes, batch=batch, processes=self.processes,
-                sampler=self._sampler(greedy=decoding == "greedy"), keep=partial(keep, decoding=decoding),
-            )
-        ]  # fmt: skip
+            for job in Cells((env,), levels, tasks, block, axes=axes).jobs()
+        ]
+        episodes = play_held_out(
+            self.policy, jobs, self.shop, decodings=config.eval_decodings, batch=batch, processes=self.processes,
+            sampler_of=lambda decoding: self._sampler(greedy=decoding == "greedy"), keep=keep,
+        )  # fmt: skip
         gathered = self.processes.all_gather(failures)
         return untrained.Evaluation(episodes, [transcript for share in gathered for transcript in share])
 

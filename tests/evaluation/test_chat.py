@@ -85,9 +85,8 @@ def test_a_contestant_plays_with_a_customer_so_worded_and_says_so(tmp_path: Path
         (played,) = contestant.play([Job("CART", 4, 1)], shop)
         chat.close()
     assert contestant.identity["customer"]["model"] == MODEL
-    assert played.trajectory is not None
-    assert played.trajectory.messages[1]["content"].startswith("Hi! ")
-    asked = len(played.trajectory.wording)
+    assert played.messages[1]["content"].startswith("Hi! ")
+    asked = len(played.wording)
     used = played.usage["customer"]
     assert used.requests == asked == played.notes["customer"]["rewrite"] + 1
     assert (used.prompt_tokens, used.completion_tokens) == (100 * asked, 10 * asked)
@@ -101,8 +100,6 @@ def test_a_contestant_whose_customers_endpoint_is_down_plays_with_templates(
     job = Job("CART", 4, 1)
     (worded,) = ScriptedContestant("reference", customer=chat).play([job], shop)
     (plain,) = ScriptedContestant("reference").play([job], shop)
-    assert worded.trajectory is not None
-    assert plain.trajectory is not None
-    assert worded.trajectory.messages == plain.trajectory.messages
+    assert worded.messages == plain.messages
     assert not worded.unscored
     assert set(worded.notes["customer"]["refused"]) <= {"no answer", "not asked"}

@@ -15,12 +15,14 @@ import pytest
 from chat_server import HELLO, MODEL, ChatServer, Reply, completion, serving
 
 from ecomlab import ENVIRONMENTS, Episode, Shop, make_task, play, replay
-from ecomlab.evaluation.contestant import Job, Played, Usage
+from ecomlab.evaluation.contestant import Job, Usage
 from ecomlab.evaluation.endpoint import client
 from ecomlab.evaluation.endpoint.contestant import GIVEN_UP, EndpointContestant
 from ecomlab.evaluation.endpoint.settings import EndpointSettings, Prices, endpoint_from_toml
 from ecomlab.evaluation.endpoint.templates import TEMPLATES, defused, read_json_calls
+from ecomlab.evaluation.evaluation import trajectory_of
 from ecomlab.evaluation.tasks import held_out_seeds
+from ecomlab.evaluation.transcript import Transcript
 from ecomlab.settings import ConfigError
 
 JOB = Job("CART", 0, held_out_seeds(0, 1)[0])
@@ -35,7 +37,7 @@ def contestant(server: ChatServer, **settings: Any) -> EndpointContestant:
 
 def played(
     answer: Reply | Callable[[dict[str, Any], int], Reply], shop: Shop, **settings: Any
-) -> tuple[Played, ChatServer]:
+) -> tuple[Transcript, ChatServer]:
     """One job against a server that always gives this answer."""
     with serving(answer if callable(answer) else lambda body, number: answer) as server:
         (found,) = contestant(server, **settings).play([JOB], shop)
@@ -75,10 +77,9 @@ def test_a_failure_of_the_server_has_its_class_and_never_a_reward(name: str, sho
     kind, reply = BROKEN[name]
     found, _ = played(reply, shop)
     assert (found.unscored, found.faults) == (kind, ())
-    assert found.trajectory is not None
-    score = found.trajectory.score
+    score = found.score
     assert score.unscored and math.isnan(score.value) and not score.correct
-    assert found.trajectory.end == "failed" and found.notes["why"]
+    assert found.end == "failed" and found.notes["why"]
     assert found.usage["agent"].retries == ("day" not in name)
 
 
@@ -93,17 +94,17 @@ def test_a_failure_in_the_middle_keeps_what_was_said_and_scores_nothing(
     status: int, kind: str, shop: Shop
 ) -> None:
     found, _ = played(lambda body, n: HELLO if n < 2 else Reply(b"", status), shop)
-    assert found.unscored == kind and found.trajectory is not None
-    assert sum(m["role"] == "assistant" for m in found.trajectory.messages) == 2
-    assert math.isnan(found.trajectory.score.value)
+    assert found.unscored == kind
+    assert sum(m["role"] == "assistant" for m in found.messages) == 2
+    assert math.isnan(found.score.value)
 
 
 def test_a_failure_that_passes_is_counted_and_changes_nothing(shop: Shop) -> None:
     """429, then 500, then fine."""
     bad = [Reply(b"", 429, {"Retry-After": "0"}), Reply(b"", 500)]
     found, _ = played(lambda body, n: bad[n] if n < 2 else completion({"content": ""}), shop, retries=2)
-    assert found.unscored == "" and found.trajectory is not None
-    usage, turns = found.usage["agent"], found.trajectory.turns
+    assert found.unscored == ""
+    usage, turns = found.usage["agent"], found.turns
     assert (usage.retries, usage.requests) == (2, 2 + turns)
     assert (usage.prompt_tokens, usage.cached_tokens, usage.completion_tokens) == (
         100 * turns, 40 * turns, 10 * turns,
@@ -170,7 +171,7 @@ def test_too_long_a_conversation_is_the_models_own(name: str, shop: Shop) -> Non
     status, text = TOO_LONG[name]
     found, server = played(Reply(text.encode(), status), shop, retries=3)
     assert (found.unscored, found.faults) == ("", ("context",))
-    assert found.trajectory is not None and found.trajectory.end == "truncated"
+    assert found.end == "truncated"
     assert len(server.bodies) == 2, "the second without max_tokens, and none again"
     assert found.usage["agent"].requests == 2 and found.usage["agent"].retries == 0
 
@@ -191,7 +192,7 @@ def test_a_conversation_that_fits_is_asked_again_without_its_longest_answer(shop
         return Reply(b"context_length_exceeded", 400) if "max_tokens" in body else completion(ENDS)
 
     found, server = played(answer, shop)
-    assert found.trajectory is not None and found.trajectory.end != "truncated" and found.unscored == ""
+    assert found.end != "truncated" and found.unscored == ""
     assert found.usage["agent"].requests == len(server.bodies) == 3
     assert found.usage["agent"].retries == 1
 
@@ -295,11 +296,11 @@ OWN: dict[str, tuple[str, tuple[str, ...], Reply]] = {
 def test_a_mistake_of_the_model_is_scored_as_the_episode_treats_it(name: str, shop: Shop) -> None:
     end, faults, reply = OWN[name]
     found, _ = played(reply, shop)
-    assert found.unscored == "" and found.trajectory is not None
-    assert (found.trajectory.end, found.faults) == (end, faults)
-    assert found.trajectory.score.value == (-1.0 if end == "invalid" else -0.9)
-    assert not found.trajectory.score.correct
-    assert str(replay(found.trajectory, shop)) == str(found.trajectory.score)
+    assert found.unscored == ""
+    assert (found.end, found.faults) == (end, faults)
+    assert found.score.value == (-1.0 if end == "invalid" else -0.9)
+    assert not found.score.correct
+    assert str(replay(trajectory_of(found, shop), shop)) == str(found.score)
 
 
 @pytest.mark.parametrize(
@@ -320,8 +321,8 @@ def test_a_message_without_words_or_will_is_a_turn_and_noted(
     message: dict[str, Any], faults: set[str], notes: set[str], shop: Shop
 ) -> None:
     found, _ = played(completion(message), shop)
-    assert found.trajectory is not None and found.unscored == ""
-    turns = found.trajectory.turns
+    assert found.unscored == ""
+    turns = found.turns
     assert set(found.faults) == faults and len(found.faults) == turns * len(faults) and turns > 1
     assert {
         n: found.notes[n] for n in ("only_reasoning", "calls_in_text") if n in found.notes
@@ -346,15 +347,13 @@ def test_calls_with_the_same_id_get_ids_of_their_own(shop: Shop) -> None:
 @pytest.mark.parametrize("opened", ["<think>", ""], ids=["by the model", "by the prompt"])
 def test_the_customer_does_not_hear_what_a_model_thinks(opened: str, shop: Shop) -> None:
     found, _ = played(completion({"content": f"{opened}\nA kettle?\n</think>\n\nWhich size?"}), shop)
-    assert found.trajectory is not None
-    assert {m["content"] for m in found.trajectory.messages if m["role"] == "assistant"} == {"Which size?"}
+    assert {m["content"] for m in found.messages if m["role"] == "assistant"} == {"Which size?"}
 
 
 def test_content_in_parts_is_one_text_and_no_file_chokes_on_it(shop: Shop) -> None:
     parts = [{"type": "text", "text": "Which size"}, {"type": "image"}, {"type": "text", "text": " \ud83d?"}]
     found, _ = played(completion({"content": parts}), shop)
-    assert found.trajectory is not None
-    said = next(m["content"] for m in found.trajectory.messages if m["role"] == "assistant")
+    said = next(m["content"] for m in found.messages if m["role"] == "assistant")
     assert said == "Which size \ufffd?"
 
 
@@ -363,8 +362,7 @@ def test_content_in_parts_is_one_text_and_no_file_chokes_on_it(shop: Shop) -> No
 
 def test_a_request_holds_messages_tools_and_settings_and_nothing_else(shop: Shop) -> None:
     found, server = played(HELLO, shop, temperature=0.5, extra={"top_k": 20}, seed=3)
-    trajectory = found.trajectory
-    assert trajectory is not None
+    trajectory = trajectory_of(found, shop)
     tools = Episode(trajectory.task, shop).tools
     for body in server.bodies:
         assert set(body) == {"model", "messages", "tools", "temperature", "max_tokens", "seed", "top_k"}
@@ -468,7 +466,7 @@ def test_a_callers_mistake_in_a_job_is_raised(shop: Shop) -> None:
 
 
 def test_it_plays_inside_a_running_loop_as_in_a_notebook(shop: Shop) -> None:
-    async def cell() -> Played:
+    async def cell() -> Transcript:
         return played(completion(ENDS), shop)[0]
 
     assert asyncio.run(cell()).unscored == ""
@@ -502,8 +500,7 @@ def test_an_endpoint_that_is_the_reference_player_has_its_scores(tools: str, sho
         found = {(p.job.env, p.job.seed): p for p in contestant(server, **settings).play(jobs, shop)}
     for job, task in zip(jobs, tasks, strict=True):
         expected = play(ENVIRONMENTS[job.env].reference_player(shop), task, shop)
-        trajectory = found[job.env, job.seed].trajectory
-        assert trajectory is not None and trajectory.score == expected.score
+        assert found[job.env, job.seed].score == expected.score
 
 
 # --- calls as text ---
@@ -527,8 +524,8 @@ def test_text_templates_send_no_tools_and_write_results_back(name: str, text: st
     assert json.loads(said["content"].replace("<tool_call>", "").replace("</tool_call>", ""))
     assert result["role"] == "user" and '"cart"' in result["content"]
     assert {m["role"] for m in server.bodies[-1]["messages"]} == {"system", "user", "assistant"}
-    assert found.unscored == "" and found.trajectory is not None
-    assert found.notes["calls_in_text"] == found.trajectory.turns - 1, "in another template's form"
+    assert found.unscored == ""
+    assert found.notes["calls_in_text"] == found.turns - 1, "in another template's form"
 
 
 @pytest.mark.parametrize(

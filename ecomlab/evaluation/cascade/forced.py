@@ -10,7 +10,7 @@ from ecomlab.episode.episode import Episode
 from ecomlab.episode.play import record
 from ecomlab.episode.record import Trajectory
 from ecomlab.evaluation.contestant import Job
-from ecomlab.evaluation.heldout import BATCH, check_decoding
+from ecomlab.evaluation.local import BATCH, check_decoding
 from ecomlab.evaluation.scripted import ScriptedContestant, perturbed
 from ecomlab.models.batch import draw_task, play_batch
 from ecomlab.seeding import rng

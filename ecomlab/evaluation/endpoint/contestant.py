@@ -7,22 +7,23 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ecomlab.customer.llm import Chat, Wording
+from ecomlab.customer.llm import Chat
 from ecomlab.episode.episode import Episode
 from ecomlab.episode.play import record
-from ecomlab.evaluation.contestant import Job, Played, Usage
+from ecomlab.evaluation.contestant import Job, Usage
 from ecomlab.evaluation.customers import customer_identity, customer_notes, customer_usage
 from ecomlab.evaluation.endpoint.background import iterate
 from ecomlab.evaluation.endpoint.client import CONTEXT, REFUSED, Answer, Client, EndpointFailure
 from ecomlab.evaluation.endpoint.settings import EndpointSettings
 from ecomlab.evaluation.endpoint.templates import TEMPLATES
 from ecomlab.evaluation.faults import faults_of, looks_like_call
+from ecomlab.evaluation.scripted import open_episode
 from ecomlab.evaluation.tasks import write_axes
-from ecomlab.models.batch import draw_task
+from ecomlab.evaluation.transcript import Transcript
 from ecomlab.seeding import digest, rng
 from ecomlab.settings import ConfigError
 from ecomlab.suggest import raised
-from ecomlab.task import Message, Task
+from ecomlab.task import Message
 
 if TYPE_CHECKING:
     from ecomlab.catalog import Shop
@@ -52,7 +53,16 @@ class EndpointContestant:
     @property
     def identity(self) -> Mapping[str, Any]:
         """The settings that decide the answers; the key, speed and prices do not."""
-        unsaid = {"key", "concurrency", "timeout", "retries", "backoff", "requests_a_minute", "prices"}
+        unsaid = {
+            "name",
+            "key",
+            "concurrency",
+            "timeout",
+            "retries",
+            "backoff",
+            "requests_a_minute",
+            "prices",
+        }
         said = self.settings.model_dump(mode="json", exclude=unsaid)
         template = TEMPLATES[said.pop("template")]
         written = {"template": self.settings.template, "prompt": digest(template.prompt)}
@@ -63,7 +73,7 @@ class EndpointContestant:
     def at_once(self) -> int:
         return self.settings.concurrency
 
-    def play(self, jobs: Sequence[Job], shop: "Shop") -> Iterator[Played]:
+    def play(self, jobs: Sequence[Job], shop: "Shop") -> Iterator[Transcript]:
         """Play all jobs, `concurrency` at once.
 
         Raises ConfigError where the endpoint refuses the first requests: a wrong key, model or setting. Where the
@@ -72,7 +82,9 @@ class EndpointContestant:
         self.settings.secret()
         return iterate(lambda hand_over: self._play_all(list(jobs), shop, hand_over))
 
-    async def _play_all(self, jobs: Sequence[Job], shop: "Shop", hand_over: Callable[[Played], None]) -> None:
+    async def _play_all(
+        self, jobs: Sequence[Job], shop: "Shop", hand_over: Callable[[Transcript], None]
+    ) -> None:
         if self.customer is not None:  # every episode may wait for it, in a thread of its own
             workers = ThreadPoolExecutor(self.settings.concurrency, "ecomlab-customer")
             asyncio.get_running_loop().set_default_executor(workers)
@@ -90,24 +102,20 @@ class EndpointContestant:
         finally:
             await client.close()
 
-    async def _play(self, job: Job, shop: "Shop", client: Client) -> Played:
+    async def _play(self, job: Job, shop: "Shop", client: Client) -> Transcript:
         """Play one job to its end, whatever happens."""
         if client.last and client.gave_up >= max(GIVEN_UP, self.settings.concurrency):
-            return Played(job, None, unscored=client.last.kind, notes={"why": f"not played: {client.last}"})
-        task = draw_task(job.env, job.d, job.seed, shop, job.axes)
-        if not isinstance(task, Task):
-            return Played(job, None, unscored="task", notes={"why": raised(task)})
-        wording = Wording(self.customer) if self.customer else None
-        try:
-            if wording is None:
-                episode = Episode(task, shop, strict=self.settings.strict)
-            else:  # its opening is worded first, and others go on meanwhile
-                episode = await asyncio.to_thread(
-                    Episode, task, shop, strict=self.settings.strict, wording=wording
-                )
-        except Exception as error:  # a bug of ours costs one unscored episode, not the run
-            return Played(job, None, unscored="bug", notes={"why": raised(error)})
-        conversation = _Conversation(job, episode, self.settings)
+            return Transcript.of(
+                job, None, unscored=client.last.kind, notes={"why": f"not played: {client.last}"}
+            )
+        opening = (job, shop, self.settings.strict, self.customer)
+        if self.customer is None:
+            opened = open_episode(*opening)
+        else:  # its opening is worded first, and others go on meanwhile
+            opened = await asyncio.to_thread(open_episode, *opening)
+        if isinstance(opened, Transcript):
+            return opened
+        conversation = _Conversation(job, opened, self.settings)
         await conversation.play(client)
         return conversation.played()
 
@@ -205,14 +213,14 @@ class _Conversation:
         self.unscored, self.notes["why"] = kind, why
         self.episode.fail(why)
 
-    def played(self) -> Played:
+    def played(self) -> Transcript:
         """Record the episode, which is over."""
         try:
             trajectory = record(self.episode)
         except Exception as error:  # of the verifier
             self._fail("bug", raised(error))
             trajectory = record(self.episode)
-        return Played(
+        return Transcript.of(
             job=self.job,
             trajectory=trajectory,
             usage={"agent": self.usage, **customer_usage(trajectory)},

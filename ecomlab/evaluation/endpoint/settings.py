@@ -60,6 +60,8 @@ class EndpointSettings(Settings):
     """Address before "/chat/completions", such as http://127.0.0.1:8000/v1."""
     model: str = Field(min_length=1)
     """Name of the model, as the endpoint has it."""
+    name: str = ""
+    """Name in tables and figures. Default: `model`."""
     key: str = ""
     """Name of the environment variable that holds the key; "" for an endpoint that takes none."""
 
