@@ -18,12 +18,12 @@ from ecomlab.evaluation import evaluation
 from ecomlab.evaluation.compare import compare
 from ecomlab.evaluation.contestant import Job
 from ecomlab.evaluation.evaluation import EVALUATION, Cells, header_of, rescore, run_evaluation
+from ecomlab.evaluation.report import Report
 from ecomlab.evaluation.scripted import ScriptedContestant
 from ecomlab.evaluation.tasks import held_out_seeds
 from ecomlab.evaluation.transcript import Transcript, key_of
 from ecomlab.evaluation.transcript_tables import from_dataset, to_dataset
 from ecomlab.evaluation.transcripts import FILE, TranscriptError, read, read_header, read_plan
-from ecomlab.lab.evaluations import report_of
 from ecomlab.laws.wordings import Honest
 
 CELLS = Cells(("CART", "STATUS"), (0, 2), 4, trials=2)
@@ -36,7 +36,9 @@ def run(
     """Run an evaluation; what it told."""
     told: list[Mapping[str, Any]] = []
     header = header_of(EVALUATION, contestant.name, contestant, cells.envs, cells.axes, shop, CATALOG)
-    run_evaluation(contestant, cells, shop, folder, header, {"commit": "abc"}, tell=told.append, **more)
+    run_evaluation(
+        contestant, cells, shop, folder, header, {"commit": "abc"}, on_progress=told.append, **more
+    )
     return told
 
 
@@ -85,7 +87,7 @@ def test_a_first_look_is_added_to_by_asking_for_more_tasks(shop: Shop, tmp_path:
     assert len(more.played) == len(CELLS.jobs()) - len(few.jobs())
     run(Script(rate=0.2), shop, whole)
     assert contents(folder) == contents(whole)
-    assert report_of(folder)["header"]["cells"]["tasks"] == CELLS.tasks
+    assert Report.read(folder).to_json()["header"]["cells"]["tasks"] == CELLS.tasks
     compare(folder, whole)
     with pytest.raises(TranscriptError, match="4 tasks a cell by now, not 1"):
         run(Script(rate=0.2), shop, folder, few)

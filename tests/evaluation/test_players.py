@@ -28,7 +28,7 @@ from ecomlab.evaluation.evaluation import (
 from ecomlab.evaluation.faults import FAULTS
 from ecomlab.evaluation.heldout import play_held_out
 from ecomlab.evaluation.local import LocalContestant, weights_digest
-from ecomlab.evaluation.players import contestant_of
+from ecomlab.evaluation.players import Playing, as_known, contestant_of
 from ecomlab.evaluation.scripted import ScriptedContestant
 from ecomlab.evaluation.tasks import held_out_seeds
 from ecomlab.evaluation.transcripts import read
@@ -242,7 +242,7 @@ def test_an_endpoint_needs_none_of_the_heavy_libraries(tmp_path: Path) -> None:
     code = (
         "import sys\n"
         "sys.modules.update(dict.fromkeys(['torch', 'transformers', 'trl', 'pandas', 'datasets']))\n"
-        "from ecomlab.evaluation.players import contestant_of\n"
+        "from ecomlab.evaluation.players import Playing, as_known, contestant_of\n"
         f"print(contestant_of({str(file)!r}, None, ['CART']).identity['kind'])\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
@@ -255,7 +255,7 @@ def test_a_name_is_a_script_weights_or_an_endpoint(shop: Shop, tmp_path: Path) -
     for name, kind in (("reference", "script"), ("say nothing", "script"), ("novice", "local")):
         found: Any = contestant_of(name, shop, ["CART"])
         assert found.identity["kind"] == kind
-    endpoint = contestant_of(str(file), shop, ["CART"], {"temperature": 0.5})
+    endpoint = contestant_of(str(file), shop, ["CART"], Playing(settings={"temperature": 0.5}))
     assert isinstance(endpoint, EndpointContestant) and endpoint.identity["temperature"] == 0.5
 
 
@@ -267,6 +267,15 @@ def test_a_script_is_meant_where_an_evaluation_of_it_has_left_a_folder(
     assert isinstance(contestant_of("reference", shop, ["CART"]), ScriptedContestant)
     with pytest.raises(ValueError, match="no policy is in reference"):
         contestant_of("./reference", shop, ["CART"])
+
+
+def test_a_name_is_spelled_as_it_is_known_and_no_attacker_is_built_for_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert [as_known(name) for name in ("SAY nothing", "nobody")] == ["say nothing", "nobody"]
+    monkeypatch.setattr("ecomlab.evaluation.scripted.attackers_of", lambda env: pytest.fail("built"))
+    for name, known in (("Reference", "reference"), ("NOVICE", "novice"), ("./Novice", "./Novice")):
+        assert as_known(name) == known
 
 
 @pytest.mark.parametrize(
