@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from ecomlab.episode.play import play, replay
     from ecomlab.reward import Score
     from ecomlab.task import Task, TaskError
+    from ecomlab.training.config import TrainConfig
+    from ecomlab.training.run import Run, train
 else:  # when it is used: the command line starts before numpy is imported
 
     def __getattr__(name):
@@ -32,16 +34,19 @@ _MODULES = {
     "Difficulty": "ecomlab.difficulty",
     "Environment": "ecomlab.envs.base",
     "Episode": "ecomlab.episode.episode",
+    "Run": "ecomlab.training.run",
     "Score": "ecomlab.reward",
     "Shop": "ecomlab.catalog",
     "Task": "ecomlab.task",
     "TaskError": "ecomlab.task",
+    "TrainConfig": "ecomlab.training.config",
     "Trajectory": "ecomlab.episode.episode",
     "Turn": "ecomlab.episode.episode",
     "load_shop": "ecomlab.catalog",
     "make_task": "ecomlab.episode.episode",
     "play": "ecomlab.episode.play",
     "replay": "ecomlab.episode.play",
+    "train": "ecomlab.training.run",
 }
 
 __all__ = [
@@ -50,10 +55,12 @@ __all__ = [
     "Difficulty",
     "Environment",
     "Episode",
+    "Run",
     "Score",
     "Shop",
     "Task",
     "TaskError",
+    "TrainConfig",
     "Trajectory",
     "Turn",
     "__version__",
@@ -61,4 +68,5 @@ __all__ = [
     "make_task",
     "play",
     "replay",
+    "train",
 ]

@@ -31,9 +31,9 @@ ORDER = (
     ("reference players", "players"),
     ("environments", "envs"),
     ("the loop", "episode"),
-    ("import ecomlab", "ecomlab"),
     ("what judges, what acts", "laws models evaluation"),
     ("training", "training starters"),
+    ("import ecomlab", "ecomlab"),
     ("tables and plots", "analysis"),
     ("the edges", "bridges lab options cli"),
 )

@@ -24,7 +24,7 @@ from ecomlab.episode.subtask import Subtask, speaker_of
 from ecomlab.markup import conversation
 from ecomlab.markup.elements import in_notebook
 from ecomlab.markup.record import Record
-from ecomlab.reward import Score
+from ecomlab.reward import PUBLISHED, Score, Weights
 from ecomlab.suggest import whole
 from ecomlab.task import Event, Goal, Message, Problem, Task, TaskError, TaskKey
 from ecomlab.tool import InvalidCallError, RefusedError, SlipError, Tool, find, load_arguments, tool
@@ -86,7 +86,7 @@ class Trajectory:
 
     def record(self) -> Record:
         """Record what is shown of the episode without the shop that it was played in."""
-        return Record.of(self.task.title, self.messages, self.end, self.score, reward.WEIGHTS)
+        return Record.of(self.task.title, self.messages, self.end, self.score, self.score.weights)
 
     def _repr_html_(self) -> str:
         return in_notebook(conversation.episode(self.record()))
@@ -190,6 +190,8 @@ class Episode:
     the third ends the episode."""
     wording: Wording | None = None
     """Part of an endpoint that words the customer; made for this episode alone."""
+    weights: Weights = PUBLISHED
+    """Weights of the reward's parts."""
 
     def __post_init__(self) -> None:
         task, shop = self.task, self.shop
@@ -427,7 +429,9 @@ class Episode:
         if self.end == "failed":
             return Score.failed_by_us(self.why)
         if self.end == "invalid":
-            return Score(reward.INVALID, False, f"invalid output: {self.why}", {"invalid": reward.INVALID})
+            invalid = {"invalid": reward.INVALID}
+            why = f"invalid output: {self.why}"
+            return Score(reward.INVALID, False, why, invalid, weights=self.weights.by_name)
         verdict = journey.judge(self.subtasks, self.opened)
         correct = verdict.correct and self.end != "truncated"
         effort = self.effort
@@ -439,8 +443,8 @@ class Episode:
             "hallucination": reward.hallucination(verdict.claims, shown),
         }
         why = "; ".join([verdict.why, *([] if self.end in (None, "submit") else [self.why]), str(effort)])
-        value = reward.compose(verdict.credit, efficiency, parts["hallucination"])
-        return Score(value, correct, why, parts, asking=self.asking)
+        value, weights = self.weights.compose(parts), self.weights.by_name
+        return Score(value, correct, why, parts, asking=self.asking, weights=weights)
 
     @property
     def asking(self) -> dict[str, int]:

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from ecomlab.evaluation.contestant import Job
 from ecomlab.evaluation.tasks import Axes, axes_of, held_out_seeds, write_axes
-from ecomlab.models.batch import Rollout, draw_task, play_batch
+from ecomlab.models.batch import Rollout, Start, draw_task, play_batch
 from ecomlab.models.process_group import SINGLE_PROCESS, ProcessGroup
+from ecomlab.reward import PUBLISHED, Weights
 from ecomlab.seeding import rng
 from ecomlab.suggest import unknown
 
@@ -55,6 +56,7 @@ def play_held_out(
     processes: ProcessGroup = SINGLE_PROCESS,
     sampler: "Sampler | None" = None,
     keep: Callable[[Job, Rollout], None] = lambda job, rollout: None,
+    weights: Weights = PUBLISHED,
 ) -> list[dict[str, Any]]:
     """Play held-out tasks: a row for each of `episodes` tasks at each difficulty, with the columns `EPISODE`.
 
@@ -73,7 +75,8 @@ def play_held_out(
         chunk = mine[start : start + batch]
         tasks = [draw_task(env, d, seed, shop, overrides) for d, seed in chunk]
         streams = [rng("evaluate", env, d, seed) for d, seed in chunk]
-        rollouts = play_batch(tasks, streams, shop, sampler, policy.renderer)
+        starts = [task if isinstance(task, Exception) else Start(task, weights) for task in tasks]
+        rollouts = play_batch(starts, streams, shop, sampler, policy.renderer)
         for (d, seed), rollout in zip(chunk, rollouts, strict=True):
             keep(Job(env, d, seed, axes=overrides), rollout)
         rows += [

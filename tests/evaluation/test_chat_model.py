@@ -40,8 +40,6 @@ from ecomlab.models.renderer import TAGS
 from ecomlab.models.samplers.cached import CachedSampler, Limits, drawn
 from ecomlab.seeding import rng
 from ecomlab.task import Message
-from ecomlab.training.config import TrainConfig
-from ecomlab.training.reach import reaches
 
 TEMPLATES = Path(__file__).parent / "chat_templates"
 SPECIAL = {
@@ -567,12 +565,6 @@ def test_weights_are_moved_to_the_device(folders: dict[str, Path], shop: Shop) -
             contestant_of(name, shop, ["STATUS"], device="meta") for name in (str(folders["gemma"]), "novice")
         ]
     assert [one.device for one in made] == ["meta", "meta"]  # type: ignore[attr-defined]
-
-
-def test_a_plan_to_train_such_a_model_ends_in_the_reason(folders: dict[str, Path], tmp_path: Path) -> None:
-    config = TrainConfig(starter=str(folders["llama3"]), out=str(tmp_path / "run"))
-    with pytest.raises(EvaluationOnlyError, match="can be evaluated, not trained"):
-        list(reaches(config, tmp_path / "none.csv"))
 
 
 def test_an_episode_is_not_longer_than_the_model_was_made_for(folders: dict[str, Path], shop: Shop) -> None:

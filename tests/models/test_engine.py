@@ -20,7 +20,6 @@ from ecomlab.models.policy import Policy
 from ecomlab.models.samplers.cached import Limits, Sampled, SamplerError
 from ecomlab.models.samplers.engine import ColocatedSampler, EngineSampler, VllmEngine
 from ecomlab.seeding import rng
-from ecomlab.training.ahead import Ahead, StoppedError
 
 SUBMIT = '<tool_call>\n{"name": "submit", "arguments": {"done": true}}\n</tool_call><|im_end|>'
 VIEW = '<tool_call>\n{"name": "cart_view", "arguments": {}}\n</tool_call><|im_end|>'
@@ -177,68 +176,6 @@ def test_every_row_has_its_own_limit(policy: Policy) -> None:
     assert len(said[0].ids) == 3 and said[0].truncated and not said[0].failure
     assert said[1] == Sampled([], [], truncated=True)
     assert len(said_by(sampler, [0], [[5]])[0].ids) == 2
-    sampler.close()
-
-
-def test_a_turn_that_waits_ends_where_another_thread_gives_up(policy: Policy) -> None:
-    """As a run does that is interrupted while the next step's rollouts are in flight."""
-    begun = threading.Event()
-
-    async def never(ids: Sequence[int], number: int) -> None:
-        begun.set()
-        await asyncio.sleep(600)
-
-    sampler, fake = sampler_of(policy, never)
-    ahead = Ahead()
-    watched = ahead.watched(sampler)
-
-    def play() -> Any:
-        watched.start([rng(0)])
-        while True:
-            watched.turn([0], [[5]])
-
-    ahead.begin(play)
-    assert begun.wait(60)
-    ahead.stop(sampler.cancel)
-    with pytest.raises((SamplerError, StoppedError)):
-        ahead.take()
-    sampler.close()
-    assert fake.closed and not sampler._thread.is_alive()
-
-
-def test_a_request_on_its_way_when_another_thread_gives_up_is_not_waited_for(
-    policy: Policy, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The engine may have begun a request before the turn that sends it has noted it."""
-    sent, over = threading.Event(), threading.Event()
-
-    async def never(ids: Sequence[int], number: int) -> None:
-        await asyncio.sleep(600)
-
-    sampler, _ = sampler_of(policy, never)
-    ask = sampler._ask
-
-    def slowly(row: int, room: int) -> Any:
-        request = ask(row, room)
-        sent.set()
-        over.wait(0.2)  # `cancel` is called meanwhile
-        return request
-
-    monkeypatch.setattr(sampler, "_ask", slowly)
-    ahead = Ahead()
-    watched = ahead.watched(sampler)
-
-    def play() -> Any:
-        watched.start([rng(0)])
-        while True:
-            watched.turn([0], [[5]])
-
-    ahead.begin(play)
-    assert sent.wait(60)
-    ahead.stop(sampler.cancel)
-    assert ahead._flight and not ahead._flight[1].is_alive()
-    with pytest.raises((SamplerError, StoppedError)):
-        ahead.take()
     sampler.close()
 
 

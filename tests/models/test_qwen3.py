@@ -1,9 +1,6 @@
 """Qwen3 under its own template: a small random one takes the very path that the 8B takes."""
 
-import asyncio
-import itertools
 import json
-import math
 import shlex
 import shutil
 import socket
@@ -18,7 +15,7 @@ import pytest
 import torch
 from ingested import built
 from qwen3_helper import FakeVllm, lottery, small, talkative, vllm_stands_in
-from runs import SECONDS, Killed, kill_at, rows_of, steps_of, train_in_two
+from runs import SECONDS, Killed, kill_at, rows_of, run_to_end, steps_of, train_in_two
 
 from ecomlab import ENVIRONMENTS, Episode, Shop, load_shop, make_task
 from ecomlab.episode.play import play
@@ -33,8 +30,8 @@ from ecomlab.models.samplers.vllm import VllmSampler, insist_on_resets, limit_pa
 from ecomlab.seeding import rng
 from ecomlab.task import Task
 from ecomlab.training import checkpoints
-from ecomlab.training.launch import launches
-from ecomlab.training.loop import ConfigError, TrainConfig, train
+from ecomlab.training.config import ConfigError, TrainConfig
+from ecomlab.training.estimate import launches
 from ecomlab.training.rollouts import DynamicSampling, collect
 from ecomlab.training.schedule import make_schedule
 
@@ -307,12 +304,12 @@ def test_settings_that_do_not_fit_the_model_or_the_launch_are_refused(
 ) -> None:
     out = str(tmp_path / "run")
     with pytest.raises(ConfigError, match="thinking = True is for Hugging Face models"):
-        train(TrainConfig(out=out, thinking=True))
+        run_to_end(TrainConfig(out=out, thinking=True))
     with pytest.raises(ConfigError, match=r"needs vllm, which is not installed; pip install .*\[vllm\]"):
-        train(TrainConfig(out=out, starter=str(folder), generation="vllm-server"))
+        run_to_end(TrainConfig(out=out, starter=str(folder), generation="vllm-server"))
     monkeypatch.setenv("ACCELERATE_USE_FSDP", "true")
     with pytest.raises(ConfigError, match="cannot sample on their own"):
-        train(TrainConfig(out=out, starter=str(folder)))
+        run_to_end(TrainConfig(out=out, starter=str(folder)))
 
 
 def test_the_defaults_hand_nothing_to_trl() -> None:
@@ -522,14 +519,14 @@ def test_a_run_trains_resumes_and_its_checkpoint_is_a_policy(
     if kind == "full":
         pytest.importorskip("torchao")
     settings: dict[str, Any] = {**RUN, **(LORA if kind == "lora" else FULL), "starter": str(babbler)}
-    whole = train(TrainConfig(out=str(tmp_path / "whole"), **settings))
+    whole = run_to_end(TrainConfig(out=str(tmp_path / "whole"), **settings))
     rows = rows_of(whole / "train.csv", *SECONDS)
     used = steps_of(whole / "train.csv", "tokens_used")
     assert set(used) == {1, 2} and min(used.values()) > 0, "something was learned from"
     assert all(0 <= float(row["logp_gap"]) < 0.02 for row in rows), [row["logp_gap"] for row in rows]
     with pytest.raises(Killed):
-        train(TrainConfig(out=str(tmp_path / "killed"), **settings), kill_at(2))
-    killed = train(TrainConfig(out=str(tmp_path / "killed"), **settings))
+        run_to_end(TrainConfig(out=str(tmp_path / "killed"), **settings), kill_at(2))
+    killed = run_to_end(TrainConfig(out=str(tmp_path / "killed"), **settings))
     assert rows_of(killed / "train.csv", *SECONDS) == rows
     after = weights_of(whole)
     for name, tensor in weights_of(killed).items():
@@ -553,7 +550,7 @@ def test_gradient_checkpointing_and_the_masked_output_layer_change_memory_not_th
 
     from ecomlab.training.rollouts import DynamicSampling, collect
     from ecomlab.training.schedule import make_schedule
-    from ecomlab.training.trl_trainer import DapoTrainer
+    from ecomlab.training.trl_trainer import DapoTrainer, Hooks
 
     seen: list[int] = []
     real = utils._ChunkedLogProbFunction.apply
@@ -583,7 +580,7 @@ def test_gradient_checkpointing_and_the_masked_output_layer_change_memory_not_th
                 schedule, DynamicSampling(2, 4, 2), ("checkpointing",), shop, sampler, policy.renderer
             )
 
-        trainer = DapoTrainer(policy.model, policy.tokenizer, config, gather, lambda _: None, lambda _: None)
+        trainer = DapoTrainer(policy, config, Hooks(gather, lambda _: None, lambda _: None))
         trainer.model.train()
         if checkpointing:
             trainer.model.gradient_checkpointing_enable()
@@ -606,7 +603,7 @@ def test_two_processes_train_what_one_trains(kind: str, babbler: Path, tmp_path:
     changed = {"lora_rank": 4} if kind == "lora" else {}
     settings: dict[str, Any] = {**RUN, **changed, "starter": str(babbler)}
     settings |= {"gradient_checkpointing": True, "lr": 1e-4}
-    alone = train(TrainConfig(out=str(tmp_path / "alone"), **settings))
+    alone = run_to_end(TrainConfig(out=str(tmp_path / "alone"), **settings))
     config = TrainConfig(out=str(tmp_path / "together"), **settings)
     train_in_two(config, "import qwen3_helper; qwen3_helper.lottery()")
     one, two = (rows_of(tmp_path / name / "train.csv") for name in ("alone", "together"))
@@ -617,12 +614,9 @@ def test_two_processes_train_what_one_trains(kind: str, babbler: Path, tmp_path:
         assert torch.allclose(tensor, theirs[name], atol=5e-5), name  # lr 1e-4
 
 
-@pytest.mark.parametrize(
-    ("mode", "asynchronous"), [("server", False), ("colocate", False), ("colocate", True)]
-)
+@pytest.mark.parametrize("mode", ["server", "colocate"])
 def test_a_run_with_vllm_samples_and_evaluates_with_the_weights_as_they_are(
     mode: str,
-    asynchronous: bool,
     babbler: Path,
     tmp_path: Path,
     by_lot: None,
@@ -630,7 +624,7 @@ def test_a_run_with_vllm_samples_and_evaluates_with_the_weights_as_they_are(
 ) -> None:
     import trl.trainer.grpo_trainer as grpo
 
-    from ecomlab.training import loop as module
+    from ecomlab.training import run as module
 
     made: list[FakeVllm] = []
 
@@ -642,84 +636,14 @@ def test_a_run_with_vllm_samples_and_evaluates_with_the_weights_as_they_are(
     monkeypatch.setattr(module, "find_spec", lambda name: object())
     vllm_stands_in(monkeypatch)
     settings: dict[str, Any] = {**PAIRS, "starter": str(babbler), "generation": f"vllm-{mode}"}
-    out = train(TrainConfig(out=str(tmp_path / "run"), asynchronous=asynchronous, **settings))
+    out = run_to_end(TrainConfig(out=str(tmp_path / "run"), **settings))
     (fake,) = made
-    assert any("detokenize" in asked for asked in fake.asked) == asynchronous
     assert fake.mode == mode and fake.synced == 3, "before steps 1 and 2, and before the last evaluation"
     assert {asked["temperature"] for asked in fake.asked} == {0.0, 1.0}
     assert [row["step"] for row in rows_of(out / "eval.csv")] == ["0", "2"]
     rows = rows_of(out / "train.csv")
     assert sum(int(row["tokens_used"]) for row in rows) > 0
     assert all(float(row["logp_gap"]) < 1e-5 for row in rows if int(row["tokens_used"])), "its own weights"
-
-
-@pytest.mark.parametrize("settings", [{"asynchronous": True}, {"asynchronous": True, "ahead": True}])
-def test_a_server_that_is_asked_asynchronously_gets_no_new_weights_meanwhile(
-    settings: dict[str, Any], babbler: Path, tmp_path: Path, by_lot: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Training asks the engine and evaluation, all at once, the client; neither while the other or a sync runs."""
-    import trl.trainer.grpo_trainer as grpo
-
-    from ecomlab.training import loop as module
-
-    made: list[Any] = []
-    told: list[str] = []
-
-    class Served(FakeVllm):
-        """It has weights of its own, as a server has."""
-
-        def __init__(self, model: Any, mode: str) -> None:
-            own = type(model)(
-                model.config
-            ).eval()  # a deep copy would still call the trained one's patched `forward`
-            own.load_state_dict(model.state_dict())
-            super().__init__(own, mode)
-            self.trained, self.running, self.lock = model, 0, threading.Lock()
-
-        def generate(self, prompts: Any, **given: Any) -> Any:
-            assert not self.running and threading.current_thread() is threading.main_thread()
-            told.append("evaluated")
-            return super().generate(prompts, **given)
-
-        def sync_weights(self) -> None:
-            assert not self.running
-            told.append("synced")
-            super().sync_weights()
-            self.model.load_state_dict(self.trained.state_dict())
-
-    class Engine:
-        def __init__(self, url: str, model: str, stop_ids: Sequence[int]) -> None:
-            assert url == made[0].base_url
-            self.stops = stop_ids
-
-        async def generate(self, ids: Sequence[int], most: int) -> Any:
-            made[0].running += 1
-            await asyncio.sleep(0.001)
-            told.append("asked")
-            found = made[0]._one(list(ids), most, self.stops, 1.0)
-            made[0].running -= 1
-            return found
-
-        async def close(self) -> None:
-            told.append("closed")
-
-    def generation(model: Any, mode: str, **_: Any) -> Served:
-        made.append(Served(model, mode))
-        return made[-1]
-
-    monkeypatch.setattr(grpo, "VLLMGeneration", generation)
-    monkeypatch.setattr(module, "find_spec", lambda name: object())
-    monkeypatch.setattr(module, "VllmEngine", Engine)
-    given: dict[str, Any] = {**PAIRS, "starter": str(babbler), "generation": "vllm-server", **settings}
-    out = train(TrainConfig(out=str(tmp_path / "run"), **given))
-    in_turn = [word for word, _ in itertools.groupby(told)]
-    # ahead, step 2 is sampled before its weights come
-    second = [] if "ahead" in settings else ["asked", "synced"]
-    assert in_turn == ["synced", "evaluated", "asked", "synced", *second, "evaluated", "closed"]
-    rows = rows_of(out / "train.csv")
-    for row in rows:  # a step may have kept nothing: answers come in any order, and draw from one stream
-        gap = float(row["logp_gap"])
-        assert math.isnan(gap) or gap < 1e-5, "the weights that sampled, also a step before"
 
 
 def test_one_process_talks_to_the_server_and_the_others_hear_of_it() -> None:
