@@ -52,8 +52,8 @@ help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):[^#]*## \(.*\)/  \1|\2/p' Makefile | while IFS='|' read -r name text; do \
 	  printf '  %-15s %s\n' $$name "$$text"; done
 	@echo
-	@echo "Every target but bridges first builds .venv (Python 3.11.5 or newer, about 2.2 GB) if it is missing or out of date."
-	@echo "On Linux, torch from PyPI brings CUDA (several GB more). For the CPU build, once:"
+	@echo "Every target but bridges first builds .venv (Python 3.11 or newer, about 2.2 GB) if it is missing or out of date."
+	@echo "No GPU is needed. PyPI's torch for Linux includes CUDA (several GB more); for the CPU build, once:"
 	@echo "  PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu make venv"
 	@echo "With a GPU: make venv EXTRAS=all,gpu,dev      and vLLM: make venv EXTRAS=all,gpu,vllm,dev"
 	@echo "Another Python: make venv PYTHON=/path/to/python3.11"
@@ -154,8 +154,8 @@ endif
 # vLLM contradicts pins that were tested, and so does a logger: each has its own constraints (experiments/extras).
 CONSTRAINTS := $(if $(findstring vllm,$(EXTRAS)),constraints-vllm.txt,$(if $(findstring loggers,$(EXTRAS)),constraints-loggers.txt,constraints.txt))
 
-# The first Python in the shell's path that is new enough and can make a venv with pip (Debian packages that apart).
-PROBE := import sys; v = sys.version_info[:3]; v >= (3, 11, 5) or sys.exit("%d.%d.%d is too old" % v); \
+# Find the first Python on PATH that is new enough and can make a venv with pip (Debian packages venv separately).
+PROBE := import sys; v = sys.version_info[:3]; v >= (3, 11) or sys.exit("%d.%d.%d is too old" % v); \
   __import__("venv"); __import__("ensurepip")
 
 define FIND_PYTHON
@@ -166,9 +166,10 @@ for name in $(if $(PYTHON),"$(PYTHON)",python3.11 python3 python3.12 python3.13 
   found="$$found\n  $$name ($$path): $$(printf '%s' "$$why" | tail -n 1)"; \
 done; \
 if [ -z "$$python" ]; then \
-  printf "ecomlab needs Python 3.11.5 or newer with its venv module. Found:$$found\n" >&2; \
-  printf '%s\n' "Install one (Debian, Ubuntu: apt install python3.11 python3.11-venv; macOS: brew install python@3.11;" \
-    "anywhere: pyenv install 3.11, or conda env create -f environment.yml), or name it: make venv PYTHON=/path/to/python3.11" >&2; \
+  printf "ecomlab needs Python 3.11 or newer with its venv module. Found:$$found\n" >&2; \
+  printf '%s\n' "Install Python and venv. Debian 12: apt install python3.11 python3.11-venv; Ubuntu 24.04, Debian 13:" \
+    "apt install python3 python3-venv; macOS: brew install python@3.11; anywhere: uv python install 3.11, or" \
+    "conda env create -f environment.yml. Or name a Python: make venv PYTHON=/path/to/python3.11" >&2; \
   exit 1; \
 fi
 endef

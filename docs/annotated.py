@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ecomlab.catalog import Shop, load_shop
 from ecomlab.envs.registry import COLLECTIONS
-from ecomlab.episode.episode import Trajectory
+from ecomlab.episode.record import Trajectory
 from ecomlab.evaluation.contestant import Job
 from ecomlab.evaluation.scripted import RATE, ScriptedContestant
 from ecomlab.lab.view.acting import record_of_trajectory

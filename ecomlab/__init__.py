@@ -10,8 +10,13 @@ if TYPE_CHECKING:
     from ecomlab.difficulty import Difficulty
     from ecomlab.envs.base import Environment
     from ecomlab.envs.registry import ENVIRONMENTS
-    from ecomlab.episode.episode import Episode, Trajectory, Turn, make_task
+    from ecomlab.episode.episode import Episode, Turn, make_task
     from ecomlab.episode.play import play, replay
+    from ecomlab.episode.record import Trajectory
+    from ecomlab.evaluation.compare import compare
+    from ecomlab.evaluation.report import Report
+    from ecomlab.lab.evaluations import evaluate, frontier
+    from ecomlab.lab.view.notebook import watch
     from ecomlab.reward import Score
     from ecomlab.task import Task, TaskError
     from ecomlab.training.config import TrainConfig
@@ -34,19 +39,24 @@ _MODULES = {
     "Difficulty": "ecomlab.difficulty",
     "Environment": "ecomlab.envs.base",
     "Episode": "ecomlab.episode.episode",
+    "Report": "ecomlab.evaluation.report",
     "Run": "ecomlab.training.run",
     "Score": "ecomlab.reward",
     "Shop": "ecomlab.catalog",
     "Task": "ecomlab.task",
     "TaskError": "ecomlab.task",
     "TrainConfig": "ecomlab.training.config",
-    "Trajectory": "ecomlab.episode.episode",
+    "Trajectory": "ecomlab.episode.record",
     "Turn": "ecomlab.episode.episode",
+    "compare": "ecomlab.evaluation.compare",
+    "evaluate": "ecomlab.lab.evaluations",
+    "frontier": "ecomlab.lab.evaluations",
     "load_shop": "ecomlab.catalog",
     "make_task": "ecomlab.episode.episode",
     "play": "ecomlab.episode.play",
     "replay": "ecomlab.episode.play",
     "train": "ecomlab.training.run",
+    "watch": "ecomlab.lab.view.notebook",
 }
 
 __all__ = [
@@ -55,6 +65,7 @@ __all__ = [
     "Difficulty",
     "Environment",
     "Episode",
+    "Report",
     "Run",
     "Score",
     "Shop",
@@ -64,9 +75,13 @@ __all__ = [
     "Trajectory",
     "Turn",
     "__version__",
+    "compare",
+    "evaluate",
+    "frontier",
     "load_shop",
     "make_task",
     "play",
     "replay",
     "train",
+    "watch",
 ]

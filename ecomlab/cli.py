@@ -4,9 +4,9 @@ assets, catalog, init."""
 import os
 from pathlib import Path
 from textwrap import shorten
-from typing import Annotated, Any
+from typing import Annotated
 
-from ecomlab.processor import same_kernels
+from ecomlab.lab.paths import same_kernels
 
 # Set before any library reads them: no telemetry, no network, one thread per process, the same bits on any x86.
 for _name in ("HF_HUB_OFFLINE", "HF_HUB_DISABLE_TELEMETRY", "DO_NOT_TRACK", "OMP_NUM_THREADS"):
@@ -22,7 +22,7 @@ from rich.markup import escape
 from typer import Argument, Option
 
 import ecomlab
-from ecomlab import interrupted, options
+from ecomlab import options
 from ecomlab.envs.registry import UnknownEnvironmentError
 
 HELP = """ecomlab: shopping agents trained with reinforcement learning from verifiable rewards.
@@ -46,6 +46,7 @@ CATALOG = "Catalogs of real products.\n\nExample: [cyan]ecomlab catalog build pr
 catalog = typer.Typer(help=CATALOG, no_args_is_help=True)
 app.add_typer(catalog, name="catalog")
 console = Console(highlight=False)
+INTERRUPTED = "interrupted; the same command goes on from what is kept"
 
 
 @app.callback(invoke_without_command=True)
@@ -105,7 +106,7 @@ def play(
         if key is not None
         else Choice.on(catalog, options.environment(env), difficulty, seed, options.axes(axis))
     )
-    raise typer.Exit(watch.show(choice, player, console, options.customer(customer), folder, json_file))
+    raise typer.Exit(watch.show(choice, player, console, options.customer_of(customer), folder, json_file))
 
 
 @app.command()
@@ -248,44 +249,40 @@ def evaluate(
     Example: [cyan]ecomlab eval novice --env CART --difficulty 0:4 --episodes 200 --axis p_missing=0[/cyan]
     """
     from ecomlab.lab import evaluation_tables, evaluations
+    from ecomlab.lab.evaluation_progress import watching
 
     if rescore is not None:
         options.check_alone(context, "rescore", "catalog")
         raise typer.Exit(1 if evaluations.score_again(rescore, console, catalog) else 0)
-    cells = options.cells(player, env, difficulty, episodes, trials, block, axis)
-    asked: dict[str, Any] = {
-        "decoding": decoding and decoding.value,
-        "device": device,
-        "changes": options.settings(change),
-        "catalog": catalog,
-        "leave_out": leave_out,
-        "out": folder,
-        "customer": options.customer(customer),
-    }
-    seconds = options.seconds(budget)
-    found = evaluations.evaluate(
-        player, cells, console, **asked, budget=seconds, retry_unscored=retry_unscored
-    )
-    evaluation_tables.show_report(found, console, json_file, markdown)
-    evaluation_tables.write_tables(found, csv_file, parquet, console)
-    if sum(found["all"]["unscored"].values()) == found["all"]["episodes"]:
+    envs, overridden = options.player_environments(player, env), options.axes(axis)
+    options.warn_of_axes(overridden, envs)
+    cells = evaluations.cells_of(envs, options.levels(difficulty), episodes, trials, block, overridden)
+    config = options.evaluation(
+        player, cells, kind=evaluations.EVALUATION, decoding=decoding, device=device, change=change, customer=customer,
+        catalog=catalog, leave_out=leave_out, folder=folder, retry_unscored=retry_unscored, budget=budget,
+    )  # fmt: skip
+    report = evaluations.run(config, watching(console), console.print)
+    evaluation_tables.show(report, console, json_file, markdown)
+    evaluation_tables.write_tables(report, csv_file, parquet, console)
+    if all(one.unscored for one in report.transcripts):
         raise typer.Exit(1)
 
 
 @app.command()
 def compare(
-    first: options.Evaluation,
-    second: options.Evaluation,
+    evaluations: options.Evaluations,
+    anyway: options.Anyway = False,
     json_file: options.JsonFile = None,
     markdown: options.MarkdownFile = None,
 ) -> None:
-    """Compare two evaluations task by task, under equal conditions or not at all.
+    """Compare two or more evaluations task by task, under equal conditions.
 
     Example: [cyan]ecomlab compare experiments/runs/eval/novice experiments/runs/eval/base[/cyan]
     """
     from ecomlab.lab import evaluation_tables
 
-    evaluation_tables.show_comparison(first, second, console, json_file, markdown)
+    found = ecomlab.compare(*evaluations, strict=not anyway)
+    evaluation_tables.show(found, console, json_file, markdown)
 
 
 @app.command()
@@ -309,21 +306,18 @@ def frontier(
     Example: [cyan]ecomlab frontier novice --env CART --figure figures/frontier_novice.pdf[/cyan]
     """
     from ecomlab.lab import evaluation_tables, evaluations
+    from ecomlab.lab.evaluation_progress import watching
 
     options.check_apart(figure, json_file)
-    envs = options.player_environments(player, env)
-    asked: dict[str, Any] = {
-        "decoding": decoding and decoding.value,
-        "device": device,
-        "changes": options.settings(change),
-        "catalog": catalog,
-        "leave_out": leave_out,
-        "out": folder,
-    }
-    found = evaluations.find_frontier(
-        player, envs, console, **asked, block=block, retry_unscored=retry_unscored
-    )
-    evaluation_tables.show_frontier(found, console, json_file, markdown, figure)
+    cells = evaluations.cells_of(options.player_environments(player, env), 0, 1, block=block)
+    config = options.evaluation(
+        player, cells, kind=evaluations.FRONTIER, decoding=decoding, device=device, change=change, customer=None,
+        catalog=catalog, leave_out=leave_out, folder=folder, retry_unscored=retry_unscored,
+    )  # fmt: skip
+    found = evaluations.find(config, watching(console), console.print)
+    evaluation_tables.show(found, console, json_file, markdown)
+    if figure is not None:
+        evaluation_tables.draw(found, figure, console)
 
 
 @app.command()
@@ -471,9 +465,9 @@ def main() -> None:
         complain.print(f"[red]error[/red]  {escape(options.worded(error))}")
         raise SystemExit(2) from None
     except KeyboardInterrupt:  # while a command was being read
-        complain.print(interrupted.line())
-        raise SystemExit(interrupted.CODE) from None
+        complain.print(INTERRUPTED)
+        raise SystemExit(130) from None
     except SystemExit as end:  # typer makes one of Ctrl-C, silently
         if isinstance(getattr(end.__context__, "__cause__", None), KeyboardInterrupt):
-            complain.print(interrupted.line())
+            complain.print(INTERRUPTED)
         raise

@@ -14,6 +14,7 @@ from ecomlab import ENVIRONMENTS
 
 if TYPE_CHECKING:
     from ecomlab.evaluation.evaluation import Cells
+    from ecomlab.lab.evaluations import Config
 
 
 def writable(path: Path | None) -> Path | None:
@@ -135,7 +136,10 @@ Device = Annotated[
         help="Of local weights: cpu, cuda, cuda:1, ... Default: cuda, if any, for ordinary models, cpu for starters.",
     ),
 ]
-Evaluation = Annotated[Path, Argument(help="Folder that `ecomlab eval` wrote to.")]
+Evaluations = Annotated[list[Path], Argument(help="Folders that `ecomlab eval` wrote to, two or more.")]
+Anyway = Annotated[
+    bool, Option("--anyway", help="Compare under different conditions too, and name them.", metavar="")
+]
 FigureFile = Annotated[
     Path | None, Option(callback=writable, help="Draw a figure: FILE.pdf, .png and .json.", metavar="FILE")
 ]
@@ -185,7 +189,7 @@ Player = Annotated[
     str | None,
     Argument(
         callback=player_known,
-        help="reference, a starter, a folder with weights, owner/name, or an endpoint's settings (a TOML file).",
+        help="reference, a starter, a folder with weights, owner/name, my_agent.py:agent, or an endpoint's TOML file.",
     ),
 ]
 PlayerChange = Annotated[
@@ -326,10 +330,9 @@ def environment(name: str) -> str:
 
 def environments(names: list[str] | None) -> list[str]:
     """List the environments that `--env` names, each once; without any, all. Raises ValueError."""
-    from ecomlab.evaluation.tasks import environments_of
+    from ecomlab.evaluation.tasks import environments_named
 
-    given = (name.upper() for name in names or ENVIRONMENTS)
-    return list(dict.fromkeys(env for name in given for env in environments_of(name)))
+    return environments_named(names or ENVIRONMENTS)
 
 
 def axes(texts: list[str] | None) -> dict[str, float]:
@@ -349,29 +352,54 @@ def player_environments(player: str | None, names: list[str] | None) -> list[str
 
     if player is None:
         raise BadParameter(
-            "name a player: reference, a starter such as novice, weights, or an endpoint's TOML file"
+            "name a player: reference, a starter such as novice, weights, my_agent.py:agent, or an endpoint's TOML file"
         )
     return environments(names or made_for_environments(player))
 
 
-def cells(
-    player: str | None,
-    names: list[str] | None,
-    difficulty: str,
-    tasks: int,
-    trials: int,
-    block: int,
-    axis: list[str] | None,
-) -> "Cells":
-    """Read which tasks are played, and warn of axes that move nothing. Raises ValueError and BadParameter."""
-    from ecomlab.evaluation.evaluation import Cells
-    from ecomlab.evaluation.tasks import check_axes, held_out_seeds
+def warn_of_axes(axes: dict[str, float], envs: list[str]) -> None:
+    """Warn of axes that move nothing in some environments. Raises ValueError where they move none."""
+    from ecomlab.evaluation.tasks import check_axes
 
-    envs, overridden = player_environments(player, names), axes(axis)
-    for words in check_axes(overridden, envs):
+    for words in check_axes(axes, envs):
         secho(f"warning  {words}", err=True)
-    held_out_seeds(block, tasks)
-    return Cells(tuple(envs), tuple(levels(difficulty)), tasks, block, trials, overridden)
+
+
+def evaluation(
+    player: str | None,
+    cells: "Cells",
+    *,
+    kind: str,
+    decoding: Decodings | None,
+    device: str | None,
+    change: list[str] | None,
+    customer: Path | None,
+    catalog: str | None,
+    leave_out: bool,
+    folder: Path | None,
+    retry_unscored: bool,
+    budget: str | None = None,
+) -> "Config":
+    """Read the options of eval and frontier. Raises ValueError and BadParameter."""
+    from ecomlab.evaluation.players import Playing
+    from ecomlab.lab.evaluations import Config, folder_of
+
+    playing = Playing(
+        decoding=decoding and decoding.value,
+        device=device,
+        settings=settings(change),
+        customer=customer_of(customer),
+    )
+    return Config(
+        player=player,
+        cells=cells,
+        playing=playing,
+        shop=catalog,
+        leave_out=leave_out,
+        out=folder_of(str(player), kind, folder),
+        budget=seconds(budget),
+        retry_unscored=retry_unscored,
+    )
 
 
 def check_saved(player: str, folder: Path | None) -> None:
@@ -445,7 +473,7 @@ def settings(texts: list[str] | None) -> dict[str, Any]:
     return found
 
 
-def customer(path: Path | None) -> Any:
+def customer_of(path: Path | None) -> Any:
     """Make the endpoint that `--customer` names; None where the templates are said. Raises ConfigError."""
     if path is None:
         return None

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ecomlab import ENVIRONMENTS, Shop, make_task, play
-from ecomlab.evaluation.contestant import Job, Played, Usage
+from ecomlab.evaluation.contestant import Job, Usage
+from ecomlab.evaluation.transcript import Transcript
 from ecomlab.players.base import Perturbation
 from ecomlab.seeding import rng
 
@@ -34,7 +35,7 @@ class Script:
     def identity(self) -> Mapping[str, Any]:
         return {"kind": "script", "name": self.name, "rate": self.rate, "limits": dict(self.limits)}
 
-    def play(self, jobs: Sequence[Job], shop: Shop) -> Iterator[Played]:
+    def play(self, jobs: Sequence[Job], shop: Shop) -> Iterator[Transcript]:
         for job in jobs:
             time.sleep(self.wait)
             if len(self.played) >= self.killed_after:
@@ -44,4 +45,4 @@ class Script:
             slips = Perturbation(rng("script", job.env, job.d, job.seed, job.trial), self.rate)
             player = ENVIRONMENTS[job.env].reference_player(shop, slips if self.rate else None)
             usage = {"agent": Usage(requests=2, prompt_tokens=100, cached_tokens=40, completion_tokens=10)}
-            yield Played(job, play(player, task, shop), usage, unscored=self.fails(job))
+            yield Transcript.of(job, play(player, task, shop), usage, unscored=self.fails(job))

@@ -170,7 +170,7 @@ def measured(env: str, d: int, shop: Shop, big_shop: Shop) -> dict[str, list[str
         for name in sorted(made):
             player = made[name](d)
             add("attackers", [name, told(lambda _, p=player: p, task, some)])  # type: ignore[misc]
-        add("chance", here.chance(task, some))
+        add("chance", here.audit.chance(task, some))
     for axis, value in {"p_missing": 1.0, "p_switch": 1.0, "p_oos": 0.6, "p_noise": 0.4}.items():
         if axis not in (moved_by(env) or ()):
             continue

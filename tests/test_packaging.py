@@ -468,6 +468,6 @@ def test_an_old_python_is_refused_with_what_was_found_and_the_way_out(clone: Pat
     done = make(clone, "venv")
     assert done.returncode != 0
     assert f"fake ({clone / 'fake'}): 3.9.18 is too old" in done.stderr
-    assert "needs Python 3.11.5 or newer" in done.stderr
+    assert "needs Python 3.11 or newer" in done.stderr
     assert "make venv PYTHON=" in done.stderr
     assert not (clone / ".venv").exists()

@@ -11,9 +11,10 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullLocator
 
 from ecomlab.analysis.plots import PAGE_WIDTH, laid_out, paper_style
-from ecomlab.catalog.columns import NO_PRICE, Catalog
+from ecomlab.catalog.columns import Catalog
 from ecomlab.catalog.ingest import Report
 from ecomlab.catalog.real import ENOUGH
+from ecomlab.slots import NO_PRICE
 
 WORDS = {"feature": "short name", "text": "description", "days": "shipping days"}
 """Properties that have another name for readers."""

@@ -8,9 +8,10 @@ from typing import Any
 
 from ecomlab.catalog import Shop
 from ecomlab.envs.registry import ENVIRONMENTS
-from ecomlab.episode.episode import Episode, Trajectory, make_task
+from ecomlab.episode.episode import Episode, make_task
 from ecomlab.episode.messages import invalid, parse_output
 from ecomlab.episode.play import play
+from ecomlab.episode.record import Trajectory
 from ecomlab.evaluation.contestant import Job
 from ecomlab.evaluation.tasks import BLOCKS, held_out_seeds
 from ecomlab.players.base import Perturbation

@@ -9,7 +9,8 @@ from datasets import Dataset, Features, Json, List, Value
 
 from ecomlab.bridges.common import play_reference, task_of
 from ecomlab.catalog import Shop
-from ecomlab.episode.episode import Episode, Trajectory, make_task
+from ecomlab.episode.episode import Episode, make_task
+from ecomlab.episode.record import Trajectory
 from ecomlab.evaluation.contestant import Job
 from ecomlab.reward import Score
 from ecomlab.task import Message, Task, TaskError

@@ -69,6 +69,12 @@ def load_shop(
         return _SHOPS[key]
 
 
+def loaded_shops() -> list[tuple[tuple[str | int, int], Shop]]:
+    """List the shops that this process has loaded, each with what `load_shop` was given: a folder or a number, and the
+    seed."""
+    return [((key[0], key[1] if isinstance(key[0], int) else 0), shop) for key, shop in _SHOPS.items()]  # type: ignore[misc]
+
+
 def _opened(folder: Path) -> Shop:
     key = (str(folder.absolute()), store.read_manifest(folder).data)
     with _LOCK:

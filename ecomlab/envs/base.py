@@ -1,7 +1,7 @@
-"""The contract of an environment: seven names and two methods, and methods for audit and evaluation
-that default."""
+"""The contract of an environment, seven names and two methods, and of its audit, whose methods default."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import Any, ClassVar
 
 from ecomlab.catalog import Shop
@@ -10,9 +10,9 @@ from ecomlab.customer.opinions import Opinion, Thing, of_product
 from ecomlab.customer.templates import Phrases
 from ecomlab.difficulty import Difficulty
 from ecomlab.players.base import Perturbation
-from ecomlab.players.courteous import Courtesy, sentences
+from ecomlab.players.courteous import Courtesy, questions_for
 from ecomlab.reward import Fault, Verdict
-from ecomlab.task import ACT, LOOK, Goal, Need, Player, Problem, Task, TaskKey
+from ecomlab.task import ACT, LOOK, Goal, Need, Place, Player, Problem, Task, TaskKey
 from ecomlab.tool import Tool
 from ecomlab.world.cart import Want
 from ecomlab.world.state import World
@@ -21,6 +21,48 @@ from ecomlab.world.tools.orders import return_initiate
 
 CHANGED_BY = {"cart": cart_add, "returns": return_initiate}
 """Things in the world that customers look at and correct, each with the tool that changes it."""
+
+
+class Audit:
+    """Answers about an environment's tasks for the laws and for the study of mistakes; every method has a default."""
+
+    def __init__(self, env: "Environment") -> None:
+        self.env = env
+
+    # What is wrong in parts, and which products are sought: for the study of mistakes.
+
+    def faults(
+        self, goal: Goal, world: World, answer: Mapping[str, Any] | None, first: Goal
+    ) -> Sequence[Fault]:
+        """List what is wrong, a consequence of another fault left out.
+
+        With an `answer`, empty if nothing was submitted, there is a fault exactly if `verify` does not find the end
+        correct. With None, while the agent is at work, list what is wrong so far, not what is still missing. By default
+        the verifier's reason is the only fault.
+        """
+        verdict = None if answer is None else self.env.verify(goal, world, answer, first)
+        if verdict is None or verdict.correct:
+            return ()
+        return [Fault("wrong answer" if answer else "missed item", "answer", words=verdict.why)]
+
+    def wishes(self, goal: Goal, world: World) -> Sequence[Want]:
+        """List the products that are sought, by which a claim that there is none is judged; by default none."""
+        return ()
+
+    # For the laws.
+
+    def alternatives(self, slot: Place, goal: Goal, task: Task, shop: Shop) -> Sequence[Any]:
+        """List other values that a withheld slot might have: a whole `Goal` if other slots change with it, a `Task`
+        if the world would have been drawn differently."""
+        return ()
+
+    def possible(self, goal: Goal, task: Task, shop: Shop) -> bool:
+        """Tell whether a goal can be met, before and after everything that happens in the task."""
+        return True
+
+    def chance(self, task: Task, shop: Shop) -> float:
+        """Compute the probability that picking from a list by position alone is correct."""
+        return 0.0
 
 
 class Environment:
@@ -43,6 +85,8 @@ class Environment:
     """Moments after which a customer may change their mind, the earliest first; see `Event`."""
     composes: ClassVar[Sequence[str]] = ()
     """Ids of the environments that a journey chains; such an environment neither draws nor verifies by itself."""
+    auditor: ClassVar[type[Audit]] = Audit
+    """Class of its audit."""
 
     def draw(self, key: TaskKey, axes: Difficulty, shop: Shop) -> Problem:
         """Draw a goal and the world that hides the answer; all randomness comes from streams named by `key`."""
@@ -64,40 +108,12 @@ class Environment:
         found: Need = self.player.budget(axes, shop, items)  # type: ignore[attr-defined]
         return found
 
-    # For the study of mistakes: what is wrong in parts, and which products are sought.
-
-    def faults(
-        self, goal: Goal, world: World, answer: Mapping[str, Any] | None, first: Goal
-    ) -> Sequence[Fault]:
-        """List what is wrong, a consequence of another fault left out. With an `answer`, empty where nothing was handed
-        in, there is a fault exactly where `verify` does not find the end correct; with None, while the agent is at
-        work, what stands there and is wrong, not what is not there yet. By default the verifier's reason."""
-        verdict = None if answer is None else self.verify(goal, world, answer, first)
-        if verdict is None or verdict.correct:
-            return ()
-        return [Fault("wrong answer" if answer else "missed item", "answer", words=verdict.why)]
-
-    def wishes(self, goal: Goal, world: World) -> Sequence[Want]:
-        """List the products that are sought, by which a claim that there is none is judged. By default none are."""
-        return ()
-
-    # For the audit: what a withheld slot might be instead, whether a goal can be met whatever happens in the task, and
-    # the probability that picking from a list by position alone is correct.
-
-    def alternatives(self, slot: tuple[int, str], goal: Goal, task: Task, shop: Shop) -> Sequence[Any]:
-        """List other values that a withheld slot might have: a whole `Goal` where other slots change with it, a `Task`
-        where the world would have been drawn differently."""
-        return ()
-
-    def possible(self, goal: Goal, task: Task, shop: Shop) -> bool:
-        """Tell whether a goal can be met, before and after everything that happens in the task."""
-        return True
-
-    def chance(self, task: Task, shop: Shop) -> float:
-        """Compute the probability that picking from a list by position alone is correct."""
-        return 0.0
-
     # Made by the engine from the above.
+
+    @cached_property
+    def audit(self) -> Audit:
+        """What the laws and the study of mistakes ask."""
+        return self.auditor(self)
 
     @property
     def offered(self) -> dict[str, Tool]:
@@ -122,7 +138,7 @@ class Environment:
     def asked_for(self) -> list[str]:
         """Slots that a customer may be asked for, as far as questions for them do not depend on the product."""
         own = [name for name, slot in self.phrases.slots.items() if not slot.once]
-        return [name for name in (*self.phrases.asks, *own) if name in sentences().slots]
+        return [name for name in (*self.phrases.asks, *own) if questions_for(name)]
 
     def oracle(self, episode: Any) -> Player:
         """Make a player that knows the current goal of an episode or subtask, and acts through the tools."""

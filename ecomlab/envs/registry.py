@@ -91,9 +91,14 @@ class Registry(Mapping[str, Environment]):
 
 @cache
 def observed() -> dict[str, dict[str, Any]]:
-    """Read the committed observations by environment id: version, golden digest, and the axes that move it."""
+    """Read the committed observations by environment id: version, digests of tasks and scores, axes that move it."""
     found: dict[str, dict[str, Any]] = json.loads(OBSERVED.read_text())
     return found
+
+
+def version_record(env: str) -> dict[str, Any]:
+    """Record which tasks an environment's keys mean: its version, and the digest of its first tasks if committed."""
+    return {"version": ENVIRONMENTS[env].version, "tasks": observed().get(env, {}).get("tasks")}
 
 
 def moved_by(env: str) -> tuple[str, ...] | None:

@@ -1,6 +1,5 @@
 """One episode: assistant messages in; tool results and the customer's replies out; a score at the end."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from types import MappingProxyType
@@ -19,19 +18,16 @@ from ecomlab.difficulty import RANGES, Difficulty
 from ecomlab.envs.base import Environment
 from ecomlab.envs.registry import ENVIRONMENTS, moved_by
 from ecomlab.episode import journey
-from ecomlab.episode.messages import read_calls, recorded, text_of
+from ecomlab.episode.messages import read_calls, recorded, text_of, written
+from ecomlab.episode.referee import Referee
 from ecomlab.episode.subtask import Subtask, speaker_of
 from ecomlab.markup import conversation
 from ecomlab.markup.elements import in_notebook
-from ecomlab.markup.record import Record
 from ecomlab.reward import PUBLISHED, Score, Weights
 from ecomlab.suggest import whole
 from ecomlab.task import Event, Goal, Message, Problem, Task, TaskError, TaskKey
 from ecomlab.tool import InvalidCallError, RefusedError, SlipError, Tool, find, load_arguments, tool
 from ecomlab.world.state import World
-
-SLIPS = 3
-"""Slips of form that end an episode as invalid; in a journey, those of one subtask."""
 
 SYSTEM = (
     "You are a shop assistant. {brief} You have {turns} messages and {calls} tool calls. The customer reads only "
@@ -41,8 +37,6 @@ SYSTEM = (
 )
 ATTEMPTS = 64
 """Most draws of a task until one fits the budgets of its kind."""
-LAST = 2
-"""Messages and tool calls left of which the agent is reminded."""
 AGREED = frozenset(("thanks", "go ahead", "yes", "this one", "as wanted"))
 """Kinds of acts with which the customer adds nothing but agrees."""
 
@@ -65,31 +59,6 @@ class Turn:
     done: bool
     end: str | None
     """submit, turns, patience, invalid, truncated or failed; None while the episode goes on."""
-
-
-@dataclass(frozen=True)
-class Trajectory:
-    """A played episode: its task, everything that was said, how it ended and what it earned."""
-
-    task: Task
-    messages: list[Message]
-    end: str | None
-    score: Score
-    turns: int
-    """Assistant messages that were played; a replay must come to as many, so that a record cut short is noticed."""
-    calls: int
-    strict: bool = False
-    """True if the first slip of form ended the episode."""
-    wording: list[dict[str, Any]] = field(default_factory=list)
-    """Exchanges with the endpoint that worded the customer (`customer.llm.Exchange`), as JSON objects, in order; empty
-    where the templates were said. A replay takes the answers from here."""
-
-    def record(self) -> Record:
-        """Record what is shown of the episode without the shop that it was played in."""
-        return Record.of(self.task.title, self.messages, self.end, self.score, self.score.weights)
-
-    def _repr_html_(self) -> str:
-        return in_notebook(conversation.episode(self.record()))
 
 
 def make_task(
@@ -182,12 +151,11 @@ class Episode:
     task: Task
     shop: Shop
     messages: list[Message] = field(default_factory=list)
-    turn: int = 0
     end: str | None = None
     why: str = ""
     strict: bool = False
-    """End at the first slip of form, such as an unknown tool or a wrong argument; otherwise it is told as an error and
-    the third ends the episode."""
+    """End at the first slip of form, such as an unknown tool or a wrong argument; otherwise a slip is an error that the
+    agent sees, and the third ends the episode."""
     wording: Wording | None = None
     """Part of an endpoint that words the customer; made for this episode alone."""
     weights: Weights = PUBLISHED
@@ -210,15 +178,16 @@ class Episode:
                 f"the task was made in shop {task.fingerprint}, this is shop {shop.fingerprint}; "
                 "load the same catalog, size and seed"
             )
-        self.world = World(shop, task.axes, task.key, task.world, task.calls)
+        self.world = World(shop, task.axes, task.key, task.world, task.calls, self.env.phrases.limits)
+        self.referee = Referee(self.world, task.turns, self.strict)
         self.subtasks = [
             Subtask(part, shop, self.world, part=part is not task, wording=self.wording)
             for part in task.parts
         ]
         self._open = [0]
         """Numbers of the subtasks under way, the current one last."""
-        self._unread = self._answered = self._refused = False
-        """Of the turn under way: news was waiting for it; the customer said something; handing in was refused."""
+        self._answered = False
+        """True once the customer has said something in the turn under way."""
         self.opened = 1
         """Number of subtasks that the customer has begun."""
         self._tools: dict[str, Tool] = {
@@ -233,6 +202,11 @@ class Episode:
 
     def _repr_html_(self) -> str:
         return in_notebook(conversation.alone(self.messages))
+
+    @property
+    def turn(self) -> int:
+        """Number of assistant messages that were played and count."""
+        return self.referee.turn
 
     @property
     def subtask(self) -> Subtask:
@@ -251,7 +225,7 @@ class Episode:
 
     @property
     def answer(self) -> dict[str, Any] | None:
-        """The answer handed in for the subtask under way."""
+        """The answer submitted for the subtask under way."""
         return self.subtask.answer
 
     @property
@@ -277,44 +251,39 @@ class Episode:
         """Play one assistant message. Raises RuntimeError when the episode is over; our own bugs raise too."""
         if self.done:
             raise RuntimeError("the episode is over; make a new one")
-        self.turn += 1
-        before = len(self.messages) + 1
-        self.world.touched.clear()
-        self._unread = bool(self.world.news)
-        self._answered = self._refused = False
-        changes = self.world.changes
+        referee, before = self.referee, len(self.messages) + 1
+        referee.begin_turn()
+        self._answered = False
         try:
             calls = read_calls(message)
         except InvalidCallError as error:
             self.messages.append({"role": "assistant", "content": text_of(message)})
             return self._finish("invalid", str(error), before)
         self.messages.append(recorded(message, calls))
-        slipped = False
         for number, (name, arguments) in enumerate(calls):
             call_id = self.messages[before - 1]["tool_calls"][number]["id"]
             try:
-                result = self._noted(self._call(name, arguments))
+                result = referee.with_notice(self._call(name, arguments))
             except InvalidCallError as error:
                 return self._finish("invalid", str(error), before)
             except SlipError as slip:
-                result, first, slipped = {"error": str(slip)}, not slipped, True
-                self._slip(str(slip), counts=first)
-            content = _written(result)
+                result = {"error": str(slip)}
+                if referee.slip(self.subtask):
+                    self.end, self.why = "invalid", str(slip)
+            content = written(result)
             self.messages.append({"role": "tool", "tool_call_id": call_id, "name": name, "content": content})
             if self.end is not None:
                 return self._finish(self.end, self.why, before)
-        customer = self.customer
-        self._note([name for name, _ in calls], message.get("content") or "")
-        said = self._reaction(None if calls else message.get("content") or "", self.world.changes > changes)
-        if self._refused:  # it was our news that came too late: the message counts for nothing
-            self.turn -= 1
+        customer, text = self.customer, message.get("content") or ""
+        self._note([name for name, _ in calls], text)
+        said = self._reaction(None if calls else text)
+        referee.count_turn()
         if said:
             self._tell(self._said(said))
-        if self.task.turns - self.turn == LAST and not self._refused:
-            self._remind(bool(calls))
+        referee.remind(self.messages, by_tool=bool(calls))
         if customer.out_of_patience:
             return self._finish("patience", "the customer lost patience", before)
-        if self.turn >= self.task.turns:
+        if referee.out_of_turns:
             return self._finish("turns", "the turn budget ran out", before)
         following = self._next_subtask()
         if following:
@@ -348,18 +317,17 @@ class Episode:
             self.wording.hears(text)
         return self.customer.hear(text, self.world)
 
-    def _reaction(self, text: str | None, changed: bool) -> list[Act]:
-        """Choose the customer's acts after a turn, in which the agent said `text` (None if it called tools) and, if
-        `changed`, acted on the world."""
+    def _reaction(self, text: str | None) -> list[Act]:
+        """Choose the customer's acts after a turn in which the agent said `text`, None if it called tools."""
         subtask, customer = self.subtask, self.customer
         if subtask.answer is not None:
             return []
-        corrections = customer.sees(self.world) if changed or text is not None else []
+        corrections = customer.sees(self.world) if self.referee.changed or text is not None else []
         acts = list(corrections)
         if text is not None and not corrections:  # mistakes in the world come first
             acts += self._heard(self._hears(text))
         quiet = not acts and not self._answered
-        acts += customer.tick(subtask.progress, self.world, quiet or self._refused)
+        acts += customer.tick(subtask.progress, self.world, quiet or self.referee.rejected)
         self._answered = self._answered or bool(acts)
         return [*acts, customer.dialogue.farewell()] if customer.out_of_patience else acts
 
@@ -377,22 +345,6 @@ class Episode:
         acted = any(name in self._tools and self._tools[name].acts for name in tools)
         proposed = not tools and bool(self.customer.proposed(text, self.world))
         self.subtask.progress.note(tools, types, acted or proposed)
-
-    def _noted(self, result: dict[str, Any]) -> dict[str, Any]:
-        """Add to a tool's result what the shop has to tell the agent."""
-        notice = self.world.notice()
-        return {**result, "notice": notice} if notice else result
-
-    def _remind(self, by_tool: bool) -> None:
-        """Say that two messages are left: with the last tool's result, or else below what the customer said."""
-        line = "Two messages are left."
-        if by_tool:
-            message = next(m for m in reversed(self.messages) if m["role"] == "tool")
-            result = json.loads(message["content"])
-            result["notice"] = " ".join([*([result["notice"]] if "notice" in result else []), line])
-            message["content"] = _written(result)
-        else:
-            self.messages[-1]["content"] += f"\n[{line}]"
 
     def _next_subtask(self) -> str:
         """Go on to another subtask if the customer does, and return what they say."""
@@ -468,7 +420,7 @@ class Episode:
 
     @property
     def effective_turns(self) -> int:
-        """Number of turns that the customer did not cause: all but useful questions, events and handing in."""
+        """Number of turns that the customer did not cause: all but useful questions, events and submits."""
         caused = sum(subtask.excused for subtask in self.subtasks) + len(self.fired)
         return max(0, self.turn - caused - sum(s.answer is not None for s in self.subtasks))
 
@@ -488,60 +440,17 @@ class Episode:
         except RefusedError as refusal:
             return {"error": str(refusal)}
 
-    def _slip(self, why: str, counts: bool) -> None:
-        """Note a slip of form, and end the episode where it is one too many. Several in one message count once."""
-        self.subtask.slips += counts
-        if self.strict or self.subtask.slips >= SLIPS:
-            self.end, self.why = "invalid", why
-
     def _submit(self, values: dict[str, Any]) -> dict[str, Any]:
         if self.subtask.answer is not None:
             raise RefusedError("this was handed in already; the customer will say what comes next")
         answer = journey.answer_of(self.subtask.env, values) if self.task.subtasks else values
-        if self._has_news():
-            raise RefusedError(
-                f"nothing was handed in: {self._news(answer)}; see to it, then call submit again"
-            )
+        self.referee.admit(self.subtask, answer)
         result: dict[str, Any] = self.subtask.env.submit.function(self.world, **answer)
         self.subtask.hand_in(answer)
         if all(subtask.answer is not None for subtask in self.subtasks):
             self.end, self.why = "submit", "handed in"
         return result
 
-    def _has_news(self) -> bool:
-        """Tell whether something has happened, or happens now, of which the agent does not know: then the first attempt
-        to hand in is refused, so that nobody is too fast for it."""
-        subtask = self.subtask
-        subtask.progress.handing_in = True
-        if subtask.held_back or not (self._unread or subtask.customer.expects_more):
-            return False
-        subtask.customer.tick(
-            subtask.progress, self.world, quiet=False
-        )  # what happens in the shop shows at once
-        subtask.held_back = self._refused = True
-        return True
-
-    def _news(self, answer: Mapping[str, Any]) -> str:
-        """Word what has happened that the agent may not know of. None of it tells what is right."""
-        said = []
-        if self._unread or self.world.news:
-            said.append(f"stock has changed{self._sold_out(answer)}")
-        if self.customer.expects_more:
-            said.append("the customer has something to add")
-        return " and ".join(said)
-
-    def _sold_out(self, answer: Mapping[str, Any]) -> str:
-        """Word which products of an answer cannot be had any more, as any look at them would show."""
-        values = [one for value in answer.values() for one in (value if isinstance(value, list) else [value])]
-        named = [one for one in dict.fromkeys(values) if one in self.world.shown]
-        gone = [one for one in named if not self.world.stock(self.world.row(one))]
-        return f" ({', '.join(gone)} sold out)" if gone else " (none of these sold out)" if named else ""
-
     def _finish(self, end: str, why: str, before: int) -> Turn:
         self.end, self.why = end, why
         return Turn(self.messages[before:], True, end)
-
-
-def _written(result: dict[str, Any]) -> str:
-    """Write a tool's result as JSON without spaces, which saves a quarter of its tokens."""
-    return json.dumps(result, ensure_ascii=False, separators=(",", ":"))

@@ -142,3 +142,8 @@ def recorded(message: dict[str, Any], calls: Sequence[tuple[str, str]]) -> dict[
 def _id(given: Any, number: int) -> str:
     """Return a call's id if it is one, else one made of its number."""
     return given if type(given) is str and 0 < len(given) <= MOST_NAME else f"call_{number}"
+
+
+def written(result: dict[str, Any]) -> str:
+    """Write a tool's result as JSON without spaces, which saves a quarter of its tokens."""
+    return json.dumps(result, ensure_ascii=False, separators=(",", ":"))

@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterator
 
 from ecomlab.catalog import Shop
 from ecomlab.customer.llm import Chat, RecordError, Wording
-from ecomlab.episode.episode import Episode, Trajectory
+from ecomlab.episode.episode import Episode
+from ecomlab.episode.record import Trajectory
 from ecomlab.reward import PUBLISHED, Score, Weights
 from ecomlab.suggest import raised
 from ecomlab.task import Message, Player, Task

@@ -1,41 +1,58 @@
-"""Comparison of two players on the same tasks, under the same conditions."""
+"""Comparison of players on the same tasks: paired differences in success, under the same conditions."""
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import combinations
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ecomlab.evaluation.evaluation import EVALUATION
+from ecomlab.evaluation.report import Report
+from ecomlab.evaluation.result import Result, Table, gap, number
 from ecomlab.evaluation.summary import CONFIDENCE, POWER
 from ecomlab.evaluation.transcript import Key, Transcript
-from ecomlab.evaluation.transcripts import (
-    TranscriptError,
-    differences,
-    path_of,
-    read,
-    read_header,
-    read_plan,
-    without_place,
-)
+from ecomlab.evaluation.transcripts import TranscriptError, differences, without_place
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 MOST_UNSCORED = 0.02
 """Share of unscored episodes above which nothing is concluded: they may be the hard ones."""
-Task = tuple[str, int, int]
-"""Environment, level and seed."""
+ALIGN = {
+    "limits.turn": "--set turn_tokens= of weights, --set max_tokens= of an endpoint",
+    "limits.context": "--set context_tokens= of weights, --set context= of an endpoint",
+    "limits.episode": "--set episode_tokens= so large that no episode reaches it",
+    "limits": "--set turn_tokens=, episode_tokens=, context_tokens=",
+    "axes": "--axis",
+    "block": "--block",
+    "catalog": "--catalog",
+    "strict": "--set strict=",
+    "customer": "--customer",
+    "environments": "evaluate both with the same ecomlab",
+}
+"""What makes two evaluations equal, by the beginning of the condition in which they differ."""
+INTERVALS = (
+    "95%: of paired differences, over tasks; not corrected for the number of rows; shows: the smallest difference that "
+    "the sample shows with a power of 80%"
+)
+LOUD = "NOT UNDER THE SAME CONDITIONS: the differences below may be those of the conditions"
 
 
 @dataclass(frozen=True)
 class Difference:
     """By how much the first player's success exceeds the second's, in a group of tasks that both played."""
 
-    group: str
+    first: str
+    second: str
+    env: str
+    """An environment, or "all"."""
     tasks: int
-    first: float
-    second: float
+    first_success: float
+    second_success: float
     mean: float
     low: float
     high: float
@@ -48,100 +65,143 @@ class Difference:
         return self.low > 0 or self.high < 0
 
 
-@dataclass(frozen=True)
-class Comparison:
-    """Two players by name, their difference over all tasks and in each environment."""
+@dataclass(frozen=True, repr=False)
+class Comparison(Result):
+    """Players by name, and the differences of each pair: in each environment, and over all tasks."""
 
-    players: tuple[str, str]
-    overall: Difference
-    environments: tuple[Difference, ...]
-    trials: int
-    left_out: tuple[int, int]
-    """Episodes of each that have no scored partner."""
+    players: tuple[str, ...]
+    differences: tuple[Difference, ...]
+    left_out: tuple[int, ...] = ()
+    """Scored episodes of each player that have no partner in one of its pairs."""
+    notes: tuple[str, ...] = ()
+    """Conditions in which the evaluations differ, where they were compared anyway."""
 
     @property
-    def verdict(self) -> str:
-        """The result in one sentence."""
-        found = self.overall
-        said = f"{found.mean:+.3f} [{found.low:+.3f}, {found.high:+.3f}] over {found.tasks} tasks"
-        if not found.shown:
-            enough = (
-                f"shows about {found.shows:.3f} or more" if found.shows < 1 else "is too small to show any"
-            )
-            return (
-                f"No difference shown between {self.players[0]} and {self.players[1]}: {said}; "
-                f"a sample of this size {enough}."
-            )
-        better, worse = self.players if found.mean > 0 else self.players[::-1]
-        low, high = sorted((abs(found.low), abs(found.high)))
-        return (
-            f"{better} succeeds more often than {worse}: by {abs(found.mean):.3f} [{low:.3f}, {high:.3f}] over "
-            f"{found.tasks} tasks."
-        )
+    def frame(self) -> "pd.DataFrame":
+        """A row a pair and group of tasks, with `shown`."""
+        import pandas as pd
+
+        return pd.DataFrame([{**asdict(one), "shown": one.shown} for one in self.differences])
+
+    @property
+    def overall(self) -> tuple[Difference, ...]:
+        """The difference of each pair over all tasks."""
+        return tuple(one for one in self.differences if one.env == "all")
+
+    @property
+    def title(self) -> str:
+        return " against ".join(self.players)
+
+    @property
+    def table(self) -> Table:
+        headings = [
+            "first",
+            "second",
+            "env",
+            "tasks",
+            "first's",
+            "second's",
+            "difference",
+            "95%",
+            "shown",
+            "shows",
+        ]
+        rows = [
+            [
+                *(d.first, d.second, d.env, str(d.tasks), number(d.first_success), number(d.second_success)),
+                *(f"{d.mean:+.3f}", f"{d.low:+.3f} to {d.high:+.3f}", "yes" if d.shown else "no"),
+                gap(d.shows),
+            ]
+            for d in self.differences
+        ]
+        return headings, rows
+
+    @property
+    def lines(self) -> list[str]:
+        loud = [LOUD, *self.notes] if self.notes else []
+        left = {name: count for name, count in zip(self.players, self.left_out, strict=False) if count}
+        out = [
+            f"left out, {name}: {count} episodes that another has not scored" for name, count in left.items()
+        ]
+        return [*loud, INTERVALS, *out]
 
     def to_json(self) -> dict[str, Any]:
-        """Write as a JSON object."""
-        return {**asdict(self), "verdict": self.verdict}
+        rows = [{**asdict(one), "shown": one.shown} for one in self.differences]
+        left_out, notes = list(self.left_out), list(self.notes)
+        return {"players": list(self.players), "differences": rows, "left_out": left_out, "notes": notes}
 
 
-def compare(first: Path, second: Path) -> Comparison:
-    """Compare the success of two evaluations, task by task.
+def compare(*evaluations: "Report | str | Path", strict: bool = True) -> Comparison:
+    """Compare the success of two or more evaluations, reports or folders of saved ones, task by task.
 
-    Raises TranscriptError, with everything that is wrong, for what is no evaluation, is unfinished, was played under
-    other conditions, has more than 2% unscored episodes, or has no task in common.
+    Raises TranscriptError, with everything that is wrong and the options that align it, for evaluations under different
+    conditions, unfinished ones, and those with more than 2% unscored episodes: with `strict=False` these become notes
+    of the comparison. Raises it in any case for what is no evaluation, and for two without a task in common.
     """
-    headers = [read_header(path) for path in (first, second)]
-    names = _names(headers, (first, second))
-    for path, header in zip((first, second), headers, strict=True):
-        if header["kind"] != EVALUATION:
+    if len(evaluations) < 2:
+        raise ValueError("a comparison takes two or more evaluations: reports, or the folders of saved ones")
+    reports = [one if isinstance(one, Report) else Report.read(one) for one in evaluations]
+    for report in reports:
+        if report.header["kind"] != EVALUATION:
             raise TranscriptError(
-                f"{path} holds transcripts of a {header['kind']} run, not of an evaluation: its episodes were not "
-                "chosen alike; evaluate that player with `ecomlab eval`"
+                f"{report.folder} holds transcripts of a {report.header['kind']} run, not of an evaluation: its "
+                "episodes were not chosen alike; evaluate that player with `ecomlab eval`"
             )
-    played = [list(read(path)) for path in (first, second)]
-    _check_alike(headers, played)
-    for path, header, found in zip((first, second), headers, played, strict=True):
-        _check_finished(path, header, found)
-        check_scored(path, found)
-    return compare_transcripts(names, *played)
+    names = _names(reports)
+    wrong = [
+        line
+        for one, two in combinations(range(len(reports)), 2)
+        for line in _differ(reports, names, one, two)
+    ]
+    wrong += [line for name, report in zip(names, reports, strict=True) for line in _unfit(name, report)]
+    if wrong and strict:
+        raise TranscriptError(
+            f"these evaluations cannot be compared: {'; '.join(wrong)}; to compare them anyway, use strict=False, or "
+            "--anyway"
+        )
+    return compare_transcripts(names, [report.transcripts for report in reports], notes=wrong)
 
 
 def compare_transcripts(
-    names: tuple[str, str], first: Iterable[Transcript], second: Iterable[Transcript]
+    names: Sequence[str], played: Sequence[Iterable[Transcript]], notes: Sequence[str] = ()
 ) -> Comparison:
-    """Compare the episodes that both have scored; the unit is the task, whose trials are averaged.
+    """Compare the scored episodes of each pair; the unit is the task, whose trials are averaged.
 
-    Raises TranscriptError where they have none in common.
+    Raises TranscriptError where a pair has none in common.
     """
-    one, two = ({t.key: float(t.score.correct) for t in found if not t.unscored} for found in (first, second))
-    common = sorted(one.keys() & two.keys())
-    if not common:
-        raise TranscriptError(
-            f"{names[0]} and {names[1]} have no task in common; evaluate both on the same environments and levels"
-        )
-    envs = list(dict.fromkeys(env for env, *_ in common))
-    groups = {env: [key for key in common if key[0] == env] for env in envs}
-    return Comparison(
-        names,
-        _difference("all", common, one, two),
-        tuple(_difference(env, keys, one, two) for env, keys in groups.items()),
-        max(trial for *_, trial in common) + 1,
-        (len(one) - len(common), len(two) - len(common)),
-    )
+    outcomes = [{t.key: float(t.score.correct) for t in found if not t.unscored} for found in played]
+    rows: list[Difference] = []
+    used: list[set[Key]] = [set(mine) for mine in outcomes]
+    for i, j in combinations(range(len(names)), 2):
+        one, two = outcomes[i], outcomes[j]
+        common = sorted(one.keys() & two.keys())
+        if not common:
+            raise TranscriptError(
+                f"{names[i]} and {names[j]} have no task in common; evaluate both on the same environments and levels"
+            )
+        used[i] &= set(common)
+        used[j] &= set(common)
+        groups = {
+            env: [key for key in common if key[0] == env] for env in dict.fromkeys(key[0] for key in common)
+        }
+        for env, keys in ({**groups, "all": common} if len(groups) > 1 else {"all": common}).items():
+            rows.append(_difference((names[i], names[j]), env, keys, one, two))
+    left_out = tuple(len(mine) - len(kept) for mine, kept in zip(outcomes, used, strict=True))
+    return Comparison(tuple(names), tuple(rows), left_out, tuple(notes))
 
 
 def _difference(
-    group: str, keys: Sequence[Key], one: Mapping[Key, float], two: Mapping[Key, float]
+    names: tuple[str, str], env: str, keys: Sequence[Key], one: Mapping[Key, float], two: Mapping[Key, float]
 ) -> Difference:
-    tasks: dict[Task, list[Key]] = defaultdict(list)
+    tasks: dict[tuple[str, int, int], list[Key]] = defaultdict(list)
     for key in keys:
         tasks[key[:3]].append(key)
     first, second = (
         np.array([sum(side[key] for key in trials) / len(trials) for trials in tasks.values()])
         for side in (one, two)
     )
-    mean, low, high, shows = paired_interval(first - second)
-    return Difference(group, len(tasks), float(first.mean()), float(second.mean()), mean, low, high, shows)
+    success = float(first.mean()), float(second.mean())
+    return Difference(*names, env, len(tasks), *success, *paired_interval(first - second))
 
 
 def paired_interval(
@@ -166,67 +226,82 @@ def paired_interval(
 
 
 def check_scored(where: object, found: Sequence[Transcript]) -> None:
-    """Raise TranscriptError where more than 2% of the episodes are unscored; `where` says of what they are."""
-    missing = sum(bool(t.unscored) for t in found)
-    if missing > MOST_UNSCORED * len(found):
-        classes = ", ".join(sorted({t.unscored for t in found if t.unscored}))
-        raise TranscriptError(
-            f"{where}: {missing} of {len(found)} episodes are unscored ({classes}), more than {MOST_UNSCORED:.0%}; "
-            f"the last: {[t.why_unscored for t in found if t.unscored][-1]}; run it again with --retry-unscored"
+    """Raise TranscriptError where more than 2% of the episodes are unscored; `where` names them."""
+    if why := _unscored(where, found):
+        raise TranscriptError(f"{why}; run it again with --retry-unscored")
+
+
+def _unscored(where: object, found: Sequence[Transcript]) -> str:
+    lost = [t for t in found if t.unscored]
+    if len(lost) <= MOST_UNSCORED * len(found):
+        return ""
+    classes = ", ".join(sorted({t.unscored for t in lost}))
+    return (
+        f"{where}: {len(lost)} of {len(found)} episodes are unscored ({classes}), more than {MOST_UNSCORED:.0%}; "
+        f"the last: {lost[-1].why_unscored}"
+    )
+
+
+def _unfit(name: str, report: Report) -> list[str]:
+    """Say what an evaluation lacks: the missing episodes may be the hard ones."""
+    cells, found = report.header["cells"], []
+    tasks = (report.plan or {"tasks": cells["tasks"]})["tasks"]
+    planned, there = (
+        tasks * len(cells["envs"]) * len(cells["levels"]) * cells["trials"],
+        len(report.transcripts),
+    )
+    if there < planned:
+        found.append(
+            f"{name} is unfinished: {there} of {planned} episodes; run the same `ecomlab eval` again to finish it"
         )
+    if why := _unscored(name, report.transcripts):
+        found.append(f"{why}; run it again with --retry-unscored")
+    return found
 
 
-def _check_alike(headers: Sequence[Mapping[str, Any]], played: Sequence[Sequence[Transcript]]) -> None:
-    """Raise TranscriptError with every condition in which two evaluations differ; environments that only one has played
-    are left out of the comparison."""
-    one, two = (without_place(header["conditions"]) for header in headers)
+def _differ(reports: Sequence[Report], names: Sequence[str], i: int, j: int) -> list[str]:
+    """List every condition in which two evaluations differ, each with the option that aligns it. Environments that only
+    one has played are left out of the comparison."""
+    pair = reports[i], reports[j]
+    one, two = (without_place(report.header["conditions"]) for report in pair)
     envs = one["environments"].keys() & two["environments"].keys()
-    for conditions in (one, two):
+    for conditions, report in zip((one, two), pair, strict=True):
         conditions["environments"] = {env: conditions["environments"][env] for env in sorted(envs)}
+        conditions["block"] = report.header["cells"]["block"]
     if one["limits"] is None or two["limits"] is None:  # a script has none that it could reach
         del one["limits"], two["limits"]
     else:
-        one["limits"], two["limits"] = _reached(one["limits"], two["limits"], played)
-    for conditions, header in zip((one, two), headers, strict=True):
-        conditions["block"] = header["cells"]["block"]
-    if differ := differences(one, two, ("in the first", "in the second")):
-        way_out = "evaluate both under the same conditions"
-        episodes = [(side.get("limits") or {}).get("episode", 0) for side in (one, two)]
-        if episodes.count(None) == 1:
-            way_out += ", local weights with --set episode_tokens so large that no episode reaches it"
-        raise TranscriptError(f"these evaluations cannot be compared: {'; '.join(differ)}; {way_out}")
+        one["limits"], two["limits"] = _reached(one["limits"], two["limits"], pair)
+    found = differences(one, two, (f"of {names[i]}", f"of {names[j]}"))
+    return [
+        f"{line} (align: {next(way for name, way in ALIGN.items() if line.startswith(name))})"
+        for line in found
+    ]
 
 
 def _reached(
-    one: Mapping[str, Any], two: Mapping[str, Any], played: Sequence[Sequence[Transcript]]
+    one: Mapping[str, Any], two: Mapping[str, Any], pair: tuple[Report, Report]
 ) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-    """Leave out the limit of an episode where only one player has it, as local weights beside an endpoint, and no
-    episode reached it: without it the same would have been played."""
-    for limits, others, found in ((one, two, played[0]), (two, one, played[1])):
+    """Leave out the limit of an episode where only one player has it, as weights beside an endpoint, and no episode
+    reached it: without it the same would have been played."""
+    for limits, others, report in ((one, two, pair[0]), (two, one, pair[1])):
         most: int | None = limits.get("episode")
         if most is None or others.get("episode", most) is not None:
             continue
-        if all(t.usage["agent"].completion_tokens < most for t in found if "agent" in t.usage):
+        if all(t.usage["agent"].completion_tokens < most for t in report.transcripts if "agent" in t.usage):
             one, two = ({k: v for k, v in side.items() if k != "episode"} for side in (one, two))
             break
     return one, two
 
 
-def _check_finished(path: Path, header: Mapping[str, Any], found: Sequence[Transcript]) -> None:
-    """Raise TranscriptError for an evaluation that lacks episodes: the slow ones may be the hard ones."""
-    cells = header["cells"]
-    tasks = (read_plan(path) or {"tasks": cells["tasks"]})["tasks"]
-    planned = tasks * len(cells["envs"]) * len(cells["levels"]) * cells["trials"]
-    if len(found) < planned:
-        raise TranscriptError(
-            f"{path_of(path).parent} is unfinished: {len(found)} of {planned} episodes; run the same `ecomlab eval` "
-            "again to finish it"
-        )
-
-
-def _names(headers: Sequence[Mapping[str, Any]], paths: Sequence[Path]) -> tuple[str, str]:
-    """Name the players; by their folders where both have the same name."""
-    names = [str(header["player"]) for header in headers]
-    if names[0] == names[1]:
-        names = [path.name for path in paths]
-    return names[0], names[1]
+def _names(reports: Sequence[Report]) -> list[str]:
+    """Name the players; those of equal names by their folders, or by number."""
+    often = Counter(report.name for report in reports)
+    return [
+        report.name
+        if often[report.name] == 1
+        else report.folder.name
+        if report.folder
+        else f"{report.name} ({number})"
+        for number, report in enumerate(reports, 1)
+    ]

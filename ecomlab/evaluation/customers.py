@@ -8,7 +8,7 @@ from ecomlab.customer.llm import UNASKED, Chat
 from ecomlab.evaluation.contestant import Usage
 
 if TYPE_CHECKING:
-    from ecomlab.episode.episode import Trajectory
+    from ecomlab.episode.record import Trajectory
 
 
 def customer_identity(customer: Chat | None) -> dict[str, Any]:

@@ -1,5 +1,4 @@
-"""Evaluation of any player on held-out tasks: episodes are recorded one by one, and a run that was killed goes on with
-the episodes that it lacks."""
+"""Evaluation of any contestant on held-out tasks: each episode is recorded as it ends, and a killed run goes on."""
 
 import math
 import os
@@ -7,14 +6,15 @@ import re
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
-from ecomlab.envs.registry import ENVIRONMENTS, observed
-from ecomlab.episode.episode import Trajectory, ask_user, make_task
+from ecomlab.envs.registry import ENVIRONMENTS, version_record
+from ecomlab.episode.episode import ask_user, make_task
 from ecomlab.episode.play import ReplayError, replay
-from ecomlab.evaluation.contestant import Contestant, Job, Played
+from ecomlab.episode.record import Trajectory
+from ecomlab.evaluation.contestant import Job
 from ecomlab.evaluation.tasks import Axes, axes_of, held_out_seeds
 from ecomlab.evaluation.transcript import Transcript, key_of
 from ecomlab.evaluation.transcripts import Log, TranscriptError, differences, opened, read, read_header
@@ -26,10 +26,29 @@ if TYPE_CHECKING:
 EVALUATION, FRONTIER, TRAINING = "evaluation", "frontier", "training"
 """Kinds of runs that transcripts are of."""
 MEASURED = 10
-"""Episodes that are played first, to say how long the others will take."""
+"""Episodes that are played first, to measure the pace."""
 CONDITIONS = ("limits", "max_tokens", "context", "strict", "customer")
-"""What an identity says of the conditions of play: players are compared under equal ones."""
-Tell = Callable[[Mapping[str, Any]], None]
+"""Fields of an identity that are conditions of play: players are compared under equal ones."""
+OnProgress = Callable[[Mapping[str, Any]], None]
+
+
+class Contestant(Protocol):
+    """A player of many episodes at once."""
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        """Everything that decides its answers, as JSON values: kind, model, digest of weights, sampling, limits."""
+
+    @property
+    def at_once(self) -> int:
+        """Maximum number of episodes side by side."""
+
+    def play(self, jobs: Sequence[Job], shop: "Shop") -> Iterator[Transcript]:
+        """Play every job, in any order, and yield each as soon as it is over.
+
+        A caller that stops iterating ends what still runs. An infrastructure error makes its episode unscored, and it
+        is yielded like the others; only a mistake of the caller raises.
+        """
 
 
 @dataclass(frozen=True)
@@ -76,10 +95,8 @@ def header_of(
     catalog: Mapping[str, Any],
     **more: Any,
 ) -> dict[str, Any]:
-    """Say what a run is: whoever plays, under which conditions, and `more`. `catalog` says how the shop is loaded.
-
-    Raises ValueError where the header would hold a secret.
-    """
+    """Make a run's header: `player` (the name in tables), identity, conditions, and `more`. `catalog` says how the shop
+    is loaded. Raises ValueError where the header would hold a secret."""
     identity = dict(contestant.identity)
     header = {
         "kind": kind,
@@ -109,14 +126,10 @@ def _limits(identity: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def environment_of(env: str) -> dict[str, Any]:
-    """Name an environment as it is now: version, golden digest, digest of its tools' schemas."""
+    """Name an environment as it is now: version, digest of its first tasks, digest of its tools' schemas."""
     found = ENVIRONMENTS[env]
     schemas = [tool.schema for tool in (*found.offered.values(), ask_user, found.submit)]
-    return {
-        "version": found.version,
-        "golden": observed().get(env, {}).get("golden"),
-        "tools": digest(schemas),
-    }
+    return {**version_record(env), "tools": digest(schemas)}
 
 
 def _check_no_secret(header: Mapping[str, Any]) -> None:
@@ -144,21 +157,21 @@ def run_evaluation(
     *,
     budget: float | None = None,
     retry_unscored: bool = False,
-    tell: Tell = lambda _: None,
+    on_progress: OnProgress = lambda _: None,
 ) -> None:
     """Play every episode of `cells` that `folder` has not scored yet, and record each as soon as it is over.
 
-    The first ten measure how long the others take; with a `budget` in seconds, as many tasks a cell are chosen as fit
-    into it, once for all. Where more than ten are played at once, as many side by side are measured too, or what a
-    tenth of the budget affords, and the quicker pace counts. `tell` hears of the measures, the plan and every episode.
-    More tasks than `folder` was asked for before are added to those it has, without a budget. Unscored episodes are
-    tried again only with `retry_unscored`. Raises TranscriptError for a folder that holds another run, ValueError where
-    not even one task a cell fits into the budget, or none of the first ten was scored to tell.
+    The first ten episodes measure the pace. With a `budget` in seconds they decide, once, how many tasks a cell are
+    played; a contestant of more than ten at once is then measured with as many side by side, or with a tenth of the
+    budget, and the quicker pace counts. Without a budget, a folder that was asked for fewer tasks gets the others.
+    Unscored episodes are tried again only with `retry_unscored`. `on_progress` is called with each measurement, the
+    plan and each episode. Raises TranscriptError for a folder that holds another run, ValueError where not one task a
+    cell fits into the budget, or no measured episode was scored.
     """
     asked = {**asdict(cells), "budget": budget}
     with opened(folder, {**header, "cells": asked}, made_with) as log:
         if log.plan is None:
-            tasks = _choose(contestant, cells, shop, log, budget, retry_unscored, tell)
+            tasks = _choose(contestant, cells, shop, log, budget, retry_unscored, on_progress)
             log.decide({"tasks": tasks})
         elif budget is None and log.plan["tasks"] < cells.tasks:  # after a first look
             log.decide({"tasks": cells.tasks})
@@ -170,10 +183,10 @@ def run_evaluation(
         assert log.plan is not None
         chosen = Cells(**{**asdict(cells), "tasks": log.plan["tasks"]})
         count = len(cells.envs) * len(cells.levels)
-        tell({"kind": "plan", "tasks": chosen.tasks, "of": cells.tasks, "cells": count})
+        on_progress({"kind": "plan", "tasks": chosen.tasks, "of": cells.tasks, "cells": count})
         jobs = chosen.jobs()
         left = [job for job in jobs if _is_left(log, job, retry_unscored)]
-        play_all(contestant, left, shop, log, tell, total=len(jobs))
+        play_all(contestant, left, shop, log, on_progress, total=len(jobs))
 
 
 def _choose(
@@ -183,24 +196,24 @@ def _choose(
     log: Log,
     budget: float | None,
     retry_unscored: bool,
-    tell: Tell,
+    on_progress: OnProgress,
 ) -> int:
     """Play the first ten episodes, as far as an earlier start has not, and choose the number of tasks a cell."""
     first = cells.first(MEASURED)
     left = [job for job in first if _is_left(log, job, retry_unscored)]
     began = 0.0 if log.scored else log.elapsed  # what an earlier start lost on failures alone is no pace
-    play_all(contestant, left, shop, log, tell, total=len(first))
+    play_all(contestant, left, shop, log, on_progress, total=len(first))
     if log.scored:
-        each = _pace(len(log.scored), log.elapsed - began, cells, tell)
+        each = _pace(len(log.scored), log.elapsed - began, cells, on_progress)
     elif budget is not None:
         *_, last = read(log.path)
         raise ValueError(
             f"none of the first {len(first)} episodes was scored ({last.unscored}: {last.why_unscored}), so that "
-            "nobody knows how many fit into the budget; see to that, and run it again with --retry-unscored"
+            "no pace is known for the budget; mend that, and run it again with --retry-unscored"
         )
     if budget is None:
         return cells.tasks
-    each = min(each, _pace_at_once(contestant, cells, shop, log, int(budget / 10 / each), tell))
+    each = min(each, _pace_at_once(contestant, cells, shop, log, int(budget / 10 / each), on_progress))
     affordable = int(budget / (each * cells.rounds))
     if not affordable:
         raise ValueError(
@@ -212,25 +225,25 @@ def _choose(
 
 
 def _pace_at_once(
-    contestant: Contestant, cells: Cells, shop: "Shop", log: Log, affordable: int, tell: Tell
+    contestant: Contestant, cells: Cells, shop: "Shop", log: Log, affordable: int, on_progress: OnProgress
 ) -> float:
-    """Play at most `affordable` episodes side by side, and measure the seconds for one; infinite where that would be no
-    more at once than were measured before, or none was scored."""
+    """Play at most `affordable` episodes side by side, and return the seconds an episode; infinite where no more than
+    `MEASURED` would be played, or none was scored."""
     count = min(contestant.at_once, affordable)
     jobs = [job for job in cells.jobs() if _is_left(log, job)][:count]
     if len(jobs) <= MEASURED:
         return math.inf
     began, scored = log.elapsed, len(log.scored)
-    play_all(contestant, jobs, shop, log, tell, total=len(jobs))
+    play_all(contestant, jobs, shop, log, on_progress, total=len(jobs))
     if len(log.scored) == scored:
         return math.inf
-    return _pace(len(log.scored) - scored, log.elapsed - began, cells, tell)
+    return _pace(len(log.scored) - scored, log.elapsed - began, cells, on_progress)
 
 
-def _pace(scored: int, seconds: float, cells: Cells, tell: Tell) -> float:
-    """Compute the seconds for one episode, and tell how long all of them take at that pace."""
+def _pace(scored: int, seconds: float, cells: Cells, on_progress: OnProgress) -> float:
+    """Return the seconds an episode, and report how long all of them take at that pace."""
     each = max(seconds, 0.001) / scored
-    tell(
+    on_progress(
         {"kind": "measured", "episodes": scored, "seconds": seconds, "all": each * cells.rounds * cells.tasks}
     )
     return each
@@ -246,7 +259,7 @@ def play_all(
     jobs: Sequence[Job],
     shop: "Shop",
     log: Log,
-    tell: Tell = lambda _: None,
+    on_progress: OnProgress = lambda _: None,
     total: int = 0,
 ) -> None:
     """Play jobs and record each episode as it ends. The clock goes on from what the log has.
@@ -257,18 +270,20 @@ def play_all(
     if jobs:
         with closing(_iterate(contestant, jobs, shop)) as episodes:
             for played in episodes:
-                if key_of(played.job) not in waiting:
+                if played.key not in waiting:
                     raise RuntimeError(f"{played.job} was played, which was not asked for, or twice")
-                waiting.remove(key_of(played.job))
-                transcript = Transcript.of(played, round(time.monotonic() - began, 3))
+                waiting.remove(played.key)
+                transcript = replace(played, elapsed=round(time.monotonic() - began, 3))
                 log.add(transcript)
-                tell({"kind": "episode", "left": len(waiting), "total": total, "transcript": transcript})
+                on_progress(
+                    {"kind": "episode", "left": len(waiting), "total": total, "transcript": transcript}
+                )
     if waiting:
         raise RuntimeError(f"{len(waiting)} of {len(jobs)} episodes were not played; the others are recorded")
 
 
-def _iterate(contestant: Contestant, jobs: Sequence[Job], shop: "Shop") -> Generator[Played, None, None]:
-    """Make any iterator one that can be closed: a caller that stops ends what still runs."""
+def _iterate(contestant: Contestant, jobs: Sequence[Job], shop: "Shop") -> Generator[Transcript, None, None]:
+    """Make any iterator one that can be closed, so that a caller that stops ends running episodes."""
     yield from contestant.play(jobs, shop)
 
 
@@ -277,12 +292,12 @@ def _iterate(contestant: Contestant, jobs: Sequence[Job], shop: "Shop") -> Gener
 
 @dataclass(frozen=True)
 class Rescored:
-    """What became of an episode that was scored again."""
+    """An episode that was scored again, and otherwise."""
 
     job: Job
     was: Mapping[str, Any]
     now: Mapping[str, Any]
-    """Another score, or "differs": what the replay met that the record does not have."""
+    """Another score, or "differs": where the replay left the record."""
 
 
 def check_conditions(header: Mapping[str, Any], shop: "Shop") -> None:

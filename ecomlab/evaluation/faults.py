@@ -5,7 +5,8 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from ecomlab.envs.registry import ENVIRONMENTS
-from ecomlab.episode.episode import Trajectory, ask_user
+from ecomlab.episode.episode import ask_user
+from ecomlab.episode.record import Trajectory
 from ecomlab.task import Message
 from ecomlab.tool import InvalidCallError, SlipError, Tool, find, load_arguments
 

@@ -1,14 +1,13 @@
 """The frontier of a player: the highest difficulty at which it still succeeds in 90% and in 50% of its episodes.
 
-A level is held where success there and at every level below is at least the share that is asked for. The search plays
-ten episodes at a few levels, then between what is shown to be held and what is shown not to be, and ends when nothing
-is left between the two, or after 400 episodes. Its intervals invert exact binomial tests and presume that success does
-not rise with the level; `experiments/bench/frontier_coverage.py` measures their coverage.
+A level is held where success there and at every level below is at least the share. The search plays ten episodes at a
+few levels, then between levels shown to be held and levels shown not to be, and ends when none is left between them, or
+after 400 episodes. Its intervals invert exact binomial tests and presume that success does not rise with the level;
+`experiments/bench/frontier_coverage.py` measures their coverage.
 """
 
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,13 +15,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ecomlab.evaluation.compare import check_scored
-from ecomlab.evaluation.contestant import Contestant, Job
-from ecomlab.evaluation.evaluation import Tell, play_all
+from ecomlab.evaluation.contestant import Job
+from ecomlab.evaluation.evaluation import Contestant, OnProgress, play_all
+from ecomlab.evaluation.report import ledger_lines
+from ecomlab.evaluation.result import Result, Table
+from ecomlab.evaluation.summary import Ledger, Prices
 from ecomlab.evaluation.tasks import held_out_seeds
 from ecomlab.evaluation.transcript import Key, Transcript, key_of
 from ecomlab.evaluation.transcripts import Log, opened, read
 
 if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
     from ecomlab.catalog import Shop
 
 TOP = 12
@@ -74,8 +79,8 @@ def held(counts: Counts, share: float) -> Held:
 
 
 def _is_left(counts: Counts, share: float, level: int) -> bool:
-    """Tell whether this can be the highest level held: no run of levels that ends there succeeds too rarely, none that
-    begins above it too often."""
+    """Tell whether this can be the highest level held: no run of levels that ends there succeeds too rarely, none
+    that begins above it too often."""
     played, won = np.cumsum((0, *counts.played)), np.cumsum((0, *counts.won))
     for low in range(level + 1):
         count = int(played[level + 1] - played[low])
@@ -118,7 +123,7 @@ def _fitted(counts: Counts, share: float) -> int:
 
 def rises(counts: Counts) -> bool:
     """Tell whether success is shown to rise with the level, which the search presumes it does not: by Fisher's exact
-    test of the levels above against those below, wherever they are parted, Bonferroni's way."""
+    test of the levels above a cut against those below, for every cut, with Bonferroni's correction."""
     from scipy.stats import fisher_exact
 
     won, lost = np.array(counts.won), np.array(counts.played) - counts.won
@@ -157,8 +162,8 @@ def _between(counts: Counts, found: Held) -> int | None:
 
 
 @dataclass(frozen=True)
-class Frontier:
-    """What an environment's search found."""
+class Found:
+    """The result of an environment's search."""
 
     env: str
     held: tuple[Held, ...]
@@ -189,8 +194,8 @@ def find_frontier(
     *,
     block: int = 0,
     retry_unscored: bool = False,
-    tell: Tell = lambda _: None,
-) -> list[Frontier]:
+    on_progress: OnProgress = lambda _: None,
+) -> list[Found]:
     """Search all environments side by side and record every episode; a search that was killed goes on where it was.
     That of an environment ends with a round in which nothing of it was scored.
 
@@ -202,9 +207,9 @@ def find_frontier(
         searches = {env: _Search(env, block) for env in envs}
         while jobs := [job for search in searches.values() for job in search.jobs()]:
             episodes = sum(search.asked for search in searches.values())
-            tell({"kind": "round", "episodes": episodes, "most": MOST * len(envs)})
+            on_progress({"kind": "round", "episodes": episodes, "most": MOST * len(envs)})
             left = [job for job in jobs if _is_missing(results.get(key_of(job)), retry_unscored)]
-            _play(contestant, left, shop, log, results, tell)
+            _play(contestant, left, shop, log, results, on_progress)
             for search in searches.values():
                 search.take(results)
     for env, search in searches.items():
@@ -222,13 +227,13 @@ def _play(
     shop: "Shop",
     log: Log,
     results: dict[Key, Transcript],
-    tell: Tell,
+    on_progress: OnProgress,
 ) -> None:
     """Play what is missing and add it to the results."""
 
     def heard(event: Mapping[str, Any]) -> None:
         results[event["transcript"].key] = event["transcript"]
-        tell(event)
+        on_progress(event)
 
     play_all(contestant, jobs, shop, log, heard, total=len(jobs))
 
@@ -266,10 +271,10 @@ class _Search:
             if not transcript.unscored:
                 self.counts = self.counts.add(transcript.job.d, [transcript.score.correct])
 
-    def result(self) -> Frontier:
+    def result(self) -> Found:
         """Estimate the levels held."""
         unscored = sum(bool(transcript.unscored) for transcript in self.transcripts)
-        return Frontier(self.env, tuple(held(self.counts, share) for share in SHARES), self.counts, unscored)
+        return Found(self.env, tuple(held(self.counts, share) for share in SHARES), self.counts, unscored)
 
 
 def words(found: Held) -> str:
@@ -282,7 +287,90 @@ def _named(level: int) -> str:
     return {-1: "below 0", TOP: f"{TOP} or above"}.get(level, str(level))
 
 
-def rates(found: Frontier) -> list[float]:
-    """Success at each level; NaN where none was played."""
-    both = zip(found.counts.won, found.counts.played, strict=True)
-    return [won / played if played else math.nan for won, played in both]
+# --- the result ---
+
+HELD = (
+    "in brackets: the 95% interval, where it is more than one level; held: success there and at every level below is "
+    "at least the share"
+)
+RISES = "success rises with the level, which the search presumes it does not, so that this row is no answer"
+
+
+def ledger_of(folder: Path, prices: Mapping[str, Prices] | None = None) -> dict[str, dict[str, Any]]:
+    """Count what every episode of a folder asked of each role's model, and its cost where there are prices."""
+    ledger = Ledger(prices)
+    for transcript in read(folder, every=True):
+        ledger.add(transcript)
+    return ledger.to_json()
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Frontier(Result):
+    """The highest levels that a player holds, by environment."""
+
+    header: Mapping[str, Any]
+    found: Sequence[Found]
+    ledger: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    folder: Path | None = None
+    """Where the transcripts are; None for a search that was not kept."""
+
+    @property
+    def name(self) -> str:
+        """Name of the player."""
+        return str(self.header["player"])
+
+    @property
+    def frame(self) -> "pd.DataFrame":
+        """A row an environment and share: level, low and high (95%); -1 stands for below 0."""
+        import pandas as pd
+
+        return pd.DataFrame([{"env": one.env, **vars(held)} for one in self.found for held in one.held])
+
+    def plot(self) -> "Figure":
+        """Draw a row an environment: for each share, a dot with its interval."""
+        import matplotlib.pyplot as plt
+
+        figure, ax = plt.subplots(figsize=(4.8, 1.1 + 0.4 * len(self.found)), layout="constrained")
+        for number, share in enumerate(SHARES):
+            mine = self.frame[self.frame.share == share]
+            rows = [row + 0.24 * (number - 0.5) for row in range(len(mine))]
+            reach = [mine.level - mine.low, mine.high - mine.level]
+            ax.errorbar(
+                mine.level, rows, xerr=reach, fmt="os"[number], markersize=4, label=f"held at {share:.0%}"
+            )
+        ax.set_yticks(range(len(self.found)), [one.env for one in self.found])
+        ax.set(
+            xlim=(-1.6, TOP + 0.6), ylim=(len(self.found) - 0.4, -0.6), xlabel="difficulty", title=self.name
+        )
+        ax.set_xticks([-1, 0, 3, 6, 9, TOP], ["<0", "0", "3", "6", "9", f"{TOP}"])
+        figure.legend(loc="outside lower center", ncols=len(SHARES), frameon=False)
+        plt.close(figure)  # a notebook draws what is returned
+        return figure
+
+    @property
+    def title(self) -> str:
+        return f"{self.name}: highest difficulty held"
+
+    @property
+    def table(self) -> Table:
+        headings = ["env", *(f"held at {share:.0%}" for share in SHARES), "episodes", "unscored"]
+        rows = [
+            [one.env, *map(words, one.held), str(sum(one.counts.played)), str(one.unscored)]
+            for one in self.found
+        ]
+        return headings, rows
+
+    @property
+    def lines(self) -> list[str]:
+        return [
+            HELD,
+            *(f"{one.env}: {RISES}" for one in self.found if rises(one.counts)),
+            *ledger_lines(self.ledger),
+        ]
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "header": self.header,
+            "environments": [one.to_json() for one in self.found],
+            "ledger": self.ledger,
+        }

@@ -1,160 +1,87 @@
-"""Local weights as a contestant; any policy that `load_policy` knows is played in lockstep."""
+"""Weights in this process: jobs played in lockstep by any policy, as a contestant or for a table of training."""
 
 import hashlib
-from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from ecomlab.evaluation.contestant import Job, Played, Usage
+from ecomlab.evaluation.contestant import Job, Usage
 from ecomlab.evaluation.customers import customer_identity, customer_notes, customer_usage
 from ecomlab.evaluation.faults import faults_of_rollout
-from ecomlab.evaluation.heldout import BATCH, check_decoding
-from ecomlab.models.batch import Rollout, draw_task, play_each
+from ecomlab.evaluation.transcript import Transcript
+from ecomlab.models.batch import Rollout, Start, draw_task, play_each
+from ecomlab.reward import PUBLISHED, Weights
 from ecomlab.seeding import rng
-from ecomlab.suggest import raised
+from ecomlab.suggest import raised, unknown
 
 if TYPE_CHECKING:
     from ecomlab.catalog import Shop
     from ecomlab.customer.llm import Chat
     from ecomlab.models.policy import Policy
-    from ecomlab.models.samplers.cached import Limits
+    from ecomlab.models.samplers.cached import Limits, Sampler
+
+DECODINGS = ("sampled", "greedy")
+BATCH = 128
+"""Number of episodes that a small policy plays at once."""
 
 
-class WeightsContestant(ABC):
-    """Weights in this process. The same job has the same random stream in any batch."""
-
-    def __init__(
-        self,
-        name: str,
-        model: Any,
-        made_for: Mapping[str, Any],
-        decoding: str,
-        temperature: float,
-        limits: "Limits | None",
-        batch: int,
-        customer: "Chat | None",
-        strict: bool,
-    ) -> None:
-        """`name` is for the record; `temperature` is that of sampling, `batch` the number of episodes at once,
-        `customer` an endpoint that words the customers; `strict` episodes end with the first slip of form.
-
-        Raises ValueError for an unknown decoding, and a temperature that is not positive.
-        """
-        from ecomlab.models.samplers.cached import Limits
-
-        if temperature <= 0:
-            raise ValueError(f"temperature must be positive, not {temperature}; use greedy decoding instead")
-        self.name, self.model, self.made_for = name, model, dict(made_for)
-        self.decoding, self.temperature, self.at_once = check_decoding(decoding), temperature, batch
-        self.limits, self.customer, self.strict = limits or Limits(), customer, strict
-        self._digest = weights_digest(model)
-
-    @property
-    def identity(self) -> Mapping[str, Any]:
-        """The name, a digest of all weights, what they were made for or loaded as, decoding and limits."""
-        sampling = {"temperature": self.temperature} if self.decoding == "sampled" else {}
-        return {
-            "kind": "local",
-            "model": self.name,
-            "weights": self._digest,
-            "made_for": self.made_for,
-            "decoding": self.decoding,
-            **sampling,
-            "limits": asdict(self.limits),
-            "strict": self.strict,
-            **customer_identity(self.customer),
-        }
-
-    @property
-    def device(self) -> str:
-        """The device that holds the weights."""
-        return str(next(self.model.parameters()).device)
-
-    def play(self, jobs: Sequence[Job], shop: "Shop") -> Iterator[Played]:
-        """Play the jobs, a batch at a time, and yield each episode as soon as it is over. A model that fails costs
-        those of its batch that are not: they are unscored."""
-        left = iter(jobs)
-        while chunk := list(islice(left, self.at_once)):
-            yield from self._play(chunk, shop)
-
-    @abstractmethod
-    def _play(self, jobs: Sequence[Job], shop: "Shop") -> Iterator[Played]:
-        """Play a batch."""
+def check_decoding(name: str) -> str:
+    """Return the name of a decoding. Raises ValueError for any other."""
+    if name not in DECODINGS:
+        raise ValueError(unknown("decoding", name, DECODINGS))
+    return name
 
 
-class LocalContestant(WeightsContestant):
-    """Any policy that `load_policy` knows."""
+def play_jobs(
+    policy: "Policy",
+    jobs: Sequence[Job],
+    shop: "Shop",
+    sampler: "Sampler",
+    *,
+    batch: int = BATCH,
+    customer: "Chat | None" = None,
+    strict: bool = False,
+    weights: Weights = PUBLISHED,
+) -> Iterator[tuple[Job, Rollout]]:
+    """Play jobs of any environments and levels, `batch` side by side, and yield each as soon as it is over.
 
-    def __init__(
-        self,
-        name: str,
-        policy: "Policy",
-        decoding: str = "sampled",
-        temperature: float = 1.0,
-        limits: "Limits | None" = None,
-        batch: int = BATCH,
-        customer: "Chat | None" = None,
-        strict: bool = False,
-    ) -> None:
-        """Takes what `WeightsContestant` takes, and raises what it raises."""
-        from ecomlab.models.samplers.cached import CachedSampler
-
-        super().__init__(
-            name, policy.model, policy.made_for, decoding, temperature, limits, batch, customer, strict
-        )
-        self.policy = policy
-        self.sampler = CachedSampler(
-            policy.model, policy.renderer.stop_ids, self.limits, temperature, greedy=decoding == "greedy"
-        )
-
-    def _play(self, jobs: Sequence[Job], shop: "Shop") -> Iterator[Played]:
-        tasks = [draw_task(job.env, job.d, job.seed, shop, job.axes) for job in jobs]
-        streams = [stream_of(job) for job in jobs]
-        rollouts = play_each(
-            tasks, streams, shop, self.sampler, self.policy.renderer, None, self.customer, self.strict
-        )
-        left = dict(enumerate(jobs))
-        while left:
-            try:
-                number, rollout = next(rollouts)
-            except Exception as error:  # out of memory, logits that are NaN, a backend that is gone
-                for job in left.values():
-                    yield Played(job, None, unscored="sampler", notes={"why": raised(error)})
-                return
-            yield self._played(left.pop(number), rollout)
-
-    def _played(self, job: Job, rollout: Rollout) -> Played:
-        usage = {"agent": _usage(rollout)}
-        if rollout.trajectory is None:
-            kind = "task" if rollout.task is None else "bug"
-            return Played(job, None, usage, unscored=kind, notes={"why": rollout.score.why})
-        failed = {"why": rollout.score.why} if rollout.score.unscored else {}
-        return Played(
-            job=job,
-            trajectory=rollout.trajectory,
-            usage=usage | customer_usage(rollout.trajectory),
-            faults=faults_of_rollout(rollout, self.limits.context),
-            unscored="bug" if failed else "",
-            notes={**failed, **customer_notes(rollout.trajectory)},
-        )
-
-
-def weights_digest(model: Any) -> str:
-    """Digest every tensor of a model: names, types, shapes and bytes, as hexadecimal text."""
-    import torch
-
-    whole = hashlib.blake2b(digest_size=16)
-    for name, tensor in sorted(model.state_dict().items()):
-        whole.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}\n".encode())
-        whole.update(tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy())
-    return whole.hexdigest()
+    A job has the same task and the same random stream in any batch and for every policy, so that results are paired.
+    `customer` words the customers; `strict` episodes end with the first slip; `weights` are the reward's. Raises
+    what the sampler raises.
+    """
+    for start in range(0, len(jobs), batch):
+        chunk = jobs[start : start + batch]
+        tasks = [draw_task(job.env, job.d, job.seed, shop, job.axes) for job in chunk]
+        streams = [stream_of(job) for job in chunk]
+        starts = [task if isinstance(task, Exception) else Start(task, weights) for task in tasks]
+        played = play_each(starts, streams, shop, sampler, policy.renderer, None, customer, strict)
+        for number, rollout in played:
+            yield chunk[number], rollout
 
 
 def stream_of(job: Job) -> Any:
-    """Make the random stream of a job; the first trial's is that of `play_held_out`."""
+    """Make the random stream of a job."""
     return rng("evaluate", job.env, job.d, job.seed, *([job.trial] if job.trial else []))
+
+
+def transcript_of(
+    job: Job,
+    rollout: Rollout,
+    context: int,
+    *,
+    notes: Mapping[str, Any] | None = None,
+    step: int | None = None,
+) -> Transcript:
+    """Record a rollout; `context` is the limit of tokens of its whole episode."""
+    usage, noted, unscored = {"agent": _usage(rollout)}, dict(notes or {}), ""
+    if rollout.score.unscored:
+        unscored = "task" if rollout.task is None else "bug"
+        noted["why"] = rollout.score.why
+    if rollout.trajectory is not None:
+        usage |= customer_usage(rollout.trajectory)
+        noted |= customer_notes(rollout.trajectory)
+    faults = faults_of_rollout(rollout, context)
+    return Transcript.of(job, rollout.trajectory, usage, faults, unscored, noted, step=step)
 
 
 def _usage(rollout: Rollout) -> Usage:
@@ -170,3 +97,84 @@ def _usage(rollout: Rollout) -> Usage:
         usage += Usage(1, prompt, cached_tokens=read, completion_tokens=end - place)
         read, place = prompt + end - place, end
     return usage
+
+
+class LocalContestant:
+    """A policy of this process as a contestant."""
+
+    def __init__(
+        self,
+        name: str,
+        policy: "Policy",
+        decoding: str = "sampled",
+        temperature: float = 1.0,
+        limits: "Limits | None" = None,
+        batch: int = BATCH,
+        customer: "Chat | None" = None,
+        strict: bool = False,
+    ) -> None:
+        """`name` is for the record; `temperature` is that of sampling, `batch` the number of episodes at once,
+        `customer` an endpoint that words the customers; `strict` episodes end with the first slip of form.
+
+        Raises ValueError for an unknown decoding, and a temperature that is not positive.
+        """
+        from ecomlab.models.samplers.cached import CachedSampler, Limits
+
+        if temperature <= 0:
+            raise ValueError(f"temperature must be positive, not {temperature}; use greedy decoding instead")
+        self.name, self.policy = name, policy
+        self.decoding, self.temperature, self.at_once = check_decoding(decoding), temperature, batch
+        self.limits, self.customer, self.strict = limits or Limits(), customer, strict
+        self.sampler = CachedSampler(
+            policy.model, policy.renderer.stop_ids, self.limits, temperature, greedy=decoding == "greedy"
+        )
+        self._digest = weights_digest(policy.model)
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        """The name, a digest of all weights, what they were made for, decoding and limits."""
+        sampling = {"temperature": self.temperature} if self.decoding == "sampled" else {}
+        return {
+            "kind": "local",
+            "model": self.name,
+            "weights": self._digest,
+            "made_for": dict(self.policy.made_for),
+            "decoding": self.decoding,
+            **sampling,
+            "limits": asdict(self.limits),
+            "strict": self.strict,
+            **customer_identity(self.customer),
+        }
+
+    @property
+    def device(self) -> str:
+        """The device that holds the weights."""
+        return str(next(self.policy.model.parameters()).device)
+
+    def play(self, jobs: Sequence[Job], shop: "Shop") -> Iterator[Transcript]:
+        """Play the jobs, a batch at a time. A model that fails costs the episodes of its batch that are not over: they
+        are unscored."""
+        for start in range(0, len(jobs), self.at_once):
+            chunk = jobs[start : start + self.at_once]
+            left = list(chunk)
+            options: dict[str, Any] = {"customer": self.customer, "strict": self.strict}
+            try:
+                for job, rollout in play_jobs(
+                    self.policy, chunk, shop, self.sampler, batch=self.at_once, **options
+                ):
+                    left.remove(job)
+                    yield transcript_of(job, rollout, self.limits.context)
+            except Exception as error:  # out of memory, logits that are NaN, a backend that is gone
+                for job in left:
+                    yield Transcript.of(job, None, unscored="sampler", notes={"why": raised(error)})
+
+
+def weights_digest(model: Any) -> str:
+    """Digest every tensor of a model: names, types, shapes and bytes, as hexadecimal text."""
+    import torch
+
+    whole = hashlib.blake2b(digest_size=16)
+    for name, tensor in sorted(model.state_dict().items()):
+        whole.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}\n".encode())
+        whole.update(tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy())
+    return whole.hexdigest()

@@ -1,21 +1,29 @@
-"""Contestants by name, as the command line has them.
-
-Endpoints and local weights live here, in `endpoint/` and `local.py`, and not in `ecomlab.players`: they play many
-episodes at once and load models, where a player answers one conversation and is imported by its environment.
-"""
+"""Players by name: whatever the command line or a notebook calls one, as a contestant."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pydantic import Field
+
 from ecomlab.customer.llm import Chat
-from ecomlab.evaluation.contestant import Contestant
 from ecomlab.evaluation.endpoint.contestant import EndpointContestant
 from ecomlab.evaluation.endpoint.settings import endpoint_from_toml
-from ecomlab.evaluation.scripted import PLAYERS, ScriptedContestant, known_scripts
+from ecomlab.evaluation.evaluation import Contestant
+from ecomlab.evaluation.local import check_decoding
+from ecomlab.evaluation.scripted import (
+    PLAYERS,
+    FunctionContestant,
+    ScriptedContestant,
+    function_named,
+    is_function_name,
+    known_scripts,
+)
 from ecomlab.models.devices import device_of
 from ecomlab.models.load import is_ordinary, load_policy, sources
-from ecomlab.models.policy import EvaluationOnlyError, PolicyError
+from ecomlab.models.policy import Policy, PolicyError, serve_it
+from ecomlab.settings import ConfigError, Settings
 from ecomlab.suggest import unknown
 
 if TYPE_CHECKING:
@@ -26,85 +34,159 @@ LONGEST, TURN = 32_768, 2_048
 """Most tokens of an episode and of one turn, unless others are asked for, of a model that was made for more. The
 reference player's longest episode, a journey at d = 12, has 24,356 of Qwen's (experiments/tokens); 2,048 is the usual
 `max_tokens` of an endpoint."""
+BATCH = 16
+"""Episodes at once of an ordinary model: 16 x 24,000 tokens of an 8B are 57 GB of keys and values."""
+LIMITS = {"turn_tokens": "turn", "episode_tokens": "episode", "context_tokens": "context"}
+"""Names of a training run for limits of tokens, and those of `Limits`."""
 
 
-def contestant_of(
-    name: str,
-    shop: "Shop",
-    envs: Sequence[str],
-    changes: Mapping[str, Any] | None = None,
-    customer: Chat | None = None,
-    **local: Any,
-) -> Contestant:
-    """Make the contestant that `name` names, for these environments.
+@dataclass(frozen=True, kw_only=True)
+class Playing:
+    """How a player plays."""
 
-    - a script: "reference", "courteous", "oracle", ..., or an attacker such as "say nothing"; "./reference": a folder;
-    - a TOML file with an endpoint's settings, over which `changes` are laid;
-    - a starter's name, a folder with a policy, a checkpoint or a Hugging Face model, or "owner/name". `local` is for
-      these: decoding, temperature, limits, batch, device, and dtype, lora_rank, thinking for ordinary models. `limits`
-      holds those of `Limits` that are not to be the usual ones. A model that cannot be trained here is played by its
-      own chat template.
+    decoding: str | None = None
+    """Of weights: sampled (the default) or greedy."""
+    device: str | None = None
+    """Of weights. Default: cuda for ordinary models where there is one, cpu for starters."""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """Settings over an endpoint's file, or those of `LocalSettings`."""
+    customer: Chat | None = None
+    """The endpoint that words the customer; templates are said without one."""
 
-    `customer` is the endpoint that words the customer, if any: see `endpoint.chat.customer_from_toml`.
 
-    Raises ValueError: ConfigError, PolicyError, or for a name that is nothing of all these.
+class LocalSettings(Settings):
+    """Settings of weights in this process. Those that are not given are the player's own."""
+
+    temperature: float | None = Field(None, gt=0)
+    batch: int | None = Field(None, ge=1)
+    strict: bool | None = None
+    dtype: str | None = None
+    lora_rank: int | None = Field(None, ge=0)
+    thinking: bool | None = None
+    turn_tokens: int | None = Field(None, ge=1)
+    episode_tokens: int | None = Field(None, ge=1)
+    context_tokens: int | None = Field(None, ge=1)
+
+
+def contestant_of(player: Any, shop: "Shop", envs: Sequence[str], playing: Playing = Playing()) -> Contestant:
+    """Make a contestant of a player, for these environments. A player is
+
+    - a script's name: "reference", "courteous", "oracle", ..., or an attacker such as "say nothing";
+    - a starter's name, a folder with weights ("./reference" is a folder), or "owner/name" of a Hugging Face model;
+    - a TOML file with an endpoint's settings;
+    - a function of messages and tools that returns a message, sync or async, an object or a class with that call, or
+      "my_agent.py:agent";
+    - a `Policy`, or a contestant.
+
+    Raises ValueError (ConfigError and PolicyError among them) for a name of nothing, TypeError for another object.
     """
+    if playing.decoding:
+        check_decoding(playing.decoding)
+    if not isinstance(player, str | Path):
+        return _of_object(player, playing)
+    name = str(player)
     if Path(name).suffix == ".toml":
-        return EndpointContestant(endpoint_from_toml(Path(name), changes), customer)
-    if name in known_scripts():
-        return ScriptedContestant(name, customer=customer)
+        if playing.decoding or playing.device:
+            option = "decoding (use the setting temperature=0)" if playing.decoding else "device"
+            raise ValueError(f"an endpoint has no {option}: its model runs elsewhere; leave that out")
+        return EndpointContestant(endpoint_from_toml(Path(name), playing.settings), playing.customer)
+    if is_function_name(name):
+        _check_plain(name, playing)
+        return FunctionContestant(function_named(name), name.rpartition(":")[2], playing.customer)
+    if name in PLAYERS:
+        _check_plain(name, playing)
+        return ScriptedContestant(name, customer=playing.customer)
     starters = _starters()
     if name in starters or Path(name).is_dir() or is_ordinary(name):
-        return _local(name, shop, envs, customer, local)
+        return _local(name, shop, envs, playing)
+    if name in known_scripts():
+        _check_plain(name, playing)
+        return ScriptedContestant(name, customer=playing.customer)
     raise ValueError(
         f"{unknown('player', name, [*PLAYERS, *starters])}; an attacker such as 'say nothing', a folder with a model, "
-        "owner/name, or a TOML file with an endpoint's url and model will do too"
+        "owner/name, my_agent.py:agent, or a TOML file with an endpoint's url and model will do too"
     )
 
 
+def _of_object(player: Any, playing: Playing) -> Contestant:
+    if isinstance(player, Policy):
+        return _of_policy("policy", player, False, playing)
+    if hasattr(player, "identity") and hasattr(player, "play"):
+        made: Contestant = player
+        return made
+    made = FunctionContestant(player, customer=playing.customer)
+    _check_plain(made.name, playing)
+    return made
+
+
+def _check_plain(name: str, playing: Playing) -> None:
+    """Raise ValueError for settings that only weights and endpoints have."""
+    if playing.decoding or playing.device or playing.settings:
+        raise ValueError(f"{name} is code, which has no decoding, device or settings; leave these out")
+
+
+def name_of(player: Any, contestant: Contestant) -> str:
+    """Name a player as tables do: an endpoint by its `name`, or its model."""
+    settings = getattr(contestant, "settings", None)
+    if settings is not None:
+        return str(getattr(settings, "name", "") or settings.model)
+    given = str(player) if isinstance(player, str | Path) and not is_function_name(str(player)) else ""
+    return given or str(getattr(contestant, "name", "") or contestant.identity.get("model", "player"))
+
+
 def as_known(name: str) -> str:
-    """Spell the name of a script or a starter as it is known, whatever its case; any other, and one that is a folder,
-    stays as it is."""
-    known = {one.casefold(): one for one in (*known_scripts(), *_starters())}
-    return name if Path(name).is_dir() else known.get(name.casefold(), name)
+    """Spell the name of a script or a starter as it is known, whatever its case; any other, and one that is a folder or
+    a file, stays as it is."""
+    if Path(name).exists() or "/" in name or Path(name).suffix == ".toml" or is_function_name(name):
+        return name
+    for names in (PLAYERS, _starters, known_scripts):
+        known = {one.casefold(): one for one in (names() if callable(names) else names)}
+        if name.casefold() in known:
+            return known[name.casefold()]
+    return name
 
 
 def _starters() -> list[str]:
     return [folder.name for one in sources() if one.folder.is_dir() for folder in one.folder.iterdir()]
 
 
-def _local(
-    name: str, shop: "Shop", envs: Sequence[str], customer: Chat | None, local: dict[str, Any]
-) -> Contestant:
+def _local(name: str, shop: "Shop", envs: Sequence[str], playing: Playing) -> Contestant:
     """Make the contestant of weights in this process. Raises ValueError, PolicyError among them."""
-    from ecomlab.evaluation.chat_model import BATCH, ChatModelContestant, load_chat_model
-    from ecomlab.evaluation.local import LocalContestant
-    from ecomlab.models.samplers.cached import Limits, is_sampled_rightly
+    from ecomlab.models.samplers.cached import is_sampled_exactly
 
-    ordinary, given = is_ordinary(name), local.pop("limits", {})
-    device = device_of(local.pop("device", None), ordinary)
-    chat = {key: local.pop(key) for key in ("dtype", "lora_rank", "thinking") if key in local}
-    if chat and not ordinary:
-        raise ValueError(f"{name} has no {', '.join(chat)}, which ordinary models have; leave that out")
+    ordinary, given = is_ordinary(name), dict(playing.settings)
+    device_of(playing.device, ordinary)
+    loading = {key: given.pop(key) for key in ("dtype", "lora_rank", "thinking") if key in given}
     try:
-        policy = load_policy(name, shop, envs, **chat)
-        if ordinary and not is_sampled_rightly(policy.model):
-            del policy  # it is loaded once more, and may be large
-            raise EvaluationOnlyError(
-                f"{name} can be evaluated, not trained: our own sampler does not fit its layers"
-            )
-    except EvaluationOnlyError:
-        if chat.pop("lora_rank", 0):
-            raise
-        loaded = load_chat_model(name, **chat)
-        limits = _limits_for(loaded.model, given)
-        loaded.model.to(device)
-        return ChatModelContestant(name, loaded, limits=limits, customer=customer, **local)
-    limits = _limits_for(policy.model, given) if ordinary else Limits(**given)
-    policy.model.to(device)
+        LocalSettings(**playing.settings)
+    except ConfigError as error:
+        raise ValueError(f"--set: {error}") from None
+    if loading and not ordinary:
+        raise ValueError(f"{name} has no {', '.join(loading)}, which ordinary models have; leave that out")
+    if playing.decoding == "greedy" and "temperature" in given:
+        raise ValueError("greedy decoding has no temperature; leave out one of the two")
+    policy = load_policy(name, shop, envs, **loading)
+    if ordinary and not is_sampled_exactly(policy.model):
+        raise PolicyError(f"our sampler does not sample {name} exactly; {serve_it(name)}")
+    return _of_policy(name, policy, ordinary, playing)
+
+
+def _of_policy(name: str, policy: Policy, ordinary: bool, playing: Playing) -> Contestant:
+    from ecomlab.evaluation.local import LocalContestant
+    from ecomlab.models.samplers.cached import Limits
+
+    given = LocalSettings(**playing.settings).model_dump(exclude_unset=True)
+    for loaded in ("dtype", "lora_rank", "thinking"):
+        given.pop(loaded, None)
+    tokens = {LIMITS[name]: given.pop(name) for name in LIMITS if name in given}
+    limits = _limits_for(policy.model, tokens) if ordinary else Limits(**tokens)
     if ordinary:
-        local.setdefault("batch", BATCH)
-    return LocalContestant(name, policy, limits=limits, customer=customer, **local)
+        given.setdefault("batch", BATCH)
+    if ordinary or playing.device:
+        policy.model.to(device_of(playing.device, ordinary))
+    return LocalContestant(
+        name, policy, playing.decoding or "sampled", limits=limits, customer=playing.customer, **given
+    )
 
 
 def _limits_for(model: Any, given: Mapping[str, int]) -> "Limits":

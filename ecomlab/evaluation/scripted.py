@@ -1,8 +1,12 @@
-"""Scripts as contestants: the reference player, the oracle, and the attackers, so that an evaluation can be tried
-without a model."""
+"""Players that are code as contestants: scripts by name, such as the reference player, and anybody's functions."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import lru_cache
+import importlib.util
+import inspect
+import re
+import sys
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from functools import lru_cache, partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,23 +14,28 @@ import numpy as np
 from ecomlab.customer.llm import Chat, Wording
 from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.episode.episode import Episode
-from ecomlab.episode.play import finish
-from ecomlab.evaluation.contestant import Job, Played, Usage
+from ecomlab.episode.play import finish, record
+from ecomlab.evaluation.contestant import Job, Usage
 from ecomlab.evaluation.customers import customer_identity, customer_notes, customer_usage
+from ecomlab.evaluation.endpoint.background import iterate
 from ecomlab.evaluation.faults import faults_of
+from ecomlab.evaluation.transcript import Transcript
 from ecomlab.laws.attackers import blind, naive, positional
 from ecomlab.models.batch import draw_task
 from ecomlab.players.base import Perturbation
-from ecomlab.seeding import rng
+from ecomlab.seeding import digest, rng
 from ecomlab.suggest import raised, unknown
-from ecomlab.task import Player, Task
+from ecomlab.task import Message, Player, Task
 
 if TYPE_CHECKING:
     from ecomlab.catalog import Shop
 
 Make = Callable[[Job, Episode], Player]
+Function = Callable[[list[Message], list[dict[str, Any]]], Message | Awaitable[Message]]
 RATE = 0.1
 """Mistakes a decision of the perturbed player."""
+AT_ONCE = 8
+"""Episodes of an async function that are played at once."""
 
 
 def perturbed(episode: Episode, random: np.random.Generator) -> Player:
@@ -56,12 +65,42 @@ def attackers_of(env: str) -> dict[str, Any]:
 
 
 def known_scripts() -> list[str]:
-    """List the names of all scripts, of every environment."""
+    """List the names of all scripts. It builds the attackers of every environment: look into `PLAYERS` first."""
     return [*PLAYERS, *dict.fromkeys(name for env in ENVIRONMENTS for name in attackers_of(env))]
 
 
+def open_episode(job: Job, shop: "Shop", strict: bool, customer: Chat | None) -> Episode | Transcript:
+    """Begin a job's episode; an unscored record if its task cannot be drawn, or if our own code fails."""
+    task = draw_task(job.env, job.d, job.seed, shop, job.axes)
+    if not isinstance(task, Task):
+        return Transcript.of(job, None, unscored="task", notes={"why": raised(task)})
+    try:
+        return Episode(task, shop, strict=strict, wording=Wording(customer) if customer else None)
+    except Exception as error:
+        return Transcript.of(job, None, unscored="bug", notes={"why": raised(error)})
+
+
+def recorded(job: Job, episode: Episode, unscored: str) -> Transcript:
+    """Record an episode that is over; `unscored` is the class of what made it fail, if it failed."""
+    try:
+        trajectory = record(episode)
+    except Exception as error:  # of the verifier
+        episode.fail(raised(error))
+        trajectory, unscored = record(episode), "bug"
+    said = sum(message["role"] == "assistant" for message in trajectory.messages)
+    failed = trajectory.score.unscored
+    return Transcript.of(
+        job,
+        trajectory,
+        {"agent": Usage(requests=said), **customer_usage(trajectory)},
+        faults_of(trajectory),
+        unscored if failed else "",
+        {**({"why": trajectory.score.why} if failed else {}), **customer_notes(trajectory)},
+    )
+
+
 class ScriptedContestant:
-    """A script by name: one of `PLAYERS`, or an attacker such as "say nothing", as far as an environment has it."""
+    """A script by name: one of `PLAYERS`, or an attacker such as "say nothing" where an environment has it."""
 
     at_once = 1
 
@@ -79,33 +118,140 @@ class ScriptedContestant:
             **customer_identity(self.customer),
         }
 
-    def play(self, jobs: Sequence[Job], shop: "Shop") -> Iterator[Played]:
+    def play(self, jobs: Sequence[Job], shop: "Shop") -> Iterator[Transcript]:
         """Play the jobs one by one. Raises ValueError for an environment that has no such attacker."""
         for job in jobs:
             if self.name not in PLAYERS and self.name not in attackers_of(job.env):
                 raise ValueError(unknown(f"attacker of {job.env}", self.name, attackers_of(job.env)))
-            yield self._play(job, shop)
-
-    def _play(self, job: Job, shop: "Shop") -> Played:
-        task = draw_task(job.env, job.d, job.seed, shop, job.axes)
-        if not isinstance(task, Task):
-            return Played(job, None, unscored="task", notes={"why": raised(task)})
-        wording = Wording(self.customer) if self.customer else None
-        episode = Episode(task, shop, strict=self.strict, wording=wording)
-        trajectory = finish(self.player(job, episode), episode)
-        said = sum(message["role"] == "assistant" for message in trajectory.messages)
-        failed = trajectory.score.unscored
-        return Played(
-            job=job,
-            trajectory=trajectory,
-            usage={"agent": Usage(requests=said), **customer_usage(trajectory)},
-            faults=faults_of(trajectory),
-            unscored="bug" if failed else "",
-            notes={**({"why": trajectory.score.why} if failed else {}), **customer_notes(trajectory)},
-        )
+            opened = open_episode(job, shop, self.strict, self.customer)
+            if isinstance(opened, Episode):
+                finish(self.player(job, opened), opened)
+                opened = recorded(job, opened, "bug")
+            yield opened
 
     def player(self, job: Job, episode: Episode) -> Player:
         if self.name in PLAYERS:
             return PLAYERS[self.name](job, episode)
         made: Player = attackers_of(job.env)[self.name](job.seed + job.trial)
         return made
+
+
+# --- functions ---
+
+
+class FunctionContestant:
+    """A function `f(messages, tools) -> message`, sync or async, an object with that call, or a class of such objects,
+    of which each episode gets one of its own.
+
+    Its exception makes the episode unscored, with the reason; a malformed message is the player's own mistake. Episodes
+    of an async function are played `AT_ONCE` at a time, others one by one.
+    """
+
+    def __init__(self, function: Any, name: str = "", customer: Chat | None = None) -> None:
+        if not callable(function):
+            raise TypeError(
+                f"a player is a name, or a function of messages and tools that returns a message, not {function!r}"
+            )
+        self.function, self.customer = function, customer
+        self.name = name or getattr(function, "__name__", type(function).__name__)
+        call = function.__call__ if not inspect.isroutine(function) else function
+        call = function.__call__ if isinstance(function, type) else call
+        self.at_once = AT_ONCE if inspect.iscoroutinefunction(_plain(call)) else 1
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        """Its name and a digest of its source, so that another version of it is another player."""
+        code = {"code": digest(source)} if (source := _source(self.function)) else {}
+        return {"kind": "function", "model": self.name, **code, **customer_identity(self.customer)}
+
+    def play(self, jobs: Sequence[Job], shop: "Shop") -> Iterator[Transcript]:
+        """Play the jobs, several at once if the function is async."""
+        if self.at_once > 1:
+            yield from iterate(partial(self._play_all, jobs, shop))
+            return
+        for job in jobs:
+            opened = open_episode(job, shop, False, self.customer)
+            if isinstance(opened, Episode):
+                try:
+                    finish(self._made(), opened)
+                except Exception as error:  # of its class, when it was made
+                    opened.fail(raised(error))
+                opened = recorded(job, opened, "player")
+            yield opened
+
+    async def _play_all(
+        self, jobs: Sequence[Job], shop: "Shop", hand_over: Callable[[Transcript], None]
+    ) -> None:
+        import asyncio
+
+        left = iter(jobs)
+
+        async def work() -> None:
+            for job in left:
+                hand_over(await self._play(job, shop))
+
+        async with asyncio.TaskGroup() as group:
+            for _ in range(min(self.at_once, len(jobs))):
+                group.create_task(work())
+
+    async def _play(self, job: Job, shop: "Shop") -> Transcript:
+        opened = open_episode(job, shop, False, self.customer)
+        if not isinstance(opened, Episode):
+            return opened
+        try:
+            player = self._made()
+            while not opened.done:
+                opened.act(await player(list(opened.messages), opened.tools))
+        except Exception as error:
+            opened.fail(raised(error))
+        return recorded(job, opened, "player")
+
+    def _made(self) -> Any:
+        """The function, or a new object of the class."""
+        return self.function() if isinstance(self.function, type) else self.function
+
+
+def _plain(call: Any) -> Any:
+    """Unwrap partial functions and decorators."""
+    while isinstance(call, partial):
+        call = call.func
+    return inspect.unwrap(call)
+
+
+def _source(function: Any) -> str:
+    """Read the source of a function or of an object's class; "" where there is none to read."""
+    target = function if isinstance(function, type) or inspect.isroutine(function) else type(function)
+    try:
+        return inspect.getsource(_plain(target))
+    except (OSError, TypeError):
+        return ""
+
+
+def is_function_name(text: str) -> bool:
+    """Tell whether a text names a function in a file: "my_agent.py:agent"."""
+    return re.fullmatch(r".+\.py:\w+", text) is not None
+
+
+def function_named(text: str) -> Any:
+    """Import what "my_agent.py:agent" names. Raises ValueError."""
+    place, _, name = text.rpartition(":")
+    path = Path(place).expanduser()
+    if not path.is_file():
+        raise ValueError(
+            f"no file {place}; name a Python file and a function in it, such as my_agent.py:agent"
+        )
+    module_name = f"ecomlab_player_{path.stem}"
+    spec = importlib.util.spec_from_file_location(module_name, path)
+    assert spec is not None and spec.loader is not None
+    module = sys.modules[module_name] = importlib.util.module_from_spec(spec)
+    sys.path.insert(0, str(path.absolute().parent))  # it may import its neighbours
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise ValueError(f"{place} cannot be imported: {raised(error)}") from error
+    finally:
+        sys.path.remove(str(path.absolute().parent))
+    if not hasattr(module, name):
+        known = [one for one, value in vars(module).items() if callable(value) and not one.startswith("_")]
+        raise ValueError(unknown(f"player in {place}", name, known))
+    return getattr(module, name)

@@ -1,4 +1,4 @@
-"""What an evaluation comes to: success with intervals, pass^k, mistakes, tokens, and what its size can show."""
+"""Statistics of an evaluation: success with intervals, pass^k, format errors, tokens, and its power."""
 
 import math
 from collections import Counter, defaultdict
@@ -25,11 +25,11 @@ class Prices(Protocol):
     def currency(self) -> str: ...
 
     def cost(self, usage: Usage) -> float:
-        """Compute the cost of what a model was asked for, in `currency`."""
+        """Compute the cost of some usage, in `currency`."""
 
 
 class Ledger:
-    """What was asked of each role's model in every episode that was played, repeated ones included."""
+    """Requests, tokens and cost by role, of every episode that was played, repeated ones included."""
 
     def __init__(self, prices: Mapping[str, Prices] | None = None) -> None:
         self.prices = dict(prices or {})
@@ -42,7 +42,7 @@ class Ledger:
 
     @property
     def cost(self) -> str:
-        """Cost of everything, in words: "1.25 USD"; "" where no role has a price, or tokens to count."""
+        """Cost as text: "1.25 USD"; "" where no role has a price, or tokens to count."""
         costs: dict[str, float] = defaultdict(float)
         for role, used in self.used.items():
             if role in self.prices and used.told:
@@ -82,7 +82,8 @@ def share_interval(trials: Sequence[Sequence[float]], confidence: float = CONFID
 
 
 def effective_count(trials: Sequence[Sequence[float]]) -> float:
-    """Count the independent episodes that these trials of tasks are worth: at least the tasks, at most the episodes."""
+    """Count the independent episodes that are worth as much as these trials of tasks: at least the tasks, at most the
+    episodes."""
     sizes = np.array([len(outcomes) for outcomes in trials])
     won = np.array([sum(outcomes) for outcomes in trials], dtype=float)
     tasks, count = len(sizes), int(sizes.sum())
@@ -123,18 +124,17 @@ def smallest_difference(count: float, share: float = 0.5, confidence: float = CO
 # --- the report ---
 
 DOUBTS = ("calls_in_text", "only_reasoning", "filtered", "unasked")
-"""What is counted of episodes that may say more of the set-up than of the model."""
+"""Counts of episodes that may say more of the set-up than of the model."""
 
 
-def report(transcripts: Iterable[Transcript], trials: int = 1) -> dict[str, Any]:
-    """Summarize episodes: a row for each environment and level, for each environment, and for all.
+def summary_of(transcripts: Iterable[Transcript], trials: int = 1) -> dict[str, Any]:
+    """Summarize episodes: `cells` (a row an environment and level), `environments`, and `all`.
 
-    Rows have the columns that `summarize` gives, after `env` and `d`; a row of several levels has d None. `reasons`
-    says of each class of unscored episodes why most of them are. Episodes are counted that may say more of the set-up
-    than of the model: `calls_in_text`, in which calls stayed in the text, left there by the server or not as the
-    template has them; `only_reasoning`, in which answers held nothing else; `filtered`, in which the endpoint's filter
-    of content ended one; `unasked`, whose opening alone was beyond a limit of tokens. `customer` counts the exchanges
-    with an endpoint that words the customer, and by reason those of which nothing was used.
+    Rows have the columns of `summarize` after `env` and `d`; d is None for several levels. `reasons` has the commonest
+    reason of each class of unscored episodes. Counted are episodes that may say more of the set-up than of the model:
+    `calls_in_text`, `only_reasoning` (answers without words or calls), `filtered` (by the endpoint's content filter),
+    `unasked` (the opening alone exceeds a token limit). `customer` counts the exchanges with an endpoint that words the
+    customer, and those refused by reason.
     """
     rows, said = list[Row](), defaultdict[str, Counter[str]](Counter)
     doubts, exchanges, refused, why = Counter[str](), 0, Counter[str](), Counter[str]()

@@ -46,6 +46,11 @@ def environments_of(collection: str) -> tuple[str, ...]:
     return tuple(names)
 
 
+def environments_named(names: Iterable[str]) -> list[str]:
+    """List the environments of collections and environments, whatever their case, each once. Raises ValueError."""
+    return list(dict.fromkeys(env for name in names for env in environments_of(name.upper())))
+
+
 def check_axes(axes: Axes, envs: Iterable[str]) -> list[str]:
     """List warnings, in words, of environments that an axis does not move; they play as if it were not overridden.
 
@@ -89,6 +94,11 @@ def read_axis(text: str) -> tuple[str, float]:
     except ValueError:
         low, high = RANGES[name]
         raise ValueError(f"axis {name!r} takes a number from {low:g} to {high:g}, not {value!r}") from None
+
+
+def block_of(seed: int) -> int:
+    """Return the block of a held-out seed."""
+    return (seed - EVALUATION_SEEDS.start) // TASKS_A_BLOCK
 
 
 def held_out_seeds(block: int, episodes: int) -> range:

@@ -1,11 +1,12 @@
-"""The transcript of one episode: its job, everything that was said, how it ended and what it earned."""
+"""The record of one evaluated episode, and its line in a file."""
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from ecomlab.evaluation.contestant import Job, Played, Usage
+from ecomlab.episode.record import Trajectory
+from ecomlab.evaluation.contestant import Job, Usage
 from ecomlab.reward import Score
 from ecomlab.task import Message
 
@@ -15,13 +16,13 @@ Key = tuple[str, int, int, int]
 """What names an episode within a run: environment, level, seed and trial."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Transcript:
-    """One episode: its job, everything that was said, how it ended and what it earned."""
+    """One episode: its job, messages, end and score, what it cost, or the reason why it is unscored."""
 
     job: Job
     task: str
-    """Digest of the task, which the job, the environment's version and the catalog name; "" if none could be drawn."""
+    """Digest of the task; "" if none could be drawn."""
     messages: Sequence[Message]
     end: str | None
     score: Score
@@ -29,43 +30,58 @@ class Transcript:
     calls: int
     strict: bool = False
     wording: Sequence[Mapping[str, Any]] = ()
-    """What a model that words the customer was asked and answered, in order, by which a replay needs no model."""
+    """Exchanges with the model that words the customer, in order; a replay takes its answers from here."""
     faults: tuple[str, ...] = ()
+    """Classes of the model's own format errors, in order: malformed call, empty answer, refusal, length, context."""
     unscored: str = ""
-    """Class of the failure that is not the model's; "" for a scored episode."""
+    """Class of the infrastructure error, such as "connection" or "rate limit"; "" for a scored episode."""
     usage: Mapping[str, Usage] = field(default_factory=dict)
+    """By role: "agent"; "customer" where a model words the customer; "probe" for the endpoint's first request."""
     elapsed: float = 0.0
     """Seconds that the run had played, in all its starts, when this episode ended."""
     notes: Mapping[str, Any] = field(default_factory=dict)
+    """Further facts as JSON values, such as a customer's rewrites or finish reasons."""
     step: int | None = None
-    """Training step after which the episode was played; None outside of training."""
+    """Training step after which the episode was played; None outside training."""
 
     @classmethod
-    def of(cls, played: Played, elapsed: float = 0.0, step: int | None = None) -> "Transcript":
-        """Record an episode. What is unscored for any reason has no score (BROKEN IS NOT WRONG)."""
-        made, score = played.trajectory, Score.failed_by_us("it was not played")
-        if made is not None:
-            score = made.score
-        unscored = played.unscored or (OURS if score.unscored else "")
+    def of(
+        cls,
+        job: Job,
+        trajectory: Trajectory | None,
+        usage: Mapping[str, Usage] | None = None,
+        faults: Sequence[str] = (),
+        unscored: str = "",
+        notes: Mapping[str, Any] | None = None,
+        step: int | None = None,
+    ) -> "Transcript":
+        """Record an episode; no trajectory means that it could not begin. An unscored episode never has a score, for
+        whatever reason it is unscored."""
+        score = trajectory.score if trajectory else Score.failed_by_us("it was not played")
+        unscored = unscored or (OURS if score.unscored else "")
         if unscored and not score.unscored:
             score = Score.failed_by_us(score.why)
         return cls(
-            job=played.job,
-            task=made.task.digest() if made else "",
-            messages=made.messages if made else (),
-            end=made.end if made else None,
+            job=job,
+            task=trajectory.task.digest() if trajectory else "",
+            messages=trajectory.messages if trajectory else (),
+            end=trajectory.end if trajectory else None,
             score=score,
-            turns=made.turns if made else 0,
-            calls=made.calls if made else 0,
-            strict=made.strict if made else False,
-            wording=made.wording if made else (),
-            faults=tuple(played.faults),
+            turns=trajectory.turns if trajectory else 0,
+            calls=trajectory.calls if trajectory else 0,
+            strict=trajectory.strict if trajectory else False,
+            wording=trajectory.wording if trajectory else (),
+            faults=tuple(faults),
             unscored=unscored,
-            usage=dict(played.usage),
-            elapsed=elapsed,
-            notes=dict(played.notes),
+            usage=dict(usage or {}),
+            notes=dict(notes or {}),
             step=step,
         )
+
+    def __repr__(self) -> str:
+        job, found = self.job, self.unscored or f"reward {self.score.value:.3f}"
+        why = self.why_unscored if self.unscored else self.score.why
+        return f"<{job.env} d = {job.d}, seed {job.seed}, trial {job.trial}: {found}, {why}>"
 
     @property
     def why_unscored(self) -> str:

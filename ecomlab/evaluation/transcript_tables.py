@@ -1,12 +1,12 @@
-"""Transcripts as tables: of `datasets` and Parquet with everything, and flat rows from which reports are drawn."""
+"""Transcripts as tables: `datasets` and Parquet with everything, and flat rows without messages."""
 
 import json
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from ecomlab.evaluation.contestant import Job
+from ecomlab.evaluation.tasks import write_axes
 from ecomlab.evaluation.transcript import Transcript
 from ecomlab.evaluation.transcripts import TranscriptError
 
@@ -65,10 +65,10 @@ def _transcript(row: Mapping[str, Any]) -> Transcript:
 
 
 def flat(transcript: Transcript) -> dict[str, Any]:
-    """Flatten an episode for a table without its messages: what reports are drawn from.
+    """Flatten an episode into a row without its messages.
 
     `correct` is 1.0 or 0.0, and NaN in an unscored episode; parts, questions and slots learned are NaN where there are
-    none. Tokens are named by role: `agent_prompt`, `agent_cached`, `agent_completion`; NaN where the model told none.
+    none. Tokens are named by role: `agent_prompt`, `agent_cached`, `agent_completion`; NaN where none were reported.
     """
     score, scored = transcript.score, not transcript.unscored
     tokens = {
@@ -77,7 +77,8 @@ def flat(transcript: Transcript) -> dict[str, Any]:
         for what in ("prompt", "cached", "completion")
     }
     return {
-        **asdict(replace(transcript.job, axes={})),
+        **vars(transcript.job),
+        "axes": write_axes(transcript.job.axes),
         "correct": float(score.correct) if scored else math.nan,
         "end": transcript.end,
         "reward": score.value,

@@ -95,7 +95,7 @@ def _load(log: Log) -> Mapping[str, Any]:
         if kind == "header":
             software = value.pop("made_with", {})
             there = _grown(value, log.header)
-            if differs := differences(_without_place(there), _without_place(log.header), ("there", "now")):
+            if differs := differences(_comparable(there), _comparable(log.header), ("there", "now")):
                 raise TranscriptError(
                     f"{log.path.parent} holds another run: {'; '.join(differs)}; choose another --out, or delete "
                     "that folder"
@@ -202,13 +202,20 @@ def path_of(path: Path) -> Path:
     return path / FILE if path.is_dir() else path
 
 
-def write(path: Path, header: Mapping[str, Any], transcripts: Sequence[Transcript]) -> None:
+def write(
+    path: Path,
+    header: Mapping[str, Any],
+    transcripts: Sequence[Transcript],
+    plan: Mapping[str, Any] | None = None,
+) -> None:
     """Write a new file of transcripts. Raises TranscriptError where there is one."""
     if path.exists():
         raise TranscriptError(f"{path} exists; choose another name")
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w", encoding="utf-8", newline="\n") as file:
         file.write(_line("header", {"format": FORMAT, **header}))
+        if plan is not None:
+            file.write(_line("plan", plan))
         for transcript in transcripts:
             file.write(_line("episode", transcript.to_json()))
 
@@ -258,8 +265,8 @@ def differences(
 
 
 def without_place(conditions: Mapping[str, Any]) -> dict[str, Any]:
-    """Leave out of a run's conditions where its catalog lies, whose fingerprint says which it is, and at which port of
-    this machine its customer is, whose model and settings say who it is."""
+    """Leave out of a run's conditions the folder of its catalog, which the fingerprint identifies, and the port of a
+    customer's endpoint on this machine, which its model and settings identify."""
     catalog = {name: value for name, value in conditions["catalog"].items() if name != "folder"}
     found = {**conditions, "catalog": catalog}
     if isinstance(customer := conditions.get("customer"), Mapping) and "url" in customer:
@@ -269,10 +276,12 @@ def without_place(conditions: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _without_place(header: Mapping[str, Any]) -> Mapping[str, Any]:
-    if "catalog" not in header.get("conditions", ()):
-        return header
-    return {**header, "conditions": without_place(header["conditions"])}
+def _comparable(header: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Leave out of a header what says nothing of the run: the name of the player, whose identity stays, and places."""
+    kept = {name: value for name, value in header.items() if name != "player"}
+    if "catalog" in header.get("conditions", ()):
+        kept["conditions"] = without_place(header["conditions"])
+    return kept
 
 
 def _line(kind: str, value: Mapping[str, Any]) -> str:

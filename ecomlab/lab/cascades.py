@@ -11,9 +11,10 @@ from rich.table import Table
 from ecomlab.evaluation.cascade.mistakes import FATES, Labelled
 from ecomlab.evaluation.cascade.tables import COLUMNS, Episode, label_folder, rows_of, summary
 from ecomlab.evaluation.evaluation import check_conditions
+from ecomlab.evaluation.result import without_nan
 from ecomlab.evaluation.transcripts import path_of, read_header
 from ecomlab.files import replacing, write_json
-from ecomlab.lab.evaluation_tables import widened, without_nan
+from ecomlab.lab.evaluation_tables import widened
 from ecomlab.lab.paths import shown
 from ecomlab.lab.progress import each_minute
 from ecomlab.lab.shops import recorded_shop

@@ -8,7 +8,7 @@ from typing import Any
 from rich.console import Console
 from rich.markup import escape
 
-from ecomlab.episode.episode import Trajectory
+from ecomlab.episode.record import Trajectory
 from ecomlab.files import write_json
 from ecomlab.markup.conversation import alone
 from ecomlab.markup.elements import in_notebook

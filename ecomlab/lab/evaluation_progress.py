@@ -1,14 +1,16 @@
-"""What eval and frontier show while they run: episodes, success, cost and the time left."""
+"""Progress of eval and frontier: episodes, success, cost and the time left."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
+from ecomlab.evaluation.evaluation import OnProgress
+from ecomlab.evaluation.result import gap
 from ecomlab.evaluation.summary import Ledger, smallest_difference
 from ecomlab.evaluation.transcript import Transcript
 from ecomlab.evaluation.transcripts import FILE
@@ -16,12 +18,17 @@ from ecomlab.lab.paths import shown
 from ecomlab.lab.progress import Pace, duration, each_minute, time_left
 
 
+def watching(console: Console) -> Callable[..., AbstractContextManager[OnProgress]]:
+    """Watch a run on a console."""
+    return lambda folder, prices: progress_of(folder, prices, console)
+
+
 @contextmanager
 def progress_of(
     folder: Path, prices: Mapping[str, Any], console: Console
 ) -> Iterator[Callable[[Mapping[str, Any]], None]]:
-    """Give a `tell` that draws a bar with episodes, success, cost and the time left; without a terminal, a line a
-    minute on standard error. `prices` are those of a `Ledger`."""
+    """Give an `on_progress` that draws a bar with episodes, success, cost and the time left; without a terminal, a line
+    a minute on standard error. `prices` are those of a `Ledger`."""
     console.print(f"transcripts: {shown(folder / FILE)}", soft_wrap=True)
     columns = (TextColumn("{task.description}"), BarColumn(bar_width=None), TextColumn("{task.fields[left]}"))
     with (
@@ -48,8 +55,7 @@ class _Watch:
             self.episode(event["transcript"], event["total"] - event["left"], event["total"])
         elif kind == "measured":
             self.console.print(
-                f"{event['episodes']} episodes took {event['seconds']:.1f} s; all take about "
-                f"{duration(event['all'])} at this pace, less where more are played at once",
+                f"{event['episodes']} episodes took {event['seconds']:.1f} s; all: about {duration(event['all'])}",
                 soft_wrap=True,
             )
         elif kind == "plan":
@@ -59,21 +65,12 @@ class _Watch:
             self.pace, self.before, self.most = None, event["episodes"], event["most"]
 
     def plan(self, event: Mapping[str, Any]) -> None:
-        """Say what is played, and what it can show."""
-        fewer = (
-            f" of the {event['of']} asked for, to keep to the budget" if event["tasks"] < event["of"] else ""
-        )
-        several = f"each of {event['cells']} cells (an environment at a level)"
-        cells, whole = several if event["cells"] > 1 else "the one cell", event["tasks"] * event["cells"]
-        gap = smallest_difference(whole)
-        shown = (
-            f"show a difference between two players of {gap:.3f} or more (80% power, at a success of one half; less "
-            "the further from it)"
-            if gap < 1
-            else "are too few to show a difference between two players"
-        )
+        """Say how many tasks are played, and which difference they can show."""
+        fewer = f" (of {event['of']}, for the budget)" if event["tasks"] < event["of"] else ""
+        whole = event["tasks"] * event["cells"]
         self.console.print(
-            f"{event['tasks']} tasks in {cells}{fewer}; {whole} tasks in all {shown}",
+            f"tasks: {event['tasks']} a cell{fewer}, {event['cells']} cells, {whole} in all; difference between two "
+            f"players that so many show (80% power, success about one half): {gap(smallest_difference(whole))}",
             soft_wrap=True,
         )
 

@@ -1,185 +1,185 @@
-"""The commands eval and frontier: they make a player, run it, and score its transcripts again."""
+"""The door of evaluation: `ecomlab.evaluate` and `ecomlab.frontier`, of which the command line is a thin layer."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+import tempfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, nullcontext
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from pydantic import Field
 from rich.console import Console
 from rich.markup import escape
 
 from ecomlab.catalog import Shop, load_shop
+from ecomlab.catalog.shop import loaded_shops
 from ecomlab.customer.llm import Chat
 from ecomlab.evaluation import frontier as search
-from ecomlab.evaluation.contestant import Contestant
 from ecomlab.evaluation.evaluation import (
     EVALUATION,
     FRONTIER,
     Cells,
+    Contestant,
+    OnProgress,
     Rescored,
     header_of,
     rescore,
     run_evaluation,
 )
-from ecomlab.evaluation.heldout import check_decoding
-from ecomlab.evaluation.summary import Ledger, report
-from ecomlab.evaluation.transcripts import path_of, read, read_header, read_plan
+from ecomlab.evaluation.frontier import Frontier
+from ecomlab.evaluation.players import Playing, contestant_of, name_of
+from ecomlab.evaluation.report import Report
+from ecomlab.evaluation.tasks import Axes, check_axes, environments_named, held_out_seeds
+from ecomlab.evaluation.transcripts import path_of, read_header
 from ecomlab.files import write_json
-from ecomlab.lab.evaluation_progress import progress_of
 from ecomlab.lab.paths import resolve, shown
 from ecomlab.lab.provenance import commit, versions
 from ecomlab.lab.shops import catalog_named, environments_on, record_of, recorded_shop
-from ecomlab.settings import ConfigError, Settings
+from ecomlab.suggest import whole
 
 RUNS = "experiments/runs/eval"
-"""Folder of evaluations that were not told where to go."""
+"""Folder of the command line's evaluations that were not told where to go."""
 RESCORED = "rescored.json"
-
-LIMITS = {"turn_tokens": "turn", "episode_tokens": "episode", "context_tokens": "context"}
-"""Names of a training run for limits of tokens, and those of `Limits`."""
-
-
-class LocalSettings(Settings):
-    """Settings of a local model. Those that are not given are the player's own."""
-
-    temperature: float | None = Field(None, gt=0)
-    batch: int | None = Field(None, ge=1)
-    strict: bool | None = None
-    dtype: str | None = None
-    lora_rank: int | None = Field(None, ge=0)
-    thinking: bool | None = None
-    turn_tokens: int | None = Field(None, ge=1)
-    episode_tokens: int | None = Field(None, ge=1)
-    context_tokens: int | None = Field(None, ge=1)
+Watching = Callable[[Path, Mapping[str, Any]], AbstractContextManager[OnProgress]]
+"""Takes a run's folder and its prices by role, and gives what hears of its progress."""
 
 
-def make_contestant(
-    player: str,
-    shop: Shop,
-    envs: Sequence[str],
-    decoding: str | None,
-    changes: Mapping[str, Any],
-    customer: Chat | None = None,
-    device: str | None = None,
-) -> Contestant:
-    """Make a player by name, with settings: an endpoint's, over its file, or a local model's. Raises ValueError.
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    """All that decides an evaluation or a search for a frontier."""
 
-    `customer` is the endpoint that words the customer, if any; `device` is that of a local model.
-    """
-    from ecomlab.evaluation.players import contestant_of
-
-    if Path(player).suffix == ".toml":
-        if decoding:
-            raise ValueError(
-                "an endpoint has no --decoding; use --set temperature=0 for the most likely answers"
-            )
-        if device:
-            raise ValueError("an endpoint has no --device, for its model runs elsewhere; leave it out")
-        return contestant_of(player, shop, envs, changes, customer)
-    local: dict[str, Any] = {"decoding": decoding} if decoding else {}
-    try:
-        given = LocalSettings(**changes).model_dump(exclude_unset=True)
-    except ConfigError as error:
-        raise ValueError(f"--set: {error}") from None
-    if limits := {LIMITS[name]: given.pop(name) for name in LIMITS if name in given}:
-        local["limits"] = limits
-    local |= given
-    local |= {"device": device} if device else {}
-    if decoding == "greedy" and "temperature" in changes:
-        raise ValueError(
-            "greedy decoding has no temperature; leave out --decoding greedy, or --set temperature"
-        )
-    made = contestant_of(player, shop, envs, customer=customer, **local)
-    if made.identity["kind"] == "script" and (decoding or changes or device):
-        raise ValueError(
-            f"{player} is a script, which has no settings; leave out --set, --decoding and --device"
-        )
-    return made
-
-
-def folder_of(player: str, kind: str, out: Path | None) -> Path:
-    """Return the folder of a run: the one given, or one that is named after the player."""
-    parts = Path(player.removesuffix(".toml")).parts[-2:]
-    name = "-".join(part for part in parts if part not in ("/", "."))
-    default = name.replace(" ", "-") + ("" if kind == EVALUATION else f"-{kind}")
-    return resolve(out or f"{RUNS}/{default}")
-
-
-def software(contestant: Contestant | None = None) -> dict[str, Any]:
-    """Name the software: commit and versions of the libraries; and the device of a player's weights, on which a run may
-    go on that another began."""
-    device = getattr(contestant, "device", None)
-    return {"commit": commit(), "libraries": versions(), **({"device": device} if device else {})}
+    player: Any
+    """Anything of `contestant_of`."""
+    cells: Cells
+    """The tasks; a frontier takes the environments and the block."""
+    playing: Playing = field(default_factory=Playing)
+    shop: Shop | str | int | None = None
+    """A shop, or a catalog: a folder or a number of generated products. Default: 20,000 of these."""
+    leave_out: bool = False
+    """Leave out environments that the catalog cannot carry; they are refused otherwise."""
+    out: Path | None = None
+    """Folder of the transcripts. None: they are kept in memory only, and nothing can go on after a kill."""
+    budget: float | None = None
+    """Seconds, from which the number of tasks is chosen."""
+    retry_unscored: bool = False
 
 
 def evaluate(
-    player: str | None,
-    cells: Cells,
-    console: Console,
+    player: Any,
+    env: str | Sequence[str] = "CART",
+    difficulty: int | Iterable[int] = 0,
+    tasks: int = 20,
+    trials: int = 1,
     *,
+    axes: Axes | None = None,
     decoding: str | None = None,
-    device: str | None = None,
-    changes: Mapping[str, Any] | None = None,
-    catalog: str | int | None = None,
-    leave_out: bool = False,
-    out: Path | None = None,
+    settings: Mapping[str, Any] | None = None,
+    shop: Shop | str | int | None = None,
     customer: Chat | None = None,
-    budget: float | None = None,
+    out: str | Path | None = None,
     retry_unscored: bool = False,
-) -> dict[str, Any]:
-    """Run or continue an evaluation, with a bar; return its report, and under "folder" where the transcripts are.
+    on_progress: OnProgress | None = None,
+) -> Report:
+    """Measure a player's success on held-out tasks, which training never draws; every player gets the same ones.
 
-    `catalog` is a folder or a number of generated products. Environments that it cannot carry are refused, or with
-    `leave_out` left out and told.
+    `player` is a name, a path or an object, as `ecomlab.evaluation.players.contestant_of` lists them: "novice", a TOML
+    file with an endpoint's settings, or any function of messages and tools that returns a message. `env` names
+    environments or collections, `difficulty` one level or several, `tasks` the tasks of each environment and level,
+    `trials` how often each is played. `axes` overrides axes of difficulty. `decoding` ("sampled" or "greedy") is of
+    weights, `settings` are the player's others. With `out`, a folder, a killed evaluation goes on when it is called
+    again. `on_progress` is called with each episode. Raises ValueError for anything that does not exist.
     """
-    made = _make(
-        player, cells.envs, EVALUATION, decoding, device, changes, catalog, leave_out, out, console, customer
+    config = Config(
+        player=player,
+        cells=cells_of(env, difficulty, tasks, trials, axes=axes or {}),
+        playing=Playing(decoding=decoding, settings=settings or {}, customer=customer),
+        shop=shop,
+        out=Path(out).expanduser().absolute() if out is not None else None,
+        retry_unscored=retry_unscored,
     )
-    cells = replace(cells, envs=made.envs)
-    header = header_of(
-        EVALUATION, made.name, made.contestant, cells.envs, cells.axes, made.shop, made.catalog
-    )
-    with progress_of(made.folder, _prices(made.contestant), console) as tell:
-        run_evaluation(
-            made.contestant, cells, made.shop, made.folder, header, software(made.contestant),
-            budget=budget, retry_unscored=retry_unscored, tell=tell,
-        )  # fmt: skip
-    return report_of(made.folder, _prices(made.contestant))
+    return run(config, _watched(on_progress))
 
 
-def find_frontier(
-    player: str | None,
-    envs: Sequence[str],
-    console: Console,
+def frontier(
+    player: Any,
+    env: str | Sequence[str] = "CART",
     *,
     decoding: str | None = None,
-    device: str | None = None,
-    changes: Mapping[str, Any] | None = None,
-    catalog: str | int | None = None,
-    leave_out: bool = False,
-    out: Path | None = None,
-    block: int = 0,
+    settings: Mapping[str, Any] | None = None,
+    shop: Shop | str | int | None = None,
+    out: str | Path | None = None,
     retry_unscored: bool = False,
-) -> dict[str, Any]:
-    """Search a player's frontier, or go on with it, with a bar; return what was found. The catalog is chosen as for
-    `evaluate`."""
-    made = _make(player, envs, FRONTIER, decoding, device, changes, catalog, leave_out, out, console)
-    header = header_of(FRONTIER, made.name, made.contestant, made.envs, {}, made.shop, made.catalog)
-    with progress_of(made.folder, _prices(made.contestant), console) as tell:
-        found = search.find_frontier(
-            made.contestant, made.envs, made.shop, made.folder, header, software(made.contestant),
-            block=block, retry_unscored=retry_unscored, tell=tell,
-        )  # fmt: skip
-    return {
-        "header": read_header(made.folder),
-        "environments": [one.to_json() for one in found],
-        "ledger": ledger_of(made.folder, _prices(made.contestant)),
-    }
+    on_progress: OnProgress | None = None,
+) -> Frontier:
+    """Find the highest difficulty at which a player succeeds in 90% and in 50% of its episodes, by environment.
+
+    Arguments are those of `evaluate`. At most 400 episodes an environment are played. Raises TranscriptError if more
+    than 2% of an environment's episodes are unscored.
+    """
+    config = Config(
+        player=player,
+        cells=cells_of(env, 0, 1),
+        playing=Playing(decoding=decoding, settings=settings or {}),
+        shop=shop,
+        out=Path(out).expanduser().absolute() if out is not None else None,
+        retry_unscored=retry_unscored,
+    )
+    return find(config, _watched(on_progress))
+
+
+def cells_of(
+    env: str | Sequence[str],
+    difficulty: int | Iterable[int],
+    tasks: int,
+    trials: int = 1,
+    block: int = 0,
+    axes: Axes | None = None,
+) -> Cells:
+    """Choose the tasks of an evaluation. Raises ValueError for what does not exist, and for axes that move nothing."""
+    envs = environments_named([env] if isinstance(env, str) else env)
+    given = [difficulty] if not isinstance(difficulty, Iterable) else difficulty
+    levels = [whole(level, "a difficulty") for level in given]
+    if not envs or not levels or whole(tasks, "tasks") < 1 or whole(trials, "trials") < 1:
+        raise ValueError("name at least one environment, one difficulty, one task and one trial")
+    check_axes(axes or {}, envs)
+    held_out_seeds(block, tasks)
+    return Cells(tuple(envs), tuple(dict.fromkeys(levels)), tasks, block, trials, dict(axes or {}))
+
+
+def _watched(on_progress: OnProgress | None) -> Watching:
+    return lambda folder, prices: nullcontext(on_progress or (lambda _: None))
+
+
+def run(config: Config, watching: Watching, say: Callable[[str], None] = lambda _: None) -> Report:
+    """Run or continue an evaluation. `say` is told of environments that are left out."""
+    with ExitStack() as stack:
+        made = _make(config, EVALUATION, stack, say)
+        cells = replace(config.cells, envs=made.envs)
+        with watching(made.folder, made.prices) as on_progress:
+            run_evaluation(
+                made.contestant, cells, made.shop, made.folder, made.header(EVALUATION, cells.axes),
+                software(made.contestant), budget=config.budget, retry_unscored=config.retry_unscored,
+                on_progress=on_progress,
+            )  # fmt: skip
+        report = Report.read(made.folder, made.prices)
+        return replace(report, folder=made.folder if config.out else None)
+
+
+def find(config: Config, watching: Watching, say: Callable[[str], None] = lambda _: None) -> Frontier:
+    """Search a frontier, or go on with the search."""
+    with ExitStack() as stack:
+        made = _make(config, FRONTIER, stack, say)
+        with watching(made.folder, made.prices) as on_progress:
+            found = search.find_frontier(
+                made.contestant, made.envs, made.shop, made.folder, made.header(FRONTIER, {}),
+                software(made.contestant), block=config.cells.block, retry_unscored=config.retry_unscored,
+                on_progress=on_progress,
+            )  # fmt: skip
+        ledger = search.ledger_of(made.folder, made.prices)
+        return Frontier(read_header(made.folder), found, ledger, made.folder if config.out else None)
 
 
 @dataclass(frozen=True)
-class Made:
+class _Made:
     """A player that is ready, with its shop and its folder."""
 
     name: str
@@ -190,47 +190,54 @@ class Made:
     folder: Path
     envs: tuple[str, ...]
 
+    def header(self, kind: str, axes: Axes) -> dict[str, Any]:
+        return header_of(kind, self.name, self.contestant, self.envs, axes, self.shop, self.catalog)
 
-def _make(
-    player: str | None,
-    envs: Sequence[str],
-    kind: str,
-    decoding: str | None,
-    device: str | None,
-    changes: Mapping[str, Any] | None,
-    catalog: str | int | None,
-    leave_out: bool,
-    out: Path | None,
-    console: Console,
-    customer: Chat | None = None,
-) -> Made:
-    assert player is not None, "options check it"
-    if decoding:
-        check_decoding(decoding)
-    place = catalog_named(catalog)
-    shop = load_shop(place)
-    envs, told = environments_on(shop, envs, leave_out)
+    @property
+    def prices(self) -> dict[str, Any]:
+        return prices_of(self.contestant)
+
+
+def _make(config: Config, kind: str, stack: ExitStack, say: Callable[[str], None]) -> _Made:
+    shop, catalog = _shop_of(config.shop)
+    envs, told = environments_on(shop, config.cells.envs, config.leave_out)
     for line in told:
-        console.print(escape(line), soft_wrap=True)
-    contestant = make_contestant(player, shop, envs, decoding, changes or {}, customer, device)
-    return Made(player, contestant, shop, record_of(place), folder_of(player, kind, out), tuple(envs))
+        say(line)
+    contestant = contestant_of(config.player, shop, envs, config.playing)
+    folder = config.out or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="ecomlab-eval-")))
+    return _Made(name_of(config.player, contestant), contestant, shop, catalog, folder, tuple(envs))
 
 
-def report_of(folder: Path, prices: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Report what an evaluation's transcripts come to, with its header and its ledger."""
-    header, plan = read_header(folder), read_plan(folder)
-    if plan and plan["tasks"] > header["cells"]["tasks"]:  # more were asked for later
-        header["cells"]["tasks"] = plan["tasks"]
-    found = report(read(folder), header["cells"]["trials"])
-    return {"folder": str(folder), "header": header, **found, "ledger": ledger_of(folder, prices)}
+def _shop_of(given: Shop | str | int | None) -> tuple[Shop, dict[str, Any]]:
+    """Load a shop, and say how it is loaded, as far as a shop that is given knows."""
+    if not isinstance(given, Shop):
+        place = catalog_named(given)
+        return load_shop(place), record_of(place)
+    known = (record_of(*origin) for origin, shop in loaded_shops() if shop is given)
+    return given, next(known, {})
 
 
-def ledger_of(folder: Path, prices: Mapping[str, Any] | None = None) -> dict[str, dict[str, Any]]:
-    """Count what every episode of a folder asked of each role's model, and its cost where there are prices."""
-    ledger = Ledger(prices)
-    for transcript in read(folder, every=True):
-        ledger.add(transcript)
-    return ledger.to_json()
+def prices_of(contestant: Contestant) -> dict[str, Any]:
+    """Prices by role, of a player (and its first request) and of an endpoint that words the customer, whose settings
+    have them."""
+    asked = {"agent": contestant, "probe": contestant, "customer": getattr(contestant, "customer", None)}
+    prices = {role: getattr(getattr(one, "settings", None), "prices", None) for role, one in asked.items()}
+    return {role: price for role, price in prices.items() if price}
+
+
+def folder_of(player: str, kind: str, out: Path | None) -> Path:
+    """Return the folder of a command's run: the one given, or one that is named after the player."""
+    parts = Path(player.removesuffix(".toml")).parts[-2:]
+    name = "-".join(part for part in parts if part not in ("/", "."))
+    default = name.replace(" ", "-").replace(":", "-") + ("" if kind == EVALUATION else f"-{kind}")
+    return resolve(out or f"{RUNS}/{default}")
+
+
+def software(contestant: Contestant | None = None) -> dict[str, Any]:
+    """Name the software (commit and libraries) and the device of a player's weights, with which a run may go on that
+    others began."""
+    device = getattr(contestant, "device", None)
+    return {"commit": commit(), "libraries": versions(), **({"device": device} if device else {})}
 
 
 def score_again(folder: Path, console: Console, catalog: str | None = None) -> int:
@@ -258,11 +265,3 @@ def _worded(found: Rescored) -> str:
     return (
         f"{job.env} d = {job.d}, seed {job.seed}, trial {job.trial}: was {found.was['value']:.3f}, now {now}"
     )
-
-
-def _prices(contestant: Contestant) -> dict[str, Any]:
-    """Prices by role, of a player (and its first request) and of an endpoint that words the customer, whose settings
-    have them."""
-    asked = {"agent": contestant, "probe": contestant, "customer": getattr(contestant, "customer", None)}
-    prices = {role: getattr(getattr(one, "settings", None), "prices", None) for role, one in asked.items()}
-    return {role: price for role, price in prices.items() if price}

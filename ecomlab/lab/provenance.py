@@ -63,11 +63,11 @@ def write(folder: str | Path, parameters: Mapping[str, Any], **known: Any) -> No
 
 def made_with(starter: str, envs: Iterable[str]) -> dict[str, Any]:
     """Name what a table of policies was made with: `starter`, by the SHA-256 of its weights, and the environments, by
-    version and by the digest of what their reference episodes look like.
+    version and by the digest of their first tasks.
 
     A model that is not in a folder is named alone: its repository may change what it holds.
     """
-    from ecomlab.envs.registry import ENVIRONMENTS, observed
+    from ecomlab.envs.registry import version_record
     from ecomlab.models.load import policy_folder
     from ecomlab.models.policy import PolicyError
 
@@ -77,10 +77,7 @@ def made_with(starter: str, envs: Iterable[str]) -> dict[str, Any]:
         weights = []
     return {
         "starter": {path.name: sha256(path) for path in weights} or starter,
-        "environments": {
-            env: {"version": ENVIRONMENTS[env].version, "golden": observed().get(env, {}).get("golden")}
-            for env in envs
-        },
+        "environments": {env: version_record(env) for env in envs},
     }
 
 

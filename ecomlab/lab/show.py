@@ -10,7 +10,7 @@ import pandas as pd
 from ecomlab.analysis.tables import in_order
 from ecomlab.difficulty import AXES, Difficulty
 from ecomlab.envs.registry import ENVIRONMENTS, moved_by
-from ecomlab.episode.episode import Trajectory
+from ecomlab.episode.record import Trajectory
 from ecomlab.lab.conversation import Conversation, call, say, write_episode
 from ecomlab.lab.events import event_in_words, moment_in_words, slot_in_words
 from ecomlab.lab.paths import resolve

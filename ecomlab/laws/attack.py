@@ -53,7 +53,7 @@ def attack(
     chosen = {n: make for n, make in everybody(env_id, shop).items() if any(name in n for name in names)}
     for d in levels:
         drawn = [make_task(env_id, d, FIRST_SEED + seed, shop) for seed in range(tasks)]
-        chance = sum(env.chance(task, shop) for task in drawn) / tasks
+        chance = sum(env.audit.chance(task, shop) for task in drawn) / tasks
         for name, make in chosen.items():
             scores = [
                 finish(make(episode, episode.task.seed), episode).score

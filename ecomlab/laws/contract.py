@@ -21,7 +21,7 @@ from ecomlab.episode.messages import parse_output
 from ecomlab.episode.play import ReplayError, finish, play, record, replay
 from ecomlab.laws import attackers, counterfactual, foretold, laws, leaks
 from ecomlab.laws.certificate import certify_cell
-from ecomlab.laws.observed import axes_of, golden
+from ecomlab.laws.observed import axes_of, scores_digest, tasks_digest
 from ecomlab.laws.surface import acts, calls, fields, ids_of, reference_player, results, tools_of
 from ecomlab.players.base import Perturbation
 from ecomlab.seeding import rng
@@ -125,7 +125,7 @@ class EnvironmentContract:
                 finish(reference_player(env, shop, slips), episode)
                 for subtask in episode.subtasks:
                     given = (subtask.goal, subtask.world, subtask.answer or {}, subtask.customer.first)
-                    verdict, found = subtask.env.verify(*given), subtask.env.faults(*given)
+                    verdict, found = subtask.env.verify(*given), subtask.env.audit.faults(*given)
                     assert bool(found) != verdict.correct, (task.seed, verdict.why, found)
 
     @shows("ONE RECORD")
@@ -157,8 +157,17 @@ class EnvironmentContract:
         known = observed().get(env, {})
         version = ENVIRONMENTS[env].version
         if known.get("version") == version:
-            assert known["golden"] == golden(env, load_shop(1_000)), (
+            assert known["tasks"] == tasks_digest(env, load_shop(1_000)), (
                 f"tasks of {env} changed: raise its version, then run `python -m ecomlab.laws.observed`"
+            )
+
+    @shows("REPRODUCIBLE")
+    def test_scores_are_those_that_were_observed(self, env: str) -> None:
+        known = observed().get(env, {})
+        if known.get("version") == ENVIRONMENTS[env].version:
+            assert known["scores"] == scores_digest(env, load_shop(1_000)), (
+                f"scores of {env} changed: run `python -m ecomlab.laws.observed`; "
+                "scores from before are no longer comparable"
             )
 
     @shows("REPRODUCIBLE")

@@ -153,9 +153,9 @@ def draw(task: Task, shop: Shop, random: np.random.Generator) -> Task | None:
             return replace(task, subtasks=tuple(subtasks))
     environment, goal = ENVIRONMENTS[task.env], task.goal
     for place in shuffled(random, [place for place in goal.slots if place in goal.withheld]):
-        for value in shuffled(random, environment.alternatives(place, goal, task, shop)):
+        for value in shuffled(random, environment.audit.alternatives(place, goal, task, shop)):
             other = value if isinstance(value, Task) else replace(task, goal=_with(goal, place, value))
-            if other.goal != goal and environment.possible(other.goal, task, shop):
+            if other.goal != goal and environment.audit.possible(other.goal, task, shop):
                 return other
     return None
 

@@ -286,7 +286,7 @@ LAWS = {
         Law(
             "REPRODUCIBLE",
             "A key gives the same bytes in every process, and a recorded episode replays to its score.",
-            "contract: golden digests, replays; a test in processes of other locales and hash seeds",
+            "contract: digests of tasks and scores, replays; a test in processes of other locales and hash seeds",
         ),
         Law(
             "ISOLATED",

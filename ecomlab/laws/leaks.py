@@ -22,8 +22,9 @@ import numpy as np
 
 from ecomlab.catalog import Shop
 from ecomlab.envs.registry import ENVIRONMENTS
-from ecomlab.episode.episode import Episode, Trajectory
+from ecomlab.episode.episode import Episode
 from ecomlab.episode.play import play
+from ecomlab.episode.record import Trajectory
 from ecomlab.laws.counterfactual import Prober
 from ecomlab.laws.surface import (
     calls,

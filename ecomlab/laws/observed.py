@@ -1,4 +1,4 @@
-"""Observations from running each environment: the axes that move it, and a digest of its first tasks.
+"""Observations from running each environment: the axes that move it, and digests of its first tasks and their scores.
 
 `python -m ecomlab.laws.observed` writes ecomlab/envs/observed.json anew; a test compares.
 """
@@ -10,7 +10,7 @@ from typing import Any
 from ecomlab.catalog import Shop, load_shop
 from ecomlab.difficulty import RANGES
 from ecomlab.envs.registry import ENVIRONMENTS, OBSERVED
-from ecomlab.episode.episode import Episode, draw_task, make_task
+from ecomlab.episode.episode import Episode, draw_task, make_task, system_of
 from ecomlab.episode.play import finish
 from ecomlab.files import write_json
 from ecomlab.laws.counterfactual import Prober
@@ -51,15 +51,30 @@ LEVEL, SEEDS, MORE = 2, range(4), range(4, 24)
 """Level and seeds of the tasks that are played, and of those whose openings are compared where that shows nothing."""
 
 
-def golden(env_id: str, shop: Shop) -> str:
-    """Digest what is seen and scored in an environment's first tasks; it changes when a key means something else."""
-    seen: list[Any] = []
-    for task in (make_task(env_id, d, seed, shop) for d in (0, 6, 12) for seed in range(5)):
-        episode = Episode(task, shop)
-        seen.append([list(task.key), task.opening, task.turns, task.calls, episode.messages, episode.tools])
-        played = finish(ENVIRONMENTS[env_id].reference_player(shop), episode)
-        seen.append([played.messages, played.end, played.score.value, played.score.correct, played.score.why])
-    return digest(seen)
+def first_tasks(env_id: str, shop: Shop) -> list[Task]:
+    """Draw the tasks whose digests are committed."""
+    return [make_task(env_id, d, seed, shop) for d in (0, 6, 12) for seed in range(5)]
+
+
+def tasks_digest(env_id: str, shop: Shop) -> str:
+    """Digest the bytes of an environment's first tasks, with their system prompts and tool schemas.
+
+    This digest alone decides versions: it changes when a key means another task.
+    """
+    episodes = [Episode(task, shop) for task in first_tasks(env_id, shop)]
+    return digest([[one.task.to_json(), system_of(one.task), one.tools] for one in episodes])
+
+
+def scores_digest(env_id: str, shop: Shop) -> str:
+    """Digest ends and scores, without their reasons in words, of the reference player and of one that slips: the first
+    alone earns the same everywhere."""
+    env, scored = ENVIRONMENTS[env_id], []
+    for task in first_tasks(env_id, shop):
+        slips = Perturbation(rng("scores", env_id, task.seed), 0.3)
+        for player in (env.reference_player(shop), env.reference_player(shop, slips)):
+            played = finish(player, Episode(task, shop))
+            scored.append([played.end, played.score.value, played.score.correct, dict(played.score.parts)])
+    return digest(scored)
 
 
 def outcome(task: Task, shop: Shop) -> str:
@@ -100,7 +115,8 @@ def main() -> None:
     for env_id in sorted(ENVIRONMENTS, key=lambda env_id: (len(ENVIRONMENTS[env_id].composes), env_id)):
         found[env_id] = {
             "version": ENVIRONMENTS[env_id].version,
-            "golden": golden(env_id, shop),
+            "tasks": tasks_digest(env_id, shop),
+            "scores": scores_digest(env_id, shop),
             "axes": axes_of(env_id, big_shop, found),
         }
     write_json(OBSERVED, found)

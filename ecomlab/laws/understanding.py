@@ -17,10 +17,10 @@ from ecomlab.catalog.real import WRAPPING
 from ecomlab.customer.dialogue import AT_ONCE, OPEN
 from ecomlab.customer.llm import Chat, Wording
 from ecomlab.customer.phrasing import phrases
-from ecomlab.customer.templates import BOUNDS
 from ecomlab.episode.episode import Episode
 from ecomlab.laws.surface import drawn
 from ecomlab.seeding import rng
+from ecomlab.slots import slot_type
 from ecomlab.task import Place, Slot, Task
 
 BANK = Path(__file__).parent / "questions"
@@ -241,9 +241,8 @@ def _words(slot: Slot, templates: Mapping[str, Any], shop: Shop) -> str | None:
     if isinstance(value, list | tuple):
         flat = [one for one in value if isinstance(one, str)]
         return flat[0] if flat else None
-    if slot.name in templates:
-        return str(templates[slot.name].format.write(value))
-    return BOUNDS[slot.name].write(value) if slot.name in BOUNDS else str(value)
+    written = templates[slot.name].format if slot.name in templates else slot_type(slot.name).format
+    return written.write(value) if written else str(value)
 
 
 def _others(slot: Slot, templates: Mapping[str, Any], kind: str, lexicon: Lexicon, shop: Shop) -> list[str]:
@@ -254,17 +253,14 @@ def _others(slot: Slot, templates: Mapping[str, Any], kind: str, lexicon: Lexico
     if template is not None and template.format.words:
         return list(template.format.words)
     if isinstance(value, int):
-        write = (
-            template.format.write if template is not None else BOUNDS[name].write if name in BOUNDS else str
+        written, step = (
+            template.format if template is not None else slot_type(name).format,
+            slot_type(name).step,
         )
-        step = 500 if value >= 500 else 5 if name == "rating" else 1
-        return [write(value + step), write(value + 2 * step)]
-    if name.endswith("brand"):
-        return list(shop.catalog.brands)
-    if name.endswith("feature"):
-        return list(shop.catalog.features)
-    if name == "thing":
-        return list(lexicon.types)
+        return [(written.write if written else str)(value + times * step) for times in (1, 2)]
+    named = {"brand": shop.catalog.brands, "feature": shop.catalog.features, "type": lexicon.types}
+    if slot_type(name).names:
+        return list(named[slot_type(name).names])
     if kind in lexicon.types:
         closed = {f"attr:{a.name}": a.values for a in lexicon.types[kind].attributes}
         return list({"option": lexicon.types[kind].option.values, **closed}.get(name, ()))

@@ -15,8 +15,9 @@ import numpy as np
 from ecomlab.customer.llm import Chat, Wording
 from ecomlab.difficulty import Difficulty
 from ecomlab.envs.registry import UnknownEnvironmentError
-from ecomlab.episode.episode import Episode, Trajectory, make_task
+from ecomlab.episode.episode import Episode, make_task
 from ecomlab.episode.play import record
+from ecomlab.episode.record import Trajectory
 from ecomlab.reward import PUBLISHED, Score, Weights
 from ecomlab.task import Task
 

@@ -10,7 +10,8 @@ from ecomlab.catalog import Shop
 from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.episode.episode import Episode, make_task
 from ecomlab.episode.play import finish
-from ecomlab.evaluation.heldout import evaluate
+from ecomlab.evaluation.evaluation import Cells
+from ecomlab.evaluation.heldout import play_held_out, summarize
 from ecomlab.laws import attackers
 from ecomlab.models.batch import EVALUATION_SEEDS
 from ecomlab.models.load import load_policy
@@ -30,8 +31,9 @@ def compare(
     for env, d in cells:
         policy = load_policy(name, shop, [env])
         row: dict[str, Any] = {"env": env, "d": d, "episodes": episodes}
-        for decoding in ("sampled", "greedy"):
-            row[decoding] = evaluate(policy, shop, env, (d,), episodes, decoding)[0]["success"]
+        jobs = Cells((env,), (d,), episodes).jobs()
+        for found in summarize(play_held_out(policy, jobs, shop, decodings=("sampled", "greedy"))):
+            row[found["decoding"]] = found["success"]
         row["other"], row["who"] = best_other(env, d, episodes, shop)
         tell(f"{env:8} {d:2} {row['sampled']:8.3f} {row['greedy']:7.3f} {row['other']:10.3f}  {row['who']}")
         yield row

@@ -6,7 +6,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ecomlab.envs.registry import ENVIRONMENTS, observed
+from ecomlab.envs.registry import version_record
 from ecomlab.models.policy import CONFIG, MADE_FOR, Policy, PolicyError
 from ecomlab.models.renderer import END
 from ecomlab.seeding import digest
@@ -70,10 +70,7 @@ def made_for(tokenizer: Any, shop: "Shop", envs: Sequence[str]) -> dict[str, Any
         "tokenizer": tokenizer_digest(tokenizer),
         "vocabulary": vocabulary_digest(shop.catalog),
         "catalog": shop.catalog.fingerprint,
-        "environments": {
-            env: {"version": ENVIRONMENTS[env].version, "golden": observed().get(env, {}).get("golden", "")}
-            for env in envs
-        },
+        "environments": {env: version_record(env) for env in envs},
     }
 
 
@@ -119,6 +116,6 @@ def _check(folder: Path, record: Mapping[str, Any], here: Mapping[str, Any]) -> 
             )
         if then != now:
             raise PolicyError(
-                f"{folder.name} was made for {env} version {then['version']} ({then['golden']}), this is "
-                f"version {now['version']} ({now['golden']}); make it again with `{RECIPE}`"
+                f"{folder.name} was made for tasks of {env} that are others now ({then}, now {now}); "
+                f"make it again with `{RECIPE}`"
             )

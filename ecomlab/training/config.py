@@ -9,13 +9,13 @@ from pydantic import BeforeValidator, Field, NonNegativeInt, PositiveInt, model_
 
 from ecomlab.catalog import Shop, load_shop
 from ecomlab.catalog.synthetic import too_few
-from ecomlab.evaluation.heldout import DECODINGS
+from ecomlab.evaluation.local import DECODINGS
 from ecomlab.evaluation.tasks import check_axes, environments_of, held_out_seeds
 from ecomlab.models.load import is_ordinary, policy_folder
 from ecomlab.models.policy import DTYPES, PolicyError
 from ecomlab.reward import PUBLISHED, Weights
 from ecomlab.settings import ConfigError as ConfigError
-from ecomlab.settings import Settings, checked_by, one_of, read_toml
+from ecomlab.settings import Settings, checked_by, load_toml, one_of
 from ecomlab.training.loggers import LOGGERS
 from ecomlab.training.schedule import CHECKS, Schedule, ScheduleError, factory_of, make_schedule, settings_of
 
@@ -341,7 +341,7 @@ def from_toml(path: Path, changes: Mapping[str, Any] | None = None) -> TrainConf
 
     Raises ConfigError, which names the file or the option, whichever the mistakes come from.
     """
-    given = read_toml(path, "experiments/*/train.toml are examples")
+    given = load_toml(path, "experiments/*/train.toml are examples")
     if "notebook" in given:
         raise ConfigError(f"{path} is a sweep's file, not a run's; `ecomlab sweep {path}` executes it")
     try:

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from ecomlab.catalog import Shop
 from ecomlab.evaluation.contestant import Job
-from ecomlab.evaluation.heldout import BATCH, play_held_out, summarize
+from ecomlab.evaluation.evaluation import Cells
+from ecomlab.evaluation.heldout import play_held_out, summarize
+from ecomlab.evaluation.local import BATCH
 from ecomlab.evaluation.transcript import Transcript
 from ecomlab.evaluation.transcripts import FILE, append, trim
 from ecomlab.files import write_json
@@ -208,17 +210,17 @@ class Loop:
             if not rollout.score.correct:
                 failures.append(of_rollout(job, rollout, number, config, {"decoding": decoding}))
 
-        episodes = [
-            row
+        levels = tuple(config.eval_difficulties)
+        jobs = [
+            job
             for env in config.eval_envs
             for block in config.eval_block
-            for decoding in config.eval_decodings
-            for row in play_held_out(
-                self.policy, self.shop, env, config.eval_difficulties, config.eval_episodes, decoding,
-                block=block, weights=config.reward, batch=batch, processes=self.processes,
-                sampler=self._sampler(greedy=decoding == "greedy"), keep=partial(keep, decoding=decoding),
-            )
-        ]  # fmt: skip
+            for job in Cells((env,), levels, config.eval_episodes, block).jobs()
+        ]
+        episodes = play_held_out(
+            self.policy, jobs, self.shop, decodings=config.eval_decodings, batch=batch, processes=self.processes,
+            sampler_of=lambda decoding: self._sampler(greedy=decoding == "greedy"), keep=keep, weights=config.reward,
+        )  # fmt: skip
         gathered = self.processes.all_gather(failures)
         return untrained.Evaluation(episodes, [transcript for share in gathered for transcript in share])
 

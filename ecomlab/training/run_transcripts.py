@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ecomlab.evaluation.contestant import Job, Played, Usage
+from ecomlab.evaluation.contestant import Job
 from ecomlab.evaluation.evaluation import TRAINING, environment_of
-from ecomlab.evaluation.faults import faults_of_rollout
+from ecomlab.evaluation.local import transcript_of
 from ecomlab.evaluation.transcript import Transcript
 from ecomlab.models.batch import Rollout
 from ecomlab.seeding import rng, shuffled
@@ -54,7 +54,5 @@ def of_groups(collection: Collection, step: int, config: TrainConfig) -> Iterato
 def of_rollout(
     job: Job, rollout: Rollout, step: int, config: TrainConfig, notes: Mapping[str, Any]
 ) -> Transcript:
-    """Make the transcript of a rollout."""
-    faults = faults_of_rollout(rollout, config.context_tokens)
-    usage = {"agent": Usage(rollout.turns, completion_tokens=rollout.sampled)}
-    return Transcript.of(Played(job, rollout.trajectory, usage, faults, notes=notes), step=step)
+    """Record a rollout of a training run."""
+    return transcript_of(job, rollout, config.context_tokens, notes=notes, step=step)

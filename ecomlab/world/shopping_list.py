@@ -7,6 +7,7 @@ import numpy as np
 
 from ecomlab.catalog import Catalog
 from ecomlab.seeding import pick
+from ecomlab.slots import DAYS, RATING, slot_type
 from ecomlab.task import Place, SellOut, TaskKey
 from ecomlab.world.cart import constraints_of
 from ecomlab.world.state import is_left, sold_out_rows
@@ -21,9 +22,7 @@ def parts_of(wanted: Mapping[Place, Any]) -> list[Part]:
     for (item, name), kind in wanted.items():
         if name == "type":
             parts[kind] = {
-                n: value
-                for (i, n), value in wanted.items()
-                if i == item and (n in ("brand", "rating", "days") or n.startswith("attr:"))
+                n: value for (i, n), value in wanted.items() if i == item and slot_type(n).of == "product"
             }
     later = [*wanted.get((0, "parts"), ()), *filter(None, [wanted.get((0, "added"))])]
     parts |= {kind: {} for kind in later if kind not in parts}
@@ -107,8 +106,8 @@ def draw_trait(row: int, catalog: Catalog, random: np.random.Generator) -> tuple
     """Draw a slot that a customer may require of a part and that this product satisfies."""
     traits: dict[str, Any] = {f"attr:{name}": value for name, value in catalog.attributes(row).items()}
     traits["brand"] = catalog.brands[catalog.brand_code.item(row)]
-    if "rating" in catalog.bounds:
-        traits["rating"] = catalog.rating_tenths.item(row) // 5 * 5
-    traits["days"] = catalog.days.item(row)
+    for limit in (RATING, DAYS):
+        if catalog.has(limit):
+            traits[limit.name] = limit.rounded(catalog.column(limit).item(row))
     name = pick(random, list(traits))
     return name, traits[name]

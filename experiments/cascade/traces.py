@@ -15,7 +15,7 @@ from typing import Any
 from players import named, record_of, runner_of
 
 from ecomlab.catalog import load_shop
-from ecomlab.episode.episode import Trajectory
+from ecomlab.episode.record import Trajectory
 from ecomlab.evaluation.cascade.edits import calls_of
 from ecomlab.evaluation.cascade.labels import label
 from ecomlab.evaluation.contestant import Job

@@ -34,7 +34,7 @@ def with_chance(row: Row, shop: Shop) -> Row:
     """Compute a row's `chance` again, and say what it was if it is another now."""
     seeds = range(FIRST_SEED, FIRST_SEED + max(row.seeds, row.others))
     tasks = drawn(row.env, row.d, seeds, shop)[0][: row.others]
-    chance = float(np.mean([ENVIRONMENTS[row.env].chance(task, shop) for task in tasks]))
+    chance = float(np.mean([ENVIRONMENTS[row.env].audit.chance(task, shop) for task in tasks]))
     if chance != row.chance:
         print(f"{row.env} d = {row.d}: {row.chance:.5f}, now {chance:.5f}")
     return replace(row, chance=chance)

@@ -24,7 +24,7 @@ ROOT = HERE.parents[1]
 LOG = HERE / "resolved.json"
 TESTED = "constraints.txt"
 INDEX = "https://pypi.org/simple"
-PYTHON, PLATFORM = "3.11.5", "x86_64-manylinux_2_28"
+PYTHON, PLATFORM = "3.11.0", "x86_64-manylinux_2_28"
 LIFTED = {"vllm": ("lark", "numpy", "pillow"), "loggers": ("pillow",)}
 """Extras that contradict constraints.txt, the first that fits an installation first, and the pins that they contradict:
 vLLM wants older ones of lark and numpy, trackio of pillow."""

@@ -23,14 +23,14 @@ from ecomlab import ENVIRONMENTS, Shop
 from ecomlab.customer.llm import Chat
 from ecomlab.evaluation.evaluation import environment_of
 from ecomlab.files import write_json
-from ecomlab.laws import certificate, counterfactual, laws, understanding
+from ecomlab.laws import counterfactual, laws, understanding
 from ecomlab.laws.certificate import FIRST_SEED, Row, certify_cell
 from ecomlab.laws.counterfactual import Comparison
 from ecomlab.laws.laws import Evidence, State
 from ecomlab.laws.surface import drawn, reference_player
 from ecomlab.laws.understanding import Share
 from ecomlab.laws.wordings import HOSTILE, STYLES, Honest, is_label
-from ecomlab.seeding import digest
+from ecomlab.seeding import digest, package_digest
 from ecomlab.task import Message
 from ecomlab.world.state import World
 
@@ -103,7 +103,7 @@ def measure(
         "honest rows": lambda env, d: certify_cell(env, d, seeds, 0, shop, honest).to_json(),
     }
     kept, made = out.with_suffix(".kept.jsonl"), dict[str, Any]()
-    code = certificate._sources()
+    code = package_digest()
     done = _kept(kept)
     for part, play in parts.items():
         made[part] = []

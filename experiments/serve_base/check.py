@@ -27,11 +27,13 @@ from typing import Any
 from serve import Answerer, export, server_of
 
 from ecomlab import ENVIRONMENTS, load_shop
-from ecomlab.evaluation.contestant import Contestant, Job, Played
+from ecomlab.evaluation.contestant import Job
 from ecomlab.evaluation.endpoint.contestant import EndpointContestant
 from ecomlab.evaluation.endpoint.settings import EndpointSettings
+from ecomlab.evaluation.evaluation import Contestant
 from ecomlab.evaluation.local import LocalContestant
 from ecomlab.evaluation.tasks import held_out_seeds
+from ecomlab.evaluation.transcript import Transcript
 from ecomlab.files import write_json
 from ecomlab.lab.provenance import commit
 from ecomlab.models.load import load_policy, policy_folder
@@ -86,7 +88,7 @@ def main() -> None:
     sys.exit(0 if found["text"]["separated"]["same"] == len(jobs) else 1)
 
 
-def through(answerer: Answerer, jobs: Sequence[Job], shop: Any) -> "dict[tuple[str, int], Played]":
+def through(answerer: Answerer, jobs: Sequence[Job], shop: Any) -> "dict[tuple[str, int], Transcript]":
     """Play through `serve.py` and its backend, over HTTP as `ecomlab eval` does."""
     with server_of(answerer, 0) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -192,15 +194,15 @@ def asked(url: str, **given: Any) -> str:
         return f"{error.code}: {error.read()[:300].decode()!r}"
 
 
-def played(contestant: Contestant, jobs: Sequence[Job], shop: Any) -> dict[tuple[str, int], Played]:
+def played(contestant: Contestant, jobs: Sequence[Job], shop: Any) -> dict[tuple[str, int], Transcript]:
     return {(one.job.env, one.job.seed): one for one in contestant.play(jobs, shop)}
 
 
 def compared(env: str, theirs: Any, ours: Any) -> dict[str, Any]:
     """Compare an environment's episodes: messages but the ids of calls, and scores."""
     pairs = [(theirs[key], ours[key]) for key in theirs if key[0] == env]
-    same = [said(one.trajectory) == said(other.trajectory) for one, other in pairs]
-    right = [[one.trajectory.score.correct for one in pair] for pair in pairs]
+    same = [said(one) == said(other) for one, other in pairs]
+    right = [[one.score.correct for one in pair] for pair in pairs]
     return {
         "env": env,
         "episodes": len(pairs),

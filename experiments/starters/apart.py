@@ -17,7 +17,8 @@ import pandas as pd
 
 from ecomlab import Shop, load_shop
 from ecomlab.envs.registry import ENVIRONMENTS
-from ecomlab.evaluation.heldout import evaluate
+from ecomlab.evaluation.evaluation import Cells
+from ecomlab.evaluation.heldout import play_held_out, summarize
 from ecomlab.files import write_json, write_text
 from ecomlab.lab.provenance import made_with, provenance
 from ecomlab.models.load import load_policy
@@ -79,10 +80,12 @@ def success_of(arm: str, recipe: Recipe, shop: Shop, work: Path, episodes: int) 
     for env in ENVIRONMENTS:
         policy = load_policy(work / "policy", shop, [env])
         levels = CART_LEVELS if env == "CART" else (0,)
-        for decoding in ("sampled", "greedy"):
-            for row in evaluate(policy, shop, env, levels, episodes, decoding):
-                shown = {key: row[key] for key in ("env", "d", "decoding", "episodes", "success")}
-                rows.append({"arm": arm, **shown})
+        played = play_held_out(
+            policy, Cells((env,), levels, episodes).jobs(), shop, decodings=("sampled", "greedy")
+        )
+        for row in summarize(played):
+            shown = {key: row[key] for key in ("env", "d", "decoding", "episodes", "success")}
+            rows.append({"arm": arm, **shown})
     success = pd.DataFrame(rows)
     write_text(table, success.to_csv(index=False, lineterminator="\n"))
     return success

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ecomlab import ENVIRONMENTS, load_shop, make_task, play
-from ecomlab.evaluation.contestant import Job, Played
+from ecomlab.evaluation.contestant import Job
 from ecomlab.evaluation.tasks import held_out_seeds
 from ecomlab.evaluation.transcript import Transcript
 from ecomlab.lab.view.acting import record_of
@@ -42,7 +42,7 @@ def some(tasks: int) -> list[Episode]:
                 for name, rate in PLAYERS.items():
                     slips = Perturbation(rng("viewer", name, env, d, seed), rate)
                     trajectory = play(ENVIRONMENTS[env].reference_player(shop, slips), task, shop)
-                    transcript = Transcript.of(Played(Job(env, d, seed), trajectory))
+                    transcript = Transcript.of(Job(env, d, seed), trajectory)
                     record = record_of(transcript, shop, name)
                     made.append((row_of(name, transcript, record), record))
     return made

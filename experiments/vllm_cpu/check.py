@@ -25,7 +25,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from ecomlab.processor import same_kernels
+from ecomlab.lab.paths import same_kernels
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]

@@ -14,7 +14,7 @@ import ecomlab
 from ecomlab.bridges.common import SHOP, sample_player, task_of
 from ecomlab.catalog import Shop, load_shop
 from ecomlab.envs.registry import ENVIRONMENTS
-from ecomlab.episode.episode import Trajectory
+from ecomlab.episode.record import Trajectory
 from ecomlab.evaluation.contestant import Job
 from ecomlab.evaluation.evaluation import environment_of
 from ecomlab.reward import Score

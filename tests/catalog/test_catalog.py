@@ -32,8 +32,8 @@ from ecomlab.catalog.embed import TogetherEmbedder
 from ecomlab.catalog.synthetic import product_types
 from ecomlab.catalog.texts import document, embed_rows
 from ecomlab.catalog.vocabulary import Vocabulary, vocabulary
-from ecomlab.data import read_toml
 from ecomlab.seeding import rng
+from ecomlab.settings import read_toml
 
 TYPES = product_types()
 DEPARTMENTS = vocabulary().departments

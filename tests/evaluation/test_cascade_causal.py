@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from ecomlab import ENVIRONMENTS, Shop, make_task, play
-from ecomlab.episode.episode import Episode, Trajectory
+from ecomlab.episode.episode import Episode
+from ecomlab.episode.record import Trajectory
 from ecomlab.evaluation.cascade.causal import (
     ACTS,
     COLUMNS,

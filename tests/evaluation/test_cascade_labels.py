@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from ecomlab import ENVIRONMENTS, Episode, Shop, load_shop, make_task, play
-from ecomlab.episode.episode import Trajectory
 from ecomlab.episode.play import ReplayError, finish, record
+from ecomlab.episode.record import Trajectory
 from ecomlab.evaluation.cascade.claims import claims_in, is_false
 from ecomlab.evaluation.cascade.labels import label
 from ecomlab.evaluation.cascade.mistakes import KINDS, Labelled
@@ -289,9 +289,9 @@ def test_two_wants_of_one_type_are_matched_before_anything_is_blamed(shop: Shop)
     goal = Goal({(0, "type"): kind, (0, "option"): first, (1, "type"): kind, (1, "option"): second})
     product_id = shop.catalog.ids[row]
     world.cart = {(product_id, second): 1, (product_id, first): 1}
-    assert list(env.faults(goal, world, {"done": True}, goal)) == []
+    assert list(env.audit.faults(goal, world, {"done": True}, goal)) == []
     world.cart = {(product_id, second): 1, (product_id, third): 1}
-    assert [(f.kind, f.place) for f in env.faults(goal, world, {"done": True}, goal)] == [
+    assert [(f.kind, f.place) for f in env.audit.faults(goal, world, {"done": True}, goal)] == [
         ("wrong variant", "item 0")
     ]
 

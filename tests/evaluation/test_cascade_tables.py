@@ -22,7 +22,7 @@ from ecomlab.evaluation.cascade.tables import (
     summary,
     survival,
 )
-from ecomlab.evaluation.contestant import Job, Played
+from ecomlab.evaluation.contestant import Job
 from ecomlab.evaluation.evaluation import Cells, header_of, run_evaluation
 from ecomlab.evaluation.scripted import ScriptedContestant
 from ecomlab.evaluation.tasks import held_out_seeds
@@ -118,9 +118,8 @@ def folder(shop: Shop, tmp_path_factory: pytest.TempPathFactory) -> Path:
     header = header_of("evaluation", "perturbed", player, cells.envs, {}, shop, {"size": 1_000, "seed": 0})
     run_evaluation(player, cells, shop, out, header, {})
     seed = held_out_seeds(0, 9)[-1]
-    unscored = Transcript.of(Played(Job("CART", 2, seed), None, unscored="connection"))
-    (played,) = ScriptedContestant("oracle").play([Job("CART", 2, seed, 1)], shop)
-    made = Transcript.of(played)
+    unscored = Transcript.of(Job("CART", 2, seed), None, unscored="connection")
+    (made,) = ScriptedContestant("oracle").play([Job("CART", 2, seed, 1)], shop)
     changed = replace(
         made, messages=[made.messages[0], {"role": "user", "content": "Hello"}, *made.messages[2:]]
     )

@@ -13,7 +13,6 @@ from test_evaluation import run
 from ecomlab import Shop
 from ecomlab.evaluation.compare import compare, compare_transcripts, paired_interval
 from ecomlab.evaluation.evaluation import Cells
-from ecomlab.evaluation.transcript import Transcript
 from ecomlab.evaluation.transcripts import FILE, TranscriptError, lines
 from ecomlab.seeding import rng
 
@@ -49,7 +48,7 @@ def test_a_difference_is_shown_with_its_sign(evaluations: dict[str, Path]) -> No
 def test_the_difference_is_that_of_the_shares_where_a_trial_has_no_score(shop: Shop) -> None:
     """Right in one trial of a task, of which the other failed, and wrong in both of another: half of the tasks."""
     jobs = Cells(("STATUS",), (0,), 2, trials=2).jobs()
-    right = [Transcript.of(played) for played in Script().play(jobs, shop)]
+    right = list(Script().play(jobs, shop))
     mixed = [replace(t, score=replace(t.score, correct=t is right[0] or t is right[1])) for t in right]
     found = compare_transcripts(("a", "b"), right, [mixed[0], *mixed[2:]]).overall
     assert (found.first, found.second, found.mean) == (1.0, 0.5, 0.5)
@@ -63,7 +62,7 @@ def test_no_difference_is_said_so(evaluations: dict[str, Path]) -> None:
 
 def test_a_sample_that_is_too_small_to_show_anything_is_said_so(shop: Shop) -> None:
     """One task that the first wins and the second loses: 2.80 * sqrt((1 - 1/9) / 3) = 1.525, which no share reaches."""
-    found = [Transcript.of(played) for played in Script().play(Cells(("STATUS",), (0,), 1).jobs(), shop)]
+    found = list(Script().play(Cells(("STATUS",), (0,), 1).jobs(), shop))
     lost = [replace(t, score=replace(t.score, correct=False)) for t in found]
     verdict = compare_transcripts(("a", "b"), found, lost).verdict
     assert verdict.endswith("over 1 tasks; a sample of this size is too small to show any.")

@@ -16,11 +16,11 @@ from contestants import Script
 from ecomlab import Shop
 from ecomlab.evaluation import evaluation
 from ecomlab.evaluation.compare import compare
-from ecomlab.evaluation.contestant import Job, Played
+from ecomlab.evaluation.contestant import Job
 from ecomlab.evaluation.evaluation import EVALUATION, Cells, header_of, rescore, run_evaluation
 from ecomlab.evaluation.scripted import ScriptedContestant
 from ecomlab.evaluation.tasks import held_out_seeds
-from ecomlab.evaluation.transcript import key_of
+from ecomlab.evaluation.transcript import Transcript, key_of
 from ecomlab.evaluation.transcript_tables import from_dataset, to_dataset
 from ecomlab.evaluation.transcripts import FILE, TranscriptError, read, read_header, read_plan
 from ecomlab.lab.evaluations import report_of
@@ -232,7 +232,7 @@ class Slow(Script):
         self.now, self.pace, self.stopped_after = 0.0, pace, stopped_after
         monkeypatch.setattr(evaluation, "time", SimpleNamespace(monotonic=lambda: self.now))
 
-    def play(self, jobs: Sequence[Job], shop: Shop) -> Iterator[Played]:
+    def play(self, jobs: Sequence[Job], shop: Shop) -> Iterator[Transcript]:
         for played in super().play(jobs, shop):
             if len(self.played) > self.stopped_after:
                 raise KeyboardInterrupt
@@ -246,7 +246,7 @@ class Wrong(Script):
 
     twice: bool = False
 
-    def play(self, jobs: Sequence[Job], shop: Shop) -> Iterator[Played]:
+    def play(self, jobs: Sequence[Job], shop: Shop) -> Iterator[Transcript]:
         found = list(super().play(jobs, shop))
         yield from [*found, found[0]] if self.twice else found[1:]
 

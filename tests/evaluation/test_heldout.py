@@ -1,22 +1,20 @@
-"""Held-out episodes: a row for each, the summary that is drawn from them, tasks that are the same for every policy."""
+"""Held-out episodes of a policy: a row for each, the summary of them, tasks that are the same for every policy."""
 
 import math
+from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from ecomlab import Shop, make_task
-from ecomlab.evaluation import heldout, tasks
-from ecomlab.evaluation.heldout import EPISODE, evaluate, play_held_out, summarize
+from ecomlab import Shop
+from ecomlab.evaluation import local, tasks
+from ecomlab.evaluation.evaluation import Cells
+from ecomlab.evaluation.heldout import EPISODE, play_held_out, summarize
 from ecomlab.models.batch import Rollout
 from ecomlab.models.load import load_policy
 from ecomlab.models.policy import Policy
 from ecomlab.reward import Score
-
-
-@pytest.fixture(scope="module")
-def novice(shop: Shop) -> Policy:
-    return load_policy("novice", shop, ["CART"])
 
 
 class Scripted:
@@ -28,37 +26,38 @@ class Scripted:
         return None
 
 
-@pytest.fixture
-def played(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """The tasks that are played; each has an outcome by its seed."""
-    seen: list[Any] = []
-
-    def play(given: Any, streams: Any, *_: Any) -> list[Rollout]:
-        seen.extend(given)
-        return [rollout_of(task, stream) for task, stream in zip(given, streams, strict=True)]
-
-    def rollout_of(task: Any, stream: Any) -> Rollout:
-        place = task.seed % tasks.TASKS_A_BLOCK
-        asking = {"questions": 2, "learned": 3, "absent": 0}
-        parts = {"task": 0.5, "efficiency": -1.0, "hallucination": 0.0}
-        score, end = Score(0.25, place % 3 == 0, "x", parts, asking=asking), "submit"
-        if place % 4 == 3:
-            score, end = Score.failed_by_us("x"), "failed"
-        if place % 4 == 2:
-            score, end = Score(-1.0, False, "x", {"invalid": -1.0}), "invalid"
-        return Rollout(task, [1, 1, 1], [2] * 5, [1, 1, 0, 0, 1], [0.0] * 5, score, end, turns=2)
-
-    monkeypatch.setattr(heldout, "play_batch", play)
-    return seen
-
-
 POLICY: Any = Scripted()
 
 
+def rollout_of(task: Any) -> Rollout:
+    place = task.seed % tasks.TASKS_A_BLOCK
+    asking = {"questions": 2, "learned": 3, "absent": 0}
+    parts = {"task": 0.5, "efficiency": -1.0, "hallucination": 0.0}
+    score, end = Score(0.25, place % 3 == 0, "x", parts, asking=asking), "submit"
+    if place % 4 == 3:
+        score, end = Score.failed_by_us("x"), "failed"
+    if place % 4 == 2:
+        score, end = Score(-1.0, False, "x", {"invalid": -1.0}), "invalid"
+    return Rollout(task, [1, 1, 1], [2] * 5, [1, 1, 0, 0, 1], [0.0] * 5, score, end, turns=2)
+
+
+@pytest.fixture
+def played(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The tasks that are played, last first in each batch; each has an outcome by its seed."""
+    seen: list[Any] = []
+
+    def play(given: Any, *_: Any) -> Iterator[tuple[int, Rollout]]:
+        seen.extend(given)
+        return ((number, rollout_of(given[number])) for number in reversed(range(len(given))))
+
+    monkeypatch.setattr(local, "play_each", play)
+    return seen
+
+
 def test_a_row_says_everything_about_its_episode(shop: Shop, played: list[Any]) -> None:
-    rows = play_held_out(
-        POLICY, shop, "CART", (2, 0), 4, "greedy", block=1, axes={"cart.items": 2, "p_missing": 0}
-    )
+    axes = {"cart.items": 2, "p_missing": 0}
+    jobs = Cells(("CART",), (2, 0), 4, block=1, axes=axes).jobs()
+    rows = play_held_out(POLICY, jobs, shop, decodings=("greedy",))
     assert [(row["d"], row["task_seed"]) for row in rows] == [
         (d, seed) for d in (2, 0) for seed in tasks.held_out_seeds(1, 4)
     ]
@@ -75,26 +74,47 @@ def test_a_row_says_everything_about_its_episode(shop: Shop, played: list[Any]) 
     assert math.isnan(invalid["reward_task"]) and lost["end"] == "failed"
 
 
-def test_axes_are_overridden_in_the_tasks_that_they_move(shop: Shop, played: list[Any]) -> None:
-    axes = {"cart.items": 2, "p_missing": 0}
-    play_held_out(POLICY, shop, "CART", (0,), 2, axes=axes)
-    assert [dict(task.overrides) for task in played] == [axes] * 2
-    assert played[0].digest() == make_task("CART", 0, 2**31, shop, axes).digest()
-    (row,) = play_held_out(POLICY, shop, "PD", (0,), 1, axes=axes)
-    assert dict(played[-1].overrides) == {"p_missing": 0} and row["axes"] == "p_missing=0"
+def test_rows_come_by_environment_block_decoding_and_level(shop: Shop, played: list[Any]) -> None:
+    """However they were played: in batches of three, over everything."""
+    blocks = [Cells((env,), (1, 0), 2, block).jobs() for env in ("PD", "CART") for block in (0, 1)]
+    jobs = [job for block in blocks for job in block]
+    rows = play_held_out(POLICY, jobs, shop, decodings=("sampled", "greedy"), batch=3)
+    assert [(row["env"], row["block"], row["decoding"], row["d"]) for row in rows[::2]] == [
+        (env, block, decoding, d)
+        for env in ("PD", "CART") for block in (0, 1) for decoding in ("sampled", "greedy") for d in (1, 0)
+    ]  # fmt: skip
+
+
+def test_processes_share_the_jobs_and_have_all_rows(shop: Shop, played: list[Any]) -> None:
+    jobs = Cells(("CART",), (0,), 5).jobs()
+    shares: list[Any] = []
+
+    def gather(value: Any) -> list[Any]:
+        shares.append(value)
+        return list(shares)
+
+    def process(rank: int) -> Any:
+        return SimpleNamespace(rank=rank, workers=2, all_gather=gather)
+
+    kept: list[int] = []
+    play_held_out(POLICY, jobs, shop, processes=process(1))
+    rows = play_held_out(
+        POLICY, jobs, shop, processes=process(0), keep=lambda job, rollout, decoding: kept.append(job.seed)
+    )
+    assert [row["task_seed"] for row in rows] == [job.seed for job in jobs]
+    assert sorted(kept) == [job.seed for job in jobs[::2]]
 
 
 def test_another_block_is_other_tasks(shop: Shop, played: list[Any]) -> None:
     for block in (0, 1):
-        play_held_out(POLICY, shop, "CART", (0,), 8, block=block)
+        play_held_out(POLICY, Cells(("CART",), (0,), 8, block).jobs(), shop)
     assert len({task.digest() for task in played}) == 16
 
 
 def test_the_summary_is_drawn_from_the_episodes_by_hand(shop: Shop, played: list[Any]) -> None:
     """Of places 0 to 7, 0 and 6 are multiples of three and scored (6 is invalid), 3 and 7 are unscored."""
-    rows = play_held_out(POLICY, shop, "CART", (1, 3), 8) + play_held_out(
-        POLICY, shop, "CART", (1,), 4, "greedy"
-    )
+    rows = play_held_out(POLICY, Cells(("CART",), (1, 3), 8).jobs(), shop)
+    rows += play_held_out(POLICY, Cells(("CART",), (1,), 4).jobs(), shop, decodings=("greedy",))
     found = summarize(rows)
     assert [(row["d"], row["decoding"], row["episodes"], row["unscored"]) for row in found] == [
         (1, "sampled", 8, 2), (3, "sampled", 8, 2), (1, "greedy", 4, 1),
@@ -103,17 +123,20 @@ def test_the_summary_is_drawn_from_the_episodes_by_hand(shop: Shop, played: list
     assert [row["reward"] for row in found] == pytest.approx([-1 / 6, -1 / 6, -1 / 6])
     (none,) = summarize([row for row in rows if row["end"] == "failed"][:1])
     assert math.isnan(none["success"]) and none["unscored"] == none["episodes"] == 1
-    assert evaluate(POLICY, shop, "CART", (1, 3), 8) == found[:2]
 
 
 def test_an_unknown_decoding_is_met_with_a_suggestion(shop: Shop) -> None:
     with pytest.raises(ValueError, match="did you mean 'sampled'"):
-        evaluate(POLICY, shop, "CART", (0,), 1, "sample")
+        play_held_out(POLICY, [], shop, decodings=("sample",))
 
 
-def test_evaluation_is_the_same_for_everyone(novice: Policy, shop: Shop) -> None:
+def test_evaluation_is_the_same_for_everyone(shop: Shop) -> None:
     """Paired tasks and streams: the same rows again, whatever the batch size."""
-    one, two = (play_held_out(novice, shop, "CART", (0, 2), 12, "greedy", batch=size) for size in (64, 5))
+    novice: Policy = load_policy("novice", shop, ["CART"])
+    jobs = Cells(("CART",), (0, 2), 12).jobs()
+    one, two = (
+        play_held_out(novice, jobs, shop, decodings=("sampled", "greedy"), batch=size) for size in (64, 5)
+    )
     assert [{k: str(v) for k, v in row.items()} for row in one] == [
         {k: str(v) for k, v in row.items()} for row in two
     ]

@@ -17,7 +17,14 @@ from ecomlab import ENVIRONMENTS, Shop, make_task, play, replay
 from ecomlab.evaluation import local
 from ecomlab.evaluation.contestant import Job, Usage
 from ecomlab.evaluation.endpoint.contestant import EndpointContestant
-from ecomlab.evaluation.evaluation import EVALUATION, MEASURED, Cells, header_of, run_evaluation
+from ecomlab.evaluation.evaluation import (
+    EVALUATION,
+    MEASURED,
+    Cells,
+    header_of,
+    run_evaluation,
+    trajectory_of,
+)
 from ecomlab.evaluation.faults import FAULTS
 from ecomlab.evaluation.heldout import play_held_out
 from ecomlab.evaluation.local import LocalContestant, weights_digest
@@ -50,15 +57,14 @@ def test_scripts_play_every_environment_as_the_players_they_name(env: str, shop:
     job = Job(env, 2, SEEDS[0])
     expected = play(ENVIRONMENTS[env].reference_player(shop), make_task(env, 2, job.seed, shop), shop)
     (found,) = ScriptedContestant("reference").play([job], shop)
-    assert found.trajectory is not None
-    assert (found.trajectory.score, found.trajectory.messages) == (expected.score, expected.messages)
+    assert (found.score, found.messages) == (expected.score, expected.messages)
     said = sum(message["role"] == "assistant" for message in expected.messages)
     assert (found.faults, found.unscored, found.usage["agent"].requests) == ((), "", said)
     (oracle,) = ScriptedContestant("oracle").play([job], shop)
-    assert oracle.trajectory is not None and oracle.trajectory.score.correct
+    assert oracle.score.correct
     (silent,) = ScriptedContestant("say nothing").play([job], shop)
-    assert silent.trajectory is not None and set(silent.faults) == {"empty answer"}
-    assert not silent.trajectory.score.correct
+    assert set(silent.faults) == {"empty answer"}
+    assert not silent.score.correct
 
 
 def test_an_attacker_that_an_environment_lacks_is_the_callers_mistake(shop: Shop) -> None:
@@ -69,7 +75,7 @@ def test_an_attacker_that_an_environment_lacks_is_the_callers_mistake(shop: Shop
 def test_a_task_that_cannot_be_drawn_is_unscored(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ecomlab.models.batch.make_task", lambda *_: 1 / 0)
     (found,) = ScriptedContestant("reference").play(JOBS[:1], shop)
-    assert (found.unscored, found.trajectory) == ("task", None)
+    assert (found.unscored, found.task) == ("task", "")
     assert "ZeroDivisionError" in found.notes["why"]
 
 
@@ -78,14 +84,14 @@ def test_a_task_that_cannot_be_drawn_is_unscored(shop: Shop, monkeypatch: pytest
 
 def test_weights_play_as_in_held_out_evaluation_and_keep_what_was_said(novice: Policy, shop: Shop) -> None:
     """The same tasks, streams and outcomes as `play_held_out`; every transcript replays to its score."""
-    rows = play_held_out(novice, shop, "CART", (0, 2), len(SEEDS))
+    rows = play_held_out(novice, JOBS, shop)
     found = {(p.job.d, p.job.seed): p for p in LocalContestant("novice", novice, batch=3).play(JOBS, shop)}
     for row in rows:
         one = found[row["d"], row["task_seed"]]
-        assert one.trajectory is not None and one.unscored == ""
-        score = one.trajectory.score
-        assert (score.value, score.correct, one.trajectory.end) == (row["reward"], row["correct"], row["end"])
-        assert replay(one.trajectory, shop) == score
+        assert one.unscored == ""
+        score = one.score
+        assert (score.value, score.correct, one.end) == (row["reward"], row["correct"], row["end"])
+        assert replay(trajectory_of(one, shop), shop) == score
         usage = one.usage["agent"]
         assert usage.completion_tokens == row["tokens"]
         assert usage.prompt_tokens + usage.completion_tokens >= row["context_tokens"]
@@ -96,14 +102,14 @@ def test_strict_episodes_of_weights_are_recorded_as_such(novice: Policy, shop: S
     strict = LocalContestant("novice", novice, strict=True)
     assert strict.identity["strict"] and not LocalContestant("novice", novice).identity["strict"]
     for found in strict.play(JOBS[:3], shop):
-        assert found.trajectory is not None and found.trajectory.strict
-        assert replay(found.trajectory, shop) == found.trajectory.score
+        assert found.strict
+        assert replay(trajectory_of(found, shop), shop) == found.score
 
 
 def test_another_trial_is_another_stream(novice: Policy, shop: Shop) -> None:
     jobs = [Job("CART", 2, SEEDS[0], trial) for trial in (0, 1, 2, 0)]
-    found = [p for p in LocalContestant("novice", novice).play(jobs, shop) if p.trajectory]
-    said = {(p.job.trial, json.dumps(p.trajectory.messages)) for p in found if p.trajectory}
+    found = list(LocalContestant("novice", novice).play(jobs, shop))
+    said = {(p.job.trial, json.dumps(p.messages)) for p in found}
     assert len(found) == 4 and len(said) == 3  # trial 0 is the same twice
     assert len({messages for _, messages in said}) > 1
 
@@ -121,7 +127,7 @@ def test_a_token_limit_is_the_models_own_and_said_to_be_which(novice: Policy, sh
     for limits, fault in ((Limits(turn=2), "length"), (Limits(context=60), "context")):
         for found in LocalContestant("novice", novice, limits=limits).play(JOBS[:2], shop):
             assert (found.faults[-1:], found.unscored) == ((fault,), "")
-            assert found.trajectory is not None and found.trajectory.end == "truncated"
+            assert found.end == "truncated"
 
 
 def breaking(one: LocalContestant, turns: int, error: BaseException, patch: pytest.MonkeyPatch) -> None:
@@ -142,7 +148,7 @@ def test_a_sampler_that_breaks_costs_what_is_left_of_its_batch_and_no_score(
     one = LocalContestant("novice", novice, batch=2)
     breaking(one, 0, torch.OutOfMemoryError("full"), monkeypatch)
     found = list(one.play(JOBS[:3], shop))
-    assert [(p.job, p.unscored, p.trajectory) for p in found] == [(job, "sampler", None) for job in JOBS[:3]]
+    assert [(p.job, p.unscored, p.task) for p in found] == [(job, "sampler", "") for job in JOBS[:3]]
 
 
 def test_an_episode_is_handed_over_as_soon_as_it_is_over(
@@ -150,7 +156,7 @@ def test_an_episode_is_handed_over_as_soon_as_it_is_over(
 ) -> None:
     """The sampler breaks when some of the batch are over: these are what they would have been."""
     whole = {p.job.d: p for p in LocalContestant("novice", novice).play(MIXED, shop)}
-    turns = sorted(p.trajectory.turns for p in whole.values() if p.trajectory)
+    turns = sorted(p.turns for p in whole.values())
     assert turns[0] < turns[-1]
     one = LocalContestant("novice", novice)
     breaking(one, turns[0] + 1, torch.OutOfMemoryError("full"), monkeypatch)
@@ -158,8 +164,7 @@ def test_an_episode_is_handed_over_as_soon_as_it_is_over(
     scored = [p for p in found if not p.unscored]
     assert sorted(p.job.d for p in found) == sorted(whole) and 0 < len(scored) < len(MIXED)
     for p in scored:
-        assert p.trajectory is not None and p.faults == whole[p.job.d].faults
-        assert p.trajectory.messages == whole[p.job.d].trajectory.messages  # type: ignore[union-attr]
+        assert (p.faults, p.messages) == (whole[p.job.d].faults, whole[p.job.d].messages)
 
 
 def test_killed_within_a_batch_it_keeps_what_was_over_and_goes_on(
@@ -225,8 +230,7 @@ def test_a_bug_of_ours_leaves_an_episode_unscored(
 ) -> None:
     monkeypatch.setattr("ecomlab.episode.episode.Episode.act", lambda *_: 1 / 0)
     (found,) = LocalContestant("novice", novice).play(JOBS[:1], shop)
-    assert found.unscored == "bug" and found.trajectory is not None
-    assert math.isnan(found.trajectory.score.value)
+    assert found.unscored == "bug" and math.isnan(found.score.value)
 
 
 # --- names ---

@@ -21,7 +21,6 @@ from ecomlab.evaluation.summary import (
     share_interval,
     smallest_difference,
 )
-from ecomlab.evaluation.transcript import Transcript
 from ecomlab.seeding import rng
 
 
@@ -79,7 +78,7 @@ def test_a_report_counts_unscored_episodes_twice_over(shop: Shop) -> None:
     """Once left out, once as failures; and every class of mistake."""
     cells = Cells(("STATUS", "POLICY"), (0, 1), 4, trials=2)
     contestant = Script(fails=lambda job: "time-out" if job.d and job.trial else "")
-    found = report([Transcript.of(played) for played in contestant.play(cells.jobs(), shop)], trials=2)
+    found = report(contestant.play(cells.jobs(), shop), trials=2)
     assert [(row["env"], row["d"], row["episodes"], row["tasks"]) for row in found["cells"]] == [
         (env, d, 8, 4) for env in ("STATUS", "POLICY") for d in (0, 1)
     ]
@@ -97,13 +96,13 @@ def test_the_ledger_has_the_price_of_everything_played(shop: Shop) -> None:
     (played,) = Script().play([Job("STATUS", 0, 2**31)], shop)
     ledger, free = Ledger({"agent": Prices(input=2, cached=0.5, output=8)}), Ledger()
     for _ in range(3000):
-        ledger.add(Transcript.of(played))
+        ledger.add(played)
     assert ledger.cost == "0.66 USD"
     assert (ledger.to_json()["agent"]["prompt_tokens"], ledger.to_json()["agent"]["cost"]) == (300_000, 0.66)
-    silent = replace(Transcript.of(played), usage={"agent": Usage(requests=3)})
+    silent = replace(played, usage={"agent": Usage(requests=3)})
     untold = Ledger(ledger.prices)
     untold.add(silent)
     assert untold.cost == "" and "cost" not in untold.to_json()["agent"], "no tokens told is not free"
     assert math.isnan(report([silent])["all"]["tokens"])
-    free.add(Transcript.of(played))
+    free.add(played)
     assert free.cost == "" and "cost" not in free.to_json()["agent"]

@@ -11,7 +11,7 @@ from contestants import Script
 
 from ecomlab import Shop
 from ecomlab.evaluation import transcripts
-from ecomlab.evaluation.contestant import Job, Played
+from ecomlab.evaluation.contestant import Job
 from ecomlab.evaluation.tasks import held_out_seeds
 from ecomlab.evaluation.transcript import Transcript
 from ecomlab.evaluation.transcript_tables import flat, from_dataset, to_dataset
@@ -31,10 +31,10 @@ def made(shop: Shop) -> list[Transcript]:
         Job("RETURN", 0, seed, trial=1),
     ]
     contestant = Script(rate=0.3, fails=lambda job: "rate limit" if job.trial else "")
-    found = [Transcript.of(played, 0.5) for played in contestant.play(jobs, shop)]
+    found = [replace(played, elapsed=0.5) for played in contestant.play(jobs, shop)]
     return [
         *found,
-        Transcript.of(Played(Job("PD", 1, seed), None, faults=("malformed call",), unscored="task"), 2.0),
+        Transcript.of(Job("PD", 1, seed), None, faults=("malformed call",), unscored="task"),
     ]
 
 

@@ -20,7 +20,6 @@ from ecomlab.evaluation.endpoint.settings import Prices
 from ecomlab.evaluation.evaluation import EVALUATION, Cells, header_of, run_evaluation
 from ecomlab.evaluation.frontier import SHARES, Counts, Frontier, held
 from ecomlab.evaluation.summary import Ledger, report
-from ecomlab.evaluation.transcript import Transcript
 from ecomlab.evaluation.transcripts import read
 from ecomlab.lab.evaluation_progress import progress_of
 from ecomlab.lab.evaluation_tables import as_markdown, notes_of, rows_of, show, show_frontier
@@ -72,7 +71,7 @@ def notes(shop: Shop, identity: dict[str, Any] | None = None, **more: Any) -> st
     """What is said of one episode whose transcript has `more`."""
     header = {"identity": identity or {}, "cells": {"trials": 1}}
     (played,) = Script().play([Job("STATUS", 0, 2**31)], shop)
-    transcript = replace(Transcript.of(played), **more)
+    transcript = replace(played, **more)
     ledger = Ledger()
     ledger.add(transcript)
     return "\n".join(notes_of({**report([transcript]), "header": header, "ledger": ledger.to_json()}))
@@ -176,7 +175,7 @@ def test_a_small_sample_is_said_to_be_one_with_the_difference_that_it_shows(shop
         job = Job("STATUS", 0, 2**31)
         (played,) = Script().play([job], shop)
         whole = [
-            replace(Transcript.of(played), job=Job("STATUS", d, 2**31 + i))
+            replace(played, job=Job("STATUS", d, 2**31 + i))
             for d, count in enumerate(tasks)
             for i in range(count)
         ]
@@ -217,7 +216,7 @@ def test_a_customers_endpoint_that_never_answered_is_noticed(
     refused: dict[str, int], never: bool, shop: Shop
 ) -> None:
     (played,) = Script().play([Job("STATUS", 0, 2**31)], shop)
-    found = report([Transcript.of(played)])
+    found = report([played])
     found["customer"] = {"exchanges": 4, "refused": refused, "no_answer": "status 401: no such key"}
     said = "\n".join(notes_of({**found, "header": {"identity": {}, "cells": {"trials": 1}}, "ledger": {}}))
     assert "asked 4 times" in said and ("never answered (status 401: no such key)" in said) == never
@@ -232,7 +231,7 @@ def test_what_is_waited_for_is_said_before_anything_is_over(tmp_path: Path) -> N
 
 def test_parts_of_the_reward_that_no_episode_has_are_none(shop: Shop) -> None:
     (played,) = Script().play([Job("STATUS", 0, 2**31)], shop)
-    one = Transcript.of(played)
+    one = played
     invalid = replace(one, end="invalid", score=Score(INVALID, False, "invalid output", {"invalid": INVALID}))
     notes = notes_of({**report([invalid]), "header": {"identity": {}, "cells": {"trials": 1}}, "ledger": {}})
     assert "reward by parts (invalid episodes have none): none" in notes

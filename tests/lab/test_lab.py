@@ -21,7 +21,7 @@ from nbclient import NotebookClient
 from rich.console import Console
 from safetensors.torch import load_file, save_file
 
-from ecomlab import ENVIRONMENTS, files, load_shop, make_task, play, processor
+from ecomlab import ENVIRONMENTS, files, load_shop, make_task, play
 from ecomlab.analysis import tables
 from ecomlab.difficulty import AXES
 from ecomlab.evaluation.contestant import Job
@@ -508,10 +508,10 @@ def test_the_kernel_is_this_interpreter_whatever_is_installed(home):
 def test_wide_vectors_are_left_alone_where_they_would_change_a_runs_bits(home, tmp_path, monkeypatch):
     cpuinfo = tmp_path / "cpuinfo"
     monkeypatch.delenv("ATEN_CPU_CAPABILITY", raising=False)
-    monkeypatch.setattr(processor, "CPUINFO", cpuinfo)
-    assert processor.same_kernels() == {}, "no such file: macOS"
+    monkeypatch.setattr(paths, "CPUINFO", cpuinfo)
+    assert paths.same_kernels() == {}, "no such file: macOS"
     cpuinfo.write_text("flags\t\t: fpu sse4_2 avx2 sha_ni\n")
-    assert processor.same_kernels() == {}, "a processor without AVX2 would die of being told to use it"
+    assert paths.same_kernels() == {}, "a processor without AVX2 would die of being told to use it"
     cpuinfo.write_text("flags\t\t: fpu sse4_2 avx2 sha_ni avx512f avx512dq\n")
     assert paths.kernel_environment()["ATEN_CPU_CAPABILITY"] == "avx2"
     monkeypatch.setenv("ATEN_CPU_CAPABILITY", "avx512")
@@ -852,9 +852,9 @@ def test_a_table_made_with_what_is_shipped_is_not_outdated():
 
 def test_an_outdated_table_says_what_is_another():
     runs = {name: {"id": name, **record_of(envs=("CART", "PD"))} for name in ("a-seed0", "a-seed1")}
-    runs["a-seed1"]["made_with"]["environments"]["PD"] = {"version": 1, "golden": "x"}
+    runs["a-seed1"]["made_with"]["environments"]["PD"] = {"version": 1, "tasks": "x"}
     runs["a-seed1"]["made_with"]["starter"] = {"model.safetensors": "0"}
-    runs["a-seed1"]["made_with"]["environments"]["GONE"] = {"version": 1, "golden": "x"}
+    runs["a-seed1"]["made_with"]["environments"]["GONE"] = {"version": 1, "tasks": "x"}
     runs["a-seed0"]["catalog"] = "another"
     found = list(provenance.outdated(provenance.merged(runs)))
     assert found == [

@@ -21,7 +21,7 @@ from ecomlab import ENVIRONMENTS, Episode, Shop, Trajectory, make_task, play
 from ecomlab.cli import app, main
 from ecomlab.episode.play import ReplayError, record, replay
 from ecomlab.evaluation.cascade.labels import label
-from ecomlab.evaluation.contestant import Job, Played
+from ecomlab.evaluation.contestant import Job
 from ecomlab.evaluation.evaluation import EVALUATION, header_of
 from ecomlab.evaluation.tasks import held_out_seeds
 from ecomlab.evaluation.transcript import Transcript
@@ -46,7 +46,7 @@ runner = CliRunner()
 
 def played(env: str, shop: Shop, d: int = 6, rate: float = 0.2, trial: int = 0) -> Transcript:
     (one,) = Script(rate=rate).play([Job(env, d, SEED, trial)], shop)
-    return Transcript.of(one)
+    return one
 
 
 def folder_with(
@@ -169,7 +169,7 @@ def test_every_end_is_shown(how: str, correct: bool | None, reward: float | None
 
 
 def test_an_episode_without_a_task_says_why(shop: Shop) -> None:
-    transcript = Transcript.of(Played(Job("PD", 1, SEED), None, faults=("malformed call",), unscored="task"))
+    transcript = Transcript.of(Job("PD", 1, SEED), None, faults=("malformed call",), unscored="task")
     found = record_of(transcript, shop)
     assert found.correct is None and not found.steps and found.facts["unscored"] == "task"
 

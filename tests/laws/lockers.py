@@ -8,7 +8,7 @@ are even; "size", how many lockers there are depends on what is withheld; "flag"
 from dataclasses import replace
 
 from ecomlab.customer.templates import Phrases
-from ecomlab.envs.base import Environment
+from ecomlab.envs.base import Audit, Environment
 from ecomlab.players.budgets import budget
 from ecomlab.players.goal_player import GoalPlayer
 from ecomlab.reward import Verdict
@@ -47,10 +47,26 @@ class Keeper(GoalPlayer):
         return self.turn(self.call("submit", None, locker_id=(fits[self.slip() :] or [""])[0]))
 
 
+class LockersAudit(Audit):
+    def chance(self, task, shop):
+        return 1 / len(task.world["lockers"])
+
+    def alternatives(self, slot, goal, task, shop):
+        """Another thing left, and the lockers as they are drawn for that."""
+        values = [value for value in task.notes["values"] if value != goal[slot[1]]]
+        if LEAK in ("flag", "told"):
+            return values
+        others = [goal.with_({slot[1]: value}) for value in values]
+        return [
+            replace(task, goal=other, world=lockers_of(other, task.notes["values"], task.key))
+            for other in others
+        ]
+
+
 class Lockers(Environment):
     id, version = "LOCKERS", 1
     brief = "The customer left something in a locker. Hand in the locker."
-    tools, submit, player = (locker_list,), submit, Keeper
+    tools, submit, player, auditor = (locker_list,), submit, Keeper, LockersAudit
     phrases = Phrases.of(leads=("which locker has {}?", "I left {} in a locker, in which?"))
 
     def draw(self, key, axes, shop):
@@ -71,20 +87,6 @@ class Lockers(Environment):
         meant = [row["locker_id"] for row in rows if fits(row, goal)]
         correct = answer.get("locker_id") in meant
         return Verdict(1.0 if correct else -1.0, correct, f"it is in {meant}")
-
-    def chance(self, task, shop):
-        return 1 / len(task.world["lockers"])
-
-    def alternatives(self, slot, goal, task, shop):
-        """Another thing left, and the lockers as they are drawn for that."""
-        values = [value for value in task.notes["values"] if value != goal[slot[1]]]
-        if LEAK in ("flag", "told"):
-            return values
-        others = [goal.with_({slot[1]: value}) for value in values]
-        return [
-            replace(task, goal=other, world=lockers_of(other, task.notes["values"], task.key))
-            for other in others
-        ]
 
 
 def fits(row, goal):

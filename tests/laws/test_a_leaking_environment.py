@@ -123,6 +123,6 @@ def test_an_exception_is_one_finding_and_ends_nothing(
     def broken(self: Any, task: Any, shop: Any) -> float:
         raise ZeroDivisionError("no lockers")
 
-    monkeypatch.setattr(lockers.Lockers, "chance", broken)
+    monkeypatch.setattr(lockers.LockersAudit, "chance", broken)
     found = contract.check("LOCKERS", shop)
     assert any("ZeroDivisionError: no lockers (test_a_leaking_environment.py, line" in line for line in found)

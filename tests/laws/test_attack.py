@@ -23,7 +23,7 @@ def test_of_one_wanted_visit_a_guesser_tries_a_first_patience_more_and_one_by_as
         t for seed in range(99) for t in [make_task("CART", 0, seed, big_shop)] if len(t.goal.items) == 1
     )
     assert (PATIENCE, GUESSES, len(task.world["visits"])) == (3, 2, 24)
-    assert ENVIRONMENTS["CART"].chance(task, big_shop) == pytest.approx(5 / 24)
+    assert ENVIRONMENTS["CART"].audit.chance(task, big_shop) == pytest.approx(5 / 24)
 
 
 def test_a_guesser_reaches_the_chance_that_is_stated(big_shop: Shop) -> None:
@@ -59,14 +59,14 @@ def test_fewer_visits_than_replacements_are_no_chance(real_folder: Path) -> None
     shop = load_shop(real_folder)
     task = make_task("SUB", 6, 1_000_027, shop)
     assert len(task.world["visits"]) < task.goal["count"]
-    assert ENVIRONMENTS["SUB"].chance(task, shop) == 0
+    assert ENVIRONMENTS["SUB"].audit.chance(task, shop) == 0
 
 
 def test_a_journey_is_guessed_where_all_of_its_parts_are(big_shop: Shop) -> None:
     journeys = (make_task("JOURNEY", 0, seed, big_shop) for seed in range(99))
     task = next(t for t in journeys if {part.env for part in t.subtasks} == {"RETURN", "STATUS"})
-    shares = [ENVIRONMENTS[part.env].chance(part, big_shop) for part in task.subtasks]
-    assert 0 < math.prod(shares) <= ENVIRONMENTS["JOURNEY"].chance(task, big_shop) < min(shares)
+    shares = [ENVIRONMENTS[part.env].audit.chance(part, big_shop) for part in task.subtasks]
+    assert 0 < math.prod(shares) <= ENVIRONMENTS["JOURNEY"].audit.chance(task, big_shop) < min(shares)
 
 
 def test_what_a_customer_does_without_need_not_be_found(real_folder: Path) -> None:
@@ -74,4 +74,4 @@ def test_what_a_customer_does_without_need_not_be_found(real_folder: Path) -> No
     shop = load_shop(real_folder)
     task = make_task("CART", 10, 1_000_097, shop)
     assert [want.quantity for want in wants_of(task.goal)] == [1, 2, 4, 1]
-    assert 0 < ENVIRONMENTS["CART"].chance(task, shop) < 0.25
+    assert 0 < ENVIRONMENTS["CART"].audit.chance(task, shop) < 0.25

@@ -11,8 +11,9 @@ from ecomlab.customer.fillers import telling
 from ecomlab.customer.llm import NONE, Wording
 from ecomlab.customer.noise import plain
 from ecomlab.customer.paraphrases import straightened
-from ecomlab.episode.episode import Episode, Trajectory, make_task
+from ecomlab.episode.episode import Episode, make_task
 from ecomlab.episode.play import play, replay
+from ecomlab.episode.record import Trajectory
 from ecomlab.laws import attackers, counterfactual
 from ecomlab.laws.surface import reference_player
 from ecomlab.laws.wordings import HOSTILE, STYLES, Honest, hostile, is_label

@@ -97,7 +97,7 @@ def backend(answerer: Any, serve: ModuleType, tmp_path_factory: pytest.TempPathF
         choice = {"text": text, "finish_reason": "length" if said.truncated else "stop"}
         return Reply(json.dumps({"choices": [choice]}).encode())
 
-    with serving(answer, probed=False) as server:
+    with serving(answer) as server:
         yield server
 
 

@@ -13,8 +13,8 @@ import torch
 
 from ecomlab import ENVIRONMENTS, Episode, Shop, Task, make_task, play
 from ecomlab.envs.registry import UnknownEnvironmentError, observed
-from ecomlab.episode.episode import SLIPS
 from ecomlab.episode.play import replay
+from ecomlab.episode.referee import SLIPS
 from ecomlab.models.batch import EVALUATION_SEEDS, TRAINING_SEEDS, Rollout, Start, draw_task, play_batch
 from ecomlab.models.load import load_policy
 from ecomlab.models.policy import Policy
@@ -542,4 +542,4 @@ def test_training_and_evaluation_seeds_are_disjoint(shop: Shop) -> None:
 
 def test_registered_environments_have_what_a_starter_records() -> None:
     for env, environment in ENVIRONMENTS.items():
-        assert observed()[env]["version"] == environment.version >= 1 and len(observed()[env]["golden"]) == 32
+        assert observed()[env]["version"] == environment.version >= 1 and len(observed()[env]["tasks"]) == 32

@@ -35,8 +35,9 @@ from safetensors.torch import load_file
 
 from ecomlab import ENVIRONMENTS, Episode, Run, Shop, load_shop, make_task, train
 from ecomlab.analysis.tables import load_episodes, load_eval
-from ecomlab.evaluation import heldout, transcripts
-from ecomlab.evaluation.heldout import evaluate, summarize
+from ecomlab.evaluation import local, transcripts
+from ecomlab.evaluation.evaluation import Cells
+from ecomlab.evaluation.heldout import play_held_out, summarize
 from ecomlab.evaluation.tasks import held_out_seeds
 from ecomlab.lab.paths import kernel_environment
 from ecomlab.models import batch
@@ -733,7 +734,7 @@ def test_a_run_overrides_axes_and_evaluates_blocks(tmp_path: Path, monkeypatch: 
         drawn.append(given)
         return real(*given)
 
-    for module in (rollouts, heldout):
+    for module in (rollouts, local):
         monkeypatch.setattr(module, "draw_task", draw)
     settings = {
         **SMALL,
@@ -1329,7 +1330,8 @@ def test_an_exported_policy_is_small_and_plays_like_the_checkpoint(
     assert kept.made_for == whole.made_for
     for name, tensor in whole.model.state_dict().items():
         assert torch.equal(kept.model.state_dict()[name], tensor.half().float()), name
-    one, two = (evaluate(policy, shop, "CART", (0,), 8, "greedy") for policy in (kept, whole))
+    jobs = Cells(("CART",), (0,), 8).jobs()
+    one, two = (play_held_out(policy, jobs, shop, decodings=("greedy",)) for policy in (kept, whole))
     assert one[0]["success"] == pytest.approx(two[0]["success"], abs=0.13), "at most one episode differs"
     assert sum(path.stat().st_size for path in (tmp_path / "kept").iterdir()) < 3e6
 

@@ -13,8 +13,9 @@ from ecomlab.customer.goals import withhold
 from ecomlab.customer.templates import Phrases
 from ecomlab.difficulty import Difficulty
 from ecomlab.envs.base import Environment
+from ecomlab.envs.bundle.audit import BundleAudit
 from ecomlab.envs.bundle.player import BundlePlayer
-from ecomlab.reward import Fault, Verdict
+from ecomlab.reward import Verdict
 from ecomlab.seeding import pick, shuffled, whole_near
 from ecomlab.task import (
     LOOK,
@@ -24,20 +25,18 @@ from ecomlab.task import (
     Place,
     Problem,
     SellOut,
-    Task,
     TaskError,
     TaskKey,
 )
 from ecomlab.values import money
-from ecomlab.world.cart import Want, constraints_of
-from ecomlab.world.faults import fault_of, faults, named, told
+from ecomlab.world.cart import constraints_of
+from ecomlab.world.faults import faults, named, told
 from ecomlab.world.shopping_list import (
     Part,
     dearest_total,
     draw_trait,
     draw_types,
     least_price,
-    least_total,
     parts_of,
     rows_left,
 )
@@ -59,7 +58,7 @@ class Bundle(Environment):
         "want it, that can be bought now. All of it together must not cost more than their budget."
     )
     tools = (catalog_search, catalog_get_product, catalog_get_variants, catalog_rerank, datetime_now)
-    submit, player = submit, BundlePlayer
+    submit, player, auditor = submit, BundlePlayer, BundleAudit
     phrases = Phrases.load(Path(__file__).with_name("phrases.toml"))
 
     def draw(self, key: TaskKey, axes: Difficulty, shop: Shop) -> Problem:
@@ -137,54 +136,6 @@ class Bundle(Environment):
             why = f"{right} of {len(parts)} things on the list: {wrong}"
         overspent = max(0, cost - budget) / budget
         return Verdict.of(correct, 4 * right / (len(ids) + len(parts)) - 1 - overspent, why, ids)
-
-    def faults(
-        self, goal: Goal, world: World, answer: Mapping[str, Any] | None, first: Goal
-    ) -> Sequence[Fault]:
-        if answer is None:
-            return []
-        ids, parts, catalog = list(answer.get("product_ids", ())), dict(parts_of(goal.slots)), world.catalog
-        found, there, cost = list[Fault](), set[str](), 0
-        for product_id in ids:
-            row = catalog.row(product_id)
-            kind = "" if row is None else catalog.type_of(row).name
-            cost += 0 if row is None else catalog.price_cents.item(row)
-            wanted = constraints_of(kind, parts[kind]) if kind in parts else ()
-            fault = fault_of(product_id, wanted, world, kind or product_id)
-            if fault is None and (kind not in parts or kind in there):
-                words = f"{named(product_id, catalog)} is {'a second one' if kind in there else 'not wanted'}"
-                fault = Fault("unwanted item", product_id, product_id, ("parts",), words=words)
-            found += [fault] if fault else []
-            there |= {kind}
-        for kind in parts.keys() - there:
-            found.append(Fault("missed item", kind, "", ("parts",), words=f"no {kind}"))
-        if cost > goal["budget"]:
-            words = f"it costs {money(cost)}, wanted at most {money(goal['budget'])}"
-            found.append(Fault("over budget", "budget", str(cost), ("budget",), words=words))
-        return found
-
-    def wishes(self, goal: Goal, world: World) -> Sequence[Want]:
-        return [
-            Want(number, kind, slots, None, 1) for number, (kind, slots) in enumerate(parts_of(goal.slots))
-        ]
-
-    def alternatives(self, slot: Place, goal: Goal, task: Task, shop: Shop) -> Sequence[Any]:
-        (item, name), value, catalog = slot, goal.slots[slot], shop.catalog
-        if name == "parts":  # another last one
-            taken = {kind for kind, _ in parts_of(goal.slots)} | {goal.after(task.events).get("added")}
-            return [[*value[:-1], kind] for kind in task.notes["pool"] if kind not in taken]
-        if name == "brand":
-            return catalog.brands
-        if name in ("budget", "rating", "days"):
-            return [value + {"budget": 1000, "rating": -5, "days": 1}[name]]
-        kind = catalog.types[catalog.type_codes[goal.get("type", item=item)]]
-        return next(attribute.values for attribute in kind.attributes if f"attr:{attribute.name}" == name)
-
-    def possible(self, goal: Goal, task: Task, shop: Shop) -> bool:
-        sold = next((event for event in task.events if isinstance(event, SellOut)), None)
-        goals = (goal, goal.after(task.events))
-        totals = [least_total(parts_of(wanted.slots), shop.catalog, task.key, sold) for wanted in goals]
-        return all(t is not None and t <= g["budget"] for t, g in zip(totals, goals, strict=True))
 
 
 def _wrong(ids: Sequence[str], parts: Sequence[Part], missing: Mapping[str, Any], world: World) -> list[str]:

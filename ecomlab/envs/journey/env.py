@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,10 +13,11 @@ from ecomlab.catalog import Shop
 from ecomlab.customer.templates import Phrases
 from ecomlab.difficulty import Difficulty
 from ecomlab.envs.base import Environment
+from ecomlab.envs.journey.audit import JourneyAudit
 from ecomlab.envs.journey.player import JourneyPlayer
 from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.players.base import Perturbation
-from ecomlab.task import Need, Player, Task
+from ecomlab.task import Need, Player
 from ecomlab.tool import Tool, tool
 from ecomlab.world.state import World
 
@@ -53,13 +53,8 @@ class Journey(Environment):
     id, version = "JOURNEY", 2
     submit = submit
     phrases = Phrases.load(Path(__file__).with_name("phrases.toml"))
-    player = JourneyPlayer
+    player, auditor = JourneyPlayer, JourneyAudit
     composes = ("CART", "PD", "SUB", "RETURN", "STATUS", "POLICY", "BUNDLE")
-
-    def chance(self, task: Task, shop: Shop) -> float:
-        """Multiply the chances of the subtasks, each with the budgets of all."""
-        parts = (replace(part, turns=task.turns, calls=task.calls) for part in task.subtasks)
-        return math.prod(ENVIRONMENTS[part.env].chance(part, shop) for part in parts)
 
     @property
     def brief(self) -> str:  # type: ignore[override]

@@ -1,6 +1,6 @@
 """POLICY: answer a customer's question from the store's policy book, and name the clause that decides it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,10 +12,11 @@ from ecomlab.customer.goals import withhold
 from ecomlab.customer.templates import Phrases, Sentences
 from ecomlab.difficulty import Difficulty
 from ecomlab.envs.base import Environment
+from ecomlab.envs.policy.audit import PolicyAudit
 from ecomlab.envs.policy.player import PolicyPlayer
-from ecomlab.reward import Fault, Verdict
+from ecomlab.reward import Verdict
 from ecomlab.seeding import pick
-from ecomlab.task import ACT, Goal, GoalChange, Place, Problem, Task, TaskKey
+from ecomlab.task import ACT, Goal, GoalChange, Problem, TaskKey
 from ecomlab.tool import tool
 from ecomlab.world.policy_book.book import decide, draw_book
 from ecomlab.world.policy_book.cases import (
@@ -23,7 +24,6 @@ from ecomlab.world.policy_book.cases import (
     draw_mentioned,
     draw_question,
     draw_twist,
-    other_values,
     section_on,
 )
 from ecomlab.world.policy_book.rules import RULES
@@ -68,7 +68,7 @@ class Policy(Environment):
     )
     tools = (policy_search, catalog_search, catalog_get_product, datetime_now)
     moments = ("policy_search", ACT)
-    submit, player = submit, PolicyPlayer
+    submit, player, auditor = submit, PolicyPlayer, PolicyAudit
     phrases = Phrases.load(
         Path(__file__).with_name("phrases.toml"),
         question=Sentences({name: rule.questions for name, rule in RULES.items()}, asked=QUESTION),
@@ -123,45 +123,3 @@ class Policy(Environment):
                 wrong.append(f"{rule.kind.write(found)} answered, it is {said}")
             why = "; ".join(wrong)
         return Verdict.of(right and by_clause, round(2 * share - 1, 6), why)
-
-    def faults(
-        self, goal: Goal, world: World, answer: Mapping[str, Any] | None, first: Goal
-    ) -> Sequence[Fault]:
-        if not answer or not any(answer.values()):
-            return [] if answer is None else [Fault("missed item", "answer", words="nothing was handed in")]
-        book, facts = world.given["policies"], goal.of()
-        rule, section = RULES[goal["question"]], section_on(book, facts, world.catalog)
-        clause = section["clauses"][decide(section, book["precedence"], facts)]
-        given, value = (
-            read_clause_id(answer.get("clause")),
-            read_answer(answer.get("answer"), rule.unit, rule.values),
-        )
-        found, follows = list[Fault](), False
-        if given != clause["id"]:
-            words = f"{f'clause {given}' if given else 'no clause'} handed in, {clause['id']} decides"
-            found.append(Fault("wrong clause", "clause", str(given), tuple(facts), (clause["id"],), words))
-            follows = any(
-                c["id"] == given and c["then"] == value for s in book["sections"] for c in s["clauses"]
-            )
-        if value != clause["then"] and not follows:
-            words = f"{answer.get('answer')} answered, it is {rule.kind.write(clause['then'])}"
-            found.append(
-                Fault("wrong answer", "answer", str(answer.get("answer")), tuple(facts), words=words)
-            )
-        return found
-
-    def chance(self, task: Task, shop: Shop) -> float:
-        """Bound the chance from above by that of picking the right section: all rules are asked about equally often,
-        and the position of a clause tells little."""
-        return 1 / len({section["rule"] for section in task.world["policies"]["sections"]})
-
-    def alternatives(self, slot: Place, goal: Goal, task: Task, shop: Shop) -> Sequence[Any]:
-        """List other values of a withheld fact, if possible those that make another clause decide."""
-        book, facts, name = task.world["policies"], goal.of(), slot[1]
-        section = section_on(book, facts, shop.catalog)
-
-        def deciding(value: Any) -> int:
-            return decide(section, book["precedence"], {**facts, name: value})
-
-        others = other_values(name, facts[name], section)
-        return [value for value in others if deciding(value) != deciding(facts[name])] or others

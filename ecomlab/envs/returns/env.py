@@ -1,7 +1,6 @@
 """RETURN: find the order line that the customer means, and return the wanted units of it or decline."""
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import date
 from itertools import islice
@@ -13,17 +12,17 @@ from pydantic import Field
 from ecomlab.answers.dates import read_day, says_none
 from ecomlab.answers.outcomes import Outcome, is_named, read_outcome, read_replacement
 from ecomlab.catalog import Shop
-from ecomlab.customer.dialogue import GUESSES, PATIENCE
 from ecomlab.customer.goals import withhold
 from ecomlab.customer.opinions import Opinion, Thing
 from ecomlab.customer.replacements import can_be_had, draw_change, draw_wish, is_as_wanted
 from ecomlab.customer.templates import Phrases
 from ecomlab.difficulty import Difficulty
 from ecomlab.envs.base import Environment
+from ecomlab.envs.returns.audit import ReturnsAudit
 from ecomlab.envs.returns.player import ReturnsPlayer
-from ecomlab.reward import Fault, Verdict
+from ecomlab.reward import Verdict
 from ecomlab.seeding import pick
-from ecomlab.task import LOOK, Event, Goal, Place, Problem, SellOut, Task, TaskError, TaskKey
+from ecomlab.task import LOOK, Event, Goal, Problem, SellOut, TaskError, TaskKey
 from ecomlab.tool import tool
 from ecomlab.world.orders import history, lines
 from ecomlab.world.state import World, draw_sell_out
@@ -69,7 +68,7 @@ class Returns(Environment):
         shop_tools.catalog_get_product, shop_tools.catalog_get_variants, shop_tools.datetime_now,
     )  # fmt: skip
     moments = ("order_get_status", "return_check_eligibility")
-    submit, player = submit, ReturnsPlayer
+    submit, player, auditor = submit, ReturnsPlayer, ReturnsAudit
     phrases = Phrases.load(Path(__file__).with_name("phrases.toml"))
 
     def draw(self, key: TaskKey, axes: Difficulty, shop: Shop) -> Problem:
@@ -135,98 +134,9 @@ class Returns(Environment):
         why = "; ".join(wrong) or ("exactly what was wanted was returned" if expected else "rightly declined")
         return Verdict.of(not wrong, 2 * share - 1, why, () if given is None else (given,))
 
-    def faults(
-        self, goal: Goal, world: World, answer: Mapping[str, Any] | None, first: Goal
-    ) -> Sequence[Fault]:
-        slots, today = goal.of(), date.fromisoformat(world.given["today"])
-        order, line = lines.line_meant(slots, world.given["orders"], world.shop)
-        meant, expected = (order["order_id"], line["line_id"]), lines.expected_returns(slots, world)
-        said = tuple(name for name in slots if lines.is_identity(name))
-        found = [
-            Fault("wrong line", "item 0", back[1], said, meant, f"{units} of {back[1]} were returned")
-            for back, units in world.returns.items()
-            if back != meant
-        ]
-        units = world.returns.get(meant, 0)
-        if units and units != expected.get(meant):
-            words = f"{units} units were returned, wanted {expected.get(meant, 0)}"
-            found.append(Fault("wrong quantity", "item 0", str(units), ("units",), words=words))
-        if answer is None or found:
-            return found
-        if not any(answer.values()):
-            return [Fault("missed item", "item 0", slots=said, right=meant, words="nothing was handed in")]
-        if not is_named(answer, order, line):
-            named = str(answer.get("line_id"))
-            return [Fault("wrong line", "item 0", named, said, meant, f"{named} was handed in")]
-        outcome, told = read_outcome(answer.get("outcome")), answer.get("last_return_day")
-        if outcome != ("returned" if expected else "declined"):
-            return [Fault("wrong outcome", "outcome", str(outcome), words=f"{outcome} was handed in")]
-        if world.returns != expected:
-            return [Fault("missed item", "item 0", slots=said, right=meant, words="nothing was returned")]
-        last = history.eligible_now(world, order, line, undone=True).last_day
-        if not expected and not (says_none(told) if last is None else read_day(told, today) == last):
-            found.append(
-                Fault("wrong date", "last day", str(told), words=f"{told} was handed in, it is {last}")
-            )
-        wanted = slots["replacement"] if expected else []
-        given = read_replacement(answer.get("replacement"), world.catalog)
-        if given is None and wanted:
-            found.append(Fault("missed item", "replacement", "", ("replacement",), words="no replacement"))
-        elif given is not None and not (wanted and is_as_wanted(given, wanted, line, world)):
-            kind = "wrong product" if wanted else "unwanted item"
-            found.append(
-                Fault(kind, "replacement", given, ("replacement",), words=f"{given} as a replacement")
-            )
-        return found
-
     def opinion(self, goal: Goal, world: World, thing: Thing) -> Opinion | None:
         if thing.kind == "product":  # a replacement
             return None
         meant = lines.lines_meant(goal.of(), world.given["orders"], world.shop)
         right = any(thing.id == o["order_id"] and thing.line in ("", n["line_id"]) for o, n in meant)
         return Opinion(right, identifies=True)
-
-    def chance(self, task: Task, shop: Shop) -> float:
-        """Bound the chance of finding the line by one bit at a time: by returning all or one of its units, line after
-        line, until the customer no longer corrects it, where units go back; otherwise by picking one of the delivered
-        lines. In either case `GUESSES` - 1 lines more can be asked about. Nobody guesses a replacement."""
-        goal, arrived = task.goal.after(task.events), history.delivered_lines(task.world["orders"])
-        meant = lines.meant_by(goal.of(), task.world, task.key, shop)
-        if not meant or not meant.goes:
-            return min(1.0, GUESSES / len(arrived))
-        if goal["replacement"] or goal.get("units", 1) not in (1, meant.line["quantity"]):
-            return 0.0
-        every = history.lines_of(task.world["orders"])
-        able = sum(
-            history.eligible_first(task.world, task.key, *pair, shop.catalog).eligible for pair in every
-        )
-        # One turn lists the orders, one looks into them, the last hands in; each wrong return is a call to undo.
-        calls = task.calls - 1 - len(task.world["orders"])
-        tries = min(task.turns - 3, len(every))
-        found = sum(_at_most(min(PATIENCE, calls - n - 1), n, able - 1, len(every) - 1) for n in range(tries))
-        return min(1.0, (found + GUESSES - 1) / len(every))
-
-    def alternatives(self, slot: Place, goal: Goal, task: Task, shop: Shop) -> Sequence[Any]:
-        if slot[1] == "replacement":
-            return [[], [["price", 500_000]]]
-        if slot[1] == "units":
-            return range(1, 5)
-        return lines.values_of(slot[1], history.delivered_lines(task.world["orders"]), shop)
-
-    def possible(self, goal: Goal, task: Task, shop: Shop) -> bool:
-        share = max((event.share for event in task.events if isinstance(event, SellOut)), default=0.0)
-        for now in (goal, goal.after(task.events)):
-            meant = lines.meant_by(now.of(), task.world, task.key, shop)
-            if meant is None or now.get("units", 1) > meant.most:
-                return False
-            wanted = now["replacement"] if meant.goes else []
-            if wanted and not can_be_had(wanted, meant.line, task.key, shop, share):
-                return False
-        return True
-
-
-def _at_most(most: int, drawn: int, marked: int, of: int) -> float:
-    """Compute the probability of at most `most` marked ones among so many drawn, where `marked` of them all are."""
-    return sum(
-        math.comb(marked, hit) * math.comb(of - marked, drawn - hit) for hit in range(min(most, drawn) + 1)
-    ) / math.comb(of, drawn)

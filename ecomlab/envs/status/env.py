@@ -12,19 +12,19 @@ from ecomlab.answers.dates import read_day, says_none
 from ecomlab.answers.status import Status as StatusSaid
 from ecomlab.answers.status import read_status
 from ecomlab.catalog import Shop
-from ecomlab.customer.dialogue import GUESSES
 from ecomlab.customer.goals import withhold
 from ecomlab.customer.opinions import Opinion, Thing
 from ecomlab.customer.templates import Phrases
 from ecomlab.difficulty import Difficulty
 from ecomlab.envs.base import Environment
+from ecomlab.envs.status.audit import StatusAudit
 from ecomlab.envs.status.player import StatusPlayer
-from ecomlab.reward import Fault, Verdict
+from ecomlab.reward import Verdict
 from ecomlab.seeding import pick, shuffled
-from ecomlab.task import Goal, GoalChange, Place, Problem, Task, TaskError, TaskKey
+from ecomlab.task import Goal, GoalChange, Problem, TaskError, TaskKey
 from ecomlab.tool import tool
 from ecomlab.world.orders.history import draw_history, last_date, status_of
-from ecomlab.world.orders.references import STEPS, draw_another, look, refer, resolve, values_of
+from ecomlab.world.orders.references import STEPS, draw_another, look, refer, resolve
 from ecomlab.world.state import World
 from ecomlab.world.tools.catalog import catalog_get_product, datetime_now
 from ecomlab.world.tools.orders import order_get_status, order_list, return_check_eligibility
@@ -58,7 +58,7 @@ class Status(Environment):
     )
     tools = (order_list, order_get_status, return_check_eligibility, catalog_get_product, datetime_now)
     moments = ("order_list", "order_get_status")
-    submit, player = submit, StatusPlayer
+    submit, player, auditor = submit, StatusPlayer, StatusAudit
     phrases = Phrases.load(Path(__file__).with_name("phrases.toml"))
 
     def draw(self, key: TaskKey, axes: Difficulty, shop: Shop) -> Problem:
@@ -109,28 +109,6 @@ class Status(Environment):
         why = "; ".join(wrong) or f"order {meant['order_id']} is {status}, {last or 'no day'}"
         return Verdict.of(right and stands and day, 2 * share - 1, why)
 
-    def faults(
-        self, goal: Goal, world: World, answer: Mapping[str, Any] | None, first: Goal
-    ) -> Sequence[Fault]:
-        if not answer or not any(answer.values()):
-            return [] if answer is None else [Fault("missed item", "answer", words="nothing was handed in")]
-        today, orders = date.fromisoformat(world.given["today"]), world.given["orders"]
-        (at,) = resolve(look(orders, world.shop), goal.of(), today)
-        meant, token, told = orders[at], answer.get("order_id"), answer.get("date")
-        if not isinstance(token, str) or token.strip().upper() != meant["order_id"]:
-            right = (meant["order_id"],)
-            return [
-                Fault("wrong order", "item 0", str(token), tuple(goal.of()), right, f"{token} was handed in")
-            ]
-        status, last, found = status_of(meant), last_date(meant), list[Fault]()
-        if read_status(answer.get("status")) != status:
-            words = f"{answer.get('status')} was handed in, it is {status}"
-            found.append(Fault("wrong status", "status", str(answer.get("status")), words=words))
-        if not (says_none(told) if last is None else read_day(told, today) == date.fromisoformat(last)):
-            words = f"{told} was handed in, it is {last or 'none'}"
-            found.append(Fault("wrong date", "date", str(told), words=words))
-        return found
-
     def _near(self, goal: Goal, first: Goal, orders: Sequence[Any], world: World, today: date) -> set[str]:
         """Find the orders that fit part of what was said: they hold such a product, were mentioned to identify another
         order, or were asked about at first."""
@@ -146,16 +124,3 @@ class Status(Environment):
         orders, today = world.given["orders"], date.fromisoformat(world.given["today"])
         meant = resolve(look(orders, world.shop), goal.of(), today)
         return Opinion(thing.id in [orders[i]["order_id"] for i in meant], identifies=True)
-
-    def chance(self, task: Task, shop: Shop) -> float:
-        """Compute the chance of picking orders at random until the customer agrees: all are equally likely to be meant
-        in the end, and the second wrong one ends the episode."""
-        return min(1.0, GUESSES / len(task.world["orders"]))
-
-    def alternatives(self, slot: Place, goal: Goal, task: Task, shop: Shop) -> Sequence[Any]:
-        return values_of(slot[1], look(task.world["orders"], shop), shop)
-
-    def possible(self, goal: Goal, task: Task, shop: Shop) -> bool:
-        orders, today = look(task.world["orders"], shop), date.fromisoformat(task.world["today"])
-        stages = (goal, goal.after(task.events))
-        return all(len(resolve(orders, stage.of(), today)) == 1 for stage in stages)

@@ -1,6 +1,5 @@
 """SUB: for a product that is sold out, the most similar compatible ones that can be bought."""
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -16,30 +15,26 @@ from ecomlab.customer.templates import Phrases
 from ecomlab.customer.visits import CLUSTER
 from ecomlab.difficulty import Difficulty
 from ecomlab.envs.base import Environment
-from ecomlab.envs.substitution.player import SubstitutionPlayer, identity
-from ecomlab.reward import Fault, Verdict
+from ecomlab.envs.substitution.audit import SubstitutionAudit
+from ecomlab.envs.substitution.player import SubstitutionPlayer
+from ecomlab.reward import Verdict
 from ecomlab.seeding import pick
+from ecomlab.slots import slot_type
 from ecomlab.task import (
     ACT,
     Event,
     Goal,
     GoalChange,
-    Place,
     Problem,
     SellOut,
     Slot,
-    Task,
     TaskError,
     TaskKey,
 )
-from ecomlab.world.cart import Want, constraints_of
-from ecomlab.world.faults import list_faults
 from ecomlab.world.state import World, draw_sell_out
 from ecomlab.world.substitutes import (
-    LIMITS,
     fewest,
     most_similar,
-    noun,
     original_of,
     requirements,
     similarity,
@@ -63,7 +58,7 @@ class Substitution(Environment):
         shop_tools.catalog_get_variants, shop_tools.catalog_rerank, shop_tools.datetime_now,
     )  # fmt: skip
     moments = ("catalog_search", ACT)
-    submit, player = shop_tools.submit, SubstitutionPlayer
+    submit, player, auditor = shop_tools.submit, SubstitutionPlayer, SubstitutionAudit
     phrases = Phrases.load(Path(__file__).with_name("phrases.toml"))
 
     def draw(self, key: TaskKey, axes: Difficulty, shop: Shop) -> Problem:
@@ -98,7 +93,9 @@ class Substitution(Environment):
             events += [replace(change, moment=pick(random, self.moments))] if change else []
         count = min(axes.k_rec, axes.top_k, fewest(goal, events, gone, key, shop))
         goal = goal.with_({"count": count})
-        goal = withhold(goal, axes, random, [name for name in goal.of() if name not in ("must", *LIMITS)])
+        goal = withhold(
+            goal, axes, random, [n for n in goal.of() if n != "must" and not slot_type(n).is_limit]
+        )
         need = SubstitutionPlayer.need(goal, visits, shop)
         turns, calls = SubstitutionPlayer.steps(goal, shop)
         events = [replace(event, turns=turns, calls=calls) for event in events]
@@ -161,23 +158,6 @@ class Substitution(Environment):
             )
         return Verdict.of(bool(correct), 2 * share * min(1.0, count / len(ids)) - 1, why, ids)
 
-    def faults(
-        self, goal: Goal, world: World, answer: Mapping[str, Any] | None, first: Goal
-    ) -> Sequence[Fault]:
-        ids = list((answer or {}).get("product_ids", ()))
-        if not ids:
-            return [] if answer is None else [Fault("missed item", "list", words="nothing was handed in")]
-        found = list_faults(ids, int(goal["count"]), requirements(goal, world.shop), world)
-        verdict = self.verify(goal, world, answer or {}, first)
-        if not found and not verdict.correct:
-            hidden = [name for name in goal.of() if name.startswith("was_")]
-            found = [Fault("not the best", "list", ",".join(ids), ("must", *hidden), words=verdict.why)]
-        return found
-
-    def wishes(self, goal: Goal, world: World) -> Sequence[Want]:
-        slots = {c.field: c.value for c in requirements(goal, world.shop) if c.field != "type"}
-        return [Want(0, goal["type"], slots, None, int(goal["count"]))]
-
     def opinion(self, goal: Goal, world: World, thing: Thing) -> Opinion | None:
         if thing.kind != "product":
             return None
@@ -192,42 +172,3 @@ class Substitution(Environment):
         )
         name = "must" if broken and broken.field.startswith("attr:") else broken.field if broken else ""
         return Opinion(broken is None, broken=Slot(0, name, goal[name]) if broken else None)
-
-    def chance(self, task: Task, shop: Shop) -> float:
-        """Compute the chance of picking, of the visits that are in stock, as many as are asked for, where all of the
-        best are among them: at the start or after the events, whichever is more likely."""
-        goal, gone = task.goal, task.world["gone"]
-        seen = {row for row in map(shop.catalog.row, task.world["visits"]) if row is not None}
-        others = seen.difference(shop.catalog.type_rows(goal["type"]))
-        stages = stages_of(goal, task.events, gone, task.key, shop)
-        in_stock = stages_of(goal, task.events, gone, task.key, shop, required=False)
-        pairs = zip(stages, in_stock, strict=True)
-        return max(
-            _picked(best, others | seen.intersection(rows.tolist()), goal, shop) for best, rows in pairs
-        )
-
-    def alternatives(self, slot: Place, goal: Goal, task: Task, shop: Shop) -> Sequence[Any]:
-        name = slot[1]
-        if name.startswith("was_"):
-            return demands.other_originals(goal, task.world["gone"], shop)
-        if name == "must":
-            return [[noun(attribute)] for attribute in shop.catalog.attributes(original_of(goal, shop))]
-        return [goal[name] + {"price": 500, "rating": -2, "days": 1}[name]]
-
-    def possible(self, goal: Goal, task: Task, shop: Shop) -> bool:
-        rows = sorted(shop.catalog.row(visit) or 0 for visit in task.world["visits"])
-        named = shop.catalog.select(constraints_of(goal["type"], identity(goal.of())), rows).tolist()
-        enough = fewest(goal, task.events, task.world["gone"], task.key, shop) >= goal["count"]
-        return enough and named == [original_of(goal, shop)]
-
-
-def _picked(rows: np.ndarray, seen: set[int], goal: Goal, shop: Shop) -> float:
-    """Compute the chance that as many of `seen` as are asked for, picked at random, are the best of `rows`."""
-    count, alike = goal["count"], similarity(rows, goal, shop)
-    if min(len(rows), len(seen)) < count:
-        return 0.0
-    cut = int(np.sort(alike)[::-1][count - 1])
-    above, tied = set(rows[alike > cut].tolist()), set(rows[alike == cut].tolist())
-    if not above <= seen:
-        return 0.0
-    return math.comb(len(tied & seen), count - len(above)) / math.comb(len(seen), count)

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from ecomlab.episode.episode import Trajectory
 from ecomlab.episode.play import act_out, reopened
+from ecomlab.episode.record import Trajectory
 from ecomlab.evaluation.cascade.edits import EDITS, Scene, calls_of, edit
 from ecomlab.evaluation.cascade.forced import Forced, Runner
 from ecomlab.evaluation.cascade.labels import label

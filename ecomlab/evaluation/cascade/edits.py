@@ -46,11 +46,11 @@ class Scene:
 
     def wants(self) -> Sequence[Want]:
         """List the products that are sought now."""
-        return self.subtask.env.wishes(self.subtask.goal, self.world)
+        return self.subtask.env.audit.wishes(self.subtask.goal, self.world)
 
     def before(self) -> Sequence[Want]:
         """List the products that were sought at first: what fits those is a stale wish, not another mistake."""
-        return self.subtask.env.wishes(self.subtask.customer.first, self.world)
+        return self.subtask.env.audit.wishes(self.subtask.customer.first, self.world)
 
     def seen(self, product_id: str, fits: bool, units: int = 1) -> Iterator[str]:
         """Yield other products of a product's type that a tool has shown, that fit the wish for it or break it, now and

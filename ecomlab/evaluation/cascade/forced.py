@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ecomlab.episode.episode import Episode, Trajectory
+from ecomlab.episode.episode import Episode
 from ecomlab.episode.play import record
+from ecomlab.episode.record import Trajectory
 from ecomlab.evaluation.contestant import Job
-from ecomlab.evaluation.heldout import BATCH, check_decoding
+from ecomlab.evaluation.local import BATCH, check_decoding
 from ecomlab.evaluation.scripted import ScriptedContestant, perturbed
 from ecomlab.models.batch import draw_task, play_batch
 from ecomlab.seeding import rng

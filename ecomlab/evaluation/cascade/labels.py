@@ -7,8 +7,9 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from ecomlab.customer.acts import Mistake as InSight
-from ecomlab.episode.episode import Episode, Trajectory
+from ecomlab.episode.episode import Episode
 from ecomlab.episode.play import act_out, reopened
+from ecomlab.episode.record import Trajectory
 from ecomlab.episode.subtask import Subtask
 from ecomlab.evaluation.cascade.claims import claims_in, is_false
 from ecomlab.evaluation.cascade.ids import Shown
@@ -123,7 +124,7 @@ class _Labeller:
         asked = [str(given.get("question", "")) for name, given in self._calls if name == "ask_user"]
         texts = asked if message.get("tool_calls") else [str(message.get("content") or "")]
         subtask, world = self.episode.subtask, self.episode.world
-        wants = subtask.env.wishes(
+        wants = subtask.env.audit.wishes(
             subtask.customer.goal, world
         )  # what it is about: not what they would take instead
         for text in texts if wants and not message.get("invalid") else ():
@@ -186,7 +187,7 @@ class _Labeller:
                 job.right |= {f"item {w.item}" for w, h in zip(wants, held, strict=True) if h == w.quantity}
 
     def _faults(self, subtask: Subtask, goal: Goal, answer: Mapping[str, Any] | None) -> Sequence[Fault]:
-        return subtask.env.faults(goal, self.episode.world, answer, subtask.customer.first)
+        return subtask.env.audit.faults(goal, self.episode.world, answer, subtask.customer.first)
 
     def _made(self, number: int, made: Sequence[Fault], parent: int | None = None) -> None:
         """Record the faults among these that are new, and those of events that the agent has let stand; `parent` is the
@@ -285,7 +286,7 @@ class _Labeller:
         if fault.slots and set(fault.slots) <= hidden:
             return "unasked"
         subtask = self.episode.subtasks[number]
-        wants = [w for w in subtask.env.wishes(subtask.goal, self.episode.world) if w.item == item]
+        wants = [w for w in subtask.env.audit.wishes(subtask.goal, self.episode.world) if w.item == item]
         if fault.kind in ("wrong product", "missed item", "wrong variant") and wants:
             return "mis-selected" if self._was_shown(wants[0]) else "not found"
         if fault.right:

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ecomlab.envs.registry import ENVIRONMENTS
-from ecomlab.episode.episode import Episode, Trajectory
+from ecomlab.episode.episode import Episode
 from ecomlab.episode.messages import MOST_CALLS, parse_output
 from ecomlab.episode.play import record
+from ecomlab.episode.record import Trajectory
 from ecomlab.episode.subtask import Subtask
 from ecomlab.evaluation.cascade.edits import EDITS, TRICKS, Scene, calls_of, edit, with_calls
 from ecomlab.laws.surface import calls as message_of
@@ -224,7 +225,7 @@ def _ignored_correction(planter: _Planter, message: Message) -> Message | None:
 def _claims_absence(planter: _Planter, message: Message) -> Message | None:
     scene = Scene(planter.episode, planter.random)
     subtask, world, able = scene.subtask, scene.world, []
-    for want in subtask.env.wishes(subtask.customer.goal, world):  # not what they would take instead
+    for want in subtask.env.audit.wishes(subtask.customer.goal, world):  # not what they would take instead
         rows = [
             row
             for row in map(world.row, sorted(world.shown))

@@ -10,10 +10,11 @@ from typing import Any
 from ecomlab.catalog import Shop
 from ecomlab.customer.llm import Chat, Wording
 from ecomlab.envs.registry import ENVIRONMENTS
-from ecomlab.episode.episode import Episode, Trajectory
+from ecomlab.episode.episode import Episode
 from ecomlab.episode.messages import MOST_CALLS
 from ecomlab.episode.play import play, record
-from ecomlab.evaluation.contestant import Job, Played
+from ecomlab.episode.record import Trajectory
+from ecomlab.evaluation.contestant import Job
 from ecomlab.evaluation.customers import customer_identity, customer_notes, customer_usage
 from ecomlab.evaluation.evaluation import header_of
 from ecomlab.evaluation.faults import faults_of
@@ -114,7 +115,7 @@ class Person:
     def identity(self) -> Mapping[str, Any]:
         return {"kind": "person", "model": PLAYER, "strict": False, **customer_identity(self.customer)}
 
-    def play(self, jobs: Sequence[Job], shop: Shop) -> Iterator[Played]:
+    def play(self, jobs: Sequence[Job], shop: Shop) -> Iterator[Transcript]:
         raise TypeError("a person does not play by jobs; use ecomlab play --player human, or start_play")
 
 
@@ -322,7 +323,7 @@ class Seat:
             return self.saved
         made, choice, env = self.outcome.trajectory, self.choice, self.episode.task.env
         job = Job(env, choice.difficulty, choice.seed, axes=dict(made.task.overrides))
-        played = Played(
+        transcript = Transcript.of(
             job,
             made,
             customer_usage(made),
@@ -337,7 +338,7 @@ class Seat:
             made_with={"commit": commit(), "libraries": versions()},
         )  # fmt: skip
         path = _free(resolve(folder), f"{env}-d{choice.difficulty}-seed{choice.seed}")
-        write(path / FILE, header, [Transcript.of(played)])
+        write(path / FILE, header, [transcript])
         self.saved = path
         return path
 

@@ -9,6 +9,7 @@ from ecomlab.customer.llm import Chat
 from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.episode.play import play
 from ecomlab.evaluation.contestant import Job
+from ecomlab.evaluation.evaluation import trajectory_of
 from ecomlab.lab.conversation import show_episode, write_episode
 from ecomlab.lab.paths import check_writable, resolve
 from ecomlab.lab.play.choice import Choice
@@ -46,16 +47,17 @@ def show(
         if json_file:
             write_episode(made, json_file)
         return 0
-    from ecomlab.evaluation.players import contestant_of  # models and endpoints, which the others may need
+    from ecomlab.evaluation.players import Playing, contestant_of  # models and endpoints
 
-    contestant = contestant_of(player, choice.shop, [choice.env], customer=customer)
+    contestant = contestant_of(player, choice.shop, [choice.env], Playing(customer=customer))
     (played,) = contestant.play(
         [Job(choice.env, choice.difficulty, choice.seed, axes=choice.axes)], choice.shop
     )
-    if played.trajectory is None:
+    if not played.messages:
         console.print(escape(f"unscored: {played.unscored}; {played.notes}"), soft_wrap=True)
         return 1
-    show_episode(played.trajectory, console)
+    trajectory = trajectory_of(played, choice.shop)
+    show_episode(trajectory, console)
     if json_file:
-        write_episode(played.trajectory, json_file)
+        write_episode(trajectory, json_file)
     return 0

@@ -6,8 +6,9 @@ from typing import Any
 
 from ecomlab.catalog import Shop
 from ecomlab.customer.customer import Customer
-from ecomlab.episode.episode import Episode, Trajectory
+from ecomlab.episode.episode import Episode
 from ecomlab.episode.play import ReplayError, replay
+from ecomlab.episode.record import Trajectory
 from ecomlab.evaluation.cascade.labels import label
 from ecomlab.evaluation.cascade.mistakes import PASSED
 from ecomlab.evaluation.evaluation import trajectory_of

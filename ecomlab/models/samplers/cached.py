@@ -150,7 +150,7 @@ def drawn(logp_BV: Tensor, uniforms: Sequence[float]) -> Tensor:
 
 
 @torch.no_grad()
-def is_sampled_rightly(model: Any) -> bool:
+def is_sampled_exactly(model: Any) -> bool:
     """Tell whether `CachedSampler` samples from what the model itself says, by a few tokens: it does not where layers
     keep more than keys and values, and where logits are scaled or capped behind the output layer."""
     prompt, count = list(range(1, 9)), 4

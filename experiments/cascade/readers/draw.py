@@ -18,7 +18,6 @@ from seat import Seat
 from ecomlab.catalog import Shop, load_shop
 from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.episode.play import record
-from ecomlab.evaluation.contestant import Played
 from ecomlab.evaluation.evaluation import header_of
 from ecomlab.evaluation.faults import faults_of
 from ecomlab.evaluation.players import contestant_of
@@ -35,7 +34,7 @@ class Several:
     identity: Mapping[str, Any]
 
 
-def played(place: Place, shop: Shop) -> Played | None:
+def played(place: Place, shop: Shop) -> Transcript | None:
     """Play a place; of the model's, take over what was played from its seat, None where that is not over."""
     if place.player != MODEL:
         contestant = contestant_of(place.player, shop, [place.job.env])
@@ -49,7 +48,7 @@ def played(place: Place, shop: Shop) -> Played | None:
     if not episode.done:
         return None
     trajectory = record(episode)
-    return Played(place.job, trajectory, faults=faults_of(trajectory))
+    return Transcript.of(place.job, trajectory, faults=faults_of(trajectory))
 
 
 def kept() -> dict[int, Transcript]:
@@ -63,7 +62,7 @@ def transcripts(there: Mapping[int, Transcript], shop: Shop) -> Iterator[Transcr
         found = there.get(place.number)
         if found is None and (made := played(place, shop)) is not None:
             notes = {"place": place.number, "player": place.player}
-            found = Transcript.of(replace(made, notes={**made.notes, **notes}))
+            found = replace(made, notes={**made.notes, **notes})
             print(f"{place.name}: {place.player}, {place.job.env}, d = {place.job.d}", flush=True)
         if found is not None:
             yield found

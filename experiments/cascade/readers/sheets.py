@@ -13,8 +13,8 @@ from truth import Truth, truths_of
 
 from ecomlab.catalog import Shop, load_shop
 from ecomlab.envs.registry import ENVIRONMENTS
-from ecomlab.episode.episode import Trajectory
 from ecomlab.episode.play import replay
+from ecomlab.episode.record import Trajectory
 from ecomlab.evaluation.evaluation import trajectory_of
 from ecomlab.evaluation.transcripts import read
 from ecomlab.lab.view.acting import record_of_trajectory

@@ -55,7 +55,7 @@ def truth_of(subtask: Subtask, world: World) -> Truth:
     goal, env = subtask.goal, subtask.env
     wants = [f"{fact.about}: {fact.text}".removeprefix(": ") for fact in wanted([(env.id, goal)])]
     fits: dict[str, dict[str, Left]] = {}
-    for want in env.wishes(goal, world):
+    for want in env.audit.wishes(goal, world):
         rows = [
             row
             for row in map(world.row, sorted(world.shown))

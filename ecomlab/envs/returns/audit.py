@@ -1,0 +1,108 @@
+"""The audit of RETURN: what is wrong with a return, and the chance of guessing it."""
+
+import math
+from collections.abc import Mapping, Sequence
+from datetime import date
+from typing import Any
+
+from ecomlab.answers.dates import read_day, says_none
+from ecomlab.answers.outcomes import is_named, read_outcome, read_replacement
+from ecomlab.catalog import Shop
+from ecomlab.customer.dialogue import GUESSES, PATIENCE
+from ecomlab.customer.replacements import can_be_had, is_as_wanted
+from ecomlab.envs.base import Audit
+from ecomlab.reward import Fault
+from ecomlab.task import Goal, Place, SellOut, Task
+from ecomlab.world.orders import history, lines
+from ecomlab.world.state import World
+
+
+class ReturnsAudit(Audit):
+    def faults(
+        self, goal: Goal, world: World, answer: Mapping[str, Any] | None, first: Goal
+    ) -> Sequence[Fault]:
+        slots, today = goal.of(), date.fromisoformat(world.given["today"])
+        order, line = lines.line_meant(slots, world.given["orders"], world.shop)
+        meant, expected = (order["order_id"], line["line_id"]), lines.expected_returns(slots, world)
+        said = tuple(name for name in slots if lines.is_identity(name))
+        found = [
+            Fault("wrong line", "item 0", back[1], said, meant, f"{units} of {back[1]} were returned")
+            for back, units in world.returns.items()
+            if back != meant
+        ]
+        units = world.returns.get(meant, 0)
+        if units and units != expected.get(meant):
+            words = f"{units} units were returned, wanted {expected.get(meant, 0)}"
+            found.append(Fault("wrong quantity", "item 0", str(units), ("units",), words=words))
+        if answer is None or found:
+            return found
+        if not any(answer.values()):
+            return [Fault("missed item", "item 0", slots=said, right=meant, words="nothing was handed in")]
+        if not is_named(answer, order, line):
+            named = str(answer.get("line_id"))
+            return [Fault("wrong line", "item 0", named, said, meant, f"{named} was handed in")]
+        outcome, told = read_outcome(answer.get("outcome")), answer.get("last_return_day")
+        if outcome != ("returned" if expected else "declined"):
+            return [Fault("wrong outcome", "outcome", str(outcome), words=f"{outcome} was handed in")]
+        if world.returns != expected:
+            return [Fault("missed item", "item 0", slots=said, right=meant, words="nothing was returned")]
+        last = history.eligible_now(world, order, line, undone=True).last_day
+        if not expected and not (says_none(told) if last is None else read_day(told, today) == last):
+            found.append(
+                Fault("wrong date", "last day", str(told), words=f"{told} was handed in, it is {last}")
+            )
+        wanted = slots["replacement"] if expected else []
+        given = read_replacement(answer.get("replacement"), world.catalog)
+        if given is None and wanted:
+            found.append(Fault("missed item", "replacement", "", ("replacement",), words="no replacement"))
+        elif given is not None and not (wanted and is_as_wanted(given, wanted, line, world)):
+            kind = "wrong product" if wanted else "unwanted item"
+            found.append(
+                Fault(kind, "replacement", given, ("replacement",), words=f"{given} as a replacement")
+            )
+        return found
+
+    def alternatives(self, slot: Place, goal: Goal, task: Task, shop: Shop) -> Sequence[Any]:
+        if slot[1] == "replacement":
+            return [[], [["price", 500_000]]]
+        if slot[1] == "units":
+            return range(1, 5)
+        return lines.values_of(slot[1], history.delivered_lines(task.world["orders"]), shop)
+
+    def possible(self, goal: Goal, task: Task, shop: Shop) -> bool:
+        share = max((event.share for event in task.events if isinstance(event, SellOut)), default=0.0)
+        for now in (goal, goal.after(task.events)):
+            meant = lines.meant_by(now.of(), task.world, task.key, shop)
+            if meant is None or now.get("units", 1) > meant.most:
+                return False
+            wanted = now["replacement"] if meant.goes else []
+            if wanted and not can_be_had(wanted, meant.line, task.key, shop, share):
+                return False
+        return True
+
+    def chance(self, task: Task, shop: Shop) -> float:
+        """Bound the chance of finding the line by one bit at a time: by returning all or one of its units, line after
+        line, until the customer no longer corrects it, where units go back; otherwise by picking one of the delivered
+        lines. In either case `GUESSES` - 1 lines more can be asked about. Nobody guesses a replacement."""
+        goal, arrived = task.goal.after(task.events), history.delivered_lines(task.world["orders"])
+        meant = lines.meant_by(goal.of(), task.world, task.key, shop)
+        if not meant or not meant.goes:
+            return min(1.0, GUESSES / len(arrived))
+        if goal["replacement"] or goal.get("units", 1) not in (1, meant.line["quantity"]):
+            return 0.0
+        every = history.lines_of(task.world["orders"])
+        able = sum(
+            history.eligible_first(task.world, task.key, *pair, shop.catalog).eligible for pair in every
+        )
+        # One turn lists the orders, one looks into them, the last hands in; each wrong return is a call to undo.
+        calls = task.calls - 1 - len(task.world["orders"])
+        tries = min(task.turns - 3, len(every))
+        found = sum(_at_most(min(PATIENCE, calls - n - 1), n, able - 1, len(every) - 1) for n in range(tries))
+        return min(1.0, (found + GUESSES - 1) / len(every))
+
+
+def _at_most(most: int, drawn: int, marked: int, of: int) -> float:
+    """Compute the probability of at most `most` marked ones among so many drawn, where `marked` of them all are."""
+    return sum(
+        math.comb(marked, hit) * math.comb(of - marked, drawn - hit) for hit in range(min(most, drawn) + 1)
+    ) / math.comb(of, drawn)

@@ -1,0 +1,103 @@
+"""The rules of play: slips of form, notices, the gate of submit, and what counts as a turn."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from ecomlab.episode.messages import written
+from ecomlab.episode.subtask import Subtask
+from ecomlab.task import Message
+from ecomlab.tool import RefusedError
+from ecomlab.world.state import World
+
+SLIPS = 3
+"""Slips of form that end an episode as invalid; in a journey, those of one subtask."""
+LAST = 2
+"""Messages left of which the agent is reminded."""
+
+
+class Referee:
+    """The rules of one episode. It counts turns, and knows of the turn under way what concerns the rules.
+
+    It does not refer to its episode, so that a finished one is freed at once.
+    """
+
+    def __init__(self, world: World, turns: int, strict: bool) -> None:
+        self.world, self.turns, self.strict = world, turns, strict
+        self.turn = 0
+        """Assistant messages that count; a submit that is rejected for news does not."""
+        self.rejected = False
+        """True if submit was rejected for news in this turn."""
+        self._unread = self._slipped = False  # of this turn: news was waiting for it; it holds a slip of form
+        self._changes = 0
+
+    @property
+    def changed(self) -> bool:
+        """True if the agent acted on the world in this turn."""
+        return self.world.changes > self._changes
+
+    @property
+    def out_of_turns(self) -> bool:
+        """True if the turn budget is used up."""
+        return self.turn >= self.turns
+
+    def begin_turn(self) -> None:
+        """Begin the turn of one assistant message."""
+        self.turn += 1
+        self.world.touched.clear()
+        self._unread, self._changes = bool(self.world.news), self.world.changes
+        self._slipped = self.rejected = False
+
+    def count_turn(self) -> None:
+        """Take a turn back in which submit was rejected: our news came too late, so the message counts for nothing."""
+        self.turn -= self.rejected
+
+    def slip(self, subtask: Subtask) -> bool:
+        """Count a slip of form, several in one message once; tell whether it ends the episode."""
+        subtask.slips += not self._slipped
+        self._slipped = True
+        return self.strict or subtask.slips >= SLIPS
+
+    def with_notice(self, result: dict[str, Any]) -> dict[str, Any]:
+        """Add to a tool's result what the shop has to tell the agent."""
+        notice = self.world.notice()
+        return {**result, "notice": notice} if notice else result
+
+    def remind(self, messages: list[Message], by_tool: bool) -> None:
+        """Say when two messages are left: with the last tool's result, or else below what the customer said."""
+        if self.turns - self.turn != LAST or self.rejected:
+            return
+        line = "Two messages are left."
+        if by_tool:
+            message = next(m for m in reversed(messages) if m["role"] == "tool")
+            result = json.loads(message["content"])
+            result["notice"] = " ".join([*([result["notice"]] if "notice" in result else []), line])
+            message["content"] = written(result)
+        else:
+            messages[-1]["content"] += f"\n[{line}]"
+
+    def admit(self, subtask: Subtask, answer: Mapping[str, Any]) -> None:
+        """Let an answer pass, or raise RefusedError.
+
+        If something has happened of which the agent does not know, or happens now, reject the first submit, so that
+        every agent gets to react to it.
+        """
+        customer = subtask.customer
+        subtask.progress.handing_in = True
+        if subtask.held_back or not (self._unread or customer.expects_more):
+            return
+        customer.tick(subtask.progress, self.world, quiet=False)  # what happens in the shop shows at once
+        subtask.held_back = self.rejected = True
+        news = []
+        if self._unread or self.world.news:
+            news.append(f"stock has changed{self._sold_out(answer)}")
+        if customer.expects_more:
+            news.append("the customer has something to add")
+        raise RefusedError(f"nothing was handed in: {' and '.join(news)}; see to it, then call submit again")
+
+    def _sold_out(self, answer: Mapping[str, Any]) -> str:
+        """Word which products of an answer are sold out, as any look at them would show."""
+        values = [one for value in answer.values() for one in (value if isinstance(value, list) else [value])]
+        named = [one for one in dict.fromkeys(values) if one in self.world.shown]
+        gone = [one for one in named if not self.world.stock(self.world.row(one))]
+        return f" ({', '.join(gone)} sold out)" if gone else " (none of these sold out)" if named else ""

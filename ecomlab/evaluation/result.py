@@ -1,0 +1,90 @@
+"""Results of evaluate, compare and frontier: a table with short lines, in a notebook, as Markdown, as JSON."""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ecomlab.markup.elements import element, in_notebook, joined, table
+
+Table = tuple[Sequence[str], Sequence[Sequence[str]]]
+"""Headings, and rows of text."""
+
+
+class Result(ABC):
+    """A result that shows itself."""
+
+    @property
+    @abstractmethod
+    def title(self) -> str:
+        """What was measured, and of whom."""
+
+    @property
+    @abstractmethod
+    def table(self) -> Table:
+        """The table as text: what a terminal shows."""
+
+    @property
+    @abstractmethod
+    def lines(self) -> list[str]:
+        """Facts and warnings that stand under the table."""
+
+    @abstractmethod
+    def to_json(self) -> dict[str, Any]:
+        """Write as a JSON object; it may hold NaN."""
+
+    def markdown(self) -> str:
+        """Write as Markdown."""
+        return as_markdown(self.title, self.table, self.lines)
+
+    def __repr__(self) -> str:
+        headings, rows = self.table
+        widths = [max(map(len, column)) for column in zip(headings, *rows, strict=True)]
+        drawn = [
+            "  ".join(f"{cell:{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
+            for row in (headings, *rows)
+        ]
+        return "\n".join([self.title, *drawn, *self.lines])
+
+    def _repr_html_(self) -> str:
+        headings, rows = self.table
+        lines = element("ul", *(element("li", line) for line in self.lines))
+        return in_notebook(joined([element("h4", self.title), table(headings, rows), lines]))
+
+
+def as_markdown(title: str, drawn: Table, lines: Sequence[str]) -> str:
+    """Write a table with lines under it as Markdown."""
+    headings, rows = drawn
+    ruled = [headings, ["---", *["---:"] * (len(headings) - 1)], *rows]
+    written = "\n".join(f"| {' | '.join(cell.replace('|', '/') for cell in row)} |" for row in ruled)
+    said = "\n".join(f"- {line}" for line in lines)
+    return f"# {title}\n\n{written}\n\n{said}\n"
+
+
+def without_nan(value: Any) -> Any:
+    """Copy a JSON value with null for NaN and infinite numbers, which JSON does not have."""
+    if isinstance(value, Mapping):
+        return {name: without_nan(inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [without_nan(inner) for inner in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def number(value: float | None, digits: int = 3) -> str:
+    """Write a number; "" for NaN and None."""
+    return "" if value is None or math.isnan(value) else f"{value:.{digits}f}"
+
+
+def gap(value: float | None) -> str:
+    """Write the smallest difference that a sample shows; "none" where it shows none."""
+    return "none" if value is None or not value < 1 else number(value)
+
+
+def interval(low: float | None, high: float | None, digits: int = 3) -> str:
+    """Write an interval; "" where there is none."""
+    return "" if low is None or math.isnan(low) else f"{number(low, digits)}–{number(high, digits)}"
+
+
+def counts(found: Mapping[str, int]) -> str:
+    """Write counts by name: "submit 2, turns 1"."""
+    return ", ".join(f"{name} {count}" for name, count in found.items()) or "none"
