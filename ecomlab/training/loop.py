@@ -20,7 +20,7 @@ from ecomlab.models.load import MERGED, is_ordinary
 from ecomlab.models.policy import MADE_FOR, Policy
 from ecomlab.models.process_group import SINGLE_PROCESS, ProcessGroup
 from ecomlab.models.qwen3 import check_base
-from ecomlab.models.samplers.cached import Limits, OpenSampler
+from ecomlab.models.samplers.cached import Limits, Sampler
 from ecomlab.models.samplers.vllm import VllmSampler
 from ecomlab.training import checkpoints, metrics, untrained
 from ecomlab.training.config import TrainConfig
@@ -61,7 +61,7 @@ class Loop:
         self.history: list[dict[str, Any]] = []
         self.ordinary = is_ordinary(config.starter)
         self.limits = Limits(config.turn_tokens, config.episode_tokens, config.context_tokens)
-        self.sampler: OpenSampler
+        self.sampler: Sampler
         self.trainer: DapoTrainer
         name = identity.get("schedule_name", config.schedule)
         self.head = {"schedule": name, "collection": config.collection, "seed": config.seed}
@@ -89,7 +89,7 @@ class Loop:
             write_json(self.out / DONE, {"steps": config.steps, "config": self.identity})
         self.processes.all_gather(None)  # no process ends before everything is written
 
-    def _sampler(self, greedy: bool = False) -> OpenSampler:
+    def _sampler(self, greedy: bool = False) -> Sampler:
         """Make a sampler that always uses the policy's current weights."""
         if not self.config.with_vllm:
             return self.policy.sampler(self.limits, greedy)

@@ -23,7 +23,7 @@ from ecomlab.training.schedule import Draw, Schedule, end_step, report
 if TYPE_CHECKING:
     from ecomlab.catalog import Shop
     from ecomlab.models.renderer import Renderer
-    from ecomlab.models.samplers.cached import OpenSampler
+    from ecomlab.models.samplers.cached import Sampler
 
 Keep = Literal["correct", "reward"]
 TRUNCATED = -1.0
@@ -104,7 +104,7 @@ def collect(
     sampling: DynamicSampling,
     key: Sequence[Any],
     shop: "Shop",
-    sampler: "OpenSampler",
+    sampler: "Sampler",
     renderer: "Renderer",
     processes: ProcessGroup = SINGLE_PROCESS,
 ) -> Collection:

@@ -134,7 +134,12 @@ def _identity(config: TrainConfig, which: Any, made: Schedule) -> dict[str, Any]
     if name == which:
         return config.to_json()
     shown = Path(which).name if isinstance(which, str) else name
-    return {**config.to_json(), "schedule": shown, "schedule_name": name, "schedule_digest": digest_of(which)}
+    return {
+        **config.to_json(),
+        "schedule": shown,
+        "schedule_name": name,
+        "schedule_digest": digest_of(which, made),
+    }
 
 
 def check_model(config: TrainConfig) -> None:

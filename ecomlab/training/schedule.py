@@ -16,22 +16,20 @@ window spans at most `d_delta` levels. No window ever moves down. With `check_ev
 group instead, so that a window can move within a step.
 """
 
-import hashlib
-import importlib.util
 import inspect
 import json
 import re
-import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any, Protocol, Self
 
 import numpy as np
 
+from ecomlab import own_code
 from ecomlab.evaluation.tasks import check_axes
-from ecomlab.suggest import raised, unknown, whole
+from ecomlab.seeding import digest
+from ecomlab.suggest import unknown, whole
 
 CHECKS = ("step", "group")
 """When the adaptive rule decides: at the end of a step, or after every group."""
@@ -306,14 +304,14 @@ def factory_of(name: str) -> Factory:
         return SCHEDULES[name]
     if match := re.fullmatch(RANGE, name):
         return _range(int(match[1]), int(match[2]))
-    if not _is_file(name):
+    if not own_code.is_named(name):
         known = unknown("schedule", name, SCHEDULES)
         raise ScheduleError(f"{known}, any range as 'static-3-5', and FILE.py:NAME for one of your own")
-    path, attribute = _file_of(name), name.rpartition(":")[2]
-    found = getattr(_module_of(path), attribute, None)
-    if not callable(found):
-        raise ScheduleError(f"{path} has no class or function {attribute!r}")
-    return found  # type: ignore[no-any-return]
+    try:
+        found: Factory = own_code.named(name)
+    except ValueError as error:
+        raise ScheduleError(str(error)) from error
+    return found
 
 
 def settings_of(which: "str | Factory | Schedule", known: Mapping[str, Any]) -> dict[str, Any]:
@@ -327,7 +325,7 @@ def settings_of(which: "str | Factory | Schedule", known: Mapping[str, Any]) -> 
 def name_of(which: "str | Factory | Schedule", made: Schedule) -> str:
     """Name a schedule in tables and figures: by its attribute `name`, or its class. One of one's own never bears the
     name of a built-in one, from which it may inherit."""
-    if isinstance(which, str) and not _is_file(which):
+    if isinstance(which, str) and not own_code.is_named(which):
         return which
     name = getattr(made, "name", None) or type(made).__name__
     if name not in SCHEDULES and not re.fullmatch(RANGE, name):
@@ -341,48 +339,13 @@ def name_of(which: "str | Factory | Schedule", made: Schedule) -> str:
     )
 
 
-def digest_of(which: "str | Factory | Schedule") -> str:
-    """Digest the source of a schedule of one's own: its file, or its class or function. "" for a built-in one, and for
-    one whose source is not at hand."""
+def digest_of(which: "str | Factory | Schedule", made: Schedule) -> str:
+    """Digest the source of a schedule of one's own: its file, or its class and the function that made it. "" for a
+    built-in one, and where no source is at hand."""
     if isinstance(which, str):
-        return _digest(_file_of(which).read_bytes()) if _is_file(which) else ""
-    try:
-        source: Any = which if inspect.isclass(which) or inspect.isroutine(which) else type(which)
-        return _digest(inspect.getsource(source).encode())
-    except (OSError, TypeError):
-        return ""
-
-
-def _is_file(name: str) -> bool:
-    return ".py:" in name
-
-
-def _file_of(name: str) -> Path:
-    """Find the file of FILE.py:NAME; a relative one lies in the working directory or in a folder above it."""
-    path = Path(name.rpartition(":")[0]).expanduser()
-    for folder in (Path.cwd(), *Path.cwd().parents):
-        if (folder / path).is_file():
-            return folder / path
-    raise ScheduleError(f"no file {path} for the schedule, here or in a folder above")
-
-
-def _module_of(path: Path) -> Any:
-    """Import a file, once for each content. Raises ScheduleError where that fails."""
-    name = f"ecomlab_schedule_{_digest(path.read_bytes())}"
-    if name not in sys.modules:
-        spec = importlib.util.spec_from_file_location(name, path)
-        assert spec is not None and spec.loader is not None
-        sys.modules[name] = importlib.util.module_from_spec(spec)
-        try:
-            spec.loader.exec_module(sys.modules[name])
-        except Exception as error:
-            del sys.modules[name]
-            raise ScheduleError(f"{path} cannot be imported: {raised(error)}") from error
-    return sys.modules[name]
-
-
-def _digest(source: bytes) -> str:
-    return hashlib.blake2b(source, digest_size=16).hexdigest()
+        return digest(own_code.file_of(which).read_text("utf-8")) if own_code.is_named(which) else ""
+    sources = [own_code.source_of(thing) for thing in (type(made), which)]
+    return digest(sources) if all(sources) else ""
 
 
 def _check_envs(envs: tuple[str, ...]) -> None:
