@@ -211,7 +211,7 @@ def train(
     from ecomlab.lab.shops import training_settings
     from ecomlab.laws.tokens import TABLE
     from ecomlab.training.config import from_toml
-    from ecomlab.training.dry_run import show_plan
+    from ecomlab.training.estimate import show_plan
 
     changes = options.settings(change) | training_settings(catalog)
     if dry_run:

@@ -23,18 +23,19 @@ PAGE = ROOT / "docs" / "architecture.md"
 ORDER = (
     (
         "the foundations",
-        "seeding suggest files other_words values slots settings arguments tool markup assets",
+        "seeding suggest files own_code other_words values slots settings arguments tool markup assets",
     ),
     ("the problem's nouns", "catalog task difficulty reward answers"),
     ("world and customer", "world customer"),
     ("reference players", "players"),
     ("environments", "envs"),
     ("the loop", "episode"),
-    ("import ecomlab", "ecomlab"),
     ("what judges, what acts", "laws models evaluation"),
     ("training", "training starters"),
     ("tables and plots", "analysis"),
-    ("the edges", "bridges lab options cli"),
+    ("notebooks, sweeps, viewer", "lab"),
+    ("import ecomlab", "ecomlab"),
+    ("the edges", "bridges options cli"),
 )
 """Layers from the bottom up, and the packages of each: an import goes down or stays in its layer, never up."""
 LAYER = {name: number for number, (_, names) in enumerate(ORDER) for name in names.split()}

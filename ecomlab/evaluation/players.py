@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
+from ecomlab import own_code
 from ecomlab.customer.llm import Chat
 from ecomlab.evaluation.endpoint.contestant import EndpointContestant
 from ecomlab.evaluation.endpoint.settings import endpoint_from_toml
@@ -16,8 +17,6 @@ from ecomlab.evaluation.scripted import (
     PLAYERS,
     FunctionContestant,
     ScriptedContestant,
-    function_named,
-    is_function_name,
     known_scripts,
 )
 from ecomlab.models.devices import device_of
@@ -90,9 +89,9 @@ def contestant_of(player: Any, shop: "Shop", envs: Sequence[str], playing: Playi
             option = "decoding (use the setting temperature=0)" if playing.decoding else "device"
             raise ValueError(f"an endpoint has no {option}: its model runs elsewhere; leave that out")
         return EndpointContestant(endpoint_from_toml(Path(name), playing.settings), playing.customer)
-    if is_function_name(name):
+    if own_code.is_named(name):
         _check_plain(name, playing)
-        return FunctionContestant(function_named(name), name.rpartition(":")[2], playing.customer)
+        return FunctionContestant(own_code.named(name), name.rpartition(":")[2], playing.customer)
     if name in PLAYERS:
         _check_plain(name, playing)
         return ScriptedContestant(name, customer=playing.customer)
@@ -130,14 +129,14 @@ def name_of(player: Any, contestant: Contestant) -> str:
     settings = getattr(contestant, "settings", None)
     if settings is not None:
         return str(getattr(settings, "name", "") or settings.model)
-    given = str(player) if isinstance(player, str | Path) and not is_function_name(str(player)) else ""
+    given = str(player) if isinstance(player, str | Path) and not own_code.is_named(str(player)) else ""
     return given or str(getattr(contestant, "name", "") or contestant.identity.get("model", "player"))
 
 
 def as_known(name: str) -> str:
     """Spell the name of a script or a starter as it is known, whatever its case; any other, and one that is a folder or
     a file, stays as it is."""
-    if Path(name).exists() or "/" in name or Path(name).suffix == ".toml" or is_function_name(name):
+    if Path(name).exists() or "/" in name or Path(name).suffix == ".toml" or own_code.is_named(name):
         return name
     for names in (PLAYERS, _starters, known_scripts):
         known = {one.casefold(): one for one in (names() if callable(names) else names)}

@@ -3,6 +3,7 @@
 import platform
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
+from importlib.metadata import version
 from pathlib import Path
 
 from rich.console import Console
@@ -10,7 +11,6 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from ecomlab import __version__
 from ecomlab.catalog import Shop, load_shop
 from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.files import write_json
@@ -131,7 +131,11 @@ def show_timings(timings: Sequence[Timing], console: Console, json_file: Path | 
     by = "the processor's seconds" if timings[0].clock == "cpu" else "seconds as they pass"
     console.print(f"median (lowest-highest) of five repeats, {by}; episodes/s without search, one core")
     if json_file is not None:
-        machine = {"machine": platform.machine(), "python": platform.python_version(), "ecomlab": __version__}
+        machine = {
+            "machine": platform.machine(),
+            "python": platform.python_version(),
+            "ecomlab": version("ecomlab"),
+        }
         write_json(json_file, {**machine, "timings": [t.to_json() for t in timings]})
         console.print(f"written to {json_file}")
 

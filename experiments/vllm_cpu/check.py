@@ -286,7 +286,7 @@ def training() -> dict[str, Any]:
 
     from ecomlab import load_shop
     from ecomlab.training.config import TrainConfig
-    from ecomlab.training.loop import train
+    from ecomlab.training.run import train
 
     keep_weights_loadable()
     in_float32()
@@ -300,7 +300,7 @@ def training() -> dict[str, Any]:
             turn_tokens=12, episode_tokens=60, context_tokens=4096, overlong_buffer=0, catalog_size=1_000,
             mask_truncated=True,  # the lot may call a truncated episode correct
         )  # fmt: skip
-        out = train(config)
+        out = train(config).folder
         with (out / "train.csv").open(newline="") as table:
             rows = [row for row in csv.DictReader(table) if int(row["tokens_used"])]
     gaps = [float(row["logp_gap"]) for row in rows]
@@ -409,7 +409,7 @@ def server() -> dict[str, Any]:
 
     from ecomlab.models.samplers.vllm import insist_on_resets
     from ecomlab.training.config import TrainConfig
-    from ecomlab.training.launch import launches
+    from ecomlab.training.estimate import launches
 
     policy, tasks, shop = novice_with_tasks()
     with tempfile.TemporaryDirectory() as folder:

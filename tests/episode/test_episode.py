@@ -19,7 +19,7 @@ from ecomlab.envs.base import Environment
 from ecomlab.envs.registry import Registry, UnknownEnvironmentError
 from ecomlab.episode.play import ReplayError, record, replay
 from ecomlab.laws.attackers import SUBMIT, calls, text
-from ecomlab.reward import cart_credit, compose, efficiency, hallucination, share_used
+from ecomlab.reward import Weights, cart_credit, efficiency, hallucination, share_used
 from ecomlab.seeding import digest, rng
 from ecomlab.suggest import unknown
 from ecomlab.task import Message
@@ -87,10 +87,17 @@ def test_named_randomness_is_independent_of_everything_else() -> None:
 # Rewards, by hand.
 
 
+def composed(task: float, efficiency: float, hallucination: float, **weights: float) -> float:
+    parts = {"task": task, "efficiency": efficiency, "hallucination": hallucination}
+    return Weights.of(weights).compose(parts)
+
+
 def test_reward_parts_by_hand() -> None:
-    assert compose(1, 1, 0) == 0.9
-    assert compose(-1, -1, -1) == -1.0
-    assert compose(-1, -1, 0) == -0.9
+    assert composed(1, 1, 0) == 0.9
+    assert composed(-1, -1, -1) == -1.0
+    assert composed(-1, -1, 0) == -0.9
+    assert composed(0.5, -1, -1, task=1, efficiency=0) == 0.4
+    assert composed(1, 1, 1, task=1) == 1.0
     assert cart_credit(matched=2, near=0, got=2, wanted=2) == 1
     assert cart_credit(matched=0, near=0, got=0, wanted=2) == -1
     assert cart_credit(matched=1, near=0, got=1, wanted=2) == pytest.approx(2 * 2 / 3 - 1)
@@ -452,3 +459,18 @@ def test_a_file_that_brings_no_environment_says_so(tmp_path: Path) -> None:
             (tmp_path / name).write_text(held)
         with pytest.raises(TaskError, match=why):
             ENVIRONMENTS.load(tmp_path / name)
+
+
+def test_the_reward_of_an_episode_has_its_own_weights_and_a_replay_has_them_too(shop: Shop) -> None:
+    task = make_task("CART", 2, 0, shop)
+    player = ENVIRONMENTS["CART"].reference_player(shop)
+    plain, mine = play(player, task, shop), play(player, task, shop, weights=Weights(task=0.5, efficiency=0))
+    assert plain.messages == mine.messages and plain.score.parts == mine.score.parts
+    assert (plain.score.value, mine.score.value) == (0.9, 0.5)
+    assert replay(mine, shop) == mine.score and mine.score.weights["efficiency"] == 0
+
+
+@pytest.mark.parametrize("wrong", [{"task": float("nan")}, {"task": "1"}, {"tsk": 1.0}])
+def test_weights_that_are_none_are_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="task|tsk"):
+        Weights.of(wrong)

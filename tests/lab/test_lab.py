@@ -648,10 +648,10 @@ def test_a_run_says_how_long_it_takes(tmp_path, capsys, monkeypatch):
 def test_in_a_notebook_the_end_of_training_is_one_line(tmp_path):
     """Of an interruption and of a wrong setting; what has nothing to do with training keeps its traceback."""
     cells = (
-        "from ecomlab.lab import live; from ecomlab.training import loop",
+        "from ecomlab.lab import live; from ecomlab.training import run",
         f"hear = live.watch({str(tmp_path)!r}, live=False)",
-        "def stop(*_): raise KeyboardInterrupt\nloop.join_processes = stop; loop.train(None)",
-        "def stop(*_): raise loop.RunError('no room')\nloop.join_processes = stop; loop.train(None)",
+        "def stop(*_): raise KeyboardInterrupt\nrun.join_processes = stop; run.train(None)",
+        "def stop(*_): raise run.RunError('no room')\nrun.join_processes = stop; run.train(None)",
         "raise KeyboardInterrupt",
     )
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])

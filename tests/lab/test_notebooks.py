@@ -239,7 +239,7 @@ def test_run_training_runs_and_writes_its_tables(tmp_path):
 
 def test_run_training_offers_the_configuration_as_it_is():
     """Its parameters are fields of TrainConfig and all of them reach it; nothing is renamed on the way."""
-    from ecomlab.training.loop import TrainConfig
+    from ecomlab.training.config import TrainConfig
 
     declared = notebooks.parameters_of(ROOT / "notebooks" / "run_training.ipynb")
     assert set(declared) - {"more"} <= set(TrainConfig.model_fields)

@@ -17,7 +17,7 @@ from ecomlab.lab.play.choice import Choice, ShareKeyError, read_key, share_key
 from ecomlab.lab.shops import catalog_named, record_of, recorded_shop, training_settings
 from ecomlab.laws import certificate, laws
 from ecomlab.training.config import ConfigError, TrainConfig
-from ecomlab.training.loop import CATALOG, _differs, _load_shop
+from ecomlab.training.run import CATALOG, _differs, _load_shop
 from ecomlab.training.run_transcripts import header_of
 
 runner = CliRunner()

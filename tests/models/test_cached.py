@@ -1,4 +1,4 @@
-"""The own sampler's cache: it never exceeds its limit, gives rows back and takes further ones; no answer changes."""
+"""The own sampler's cache: it never exceeds its limit and gives rows back; no answer changes."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ecomlab import Shop, make_task
-from ecomlab.models.batch import Rollout, play_batch, play_more
+from ecomlab.models.batch import play_batch
 from ecomlab.models.load import load_policy
 from ecomlab.models.policy import Policy
 from ecomlab.models.samplers import cached
@@ -24,16 +24,11 @@ def novice(shop: Shop) -> Policy:
     return policy
 
 
-def played(policy: Policy, shop: Shop, sampler: CachedSampler, first: int = TASKS) -> list[Any]:
-    """What is sampled in `TASKS` episodes, of which those after the `first` ones begin when one has ended."""
+def played(policy: Policy, shop: Shop, sampler: CachedSampler) -> list[Any]:
+    """What is sampled in `TASKS` episodes."""
     tasks = [make_task("CART", i % 4, 900 + i, shop) for i in range(TASKS)]
     streams = [rng("cached", i) for i in range(TASKS)]
-    waiting = list(zip(tasks, streams, strict=True))[first:]
-
-    def more(i: int, rollout: Rollout) -> Any:
-        return [waiting.pop(0)] if waiting else []
-
-    rollouts = play_more(tasks[:first], streams[:first], more, shop, sampler, policy.renderer)
+    rollouts = play_batch(tasks, streams, shop, sampler, policy.renderer)
     return [(r.prompt_ids, r.completion_ids, r.mask, r.end, r.score.correct) for r in rollouts]
 
 
@@ -93,18 +88,6 @@ def test_a_large_cache_gives_rows_back(novice: Policy, shop: Shop, monkeypatch: 
     assert seen[0]["slots"] == TASKS and seen[-1]["slots"] <= 2
     assert all(s["slots"] < 2 * s["alive"] or s["slots"] == 1 for s in seen)
     assert seen[-1]["bytes"] < max(s["bytes"] for s in seen) < TASKS * seen[-1]["bytes"] / seen[-1]["slots"]
-
-
-@pytest.mark.parametrize("small", [0, cached.SMALL])
-def test_a_row_that_joins_others_says_what_it_says_from_the_start(
-    novice: Policy, shop: Shop, monkeypatch: pytest.MonkeyPatch, small: int
-) -> None:
-    monkeypatch.setattr(cached, "SMALL", small)
-    limits = Limits(turn=60, episode=200)
-    sampler = novice.sampler(limits)
-    seen = watched(sampler, monkeypatch)
-    assert played(novice, shop, sampler, first=3) == played(novice, shop, novice.sampler(limits))
-    assert max(s["alive"] for s in seen) == 3 and max(s["slots"] for s in seen) == 3
 
 
 def test_rows_that_are_held_go_on_where_they_were(novice: Policy) -> None:

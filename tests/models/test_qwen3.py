@@ -18,7 +18,7 @@ import pytest
 import torch
 from ingested import built
 from qwen3_helper import FakeVllm, lottery, small, talkative
-from runs import SECONDS, Killed, kill_at, rows_of, steps_of, train_in_two
+from runs import SECONDS, Killed, kill_at, rows_of, run_to_end, steps_of, train_in_two
 
 from ecomlab import ENVIRONMENTS, Episode, Shop, load_shop, make_task
 from ecomlab.episode.play import play
@@ -33,8 +33,8 @@ from ecomlab.models.samplers.vllm import VllmSampler, insist_on_resets, limit_pa
 from ecomlab.seeding import rng
 from ecomlab.task import Task
 from ecomlab.training import checkpoints
-from ecomlab.training.launch import launches
-from ecomlab.training.loop import ConfigError, TrainConfig, train
+from ecomlab.training.config import ConfigError, TrainConfig
+from ecomlab.training.estimate import launches
 from ecomlab.training.rollouts import DynamicSampling, collect
 from ecomlab.training.schedule import make_schedule
 
@@ -303,12 +303,12 @@ def test_settings_that_do_not_fit_the_model_or_the_launch_are_refused(
 ) -> None:
     out = str(tmp_path / "run")
     with pytest.raises(ConfigError, match="thinking"):
-        train(TrainConfig(out=out, thinking=True))
+        run_to_end(TrainConfig(out=out, thinking=True))
     with pytest.raises(ConfigError, match="vllm"):
-        train(TrainConfig(out=out, starter=str(folder), generation="vllm-server"))
+        run_to_end(TrainConfig(out=out, starter=str(folder), generation="vllm-server"))
     monkeypatch.setenv("ACCELERATE_USE_FSDP", "true")
     with pytest.raises(ConfigError, match="sample"):
-        train(TrainConfig(out=out, starter=str(folder)))
+        run_to_end(TrainConfig(out=out, starter=str(folder)))
 
 
 def test_the_defaults_hand_nothing_to_trl() -> None:
@@ -516,14 +516,14 @@ def test_a_run_trains_resumes_and_its_checkpoint_is_a_policy(
     if kind == "full":
         pytest.importorskip("torchao")
     settings: dict[str, Any] = {**RUN, **(LORA if kind == "lora" else FULL), "starter": str(babbler)}
-    whole = train(TrainConfig(out=str(tmp_path / "whole"), **settings))
+    whole = run_to_end(TrainConfig(out=str(tmp_path / "whole"), **settings))
     rows = rows_of(whole / "train.csv", *SECONDS)
     used = steps_of(whole / "train.csv", "tokens_used")
     assert set(used) == {1, 2} and min(used.values()) > 0, "something was learned from"
     assert all(0 <= float(row["logp_gap"]) < 0.02 for row in rows), [row["logp_gap"] for row in rows]
     with pytest.raises(Killed):
-        train(TrainConfig(out=str(tmp_path / "killed"), **settings), kill_at(2))
-    killed = train(TrainConfig(out=str(tmp_path / "killed"), **settings))
+        run_to_end(TrainConfig(out=str(tmp_path / "killed"), **settings), kill_at(2))
+    killed = run_to_end(TrainConfig(out=str(tmp_path / "killed"), **settings))
     assert rows_of(killed / "train.csv", *SECONDS) == rows
     after = weights_of(whole)
     for name, tensor in weights_of(killed).items():
@@ -547,7 +547,7 @@ def test_gradient_checkpointing_and_the_masked_output_layer_change_memory_not_th
 
     from ecomlab.training.rollouts import DynamicSampling, collect
     from ecomlab.training.schedule import make_schedule
-    from ecomlab.training.trl_trainer import DapoTrainer
+    from ecomlab.training.trl_trainer import DapoTrainer, Hooks
 
     seen: list[int] = []
     real = utils._ChunkedLogProbFunction.apply
@@ -577,7 +577,7 @@ def test_gradient_checkpointing_and_the_masked_output_layer_change_memory_not_th
                 schedule, DynamicSampling(2, 4, 2), ("checkpointing",), shop, sampler, policy.renderer
             )
 
-        trainer = DapoTrainer(policy.model, policy.tokenizer, config, gather, lambda _: None, lambda _: None)
+        trainer = DapoTrainer(policy, config, Hooks(gather, lambda _: None, lambda _: None))
         trainer.model.train()
         if checkpointing:
             trainer.model.gradient_checkpointing_enable()
@@ -600,7 +600,7 @@ def test_two_processes_train_what_one_trains(kind: str, babbler: Path, tmp_path:
     changed = {"lora_rank": 4} if kind == "lora" else {}
     settings: dict[str, Any] = {**RUN, **changed, "starter": str(babbler)}
     settings |= {"gradient_checkpointing": True, "lr": 1e-4}
-    alone = train(TrainConfig(out=str(tmp_path / "alone"), **settings))
+    alone = run_to_end(TrainConfig(out=str(tmp_path / "alone"), **settings))
     config = TrainConfig(out=str(tmp_path / "together"), **settings)
     train_in_two(config, "import qwen3_helper; qwen3_helper.lottery()")
     one, two = (rows_of(tmp_path / name / "train.csv") for name in ("alone", "together"))
@@ -615,14 +615,14 @@ def vllm_in_trl(made: list[Any], monkeypatch: pytest.MonkeyPatch, kind: type[Fak
     """Let TRL make a `kind` in place of its VLLMGeneration, and note it in `made`."""
     import trl.trainer.grpo_trainer as grpo
 
-    from ecomlab.training import loop
+    from ecomlab.training import run
 
     def generation(model: Any, mode: str, **_: Any) -> FakeVllm:
         made.append(kind(model, mode))
         return made[-1]
 
     monkeypatch.setattr(grpo, "VLLMGeneration", generation)
-    monkeypatch.setattr(loop, "find_spec", lambda name: object())
+    monkeypatch.setattr(run, "find_spec", lambda name: object())
 
 
 @pytest.mark.parametrize("mode", ["server", "colocate"])
@@ -632,7 +632,7 @@ def test_a_run_with_vllm_samples_and_evaluates_with_the_weights_as_they_are(
     made: list[FakeVllm] = []
     vllm_in_trl(made, monkeypatch)
     settings: dict[str, Any] = {**PAIRS, "starter": str(babbler), "generation": f"vllm-{mode}"}
-    out = train(TrainConfig(out=str(tmp_path / "run"), **settings))
+    out = run_to_end(TrainConfig(out=str(tmp_path / "run"), **settings))
     (fake,) = made
     assert fake.mode == mode and fake.synced == 3, "before steps 1 and 2, and before the last evaluation"
     assert {asked["temperature"] for asked in fake.asked} == {0.0, 1.0}
@@ -670,20 +670,18 @@ class Served(FakeVllm):
         self.busy.release()
 
 
-@pytest.mark.parametrize("ahead", [False, True])
 def test_a_server_gets_no_new_weights_while_it_samples(
-    ahead: bool, babbler: Path, tmp_path: Path, by_lot: None, monkeypatch: pytest.MonkeyPatch
+    babbler: Path, tmp_path: Path, by_lot: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made: list[Any] = []
     vllm_in_trl(made, monkeypatch, Served)
-    given: dict[str, Any] = {**PAIRS, "starter": str(babbler), "generation": "vllm-server", "ahead": ahead}
-    out = train(TrainConfig(out=str(tmp_path / "run"), **given))
+    given: dict[str, Any] = {**PAIRS, "starter": str(babbler), "generation": "vllm-server"}
+    out = run_to_end(TrainConfig(out=str(tmp_path / "run"), **given))
     in_turn = [word for word, _ in itertools.groupby(made[0].did)]
-    second = [] if ahead else ["sampled", "synced"]  # ahead, step 2 is sampled before its weights come
-    assert in_turn == ["synced", "evaluated", "sampled", "synced", *second, "evaluated"]
+    assert in_turn == ["synced", "evaluated", "sampled", "synced", "sampled", "synced", "evaluated"]
     for row in rows_of(out / "train.csv"):  # a step may have kept nothing
         gap = float(row["logp_gap"])
-        assert math.isnan(gap) or gap < 1e-5, "the weights that sampled, also a step before"
+        assert math.isnan(gap) or gap < 1e-5, "the weights that sampled"
 
 
 def test_one_process_talks_to_the_server_and_the_others_hear_of_it() -> None:

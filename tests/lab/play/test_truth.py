@@ -6,7 +6,7 @@ from ecomlab import ENVIRONMENTS, make_task
 from ecomlab.catalog import Shop
 from ecomlab.lab.events import slot_in_words
 from ecomlab.lab.play.truth import WITHHELD, Part, parts_of, truth_of, wanted
-from ecomlab.reward import WEIGHTS, Score
+from ecomlab.reward import Score, Weights
 from ecomlab.task import Goal
 
 LEVELS, SEEDS = (0, 6, 12), range(3)
@@ -59,4 +59,6 @@ def test_a_fact_without_an_item_begins_with_when_it_was_said(env: str, shop: Sho
 
 
 def test_every_part_of_a_reward_says_what_it_measures() -> None:
-    assert all(Part(name, 0.0, weight, 0.0).means for name, weight in {**WEIGHTS, "invalid": 1.0}.items())
+    assert all(
+        Part(name, 0.0, weight, 0.0).means for name, weight in {**Weights().by_name, "invalid": 1.0}.items()
+    )

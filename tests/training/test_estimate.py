@@ -1,4 +1,4 @@
-"""The dry run: figures that were worked out by hand, launch lines, and files that accelerate accepts."""
+"""The estimate: figures that were worked out by hand, launch lines, and files that accelerate accepts."""
 
 import io
 import os
@@ -7,30 +7,35 @@ import shlex
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 from rich.console import Console
 
 from ecomlab import options
+from ecomlab.laws.tokens import Count, write_table
 from ecomlab.models.policy import PolicyError
 from ecomlab.training.config import ConfigError, TrainConfig, check_split, from_toml
-from ecomlab.training.dry_run import (
+from ecomlab.training.estimate import (
     GPU_GB,
     KNOWN,
     MEASURED,
     Mean,
+    Reach,
     evicted,
+    launches,
     mean_episode,
     memory,
+    reaches,
     seconds,
     show_plan,
     size_of,
+    split_over,
 )
-from ecomlab.training.launch import launches, split_over
-from ecomlab.training.reach import reaches
 
 ROOT = Path(__file__).resolve().parents[2]
 FILE = ROOT / "experiments" / "qwen3_8b" / "train.toml"
@@ -91,17 +96,6 @@ def test_the_cache_of_64_rollouts_of_2000_tokens() -> None:
     assert parts["keys, values"] == pytest.approx(19, rel=0.02)
 
 
-def test_a_copy_that_plays_ahead_is_counted_and_its_cache_beside_the_update() -> None:
-    laptop = from_toml(ROOT / "experiments" / "laptop" / "train.toml")
-    size = size_of(laptop.starter)
-    off, on = (memory(laptop.replace(ahead=ahead), size) for ahead in (False, True))
-    assert off["copy that plays ahead"] == 0
-    assert on["copy that plays ahead"] == pytest.approx(4 * size.parameters / 1e9)
-    update = off["gradients"] + off["activations"] + off["logits"]
-    more = on["copy that plays ahead"] + min(update, off["keys, values"])
-    assert on["peak"] - off["peak"] == pytest.approx(more)
-
-
 def test_checkpointing_saves_most_activations() -> None:
     with_it, without = (
         memory(LORA.replace(gradient_checkpointing=on), SIZE)["activations"] for on in (True, False)
@@ -157,52 +151,51 @@ def test_a_mean_episode_is_that_of_the_collections_table() -> None:
     assert mean_episode(LORA, counts / "gone") == EVEN
 
 
-@pytest.fixture(autouse=True)
-def few_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ecomlab.training.reach.TASKS", 2)
-    monkeypatch.setattr("ecomlab.training.reach._chat_renderer", lambda starter: None)  # the committed table
-
-
 def plan(config: TrainConfig, file: Path = FILE) -> str:
     said = io.StringIO()
     show_plan(config, file, Console(width=120, file=said))
     return said.getvalue()
 
 
-def test_the_plan_prints_memory_bottleneck_and_the_line_and_trains_nothing(tmp_path: Path) -> None:
+def row_of(text: str, name: str) -> list[str]:
+    """The cells of a printed table's row."""
+    (line,) = [line for line in text.splitlines() if line.startswith(f"│ {name} ")]
+    return [cell.strip() for cell in line.split("│")[2:-1]]
+
+
+def test_the_plan_shows_memory_seconds_and_the_line_and_trains_nothing(tmp_path: Path) -> None:
     file = tmp_path / "train.toml"  # no table of measurements lies beside it
     shutil.copy(FILE, file)
     text = plan(LORA.replace(out=str(tmp_path / "run")), file)
-    for words in (
-        "8.19e9 parameters",
-        "174.59e6 trained (LoRA of rank 64)",
-        "keys, values",
-        "expected bottleneck",
-    ):
-        assert words in text
-    assert "assumed: H200" in text and "204,224" in text and "nothing was trained" in text
-    assert "on paper" in text and "no GPU's rows in" in text
+    assert row_of(text, "trained parameters") == ["174,587,904"]
+    parts = memory(LORA, SIZE)
+    for name, gb in parts.items():
+        assert row_of(text, name) == [f"{gb:,.1f}"]
+    mean = mean_episode(LORA, ROOT / "experiments" / "tokens" / "tokens.csv")
+    assert row_of(text, "tokens a round") == [f"{64 * mean.whole:,}"] == ["204,224"]
+    colocated = LORA.replace(generation="vllm-colocate")
+    both = [seconds(each, SIZE, mean)["decoding"] for each in (LORA, colocated)]
+    assert row_of(text, "decoding") == [f"{value:,.0f}" for value in both]
+    assert "measured on" not in text and text.rstrip().endswith("nothing was trained")
     assert not (tmp_path / "run").exists()
 
 
-def test_seconds_and_eviction_are_those_of_the_way_that_is_printed() -> None:
+def test_memory_and_seconds_are_those_of_each_way_to_start_it() -> None:
     """All weights in float32 fit only over four GPUs, each of which plays a quarter of the rollouts."""
     sharded = MASTER.replace(generation="vllm-colocate", vllm_memory=0.15, lr=1e-6)
-    for config, where, processes in ((LORA, "one GPU", 1), (sharded, "4 GPUs", 4)):
-        text = " ".join(plan(config).split())
-        mean = mean_episode(config, ROOT / "experiments" / "tokens" / "tokens.csv")
-        update = seconds(config, SIZE, mean, processes)["update"]
-        assert f"seconds per step on {where}, on paper:" in text and f"update {update:.0f};" in text
-    assert "launch on one GPU" not in text
-    held = 1 - evicted(sharded, SIZE, mean, 4)
-    assert 0 < held < 1 and f"on 4 GPUs, vLLM's memory holds {held:.0%}" in text
+    text, mean = plan(sharded), mean_episode(sharded, ROOT / "experiments" / "tokens" / "tokens.csv")
+    ways = [1, 4]
+    assert row_of(text, "peak") == [f"{memory(sharded, SIZE, many)['peak']:,.1f}" for many in ways]
+    assert row_of(text, "update") == [f"{seconds(sharded, SIZE, mean, many)['update']:,.0f}" for many in ways]
+    lost = [evicted(sharded, SIZE, mean, many) for many in ways]
+    assert 0 < lost[1] < 1 and row_of(text, "keys, values evicted") == [f"{share:.0%}" for share in lost]
+    assert f"1 process, more than {GPU_GB:.0f} GB:" in text and "4 processes, sharded:" in text
 
 
 def test_the_plan_counts_evaluation_beside_training() -> None:
-    """C8: 300 steps of 64; before training and every 25 steps 8 environments x 5 levels x 2 decodings x 32 tasks."""
-    text = " ".join(plan(C8, FILE.with_name("c8.toml")).split())
-    assert "19,200 rollouts of training" in text
-    assert "13 evaluations of 2,560 held-out episodes, 33,280 in all" in text
+    """C8: before training and every 25 steps 8 environments x 5 levels x 2 decodings x 32 tasks."""
+    text = plan(C8, FILE.with_name("c8.toml"))
+    assert (row_of(text, "evaluations"), row_of(text, "held-out episodes")) == (["13"], ["33,280"])
 
 
 def test_the_plan_refuses_what_no_run_takes_and_warns_of_what_this_machine_lacks(
@@ -213,25 +206,32 @@ def test_the_plan_refuses_what_no_run_takes_and_warns_of_what_this_machine_lacks
         plan(TrainConfig(generation="vllm-colocate"))
     asked = LORA.replace(logger="wandb", optimizer="adamw-8bit", generation="vllm-colocate")
     for there in (None, object()):
-        monkeypatch.setattr("ecomlab.training.loop.find_spec", lambda name, there=there: there)
+        monkeypatch.setattr("ecomlab.training.run.find_spec", lambda name, there=there: there)
         text = plan(asked)
         for package in ("torchao", "vllm", "wandb"):
-            warning = f"warning: this configuration needs {package}, which is not installed; pip install"
-            assert (warning in text) == (there is None)
-        assert "launch on one GPU:" in text
+            assert (f"needs {package}, which is not installed" in text) == (there is None)
+        assert "1 process:" in text
 
 
 def test_the_laptops_plan_is_small() -> None:
     file = ROOT / "experiments" / "laptop" / "train.toml"
-    assert "0.55e6 parameters in float32" in plan(from_toml(file), file)
+    text = plan(from_toml(file), file)
+    assert float(row_of(text, "peak")[0]) < 2 and "seconds" not in text, "not estimated"
 
 
-def test_the_plan_says_how_far_the_limits_reach_and_what_goes_beyond() -> None:
-    text = plan(LORA.replace(collection="CART,PD,JOURNEY", schedule="static-0-12", axes={"cart.items": 1}))
-    assert "limits (turn 512, episode 2048, context 8192 tokens) hold 99%" in text
-    assert "CART: up to d = 12, the highest level counted" in text
-    assert "warning: JOURNEY: the schedule (d = 0 to 12)" in text
-    assert "warning: axis 'cart.items' does not move PD" in text
+ROW = Count("CART", 0, 100, 50, 400, 900, 950, 1000, 1.0, 0.96, 1.0, written=150, turn=80)
+
+
+@pytest.mark.parametrize("over", [{"p99": 1001}, {"written": 201}, {"turn": 101}])
+def test_limits_reach_as_far_as_the_token_table_says(over: dict[str, Any], tmp_path: Path) -> None:
+    table = tmp_path / "tokens.csv"
+    beyond = [replace(ROW, d=8, **over), replace(ROW, env="PD", d=0, **over)]
+    write_table([ROW, replace(ROW, d=4, max=2000), *beyond], table)
+    limits: dict[str, Any] = {"turn_tokens": 100, "episode_tokens": 200, "context_tokens": 1000}
+    chat = TrainConfig(starter="Qwen/Qwen3-8B", collection="CART,PD,SUB", schedule="static-0-6", **limits)
+    assert list(reaches(chat, table)) == [Reach("CART", 4, 8, 6), Reach("PD", None, 0, 6)]
+    assert list(reaches(chat, tmp_path / "gone.csv")) == []
+    assert list(reaches(TrainConfig(), table)) == [], "starters have lines of their own"
 
 
 def test_what_a_gpu_measured_is_printed_with_its_name(tmp_path: Path) -> None:
@@ -239,9 +239,9 @@ def test_what_a_gpu_measured_is_printed_with_its_name(tmp_path: Path) -> None:
     head = "device,size,what,seconds,peak_gb,tokens,tokens_per_second,note\n"
     rows = 'CPU,small,own sampler,1,nan,9,9,\nNVIDIA H200,8b,"update, LoRA",25.5,61.2,128000,5020,\n'
     (tmp_path / MEASURED).write_text(head + rows)
-    text = " ".join(plan(LORA, file).split())
-    assert "measured on NVIDIA H200: update, LoRA (8b): 25.5 s, peak 61.2 GB" in text
-    assert "measured on CPU" not in text and "no GPU's rows" not in text
+    text = plan(LORA, file)
+    assert row_of(text, "NVIDIA H200") == ["update, LoRA", "8b", "25.5", "61.2", "128000"]
+    assert "CPU" not in text
 
 
 def given(line: str) -> TrainConfig:
@@ -253,7 +253,7 @@ def given(line: str) -> TrainConfig:
 
 
 def test_a_launch_line_with_axes_is_read_back_as_the_same_run() -> None:
-    config = LORA.replace(axes={"cart.items": 1, "p_missing": 0}, eval_block=(1, 2))
+    config = LORA.replace(axes={"cart.items": 1, "p_missing": 0}, eval_block=(1, 2), reward={"task": 1})
     (alone,) = launches(config, FILE)
     assert given(alone.lines[-1]) == config
 
@@ -499,25 +499,18 @@ def test_a_machines_line_splits_over_all_gpus_and_accelerate_takes_it(
     assert ranks == list(range(nodes))
 
 
-def test_vllm_on_the_one_gpu_is_offered_where_it_is_faster() -> None:
-    assert "launch on one GPU with vLLM" in plan(LORA)
-    assert "with vLLM" not in plan(LORA.replace(vllm_memory=0.9)), f"more than {GPU_GB} GB"
-    assert "launch on one GPU:" in plan(LORA.replace(generation="vllm-colocate"))
-    assert "launch on one GPU" not in plan(MASTER.replace(generation="vllm-colocate")), "131 GB and vLLM"
-
-
 @pytest.mark.parametrize("name", ["train", "c4", "c8"])
 def test_every_file_fits_the_gpu_that_it_is_for(name: str) -> None:
     file = FILE.with_name(f"{name}.toml")
     assert memory(from_toml(file), SIZE)["peak"] < GPU_GB
-    assert "does not hold it" not in plan(from_toml(file), file)
+    assert "more than" not in plan(from_toml(file), file)
 
 
 def test_a_line_for_one_gpu_that_does_not_hold_the_run_says_so() -> None:
     """C8's keys and values: 64 rollouts x 24,576 tokens x 147,456 bytes."""
     own = C8.replace(generation="own")
     assert memory(own, SIZE)["keys, values"] == pytest.approx(231.9, abs=0.05)
-    assert "launch on one GPU, which does not hold it on paper:" in plan(own, FILE.with_name("c8.toml"))
+    assert f"1 process, more than {GPU_GB:.0f} GB:" in plan(own, FILE.with_name("c8.toml"))
 
 
 @pytest.mark.parametrize(("name", "collections"), [("train", ["C1"]), ("c4", ["C2", "C4"]), ("c8", ["C8"])])
@@ -526,7 +519,7 @@ def test_the_limits_of_a_collections_file_hold_at_every_level(name: str, collect
     assert config.collection == collections[-1]
     for collection in collections:
         found = list(reaches(config.replace(collection=collection), counts))
-        assert found and all(one.breaks is None and not one.why for one in found)
+        assert found and all(one.breaks is None for one in found)
 
 
 @pytest.mark.parametrize("name", ["fsdp", "deepspeed_zero3"])

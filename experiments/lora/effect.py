@@ -1,9 +1,8 @@
-"""Does it cost anything to learn from rollouts that are one step old? Held-out success with `ahead` less without it.
+"""Does training adapters alone cost anything? Held-out success with LoRA minus that with all weights.
 
-    ecomlab sweep experiments/ahead/off/sweep.toml
-    ecomlab sweep experiments/ahead/on/sweep.toml
-    python experiments/ahead/effect.py                              # writes effect.csv beside this file
-    python experiments/ahead/effect.py experiments/lora lora all    # the same of other arms, in their folder
+    ecomlab sweep experiments/lora/all/sweep.toml
+    ecomlab sweep experiments/lora/lora/sweep.toml
+    python experiments/lora/effect.py                               # writes effect.csv beside this file
 
 A row per evaluation, decoding and difficulty ("mean": over all of them): the mean over seeds of both arms and of their
 difference, paired by seed, with its 95% interval. Both arms have played equally many rollouts, which is checked.
@@ -19,7 +18,7 @@ from ecomlab.analysis import statistics, tables
 HERE = Path(__file__).resolve().parent
 
 
-def main(folder: Path = HERE, one: str = "on", other: str = "off") -> None:
+def main(folder: Path = HERE, one: str = "lora", other: str = "all") -> None:
     loaded = {arm: tables.load_experiment(folder / arm) for arm in (one, other)}
     played = {arm: train.groupby(["seed", "step"]).rollouts.sum() for arm, (train, _) in loaded.items()}
     if not played[one].equals(played[other]):
