@@ -18,7 +18,7 @@ from ecomlab.envs.registry import UnknownEnvironmentError
 from ecomlab.episode.episode import Episode, Trajectory, make_task
 from ecomlab.episode.play import record
 from ecomlab.reward import Score
-from ecomlab.task import Task
+from ecomlab.task import Message, Task
 
 if TYPE_CHECKING:
     from ecomlab.catalog import Shop
@@ -125,14 +125,17 @@ def play_batch(
     clock: Clock | None = None,
     customer: Chat | None = None,
     strict: bool = False,
+    given: Sequence[Sequence[Message]] = (),
 ) -> list[Rollout]:
     """Play every task once with the policy behind `sampler`; rollout i draws its randomness from `streams[i]` alone.
+
+    `given` has, for each task, the assistant messages of its first turns, which become part of the prompt.
 
     `customer` is an endpoint that words the customers, one act after another; `strict` episodes end with the first slip
     of form. An exception in place of a task gives a failed rollout. `clock` adds up the seconds of
     the policy ("model") and of everything else ("environment").
     """
-    rollouts = dict(play_each(tasks, streams, shop, sampler, renderer, clock, customer, strict))
+    rollouts = dict(play_each(tasks, streams, shop, sampler, renderer, clock, customer, strict, given))
     return [rollouts[i] for i in range(len(tasks))]
 
 
@@ -145,11 +148,16 @@ def play_each(
     clock: Clock | None = None,
     customer: Chat | None = None,
     strict: bool = False,
+    given: Sequence[Sequence[Message]] = (),
 ) -> Iterator[tuple[int, Rollout]]:
     """Play as `play_batch` does, and yield the index and the rollout of each episode as soon as it is over."""
     clock = clock or Clock()
     with clock.phase("environment"):
-        plays = [_open(task, shop, renderer, customer, strict) for task in tasks]
+        turns = given or [()] * len(tasks)
+        plays = [
+            _open(task, shop, renderer, customer, strict, first)
+            for task, first in zip(tasks, turns, strict=True)
+        ]
     sampler.start(streams)
     going = list(range(len(plays)))
     while True:
@@ -217,7 +225,12 @@ def _turn(plays: Sequence[_Play], live: Sequence[int], sampler: "Sampler", clock
 
 
 def _open(
-    task: Task | Exception, shop: "Shop", renderer: "Renderer", customer: Chat | None, strict: bool
+    task: Task | Exception,
+    shop: "Shop",
+    renderer: "Renderer",
+    customer: Chat | None,
+    strict: bool,
+    given: Sequence[Message] = (),
 ) -> _Play:
     play = _Play(task if isinstance(task, Task) else None)
     try:
@@ -227,6 +240,13 @@ def _open(
         play.episode = Episode(task, shop, strict=strict, wording=wording)
         play.dialogue = renderer.dialogue()
         play.prompt = play.pending = play.dialogue.open(play.episode.messages, play.episode.tools)
+        for message in given:
+            ids = play.dialogue.say(message)
+            turn = play.episode.act(play.dialogue.read(ids))
+            play.prompt += [*ids, *([] if turn.done else play.dialogue.follow(turn.messages))]
+            if turn.done:
+                play.end = turn.end
+                break
     except Exception as error:  # a bug of ours costs one unscored episode, not the run
         _fail(play, error)
     return play
