@@ -15,8 +15,7 @@ Example:
     half = first_turns(task, shop, 0.5)                           # the reference player begins ...
     rollouts = play_batch([task], [rng("half")], shop, sampler, renderer, given=[half])     # ... a policy goes on
     trajectory, act = plant(task, shop, "wrong product")          # one mistake, in turn act.turn
-    pairs = list(measure(by_policy(policy, shop), tasks, shop))
-    effects(pairs)[0]    # {"kind": "all", "pairs": 228, "mended": .93, "effect": -.08, "effect_low": ...}
+    effects(list(measure(by_policy(policy, shop), tasks, shop)))  # [{"kind": "all", "mended": .93, "effect": -.08, ...
 """
 
 import json
@@ -91,6 +90,17 @@ def messages_of(trajectory: Trajectory) -> list[Message]:
     return [message for message in trajectory.messages if message["role"] == "assistant"]
 
 
+def by_player(make: Callable[[Episode, int], Player], shop: "Shop") -> Play:
+    """Play for `measure` with players that `make` makes for an episode and its number of given turns, after which a
+    random player must draw anew."""
+
+    def plays(tasks: Sequence[Task], given: Sequence[Sequence[Message]]) -> list[Trajectory]:
+        episodes = [Episode(task, shop) for task in tasks]
+        return [play_on(make(one, len(said)), one, said) for one, said in zip(episodes, given, strict=True)]
+
+    return plays
+
+
 def by_policy(policy: "Policy", shop: "Shop", limits: "Limits | None" = None) -> Play:
     """Make a policy play for `measure`, all tasks at once. Given messages are prompt: of `limits`, by default the usual
     ones, they count towards the context alone."""
@@ -98,8 +108,7 @@ def by_policy(policy: "Policy", shop: "Shop", limits: "Limits | None" = None) ->
     def plays(tasks: Sequence[Task], given: Sequence[Sequence[Message]]) -> list[Trajectory | None]:
         # Both sides of a pair share a stream, another one than that of the episode in which the act was found.
         streams = [task.key.rng("play on", len(first)) for task, first in zip(tasks, given, strict=True)]
-        sampler = policy.sampler(limits)
-        rollouts = play_batch(tasks, streams, shop, sampler, policy.renderer, given=given)
+        rollouts = play_batch(tasks, streams, shop, policy.sampler(limits), policy.renderer, given=given)
         return [rollout.trajectory for rollout in rollouts]
 
     return plays
@@ -118,29 +127,24 @@ class WrongAct:
     right: Message
     wrong: Message
 
-    @property
-    def final(self) -> bool:
-        """True if the wrong act submits, so that nobody can mend it."""
-        return any(name == "submit" for name, _ in calls_of(self.wrong))
-
 
 def plant(task: Task, shop: "Shop", kind: str) -> tuple[Trajectory, WrongAct] | None:
     """Let the reference player play a task with one mistake of a kind of `PLANTABLE`, in a turn that the task's own
     randomness draws, and go on. None if the task gives no opportunity."""
     make = ENVIRONMENTS[task.env].reference_player
     was = play(make(shop), task, shop)
-    act = wrong_acts(was, label(was, shop), shop).get(kind)
-    if act is None:
+    if (act := wrong_acts(was, shop).get(kind)) is None:
         return None
     given = [*messages_of(was)[: act.turn - 1], act.wrong]
     return play_on(make(shop), Episode(task, shop), given), act
 
 
-def wrong_acts(trajectory: Trajectory, labelled: Labelled, shop: "Shop") -> dict[str, WrongAct]:
+def wrong_acts(trajectory: Trajectory, shop: "Shop") -> dict[str, WrongAct]:
     """Draw a wrong act for each kind of `PLANTABLE`, evenly among the acts before the trajectory's first mistake that
     can be made wrong so; kinds without one are left out. Each kind has randomness of its own."""
     randoms = {kind: trajectory.task.key.rng("wrong act", kind) for kind in PLANTABLE}
-    first = labelled.first.turn if labelled.first else math.inf
+    mistake = label(trajectory, shop).first
+    end = mistake.turn if mistake else math.inf
     refused, turn = set[int](), 0  # turns with a refused call, which is no act
     for message in trajectory.messages:
         turn += message["role"] == "assistant"
@@ -149,7 +153,7 @@ def wrong_acts(trajectory: Trajectory, labelled: Labelled, shop: "Shop") -> dict
     episode = reopened(trajectory, shop)
     found: dict[str, list[WrongAct]] = defaultdict(list)
     for turn, message in enumerate(act_out(trajectory, episode), 1):
-        if turn < first and turn not in refused and not message.get("invalid"):
+        if turn < end and turn not in refused and not message.get("invalid"):
             for kind, random in randoms.items():
                 if wrong := make_wrong(message, kind, Scene(episode, random)):
                     found[kind].append(WrongAct(kind, turn, message, wrong))
@@ -396,10 +400,8 @@ def wrong_outcome(name: str, given: Given, scene: Scene) -> Iterator[Given]:
 def wrong_order(name: str, given: Given, scene: Scene) -> Iterator[Given]:
     if name == "submit" and "status" in given:
         rows = (row for _, result in results(scene.episode.messages) for row in records(result))
-        for other in scene.shuffled(
-            {row["order_id"] for row in rows if "order_id" in row} - {given["order_id"]}
-        ):
-            yield {**given, "order_id": other}
+        shown = {row["order_id"] for row in rows if "order_id" in row}
+        yield from ({**given, "order_id": other} for other in scene.shuffled(shown - {given["order_id"]}))
 
 
 def wrong_status(name: str, given: Given, scene: Scene) -> Iterator[Given]:
@@ -421,14 +423,12 @@ def wrong_date(name: str, given: Given, scene: Scene) -> Iterator[Given]:
 def wrong_clause(name: str, given: Given, scene: Scene) -> Iterator[Given]:
     if name != "submit" or not given.get("clause"):
         return
-    told = " ".join(
-        str(result) for tool, result in results(scene.episode.messages) if tool == "policy_search"
-    )
+    told = [str(result) for tool, result in results(scene.episode.messages) if tool == "policy_search"]
     shown = {
         clause["id"]: clause["then"]
         for section in scene.world.given.get("policies", {"sections": ()})["sections"]
         for clause in section["clauses"]
-        if f"[{clause['id']}]" in told
+        if any(f"[{clause['id']}]" in text for text in told)
     }
     others = scene.shuffled(set(shown) - {given["clause"]})
     # First those with the same outcome, so that the answer beside it stays right or follows from it.
@@ -501,7 +501,7 @@ def measure(
         if was is None or was.score.unscored:
             yield from (_pair(task, kind, why="unscored") for kind in kinds)
             continue
-        drawn = wrong_acts(was, label(was, shop), shop)
+        drawn = wrong_acts(was, shop)
         why = "no act to make wrong so" if drawn else "no correct act to replace"
         yield from (_pair(task, kind, why=why) for kind in kinds if kind not in drawn)
         plans += [(task, was, drawn[kind]) for kind in kinds if kind in drawn]
@@ -534,7 +534,7 @@ def _compared(task: Task, act: WrongAct, twin: Labelled, planted: Labelled) -> P
         task,
         act.kind,
         turn=act.turn,
-        final=act.final,
+        final=any(name == "submit" for name, _ in calls_of(act.wrong)),
         twin_correct=twin.correct,
         planted_correct=planted.correct,
         twin_later=sum(mistake.turn > act.turn for mistake in twin.roots),
