@@ -345,7 +345,7 @@ def _sources() -> str:
 
 
 _ELSEWHERE = (
-    "analysis/", "laws/benchmark", "laws/contract", "laws/laws", "cli.py", "evaluation/", "lab/", "models/",
+    "analysis/", "laws/contract", "laws/laws", "cli.py", "evaluation/", "lab/", "models/",
     "starters/", "training/",
 )  # fmt: skip
 

@@ -240,16 +240,23 @@ def _open(
         play.episode = Episode(task, shop, strict=strict, wording=wording)
         play.dialogue = renderer.dialogue()
         play.prompt = play.pending = play.dialogue.open(play.episode.messages, play.episode.tools)
-        for message in given:
-            ids = play.dialogue.say(message)
-            turn = play.episode.act(play.dialogue.read(ids))
-            play.prompt += [*ids, *([] if turn.done else play.dialogue.follow(turn.messages))]
-            if turn.done:
-                play.end = turn.end
-                break
+        _give(play, given)
     except Exception as error:  # a bug of ours costs one unscored episode, not the run
         _fail(play, error)
     return play
+
+
+def _give(play: _Play, given: Sequence[Message]) -> None:
+    """Play given messages, in tokens that the policy would read as its own."""
+    assert play.episode is not None and play.dialogue is not None
+    for message in given:
+        ids = play.dialogue.say(message)
+        turn = play.episode.act(play.dialogue.read(ids))
+        play.prompt += ids
+        if turn.done:
+            play.end = turn.end
+            return
+        play.prompt += play.dialogue.follow(turn.messages)
 
 
 def _append(play: _Play, ids: Sequence[int], mask: int, logprobs: Sequence[float]) -> None:

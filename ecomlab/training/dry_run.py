@@ -18,13 +18,13 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from ecomlab.laws.tokens import TABLE, read_table
 from ecomlab.models.load import is_ordinary, policy_folder
 from ecomlab.models.policy import CONFIG, PolicyError
 from ecomlab.training import reach
 from ecomlab.training.config import TrainConfig
 from ecomlab.training.launch import Launch, launches
 from ecomlab.training.loop import check_model, lacking
+from ecomlab.training.tokens import TABLE, read_table
 
 KNOWN = {  # config.json of the repositories on huggingface.co
     "Qwen/Qwen3-8B": {

@@ -2,7 +2,7 @@
 
 It is measured: for starters, which see short lines, the player that they imitate plays some tasks, for chat policies
 the courteous player, and its tokens are counted with the policy's tokenizer. Counts are kept in the cache. For a chat
-policy without a tokenizer at hand it is read off the committed table of token counts (`ecomlab.laws.tokens`).
+policy without a tokenizer at hand it is read off the committed table of token counts (`ecomlab.training.tokens`).
 """
 
 import math
@@ -16,12 +16,13 @@ from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.episode.episode import make_task
 from ecomlab.evaluation.tasks import axes_of, write_axes
 from ecomlab.files import cache_folder, read_json, write_json
-from ecomlab.laws.tokens import LEVELS as COUNTED
-from ecomlab.laws.tokens import QWEN, SHARE, episode_tokens, qwen_renderer, read_table
 from ecomlab.models.load import is_ordinary, load_policy
 from ecomlab.models.policy import PolicyError
+from ecomlab.models.qwen_tokenizer import QWEN, qwen_renderer
 from ecomlab.seeding import digest
 from ecomlab.training.config import TrainConfig
+from ecomlab.training.tokens import LEVELS as COUNTED
+from ecomlab.training.tokens import SHARE, episode_tokens, read_table
 
 if TYPE_CHECKING:
     from ecomlab.catalog import Shop
@@ -156,7 +157,7 @@ def _most(some: Iterable[Tokens]) -> Tokens:
 
 def _counted(config: TrainConfig, table: Path) -> Iterator[Reach]:
     if not table.is_file():
-        why = f"not known: there is no {table}; work in a clone, or count: python -m ecomlab.laws.tokens"
+        why = f"not known: there is no {table}; work in a clone, or count: python experiments/tokens/count.py"
         yield from (Reach(env, None, None, why) for env in config.played)
         return
     rows = read_table(table)

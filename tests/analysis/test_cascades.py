@@ -169,5 +169,5 @@ def test_the_page_has_what_the_committed_pairs_come_to() -> None:
     page = (FOLDER.parents[1] / "docs" / "cascade.md").read_text("utf-8")
     found = cascades.planted(tables.load_effect(FOLDER / "effect.csv"))
     for row in found[found.kind == "all"].itertuples():
-        said = f"| {row.player} | {row.d} | {row.tasks} | {row.mended:.2f} | {row.effect:+.2f} "
+        said = f"| {row.player} | {row.d} | {row.tasks} | {row.mended:.2f} | {row.effect:+.2f} ("
         assert said in page, said

@@ -10,12 +10,12 @@ from qwen3_helper import small
 
 from ecomlab import ENVIRONMENTS, Shop, assets, make_task, options
 from ecomlab.episode.play import play
-from ecomlab.laws.tokens import TABLE, Count, read_table, write_table
 from ecomlab.models.policy import PolicyError
 from ecomlab.models.qwen3 import load_chat_policy
 from ecomlab.training import reach
 from ecomlab.training.config import TrainConfig
 from ecomlab.training.reach import Reach, Tokens, bisected, lines, reaches
+from ecomlab.training.tokens import TABLE, Count, read_table, write_table
 
 CHAT: dict[str, Any] = {
     "starter": "Qwen/Qwen3-8B",
