@@ -17,7 +17,7 @@ from ecomlab import ENVIRONMENTS
 from ecomlab.catalog import CatalogError, Constraint, Shop, lexicon, store, support
 from ecomlab.catalog.shop import open_shop
 from ecomlab.catalog.support import UnsupportedError
-from ecomlab.laws.benchmark import timed_episode
+from ecomlab.lab.bench import timed_episode
 from ecomlab.seeding import rng
 from ecomlab.task import TaskError
 

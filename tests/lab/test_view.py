@@ -20,9 +20,9 @@ from typer.testing import CliRunner
 from ecomlab import ENVIRONMENTS, Episode, Shop, Trajectory, make_task, play
 from ecomlab.cli import app, main
 from ecomlab.episode.play import ReplayError, record, replay
-from ecomlab.evaluation.cascade.labels import label
 from ecomlab.evaluation.contestant import Job
 from ecomlab.evaluation.evaluation import EVALUATION, header_of
+from ecomlab.evaluation.mistakes import label
 from ecomlab.evaluation.tasks import held_out_seeds
 from ecomlab.evaluation.transcript import Transcript
 from ecomlab.evaluation.transcripts import FILE, TranscriptError, write

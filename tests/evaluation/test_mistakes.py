@@ -2,20 +2,20 @@
 
 import json
 import re
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from ecomlab import ENVIRONMENTS, Episode, Shop, load_shop, make_task, play
+from ecomlab.episode.messages import parse_output
 from ecomlab.episode.play import ReplayError, finish, record
 from ecomlab.episode.record import Trajectory
-from ecomlab.evaluation.cascade.claims import claims_in, is_false
-from ecomlab.evaluation.cascade.labels import label
-from ecomlab.evaluation.cascade.mistakes import KINDS, Labelled
-from ecomlab.evaluation.cascade.planting import plant, survey
+from ecomlab.evaluation.claims import claims_in, is_false
+from ecomlab.evaluation.mistakes import KINDS, TERMINAL, Labelled, label
+from ecomlab.evaluation.planting import first_turns
 from ecomlab.evaluation.scripted import attackers_of
 from ecomlab.laws.surface import calls
 from ecomlab.players.base import Perturbation
@@ -75,12 +75,6 @@ def test_something_is_left_wrong_exactly_where_the_end_is_not_correct(env: str, 
         assert {mistake.kind for mistake in labelled.mistakes} <= set(KINDS)
 
 
-@every_env
-def test_labels_survive_json(env: str, shop: Shop) -> None:
-    labelled = label(perturbed(env, 6, 1, shop, 0.4), shop)
-    assert Labelled.from_json(json.loads(json.dumps(labelled.to_json()))) == labelled
-
-
 def test_a_record_of_another_conversation_is_refused(shop: Shop) -> None:
     trajectory = perturbed("CART", 1, 0, shop)
     trajectory.messages[1]["content"] = "Hello?"
@@ -126,6 +120,14 @@ class Wanted:
         category = {"category": self.want.type}
         return calls(*(("catalog_search", {**category, "page": page}) for page in (1, 2, 3)))
 
+    def variants(self) -> Message:
+        """A message after which the variants of the first fitting product have been shown."""
+        return calls(("catalog_get_variants", {"product_id": self.fitting[0]}))
+
+    def other_option(self) -> str:
+        world = Episode(self.task, self.shop).world
+        return next(o for o in world.options(world.row(self.fitting[0])) if o != self.want.option)
+
     def labelled(self, *messages: Message) -> Labelled:
         return label(scripted(self.task, self.shop, messages), self.shop)
 
@@ -166,100 +168,85 @@ def two(shop: Shop) -> Wanted:
     return wanted(shop, option=False, units=1)
 
 
-def test_what_is_undone_in_the_same_message_is_no_mistake(three: Wanted) -> None:
-    right, wrong = three.fitting[0], three.others[0]
-    undone = calls(three.add(wrong, 2), ("cart_remove", {"product_id": wrong}), three.add(right, 3))
-    assert found(three.labelled(three.see(), undone)) == []
+SAID = {"role": "assistant", "content": "It is in your cart."}
+Say = Callable[[Wanted, str, str], Sequence[Message]]
+"""Messages for a task, a product that fits it and one that does not."""
 
 
-def test_units_in_two_calls_of_a_message_are_added_up(three: Wanted) -> None:
-    right = three.fitting[0]
-    assert found(three.labelled(three.see(), calls(three.add(right, 1), three.add(right, 2)))) == []
+def removed(product_id: str) -> tuple[str, dict[str, Any]]:
+    return "cart_remove", {"product_id": product_id}
 
 
-def test_units_in_two_messages_are_a_wrong_quantity_in_between(three: Wanted) -> None:
-    right = three.fitting[0]
-    labelled = three.labelled(three.see(), calls(three.add(right, 1)), calls(three.add(right, 2)))
-    assert [(m.turn, m.kind, m.until) for m in labelled.mistakes] == [(2, "wrong quantity", 3)]
-    assert labelled.mistakes[0].fate == "mended after a correction"
+CASES: dict[str, tuple[str, Say, list[Any]]] = {
+    "undone in the same message": (
+        "three", lambda w, right, wrong: [calls(w.add(wrong, 2), removed(wrong), w.add(right, 3))], [],
+    ),
+    "units in two calls of a message are added up": (
+        "three", lambda w, right, wrong: [calls(w.add(right, 1), w.add(right, 2))], [],
+    ),
+    "units in two messages are a wrong quantity in between": (
+        "three", lambda w, right, wrong: [calls(w.add(right, 1)), calls(w.add(right, 2))],
+        [(2, "wrong quantity", "mended after a correction", None)],
+    ),
+    "another product that fits": ("two", lambda w, right, wrong: [calls(w.add(w.fitting[1], 1))], []),
+    "another wrong product follows from the first, for the place was never right": (
+        "two", lambda w, right, wrong: [calls(w.add(wrong, 1)), calls(removed(wrong), w.add(w.others[1], 1))],
+        [
+            (2, "wrong product", "persisted", None), (3, "wrong product", "persisted", 0),
+            (3, "ignored correction", "persisted", 0),
+        ],
+    ),
+    "an emptied cart is a missed item that follows": (
+        "two", lambda w, right, wrong: [calls(w.add(wrong, 1)), calls(removed(wrong))],
+        [(2, "wrong product", "mended after a correction", None), (4, "missed item", "persisted", 0)],
+    ),
+    "corrections that are ignored are given up, and the item is not missed": (
+        "two", lambda w, right, wrong: [calls(w.add(wrong, 1)), SAID, SAID, SAID],
+        [
+            (2, "wrong product", "given up", None), (3, "ignored correction", "given up", 0),
+            (4, "ignored correction", "given up", 0),
+        ],
+    ),
+    "an id that no tool has shown is found once": (
+        "two", lambda w, right, wrong: [calls(w.add(right, 1))], [(1, "unseen id", "passed", None)],
+    ),
+    "many calls in a message are read as one turn": (
+        "two", lambda w, right, wrong: [calls(w.add(right, 1), *[("cart_view", {})] * 39)],
+        [(2, "out of calls", "passed", None)],
+    ),
+    "a wrong variant": (
+        "variant", lambda w, right, wrong: [w.variants(), calls(w.add(right, 1, w.other_option()))],
+        [(3, "wrong variant", "persisted", None)],
+    ),
+    "no variant at all": (
+        "variant", lambda w, right, wrong: [w.variants(), calls(w.add(right, 1))],
+        [(3, "wrong variant", "persisted", None)],
+    ),
+    "a variant that only the customer named": (
+        "variant", lambda w, right, wrong: [calls(w.add(right, 1, w.want.option))],
+        [(2, "unseen pair", "passed", None)],
+    ),
+}  # fmt: skip
+"""Carts: the task, what is said after a look at all products, and (turn, kind, fate, parent) of each mistake."""
 
 
-def test_another_product_that_fits_is_no_mistake(two: Wanted) -> None:
-    for right in two.fitting[:2]:
-        assert found(two.labelled(two.see(), calls(two.add(right, 1)))) == []
+@pytest.mark.parametrize("case", CASES)
+def test_a_cart_has_exactly_its_mistakes(case: str, request: pytest.FixtureRequest) -> None:
+    fixture, say, expected = CASES[case]
+    task: Wanted = request.getfixturevalue(fixture)
+    look = [] if expected and expected[0][1] == "unseen id" else [task.see()]
+    made = task.labelled(*look, *say(task, task.fitting[0], task.others[0])).mistakes
+    assert [(m.turn, m.kind, m.fate, m.parent) for m in made] == expected
 
 
 def test_a_wrong_product_is_found_where_it_is_made_and_its_place_is_followed(two: Wanted) -> None:
     right, wrong = two.fitting[0], two.others[0]
-    labelled = two.labelled(
-        two.see(),
-        calls(two.add(wrong, 1)),
-        calls(("cart_remove", {"product_id": wrong}), two.add(right, 1)),
-    )
-    (mistake,) = labelled.mistakes
+    mended = calls(removed(wrong), two.add(right, 1))
+    (mistake,) = two.labelled(two.see(), calls(two.add(wrong, 1)), mended).mistakes
     assert (mistake.turn, mistake.kind, mistake.thing) == (2, "wrong product", wrong)
     assert (mistake.until, mistake.fate) == (3, "mended after a correction")
     assert mistake.cause in ("mis-selected", "unasked")
     assert set(mistake.slots) & set(two.want.slots)
-
-
-def test_another_wrong_product_follows_from_the_first(two: Wanted) -> None:
-    wrong, worse = two.others[:2]
-    labelled = two.labelled(
-        two.see(),
-        calls(two.add(wrong, 1)),
-        calls(("cart_remove", {"product_id": wrong}), two.add(worse, 1)),
-    )
-    kinds = [m for m in labelled.mistakes if m.kind == "wrong product"]
-    assert [(m.turn, m.thing, m.parent) for m in kinds] == [(2, wrong, None), (3, worse, 0)]
-    assert {m.fate for m in kinds} == {"persisted"}, "the place was never right"
-
-
-def test_an_emptied_cart_is_a_missed_item_that_follows(two: Wanted) -> None:
-    wrong = two.others[0]
-    labelled = two.labelled(
-        two.see(), calls(two.add(wrong, 1)), calls(("cart_remove", {"product_id": wrong}))
-    )
-    assert [(m.kind, m.parent, m.fate) for m in labelled.mistakes] == [
-        ("wrong product", None, "mended after a correction"),
-        ("missed item", 0, "persisted"),
-    ]
-
-
-def test_corrections_that_are_ignored_are_given_up(two: Wanted) -> None:
-    wrong = two.others[0]
-    said = {"role": "assistant", "content": "It is in your cart."}
-    labelled = two.labelled(two.see(), calls(two.add(wrong, 1)), said, said, said)
-    assert [(m.turn, m.kind, m.parent) for m in labelled.mistakes[:3]] == [
-        (2, "wrong product", None),
-        (3, "ignored correction", 0),
-        (4, "ignored correction", 0),
-    ]
-    assert labelled.mistakes[0].fate in ("given up", "persisted")
-    assert "missed item" not in [m.kind for m in labelled.mistakes]
-
-
-def test_a_wrong_variant_is_told_from_a_wrong_product(variant: Wanted) -> None:
-    right = variant.fitting[0]
-    world = Episode(variant.task, variant.shop).world
-    other = next(o for o in world.options(world.row(right)) if o != variant.want.option)
-    seen = variant.see(), calls(("catalog_get_variants", {"product_id": right}))
-    assert found(variant.labelled(*seen, calls(variant.add(right, 1, other)))) == [(3, "wrong variant")]
-    assert found(variant.labelled(*seen, calls(variant.add(right, 1)))) == [(3, "wrong variant")], (
-        "none at all"
-    )
-
-
-def test_a_variant_that_only_the_customer_named_is_an_unseen_pair(variant: Wanted) -> None:
-    labelled = variant.labelled(variant.see(), calls(variant.add(variant.fitting[0], 1, variant.want.option)))
-    (mistake,) = labelled.mistakes
-    assert (mistake.turn, mistake.kind, mistake.cause) == (2, "unseen pair", "said by the customer")
-
-
-def test_an_id_that_no_tool_has_shown_is_found_once(two: Wanted) -> None:
-    right = two.fitting[0]
-    labelled = two.labelled(calls(two.add(right, 1)), two.see())
-    assert found(labelled) == [(1, "unseen id")]
 
 
 def test_an_unseen_id_that_is_handed_in_stands(shop: Shop) -> None:
@@ -271,13 +258,6 @@ def test_an_unseen_id_that_is_handed_in_stands(shop: Shop) -> None:
     labelled = label(record(episode), shop)
     assert set(found(labelled)) == {(1, "unseen id")}
     assert [mistake.thing for mistake in labelled.standing] == ids
-
-
-def test_many_calls_in_a_message_are_read_as_one_turn(two: Wanted) -> None:
-    right = two.fitting[0]
-    many = calls(two.add(right, 1), *[("cart_view", {})] * 39)
-    labelled = two.labelled(two.see(), many)
-    assert set(found(labelled)) <= {(2, "out of calls"), (3, "out of calls")}
 
 
 def test_two_wants_of_one_type_are_matched_before_anything_is_blamed(shop: Shop) -> None:
@@ -401,18 +381,45 @@ def test_what_has_sold_out_may_be_told_though_what_is_taken_instead_is_there(sho
 
 
 def test_a_wish_that_is_heard_and_not_followed_is_stale(shop: Shop) -> None:
-    seen = 0
+    """By a reference player that hears the customer no more once they change their mind."""
     for seed in range(60):
-        twin = survey(make_task("PD", 6, seed, shop), shop)
-        planted = plant(twin, shop, "stale wish", rng("stale", seed)) if twin else None
-        if planted:
-            labelled = label(planted.trajectory, shop)
-            assert (planted.turn, "stale wish") in found(labelled)
-            assert {m.cause for m in labelled.mistakes if m.kind == "stale wish"} == {"stale"}
-            seen += 1
-        if seen == 2:
+        task, deaf_from = make_task("PD", 6, seed, shop), 10**6
+        episode, player = Episode(task, shop), ENVIRONMENTS["PD"].reference_player(shop)
+        while not episode.done:
+            waiting = [
+                {**m, "content": "One moment, please."} if m["role"] == "user" else m
+                for m in episode.messages
+            ]
+            episode.act(player([*episode.messages[:deaf_from], *waiting[deaf_from:]], episode.tools))
+            if any(isinstance(event, GoalChange) for event in episode.fired):
+                deaf_from = min(deaf_from, len(waiting))
+        if episode.end == "submit" and deaf_from < 10**6 and not episode.score().correct:
+            stale = [m for m in label(record(episode), shop).mistakes if m.kind == "stale wish"]
+            assert stale and {m.cause for m in stale} == {"stale"}
             return
     raise AssertionError("no customer of these changed their mind")
+
+
+ENDS = {
+    "invalid output": parse_output("<tool_call>{bad</tool_call>"),
+    "out of turns": {"role": "assistant", "content": "One moment, please."},
+    "patience lost": {"role": "assistant", "content": "Blorp fizzle wug?"},
+}
+
+
+@every_env
+@pytest.mark.parametrize("kind", ENDS)
+def test_whatever_an_end_leaves_undone_follows_from_it(env: str, kind: str, shop: Shop) -> None:
+    task = make_task(env, 1, 0, shop)
+    episode = Episode(task, shop)
+    for message in [*first_turns(task, shop, 0.3), *[ENDS[kind]] * 60]:
+        if not episode.done:
+            episode.act(message)
+    mistakes = label(record(episode), shop).mistakes
+    (end,) = [number for number, one in enumerate(mistakes) if one.fate == "ended the episode"]
+    assert mistakes[end].kind == TERMINAL[str(episode.end)]
+    assert kind != "invalid output" or mistakes[end].kind == kind
+    assert all(one.parent == end for one in mistakes[end + 1 :])
 
 
 def test_a_call_that_is_refused_because_of_stock_is_no_mistake(shop: Shop) -> None:
@@ -533,5 +540,6 @@ def test_other_ids_of_products_and_calls_change_no_label(env: str, d: int) -> No
         task=Task.from_json(renamed(trajectory.task.to_json())),
         messages=renamed(trajectory.messages),
     )
-    mistakes = [mistake.to_json() for mistake in label(trajectory, shop).mistakes]
-    assert mistakes and renamed(mistakes) == [mistake.to_json() for mistake in label(record, other).mistakes]
+    mistakes = [asdict(mistake) for mistake in label(trajectory, shop).mistakes]
+    others = [asdict(mistake) for mistake in label(record, other).mistakes]
+    assert mistakes and renamed(mistakes) == json.loads(json.dumps(others))

@@ -1,5 +1,11 @@
-"""Labelling the mistakes of a trajectory: it is acted out again, and after each turn the world is held against what the
-customer wanted when the agent spoke, before anything that happened in return."""
+"""Label the mistakes of a trajectory by rule: in which turn, of which kind, why, and what became of them.
+
+    labelled = label(trajectory, shop)
+    labelled.first     # Mistake(turn=2, kind="wrong product", cause="mis-selected", ...) or None
+
+The trajectory is acted out again. After each turn the world is compared with what the customer wanted when the agent
+spoke, before events and replies of that turn.
+"""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,9 +17,7 @@ from ecomlab.episode.episode import Episode
 from ecomlab.episode.play import act_out, reopened
 from ecomlab.episode.record import Trajectory
 from ecomlab.episode.subtask import Subtask
-from ecomlab.evaluation.cascade.claims import claims_in, is_false
-from ecomlab.evaluation.cascade.ids import Shown
-from ecomlab.evaluation.cascade.mistakes import ACTS, TERMINAL, WORLD, Labelled, Mistake
+from ecomlab.evaluation.claims import Shown, claims_in, is_false
 from ecomlab.reward import Fault
 from ecomlab.task import Goal, Message, Place
 from ecomlab.world.cart import match, wants_of
@@ -22,15 +26,104 @@ from ecomlab.world.state import OUT_OF_CALLS
 if TYPE_CHECKING:
     from ecomlab.catalog import Shop
 
+WORLD = (
+    "wrong product", "unwanted item", "wrong variant", "wrong quantity", "wrong line", "wrong order", "wrong status",
+    "wrong date", "wrong outcome", "wrong answer", "wrong clause", "not the best", "sold out", "over budget",
+    "stale wish", "missed item", "dropped job",
+)  # fmt: skip
+"""Kinds that stand in the world or in the answer until they are mended."""
+ACTS = (
+    "ignored correction", "claims absence", "unseen id", "unseen pair", "wasted turn", "out of calls",
+)  # fmt: skip
+"""Kinds that are over once they are made."""
+TERMINAL = {
+    "invalid": "invalid output",
+    "truncated": "cut off",
+    "turns": "out of turns",
+    "patience": "patience lost",
+}
+"""Kinds that end an episode, by its end."""
+KINDS = (*WORLD, *ACTS, *TERMINAL.values())
+CAUSES = ("stale", "forgotten", "unasked", "not found", "mis-selected", "misread")
+"""Causes of the kinds in `WORLD`; the first that applies counts.
+
+stale: an event changed the wish. forgotten: it was right before. unasked: what it breaks was withheld and not yet told.
+not found: told, but no tool had shown what fits. mis-selected: told and shown. misread: told, and nothing to find.
+"""
+PASSED = "passed"
+FATES = (
+    "mended alone", "mended after a correction", "overtaken", "given up", "persisted", PASSED, "ended the episode",
+)  # fmt: skip
+"""What becomes of a mistake. overtaken: the customer changed their mind, so it is none any more. passed: over once
+made."""
 OF_PRODUCTS = {"wrong product", "wrong variant", "unwanted item"}
-"""Kinds of faults of a cart whose `thing` begins with a product's id."""
-Key = tuple[int, str, str, str]
-"""Name of a fault in an episode: the number of its subtask, and its own key."""
+"""Kinds of cart faults whose `thing` begins with a product's id."""
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """An act after which the world, or what the agent says of it, departs from what the customer wants now and has
+    told, or would tell if asked."""
+
+    turn: int
+    """Number of the assistant message, from 1."""
+    kind: str
+    place: str = ""
+    """What it is about, the same from turn to turn: "item 0" for the goal's first item, else a name."""
+    cause: str = ""
+    fate: str = PASSED
+    job: int = 0
+    """Number of the subtask in a journey."""
+    thing: str = ""
+    """What is there instead of what is wanted: an id, a number of units."""
+    slots: tuple[str, ...] = ()
+    """Slots of the goal that it breaks."""
+    parent: int | None = None
+    """Number, in the trajectory, of the mistake that led to this one by rule; None for a first mistake."""
+    until: int | None = None
+    """Turn at whose end it was mended or overtaken."""
+    words: str = ""
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """The mistakes of a trajectory, in order: by turn, and within a turn by call, text, end."""
+
+    env: str
+    d: int
+    seed: int
+    turns: int
+    """Assistant messages."""
+    needed: int
+    """Turns that the reference player needs for the task as it unfolded."""
+    end: str | None
+    correct: bool
+    unscored: bool
+    """An infrastructure error ended it: the mistakes up to there count for nothing."""
+    mistakes: tuple[Mistake, ...] = ()
+    doubtful: tuple[tuple[int, str], ...] = ()
+    """(turn, sentence) that may deny that something exists, in words beyond the closed list of `claims`."""
+
+    @property
+    def first(self) -> Mistake | None:
+        """The first mistake; None without any."""
+        return self.mistakes[0] if self.mistakes else None
+
+    @property
+    def roots(self) -> tuple[Mistake, ...]:
+        """Mistakes that no other one led to by rule."""
+        return tuple(mistake for mistake in self.mistakes if mistake.parent is None)
+
+    @property
+    def standing(self) -> tuple[Mistake, ...]:
+        """Unrepaired mistakes in the final state or the answer; empty iff the episode is correct."""
+        lasting = (*WORLD, "unseen id")  # an unseen id may have been submitted
+        return tuple(m for m in self.mistakes if m.kind in lasting and m.fate in ("persisted", "given up"))
 
 
 def label(trajectory: Trajectory, shop: "Shop") -> Labelled:
-    """Label the mistakes of a recorded trajectory of any environment. Raises ReplayError for one that cannot be
-    replayed in this shop."""
+    """Label the mistakes of a recorded trajectory of any environment. Raises ReplayError if it cannot be replayed in
+    this shop."""
     episode = reopened(trajectory, shop)
     labeller = _Labeller(episode)
     for message in act_out(trajectory, episode):
@@ -40,9 +133,15 @@ def label(trajectory: Trajectory, shop: "Shop") -> Labelled:
     return labeller.labelled(trajectory)
 
 
+Call = tuple[str, dict[str, Any]]
+"""A tool's name and its arguments."""
+Key = tuple[str, str, str]
+"""Key of a fault within its subtask."""
+
+
 @dataclass(frozen=True)
 class _Before:
-    """What is remembered of a subtask from before a turn."""
+    """A subtask as it was before a turn."""
 
     goal: Goal
     withheld: frozenset[Place]
@@ -51,7 +150,7 @@ class _Before:
     annoyed: int
     guessed: int
     slips: int
-    handed_in: bool
+    submitted: bool
 
     @classmethod
     def of(cls, subtask: Subtask) -> "_Before":
@@ -64,24 +163,37 @@ class _Before:
             annoyed=dialogue.annoyed,
             guessed=dialogue.guessed,
             slips=subtask.slips,
-            handed_in=subtask.answer is not None,
+            submitted=subtask.answer is not None,
         )
 
 
 @dataclass
 class _Job:
-    """What is known of a subtask's faults."""
+    """The faults of a subtask so far."""
 
     goals: list[Goal] = field(default_factory=list)
-    """What was wanted, the latest last."""
-    open: dict[tuple[str, str, str], int] = field(default_factory=dict)
+    """Goals so far, the latest last."""
+    open: dict[Key, int] = field(default_factory=dict)
     """Numbers of the mistakes that stand, by fault."""
-    made_by_event: dict[tuple[str, str, str], Fault] = field(default_factory=dict)
-    """Faults that stand because the customer changed their mind, not yet the agent's mistakes."""
+    made_by_event: dict[Key, Fault] = field(default_factory=dict)
+    """Faults that an event made; the agent's mistakes once it lets them stand."""
     right: set[str] = field(default_factory=set)
     """Places that have been right."""
     given_up: set[str] = field(default_factory=set)
     """Places that the customer has given up."""
+
+
+def calls_of(message: Message) -> list[Call]:
+    """Read the calls of a message; arguments that are no JSON object read as empty."""
+    found = []
+    for call in message.get("tool_calls") or ():
+        function = call["function"]
+        try:
+            given = json.loads(function["arguments"] or "{}")
+        except (ValueError, TypeError):
+            given = {}
+        found.append((function["name"], given if isinstance(given, dict) else {}))
+    return found
 
 
 class _Labeller:
@@ -91,21 +203,21 @@ class _Labeller:
         self.episode = episode
         self.found: list[Mistake] = []
         self.corrected: dict[int, int] = {}
-        """First turn in which the customer named a mistake, by its number."""
+        """Turn in which the customer first named a mistake, by its number."""
         self.doubtful: list[tuple[int, str]] = []
         self.jobs = [_Job() for _ in episode.subtasks]
         self.shown = Shown(episode.env)
         self.looked: set[tuple[int, str, str, str]] = set()
-        """Look-ups that were made: subtask, tool, arguments, result."""
+        """Look-ups so far: subtask, tool, arguments, result."""
         self.turn = self._now = 0
         self._message: Message | None = None
         self._out_of_calls = False
         self.shown.read([], [episode.messages[-1]["content"]], episode.world)
 
-    # A turn begins: what is remembered of before, and what the message itself says.
+    # Before a message is played: the state before it, and what the message itself says.
 
     def begin(self, message: Message) -> None:
-        """Take in a message that is about to be played."""
+        """Read a message that is about to be played."""
         episode = self.episode
         self.turn += 1
         self._message, self._length = message, len(episode.messages)
@@ -115,18 +227,21 @@ class _Labeller:
         for job, before in zip(self.jobs, self._before, strict=True):
             if not job.goals or job.goals[-1] != before.goal:
                 job.goals.append(before.goal)
-        self._calls = [] if message.get("invalid") else list(_calls(message))
-        self._unseen = list(self.shown.unseen(self._calls, self.turn, self._now, episode.world))
+        self._calls = [] if message.get("invalid") else calls_of(message)
+        self._unseen = [
+            Mistake(
+                self.turn, one.kind, one.place, one.cause, job=self._now, thing=one.thing, words=one.words
+            )
+            for one in self.shown.unseen(self._calls, episode.world)
+        ]
         self._claims = list(self._false_claims(message))
 
     def _false_claims(self, message: Message) -> Iterable[Mistake]:
-        """Find claims of absence in what the customer reads: a message without calls, and questions."""
+        """Find false claims of absence in what the customer reads: messages without calls, and questions."""
         asked = [str(given.get("question", "")) for name, given in self._calls if name == "ask_user"]
         texts = asked if message.get("tool_calls") else [str(message.get("content") or "")]
         subtask, world = self.episode.subtask, self.episode.world
-        wants = subtask.env.audit.wishes(
-            subtask.customer.goal, world
-        )  # what it is about: not what they would take instead
+        wants = subtask.env.audit.wishes(subtask.customer.goal, world)  # not what they would take instead
         for text in texts if wants and not message.get("invalid") else ():
             claims, doubtful = claims_in(text, wants, world)
             self.doubtful += [(self.turn, sentence) for sentence in doubtful]
@@ -136,12 +251,12 @@ class _Labeller:
                     yield Mistake(
                         self.turn, "claims absence", place, job=self._now, thing=thing, words=claim.sentence
                     )
-                    break  # one text, one mistake
+                    break  # one mistake a text
 
-    # A turn is over.
+    # After the turn.
 
     def close(self) -> None:
-        """Take in what became of the message that was last begun."""
+        """Read the outcome of the message that was last begun."""
         if self._message is None:
             return
         message, self._message = self._message, None
@@ -157,24 +272,24 @@ class _Labeller:
             self._customer(number)
         self.found += self._claims
         self._wasted(message, results)
-        if self.episode.end != "truncated":  # in a message of its own, which is not recorded
+        if self.episode.end != "truncated":  # the message that was cut off is not recorded
             self._ended()
         self.shown.read(contents, said, self.episode.world)
 
     def _acted(self, results: Sequence[Mapping[str, Any]]) -> None:
-        """Take note of calls that were refused because the budget was spent."""
+        """Record the first call that was refused because the budget was spent."""
         if not self._out_of_calls and any(result.get("error") == OUT_OF_CALLS for result in results):
             self._out_of_calls = True
             self._add(Mistake(self.turn, "out of calls", job=self._now, words=OUT_OF_CALLS))
 
     def _done(self) -> None:
-        """Find what is newly wrong in the world and the answers, and what no longer is."""
+        """Compare the world and the answers with the goals: record new faults, close mended ones."""
         for number in range(self._begun):
             subtask, before, job = self.episode.subtasks[number], self._before[number], self.jobs[number]
-            handed_in = subtask.answer is not None
-            if before.handed_in and not subtask.env.acts_on:
-                continue  # an answer was judged as of when it was handed in
-            made = self._faults(subtask, before.goal if not handed_in else subtask.goal, subtask.answer)
+            submitted = subtask.answer is not None
+            if before.submitted and not subtask.env.acts_on:
+                continue  # an answer is judged by the goal at the time of its submit
+            made = self._faults(subtask, before.goal if not submitted else subtask.goal, subtask.answer)
             self._made(number, made)
             left = self._faults(subtask, subtask.goal, subtask.answer)
             for fault in left:
@@ -190,8 +305,7 @@ class _Labeller:
         return subtask.env.audit.faults(goal, self.episode.world, answer, subtask.customer.first)
 
     def _made(self, number: int, made: Sequence[Fault], parent: int | None = None) -> None:
-        """Record the faults among these that are new, and those of events that the agent has let stand; `parent` is the
-        end that left them so."""
+        """Record new faults, and event-made faults that the agent has let stand; `parent` is the end that left them."""
         job, over = self.jobs[number], parent is not None or self.episode.subtasks[number].answer is not None
         acted = over or (number == self._now and self._has_acted())
         for fault in made:
@@ -207,13 +321,13 @@ class _Labeller:
         job.made_by_event = {k: f for k, f in job.made_by_event.items() if k in keys and k not in job.open}
 
     def _has_acted(self) -> bool:
-        """Tell whether the agent acted in this turn or tried to hand in."""
+        """Tell whether the agent acted or tried to submit in this turn."""
         tools = self.episode.env.offered
         return any(name == "submit" or (name in tools and tools[name].acts) for name, _ in self._calls)
 
     def _is_stale(self, number: int, fault: Fault) -> bool:
-        """Tell whether it would have been no fault by what was wanted before, and nothing else a worse one: then it
-        comes of the change of mind."""
+        """Tell whether a fault comes from a goal change: by the earlier goal it would be none, and no other fault of
+        that goal disappears now."""
         subtask, job = self.episode.subtasks[number], self.jobs[number]
         earlier = [goal for goal in job.goals if goal != subtask.goal][-1:]
         if not earlier or (fault.kind != "missed item" and _is_added(fault, earlier[0])):
@@ -227,15 +341,15 @@ class _Labeller:
         return fault.key not in then and then <= now
 
     def _same(self, subtask: Subtask, one: Fault, other: Fault) -> bool:
-        """Tell whether two faults may be about the same thing: all are, but those of different lines of a cart. A line
-        that was a wrong choice for an item is nobody's once the item is dropped."""
+        """Tell whether two faults may be about the same thing. In a cart only those of one place or one product are: a
+        line that was a wrong choice for an item belongs to no item once the item is dropped."""
         if one.place == other.place or "cart" not in subtask.env.acts_on:
             return True
         return {one.kind, other.kind} <= OF_PRODUCTS and one.thing.split()[:1] == other.thing.split()[:1]
 
     def _goes_on(self, number: int, fault: Fault) -> bool:
-        """Tell whether a fault is one that stands already: a number of units that is still not right, or an item that
-        is missing in the end because the customer gave it up."""
+        """Tell whether a fault stands already: a number of units that is still wrong, or an item that is missing in the
+        end because the customer gave it up."""
         job = self.jobs[number]
         for key in list(job.open):
             if key[1] == fault.place and key[0] == fault.kind == "wrong quantity":
@@ -249,26 +363,21 @@ class _Labeller:
                 return True
         return False
 
-    def _record(
-        self, number: int, fault: Fault, key: tuple[str, str, str], parent: int | None = None
-    ) -> None:
+    def _record(self, number: int, fault: Fault, key: Key, parent: int | None = None) -> None:
         """Record a fault as a mistake of this turn."""
         job = self.jobs[number]
-        if fault.kind == "unseen id":  # as it was called with
+        if fault.kind == "unseen id":  # already recorded for the call that used it
             for at, mistake in enumerate(self.found):
                 if mistake.kind == "unseen id" and mistake.thing == fault.thing and mistake.turn == self.turn:
                     job.open[key] = at
                     return
-        before = self._last(number, fault.place)
-        undone = parent is not None  # the end left it undone
-        if (
-            parent is None
-            and before is not None
-            and (before in job.open.values() or fault.kind == "missed item")
-        ):
-            parent = before
-        stale = fault.kind in ("stale wish", "sold out")
-        cause = "" if undone else "stale" if stale else self._cause(number, fault)
+        cause = ""
+        if parent is None:  # else the end left it undone
+            stale = fault.kind in ("stale wish", "sold out")
+            cause = "stale" if stale else self._cause(number, fault)
+            before = self._last(number, fault.place)
+            if before is not None and (before in job.open.values() or fault.kind == "missed item"):
+                parent = before
         self._add(
             Mistake(
                 self.turn, fault.kind, fault.place, cause, "persisted", number, fault.thing, fault.slots, parent,
@@ -278,7 +387,7 @@ class _Labeller:
         job.open[key] = len(self.found) - 1
 
     def _cause(self, number: int, fault: Fault) -> str:
-        """Find why a fault was made: see `mistakes.CAUSES`."""
+        """Find the cause of a fault, one of `CAUSES`."""
         if fault.place in self.jobs[number].right:
             return "forgotten"
         item = int(fault.place.removeprefix("item ")) if fault.place.startswith("item ") else 0
@@ -294,7 +403,7 @@ class _Labeller:
         return "misread"
 
     def _was_shown(self, want: Any) -> bool:
-        """Tell whether a tool had shown a product that fits, in the wanted option, when the agent spoke."""
+        """Tell whether a tool had shown a fitting product in the wanted option when the agent spoke."""
         catalog, shown = self.episode.world.catalog, self.shown
         return any(
             want.option is None or (product_id, want.option) in shown.pairs
@@ -303,7 +412,7 @@ class _Labeller:
         )
 
     def _mend(self, number: int, wrong: set[str], was_wrong: set[str]) -> None:
-        """Take note of what no longer stands: places of which nothing is wrong any more."""
+        """Close the mistakes at places where nothing is wrong any more."""
         job = self.jobs[number]
         for key, at in list(job.open.items()):
             mistake = self.found[at]
@@ -315,10 +424,10 @@ class _Labeller:
             self.found[at] = replace(mistake, until=self.turn, fate=fate)
             del job.open[key]
 
-    # What the customer made of it.
+    # The customer's corrections.
 
     def _customer(self, number: int) -> None:
-        """Take note of corrections that were named, ignored or given up in this turn."""
+        """Record corrections that the customer made, saw ignored or gave up in this turn."""
         subtask, before = self.episode.subtasks[number], self._before[number]
         dialogue, seen = subtask.customer.dialogue, {one.name: one for one in subtask.customer.in_sight}
         for name, times in dialogue.corrected.items():
@@ -336,7 +445,7 @@ class _Labeller:
                     self.found[at] = replace(self.found[at], fate="given up")
 
     def _ignored(self, number: int, places: set[str]) -> None:
-        """Record that a correction was ignored; what it was about is a mistake, if it was none before."""
+        """Record an ignored correction; what it was about becomes a mistake if it was none before."""
         job = self.jobs[number]
         for key, fault in list(job.made_by_event.items()):
             if fault.place in places:
@@ -353,8 +462,8 @@ class _Labeller:
         return [at for key, at in job.open.items() if places & {key[1], self.found[at].place}]
 
     def _wasted(self, message: Message, results: Sequence[Mapping[str, Any]]) -> None:
-        """Record a turn that brought nothing: a stall, a wrong guess, a slip of form, or calls that had brought the
-        same before: look-ups, and acts that were refused."""
+        """Record a turn that brought nothing: a stall, a wrong guess, a format error, or look-ups and refused acts with
+        the same result as before."""
         subtask, before = self.episode.subtasks[self._now], self._before[self._now]
         dialogue, why = subtask.customer.dialogue, ""
         talks = not message.get("tool_calls") or any(name == "ask_user" for name, _ in self._calls)
@@ -365,7 +474,7 @@ class _Labeller:
         elif subtask.slips > before.slips and all("error" in result for result in results):
             why = "called a tool in a wrong form"
         if len(self.episode.fired) > self._fired or any("notice" in result for result in results):
-            self.looked.clear()  # it may be otherwise by now
+            self.looked.clear()  # results may differ now
         made = []
         for (name, given), result in zip(self._calls, results):
             tool = self.episode.env.offered.get(name)
@@ -381,7 +490,7 @@ class _Labeller:
     # The end.
 
     def _ended(self) -> None:
-        """Record how the episode ended, if not by handing in, and what was left undone by that."""
+        """Record an end other than a submit, and what it left undone."""
         episode = self.episode
         if episode.end not in TERMINAL:
             return
@@ -405,9 +514,8 @@ class _Labeller:
                 self._made(number, self._faults(subtask, subtask.goal, {}), terminal)
 
     def labelled(self, trajectory: Trajectory) -> Labelled:
-        """Put together what was found, once the episode is over."""
-        episode = self.episode
-        turns = self.turn
+        """Return the mistakes with their final fates, once the episode is over."""
+        episode, turns = self.episode, self.turn
         if episode.end == "truncated":
             self.turn += 1
             self._ended()
@@ -427,11 +535,10 @@ class _Labeller:
         )
 
     def _final(self, number: int, mistake: Mistake) -> Mistake:
-        """Give a mistake that is over once made the fate of what it was about."""
+        """Give a mistake of the kinds in `ACTS` the fate of what it was about."""
         if mistake.kind == "ignored correction" and mistake.parent is not None:
-            return replace(
-                mistake, fate=self.found[mistake.parent].fate, until=self.found[mistake.parent].until
-            )
+            parent = self.found[mistake.parent]
+            return replace(mistake, fate=parent.fate, until=parent.until)
         if mistake.kind in ACTS:
             stands = any(number in job.open.values() for job in self.jobs)
             return replace(mistake, fate="persisted" if stands else "passed")
@@ -450,22 +557,11 @@ class _Labeller:
 
 
 def _is_added(fault: Fault, earlier: Goal) -> bool:
-    """Tell whether a fault is about an item that was not wanted at all before: what is bought of it is bought anew."""
+    """Tell whether a fault is about an item that the earlier goal did not have."""
     return fault.place.startswith("item ") and int(fault.place.removeprefix("item ")) not in earlier.items
 
 
-def _calls(message: Message) -> Iterable[tuple[str, Mapping[str, Any]]]:
-    """Read (tool, arguments) of each call; arguments that are no object are none."""
-    for call in message.get("tool_calls") or ():
-        function = call["function"]
-        try:
-            given = json.loads(function["arguments"] or "{}")
-        except (ValueError, TypeError):
-            given = {}
-        yield function["name"], given if isinstance(given, dict) else {}
-
-
 def _places(mistake: InSight) -> set[str]:
-    """Name the place of a mistake that the customer sees as faults name it: by the item, or by the line of the cart,
-    where the item is one that they would do without by now."""
+    """Name the places of a mistake that the customer sees, as faults name them: the cart line, and the item if it is
+    still wanted."""
     return {mistake.act.seen} | (set() if mistake.item is None else {f"item {mistake.item}"})

@@ -1,5 +1,5 @@
-"""Scripted endpoints that word the customer: honest ones, which say the same in other words, and hostile ones,
-which try to change what is said. Neither knows a task; they see what any endpoint is sent."""
+"""Scripted endpoints that word the customer: honest ones say the same in other words, hostile ones try to change it.
+They see what any endpoint is sent, and know no task."""
 
 import re
 import time
@@ -117,7 +117,7 @@ STYLES: Mapping[str, Style] = {
 
 @dataclass(frozen=True)
 class Honest:
-    """An endpoint that says the same in one of the `STYLES`, and labels no question."""
+    """An endpoint that rewords in one of the `STYLES`, and labels no question."""
 
     style: str = "mixed"
     seed: int = 0
@@ -136,7 +136,7 @@ def line_of(asked: str) -> str:
 
 
 def is_label(messages: list[Message]) -> bool:
-    """Tell whether an endpoint is asked what a question asks for."""
+    """Tell whether an endpoint is asked to label a question."""
     return str(messages[-1]["content"]).startswith("Things that may be asked for:")
 
 
@@ -167,11 +167,6 @@ INVENTIONS = (
     "It should cost $5 at most.", "Make it 7 of them.", "In Black, please.", "By SonicWave, if you can.",
     "It must come within two days.", "I'm a Gold member.",
 )  # fmt: skip
-
-
-def hostile(name: str) -> Chat:
-    """Make a hostile endpoint, one of `HOSTILE`. Raises KeyError for any other."""
-    return HOSTILE[name]
 
 
 def _saying(texts: tuple[str, ...]) -> Chat:

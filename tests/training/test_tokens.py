@@ -1,51 +1,42 @@
 """Prompts fit their limits, in Qwen's own tokens, and so do the figures in the committed table."""
 
 import base64
+import runpy
 import tomllib
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from ecomlab import ENVIRONMENTS, Shop
+from ecomlab import ENVIRONMENTS, Shop, make_task
 from ecomlab.assets import find, named
 from ecomlab.envs.registry import COLLECTIONS
-from ecomlab.laws import tokens
-from ecomlab.laws.tokens import (
-    LEVELS,
-    TABLE,
-    TASKS,
-    count,
-    most_in_episode,
-    most_in_prompt,
-    over,
-    prompt_tokens,
-    qwen_renderer,
-    read_table,
-    read_tiktoken,
-    write_table,
-)
 from ecomlab.models.qwen3 import ChatRenderer
+from ecomlab.models.qwen_tokenizer import QWEN, qwen_renderer, read_tiktoken
 from ecomlab.training.config import TrainConfig
+from ecomlab.training.tokens import LEVELS, TABLE, episode_tokens, read_table, write_table
 
-ROOT = Path(tokens.__file__).parents[2]
-FILE = named(tokens.QWEN).path
+ROOT = Path(__file__).resolve().parents[2]
+FILE = named(QWEN).path
+COUNTING = runpy.run_path(str(ROOT / "experiments/tokens/count.py"))
+"""The script that counts."""
 needs_file = pytest.mark.skipif(
-    not FILE.is_file(), reason=f"the cache has no {FILE.name}; `ecomlab assets get {tokens.QWEN}` fetches it"
+    not FILE.is_file(), reason=f"the cache has no {FILE.name}; `ecomlab assets get {QWEN}` fetches it"
 )
 
 
 @pytest.fixture(scope="module")
 def renderer() -> ChatRenderer:
-    return qwen_renderer(find(tokens.QWEN))
+    return qwen_renderer(find(QWEN))
 
 
 @needs_file
 @pytest.mark.parametrize("env", list(ENVIRONMENTS))
 def test_system_prompt_and_tools_fit(env: str, shop: Shop, renderer: ChatRenderer) -> None:
-    assert prompt_tokens(env, shop, renderer) <= most_in_prompt(env)
+    player = ENVIRONMENTS[env].reference_player(shop, courteous=True)
+    prompt, _, _ = episode_tokens(make_task(env, 0, 0, shop), shop, renderer, player)
+    assert prompt <= COUNTING["most_in_prompt"](env)
 
 
 @needs_file
@@ -73,27 +64,24 @@ def test_episodes_are_counted(shop: Shop, tmp_path: Path) -> None:
     )
     renderer = qwen_renderer(tmp_path / "bytes")  # a token a byte
     player = partial(ENVIRONMENTS["STATUS"].reference_player, shop, courteous=True)
-    counted = count("STATUS", 0, range(5), shop, renderer, player)
-    assert counted.prompt == prompt_tokens("STATUS", shop, renderer)
+    counted = COUNTING["count"]("STATUS", 0, range(5), shop, renderer, player)
     assert counted.prompt < counted.median <= counted.p99 == counted.max
     assert 0 < counted.turn < counted.written < counted.max - counted.prompt
     assert (counted.fits, counted.high) == (float(counted.max <= counted.limit), 1.0)
     write_table([counted], tmp_path / "table.csv")
     assert read_table(tmp_path / "table.csv") == [counted]
-    assert not over([replace(counted, prompt=1_100, fits=0.99)])
-    assert len(over([replace(counted, prompt=1_101, fits=0.989)])) == 2
 
 
 def test_the_committed_table_is_whole_and_says_what_the_law_says() -> None:
     table = read_table(ROOT / TABLE)
     assert [(one.env, one.d) for one in table] == [(e, d) for e in sorted(ENVIRONMENTS) for d in LEVELS]
     for one in table:
-        assert one.tasks == TASKS
-        assert one.limit == most_in_episode(one.env, one.d)
+        assert one.tasks == COUNTING["TASKS"]
+        assert one.limit == COUNTING["most_in_episode"](one.env, one.d)
         assert one.prompt < one.median <= one.p99 <= one.max
         assert one.low <= one.fits <= one.high
         assert (one.p99 <= one.limit) == (one.fits >= 0.99)
-    assert over(table) == []
+    assert COUNTING["over"](table) == []
 
 
 def limits_of(file: Path) -> tuple[dict[str, Any], list[str]]:
