@@ -46,6 +46,15 @@ pytest.register_assert_rewrite("runs", "ecomlab.laws.contract")  # their asserti
 
 from ecomlab.catalog import Shop, load_shop
 
+if find_spec("hypothesis"):  # a busy machine is no failure
+    from hypothesis import settings
+
+    settings.register_profile("patient", deadline=None)
+    settings.load_profile("patient")
+if find_spec("typeguard"):  # by which inflect, on import, compiles itself 23 times over: five seconds and more
+    import typeguard
+
+    typeguard.typechecked = lambda function: function  # type: ignore[assignment, misc]
 if find_spec("nbformat"):  # a bridge's environment has none
     import ecomlab.lab.notebooks  # noqa: F401 - nbformat, which tests import, in two seconds less
 

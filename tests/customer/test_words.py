@@ -88,9 +88,15 @@ def test_every_form_of_every_act_is_read_back(
     env: str, p_noise: float, big_shop: Shop, lexicon: Lexicon
 ) -> None:
     """As the act that it is, and with what it says, of one item or of several; under noise, where no number is said, of
-    one or the other."""
-    phrases = ENVIRONMENTS[env].phrases
+    one or the other. A form of the first environment is tried in a third of the others too."""
+    phrases, first = ENVIRONMENTS[env].phrases, ENVIRONMENTS[SPEAKING[0]].phrases
     for number, (kind, form) in enumerate(every_form(env)):
+        if (
+            phrases is not first
+            and form in first.acts.get(kind, ())
+            and number % 3 != SPEAKING.index(env) % 3
+        ):
+            continue
         either = p_noise and "quantity" not in kind
         for count in ((1, 3)[number % 2],) if either else (1, 3):
             random = rng("form", env, number, count)
@@ -321,15 +327,15 @@ def test_a_message_carries_one_noisy_word_and_one_value_in_other_words_at_most(
 
 def test_as_many_messages_are_noisy_as_the_axis_says(big_shop: Shop, lexicon: Lexicon) -> None:
     phrases, noisy = ENVIRONMENTS["CART"].phrases, {"word": 0, "value": 0}
-    for seed in range(2000):
+    for seed in range(1000):
         act = Act("elaborate", "Toy Piano", {"price": 4500})
         clean = Speaker(phrases, lexicon, 0.0, ("rate", seed)).say([act])
         said = Speaker(phrases, lexicon, 0.12, ("rate", seed)).say([act])
         noisy["value"] += "$45" not in said
         noisy["word"] += nlu.plain(said, phrases, lexicon) != said
         assert ("$45" in said and said != clean) <= (nlu.plain(said, phrases, lexicon) != said)
-    assert 190 < noisy["value"] < 290, noisy
-    assert 100 < noisy["word"] < 290, noisy
+    assert 90 < noisy["value"] < 150, noisy  # 120 are expected
+    assert 50 < noisy["word"] < 150, noisy
 
 
 def test_repetitions_are_clean(big_shop: Shop, lexicon: Lexicon) -> None:
@@ -420,11 +426,13 @@ def test_every_way_of_writing_a_value_is_read_as_that_value() -> None:
                 assert FORMATS[name].read(text) == value, text
 
 
-@pytest.mark.parametrize(
-    ("number", "words"), [(1, "one"), (13, "thirteen"), (45, "forty-five"), (120, "one hundred and twenty")]
-)
-def test_numbers_are_spelled(number: int, words: str) -> None:
-    assert spelled(number) == words
+def test_numbers_are_spelled() -> None:
+    assert [spelled(n) for n in (1, 13, 45, 120)] == [
+        "one",
+        "thirteen",
+        "forty-five",
+        "one hundred and twenty",
+    ]
 
 
 def test_the_price_of_several_is_for_each_and_a_budget_for_all(big_shop: Shop, lexicon: Lexicon) -> None:
@@ -444,55 +452,17 @@ def test_the_sentences_name_nothing_of_the_shop() -> None:
     names = {name for d in vocabulary().departments.values() for name in (*d.brands, *d.features, *d.types)}
     texts = [form.literal for env in SPEAKING for _, form in every_form(env)]
     texts += [text for env in SPEAKING for some in ENVIRONMENTS[env].phrases.leads.values() for text in some]
-    found = [
-        (name, text) for name in names for text in texts if re.search(rf"\b{re.escape(name)}\b", text, re.I)
-    ]
-    assert not found
+    named = re.compile(rf"\b({'|'.join(map(re.escape, names))})\b", re.I)
+    assert not [text for text in set(texts) if named.search(text)]
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "apple",
-        "HDMI Cable",
-        "LED Lamp",
-        "MP3 Player",
-        "HP Printer",
-        "8GB Card",
-        "18V Drill",
-        "F5L011",
-        "MSI Motherboard",
-        "RCA Radio",
-        "SSDNow Drive",
-        "Uno Game",
-        "UGG Slipper",
-        "Urban Bag",
-    ],
-)
-def test_a_name_that_begins_with_the_sound_of_a_vowel_has_an(name: str) -> None:
-    assert with_article(name) == f"an {name}"
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        "lamp",
-        "USB Hub",
-        "Universal Remote",
-        "Unicorn",
-        "One-Touch Opener",
-        "RAM",
-        "110V Fan",
-        "SMART Pen",
-        "USOM Cable",
-        "UPS",
-        "USA Flag",
-        "USRobotics Modem",
-        "UTP-1400 Cable",
-        "Utility Cart",
-        "McAfee Card",
-        "HI-LITER",
-    ],
-)
-def test_any_other_has_a(name: str) -> None:
-    assert with_article(name) == f"a {name}"
+def test_an_article_goes_by_the_sound_that_follows() -> None:
+    vowels = (
+        "apple|HDMI Cable|LED Lamp|MP3 Player|HP Printer|8GB Card|18V Drill|F5L011|MSI Motherboard|RCA Radio"
+    )
+    vowels += "|SSDNow Drive|Uno Game|UGG Slipper|Urban Bag"
+    others = "lamp|USB Hub|Universal Remote|Unicorn|One-Touch Opener|RAM|110V Fan|SMART Pen|USOM Cable|UPS|USA Flag"
+    others += "|USRobotics Modem|UTP-1400 Cable|Utility Cart|McAfee Card|HI-LITER"
+    for article, names in (("an", vowels), ("a", others)):
+        for name in names.split("|"):
+            assert with_article(name) == f"{article} {name}"
