@@ -19,7 +19,8 @@ import torch
 from fake_tables import eval_rows, train_rows
 from nbclient import NotebookClient
 from rich.console import Console
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
+from toy_sweep import PARAMETERS, trained, write_notebook
 
 from ecomlab import ENVIRONMENTS, files, load_shop, make_task, play, processor
 from ecomlab.analysis import tables
@@ -39,73 +40,6 @@ from ecomlab.lab import (
 from ecomlab.training import checkpoints
 
 ROOT = Path(__file__).resolve().parents[2]
-
-PARAMETERS = """
-schedule: str = "adaptive"
-seed: int = 0
-steps: int = 3
-rate: float = 0.5
-pause: float = 0.0  # seconds a step
-broken: str = ""  # the schedule that fails
-out: str = ""
-"""
-WORK = """
-import time
-from pathlib import Path
-from fake_tables import eval_rows, train_rows
-from ecomlab.lab import live
-
-folder = Path(out)
-report = live.watch(folder)
-done = folder / "trace.txt"
-for step in range(len(done.read_text().split()) if done.exists() else 0, steps):
-    time.sleep(pause)
-    with done.open("a") as file:
-        file.write(f"{step} ")
-    report({"step": step + 1, "steps": steps})
-if broken == schedule:
-    raise OSError(28, "No space left on device")
-for name, rows in (("train.csv", train_rows((seed,))), ("eval.csv", eval_rows((seed,)))):
-    rows[rows.schedule == schedule].to_csv(folder / name, index=False)
-"""
-
-
-def write_notebook(path, *sources, tags=("parameters",)):
-    cells = [nbformat.v4.new_code_cell(source.strip()) for source in sources]
-    cells[0].metadata["tags"] = list(tags)
-    nbformat.write(nbformat.v4.new_notebook(cells=cells), path)
-    return path
-
-
-@pytest.fixture
-def home(tmp_path, tmp_path_factory, monkeypatch):
-    """An empty home and a cache elsewhere; the fake tables can be imported in kernels."""
-    for name in [n for n in os.environ if n.startswith(("JUPYTER_", "IPYTHON", "MPL", "XDG_"))]:
-        monkeypatch.delenv(name)
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("ECOMLAB_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
-    monkeypatch.setenv("PYTHONPATH", str(ROOT / "tests"))
-    (tmp_path / "home").mkdir()
-    return tmp_path / "home"
-
-
-@pytest.fixture
-def toy(tmp_path, home):
-    """A sweep of two schedules; returns a function that writes its sweep.toml and gives its path."""
-    folder = tmp_path / "experiments" / "toy"
-    folder.mkdir(parents=True)
-    notebook = write_notebook(tmp_path / "toy.ipynb", PARAMETERS, WORK)
-    figure = ROOT / "notebooks" / "fig_difficulty_growth.ipynb"
-
-    def write(draw=False, **fixed):
-        lines = [f'notebook = "{notebook}"', "seeds = [0]", "processes = 2"]
-        lines += [f'figures = ["{figure}"]'] if draw else []
-        lines += ["[grid]", 'schedule = ["static-low", "adaptive"]', "[fixed]"]
-        lines += [f"{name} = {json.dumps(value)}" for name, value in fixed.items()]
-        (folder / "sweep.toml").write_text("\n".join(lines))
-        return folder / "sweep.toml"
-
-    return write
 
 
 def run(file, **options):
@@ -277,23 +211,6 @@ def test_an_ablation_runs_once_and_then_only_draws(toy, home):
     assert code == 2 and "steps was the notebook's own" in text
 
 
-def trained(run, steps=2, alarms="", size=4):
-    """What a training run leaves in its folder: tables, alarms, two sealed checkpoints, the mark of its end."""
-    run.folder.mkdir(parents=True)
-    for name, rows in (("train.csv", train_rows((0,))), ("eval.csv", eval_rows((0,)))):
-        rows[rows.schedule == run.given["schedule"]].to_csv(run.folder / name, index=False)
-    (run.folder / "alarms.txt").write_text(alarms)
-    for step in (1, 2):
-        checkpoint = run.folder / "checkpoints" / f"checkpoint-{2 * step}"
-        checkpoint.mkdir(parents=True)
-        save_file({"w": torch.full((size,), step + 1 / 3)}, checkpoint / "model.safetensors")
-        (checkpoint / "config.json").write_text("{}")
-        (checkpoint / "optimizer.pt").write_bytes(b"large")
-        checkpoints.complete(checkpoint, {"step": step, "schedule": {}}, {"renderer": 3})
-    files.write_json(run.folder / "done.json", {"steps": steps})
-    files.write_json(run.folder / "finished.json", {"id": run.id, "commit": "c0ffee"})
-
-
 def test_last_policies_and_alarms_are_kept_beside_the_tables(toy):
     plan = sweep.load(toy())
     low, adaptive = plan.runs()
@@ -400,12 +317,6 @@ def test_figures_without_tables_and_interrupted_ones_have_their_exit_codes(toy, 
 
     monkeypatch.setattr(experiment, "load_experiment", stop)
     assert experiment.draw_figures(file, console=console) == 130
-
-
-def test_figures_without_tables_say_how_to_get_them(tmp_path, toy):
-    text = io.StringIO()
-    assert experiment.draw_figures(toy(), console=Console(file=text, width=200)) == 2
-    assert "no file" in text.getvalue() and "ecomlab sweep" in text.getvalue()
 
 
 def test_figures_that_belong_to_no_sweep_are_redrawn_with_the_others(tmp_path, monkeypatch):

@@ -118,7 +118,7 @@ def test_start_play_opens_a_seat(tmp_path):
     )
     text = "".join(str(output) for cell in done for output in cell.outputs)
     assert "application/vnd.jupyter.widget-view+json" in text
-    assert "ask_user: question: is needed" in text and "customer: " in text
+    assert "ask_user: question" in text and "customer: " in text
     assert "ecomlab:play?env=STATUS" in text and not (tmp_path / "out").exists()
 
 
@@ -198,10 +198,8 @@ def test_start_your_catalog_goes_from_a_messy_file_to_an_evaluation_on_it(tmp_pa
     assert report["rows"] == report["kept"] + report["repaired"] + report["set_aside"]
     assert min(report["kept"], report["repaired"], report["set_aside"]) >= 5
     text = "".join(str(output) for cell in done for output in cell.outputs)
-    assert "no product has a price: lists to compare" in text and "image/png" in text
-    assert (
-        "correct=True" in text and read_header(out / "eval")["conditions"]["catalog"]["fingerprint"] in text
-    )
+    assert "no product has a price" in text and "image/png" in text and "correct=True" in text
+    assert read_header(out / "eval")["conditions"]["catalog"]["fingerprint"] in text
 
 
 def test_start_training_moves_the_policy_towards_what_was_right(tmp_path):
