@@ -124,7 +124,8 @@ def test_docstrings_can_be_typeset() -> None:
     documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
     for path in sorted((ROOT / "ecomlab").rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-            if isinstance(node, documented) and (text := ast.get_docstring(node)):
+            text = ast.get_docstring(node) if isinstance(node, documented) else None
+            if text and re.search(r"[`*|_:\n]", text):  # plain sentences cannot be wrong
                 document = new_document(path.name, settings)
                 parser.parse(inspect.cleandoc(text), document)
                 wrong += [f"{path.name}: {m.astext()}" for m in document.parse_messages]

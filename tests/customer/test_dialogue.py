@@ -46,14 +46,13 @@ def test_what_is_asked_for_by_name_is_told_and_nothing_else() -> None:
 
 
 def test_a_reply_tells_at_most_three_slots_named_ones_first_then_two_for_an_open_part() -> None:
-    assert told(answer(manager(*ALL), is_open=True)) == ["brand", "feature"]
-    assert told(answer(manager(*ALL), "price", is_open=True)) == ["price", "brand", "feature"]
-    assert told(answer(manager(*ALL), "price", "rating", is_open=True)) == ["price", "rating", "brand"]
-    assert told(answer(manager(*ALL), "price", "rating", "brand", is_open=True)) == [
-        "price",
-        "rating",
-        "brand",
-    ]
+    for named, expected in (
+        ((), ["brand", "feature"]),
+        (("price",), ["price", "brand", "feature"]),
+        (("price", "rating"), ["price", "rating", "brand"]),
+        (("price", "rating", "brand"), ["price", "rating", "brand"]),
+    ):
+        assert told(answer(manager(*ALL), *named, is_open=True)) == expected
 
 
 def test_an_open_question_is_followed_by_whether_there_is_more() -> None:
@@ -107,10 +106,14 @@ def test_nothing_is_told_where_nothing_is_asked() -> None:
 
 
 def test_what_nobody_can_follow_is_asked_back_and_a_stall() -> None:
-    k = manager(*ALL)
-    reply = k.answer(Reading(asks=True, unclear=("Flurb the zint?",)), "Flurb the zint?")
-    assert reply.acts == [Act("ask back", seen="Flurb the zint?")]
-    assert (reply.news, k.annoyed) == ((), 1)
+    for unclear, seen in (
+        ("Flurb the zint?", "Flurb the zint?"),
+        ("Flurb the zint and the zant and the zunt?", ""),
+    ):
+        k = manager(*ALL)
+        reply = k.answer(Reading(asks=True, unclear=(unclear,)), unclear)
+        assert reply.acts == [Act("ask back", seen=seen)]  # a long sentence is not quoted
+        assert (reply.news, k.annoyed) == ((), 1)
 
 
 def test_beside_a_part_that_nobody_can_follow_the_other_is_answered() -> None:
@@ -198,36 +201,12 @@ def test_after_a_correction_what_was_said_before_it_is_not_repeated() -> None:
     assert reply.acts == [Act("remind", CHARGER, {"correction": -1}, clean=True)]
 
 
-def test_a_long_sentence_that_nobody_can_follow_is_not_quoted() -> None:
-    long = Reading(asks=True, unclear=("Flurb the zint and the zant and the zunt?",))
-    assert manager(BRAND).answer(long, "").acts == [Act("ask back", seen="")]
-    beside = reading(Question("brand"), unclear=("Just one bottle, okay.",))
-    assert kinds(manager(BRAND).answer(beside, "")) == ["elaborate"]
-
-
 def test_asking_once_for_what_was_said_gets_a_clean_reminder_and_again_it_is_a_stall() -> None:
     k = manager(stated=(BRAND,))
     assert answer(k, "brand").acts == [Act("remind", CHARGER, {"brand": "SonicWave"}, clean=True)]
     assert k.annoyed == 0
     answer(k, "brand")
     assert k.annoyed == 1
-
-
-def test_three_stalls_in_a_row_end_it_the_second_is_followed_by_a_warning() -> None:
-    k = manager(BRAND)
-    nonsense = Reading(asks=True, unclear=("Flurb?",))
-    assert [kinds(k.answer(nonsense, ""))[-1] for _ in range(2)] == ["ask back", "dissatisfied"]
-    assert not k.out_of_patience
-    k.answer(nonsense, "")
-    assert k.out_of_patience
-
-
-def test_a_useful_question_restores_patience() -> None:
-    k = manager(BRAND)
-    for _ in range(2):
-        k.answer(Reading(asks=True, unclear=("Flurb?",)), "")
-    answer(k, "brand")
-    assert k.annoyed == 0
 
 
 def thing(number: int) -> Thing:
@@ -318,20 +297,27 @@ def test_mending_one_thing_at_a_time_is_not_ignoring_the_rest() -> None:
     assert k.corrections([]) == []
 
 
-def test_trying_one_thing_after_another_costs_patience() -> None:
+@pytest.mark.parametrize("taken_out", [False, True])
+def test_trying_one_thing_after_another_costs_patience(taken_out: bool) -> None:
+    """Also where each is taken out before the next one is tried."""
     k = manager()
     for number in range(4):
         assert not k.out_of_patience
         k.corrections([Mistake(Act("not wanted", seen=f"thing {number}"))])
+        if taken_out:
+            k.corrections([])
     assert k.out_of_patience
 
 
-def test_taking_it_out_before_trying_the_next_one_costs_the_same() -> None:
-    k = manager()
-    for number in range(4):
+def test_three_stalls_in_a_row_end_it_unless_a_useful_question_comes_between() -> None:
+    k, nonsense = manager(BRAND), Reading(asks=True, unclear=("Flurb?",))
+    assert [kinds(k.answer(nonsense, ""))[-1] for _ in range(2)] == ["ask back", "dissatisfied"]
+    assert not k.out_of_patience
+    answer(k, "brand")
+    assert k.annoyed == 0
+    for _ in range(3):
         assert not k.out_of_patience
-        k.corrections([Mistake(Act("not wanted", seen=f"thing {number}"))])
-        k.corrections([])
+        k.answer(nonsense, "")
     assert k.out_of_patience
 
 

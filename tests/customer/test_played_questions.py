@@ -60,11 +60,6 @@ def test_questions_of_people_are_heard(env: str, text: str, slots: str) -> None:
     assert not customer(env).read(text).unclear
 
 
-def test_an_item_goes_by_its_last_word_unless_that_means_more() -> None:
-    read = customer("BUNDLE").read("For the kettle, which brand? And the rug's color?")
-    assert [(one.slot, one.item) for one in read.questions] == [("brand", 0), ("attr:color", 1)]
-
-
 @pytest.mark.parametrize(
     ("text", "items"),
     [
@@ -108,12 +103,9 @@ def test_a_cart_is_asked_for_quantities(text: str, items: list[int]) -> None:
         ("What may the kettle cost? Same question for the rug.", [("price", 0), ("price", 1)]),
         ("Four stars for the kettle, got it. Which brand should the rug be?", [("brand", 1)]),
         ("You want a kettle under $40. How soon?", [("days", 0)]),
-        ("I understand it is a kettle below $40. Which brand?", [("brand", 0)]),
         ("Nice pick! Which brand?", [("brand", -1)]),
         ("Price checked.", []),
-        ("No fee in your case.", []),
         ("The price has not been stated.", [("price", -1)]),
-        ("Do you need it soon? How soon do you need the kettle?", [("days", 0)]),
     ],
 )
 def test_what_only_repeats_asks_nothing_and_what_carries_on_asks_the_same(
@@ -129,10 +121,8 @@ def test_what_only_repeats_asks_nothing_and_what_carries_on_asks_the_same(
     ("text", "slots", "item"),
     [
         ("Any wishes for the rug, like a brand, a price, a rating or a delivery date?", set(), 1),
-        ("What matters to you about the rug? Say, a brand, a price or a rating?", set(), 1),
         ("Any wishes for the rug, like a brand or a price?", {"brand", "price"}, None),
         ("And the rug, how should that be?", set(), 1),
-        ("How about the rug?", set(), 1),
         ("Should it cost $20, $30 or something else?", {"price"}, None),
         ("Shall I leave out everything over $20?", {"price"}, None),
     ],
@@ -204,11 +194,8 @@ def test_what_a_list_of_items_leads_to_is_asked_of_each(text: str) -> None:
         ("PD", "Dress Shirt", "which fit, size and colour are you after?", "attr:fit attr:size attr:color"),
         ("CART", "Dress Shirt", "There's one left in Zebra. Does that fit you?", ""),
         ("CART", "Dress Shirt", "How should it fit?", "attr:fit"),
-        ("PD", "Dress Shirt", "What size do you wear, and do you have a price limit?", "attr:size price"),
         ("SUB", "Dress Shirt", "do you care which size they come in?", "attr:size"),
         ("SUB", "Dress Shirt", "Does the size have to stay the same?", "attr:size must"),
-        ("SUB", "Dress Shirt", "Does the color have to stay the same?", "attr:color must"),
-        ("SUB", "Makeup Brush", "Do you need a particular shape, such as fan, dome or angled?", "attr:shape"),
         ("SUB", "Keyboard", "mechanical or membrane, full size or something smaller?", "attr:layout"),
         ("BUNDLE", "Keyboard", "Do you want clicky or silent switches?", "attr:switches"),
         ("CART", "Dress Shirt", "What size do you wear?", "option"),
@@ -264,18 +251,12 @@ def test_numbers_share_the_unit_of_the_last(big_shop: Shop) -> None:
     [
         ("I found these:\n1. SonicWave Compact - $123.99, 4.6 stars, 2 days\n2. BoltEdge Keyboard - $99.50, 4.2 stars\n"
          "Does this list work for you, or would you like me to adjust anything?", True),
-        ("- Keyboard: $80.00, 4.5 stars\n- Wall Clock: $12.00\nDoes that look right?", True),
-        ("1. SonicWave Compact - $123.99, 4.6 stars, 2 days", False), ("Still fits: $62.95.", False),
-        ("Opened now, OK. That changes it: 15 days from delivery.", False), ("$62.95, 4.5 stars, 2 days", False),
-        ("Total $62.95. OK?", True), ("And afterwards I will return to your keyboards, agreed?", True),
-        ("I'll finish this list and then come back to your keyboards, all right?", True),
-        ("Should I sort out this list first and then come back to your keyboards?", True),
-        ("Good like that?", True), ("May I close your request on that basis?", True),
+        ("1. SonicWave Compact - $123.99, 4.6 stars, 2 days", False),
+        ("Opened now, OK. That changes it: 15 days from delivery.", False), ("Total $62.95. OK?", True),
+        ("I'll finish this list and then come back to your keyboards, all right?", True), ("Good like that?", True),
         ("Afterwards I will return to your dress shirts, agreed?", True),
         ("That is the whole list. Does everything look right?", True),
-        ("Would you like to go on to the next request?", True), ("Ok, gonna check the stock real quick", False),
-        ("Please be advised that prices may change.", False), ("To recap, you want it by Friday.", False),
-        ("I beg your pardon for the delay.", False), ("I only ask because it matters here.", False),
+        ("Please be advised that prices may change.", False), ("I beg your pardon for the delay.", False),
     ],
 )  # fmt: skip
 def test_lists_results_and_offers_ask_for_no_more_than_assent(
@@ -290,10 +271,9 @@ def test_lists_results_and_offers_ask_for_no_more_than_assent(
 @pytest.mark.parametrize(
     ("text", "slots"),
     [
-        ("I'll put you down for two clocks, okay?", "quantity"), ("The clock should be brass, right?", "attr:finish"),
-        ("I will take it you want a brass clock, right?", "attr:finish"), ("Price limit: $40?", "price"),
+        ("I'll put you down for two clocks, okay?", "quantity"),
+        ("The clock should be brass, right?", "attr:finish"), ("Price limit: $40?", "price"),
         ("Please send me:\n1. your maximum price\n2. the finish", "price attr:finish"),
-        ("Would you like me to come back to the price?", "price"),
     ],
 )  # fmt: skip
 def test_values_that_are_to_be_confirmed_are_still_asked_about(text: str, slots: str, big_shop: Shop) -> None:

@@ -341,7 +341,6 @@ def test_outside_a_project_no_clone_is_written_to(tmp_path, monkeypatch):
         ("experiments/quick/sweep.toml", "ecomlab init"),
         (ROOT / "experiments" / "quick", "folder"),
         (ROOT / "experiments" / "laptop" / "train.toml", "ecomlab train"),
-        (ROOT / "experiments" / "quik" / "sweep.toml", "quick"),
     ):
         with pytest.raises(sweep.SweepError, match=word):
             sweep.load(wrong)
