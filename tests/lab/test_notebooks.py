@@ -188,7 +188,7 @@ def test_start_environments_plays_all_eight(tmp_path):
         episode = json.loads((out / f"{env}.json").read_text())
         assert Task.from_json(episode["task"]).env == env and episode["score"]["correct"], env
     text = "".join(str(output) for cell in done for output in cell.outputs)
-    assert re.findall(r"axis 'constraints' does not move (\w+)", text) == ["STATUS", "POLICY"]
+    assert re.findall(r"'constraints' does not move (\w+)", text) == ["STATUS", "POLICY"]
 
 
 def test_start_your_catalog_goes_from_a_messy_file_to_an_evaluation_on_it(tmp_path):
