@@ -17,10 +17,11 @@ import psutil
 import pytest
 import torch
 from fake_tables import eval_rows, train_rows
-from nbclient import NotebookClient
+from IPython.core.interactiveshell import InteractiveShell
 from rich.console import Console
 from safetensors.torch import load_file
 from toy_sweep import PARAMETERS, trained, write_notebook
+from traitlets.config import Config
 
 from ecomlab import ENVIRONMENTS, files, load_shop, make_task, play, processor
 from ecomlab.analysis import tables
@@ -37,7 +38,7 @@ from ecomlab.lab import (
     show,
     sweep,
 )
-from ecomlab.training import checkpoints
+from ecomlab.training import checkpoints, loop
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -187,28 +188,34 @@ def test_a_wrong_value_stops_the_sweep_before_anything_runs(toy, tmp_path):
 # --- runs -----------------------------------------------------------------------------------------
 
 
-def test_an_ablation_runs_once_and_then_only_draws(toy, home):
+def test_an_ablation_runs_what_is_left_once_and_then_only_draws(toy, home):
     file = toy()
+    trained(sweep.load(file).runs()[0])
+    before = stamps(file.parent.parent / "runs")
     code, text = run(file)
     assert code == 0, text
+    assert before.items() <= stamps(file.parent.parent / "runs").items(), "a finished run is left alone"
     train, evaluation = tables.load_experiment(file.parent)
     assert set(train.schedule) == set(evaluation.schedule) == {"static-low", "adaptive"}
     assert "0.25 → 0.45" in text  # of one seed: runs, no interval
     record = json.loads((file.parent / "provenance.json").read_text())
-    assert record["common"]["parameters"]["steps"] == 3
-    assert record["runs"]["adaptive-seed0"]["parameters"]["schedule"] == "adaptive"
+    made = record["runs"]["adaptive-seed0"]["parameters"]
+    assert (made["schedule"], made["steps"]) == ("adaptive", 3)
 
-    before = {path: path.stat().st_mtime_ns for path in (file.parent.parent / "runs").glob("*/*-seed0/*")}
-    tabled = (file.parent / "train.csv").stat().st_mtime_ns
+    before, tabled = stamps(file.parent.parent / "runs"), (file.parent / "train.csv").stat().st_mtime_ns
     code, text = run(toy(draw=True))
     assert code == 0, text
-    assert {path: path.stat().st_mtime_ns for path in before} == before
+    assert before.items() <= stamps(file.parent.parent / "runs").items()
     assert (file.parent / "figures" / "difficulty_growth_toy.pdf").is_file()
     assert (file.parent / "train.csv").stat().st_mtime_ns == tabled
     assert list(home.rglob("*")) == [], "something was written to the home directory"
 
     code, text = run(toy(steps=4))
     assert code == 2 and "steps was the notebook's own" in text
+
+
+def stamps(folder):
+    return {path: path.stat().st_mtime_ns for path in folder.glob("*/*-seed0/*")}
 
 
 def test_last_policies_and_alarms_are_kept_beside_the_tables(toy):
@@ -253,6 +260,7 @@ def test_a_failed_run_is_shown_and_the_others_go_on(toy):
     code, text = run(file)
     assert code == 1
     assert "static-low-seed0 failed" in text and "[Errno 28]" in text
+    assert "[Errno 28]" in run(file, dry_run=True)[1], "the grid says it until it is tried again"
     assert set(tables.load_train(file.parent / "train.csv").schedule) == {"adaptive"}
 
 
@@ -431,21 +439,30 @@ def test_an_unwatched_run_prints_a_line_for_each_row(tmp_path, capsys):
     assert "0 to 2" in first and "0.50" in first and "greedy" in second and "0.25" in second
 
 
-def test_in_a_notebook_the_end_of_training_is_one_line(tmp_path):
+def test_in_a_notebook_the_end_of_training_is_one_line(tmp_path, capsys, monkeypatch):
     """Of an interruption and of a wrong setting; what has nothing to do with training keeps its traceback."""
-    cells = (
-        "from ecomlab.lab import live; from ecomlab.training import loop",
-        f"hear = live.watch({str(tmp_path)!r}, live=False)",
-        "def stop(*_): raise KeyboardInterrupt\nloop.join_processes = stop; loop.train(None)",
-        "def stop(*_): raise loop.RunError('no room')\nloop.join_processes = stop; loop.train(None)",
-        "raise KeyboardInterrupt",
-    )
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
-    done = NotebookClient(notebook, allow_errors=True).execute()
-    (interrupted,), (wrong,), (other,) = (cell.outputs for cell in done.cells[2:])
-    for output, word in ((interrupted, str(tmp_path)), (wrong, "no room")):
-        assert len(output.text.splitlines()) == 1 and word in output.text
-    assert other.output_type == "error"
+    shell = InteractiveShell.instance(config=Config(HistoryManager={"enabled": False}))
+    shell.kernel = None  # by which a kernel's shell is known
+    shell.user_ns["train"] = loop.train
+    try:
+        live.watch(tmp_path, live=False)
+        for error, cell, word in (
+            (KeyboardInterrupt(), "train(None)", str(tmp_path)),
+            (loop.RunError("no room"), "train(None)", "no room"),
+            (None, "raise KeyboardInterrupt", "Traceback"),
+        ):
+
+            def stop(*_, error=error):
+                raise error
+
+            monkeypatch.setattr(loop, "join_processes", stop)
+            capsys.readouterr()
+            shell.run_cell(cell)
+            said = capsys.readouterr().out.strip()
+            assert word in said and (len(said.splitlines()) == 1) == (error is not None)
+    finally:
+        shell.restore_sys_module_state()
+        InteractiveShell.clear_instance()
 
 
 def test_a_conversation_is_shown_as_text_and_as_safe_html():

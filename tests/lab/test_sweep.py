@@ -13,10 +13,8 @@ import psutil
 import pytest
 from filelock import FileLock
 from rich.console import Console
-from toy_sweep import trained
 
 from ecomlab import options
-from ecomlab.analysis import tables
 from ecomlab.lab import experiment, paths, runner, status, sweep, worker
 from ecomlab.lab.status import State
 
@@ -210,30 +208,6 @@ def test_environments_that_do_not_exist_stop_a_start_before_anything_runs(traini
 # --- here -----------------------------------------------------------------------------------------
 
 
-def test_a_sweep_runs_what_is_left_and_gathers_its_tables(toy):
-    file = toy()
-    plan = sweep.load(file)
-    first, second = plan.runs()
-    trained(first)
-    before = tree(first.folder)
-    code, text = run(file)
-    assert code == 0, text
-    assert tree(first.folder) == before
-    gathered, _ = tables.load_experiment(plan.folder)
-    assert set(gathered.schedule) == {"static-low", "adaptive"}
-    before = tree(second.folder)
-    assert run(file)[0] == 0
-    assert tree(second.folder) == before
-
-
-def test_a_failed_run_says_why_in_the_grid_until_it_is_tried_again(toy):
-    file = toy(broken="adaptive", steps=1)
-    trained(sweep.load(file).runs()[0])
-    assert run(file)[0] == 1
-    _, text = run(file, dry_run=True)
-    assert "adaptive-seed0" in text and "[Errno 28]" in text
-
-
 @pytest.mark.slow
 def test_of_two_sweeps_started_at_once_one_works_and_the_other_is_told_so(toy, tmp_path):
     file = toy(steps=10, pause=0.2)
@@ -350,8 +324,6 @@ def test_slurm_is_asked_for_nothing_that_the_table_does_not_ask_for(toy, slurm):
     (slurm / "refuse").touch()
     code, text = run(toy(cluster=CLUSTER), on="slurm")
     assert code == 2 and "no such partition" in text
-
-
 
 
 def test_when_the_queue_cannot_be_asked_that_is_said(toy, slurm):

@@ -57,8 +57,10 @@ def text(widget: ipywidgets.HTML) -> str:
 
 
 @pytest.mark.parametrize("env", ["BUNDLE", "RETURN", "JOURNEY"])
-def test_an_environment_can_be_finished_in_the_widget(env: str, shop: Shop) -> None:
-    made = desk()
+def test_an_environment_can_be_finished_saved_and_begun_again_in_the_widget(
+    env: str, shop: Shop, tmp_path: Path
+) -> None:
+    made = desk(out=tmp_path)
     made.chooser.env.value, made.chooser.difficulty.value, made.chooser.seed.value = env, 4, 1
     made.chooser.reset.click()
     assert made.wrong_choice.value == "" and made.seat.choice == Choice(env, 4, 1, size=SIZE)
@@ -66,13 +68,24 @@ def test_an_environment_can_be_finished_in_the_widget(env: str, shop: Shop) -> N
     assert made.seat.outcome.trajectory.score.correct
     assert text(made.over).startswith("correct, reward 0.900")
     assert made.ended.layout.display == "" and made.call.disabled and made.words.disabled
+    made.save.click()
+    made.save.click()
+    (path,) = tmp_path.iterdir()
+    (transcript,) = read(path)
+    assert transcript.score.correct and path.name in text(made.wrong_save)
+    made.chooser.reset.click()
+    assert made.over.value == "" and not made.call.disabled
+    assert made.seat.left.messages == made.seat.left.of_messages
+    assert len(made.picks.children) == 0 and "turn 1" not in text(made.talk)
 
 
-def test_the_customer_opens(shop: Shop) -> None:
+def test_the_customer_opens_and_empty_words_are_not_sent(shop: Shop) -> None:
     made = desk()
     assert made.seat.episode.task.opening in text(made.talk)
     assert str(made.seat.left.of_messages) in text(made.about)
     assert made.ended.layout.display == "none" and made.over.value == ""
+    enter(made.words)
+    assert made.wrong_words.value and made.seat.left.messages == made.seat.left.of_messages
 
 
 def test_an_axis_can_be_overridden_alone(shop: Shop) -> None:
@@ -221,13 +234,6 @@ def test_calls_that_wait_are_shown_and_can_be_taken_back(shop: Shop) -> None:
     assert made.seat.left.messages == made.seat.left.of_messages - 1
 
 
-def test_empty_words_are_not_sent(shop: Shop) -> None:
-    made = desk()
-    enter(made.words)
-    assert made.wrong_words.value
-    assert made.seat.left.messages == made.seat.left.of_messages
-
-
 def test_a_mistake_of_ours_is_shown_whole_and_hidden_in_no_log(shop: Shop, monkeypatch: Any) -> None:
     made = desk()
 
@@ -238,17 +244,6 @@ def test_a_mistake_of_ours_is_shown_whole_and_hidden_in_no_log(shop: Shop, monke
     made.words.value = "hello"
     made.send_words.click()
     assert "a shelf is missing" in text(made.wrong_words) and "Traceback" in text(made.wrong_words)
-
-
-def test_an_episode_is_saved_and_said_where(shop: Shop, tmp_path: Path) -> None:
-    made = desk("STATUS", 0, 1, out=tmp_path)
-    follow(made)
-    made.save.click()
-    made.save.click()
-    (path,) = tmp_path.iterdir()
-    assert path.name in text(made.wrong_save)
-    (transcript,) = read(path)
-    assert transcript.score.correct
 
 
 def test_a_key_begins_its_episode_and_a_wrong_one_says_why(shop: Shop) -> None:
@@ -262,12 +257,3 @@ def test_a_key_begins_its_episode_and_a_wrong_one_says_why(shop: Shop) -> None:
     enter(chooser.key)
     assert made.wrong_choice.value != ""
     assert made.seat.episode.task == other.seat.episode.task
-
-
-def test_reset_begins_again_with_nothing_left_of_the_last(shop: Shop) -> None:
-    made = desk("STATUS", 0, 1)
-    follow(made)
-    made.chooser.reset.click()
-    assert made.over.value == "" and not made.call.disabled
-    assert made.seat.left.messages == made.seat.left.of_messages
-    assert len(made.picks.children) == 0 and "turn 1" not in text(made.talk)
