@@ -159,26 +159,33 @@ def test_a_list_for_any_department_has_a_purpose_that_people_name() -> None:
     assert departments <= set(ENVIRONMENTS["BUNDLE"].phrases.data["projects"])
 
 
-def test_a_name_that_reads_on_as_another_type_is_none(tmp_path: Path) -> None:
-    """ "The Wilson Cell Phone Mount" begins like a cell phone."""
-    lines = ["title,brand,price", *(f"Maker X{i}Q Cell Phone,Maker,{10 + i}" for i in range(15))]
-    lines += ["Wilson Cell Phone Holder,Wilson,9"]
-    catalog_from(lines, tmp_path)
-    products = open_products(tmp_path / "out")
-    assert ("Cell", "Phone Mount") in {(row["feature"], row["type"]) for row in products.rows.to_pylist()}
-    assert left_out(products) == {"no short name": 1}
+def sold(kind: str, count: int = 15) -> list[str]:
+    """Rows of products that can be sold, all green."""
+    return [f"Maker X{i}Q {kind},Maker,{10 + i},Green" for i in range(count)]
 
 
-def test_a_brand_that_is_a_colour_is_not_sold(tmp_path: Path) -> None:
-    lines = ["title,brand,price,color", *(f"Maker X{i}Q Tripod,Maker,{10 + i},Green" for i in range(15))]
-    lines += ["Green Y1Q Tripod,Green,9,Black"]
-    assert catalog_from(lines, tmp_path).size == 15
-    assert left_out(open_products(tmp_path / "out")) == {"no brand": 1}
+LEFT_OUT = {
+    'it begins like a cell phone: "The Wilson Cell Phone Mount"': (
+        "Cell Phone", ["Wilson Cell Phone Holder,Wilson,9,"], {"no short name": 1},
+    ),
+    "a brand that is a colour": ("Tripod", ["Green Y1Q Tripod,Green,9,Black"], {"no brand": 1}),
+    "each reason is counted": (
+        "Tripod", ["Maker Z77Q Tripod,Maker,,", "Maker Tripod,Maker,3,", "Q9X9 Tripod,???,4,"],
+        {"no price": 1, "no short name": 1, "no brand": 1},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("why", LEFT_OUT)
+def test_what_cannot_be_sold_is_counted_by_reason(why: str, tmp_path: Path) -> None:
+    kind, lines, reasons = LEFT_OUT[why]
+    found = catalog_from(["title,brand,price,color", *sold(kind), *lines], tmp_path)
+    assert (found.size, left_out(open_products(tmp_path / "out"))) == (15, reasons)
 
 
 def test_one_row_takes_no_brand_off_sale(tmp_path: Path) -> None:
     """A value that too few products share is in no vocabulary, so that nobody takes the brand for it."""
-    lines = ["title,brand,price,color", *(f"Maker X{i}Q Tripod,Maker,{10 + i},Green" for i in range(15))]
+    lines = ["title,brand,price,color", *sold("Tripod")]
     lines += ["Other Y1Q Tripod,Other,9,Maker", *(f"Green Y{i}Q Tripod,Green,9,Black" for i in range(2, 9))]
     (tmp_path / "a.toml").write_text(
         '[columns]\ntitle = "title"\nbrand = "brand"\nprice = "price"\n[attributes]\nfabric = "color"\n'
@@ -196,17 +203,12 @@ def test_the_options_of_a_type_are_chosen_among_any_number_of_sets() -> None:
 
 def test_what_says_that_this_is_all_names_nothing(tmp_path: Path) -> None:
     """ "That covers everything" does not ask for a Cover where covers are sold."""
-    lines = ["title,brand,price", *(f"Maker X{i}Q Cover,Maker,{10 + i}" for i in range(20))]
-    lexicon = lexicon_of(catalog_from(lines, tmp_path))
+    lexicon = lexicon_of(catalog_from(["title,brand,price,color", *sold("Cover", 20)], tmp_path))
     phrases = ENVIRONMENTS["STATUS"].phrases
     assert read_opening("Where is my order? That covers everything.", phrases, lexicon) == []
 
 
-def test_what_cannot_be_sold_is_counted_by_reason(tmp_path: Path) -> None:
-    lines = ["title,brand,price", *(f"Maker Z{i}Q Tripod,Maker,{10 + i}" for i in range(15))]
-    lines += ["Maker Z77Q Tripod,Maker,", "Maker Tripod,Maker,3", "Q9X9 Tripod,???,4"]
-    catalog_from(lines, tmp_path)
-    assert left_out(open_products(tmp_path / "out")) == {"no price": 1, "no short name": 1, "no brand": 1}
+def test_a_file_without_brands_makes_no_shop(tmp_path: Path) -> None:
     (tmp_path / "b.csv").write_text("title,price\nSome Blue Lamp,3\n")
     built(tmp_path / "b.csv", tmp_path / "none")
     with pytest.raises(ValueError, match="1 no brand"):

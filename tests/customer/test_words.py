@@ -101,9 +101,8 @@ def test_every_form_of_every_act_is_read_back(
         for count in ((1, 3)[number % 2],) if either else (1, 3):
             random = rng("form", env, number, count)
             act = act_of(kind, described(big_shop, random, env=env), count)
-            said = Speaker(only(form, kind, phrases), lexicon, p_noise, ("form", env, number, count)).say(
-                [act]
-            )
+            speaker = Speaker(only(form, kind, phrases), lexicon, p_noise, ("form", env, number, count))
+            said = speaker.say([act])
             assert phrases.read(nlu.plain(said, phrases, lexicon))[0] == [], said
             read = nlu.read_acts(said, phrases, lexicon)
             assert p_noise or nlu.plain(said, phrases, lexicon) == said
@@ -116,24 +115,6 @@ def test_every_form_of_every_act_is_read_back(
             expected = dict(act.slots) | ({"quantity": count} if act.number else {})
             (mention,) = mentions
             assert (mention.effect, mention.type, mention.slots) == (effect, act.type, expected), said
-
-
-@pytest.mark.parametrize("env", SPEAKING)
-def test_an_act_is_said_in_twenty_ways(env: str, big_shop: Shop, lexicon: Lexicon) -> None:
-    """Acts that are said in the same forms everywhere are tried in the first environment alone."""
-    phrases, first = ENVIRONMENTS[env].phrases, ENVIRONMENTS[SPEAKING[0]].phrases
-    slots = described(big_shop, rng("ways"), env=env)
-    for kind in KINDS:
-        if phrases is not first and phrases.acts[kind] == first.acts[kind]:
-            continue
-        act = act_of(kind, slots, 3)
-        assert len(set(phrases.acts[kind])) >= 20
-        said = set()
-        for seed in range(250):
-            said.add(Speaker(phrases, lexicon, 0.0, ("ways", seed)).say([act]))
-            if len(said) == 20:
-                break
-        assert len(said) == 20, (kind, len(said))
 
 
 def test_no_sentence_belongs_to_two_acts() -> None:
@@ -228,8 +209,9 @@ def test_every_sentence_of_every_slot_is_read_back(
 
 
 @pytest.mark.parametrize("env", SPEAKING)
-def test_every_slot_has_eight_sentences_and_every_opening_twenty(env: str) -> None:
+def test_an_act_is_said_in_twenty_ways_a_slot_in_eight_and_an_opening_in_twenty(env: str) -> None:
     phrases = ENVIRONMENTS[env].phrases
+    assert all(len(set(phrases.acts[kind])) >= 20 for kind in KINDS)
     for name, slot in phrases.slots.items():
         if name not in ("question", "twist"):  # the questions are those of the policy book
             assert len(set(slot.forms)) >= 8, name
@@ -266,9 +248,7 @@ def test_lists_are_read_item_by_item(p_noise: float, big_shop: Shop, lexicon: Le
         random = rng("list", seed)
         kinds = [kind.name for kind in big_shop.catalog.types[seed % 40 : seed % 40 + 3]]
         items = [described(big_shop, random, kind) | {"quantity": n} for n, kind in enumerate(kinds, 2)]
-        goal = Goal(
-            {(i, name): value for i, item in enumerate(items) for name, value in item.items()}, frozenset()
-        )
+        goal = Goal({(i, n): value for i, item in enumerate(items) for n, value in item.items()}, frozenset())
         said = Speaker(phrases, lexicon, p_noise, ("list", seed)).opening(goal, phrases.leads["default"])
         read = nlu.read_opening(said, phrases, lexicon)
         assert [{"type": m.type, **m.slots} for m in read] == items, said
@@ -282,11 +262,8 @@ def test_an_intro_says_which_subtask_begins() -> None:
         phrases = ENVIRONMENTS[env].phrases
         texts = [form.text for _, form in every_form(env)]
         texts += [text for some in (*phrases.leads.values(), *phrases.before.values()) for text in some]
-        texts += [
-            *phrases.closings,
-            *phrases.lists,
-            *(form for slot in phrases.slots.values() for form in slot.forms),
-        ]
+        texts += [*phrases.closings, *phrases.lists]
+        texts += [form for slot in phrases.slots.values() for form in slot.forms]
         texts += [text for key in ("first", "next", "interrupt", "back") for text in data[key]]
         assert not [(intro, text) for intro in intros for text in texts if intro.lower() in text.lower()]
 
@@ -296,11 +273,8 @@ def test_turning_to_another_subtask_takes_nothing_back() -> None:
     data = ENVIRONMENTS["JOURNEY"].phrases.data
     for key in ("first", "next", "interrupt", "back"):
         assert len(set(data[key])) >= 20
-        assert not [
-            text
-            for text in data[key]
-            if re.search(r"forget|never mind|instead|changed|wrong|great|perfect", text.lower())
-        ]
+        takes_back = re.compile(r"forget|never mind|instead|changed|wrong|great|perfect")
+        assert not [text for text in data[key] if takes_back.search(text.lower())]
 
 
 # Noise.
@@ -351,12 +325,8 @@ def test_noise_spares_types_numbers_and_the_only_name(big_shop: Shop, lexicon: L
     words = ENVIRONMENTS["CART"].phrases.words
     for kind in big_shop.catalog.types:
         for brand in big_shop.catalog.brands[:3]:
-            pieces = [
-                Piece("this for "),
-                Piece(brand, "brand"),
-                Piece(kind.name, "type"),
-                Piece(" 12 $30", "fixed"),
-            ]
+            named = [Piece(brand, "brand"), Piece(kind.name, "type")]
+            pieces = [Piece("this for "), *named, Piece(" 12 $30", "fixed")]
             assert noised(pieces, 1.0, words, lexicon, rng("spared", kind.name, brand)) == pieces
 
 
@@ -365,9 +335,8 @@ def test_a_typo_in_a_name_stays_nearest_to_that_name(big_shop: Shop, lexicon: Le
     for brand, feature in combinations([*big_shop.catalog.brands[:40], *big_shop.catalog.features[:10]], 2):
         kinds = ["brand" if name in big_shop.catalog.brands else "feature" for name in (brand, feature)]
         pieces = [Piece(name, kind) for name, kind in zip((brand, feature), kinds, strict=True)]
-        for piece, typed in zip(
-            pieces, noised(pieces, 1.0, words, lexicon, rng("typo", brand, feature)), strict=True
-        ):
+        noisy = noised(pieces, 1.0, words, lexicon, rng("typo", brand, feature))
+        for piece, typed in zip(pieces, noisy, strict=True):
             hit += typed.text != piece.text
             near = lexicon.nearest(piece.kind, plain(typed.text, words, lexicon))
             assert near is not None and near[0] == piece.text, typed
