@@ -216,31 +216,6 @@ def asked(env: str, text: str) -> list[str]:
     return [*(one.slot for one in read.questions), *(["+"] if read.open else [])]
 
 
-@pytest.mark.parametrize(
-    ("env", "text", "slots"),
-    [
-        ("CART", "Which exact sizes and colors would you like?", "option attr:color"),
-        ("PD", "Should I look for the cheapest, the best rated or the fastest?", "importance"),
-        ("PD", "Would you rather save money or get it sooner?", "importance"),
-        ("POLICY", "Are you Gold or Silver, and did you pay by credit card?", "tier payment"),
-        ("POLICY", "Is it still in its original packaging, and are you a member?", "opened tier"),
-        ("RETURN", "Could you tell me roughly when you ordered it, or who it is made by?", "ordered brand"),
-        ("STATUS", "When was it and what was in it?", "when thing"),
-        ("STATUS", "Was it placed earlier or later than that one?", "relation"),
-        ("CART", "Thanks, I have noted your price limit and will keep to it.", ""),
-        ("CART", "To proceed, I need a bit more information:\n1. the maximum price\n2. the color", "price attr:color"),
-        ("CART", "I'll check delivery times now.", ""),
-        ("CART", "This deadline of yours, does it hold for everything, or only for the Tea Kettle?", "days"),
-        ("PD", "Which brand? And the rest?", "brand +"),
-        ("SUB", "Please state the maker of the original and what has to stay the same.", "was_brand must"),
-        ("POLICY", "What's the deal with your Tea Kettle?", "+"),
-        ("STATUS", "Would you be so kind as to describe the order in question?", "+"),
-    ],
-)  # fmt: skip
-def test_every_part_of_a_message_is_heard(env: str, text: str, slots: str) -> None:
-    assert asked(env, text) == slots.split()
-
-
 def test_a_question_names_its_items_and_values() -> None:
     read = customer("CART").read(
         "Is the $55 limit for each Tea Kettle or for all three together? And the Area Rug's capacity or color?"

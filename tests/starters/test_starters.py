@@ -49,6 +49,11 @@ def view_of(result: dict[str, Any], name: str, view: View | None = None, **argum
     return block
 
 
+def calls_in(message: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    calls = (call["function"] for call in message["tool_calls"])
+    return [(call["name"], json.loads(call["arguments"])) for call in calls]
+
+
 # Demonstrations.
 
 
@@ -64,21 +69,12 @@ def test_what_a_demonstrator_writes_is_read_back_as_the_same_calls(
         dialogue.open(episode.messages, episode.tools)
         while not episode.done:
             message = player(list(episode.messages), episode.tools)
-            calls = [
-                (c["function"]["name"], json.loads(c["function"]["arguments"])) for c in message["tool_calls"]
-            ]
+            calls = calls_in(message)
             back = dialogue.read(renderer.encode(dialogue.write(message["content"], calls)))
-            read = [
-                (c["function"]["name"], json.loads(c["function"]["arguments"])) for c in back["tool_calls"]
-            ]
-            assert read == calls
+            assert calls_in(back) == calls
             if env != "CART":  # whose demonstrator may, slipping, name what is not shown
-                assert not any(
-                    str(i) in back["content"]
-                    for _, a in calls
-                    for i in a.values()
-                    if isinstance(i, str) and dialogue.aliases.knows(i)
-                )
+                said = {value for _, given in calls for value in given.values() if isinstance(value, str)}
+                assert not any(one in back["content"] for one in said if dialogue.aliases.knows(one))
             for call, own in zip(back["tool_calls"], message["tool_calls"], strict=True):
                 call["id"] = own["id"]
             dialogue.follow(episode.act(back).messages)
@@ -436,10 +432,7 @@ def test_a_section_is_read_whole(d: int, big_shop: Shop) -> None:
         dialogue.opening(episode.messages, episode.tools)
         while not episode.done:
             message = player(list(episode.messages), episode.tools)
-            calls = [
-                (c["function"]["name"], json.loads(c["function"]["arguments"])) for c in message["tool_calls"]
-            ]
-            dialogue.write(message["content"], calls)
+            dialogue.write(message["content"], calls_in(message))
             turn = episode.act(message)
             shown = dialogue.answer(turn.messages)
             for told in (json.loads(m["content"]) for m in turn.messages if m["role"] == "tool"):
