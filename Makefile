@@ -65,7 +65,7 @@ ablation: $(STAMP) cache ## run the quick ablation: three schedules, two seeds, 
 	@$(BIN)/ecomlab sweep --figures $(ARGS)
 
 test: $(STAMP) cache ## run the tests, but those marked slow (make certify runs these too)
-	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "not slow" $(ARGS)
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "not slow" --durations=25 $(ARGS)
 
 certify: $(STAMP) cache ## measure the laws in every environment, write the certificate, run the slow tests
 	@$(BIN)/ecomlab certify --json experiments/certificate/certificate.json $(ARGS)
