@@ -1,4 +1,4 @@
-"""The figures of error cascades: where players go wrong, what follows, what becomes of it, and whether they recover;
+"""The figures of error cascades: first mistakes, mistakes that follow, their outcome, and recovery;
 and episodes with their labels."""
 
 import textwrap
