@@ -1,4 +1,4 @@
-"""Statistics of labelled episodes: first mistakes, what follows what beyond chance, and which levels are compared."""
+"""Statistics of labelled episodes: first mistakes, successions beyond chance, and the levels to compare."""
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
@@ -14,9 +14,9 @@ from ecomlab.evaluation.cascade.mistakes import Labelled, Mistake
 LOW = 1
 """The easy level of every comparison."""
 ENOUGH = 0.1
-"""Success at the hard level of a comparison, at least: where hardly anything succeeds, nothing is to be recovered."""
+"""Minimum success at the hard level of a comparison: below it, too few episodes can recover."""
 PAIRS = 5
-"""Pairs of episodes, at least, of which an effect is drawn."""
+"""Minimum number of pairs of episodes for drawing an effect."""
 ORDER = ("perturbed", "base", "novice")
 """Players that no schedule has trained, in the order of figures."""
 CLEAN, OTHER = "none", "other"
@@ -227,7 +227,7 @@ def _bounded(row: Mapping[str, float], name: str) -> str:
 
 
 def _short(rows: pd.DataFrame) -> str:
-    """Write what is mended and what success loses, and of how many pairs; a dash for fewer than `PAIRS`."""
+    """Write the share repaired, the loss of success, and the number of pairs; a dash for fewer than `PAIRS`."""
     if not len(rows) or rows.pairs.iloc[0] < PAIRS:
         return "–"
     row = rows.iloc[0]

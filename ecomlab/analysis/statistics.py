@@ -219,10 +219,10 @@ def by_level(train: pd.DataFrame) -> pd.DataFrame:
     """Summarize training in a row per run, environment and level, over all steps.
 
     Columns: schedule, collection, seed, env, d, groups, by_correct and by_reward (shares of groups with non-zero
-    advantage), rollouts, success (of scored rollouts), failed, invalid, truncated (numbers of rollouts), cut_off (the share of
-    failed ones that were truncated; NaN where none failed), tokens (sampled by the policy), tokens_used (the share in
-    the loss). Levels without draws are left out. Raises TableError for a table of an older ecomlab, which
-    has no levels.
+    advantage), rollouts, success (of scored rollouts), failed, invalid, truncated (numbers of rollouts), cut_off (the
+    share of failed ones that were truncated; NaN if none failed), tokens (sampled by the policy), tokens_used (the
+    share in the loss). Levels without draws are left out. Raises TableError for a table of an older ecomlab, which has
+    no levels.
     """
     if "d" not in train:
         raise TableError("this train.csv is of an older ecomlab, without levels; run its sweep again")
@@ -385,9 +385,9 @@ def collections_compared(
 
     The number of rollouts is the most that both runs of a pair have generated; between two evaluations success is
     interpolated linearly. A concave curve lies above that line, which favours the run that is not interpolated. The
-    difference is therefore also taken with `against` read at its next evaluation, after at least as many rollouts. Columns:
-    collection, equal (the rollouts counted), rollouts (mean over pairs), success, against (their means), mean, low,
-    high (of the difference, Student's 95%), next, next_low, next_high (with the next evaluation), pairs. Empty
+    difference is therefore also taken with `against` read at its next evaluation, after at least as many rollouts.
+    Columns: collection, equal (the rollouts counted), rollouts (mean over pairs), success, against (their means), mean,
+    low, high (of the difference, Student's 95%), next, next_low, next_high (with the next evaluation), pairs. Empty
     without `against`.
     """
     means = held_out(evaluation[evaluation.env == env], decoding)
