@@ -52,7 +52,7 @@ help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):[^#]*## \(.*\)/  \1|\2/p' Makefile | while IFS='|' read -r name text; do \
 	  printf '  %-15s %s\n' $$name "$$text"; done
 	@echo
-	@echo "Every target but bridges first builds .venv (Python 3.11 or newer, about 2.2 GB) if it is missing or out of date."
+	@echo "Every target but bridges first builds .venv (Python 3.11 or newer, about 2.4 GB) if it is missing or out of date."
 	@echo "No GPU is needed. PyPI's torch for Linux includes CUDA (several GB more); for the CPU build, once:"
 	@echo "  PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu make venv"
 	@echo "With a GPU: make venv EXTRAS=all,gpu,dev      and vLLM: make venv EXTRAS=all,gpu,vllm,dev"

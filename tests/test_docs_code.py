@@ -72,6 +72,13 @@ def test_what_is_not_run_is_counted_and_can_be_read() -> None:
         compile(block.code, str(block.page), "exec")
 
 
+def test_every_block_says_its_language() -> None:
+    """By which it is run, read or shown."""
+    for page in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:
+        fences = re.findall(r"^ *```(.*)$", page.read_text("utf-8"), re.MULTILINE)
+        assert all(fences[::2]) and not any(fences[1::2]), page
+
+
 @pytest.mark.parametrize("block", blocks("toml"), ids=name)
 def test_settings_are_those_that_are_read(block: Block) -> None:
     values = tomllib.loads(block.code)

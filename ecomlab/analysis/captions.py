@@ -1,4 +1,4 @@
-"""Captions of figures and their alternative texts, with the numbers that the tables have."""
+"""Captions of figures and their alternative texts, with numbers from the tables."""
 
 import math
 from dataclasses import dataclass
@@ -23,12 +23,12 @@ from ecomlab.laws.laws import UNDERSTOOD, UNDERSTOOD_GROUP, State, at_least
 
 @dataclass(frozen=True)
 class Caption:
-    """What stands below a figure, and what is read to somebody who cannot see it."""
+    """The caption below a figure, and the alternative text for readers who cannot see it."""
 
     text: str
     alternative: str
     column: "Caption | None" = None
-    """That of the version as wide as a column, where it shows something else."""
+    """Caption of the column-wide version, if that shows other panels."""
 
 
 def difficulty_growth(train: pd.DataFrame, evaluation: pd.DataFrame, decoding: str = "sampled") -> Caption:

@@ -1,4 +1,4 @@
-"""What a catalog's size costs, as a figure: times of episodes and searches, of opening and building, and memory."""
+"""The figure of costs over catalog size: times of episodes, searches, opening and building, and memory."""
 
 from collections.abc import Mapping
 from typing import Any, Final

@@ -434,7 +434,6 @@ GREEDY = r"eval.csv: no decoding 'greedy'; there are sampled"
         (lambda t, e: statistics.gains(t, e[e.step > 0]), "step 0"),
         (lambda t, e: capability_plots.capability(None, statistics.run_frontiers(e), "CRAT"), "'CART'"),
         (lambda t, e: tables.chosen(t, "toy", collection="C8"), "'C8'"),
-        (lambda t, e: cascade_plots.error_cascade(LEVELS, CART, pd.DataFrame()), "played.py base"),
         (lambda t, e: tables.load_played(Path("gone")), "played.py"),
         (lambda t, e: tables.load_effect(Path("gone")), "effect.py"),
         (lambda t, e: tables.load_traces(Path("gone")), "traces.py"),
