@@ -1,23 +1,23 @@
 """The configuration of a training run: one frozen object, checked before anything runs."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Self
 
-from pydantic import BeforeValidator, Field, NonNegativeInt, PositiveInt, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, NonNegativeInt, PositiveInt, model_validator
 
 from ecomlab.catalog import Shop, load_shop
 from ecomlab.catalog.synthetic import too_few
 from ecomlab.evaluation.local import DECODINGS
 from ecomlab.evaluation.tasks import check_axes, environments_of, held_out_seeds
 from ecomlab.models.load import is_ordinary, policy_folder
-from ecomlab.models.policy import DTYPES, PolicyError
+from ecomlab.models.policy import DTYPES
 from ecomlab.reward import PUBLISHED, Weights
 from ecomlab.settings import ConfigError as ConfigError
 from ecomlab.settings import Settings, checked_by, load_toml, one_of
 from ecomlab.training.loggers import LOGGERS
-from ecomlab.training.schedule import CHECKS, Schedule, ScheduleError, factory_of, make_schedule, settings_of
+from ecomlab.training.schedule import CHECKS, Schedule, factory_of, make_schedule, settings_of
 
 OPTIMIZERS = ("adamw", "adamw-8bit")
 GENERATIONS = ("own", "vllm-server", "vllm-colocate")
@@ -32,24 +32,19 @@ class RunError(RuntimeError):
     """A run that cannot continue; the work finished so far is on disk."""
 
 
-def _wrong_collection(name: str) -> str | None:
-    try:
-        environments_of(name)
-    except ValueError as error:
-        return str(error)
-    return None
+def _passes(check: Callable[[Any], Any]) -> AfterValidator:
+    """Accept a value for which `check` raises no ValueError."""
+
+    def checked(value: Any) -> Any:
+        check(value)
+        return value
+
+    return AfterValidator(checked)
 
 
-def _wrong_evaluated(name: str) -> str | None:
-    return _wrong_collection(name) if name else None
-
-
-def _wrong_block(block: int) -> str | None:
-    try:
-        held_out_seeds(block, 0)
-    except ValueError as error:
-        return str(error)
-    return None
+def _check_starter(name: str) -> None:
+    if not is_ordinary(name):
+        policy_folder(name)
 
 
 def _weights(given: Any) -> Any:
@@ -67,27 +62,10 @@ def _flat(axes: Any) -> Any:
     return found
 
 
-def _wrong_schedule(name: str) -> str | None:
-    try:
-        factory_of(name)
-    except ScheduleError as error:
-        return str(error)
-    return None
-
-
-def _wrong_starter(name: str) -> str | None:
-    try:
-        if not is_ordinary(name):
-            policy_folder(name)
-    except PolicyError as error:
-        return str(error)
-    return None
-
-
 Decoding = Annotated[str, one_of("decoding", DECODINGS)]
 AxisValues = Annotated[Mapping[str, float], BeforeValidator(_flat)]
 Blocks = Annotated[
-    tuple[Annotated[NonNegativeInt, checked_by(_wrong_block)], ...],
+    tuple[Annotated[NonNegativeInt, _passes(lambda block: held_out_seeds(block, 0))], ...],
     Field(strict=False, min_length=1),
     BeforeValidator(lambda given: (given,) if isinstance(given, int) else given),
 ]
@@ -99,12 +77,12 @@ class TrainConfig(Settings):
     out: Annotated[str, checked_by(lambda out: None if out else "is empty; name the folder to write to")] = (
         "experiments/runs/default"
     )
-    schedule: Annotated[str, checked_by(_wrong_schedule)] = "adaptive"
+    schedule: Annotated[str, _passes(factory_of)] = "adaptive"
     """adaptive, static-low, static-high, static-A-B, or FILE.py:NAME: a class or function in a file of your own. It is
     called with the environments, and with those of `SCHEDULE_SETTINGS` that it names as parameters."""
     schedule_settings: Mapping[str, Any] = Field(default_factory=dict)
     """Further keywords for a schedule of your own."""
-    collection: Annotated[str, checked_by(_wrong_collection)] = "C1"
+    collection: Annotated[str, _passes(environments_of)] = "C1"
     """C1, C2, C4, C8, or environments, as in "CART,PD"."""
     axes: AxisValues = Field(default_factory=dict)
     """Overridden axes of all training tasks, such as {"p_missing": 0}; `difficulty.Difficulty` says what there is. In a
@@ -112,7 +90,7 @@ class TrainConfig(Settings):
     seed: Annotated[int, Field(ge=0, lt=2**32)] = 0
     """Below 2**32, for transformers seeds NumPy's older generator with it."""
     steps: PositiveInt = 60
-    starter: Annotated[str, checked_by(_wrong_starter)] = "novice"
+    starter: Annotated[str, _passes(_check_starter)] = "novice"
     """A shipped starter's name or a folder with a saved policy."""
     eval_every: NonNegativeInt = 20
     """Steps between evaluations. With 0 there is one before training and one at the end, as there is with any."""
@@ -123,7 +101,7 @@ class TrainConfig(Settings):
     """Held-out episodes per environment, difficulty, block and decoding."""
     eval_block: Blocks = (0,)
     """Blocks of held-out tasks, one or several, which share no task: another seed of evaluation is another block."""
-    eval_collection: Annotated[str, checked_by(_wrong_evaluated)] = ""
+    eval_collection: Annotated[str, _passes(lambda name: name and environments_of(name))] = ""
     """Environments that are evaluated, named as `collection` does; those of `collection` by default."""
     eval_decodings: Annotated[tuple[Decoding, ...], Field(strict=False)] = DECODINGS
     prompts_per_step: PositiveInt = 8

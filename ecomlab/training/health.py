@@ -2,8 +2,7 @@
 
 import math
 import statistics
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 FIRST, LATELY, IDLE = 5, 5, 3
@@ -20,28 +19,13 @@ Rows = Sequence[Mapping[str, Any]]
 """A row per step, as `metrics.whole_steps` gives them, oldest first."""
 
 
-@dataclass(frozen=True)
-class Alarm:
-    """A bound on a metric of a run."""
-
-    metric: Callable[[Rows], Mapping[str, float]]
-    """The metric by the place that it is about ("" for the run); NaN, or no place, where it says nothing yet."""
-    above: float
-    message: str
-
-    def places(self, rows: Rows) -> dict[str, float]:
-        """Find where the metric lies beyond the bound after the last of `rows`."""
-        return {where: value for where, value in self.metric(rows).items() if value > self.above}
-
-
-def _entropy(rows: Rows) -> float:
+def _entropy(rows: Rows) -> dict[str, float]:
     """Entropy relative to its median over the first steps."""
-    if len(rows) <= FIRST:
-        return math.nan
-    return _ratio(rows[-1]["entropy"], _median([row["entropy"] for row in rows[:FIRST]]))
+    first = [row["entropy"] for row in rows[:FIRST]]
+    return {"": _ratio(rows[-1]["entropy"], _median(first))} if len(rows) > FIRST else {}
 
 
-def _gap(rows: Rows) -> float:
+def _gap(rows: Rows) -> dict[str, float]:
     """Mean `|Δ logp|` in multiples of what is tolerated."""
     gap, before = rows[-1]["logp_gap"], [row["logp_gap"] for row in rows[:-1]]
     shares = [gap / GAP]
@@ -49,73 +33,59 @@ def _gap(rows: Rows) -> float:
         shares.append(_ratio(gap, GAP_JUMP * _median(before)))
         if len(before) >= FIRST:
             shares.append(_ratio(gap, GAP_GROWTH * _median(before[:FIRST])))
-    return max((share for share in shares if not math.isnan(share)), default=math.nan)
+    return {"": max((share for share in shares if not math.isnan(share)), default=math.nan)}
 
 
-def _cut_off(rows: Rows) -> Iterator[tuple[str, float]]:
+def _kept(rows: Rows) -> dict[str, float]:
+    """Groups that were kept in the last steps."""
+    return {"": sum(row["kept"] for row in rows[-IDLE:])} if len(rows) >= IDLE else {}
+
+
+def _cut_off(rows: Rows) -> dict[str, float]:
     """The share of failures that a token limit cut off, by environment and level."""
+    found = {}
     for env, d in sorted({cell for row in rows[-LATELY:] for cell in row["failures"]}):
         counts = [row["failures"].get((env, d), (0, 0)) for row in rows[-LATELY:]]
         failed, cut = (sum(column) for column in zip(*counts, strict=True))
         if failed >= FAILURES:
-            yield f"{env} at d = {d}: ", cut / failed
+            found[f"{env} at d = {d}: "] = cut / failed
+    return found
 
 
-def _unscored(rows: Rows) -> float:
+def _unscored(rows: Rows) -> dict[str, float]:
     lost, episodes = (sum(row[name] for row in rows[-LATELY:]) for name in ("unscored", "rollouts"))
-    return float(lost / episodes) if episodes else math.nan
-
-
-def _idle(rows: Rows) -> float:
-    """1 if no group was kept in the last steps."""
-    return float(len(rows) >= IDLE and not any(row["kept"] for row in rows[-IDLE:]))
+    return {"": _ratio(lost, episodes)} if episodes else {}
 
 
 HEALTH = (
-    Alarm(
-        lambda rows: {"": -_entropy(rows)},
-        -0.1,
-        "entropy has collapsed to less than a tenth of the first steps': the policy no longer explores; lower lr",
-    ),
-    Alarm(
-        lambda rows: {"": _entropy(rows)},
-        3.0,
-        "entropy has risen to more than three times the first steps': the policy diverges; go back to an earlier "
-        "checkpoint with a lower lr",
-    ),
-    Alarm(
-        lambda rows: {"": _gap(rows)},
-        1.0,
-        "sampler and trainer disagree (logp_gap in train.csv): stale weights, another precision or another template "
-        "on one side",
-    ),
-    Alarm(
-        lambda rows: {"": _idle(rows)},
-        0.0,
-        f"no group had non-zero advantage for {IDLE} steps: the weights do not move; choose another schedule, or "
-        'keep = "reward"',
-    ),
-    Alarm(
-        lambda rows: dict(_cut_off(rows)),
-        0.25,
+    (_entropy, "<", 0.1, "entropy has collapsed to a tenth of the first steps': the policy explores no more; lower lr"),
+    (_entropy, ">", 3.0, "entropy has risen to three times the first steps': go back to a checkpoint with a lower lr"),
+    (_gap, ">", 1.0, "sampler and trainer disagree (logp_gap): stale weights, another precision or another template"),
+    (_kept, "<", 1, 'no group had non-zero advantage for three steps; choose another schedule, or keep = "reward"'),
+    (
+        _cut_off, ">", 0.25,
         "more than a quarter of the failures were cut off by a token limit: the policy rambles, or turn_tokens, "
         "episode_tokens or context_tokens are too small (ecomlab train --dry-run)",
     ),
-    Alarm(
-        lambda rows: {"": _unscored(rows)},
-        0.25,
-        "more than a quarter of the episodes were unscored: infrastructure errors, listed in unscored.txt",
-    ),
-)
+    (_unscored, ">", 0.25, "more than a quarter of the episodes were unscored: infrastructure errors (unscored.txt)"),
+)  # fmt: skip
+"""Alarms: a metric by the place that it is about ("" for the run), the bound beyond which it is one, and its message.
+NaN, or no place, says nothing yet."""
 
 
 def alarms(history: Rows, now: Mapping[str, Any]) -> list[str]:
     """List the alarms of the step `now`, given the rows before it; one that held in the step before is not repeated."""
-    found = []
-    for alarm in HEALTH:
-        before = alarm.places(history) if history else {}
-        found += [where + alarm.message for where in alarm.places([*history, now]) if where not in before]
-    return found
+    before = set(_true_of(history)) if history else set()
+    return [words for words in _true_of([*history, now]) if words not in before]
+
+
+def _true_of(rows: Rows) -> list[str]:
+    return [
+        where + message
+        for metric, side, bound, message in HEALTH
+        for where, value in metric(rows).items()
+        if (value < bound if side == "<" else value > bound)
+    ]
 
 
 def _median(values: Sequence[float]) -> float:
