@@ -458,7 +458,6 @@ PLANTABLE: Mapping[str, Edit] = {
 
 # --- effects ---
 
-
 LEFT_OUT = ("unscored", "no correct act to replace", "no act to make wrong so", "cannot be written")
 """Reasons why a task has no pair of a kind.
 
