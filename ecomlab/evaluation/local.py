@@ -1,7 +1,6 @@
 """Local weights as a contestant; any policy that `load_policy` knows is played in lockstep."""
 
 import hashlib
-from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from itertools import islice
@@ -22,70 +21,8 @@ if TYPE_CHECKING:
     from ecomlab.models.samplers.cached import Limits
 
 
-class WeightsContestant(ABC):
-    """Weights in this process. The same job has the same random stream in any batch."""
-
-    def __init__(
-        self,
-        name: str,
-        model: Any,
-        made_for: Mapping[str, Any],
-        decoding: str,
-        temperature: float,
-        limits: "Limits | None",
-        batch: int,
-        customer: "Chat | None",
-        strict: bool,
-    ) -> None:
-        """`name` is for the record; `temperature` is that of sampling, `batch` the number of episodes at once,
-        `customer` an endpoint that words the customers; `strict` episodes end with the first slip of form.
-
-        Raises ValueError for an unknown decoding, and a temperature that is not positive.
-        """
-        from ecomlab.models.samplers.cached import Limits
-
-        if temperature <= 0:
-            raise ValueError(f"temperature must be positive, not {temperature}; use greedy decoding instead")
-        self.name, self.model, self.made_for = name, model, dict(made_for)
-        self.decoding, self.temperature, self.at_once = check_decoding(decoding), temperature, batch
-        self.limits, self.customer, self.strict = limits or Limits(), customer, strict
-        self._digest = weights_digest(model)
-
-    @property
-    def identity(self) -> Mapping[str, Any]:
-        """The name, a digest of all weights, what they were made for or loaded as, decoding and limits."""
-        sampling = {"temperature": self.temperature} if self.decoding == "sampled" else {}
-        return {
-            "kind": "local",
-            "model": self.name,
-            "weights": self._digest,
-            "made_for": self.made_for,
-            "decoding": self.decoding,
-            **sampling,
-            "limits": asdict(self.limits),
-            "strict": self.strict,
-            **customer_identity(self.customer),
-        }
-
-    @property
-    def device(self) -> str:
-        """The device that holds the weights."""
-        return str(next(self.model.parameters()).device)
-
-    def play(self, jobs: Sequence[Job], shop: "Shop") -> Iterator[Played]:
-        """Play the jobs, a batch at a time, and yield each episode as soon as it is over. A model that fails costs
-        those of its batch that are not: they are unscored."""
-        left = iter(jobs)
-        while chunk := list(islice(left, self.at_once)):
-            yield from self._play(chunk, shop)
-
-    @abstractmethod
-    def _play(self, jobs: Sequence[Job], shop: "Shop") -> Iterator[Played]:
-        """Play a batch."""
-
-
-class LocalContestant(WeightsContestant):
-    """Any policy that `load_policy` knows."""
+class LocalContestant:
+    """Weights in this process: any policy that `load_policy` knows. A job has the same random stream in any batch."""
 
     def __init__(
         self,
@@ -98,16 +35,50 @@ class LocalContestant(WeightsContestant):
         customer: "Chat | None" = None,
         strict: bool = False,
     ) -> None:
-        """Takes what `WeightsContestant` takes, and raises what it raises."""
-        from ecomlab.models.samplers.cached import CachedSampler
+        """`name` is for the record; `temperature` is that of sampling, `batch` the number of episodes at once,
+        `customer` an endpoint that words the customers; `strict` episodes end with the first format error.
 
-        super().__init__(
-            name, policy.model, policy.made_for, decoding, temperature, limits, batch, customer, strict
-        )
-        self.policy = policy
+        Raises ValueError for an unknown decoding, and a temperature that is not positive.
+        """
+        from ecomlab.models.samplers.cached import CachedSampler, Limits
+
+        if temperature <= 0:
+            raise ValueError(f"temperature must be positive, not {temperature}; use greedy decoding instead")
+        self.name, self.policy = name, policy
+        self.decoding, self.temperature, self.at_once = check_decoding(decoding), temperature, batch
+        self.limits, self.customer, self.strict = limits or Limits(), customer, strict
         self.sampler = CachedSampler(
             policy.model, policy.renderer.stop_ids, self.limits, temperature, greedy=decoding == "greedy"
         )
+        self._digest = weights_digest(policy.model)
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        """The name, a digest of all weights, what they were made for or loaded as, decoding and limits."""
+        sampling = {"temperature": self.temperature} if self.decoding == "sampled" else {}
+        return {
+            "kind": "local",
+            "model": self.name,
+            "weights": self._digest,
+            "made_for": dict(self.policy.made_for),
+            "decoding": self.decoding,
+            **sampling,
+            "limits": asdict(self.limits),
+            "strict": self.strict,
+            **customer_identity(self.customer),
+        }
+
+    @property
+    def device(self) -> str:
+        """The device that holds the weights."""
+        return str(next(self.policy.model.parameters()).device)
+
+    def play(self, jobs: Sequence[Job], shop: "Shop") -> Iterator[Played]:
+        """Play the jobs, a batch at a time, and yield each episode as soon as it is over. A model that fails costs
+        those of its batch that are not: they are unscored."""
+        left = iter(jobs)
+        while chunk := list(islice(left, self.at_once)):
+            yield from self._play(chunk, shop)
 
     def _play(self, jobs: Sequence[Job], shop: "Shop") -> Iterator[Played]:
         tasks = [draw_task(job.env, job.d, job.seed, shop, job.axes) for job in jobs]

@@ -87,12 +87,13 @@ def _local(
     if chat and not ordinary:
         raise ValueError(f"{name} has no {', '.join(chat)}, which ordinary models have; leave that out")
     policy = load_policy(name, shop, envs, **chat)
-    if ordinary and not is_sampled_exactly(policy.model):
-        raise PolicyError(f"our sampler does not sample {name} exactly; {serve_it(name)}")
-    limits = _limits_for(policy.model, given) if ordinary else Limits(**given)
-    policy.model.to(device)
+    limits = Limits(**given)
     if ordinary:
+        limits = _limits_for(policy.model, given)
         local.setdefault("batch", BATCH)
+        if not is_sampled_exactly(policy.model, limits.context):
+            raise PolicyError(f"our sampler does not sample {name} exactly; {serve_it(name)}")
+    policy.model.to(device)
     return LocalContestant(name, policy, limits=limits, customer=customer, **local)
 
 
