@@ -1,14 +1,12 @@
-"""What three switches save in a training step of the laptop policy, each against its being off, in one run.
+"""What two switches save in a training step of the laptop policy, each against its being off, in one run.
 
 `python experiments/bench/throughput.py OUT.json [STEPS]` plays the rollouts of STEPS steps (4) of *novice* on cart
 building, d = 0 to 4, once in rounds and once with `early_refill`, in turn, and compares
 
 1. processor seconds, forward passes of the sampler and those of them that carry at most four rows, and how many
    rollouts have the same tokens, and the same log-probabilities to the last bit;
-2. from those rollouts' lengths, steps of decoding of an engine that samples a token of every row at once: where each
-   turn waits for its longest answer, and where no row waits for another (`asynchronous`);
-3. from the same, backward passes and tokens in them, padding included, with `micro_batch` = 4, and with `micro_tokens`
-   of as many tokens as the largest of those passes has.
+2. from those rollouts' lengths, backward passes and tokens in them, padding included, with `micro_batch` = 4, and with
+   `micro_tokens` of as many tokens as the largest of those passes has.
 
 Wall time is not measured: other programs use the machine too.
 """
@@ -18,7 +16,6 @@ import platform
 import sys
 import time
 from collections.abc import Sequence
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -41,19 +38,6 @@ class Counting(CachedSampler):
     def _read(self, rows: Sequence[int], *rest: Any) -> Any:
         self.rows.append(len(rows))
         return super()._read(rows, *rest)
-
-
-def turns_of(rollout: Rollout) -> list[int]:
-    """Count the tokens that were sampled in each turn."""
-    return [len(list(run)) for sampled, run in groupby(rollout.mask) if sampled]
-
-
-def lag(batch: Sequence[Rollout]) -> dict[str, int]:
-    """Count steps of decoding of a batch, with a barrier a turn and without one."""
-    turns = [turns_of(rollout) for rollout in batch]
-    longest = max(map(len, turns))
-    waits = sum(max((one[i] for one in turns if i < len(one)), default=0) for i in range(longest))
-    return {"barrier": waits, "none": max(map(sum, turns))}
 
 
 def passes(rollouts: Sequence[Rollout]) -> dict[str, tuple[int, int]]:
@@ -99,8 +83,6 @@ def main(out: Path, steps: int = 4) -> None:
             "same_log_probabilities": sum(a.logprobs == b.logprobs for a, b in pairs),
         }
         row |= {"groups": len(one.groups), "kept": len(one.kept), "drawn_in": one.rounds}
-        first = [r for g in one.groups if g.round == 0 for r in g.rollouts]
-        row["decoding"] = lag(first)
         row["backward"] = passes([r for g in one.kept for r in g.rollouts])
         table.append(row)
         print(json.dumps(row), flush=True)
@@ -122,9 +104,6 @@ def ratios(table: Sequence[dict[str, Any]]) -> dict[str, float]:
         for name in ("cpu_seconds", "passes", "few")
     }
     found = {f"early_refill: {name}": share(*zip(*pairs, strict=True)) for name, pairs in both.items()}
-    found["asynchronous: steps of decoding"] = share(
-        [row["decoding"]["none"] for row in table], [row["decoding"]["barrier"] for row in table]
-    )
     for i, name in enumerate(("passes", "tokens")):
         found[f"micro_tokens: {name}"] = share(
             [row["backward"]["tokens"][i] for row in table], [row["backward"]["rows"][i] for row in table]
