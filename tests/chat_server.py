@@ -38,14 +38,14 @@ HELLO = completion({"content": "Hello."})
 
 
 class ChatServer(ThreadingHTTPServer):
-    """Answers request n, counted from 0, with `answer(body, n)`; if `probed`, one before them is answered well."""
+    """Answers request n, counted from 0, with `answer(body, n)`."""
 
     daemon_threads = True
     request_queue_size = 256
 
-    def __init__(self, answer: Callable[[dict[str, Any], int], Reply], probed: bool = True) -> None:
+    def __init__(self, answer: Callable[[dict[str, Any], int], Reply]) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
-        self.answer, self.probed = answer, probed
+        self.answer = answer
         self.bodies: list[dict[str, Any]] = []
         self.heads: list[dict[str, str]] = []
         self.lock, self.stopped = threading.Lock(), threading.Event()
@@ -56,10 +56,10 @@ class ChatServer(ThreadingHTTPServer):
 
     def reply(self, body: dict[str, Any], head: dict[str, str]) -> Reply:
         with self.lock:
-            number = len(self.bodies) - self.probed
+            number = len(self.bodies)
             self.bodies.append(body)
             self.heads.append(head)
-        return HELLO if number < 0 else self.answer(body, number)
+        return self.answer(body, number)
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -91,9 +91,9 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def serving(answer: Callable[[dict[str, Any], int], Reply], probed: bool = True) -> Iterator[ChatServer]:
+def serving(answer: Callable[[dict[str, Any], int], Reply]) -> Iterator[ChatServer]:
     """Run a server while the block runs."""
-    server = ChatServer(answer, probed)
+    server = ChatServer(answer)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
     thread.start()
     try:

@@ -232,7 +232,8 @@ def training(shop: Shop) -> dict[str, Any]:
     sampling = DynamicSampling(prompts=3, group_size=4, rounds=2)
     gathered = collect(schedule, sampling, ("net", 1), shop, policy.sampler(greedy=False), policy.renderer)
     drawn = [
-        [g.env, g.difficulty, [r.task.seed if r.task else 0 for r in g.rollouts]] for g in gathered.groups
+        [g.draw.env, g.draw.level, [r.task.seed if r.task else 0 for r in g.rollouts]]
+        for g in gathered.groups
     ]
     loss = torch.zeros(())
     for group in gathered.batch:

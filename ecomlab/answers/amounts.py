@@ -4,6 +4,8 @@ import re
 from collections.abc import Collection, Mapping
 from decimal import Decimal
 
+from ecomlab.other_words import ONES, TENS
+
 LONGEST = 500
 """Most characters of an answer; a longer text counts as none."""
 MEASURES: Mapping[str, Mapping[str, int]] = {
@@ -27,16 +29,11 @@ _GLOSS = re.compile(r"\([^()]*\)")
 _NUMBER = re.compile(
     r"([$€£]\s*)?(-?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?|-?\.\d+)(?:\s|-)*(per mille|[a-z]+|%|¢|€|£|‰)?"
 )
-_ONES = (
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
-    "eighteen nineteen"
-).split()
-_TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
 _SPELT = {
-    **{word: number for number, word in enumerate(_ONES)},
-    **{word: 20 + 10 * number for number, word in enumerate(_TENS)},
+    **{word: number for number, word in enumerate(("zero", *ONES))},
+    **{word: 20 + 10 * number for number, word in enumerate(TENS)},
 }
-_SPELLING = re.compile(rf"\b(?:({'|'.join(_TENS)})[ -])?({'|'.join(_SPELT)})\b")
+_SPELLING = re.compile(rf"\b(?:({'|'.join(TENS)})[ -])?({'|'.join(_SPELT)})\b")
 _HUNDREDS = re.compile(r"\b(?:(\d)|an?)[ -]hundred\b(?:(?: and)?[ -](\d{1,2})\b)?")
 _NONE = re.compile(r"\b(?:no|not|none|never|cannot|nothing|free|can't)\b")
 _YES, _NO = re.compile(r"\b(?:yes|yeah|y|true)\b"), re.compile(r"\b(?:no|nope|n|false)\b")

@@ -14,10 +14,11 @@ from urllib.parse import quote
 import numpy as np
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from ecomlab.catalog.columns import NO_RATING, Catalog
+from ecomlab.catalog.columns import Catalog
 from ecomlab.catalog.ingest.text import is_inert
 from ecomlab.catalog.sentence import SentenceSettings
 from ecomlab.catalog.texts import Texts
+from ecomlab.slots import NO_RATING
 from ecomlab.suggest import mistakes
 
 COLUMN: Final = "column."

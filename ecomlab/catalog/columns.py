@@ -11,13 +11,12 @@ import numpy as np
 from ecomlab.catalog.schema import Constraint, ProductType, type_from_json, type_to_json
 from ecomlab.catalog.titles import Titles
 from ecomlab.seeding import canonical
+from ecomlab.slots import LIMITS, NO_PRICE, NO_RATING, SlotType, slot_type
 
 _MISSING: Final = -2  # code of a value outside the vocabulary; -1 marks a product without the attribute
 CHEAPEST: Final = 64  # of a type: so many that one of them is in stock as good as always, whatever sells out
 _MANY_NAMES: Final = 20_000  # from which on their codes are counted when they are asked for
 SPARSE: Final = 16  # possible titles to a product, above which they are numbered by sorting
-NO_PRICE: Final = 2**31 - 1  # cents: no limit admits it
-NO_RATING: Final = -1  # tenths: no bound admits it
 _COLUMNS: Final = (
     *("packed_ids", "type_code", "brand_code", "feature_code", "price_cents"),
     *("rating_tenths", "reviews", "days", "stock"),
@@ -65,6 +64,11 @@ class _Codes:
 
     def get(self, name: Any, otherwise: int) -> int:
         return self._by_name.get(name, otherwise)
+
+
+_Reading = tuple[
+    np.ndarray, dict[Any, int] | _Codes | None, Any
+]  # a column, codes by name, its scalar reader
 
 
 def _codes(names: Sequence[str]) -> "dict[Any, int] | _Codes":
@@ -224,11 +228,21 @@ class Catalog:
             return self.types
         return tuple(self.types[self.type_codes[name]] for name in self.drawable)
 
+    def has(self, limit: SlotType) -> bool:
+        """Tell whether any product has the number that a customer may limit."""
+        if limit.name not in self._has:
+            known = limit.missing is None or bool((self.column(limit) != limit.missing).any())
+            self._has[limit.name] = known
+        return self._has[limit.name]
+
     @cached_property
-    def bounds(self) -> frozenset[str]:
-        """Numbers that products have here and a customer may limit: of "price", "rating" and "days"."""
-        priced, rated = (self.price_cents != NO_PRICE).any(), (self.rating_tenths != NO_RATING).any()
-        return frozenset(["days", *["price"] * bool(priced), *["rating"] * bool(rated)])
+    def _has(self) -> dict[str, bool]:
+        return {}
+
+    def column(self, limit: SlotType) -> np.ndarray:
+        """Return the numbers of products that a customer may limit, by row."""
+        column: np.ndarray = getattr(self, limit.column)
+        return column
 
     def attributes(self, row: int) -> dict[str, str]:
         """Return a product's attributes by name, in its type's order, without the option of its variants."""
@@ -272,23 +286,33 @@ class Catalog:
         ]
 
     @cached_property
-    def _read(self) -> dict[str, tuple[np.ndarray, "dict[Any, int] | _Codes | None", Any]]:
+    def _read(self) -> "dict[str, _Reading]":
         """By field: the column, codes by name (None for a number), and the column's scalar reader."""
         coded = {
             "type": (self.type_code, [kind.name for kind in self.types]),
             "brand": (self.brand_code, self.brands),
             "feature": (self.feature_code, self.features),
         } | {f"attr:{name}": (column, self.attr_values[name]) for name, column in self.attr.items()}
-        reads: dict[str, tuple[np.ndarray, dict[Any, int] | _Codes | None, Any]] = {
+        reads: dict[str, _Reading] = {
             name: (column, _codes(names), column.item) for name, (column, names) in coded.items()
         }
-        numbers = {"price": self.price_cents, "rating": self.rating_tenths, "days": self.days}
-        return reads | {name: (column, None, column.item) for name, column in numbers.items()}
+        return reads | {limit.name: self._number(limit) for limit in LIMITS}
+
+    def _number(self, limit: SlotType) -> "_Reading":
+        column = self.column(limit)
+        return column, None, column.item
+
+    def _reading(self, field: str) -> "_Reading | None":
+        """Look up how a field is read; that of a slot declared since the catalog was loaded is added."""
+        known = self._read.get(field)
+        if known is None and slot_type(field).column:
+            known = self._read[field] = self._number(slot_type(field))
+        return known
 
     def satisfies(self, row: int, constraints: Iterable[Constraint]) -> bool:
         """Tell whether a product satisfies every constraint, in O(len(constraints))."""
         for constraint in constraints:
-            known = self._read.get(constraint.field)
+            known = self._reading(constraint.field)
             if known is None:
                 return False
             _, codes, value_at = known
@@ -321,7 +345,7 @@ class Catalog:
         """Tell which of `count` rows satisfy every condition: bool (count,)."""
         keep = np.ones(count, bool)
         for constraint in conditions:
-            known = self._read.get(constraint.field)
+            known = self._reading(constraint.field)
             if known is None:
                 return np.zeros(count, bool)
             column, codes, _ = known

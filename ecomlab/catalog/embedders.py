@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from ecomlab.assets import named
 from ecomlab.catalog.embed import Embedder, LexicalEmbedder
 from ecomlab.catalog.sentence import MINILM, SentenceEmbedder, SentenceSettings
-from ecomlab.data import read_toml
+from ecomlab.settings import read_toml
 from ecomlab.suggest import mistakes, unknown
 
 NAMES = ("lexical", "minilm")

@@ -9,11 +9,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from ecomlab.catalog.columns import NO_PRICE, NO_RATING, Catalog
+from ecomlab.catalog.columns import Catalog
 from ecomlab.catalog.ingest import attributes, types
 from ecomlab.catalog.products import Products, rows_at
 from ecomlab.catalog.schema import Attribute, ProductType
 from ecomlab.catalog.titles import Titles
+from ecomlab.slots import NO_PRICE, NO_RATING
 
 ENOUGH: Final = 12
 """Whole products that make a type that tasks are about."""

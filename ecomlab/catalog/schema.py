@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from ecomlab.slots import declared, slot_type
 from ecomlab.suggest import unknown
 
 CODES: Final = ("type", "brand", "feature")  # fields stored as codes into a closed vocabulary
-NUMBERS: Final = ("price", "rating", "days")  # cents, tenths, days
 
 
 @dataclass(frozen=True)
@@ -39,8 +39,8 @@ class ProductType:
 class Constraint:
     """One condition on a product.
 
-    `field` is "type", "brand", "feature" or "attr:<name>" with op "==" and a name as value, or "price"
-    (cents), "rating" (tenths), "days" with op "<=" or ">=" and an int. Anything else raises ValueError.
+    `field` is "type", "brand", "feature" or "attr:<name>" with op "==" and a name as value, or a slot with a column of
+    numbers, such as "price" (cents), with op "<=" or ">=" and an int. Anything else raises ValueError.
     A name that the catalog lacks is legal and matches nothing.
     """
 
@@ -50,8 +50,9 @@ class Constraint:
 
     def __post_init__(self) -> None:
         named = self.field in CODES or (self.field.startswith("attr:") and len(self.field) > 5)
-        if not named and self.field not in NUMBERS:
-            raise ValueError(unknown("field", self.field, (*CODES, *NUMBERS, "attr:<name>")))
+        if not named and not slot_type(self.field).column:
+            numbers = [slot.name for slot in declared() if slot.column]
+            raise ValueError(unknown("field", self.field, (*CODES, *numbers, "attr:<name>")))
         ops = ("==",) if named else ("<=", ">=")
         if self.op not in ops:
             raise ValueError(f"{self.field} takes {' or '.join(ops)}, not {self.op!r}")

@@ -10,8 +10,8 @@ import numpy as np
 from pydantic import Field
 
 from ecomlab.assets import AssetError, find, named
-from ecomlab.data import Strict
 from ecomlab.seeding import digest
+from ecomlab.settings import Strict
 
 MINILM: Final = "all-MiniLM-L6-v2"
 MINILM_SHAPE: Final = {

@@ -18,9 +18,9 @@ from ecomlab.catalog.index import Effort, Index
 from ecomlab.catalog.products import FACTS
 from ecomlab.catalog.texts import Texts
 from ecomlab.catalog.titles import Titles
-from ecomlab.data import Strict
 from ecomlab.files import locked, read_json
 from ecomlab.seeding import digest
+from ecomlab.settings import Strict
 
 MANIFEST: Final = "manifest.json"
 LOCK: Final = ".lock"

@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterable, Mapping
 from types import MappingProxyType
 
 from ecomlab.catalog.columns import Catalog
+from ecomlab.slots import LIMITS, PRICE
 
 FEW_TYPES = 2
 """Types that a cart with something unwanted beside it needs."""
@@ -34,8 +35,7 @@ def _unsupported(catalog: Catalog) -> dict[str, str]:
     if catalog.drawable is None:  # generated to carry all; too small a one says so where a task is drawn
         return {}
     off: dict[str, str] = {}
-    priceless = "price" not in catalog.bounds
-    if priceless:
+    if not catalog.has(PRICE):
         off |= dict.fromkeys(
             ("PD", "BUNDLE"), "no product has a price: lists to compare and budgets need them"
         )
@@ -57,9 +57,9 @@ def _unsupported(catalog: Catalog) -> dict[str, str]:
 def limits(catalog: Catalog, told: Collection[str] = ()) -> list[str]:
     """Say which of a customer's limits are never drawn here, one sentence each, without those that are `told`."""
     return [
-        f"no product has a {name}: customers set no limit on it"
-        for name in ("price", "rating")
-        if name not in catalog.bounds and name not in told
+        f"no product has a {limit.name}: customers set no limit on it"
+        for limit in LIMITS
+        if not catalog.has(limit) and limit.name not in told
     ]
 
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field, model_validator
 
-from ecomlab.data import Strict, read_toml
+from ecomlab.settings import Strict, read_toml
 from ecomlab.suggest import unknown
 
 Names = Annotated[tuple[str, ...], Field(min_length=1)]

@@ -5,6 +5,7 @@ from typing import Any
 
 from ecomlab.customer.acts import Act, Mistake
 from ecomlab.customer.templates import Phrases
+from ecomlab.slots import slot_type
 from ecomlab.task import Goal, Slot
 from ecomlab.world.cart import Want, match, wants_of
 from ecomlab.world.orders.history import find_line
@@ -13,8 +14,6 @@ from ecomlab.world.state import World
 
 MOST_REVEALED = 3
 """Most withheld slots that one correction reveals."""
-OF_A_LINE = ("option", "quantity")
-"""Slots that say how a product is wanted, not which."""
 
 
 def mistakes(
@@ -146,7 +145,7 @@ def _corrected(
     """Make the correction of all that was said before and at most three withheld slots; where what identifies the item
     is withheld, the customer has not said yet which one they mean."""
     hidden = [slot for slot in withheld if slot.item == item and slot.name in broken]
-    if any(slot.name not in OF_A_LINE for slot in hidden):
+    if any(slot_type(slot.name).of != "line" for slot in hidden):
         return Mistake(Act("not told yet", type_name, seen=seen), (), item, too_early=True)
     kept = {
         name: value for name, value in broken.items() if Slot(item, name, value) not in hidden[MOST_REVEALED:]

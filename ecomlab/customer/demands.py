@@ -21,11 +21,12 @@ from ecomlab.customer.visits import (
 )
 from ecomlab.difficulty import Difficulty
 from ecomlab.seeding import pick, rng, shuffled
-from ecomlab.task import Goal, GoalChange, TaskKey
+from ecomlab.slots import DAYS, LIMITS, PRICE, RATING
+from ecomlab.task import Event, Goal, GoalChange, TaskKey
 from ecomlab.values import FORMATS
 from ecomlab.world.cart import column_of, constraints_of
 from ecomlab.world.state import sold_out_rows
-from ecomlab.world.substitutes import LIMITS, alike_counts, hard_names, noun
+from ecomlab.world.substitutes import alike_counts, hard_names, most_similar, noun, similarity, stages_of
 
 TELLING = (
     "works_with", "power", "wattage", "voltage", "size", "capacity", "charge", "layout", "connector", "video", "speed",
@@ -154,31 +155,52 @@ def draw_limits(
     Each lies anywhere between the last product that it admits and the next, so that it names neither.
     """
     catalog, limits = shop.catalog, {}
-    columns = {"price": catalog.price_cents, "rating": -catalog.rating_tenths, "days": catalog.days}
-    step = {"price": 100, "rating": 1, "days": 1}
-    for name in shuffled(random, [name for name in LIMITS if name in catalog.bounds])[: axes.constraints - 1]:
+    for limit in shuffled(random, [limit for limit in LIMITS if catalog.has(limit)])[: axes.constraints - 1]:
         keep = min(len(rows), max(axes.k_rec + 1, round(len(rows) * random.uniform(0.4, 0.75))))
-        values = np.sort(columns[name][rows])
+        column = catalog.column(limit)[rows]
+        values = np.sort(column if limit.op == "<=" else -column)
         edge, beyond = int(values[keep - 1]), [*values[values > values[keep - 1]].tolist(), None][0]
-        low = -(-edge // step[name])
-        high = low if beyond is None else max(low, -(-beyond // step[name]) - 1)
-        limits[name] = abs(step[name] * int(random.integers(low, high + 1)))
-        rows = catalog.select(constraints_of(kind, {name: limits[name]})[1:], rows)
-    return {name: limits[name] for name in LIMITS if name in limits}
+        low = -(-edge // limit.unit)
+        high = low if beyond is None else max(low, -(-beyond // limit.unit) - 1)
+        limits[limit.name] = abs(limit.unit * int(random.integers(low, high + 1)))
+        rows = catalog.select(constraints_of(kind, {limit.name: limits[limit.name]})[1:], rows)
+    return {limit.name: limits[limit.name] for limit in LIMITS if limit.name in limits}
 
 
-def changes(goal: Goal, random: np.random.Generator) -> list[GoalChange]:
+def draw_change(
+    goal: Goal,
+    events: Sequence[Event],
+    gone: Sequence[str],
+    axes: Difficulty,
+    key: TaskKey,
+    shop: Shop,
+    random: np.random.Generator,
+) -> GoalChange | None:
+    """Draw another value of a limit. None that leaves the same replacements the best, or too few."""
+    before = stages_of(goal, events, gone, key, shop)
+    count = min(axes.k_rec, *map(len, before))
+    best = most_similar(before[-1], goal, count, shop)
+    for change in _changes(goal, random):
+        after = stages_of(goal, [*events, change], gone, key, shop)
+        if min(map(len, after)) < max(2, count // 2):  # fewer are suggested then, from the start
+            continue
+        rows = stages_of(goal.changed(change), events, gone, key, shop)[-1]
+        still, now = best[np.isin(best, rows)], most_similar(rows, goal, count, shop)
+        if similarity(still, goal, shop).sum() < similarity(now, goal, shop).sum():
+            return change
+    return None
+
+
+def _changes(goal: Goal, random: np.random.Generator) -> list[GoalChange]:
     """List other values of the limits, higher and lower ones, in random order."""
     other: dict[str, list[int]] = {}
-    if "price" in goal:
-        other["price"] = [
-            100 * max(1, round(goal["price"] * share / 100)) for share in (0.7, 0.85, 1.25, 1.6)
-        ]
-    if "rating" in goal:
+    if (price := goal.get(PRICE.name)) is not None:
+        other[PRICE.name] = [100 * max(1, round(price * share / 100)) for share in (0.7, 0.85, 1.25, 1.6)]
+    if (rating := goal.get(RATING.name)) is not None:
         steps = (-1, 1, -2, 2) * random.integers(2, 6, 4)
-        other["rating"] = [value for value in (goal["rating"] + steps).tolist() if 0 < value <= 50]
-    if "days" in goal:
-        other["days"] = [goal["days"] + step for step in (-2, -1, 1, 2) if goal["days"] + step > 0]
+        other[RATING.name] = [value for value in (rating + steps).tolist() if 0 < value <= 50]
+    if (days := goal.get(DAYS.name)) is not None:
+        other[DAYS.name] = DAYS.moved(days)
     made = [GoalChange(slots={n: value}) for n, values in other.items() for value in values]
     return [change for change in shuffled(random, made) if all(goal[n] != v for n, v in change.slots.items())]
 

@@ -24,7 +24,8 @@ from ecomlab.customer.meaning import (
     verdict,
 )
 from ecomlab.customer.opinions import Opinion, Thing
-from ecomlab.customer.templates import BOUNDS, Template
+from ecomlab.customer.templates import Template
+from ecomlab.slots import slot_type
 from ecomlab.task import Slot
 
 PATIENCE = 3
@@ -214,7 +215,7 @@ class DialogueManager:
         patience."""
         self.annoyed = 0
         rest_of_it = tuple(
-            q for q in reading.questions if not (describes(q) or (q.values and q.slot in BOUNDS))
+            q for q in reading.questions if not (describes(q) or (q.values and slot_type(q.slot).is_limit))
         )
         if not (rest_of_it or reading.open):
             return Reply([act])

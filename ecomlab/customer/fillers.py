@@ -7,7 +7,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 
 from ecomlab.customer.words import stem
-from ecomlab.data import Strict, read_toml
+from ecomlab.settings import Strict, read_toml
 
 FILE = Path(__file__).with_name("fillers.toml")
 WORD = re.compile(r"[a-z0-9]+(?:[.,][0-9]+)*")

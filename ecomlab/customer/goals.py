@@ -21,12 +21,11 @@ from ecomlab.customer.visits import (
 )
 from ecomlab.difficulty import Difficulty
 from ecomlab.seeding import pick, rng, shuffled
+from ecomlab.slots import LIMITS
 from ecomlab.task import Goal, Place, TaskError, TaskKey
 from ecomlab.world.cart import constraints_of
 from ecomlab.world.state import options_of
 
-BOUNDS = ("price", "rating", "days")
-"""Slots of products that are limits."""
 QUANTITIES = (2, 3, 4)
 """Numbers of units, where more than one is wanted."""
 TRIES = 64
@@ -111,7 +110,7 @@ def draw_names(row: int, constraints: int, shop: Shop, random: np.random.Generat
     """Draw the slots that describe products which have the same attributes as this row's: brand, feature, then others
     in random order; with the type they are `constraints`."""
     more = [*(f"attr:{name}" for name in shop.catalog.attributes(row))]
-    more += [name for name in BOUNDS if name in shop.catalog.bounds]
+    more += [limit.name for limit in LIMITS if shop.catalog.has(limit)]
     return ["brand", "feature", *shuffled(random, more)][: max(0, constraints - 1)]
 
 

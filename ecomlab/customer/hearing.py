@@ -10,11 +10,11 @@ from ecomlab.catalog.lexicon import Lexicon
 from ecomlab.customer.catalog_names import CatalogNames, Sold, by_talk, index_of
 from ecomlab.customer.phrasing import phrases
 from ecomlab.customer.questions import Question, Reader, Reading
-from ecomlab.customer.templates import BOUNDS, Phrases, Template
-from ecomlab.customer.words import Names, stem
+from ecomlab.customer.templates import Phrases, Template
+from ecomlab.customer.words import NUMBER, Names, stem
 from ecomlab.other_words import SPELLED, read_number
+from ecomlab.slots import declared, slot_type
 from ecomlab.task import Slot
-from ecomlab.values import FORMATS
 from ecomlab.world.orders.references import same_time
 
 __all__ = ["Question", "Reading", "agrees", "asks_to_keep", "reader_of"]
@@ -27,11 +27,11 @@ _KEPT = re.compile(
 _LOOSE = re.compile(
     r"\b(?:e\.g\.|for example|for instance|such as|say|like|matters?|at least|any|some|prefer\w*)"
 )
-NAMES = {"brand": ("brand", "was_brand"), "feature": ("feature", "was_feature"), "type": ("thing", "parts")}
+NAMES = {
+    kind: tuple(slot.name for slot in declared() if slot.names == kind)
+    for kind in ("brand", "feature", "type")
+}
 """Slots whose values are names of the shop, by kind of name."""
-COUNTS = ("units", "things", "parcels")
-"""Slots whose values are numbers in words, which the reader knows by itself: "one" alone means no number."""
-AT_MOST, AT_LEAST = ("price", "budget", "days"), ("rating",)
 
 
 def reader_of(phrases: Phrases, lexicon: Lexicon, types: Sequence[str]) -> Reader:
@@ -72,13 +72,17 @@ def _reader(
         )
         closed |= dict.fromkeys(own_slots, heard)
         written += [(slot, names) for names in talk for slot in own_slots]
-    closed |= {n: tuple(slot.format.words) for n, slot in own if slot.format.words and n not in COUNTS}
+    # Numbers in words the reader knows by itself: "one" alone means no number.
+    closed |= {
+        n: tuple(slot.format.words) for n, slot in own if slot.format.words and slot_type(n).mark != NUMBER
+    }
     called = {name: [name.removeprefix("attr:").replace("_", " ")] for name in attributes}
     called |= {
         name: [*slot.asked] or [name.replace("_", " ")]
         for name, slot in own
         if slot.asked or name not in phrases().slots
     }
+    called |= {name: [*slot_type(name).asked] for name in asks if slot_type(name).asked}
     called["option"] = list({kind.option.name.replace("_", " "): None for kind in kinds})
     called["must"] = [word for name in (*attributes, "option") for word in called[name]]
     items = [[name, lexicon.types[name].plural] if name in lexicon.types else [] for name in types]
@@ -144,21 +148,21 @@ def agrees(
 ) -> bool | None:
     """Tell whether the value that a message names beside a slot is so, times by the clock; None where yes and no would
     both mislead."""
-    value, name = slot.value, slot.name
+    value, name, limits = slot.value, slot.name, slot_type(slot.name).op != "=="
     if isinstance(value, list | tuple):
         if name == "importance":
             return bool(value) and said.lower() == str(value[0]).lower()
         flat = {str(one).lower() for one in value if isinstance(one, str)}
         return said.lower() in flat if flat else None
     if isinstance(value, int) and not (template and template.format.words):
-        number = _said_number(name, said, template)
+        number = _said_number(name, said)
         if number is None:
             return None
-        if number == value and not (_COMPARED.search(text) and name not in (*AT_MOST, *AT_LEAST)):
+        if number == value and (limits or not _COMPARED.search(text)):
             return True
-        if name in (*AT_MOST, *AT_LEAST):  # "does the rating matter, say 4 stars?" names no limit
-            beyond = number > value if name in AT_MOST else number < value
-            return False if beyond and not _LOOSE.search(text) else None
+        if limits:  # "does the rating matter, say 4 stars?" names no limit
+            admitted = slot_type(name).admits(value, number)
+            return None if admitted or _LOOSE.search(text) else False
         return None if _COMPARED.search(text) else False
     if template and template.format.words:
         named = next((m for words, m in template.format.words.items() if words.lower() == said.lower()), None)
@@ -177,11 +181,8 @@ def _read(said: str, template: Template) -> str:
         return said
 
 
-def _said_number(name: str, said: str, template: Template | None) -> int | None:
+def _said_number(name: str, said: str) -> int | None:
     found = _NUMBER.search(said.replace(",", ""))
     if not found:
         return read_number(said) if re.fullmatch(SPELLED, said, re.IGNORECASE) else None
-    number = float(found.group())
-    written = template.format if template else BOUNDS.get(name)
-    scale = 100 if written is FORMATS["money"] else 10 if written is FORMATS["stars"] else 1
-    return round(number * scale)
+    return round(float(found.group()) * slot_type(name).scale)

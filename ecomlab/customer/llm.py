@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ecomlab.customer.rewording import Check, tidy
-from ecomlab.data import Strict, read_toml
+from ecomlab.settings import Strict, read_toml
 from ecomlab.task import Message
 
 

@@ -7,35 +7,13 @@ from datetime import date
 
 from ecomlab.customer.acts import Act
 from ecomlab.customer.goal_state import GoalState
-from ecomlab.customer.hearing import AT_LEAST, AT_MOST, Question, Reading, agrees, asks_to_keep
+from ecomlab.customer.hearing import Question, Reading, agrees, asks_to_keep
 from ecomlab.customer.templates import Template, common_file
+from ecomlab.slots import slot_type
 from ecomlab.task import Slot
 
 CORRECTION = "correction"
 """Slot that says that another one is meant than was said before."""
-ALIKE = {
-    "was_brand": ("brand",),
-    "was_feature": ("feature",),
-    "brand": ("was_brand",),
-    "feature": ("was_feature", "attr", "option"),
-    "thing": ("brand", "feature", "things"),
-    "age": ("delivered",),
-    "added": ("parts",),
-    "parts": ("added",),
-    "price": ("budget", "replacement"),
-    "rating": ("replacement",),
-    "placed": ("when", "place", "correction", "relation"),
-    "when": ("placed", "place", "correction", "relation"),
-    "place": ("correction", "relation", "when", "placed"),
-    "relation": ("correction", "place"),
-    "quantity": ("units", "count"),
-}
-"""Slots that answer a question for another slot, where the customer does not have that one, by name."""
-DESCRIBES = frozenset(
-    ("brand", "feature", "was_brand", "was_feature", "attr", "option", "thing", "things", "parcels", "placed", "when",
-     "place", "ordered", "delivered")
-)  # fmt: skip
-"""Slots by which a thing is described: their values, named with it, ask for nothing more."""
 QUOTED = 4
 """Most words of a message that are quoted when it is asked back."""
 
@@ -66,7 +44,7 @@ def meanings(
     candidates are described, only what tells them apart is asked for."""
     questions = reading.questions
     if described(reading):
-        apart = [q for q in questions if len(q.values) > 1 and kind_of(q.slot) in DESCRIBES]
+        apart = [q for q in questions if len(q.values) > 1 and slot_type(q.slot).describes]
         questions = tuple(
             [q for q in apart if any(s.name == q.slot for s in (*state.withheld, *state.known))]
             or apart
@@ -78,13 +56,13 @@ def meanings(
 
 def described(reading: Reading) -> bool:
     """Tell whether a message describes several candidates: "the black one by X or the pink one by Y?"."""
-    several = [q for q in reading.questions if len(q.values) > 1 and kind_of(q.slot) in DESCRIBES]
+    several = [q for q in reading.questions if len(q.values) > 1 and slot_type(q.slot).describes]
     return len(several) > 1 or (reading.which and bool(several))
 
 
 def describes(question: Question) -> bool:
     """Tell whether a question only names values that describe a thing."""
-    return bool(question.values) and kind_of(question.slot) in DESCRIBES
+    return bool(question.values) and slot_type(question.slot).describes
 
 
 def meant(question: Question, state: GoalState, option: Callable[[int], str]) -> list[Slot]:
@@ -93,7 +71,7 @@ def meant(question: Question, state: GoalState, option: Callable[[int], str]) ->
     slots = [
         s for s in (*state.withheld, *state.known) if question.item in (-1, s.item) or s.name in state.own
     ]
-    for name in (question.slot, *ALIKE.get(kind_of(question.slot), ())):
+    for name in (question.slot, *slot_type(question.slot).alike):
         found = [slot for slot in slots if name in (slot.name, kind_of(slot.name))]
         # The colour of one thing is an attribute, of another the option.
         as_option = [s for s in slots if s.name == "option" and name == f"attr:{option(s.item)}"]
@@ -160,7 +138,7 @@ def _within_limits(one: Meaning, state: GoalState, templates: Mapping[str, Templ
     if len(one.question.values) < 2 or len(one.slots) != 1 or one.slots[0] in state.withheld:
         return False
     (slot,) = one.slots
-    if slot.name not in (*AT_MOST, *AT_LEAST) or one.question.slot != slot.name:
+    if slot_type(slot.name).op == "==" or one.question.slot != slot.name:
         return False
     return all(
         agrees(slot, value, templates.get(slot.name), "") is not False for value in one.question.values
@@ -176,7 +154,7 @@ def _told(
     text: str,
 ) -> bool:
     """Tell whether the customer has said this value of a slot, and has it nowhere still to say."""
-    names = (name, *ALIKE.get(kind_of(name), ()))
+    names = (name, *slot_type(name).alike)
     every = [slot for slot in state.known if slot.name in names]  # whichever item it was said of
     so = [slot for slot in (*slots, *every) if agrees(slot, value, templates.get(slot.name), text.lower())]
     return bool(so) and not any(slot in state.withheld for slot in so)
@@ -195,7 +173,7 @@ def _of_others(
 ) -> bool:
     """Tell whether a choice that names no item is about another item than those whose value was said and is not among
     it: "Turquoise or purple?", where the mat is to be blue."""
-    if question.item >= 0 or len(question.values) < 2 or kind_of(question.slot) not in DESCRIBES or not slots:
+    if question.item >= 0 or len(question.values) < 2 or not slot_type(question.slot).describes or not slots:
         return False
     items = {slot.item for slot in (*state.known, *state.withheld)}
     if len(items) < 2 or any(slot in state.withheld or slot.name in state.own for slot in slots):

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from ecomlab.customer.clauses import Clause
 from ecomlab.customer.heard import Heard, Question
 from ecomlab.customer.phrasing import Found, find
-from ecomlab.customer.vocabulary import AMOUNTS, Vocabulary, closed
+from ecomlab.customer.vocabulary import Vocabulary, closed
 from ecomlab.customer.word_classes import WH
-from ecomlab.customer.words import ITEM, VALUE, Sentence, stem
+from ecomlab.customer.words import AMOUNTS, ITEM, VALUE, Sentence, stem
+from ecomlab.slots import LIMITS, slot_type
 
 
 def words_of(words: str) -> frozenset[str]:
@@ -16,7 +17,7 @@ def words_of(words: str) -> frozenset[str]:
     return frozenset(map(stem, words.split()))
 
 
-RANKED = ("price", "rating", "days")
+RANKED = tuple(limit.name for limit in LIMITS if limit.sort)
 """Slots that a customer may rank by importance."""
 LISTED = 4
 """Places between commas within which a part of a list stands."""
@@ -29,7 +30,7 @@ _LAST = frozenset({"open:alone", "open:announces"})
 JOINTS = words_of("and or but plus")
 CARRYING = JOINTS | words_of("for what how about of with as to then same but regarding question go")
 """Words beside the name of an item to which the last question is carried over."""
-_LIMITS = words_of("maximum minimum limit most least any deadline") | set(AMOUNTS.values())
+_LIMITS = words_of("maximum minimum limit most least any deadline") | AMOUNTS
 """Words by which a question for several limits is none for which of them comes first."""
 _TO_COME = frozenset("deadline need should must will would latest limit want by soon".split())
 _CAME = frozenset("delivered arrived received came got was were did".split())
@@ -160,7 +161,7 @@ class Naming:
         slot_of = self.vocabulary.slot_of
         if len(one.pattern.row) == 1:
             others = {slot for slot, _ in self.heard.asked} | {slot_of(other.meaning) for other in chosen}
-            marks = {AMOUNTS.get(slot or "") for slot in others - {slot_of(one.meaning)}}
+            marks = {slot_type(slot or "").mark for slot in others - {slot_of(one.meaning)}}
             if marks & (one.pattern.row[0] or frozenset()):
                 return True
         if one.pattern.scopes:
@@ -243,7 +244,7 @@ class Naming:
         for place in range(*bounds):
             token = self.tokens[place]
             named += [(place, value) for of, value in token.means if of == slot]
-            if token.stem == AMOUNTS.get(slot):
+            if token.stem == slot_type(slot).mark:
                 named.append((place, self.text[token.start : token.end]))
         taken: list[Found] = []
         listed = find(self.stems, bounds, (closed(slot),))

@@ -10,9 +10,10 @@ import numpy as np
 from ecomlab.catalog.lexicon import Lexicon
 from ecomlab.customer.acts import Act
 from ecomlab.customer.noise import Piece, noised
-from ecomlab.customer.templates import BOUNDS, Form, Phrases, common_file
+from ecomlab.customer.templates import Form, Phrases, common_file
 from ecomlab.other_words import in_letters
 from ecomlab.seeding import pick, rng
+from ecomlab.slots import slot_type
 from ecomlab.task import Goal
 from ecomlab.values import with_article
 
@@ -139,7 +140,9 @@ class Speaker:
         """Word slots as phrases after the noun, joined by commas: "in size XS, for $30 or less"; the price of `several`
         is "for $30 each or less"."""
         phrases: list[list[Piece]] = []
-        for name, value in sorted(slots.items(), key=lambda slot: slot[0] in BOUNDS):  # limits come last
+        for name, value in sorted(
+            slots.items(), key=lambda slot: slot_type(slot[0]).is_limit
+        ):  # limits come last
             if name in ("type", "quantity"):
                 continue
             if name == "brand":
@@ -148,10 +151,9 @@ class Speaker:
                 phrases.append(
                     [Piece("the ", "fixed"), Piece(str(value), "feature"), Piece(" kind", "fixed")]
                 )
-            elif name in BOUNDS:
+            elif (bound := slot_type(name).format) and slot_type(name).is_limit:
                 of_each = f"{name} each" if several else name
                 form = pick(random, self.phrases.bounds.get(of_each, self.phrases.bounds[name]))
-                bound = BOUNDS[name]
                 others = tuple(form.format(text) for text in bound.others(value))
                 phrases.append([Piece(form.format(bound.write(value)), "fixed", others)])
             else:

@@ -15,13 +15,10 @@ from ecomlab.catalog.lexicon import Lexicon, windows
 from ecomlab.customer import noise
 from ecomlab.customer.fillers import telling
 from ecomlab.customer.paraphrases import straightened
-from ecomlab.customer.templates import BOUNDS, SENTENCE_BREAK, Phrases, common_file
+from ecomlab.customer.templates import SENTENCE_BREAK, Phrases, common_file
 from ecomlab.other_words import SPELLED, is_number, read_number
+from ecomlab.slots import LIMITS, SlotType
 
-_BOUNDS = [
-    (slot, bound.read, re.compile(rf"(?<!\w)(?:{bound.pattern})(?!\w)", re.IGNORECASE))
-    for slot, bound in BOUNDS.items()
-]
 _NUMBER = re.compile(r"(?<![\w.$])(\d+)(?![\w.]*\w)")
 _ITEM_BREAK = re.compile(
     rf"; |\n- ?|(?:,? and |, )(?=(?:an?|some|just one|(?:\d+|{SPELLED})(?: x)?) [A-Z0-9])"
@@ -81,7 +78,7 @@ def read_opening(message: str, phrases: Phrases, lexicon: Lexicon) -> list[Menti
     message = plain(message, phrases, lexicon, opening=True)
     found = next((match for pattern in phrases.openings if (match := pattern.search(message))), None)
     items = found["items"].removeprefix("- ") if found else _without_end(message)
-    read = (read_item(segment, lexicon, phrases.words) for segment in _ITEM_BREAK.split(items))
+    read = (read_item(segment, lexicon, phrases) for segment in _ITEM_BREAK.split(items))
     return [Mention("add", slots.pop("type"), slots) for slots in read if "type" in slots]
 
 
@@ -169,16 +166,25 @@ def _mentioned(said: Said, phrases: Phrases, lexicon: Lexicon) -> Iterator[Menti
     effect = phrases.effects.get(said.kind, "" if said.kind else "set")
     if not effect:
         return
-    slots = read_item(said.item, lexicon, phrases.words)
+    slots = read_item(said.item, lexicon, phrases)
     if "type" in slots:
         yield Mention(effect, slots.pop("type"), slots)
     elif effect == "anew":
         yield Mention(effect)
 
 
-def read_item(text: str, lexicon: Lexicon, plain: Collection[str] = frozenset()) -> dict[str, Any]:
-    """Read the slots of a noun phrase and what surrounds it; none when it names no product type. The words that are
-    `plain` are not taken for misspelt names."""
+@cache
+def _pattern(limit: SlotType) -> re.Pattern[str]:
+    """Pattern of a limit's values."""
+    assert limit.format is not None
+    return re.compile(rf"(?<!\w)(?:{limit.format.pattern})(?!\w)", re.IGNORECASE)
+
+
+def read_item(text: str, lexicon: Lexicon, phrases: Phrases | None = None) -> dict[str, Any]:
+    """Read the slots of a noun phrase and what surrounds it; none when it names no product type. The words of the
+    phrases are not taken for misspelt names."""
+    plain = phrases.words if phrases else frozenset[str]()
+    limits = phrases.limits if phrases else LIMITS
     words = [(m.group(), m.span()) for m in lexicon.token.finditer(text)]
     kind = _name(words, lexicon, "type", plain, longest=3)
     if kind is None:
@@ -195,7 +201,7 @@ def read_item(text: str, lexicon: Lexicon, plain: Collection[str] = frozenset())
     if (
         lexicon.is_real
     ):  # an ordinary word that is a name here is no misspelling of another name, nor is one of a bound
-        bounds = [match.span() for _, _, pattern in _BOUNDS for match in pattern.finditer(text)]
+        bounds = [match.span() for limit in limits for match in _pattern(limit).finditer(text)]
         rest = [word for word in rest if not _overlaps(word[1], bounds)]
         for wanted, names in lexicon.within(name).items():
             at = next((i for i, word in enumerate(rest) if _is_name(word[0], names)), None)
@@ -208,10 +214,10 @@ def read_item(text: str, lexicon: Lexicon, plain: Collection[str] = frozenset())
         if hit is not None:
             slots[wanted] = hit[0]
             rest = rest[: hit[1]] + rest[hit[2] :]
-    for slot, read, pattern in _BOUNDS:
-        match = pattern.search(text)
-        if match and not _overlaps(match.span(), taken):
-            slots[slot] = read(match.group())
+    for limit in limits:
+        match = _pattern(limit).search(text)
+        if match and limit.format and not _overlaps(match.span(), taken):
+            slots[limit.name] = limit.format.read(match.group())
             taken.append(match.span())
     counts = [_SPELLED_FIRST.match(text), *_NUMBER.finditer(text)]
     number = next((match for match in counts if match and not _overlaps(match.span(1), taken)), None)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ecomlab.customer.word_classes import class_words
 from ecomlab.customer.words import DROPPED, MARKS, ordinary, stem
-from ecomlab.data import Strict, read_toml
+from ecomlab.settings import Strict, read_toml
 
 FOLDER = Path(__file__).parent
 GAP = 3

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from ecomlab.catalog import Shop
-from ecomlab.customer.goals import BOUNDS, draw_row
-from ecomlab.customer.visits import price_above
+from ecomlab.customer.goals import draw_row
 from ecomlab.difficulty import Difficulty
 from ecomlab.seeding import pick, shuffled
+from ecomlab.slots import PRICE, RATING, slot_type
 from ecomlab.task import GoalChange, TaskKey
-from ecomlab.values import FORMATS, NAME, Format
+from ecomlab.values import NAME, Format
 from ecomlab.world.cart import constraints_of
 from ecomlab.world.orders.history import Line
 from ecomlab.world.orders.lines import Candidate
@@ -43,8 +43,6 @@ _FORMS = {
     "attr:season": "for {}",  # last, for other forms begin so, too
 }
 """Forms that ask for a slot; for other attributes it is "with {value} {name}"."""
-_FORMATS = {"price": FORMATS["money"], "rating": FORMATS["stars"]}
-"""Formats of slots whose values are no text."""
 _COUNTED = frozenset(
     "barrel base bin bulb cable closure collar cover filter finish fit formula frame handle jar lens lid "
     "lining microphone mount pattern picture shape strap surface tail theme tire tray".split()
@@ -56,7 +54,7 @@ def _write(wanted: Wanted) -> str:
     """Word the replacement: "another one by HomeNest, in Black, for at most $30"."""
     said = []
     for name, value in wanted:
-        text, own = _FORMATS.get(name, NAME).write(value), name.removeprefix("attr:")
+        text, own = (slot_type(name).format or NAME).write(value), name.removeprefix("attr:")
         article = ("an " if text[:1] in "AEIO" else "a ") if own in _COUNTED else ""
         said.append(_FORMS.get(name, f"with {article}{{}} {own}").replace("{}", text))
     return _OTHER + ", ".join(said) if said else MONEY_BACK
@@ -71,7 +69,10 @@ def _read_wish(part: str) -> list[Any]:
     for name, form in _FORMS.items():
         before, after = form.split("{}")
         if part.startswith(before) and part.endswith(after):
-            return [name, _FORMATS.get(name, NAME).read(part.removeprefix(before).removesuffix(after))]
+            return [
+                name,
+                (slot_type(name).format or NAME).read(part.removeprefix(before).removesuffix(after)),
+            ]
     value, _, name = part.removeprefix("with ").rpartition(" ")
     return [f"attr:{name}", value.partition(" ")[2] if name in _COUNTED else value]
 
@@ -124,15 +125,15 @@ def draw_replacement(
         return []
     assert row is not None
     values: dict[str, Any] = {
-        "price": price_above(catalog.price_cents.item(row), random),
-        "rating": catalog.rating_tenths.item(row) // 5 * 5,
+        "price": PRICE.drawn_beyond(catalog.price_cents.item(row), random),
+        "rating": RATING.rounded(catalog.rating_tenths.item(row)),
         "brand": catalog.brands[catalog.brand_code.item(row)],
     }
     # "with Foam wheels" reads well, "with Laptops works_with" does not
     named = {n: v for n, v in catalog.attributes(row).items() if n.isalpha() and not n.endswith("s")}
     values |= {f"attr:{n}": v for n, v in named.items()}
     values = {n: v for n, v in values.items() if not re.search(r"[.!?] |, ", str(v))}
-    values = {n: v for n, v in values.items() if n not in BOUNDS or n in catalog.bounds}
+    values = {n: v for n, v in values.items() if not slot_type(n).is_limit or catalog.has(slot_type(n))}
     chosen = shuffled(random, values)[: min(3, max(1, axes.constraints // 2))]
     # In the order of speech: the brand first, the bounds last.
     chosen.sort(key=lambda name: {"brand": 0, "rating": 2, "price": 3}.get(name, 1))

@@ -11,12 +11,10 @@ from ecomlab.customer.heard import Question
 from ecomlab.customer.naming import ALL, CARRYING, EACH, JOINTS, TAG, TELL, words_of
 from ecomlab.customer.nonsense import Judging
 from ecomlab.customer.phrasing import ELSEWHERE, Found
-from ecomlab.customer.vocabulary import AMOUNTS
 from ecomlab.customer.word_classes import AUXILIARY, SPEAKER, TAGS, WH
-from ecomlab.customer.words import ITEM, MARKS, NUMBER, VALUE, Token, stem
+from ecomlab.customer.words import AMOUNTS, ITEM, MARKS, MONEY, NUMBER, VALUE, Token, stem
+from ecomlab.slots import slot_type
 
-LIMITED = ("price", "rating", "days", "budget")
-"""Slots that are limits."""
 MARKED = frozenset(MARKS)
 MORE_TO_COME = frozenset({"NUMBER", "one", stem("last"), stem("final")})
 """Words that say how many questions come."""
@@ -225,7 +223,12 @@ class SentenceReader(Judging):
         items = self._items(clause)
         scope = self._asks_scope(clause)
         heard.add(
-            Question(slot, item, self._values(slot, clause), scope and slot in ("price", "budget"))
+            Question(
+                slot,
+                item,
+                self._values(slot, clause),
+                scope and _limits(slot) and slot_type(slot).mark == MONEY,
+            )
             for name in named
             for item in items
             for slot in [self._of_item(name, item, clause)]
@@ -269,21 +272,21 @@ class SentenceReader(Judging):
         """Tell whether words for anything else only end a choice of values, or what the speaker leaves out is named:
         "in red, in blue or something else?", "Shall I leave out everything under $20?"."""
         stems = self.stems[clause.start : clause.end]
-        if not {VALUE, *AMOUNTS.values()} & set(stems):
+        if not {VALUE, *AMOUNTS} & set(stems):
             return False
         offers = stems[0] in _OFFERING and stems[1:2] in (["i"], ["we"]) and not _ASKED & set(stems[2:6])
         return offers or (self.stems[one.start - 1 : one.start] == ["or"] and clause.end - one.end <= 1)
 
     def _limited(self, found: Sequence[Found]) -> list[str]:
         """Name what a limit in words for any is of, from the sentence before: "Prices differ. Where is your limit?"."""
-        slots = [one for one in found if self.vocabulary.slot_of(one.meaning) in LIMITED]
+        slots = [one for one in found if _limits(self.vocabulary.slot_of(one.meaning))]
         if (
             not slots
             or self.heard.asked
             or any(one.pattern.strong or MARKED & (one.pattern.row[0] or MARKED) for one in slots)
         ):
             return []
-        return [one.slot for one in self.heard.waiting if one.slot in LIMITED][:1]
+        return [one.slot for one in self.heard.waiting if _limits(one.slot)][:1]
 
     def _topic_of(self, clause: Clause) -> list[str]:
         """Name what a clause asks the reach of: "The deadline, does it hold for everything?"."""
@@ -355,7 +358,7 @@ class SentenceReader(Judging):
         stems = set(self.stems[clause.start : clause.end])
         if _STILL & stems and _RIGHT & stems and not named:
             return True  # "Are the other details still right?"
-        marks = {VALUE, *AMOUNTS.values()} & stems
+        marks = {VALUE, *AMOUNTS} & stems
         slot_of = self.vocabulary.slot_of
         before = any(
             one.pattern.strong and one.start < min(ends)
@@ -443,3 +446,7 @@ class SentenceReader(Judging):
     def _quoted(self) -> str:
         words = self.sentence.text
         return words if len(words) <= LONGEST else f"{words[: LONGEST - 4].rsplit(' ', 1)[0]} ..."
+
+
+def _limits(slot: str | None) -> bool:
+    return slot is not None and slot_type(slot).op != "=="

@@ -17,16 +17,15 @@ from pydantic import Field, model_validator
 from ecomlab.customer.fillers import telling
 from ecomlab.customer.noise import SLANG, Piece, words_of
 from ecomlab.customer.replacements import REPLACEMENT
-from ecomlab.data import Strict, read_toml
 from ecomlab.other_words import NUMBER
 from ecomlab.seeding import pick
+from ecomlab.settings import Strict, read_toml
+from ecomlab.slots import LIMITS, SHIPPED, SlotType, declare, slot_type
 from ecomlab.suggest import unknown
 from ecomlab.values import FORMATS, Format, choice
 
 COMMON = Path(__file__).with_name("phrases.toml")
-BOUNDS = {"price": FORMATS["money"], "rating": FORMATS["stars"], "days": FORMATS["days"]}
-"""Formats of the slots of a product that are bounds."""
-COMMON_ASKS = ("brand", "feature", "attr", "option", "price", "rating", "days", "quantity")
+COMMON_ASKS = tuple(slot_type(name).name for name in SHIPPED if slot_type(name).of != "request")
 """Product slots that a customer may be asked about, where their file names none."""
 FIELDS = ("type", "plural", "number", "item", "wanted", "details", "seen")
 """What a form of an act may hold: the product type, its plural, a number of units, the item with "a" and as the
@@ -251,6 +250,8 @@ class Phrases:
     """Templates of the slots that are not properties of a product."""
     asks: tuple[str, ...] = ()
     """Product slots that such a customer may be asked about, beside those that have sentences of their own."""
+    limits: tuple[SlotType, ...] = LIMITS
+    """Slots that may limit a product, those of the user's own last."""
     anew: tuple[str, ...] = ()
     """Acts with which they turn to an entirely different item: announcements, and last the description."""
     describes: tuple[str, ...] = ()
@@ -259,18 +260,20 @@ class Phrases:
     """Word lists of this environment."""
 
     @classmethod
-    def load(cls, path: Path | str, **slots: Template) -> "Phrases":
-        """Load the phrases of a TOML file, with more slots made in code. Raises ValueError that names file and key."""
-        return cls._made(read_toml(Path(path), _File), slots)
+    def load(cls, path: Path | str, *limits: SlotType, **slots: Template) -> "Phrases":
+        """Load the phrases of a TOML file, with more limits and slots made in code. Raises ValueError that names file
+        and key."""
+        return cls._made(read_toml(Path(path), _File), limits, slots)
 
     @classmethod
-    def of(cls, leads: Sequence[str], **slots: Template) -> "Phrases":
-        """Make the phrases of a customer who waits for an answer: the common ones, with these leads and slots."""
-        return cls._made(_File(speaks="answer", leads={"default": tuple(leads)}), slots)
+    def of(cls, leads: Sequence[str], *limits: SlotType, **slots: Template) -> "Phrases":
+        """Make the phrases of a customer who waits for an answer: the common ones, these leads, limits and slots."""
+        return cls._made(_File(speaks="answer", leads={"default": tuple(leads)}), limits, slots)
 
     @classmethod
-    def _made(cls, file: "_File", slots: Mapping[str, Template]) -> "Phrases":
-        common = common_file()
+    def _made(cls, file: "_File", limits: Sequence[SlotType], slots: Mapping[str, Template]) -> "Phrases":
+        common, more = common_file(), tuple(map(declare, limits))
+        asks = COMMON_ASKS if file.asks is None else tuple(file.asks)
         answers = common.answers if file.speaks in ("answer", "facts") else {}
         acts = common.acts | answers | (common.facts if file.speaks == "facts" else {}) | file.acts
         made = {name: table.template() for name, table in file.slots.items()}
@@ -285,10 +288,11 @@ class Phrases:
             joins=tuple(file.joins or common.joins),
             acts={kind: tuple(map(Form, forms)) for kind, forms in acts.items()},
             before={**common.before, **file.before},
-            bounds={**common.bounds, **file.bounds},
+            bounds={**common.bounds, **file.bounds, **{limit.name: limit.forms for limit in more}},
             article=file.article,
             slots={**slots, **made},
-            asks=COMMON_ASKS if file.asks is None else tuple(file.asks),
+            asks=(*asks, *(limit.name for limit in more)),
+            limits=(*LIMITS, *more),
             anew=tuple(file.anew),
             describes=tuple(file.describes),
             data=file.data,

@@ -15,6 +15,7 @@ import numpy as np
 
 from ecomlab.catalog import Shop
 from ecomlab.seeding import rng
+from ecomlab.slots import slot_type
 from ecomlab.task import Place
 from ecomlab.world.cart import column_of, is_exact, keys_of
 
@@ -28,8 +29,6 @@ CLUSTER = 8
 """Visits per product type in the history, for wanted and unwanted types alike."""
 MOST_WITHHELD = 9
 """Most slots that an opening leaves out: more could not be asked for in a conversation."""
-SLACK = 0.2
-"""Largest share by which a price limit exceeds the dearest product that fits the rest."""
 
 Usable = Callable[[np.ndarray], np.ndarray]
 """Function from rows to those of them that may be wanted."""
@@ -168,12 +167,8 @@ def values_of(cluster: Cluster, shop: Shop, random: np.random.Generator) -> dict
     for name in cluster.outline.names:
         if is_exact(name):
             values[name] = exact_value(cluster.row, name, shop)
-        elif name == "price":
-            values[name] = price_above(int(catalog.price_cents[alike].max()), random)
-        elif name == "rating":
-            values[name] = max(0, int(catalog.rating_tenths[alike].min()) - int(random.integers(5))) // 5 * 5
-        elif name == "days":
-            values[name] = int(catalog.days[alike].max()) + int(random.integers(2))
+        elif (limit := slot_type(name)).is_limit:
+            values[name] = limit.drawn_beyond(limit.edge(catalog.column(limit)[alike]), random)
     return values
 
 
@@ -185,11 +180,6 @@ def exact_value(row: int, name: str, shop: Shop) -> str:
     if name == "feature":
         return catalog.features[catalog.feature_code.item(row)]
     return catalog.attributes(row)[name.removeprefix("attr:")]
-
-
-def price_above(cents: int, random: np.random.Generator) -> int:
-    """Draw a price limit above a price, in whole five dollars."""
-    return 500 * math.ceil(cents * (1 + SLACK * random.random()) / 500)
 
 
 def _pool(outline: Outline, shop: Shop, random: np.random.Generator) -> np.ndarray:

@@ -15,16 +15,11 @@ from ecomlab.customer.phrasing import (
     spoken,
     stems_of,
 )
-from ecomlab.customer.words import DATE, DAYS, KILOS, MONEY, NUMBER, STARS, Names, names, stem
+from ecomlab.customer.words import Names, names, stem
+from ecomlab.slots import declared
 
-ALSO = {"brand": "was_brand", "feature": "was_feature", "price": "budget"}
+ALSO = {slot.shares: slot.name for slot in declared() if slot.shares}
 """Slots whose phrases serve for another one as well."""
-AMOUNTS = {
-    "price": MONEY, "budget": MONEY, "total": MONEY, "rating": STARS, "days": DAYS, "age": DAYS, "placed": DATE,
-    "ordered": DATE, "delivered": DATE, "weight": KILOS, "units": NUMBER, "things": NUMBER, "parcels": NUMBER,
-    "items": NUMBER, "quantity": NUMBER,
-}  # fmt: skip
-"""Marks that are values of slots."""
 
 
 @dataclass(frozen=True)

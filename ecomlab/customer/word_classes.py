@@ -7,7 +7,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 from ecomlab.customer.words import stem
-from ecomlab.data import Strict, read_toml
+from ecomlab.settings import Strict, read_toml
 
 
 class _Words(Strict):

@@ -11,7 +11,7 @@ from typing import Protocol, runtime_checkable
 
 import snowballstemmer
 
-from ecomlab.data import Strict, read_toml
+from ecomlab.settings import Strict, read_toml
 from ecomlab.values import MONTHS
 
 ITEM, VALUE, MONEY, STARS, DAYS, DATE, KILOS, NUMBER = (
@@ -19,6 +19,7 @@ ITEM, VALUE, MONEY, STARS, DAYS, DATE, KILOS, NUMBER = (
 )  # fmt: skip
 MARKS = (ITEM, VALUE, MONEY, STARS, DAYS, DATE, KILOS, NUMBER)
 """What may stand in the place of a stem: the name of an item, a value of the vocabulary, an amount."""
+AMOUNTS = frozenset(MARKS) - {ITEM, VALUE}
 
 _STEMMER = snowballstemmer.stemmer("english")
 _STEMMING = threading.Lock()

@@ -10,7 +10,7 @@ from ecomlab.customer.opinions import Opinion, Thing, of_product
 from ecomlab.customer.templates import Phrases
 from ecomlab.difficulty import Difficulty
 from ecomlab.players.base import Perturbation
-from ecomlab.players.courteous import Courtesy, sentences
+from ecomlab.players.courteous import Courtesy, questions_for
 from ecomlab.reward import Fault, Verdict
 from ecomlab.task import ACT, LOOK, Goal, Need, Place, Player, Problem, Task, TaskKey
 from ecomlab.tool import Tool
@@ -138,7 +138,7 @@ class Environment:
     def asked_for(self) -> list[str]:
         """Slots that a customer may be asked for, as far as questions for them do not depend on the product."""
         own = [name for name, slot in self.phrases.slots.items() if not slot.once]
-        return [name for name in (*self.phrases.asks, *own) if name in sentences().slots]
+        return [name for name in (*self.phrases.asks, *own) if questions_for(name)]
 
     def oracle(self, episode: Any) -> Player:
         """Make a player that knows the current goal of an episode or subtask, and acts through the tools."""

@@ -23,7 +23,7 @@ from ecomlab.episode.referee import Referee
 from ecomlab.episode.subtask import Subtask, speaker_of
 from ecomlab.markup import conversation
 from ecomlab.markup.elements import in_notebook
-from ecomlab.reward import Score
+from ecomlab.reward import PUBLISHED, Score, Weights
 from ecomlab.suggest import whole
 from ecomlab.task import Event, Goal, Message, Problem, Task, TaskError, TaskKey
 from ecomlab.tool import InvalidCallError, RefusedError, SlipError, Tool, find, load_arguments, tool
@@ -158,6 +158,8 @@ class Episode:
     agent sees, and the third ends the episode."""
     wording: Wording | None = None
     """Part of an endpoint that words the customer; made for this episode alone."""
+    weights: Weights = PUBLISHED
+    """Weights of the reward's parts."""
 
     def __post_init__(self) -> None:
         task, shop = self.task, self.shop
@@ -176,7 +178,7 @@ class Episode:
                 f"the task was made in shop {task.fingerprint}, this is shop {shop.fingerprint}; "
                 "load the same catalog, size and seed"
             )
-        self.world = World(shop, task.axes, task.key, task.world, task.calls)
+        self.world = World(shop, task.axes, task.key, task.world, task.calls, self.env.phrases.limits)
         self.referee = Referee(self.world, task.turns, self.strict)
         self.subtasks = [
             Subtask(part, shop, self.world, part=part is not task, wording=self.wording)
@@ -379,7 +381,9 @@ class Episode:
         if self.end == "failed":
             return Score.failed_by_us(self.why)
         if self.end == "invalid":
-            return Score(reward.INVALID, False, f"invalid output: {self.why}", {"invalid": reward.INVALID})
+            invalid = {"invalid": reward.INVALID}
+            why = f"invalid output: {self.why}"
+            return Score(reward.INVALID, False, why, invalid, weights=self.weights.by_name)
         verdict = journey.judge(self.subtasks, self.opened)
         correct = verdict.correct and self.end != "truncated"
         effort = self.effort
@@ -391,8 +395,8 @@ class Episode:
             "hallucination": reward.hallucination(verdict.claims, shown),
         }
         why = "; ".join([verdict.why, *([] if self.end in (None, "submit") else [self.why]), str(effort)])
-        value = reward.compose(verdict.credit, efficiency, parts["hallucination"])
-        return Score(value, correct, why, parts, asking=self.asking)
+        value, weights = self.weights.compose(parts), self.weights.by_name
+        return Score(value, correct, why, parts, asking=self.asking, weights=weights)
 
     @property
     def asking(self) -> dict[str, int]:

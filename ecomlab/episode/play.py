@@ -6,7 +6,7 @@ from ecomlab.catalog import Shop
 from ecomlab.customer.llm import Chat, RecordError, Wording
 from ecomlab.episode.episode import Episode
 from ecomlab.episode.record import Trajectory
-from ecomlab.reward import Score
+from ecomlab.reward import PUBLISHED, Score, Weights
 from ecomlab.suggest import raised
 from ecomlab.task import Message, Player, Task
 
@@ -16,11 +16,18 @@ class ReplayError(Exception):
 
 
 def play(
-    player: Player, task: Task, shop: Shop, strict: bool = False, customer: Chat | None = None
+    player: Player,
+    task: Task,
+    shop: Shop,
+    strict: bool = False,
+    customer: Chat | None = None,
+    weights: Weights = PUBLISHED,
 ) -> Trajectory:
     """Play a task to its end, with `strict` only up to the first slip of form. Any exception makes the episode unscored
-    (BROKEN IS NOT WRONG). `customer` is an endpoint that words the customer; without it the templates are said."""
-    episode = Episode(task, shop, strict=strict, wording=Wording(customer) if customer else None)
+    (BROKEN IS NOT WRONG). `customer` is an endpoint that words the customer; without it the templates are said.
+    `weights` are those of the reward."""
+    wording = Wording(customer) if customer else None
+    episode = Episode(task, shop, strict=strict, wording=wording, weights=weights)
     if not callable(player):
         raise TypeError(
             f"a player is a function of messages and tools that returns a message, not {player!r}"
@@ -72,7 +79,8 @@ def reopened(trajectory: Trajectory, shop: Shop) -> Episode:
     """Open the episode of a recorded trajectory again, before its first message. Raises ReplayError."""
     wording = Wording(recorded=trajectory.wording) if trajectory.wording else None
     try:
-        return Episode(trajectory.task, shop, strict=trajectory.strict, wording=wording)
+        weights = Weights.of(trajectory.score.weights)
+        return Episode(trajectory.task, shop, strict=trajectory.strict, wording=wording, weights=weights)
     except RecordError as error:
         raise ReplayError(str(error)) from None
 

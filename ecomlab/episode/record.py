@@ -3,7 +3,6 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from ecomlab import reward
 from ecomlab.markup import conversation
 from ecomlab.markup.elements import in_notebook
 from ecomlab.markup.record import Record
@@ -30,7 +29,7 @@ class Trajectory:
 
     def record(self) -> Record:
         """Record what is shown of the episode without the shop that it was played in."""
-        return Record.of(self.task.title, self.messages, self.end, self.score, reward.WEIGHTS)
+        return Record.of(self.task.title, self.messages, self.end, self.score, self.score.weights)
 
     def _repr_html_(self) -> str:
         return in_notebook(conversation.episode(self.record()))

@@ -16,6 +16,7 @@ from ecomlab.evaluation.result import Result, Table, gap, number
 from ecomlab.evaluation.summary import CONFIDENCE, POWER
 from ecomlab.evaluation.transcript import Key, Transcript
 from ecomlab.evaluation.transcripts import TranscriptError, differences, without_place
+from ecomlab.reward import PUBLISHED
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,6 +33,7 @@ ALIGN = {
     "catalog": "--catalog",
     "strict": "--set strict=",
     "customer": "--customer",
+    "reward": "evaluate both with the same weights of the reward",
     "environments": "evaluate both with the same ecomlab",
 }
 """What makes two evaluations equal, by the beginning of the condition in which they differ."""
@@ -268,6 +270,7 @@ def _differ(reports: Sequence[Report], names: Sequence[str], i: int, j: int) -> 
     for conditions, report in zip((one, two), pair, strict=True):
         conditions["environments"] = {env: conditions["environments"][env] for env in sorted(envs)}
         conditions["block"] = report.header["cells"]["block"]
+        conditions.setdefault("reward", PUBLISHED.by_name)  # a record of before says nothing of it
     if one["limits"] is None or two["limits"] is None:  # a script has none that it could reach
         del one["limits"], two["limits"]
     else:

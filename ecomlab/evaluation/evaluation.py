@@ -18,6 +18,7 @@ from ecomlab.evaluation.contestant import Job
 from ecomlab.evaluation.tasks import Axes, axes_of, held_out_seeds
 from ecomlab.evaluation.transcript import Transcript, key_of
 from ecomlab.evaluation.transcripts import Log, TranscriptError, differences, opened, read, read_header
+from ecomlab.reward import PUBLISHED
 from ecomlab.seeding import digest
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ EVALUATION, FRONTIER, TRAINING = "evaluation", "frontier", "training"
 """Kinds of runs that transcripts are of."""
 MEASURED = 10
 """Episodes that are played first, to measure the pace."""
-CONDITIONS = ("limits", "max_tokens", "context", "strict", "customer")
+CONDITIONS = ("limits", "max_tokens", "context", "strict", "customer", "reward")
 """Fields of an identity that are conditions of play: players are compared under equal ones."""
 OnProgress = Callable[[Mapping[str, Any]], None]
 
@@ -109,6 +110,7 @@ def header_of(
             "limits": _limits(identity),
             "strict": identity.get("strict", False),
             "customer": identity.get("customer", "rules"),
+            "reward": identity.get("reward", PUBLISHED.by_name),
         },
         **more,
     }

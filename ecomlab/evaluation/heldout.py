@@ -9,6 +9,7 @@ from ecomlab.evaluation.local import BATCH, check_decoding, play_jobs
 from ecomlab.evaluation.tasks import block_of, write_axes
 from ecomlab.models.batch import Rollout
 from ecomlab.models.process_group import SINGLE_PROCESS, ProcessGroup
+from ecomlab.reward import PUBLISHED, Weights
 
 if TYPE_CHECKING:
     from ecomlab.catalog import Shop
@@ -39,19 +40,20 @@ def play_held_out(
     batch: int = BATCH,
     processes: ProcessGroup = SINGLE_PROCESS,
     keep: Callable[[Job, Rollout, str], None] = lambda job, rollout, decoding: None,
+    weights: Weights = PUBLISHED,
 ) -> list[Row]:
     """Play jobs by each decoding, environments and levels side by side; return a row for each, with columns `EPISODE`.
 
     Job i has the same task and random stream for every policy, so that results are paired. `sampler_of` makes the
     sampler of a decoding, with limits of its own; by default the policy's. The processes share the jobs, and each
     returns all rows: by environment and block in the order of `jobs`, then decoding, level and seed. `keep` is called
-    with each episode that this process played. Raises ValueError for an unknown decoding.
+    with each episode that this process played; `weights` are the reward's. Raises ValueError for an unknown decoding.
     """
     sampler_of = sampler_of or (lambda decoding: policy.sampler(greedy=decoding == "greedy"))
     mine = jobs[processes.rank :: processes.workers] if processes.rank < processes.workers else []
     rows: list[Row] = []
     for decoding in map(check_decoding, decodings):
-        for job, rollout in play_jobs(policy, mine, shop, sampler_of(decoding), batch=batch):
+        for job, rollout in play_jobs(policy, mine, shop, sampler_of(decoding), batch=batch, weights=weights):
             keep(job, rollout, decoding)
             rows.append(_row(job, rollout, decoding))
     groups = _places([(job.env, block_of(job.seed)) for job in jobs])

@@ -9,7 +9,8 @@ from ecomlab.evaluation.contestant import Job, Usage
 from ecomlab.evaluation.customers import customer_identity, customer_notes, customer_usage
 from ecomlab.evaluation.faults import faults_of_rollout
 from ecomlab.evaluation.transcript import Transcript
-from ecomlab.models.batch import Rollout, draw_task, play_each
+from ecomlab.models.batch import Rollout, Start, draw_task, play_each
+from ecomlab.reward import PUBLISHED, Weights
 from ecomlab.seeding import rng
 from ecomlab.suggest import raised, unknown
 
@@ -40,17 +41,20 @@ def play_jobs(
     batch: int = BATCH,
     customer: "Chat | None" = None,
     strict: bool = False,
+    weights: Weights = PUBLISHED,
 ) -> Iterator[tuple[Job, Rollout]]:
     """Play jobs of any environments and levels, `batch` side by side, and yield each as soon as it is over.
 
     A job has the same task and the same random stream in any batch and for every policy, so that results are paired.
-    `customer` words the customers; `strict` episodes end with the first slip. Raises what the sampler raises.
+    `customer` words the customers; `strict` episodes end with the first slip; `weights` are the reward's. Raises
+    what the sampler raises.
     """
     for start in range(0, len(jobs), batch):
         chunk = jobs[start : start + batch]
         tasks = [draw_task(job.env, job.d, job.seed, shop, job.axes) for job in chunk]
         streams = [stream_of(job) for job in chunk]
-        played = play_each(tasks, streams, shop, sampler, policy.renderer, None, customer, strict)
+        starts = [task if isinstance(task, Exception) else Start(task, weights) for task in tasks]
+        played = play_each(starts, streams, shop, sampler, policy.renderer, None, customer, strict)
         for number, rollout in played:
             yield chunk[number], rollout
 

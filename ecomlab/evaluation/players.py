@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
+from ecomlab import own_code
 from ecomlab.customer.llm import Chat
 from ecomlab.evaluation.endpoint.contestant import EndpointContestant
 from ecomlab.evaluation.endpoint.settings import endpoint_from_toml
@@ -16,13 +17,11 @@ from ecomlab.evaluation.scripted import (
     PLAYERS,
     FunctionContestant,
     ScriptedContestant,
-    function_named,
-    is_function_name,
     known_scripts,
 )
 from ecomlab.models.devices import device_of
 from ecomlab.models.load import is_ordinary, load_policy, sources
-from ecomlab.models.policy import EvaluationOnlyError, Policy, PolicyError
+from ecomlab.models.policy import Policy, PolicyError, serve_it
 from ecomlab.settings import ConfigError, Settings
 from ecomlab.suggest import unknown
 
@@ -35,8 +34,7 @@ LONGEST, TURN = 32_768, 2_048
 reference player's longest episode, a journey at d = 12, has 24,356 of Qwen's (experiments/tokens); 2,048 is the usual
 `max_tokens` of an endpoint."""
 BATCH = 16
-"""Episodes at once of an ordinary model, which may be large and its episodes long: 16 x 24,000 tokens of an 8B are
-57 GB of keys and values."""
+"""Episodes at once of an ordinary model: 16 x 24,000 tokens of an 8B are 57 GB of keys and values."""
 LIMITS = {"turn_tokens": "turn", "episode_tokens": "episode", "context_tokens": "context"}
 """Names of a training run for limits of tokens, and those of `Limits`."""
 
@@ -91,9 +89,9 @@ def contestant_of(player: Any, shop: "Shop", envs: Sequence[str], playing: Playi
             option = "decoding (use the setting temperature=0)" if playing.decoding else "device"
             raise ValueError(f"an endpoint has no {option}: its model runs elsewhere; leave that out")
         return EndpointContestant(endpoint_from_toml(Path(name), playing.settings), playing.customer)
-    if is_function_name(name):
+    if own_code.is_named(name):
         _check_plain(name, playing)
-        return FunctionContestant(function_named(name), name.rpartition(":")[2], playing.customer)
+        return FunctionContestant(own_code.named(name), name.rpartition(":")[2], playing.customer)
     if name in PLAYERS:
         _check_plain(name, playing)
         return ScriptedContestant(name, customer=playing.customer)
@@ -131,14 +129,14 @@ def name_of(player: Any, contestant: Contestant) -> str:
     settings = getattr(contestant, "settings", None)
     if settings is not None:
         return str(getattr(settings, "name", "") or settings.model)
-    given = str(player) if isinstance(player, str | Path) and not is_function_name(str(player)) else ""
+    given = str(player) if isinstance(player, str | Path) and not own_code.is_named(str(player)) else ""
     return given or str(getattr(contestant, "name", "") or contestant.identity.get("model", "player"))
 
 
 def as_known(name: str) -> str:
     """Spell the name of a script or a starter as it is known, whatever its case; any other, and one that is a folder or
     a file, stays as it is."""
-    if Path(name).exists() or "/" in name or Path(name).suffix == ".toml" or is_function_name(name):
+    if Path(name).exists() or "/" in name or Path(name).suffix == ".toml" or own_code.is_named(name):
         return name
     for names in (PLAYERS, _starters, known_scripts):
         known = {one.casefold(): one for one in (names() if callable(names) else names)}
@@ -153,7 +151,6 @@ def _starters() -> list[str]:
 
 def _local(name: str, shop: "Shop", envs: Sequence[str], playing: Playing) -> Contestant:
     """Make the contestant of weights in this process. Raises ValueError, PolicyError among them."""
-    from ecomlab.models.samplers.cached import is_sampled_rightly
 
     ordinary, given = is_ordinary(name), dict(playing.settings)
     device_of(playing.device, ordinary)
@@ -167,17 +164,12 @@ def _local(name: str, shop: "Shop", envs: Sequence[str], playing: Playing) -> Co
     if playing.decoding == "greedy" and "temperature" in given:
         raise ValueError("greedy decoding has no temperature; leave out one of the two")
     policy = load_policy(name, shop, envs, **loading)
-    if ordinary and not is_sampled_rightly(policy.model):
-        raise EvaluationOnlyError(
-            f"{name} cannot be played here: our sampler does not fit its layers; serve it, for example with "
-            "`vllm serve`, and name a TOML file with the endpoint's url and model"
-        )
     return _of_policy(name, policy, ordinary, playing)
 
 
 def _of_policy(name: str, policy: Policy, ordinary: bool, playing: Playing) -> Contestant:
     from ecomlab.evaluation.local import LocalContestant
-    from ecomlab.models.samplers.cached import Limits
+    from ecomlab.models.samplers.cached import Limits, is_sampled_exactly
 
     given = LocalSettings(**playing.settings).model_dump(exclude_unset=True)
     for loaded in ("dtype", "lora_rank", "thinking"):
@@ -186,6 +178,8 @@ def _of_policy(name: str, policy: Policy, ordinary: bool, playing: Playing) -> C
     limits = _limits_for(policy.model, tokens) if ordinary else Limits(**tokens)
     if ordinary:
         given.setdefault("batch", BATCH)
+        if not is_sampled_exactly(policy.model, limits.context):
+            raise PolicyError(f"our sampler does not sample {name} exactly; {serve_it(name)}")
     if ordinary or playing.device:
         policy.model.to(device_of(playing.device, ordinary))
     return LocalContestant(

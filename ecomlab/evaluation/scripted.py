@@ -1,16 +1,13 @@
 """Players that are code as contestants: scripts by name, such as the reference player, and anybody's functions."""
 
-import importlib.util
 import inspect
-import re
-import sys
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ecomlab import own_code
 from ecomlab.customer.llm import Chat, Wording
 from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.episode.episode import Episode
@@ -156,12 +153,12 @@ class FunctionContestant:
         self.name = name or getattr(function, "__name__", type(function).__name__)
         call = function.__call__ if not inspect.isroutine(function) else function
         call = function.__call__ if isinstance(function, type) else call
-        self.at_once = AT_ONCE if inspect.iscoroutinefunction(_plain(call)) else 1
+        self.at_once = AT_ONCE if inspect.iscoroutinefunction(own_code.plain(call)) else 1
 
     @property
     def identity(self) -> Mapping[str, Any]:
         """Its name and a digest of its source, so that another version of it is another player."""
-        code = {"code": digest(source)} if (source := _source(self.function)) else {}
+        code = {"code": digest(source)} if (source := own_code.source_of(self.function)) else {}
         return {"kind": "function", "model": self.name, **code, **customer_identity(self.customer)}
 
     def play(self, jobs: Sequence[Job], shop: "Shop") -> Iterator[Transcript]:
@@ -209,49 +206,3 @@ class FunctionContestant:
     def _made(self) -> Any:
         """The function, or a new object of the class."""
         return self.function() if isinstance(self.function, type) else self.function
-
-
-def _plain(call: Any) -> Any:
-    """Unwrap partial functions and decorators."""
-    while isinstance(call, partial):
-        call = call.func
-    return inspect.unwrap(call)
-
-
-def _source(function: Any) -> str:
-    """Read the source of a function or of an object's class; "" where there is none to read."""
-    target = function if isinstance(function, type) or inspect.isroutine(function) else type(function)
-    try:
-        return inspect.getsource(_plain(target))
-    except (OSError, TypeError):
-        return ""
-
-
-def is_function_name(text: str) -> bool:
-    """Tell whether a text names a function in a file: "my_agent.py:agent"."""
-    return re.fullmatch(r".+\.py:\w+", text) is not None
-
-
-def function_named(text: str) -> Any:
-    """Import what "my_agent.py:agent" names. Raises ValueError."""
-    place, _, name = text.rpartition(":")
-    path = Path(place).expanduser()
-    if not path.is_file():
-        raise ValueError(
-            f"no file {place}; name a Python file and a function in it, such as my_agent.py:agent"
-        )
-    module_name = f"ecomlab_player_{path.stem}"
-    spec = importlib.util.spec_from_file_location(module_name, path)
-    assert spec is not None and spec.loader is not None
-    module = sys.modules[module_name] = importlib.util.module_from_spec(spec)
-    sys.path.insert(0, str(path.absolute().parent))  # it may import its neighbours
-    try:
-        spec.loader.exec_module(module)
-    except Exception as error:
-        raise ValueError(f"{place} cannot be imported: {raised(error)}") from error
-    finally:
-        sys.path.remove(str(path.absolute().parent))
-    if not hasattr(module, name):
-        known = [one for one, value in vars(module).items() if callable(value) and not one.startswith("_")]
-        raise ValueError(unknown(f"player in {place}", name, known))
-    return getattr(module, name)

@@ -14,7 +14,6 @@ from ecomlab.markup.conversation import alone
 from ecomlab.markup.elements import in_notebook
 from ecomlab.markup.entries import as_text, conversation
 from ecomlab.markup.record import system_of
-from ecomlab.reward import WEIGHTS
 from ecomlab.task import Message
 
 
@@ -57,9 +56,10 @@ def show_episode(episode: Trajectory, console: Console) -> None:
     verdict = "correct" if episode.score.correct else "not correct"
     why = escape(episode.score.why)
     console.print(f"\nreward {episode.score.value:.3f}, {verdict}: {why}", soft_wrap=True)
-    parts = [(name, WEIGHTS.get(name, 1.0), part) for name, part in episode.score.parts.items()]
+    weights = episode.score.weights
+    parts = [(name, weights.get(name, 1.0), part) for name, part in episode.score.parts.items()]
     if parts:
-        most = WEIGHTS["task"] + WEIGHTS["efficiency"]  # hallucination is at best 0
+        most = weights["task"] + weights["efficiency"]  # hallucination is at best 0
         weighed = " + ".join(f"{weight:.2f} x {name} {part:.3f}" for name, weight, part in parts)
         console.print(f"{weighed}; at most {most:.2f}", soft_wrap=True)
 

@@ -3,7 +3,8 @@
 import json
 from typing import Any
 
-from ecomlab.customer.templates import BOUNDS, Phrases
+from ecomlab.customer.templates import Phrases
+from ecomlab.slots import slot_type
 from ecomlab.task import ACT, LOOK, Event, GoalChange, Instead, SellOut
 
 HOW = {
@@ -21,23 +22,22 @@ PREFERS = {
     "drop": "nothing",
 }
 """What is preferred instead of what has run short, in words."""
-AT_MOST, AT_LEAST = ("price", "budget", "days"), ("rating",)
-"""Slots whose values are bounds."""
+BOUNDS = {"<=": "at most ", ">=": "at least ", "==": ""}
+"""Directions of limits in words."""
 CALLED = {"must": "must be the same"}
 """Slots whose names say too little by themselves."""
 
 
 def slot_in_words(name: str, value: Any, phrases: Phrases, called: str = "") -> str:
     """Write a slot: its name, or what the customer calls it, whether it is a bound, and its value."""
-    bound = "at most " if name in AT_MOST else "at least " if name in AT_LEAST else ""
     said = (called or CALLED.get(name) or name.removeprefix("attr:")).replace("_", " ")
-    return f"{said}: {bound}{value_in_words(name, value, phrases)}"
+    return f"{said}: {BOUNDS[slot_type(name).op]}{value_in_words(name, value, phrases)}"
 
 
 def value_in_words(name: str, value: Any, phrases: Phrases) -> str:
     """Write the value of a slot as the customer would, $12.50 for 1250; what has no words is JSON."""
     own = phrases.slots.get(name)
-    form = own.format if own else BOUNDS.get(name)
+    form = own.format if own else slot_type(name).format
     if form is None:
         return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     return form.write(value)

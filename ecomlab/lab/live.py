@@ -36,7 +36,7 @@ def watched() -> bool:
 def train_from_file(file: Path, changes: Mapping[str, Any], console: Console) -> int:
     """Train by a TOML file, overridden by `changes`, printing a line per step. Returns the exit code."""
     from ecomlab.training.config import RunError, from_toml
-    from ecomlab.training.loop import train
+    from ecomlab.training.run import train
 
     asked = from_toml(file, changes)
     out = str(resolve(asked.out))
@@ -51,14 +51,14 @@ def train_from_file(file: Path, changes: Mapping[str, Any], console: Console) ->
     try:
         with warnings.catch_warnings():
             warnings.showwarning = say
-            folder = train(
+            run = train(
                 asked.replace(out=out, **training_settings(asked.catalog or None)), watch(out, live=False)
             )
     except RunError as error:
         Console(stderr=True, highlight=False, soft_wrap=True).print(f"[red]error[/red]  {escape(str(error))}")
         return 2
     if os.environ.get("RANK", "0") == "0":
-        console.print(f"finished: {folder}")
+        console.print(f"finished: {run.folder}")
     return 0
 
 
@@ -77,7 +77,7 @@ def say_how_training_ended(folder: Path) -> None:
     from IPython import get_ipython
 
     from ecomlab.training.config import ConfigError, RunError
-    from ecomlab.training.loop import train
+    from ecomlab.training.run import train
 
     def say(
         shell: Any, kind: type, error: BaseException, trace: TracebackType, tb_offset: Any = None

@@ -7,10 +7,10 @@ import tomllib
 from pathlib import Path
 
 from ecomlab.files import cache_folder, read_json, write_json
-from ecomlab.processor import same_kernels
 
 MARK = ".ecomlab"
 """File at the root of a folder that `ecomlab init` laid out."""
+CPUINFO = Path("/proc/cpuinfo")
 
 
 def project_of(place: Path) -> Path | None:
@@ -97,3 +97,19 @@ def kernel_environment(threads: int = 1) -> dict[str, str]:
         "OPENBLAS_NUM_THREADS": count,
     }
     return {**defaults, **os.environ, **forced}
+
+
+def same_kernels() -> dict[str, str]:
+    """Name the environment variables that keep PyTorch and MKL to AVX2 where there is AVX-512; none elsewhere.
+
+    Left alone, each takes the widest vectors that there are, sums in another order, and a run's tokens differ from
+    another machine's after a few steps. Both are read once, when torch is imported.
+    """
+    try:
+        with CPUINFO.open(encoding="utf-8", errors="replace") as file:
+            first = file.read(20_000)  # one processor's entry; a large machine has hundreds
+    except OSError:
+        return {}
+    if "avx512f" not in first:
+        return {}
+    return {"ATEN_CPU_CAPABILITY": "avx2", "MKL_ENABLE_INSTRUCTIONS": "AVX2"}

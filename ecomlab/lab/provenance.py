@@ -96,7 +96,7 @@ def outdated(record: Mapping[str, Any]) -> Iterator[str]:
             yield f"{where}it does not say what it was made with"
             continue
         place = parameters.get("catalog") or parameters["catalog_size"]
-        if (now_there := _catalog(place, parameters["catalog_seed"])) != full.get("catalog"):
+        if (now_there := _catalog(place, parameters.get("catalog_seed", 0))) != full.get("catalog"):
             yield f"{where}the catalog is {'another' if now_there else f'not in {place} any more'}"
         there = [env for env in known["environments"] if env in ENVIRONMENTS]
         now = made_with(parameters["starter"], there)

@@ -41,9 +41,7 @@ from typing import Annotated, Any
 
 from pydantic import (
     AfterValidator,
-    BaseModel,
     BeforeValidator,
-    ConfigDict,
     Field,
     ValidationError,
     ValidationInfo,
@@ -53,6 +51,7 @@ from pydantic import (
 from ecomlab.files import locked, read_json
 from ecomlab.lab import notebooks
 from ecomlab.lab.paths import project_of, project_root, resolve, shown
+from ecomlab.settings import Strict
 from ecomlab.suggest import mistakes, unknown
 
 REQUEST, FINISHED, FAILED, LOG = "request.json", "finished.json", "failed.json", "log.txt"
@@ -114,12 +113,6 @@ class Run:
         )
 
 
-class Strict(BaseModel):
-    """A table of sweep.toml: unknown keys and wrong types are mistakes."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
-
-
 NotNegative = Annotated[int, Field(ge=0)]
 Positive = Annotated[int, Field(ge=1)]
 Amount = Annotated[float, Field(ge=0)]
@@ -150,7 +143,7 @@ class Cluster(Strict):
     gpus: NotNegative = 0
     cpus: Positive = 1
     memory: NotNegative = 0
-    extra: dict[str, Any] = {}
+    extra: dict[str, Any] = Field(default={})
 
     @field_validator("extra")
     @classmethod
@@ -187,9 +180,9 @@ class Sweep(Strict):
 
     notebook: ProjectPath
     seeds: Annotated[list[int], Field(min_length=1)]
-    grid: dict[str, Values] = {}
-    fixed: dict[str, Any] = {}
-    figures: list[ProjectPath] = []
+    grid: dict[str, Values] = Field(default={})
+    fixed: dict[str, Any] = Field(default={})
+    figures: list[ProjectPath] = Field(default=[])
     processes: Positive = 2
     threads: Positive = 1
     cluster: Cluster | None = None

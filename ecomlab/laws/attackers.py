@@ -148,7 +148,7 @@ def blind(env: Environment) -> dict[str, Factory]:
                 calls((act.name, dict.fromkeys(act.required, "1"))), empty
             )
     for source in sources(env):
-        for plan in _plans(env, source):
+        for plan in plans(env, source):
             if plan.act or plan.several:
                 made[plan.name("all")] = _playing(plan, None, 0)
     return made
@@ -159,7 +159,7 @@ def positional(env: Environment, shop: Shop | None = None) -> dict[str, Factory]
     some of them know how common its brands are."""
     made: dict[str, Factory] = {}
     choices = {**CHOICES, **({"alone, though common": knowing(shop)} if shop else {})}
-    for plan in (plan for source in sources(env) for plan in _plans(env, source)):
+    for plan in (plan for source in sources(env) for plan in plans(env, source)):
         for place, choose in choices.items():
             for count in COUNTS if plan.several else (1,):
                 rows = f"{place} {count}" if plan.several else place
@@ -176,13 +176,13 @@ def positional(env: Environment, shop: Shop | None = None) -> dict[str, Factory]
 def naive(env: Environment) -> Factory:
     """Make the naive shopper, which acts on or submits the first hit for the customer's words; it has no bound."""
     searches = [source for source in sources(env) if source.usual]
-    found = [p for s in sorted(searches, key=lambda s: _use(s, env)) for p in _plans(env, s) if not p.follow]
+    found = [p for s in sorted(searches, key=lambda s: _use(s, env)) for p in plans(env, s) if not p.follow]
     found.sort(key=lambda plan: plan.act is None)
     return _playing(replace(found[0], said=True), CHOICES["first"], 1) if found else _script(constant(env))
 
 
 @dataclass(frozen=True)
-class _Plan:
+class Plan:
     """A way to use a list: look at it, take rows of it, follow their ids if necessary, act on them, submit."""
 
     env: Environment
@@ -201,7 +201,7 @@ class _Plan:
         return f"{verb} {rows} of {self.source.name}{', looked into' * self.follow}"
 
 
-def _plans(env: Environment, source: Tool) -> Iterator[_Plan]:
+def plans(env: Environment, source: Tool) -> Iterator[Plan]:
     """Yield the ways to use a list, by the ids of its rows and the ids that these lead to."""
     here, reached = listed(source), _reached(source, env)
     for act in acts(env):
@@ -209,22 +209,22 @@ def _plans(env: Environment, source: Tool) -> Iterator[_Plan]:
         if takes.keys() >= set(act.required) and takes and set(takes.values()) & reached:
             needs = {takes[name] for name in act.required}
             if needs <= here:
-                yield _Plan(env, source, act)
+                yield Plan(env, source, act)
             if needs <= reached and set(takes.values()) & reached - here:
-                yield _Plan(env, source, act, follow=True, further=needs <= here)
+                yield Plan(env, source, act, follow=True, further=needs <= here)
     takes = taken(env.submit, env)
     several = any(
         "array" in kinds(schema) and takes.get(n) in here for n, schema in fields(env.submit).items()
     )
     if several:
-        yield _Plan(env, source, several=True)
+        yield Plan(env, source, several=True)
     leads = any(follows(tool, here) for tool in looks(env))
     if (
         _texts(env)
         and _use(source, env) <= max(1, min(_use(s, env) for s in sources(env)))
         and (leads or not several)
     ):
-        yield _Plan(env, source, follow=leads)
+        yield Plan(env, source, follow=leads)
 
 
 def _reached(source: Tool, env: Environment) -> frozenset[str]:
@@ -244,7 +244,7 @@ def _use(source: Tool, env: Environment) -> int:
 
 
 @dataclass
-class _Row:
+class Row:
     """A chosen row with everything known about it."""
 
     known: dict[str, Any] = field(default_factory=dict)
@@ -254,18 +254,18 @@ class _Row:
     """Names of the tools that have shown it."""
 
 
-def _explore(
-    plan: _Plan,
+def explore(
+    plan: Plan,
     choose: Choice | None,
     count: int,
     opening: str,
     random: np.random.Generator,
     ids_only: bool = False,
-) -> Generator[Message, list[Message], list[_Row]]:
+) -> Generator[Message, list[Message], list[Row]]:
     """Look at the list, take rows of it (all without a choice), and follow their ids while that reveals more."""
     new = yield calls(look_at(plan.source, opening if plan.said else ""))
     rows = [
-        row for _, shown in results(new) for row in _grown(_Row(), plan.source, shown, choose, count, random)
+        row for _, shown in results(new) for row in _grown(Row(), plan.source, shown, choose, count, random)
     ]
     while plan.follow:
         asked = [
@@ -285,8 +285,8 @@ def _explore(
 
 
 def _grown(
-    row: _Row, tool: Tool, shown: Any, choose: Choice | None, count: int, random: np.random.Generator
-) -> list[_Row]:
+    row: Row, tool: Tool, shown: Any, choose: Choice | None, count: int, random: np.random.Generator
+) -> list[Row]:
     """Add to a row what a tool has shown; where that is a list, return one for each chosen entry."""
     lists = {path.partition(".")[0] for path in tool.lists}
     about = {name: value for name, value in shown.items() if name not in lists}
@@ -294,14 +294,14 @@ def _grown(
     known, seen = {**about, **row.known}, row.seen | {tool.name}
     found = [(ids, more) for ids, rows in tool.rows(shown) for more in rows if not more.get("sponsored")]
     if not found:
-        return [_Row(known, row.ids, seen)] if row.ids else []
+        return [Row(known, row.ids, seen)] if row.ids else []
     chosen: list[tuple[tuple[str, ...], dict[str, Any]]] = []
     while found and (choose is None or len(chosen) < count):
         chosen.append(found.pop(choose([more for _, more in found], random) if choose else 0))
-    return [_Row({**more, **known}, row.ids | {ids[0]}, seen) for ids, more in chosen]
+    return [Row({**more, **known}, row.ids | {ids[0]}, seen) for ids, more in chosen]
 
 
-def _lacks(plan: _Plan, row: _Row, ids_only: bool) -> bool:
+def _lacks(plan: Plan, row: Row, ids_only: bool) -> bool:
     """Tell whether an argument of the act or, unless only ids matter, of `submit` is still unknown."""
     act, known = plan.act, row.known
     wanted = (act.required if ids_only else fields(act)) if act else ()
@@ -310,36 +310,34 @@ def _lacks(plan: _Plan, row: _Row, ids_only: bool) -> bool:
     return not ids_only and any(_find(n, schema, plan.env, known) is None for n, schema in _texts(plan.env))
 
 
-def _play(
-    plan: _Plan, choose: Choice | None, count: int, opening: str, random: np.random.Generator
-) -> Script:
-    rows = yield from _explore(plan, choose, count, opening, random)
+def _play(plan: Plan, choose: Choice | None, count: int, opening: str, random: np.random.Generator) -> Script:
+    rows = yield from explore(plan, choose, count, opening, random)
     acted = plan.act is not None or not acts(plan.env)
     if plan.act and rows:
-        new = yield calls(*((plan.act.name, _arguments(plan.act, plan.env, row)) for row in rows))
+        new = yield calls(*((plan.act.name, arguments(plan.act, plan.env, row)) for row in rows))
         acted = not any("error" in result for _, result in results(new))
-    yield _answer(plan.env, rows, acted)
+    yield answer(plan.env, rows, acted)
 
 
 def _try(
-    plan: _Plan, act: Tool, undo: Tool, choose: Choice, opening: str, random: np.random.Generator
+    plan: Plan, act: Tool, undo: Tool, choose: Choice, opening: str, random: np.random.Generator
 ) -> Script:
     """Act on one row after another until the customer says nothing, then submit that row."""
-    left = yield from _explore(plan, None, 0, opening, random, ids_only=True)
-    tried: _Row | None = None
+    left = yield from explore(plan, None, 0, opening, random, ids_only=True)
+    tried: Row | None = None
     while left:
-        undoing = [(undo.name, _arguments(undo, plan.env, tried, ids_only=True))] if tried else []
+        undoing = [(undo.name, arguments(undo, plan.env, tried, ids_only=True))] if tried else []
         tried = left.pop(choose([row.known for row in left], random))
-        new = yield calls(*undoing, (act.name, _arguments(act, plan.env, tried, ids_only=True)))
+        new = yield calls(*undoing, (act.name, arguments(act, plan.env, tried, ids_only=True)))
         *_, (_, result) = results(new)
         if "error" in result:
             tried = None
         elif all(message["role"] != "user" for message in new):
             break
-    yield _answer(plan.env, [tried] if tried else [], acted=True)
+    yield answer(plan.env, [tried] if tried else [], acted=True)
 
 
-def _arguments(tool: Tool, env: Environment, row: _Row, ids_only: bool = False) -> dict[str, Any]:
+def arguments(tool: Tool, env: Environment, row: Row, ids_only: bool = False) -> dict[str, Any]:
     """Take an acting tool's arguments from a row: the ids that it takes, and numbers of the same name."""
     takes, found = taken(tool, env), dict[str, Any]()
     for name, schema in fields(tool).items():
@@ -349,7 +347,7 @@ def _arguments(tool: Tool, env: Environment, row: _Row, ids_only: bool = False) 
     return found
 
 
-def _answer(env: Environment, rows: Sequence[_Row], acted: bool) -> Message:
+def answer(env: Environment, rows: Sequence[Row], acted: bool) -> Message:
     """Submit rows: their ids in its lists, and in its text fields what is known of the first row.
 
     Where a field's value is unknown, take the first that the schema names if the act succeeded, else the last.
@@ -366,19 +364,19 @@ def _answer(env: Environment, rows: Sequence[_Row], acted: bool) -> Message:
 
 def _submit(env: Environment, lists: Mapping[str, list[Any]], texts: Mapping[str, str]) -> Message:
     """Submit these values where the schema allows them, and fill in whatever else it requires."""
-    arguments: dict[str, Any] = {}
+    given: dict[str, Any] = {}
     for name, schema in fields(env.submit).items():
         value, number = texts.get(name, ""), re.search(r"\d+", texts.get(name, ""))
         if "array" in kinds(schema):
-            arguments[name] = lists.get(name, [])
+            given[name] = lists.get(name, [])
         elif "string" in kinds(schema):
             allowed = _allowed(schema)
-            arguments[name] = value if not allowed or value in allowed else allowed[0]
+            given[name] = value if not allowed or value in allowed else allowed[0]
         elif _numeric(schema) and (number or name in env.submit.required):
-            arguments[name] = int(number.group()) if number else 1
+            given[name] = int(number.group()) if number else 1
         elif name in env.submit.required:
-            arguments[name] = True
-    return calls(("submit", arguments))
+            given[name] = True
+    return calls(("submit", given))
 
 
 def _texts(env: Environment) -> list[tuple[str, dict[str, Any]]]:
@@ -434,15 +432,15 @@ def _form(example: str) -> str:
     return re.sub(r"[A-Z]", "[A-Z]", re.sub(r"\d+", r"\\d+", re.escape(example)))
 
 
-def _playing(plan: _Plan, choose: Choice | None, count: int) -> Factory:
-    return _scripted(lambda opening, random: _play(plan, choose, count, opening, random))
+def _playing(plan: Plan, choose: Choice | None, count: int) -> Factory:
+    return scripted(lambda opening, random: _play(plan, choose, count, opening, random))
 
 
-def _patient(plan: _Plan, act: Tool, undo: Tool, choose: Choice) -> Factory:
-    return _scripted(lambda opening, random: _try(plan, act, undo, choose, opening, random))
+def _patient(plan: Plan, act: Tool, undo: Tool, choose: Choice) -> Factory:
+    return scripted(lambda opening, random: _try(plan, act, undo, choose, opening, random))
 
 
-def _scripted(script: Callable[[str, np.random.Generator], Script]) -> Factory:
+def scripted(script: Callable[[str, np.random.Generator], Script]) -> Factory:
     """Make players that follow a script and then repeat its last message."""
 
     def make(seed: int) -> Player:

@@ -7,11 +7,10 @@ import signal
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -28,7 +27,7 @@ from ecomlab.laws.leaks import LEVELS, Leak, measure
 from ecomlab.laws.listeners import listeners
 from ecomlab.laws.surface import drawn, reference_player
 from ecomlab.players.base import Perturbation
-from ecomlab.seeding import digest, rng
+from ecomlab.seeding import digest, package_digest, rng
 from ecomlab.task import Message, Player
 
 SLIP_RATE = 0.2
@@ -37,6 +36,8 @@ EXACT = ("solver", "fair", "courteous", "noisy")
 """Players that play every task."""
 FIRST_SEED = 1_000_000
 """First of the seeds that certificates use and nothing else does."""
+T = TypeVar("T")
+Call = TypeVar("Call", bound=tuple[Any, ...])
 
 
 @dataclass(frozen=True)
@@ -230,27 +231,15 @@ def certify(
 
     Rows are kept in the file `kept`, if given, and not computed again for the same code, shop and counts.
     """
-    code, shop = _sources(), load_shop(catalog)  # so that the workers find it in the cache
+    code, shop = package_digest(), load_shop(catalog)  # so that the workers find it in the cache
     cells = [(env_id, d, seeds, others, catalog) for env_id in envs for d in levels]
     keys = {cell: digest([cell[:-1], code, shop.fingerprint, SLIP_RATE]) for cell in cells}
     done = {key: Row.from_json(row) for key, row in _kept(kept, "row").items()}
     left = [cell for cell in cells if keys[cell] not in done]
     yield from (done[keys[cell]] for cell in cells if cell not in left)
-    workers = min(len(left), workers or os.cpu_count() or 1)
-    if workers <= 1:
-        for cell in left:
-            yield _keep_row(kept, keys[cell], _cell(cell))
-        return
-    with _pool(workers) as pool:
-        with _held_back():
-            running = {pool.submit(_cell, cell): cell for cell in left}
-        try:
-            for future in as_completed(running):
-                yield _keep_row(kept, keys[running[future]], future.result())
-        except BaseException:
-            # A cell that cannot be played, or Ctrl-C: leaving the pool would otherwise play all other cells in vain.
-            pool.shutdown(cancel_futures=True)
-            raise
+    for cell, row in _computed(_cell, left, workers):
+        _keep(kept, keys[cell], "row", row.to_json())
+        yield row
 
 
 def find_leaks(
@@ -263,7 +252,7 @@ def find_leaks(
     """Measure leaks and compare counterfactuals, for all environments that the catalog can carry in parallel and over
     `tasks` tasks per level. What is found of an environment is kept in the file `kept` as rows are."""
     shop = load_shop(catalog)
-    off, code = unsupported(shop.catalog), _sources()
+    off, code = unsupported(shop.catalog), package_digest()
     keys = {
         env_id: digest(["leaks", env_id, tasks, code, shop.fingerprint])
         for env_id in envs
@@ -271,26 +260,10 @@ def find_leaks(
     }
     known = _kept(kept, "leaks")
     found = {env_id: _leaks_of(known[key]) for env_id, key in keys.items() if key in known}
-    left = [env_id for env_id in keys if env_id not in found]
-
-    def keep(env_id: str, leaks: list[Leak], compared: list[Comparison]) -> None:
-        found[env_id] = leaks, compared
-        _keep(kept, keys[env_id], "leaks", [[asdict(one) for one in some] for some in found[env_id]])
-
-    workers = min(len(left), workers or os.cpu_count() or 1)
-    if workers <= 1:
-        for env_id in left:
-            keep(env_id, *_leaks(env_id, tasks, catalog))
-    else:
-        with _pool(workers) as pool:
-            with _held_back():
-                running = {pool.submit(_leaks, env_id, tasks, catalog): env_id for env_id in left}
-            try:
-                for future in as_completed(running):
-                    keep(running[future], *future.result())
-            except BaseException:
-                pool.shutdown(cancel_futures=True)
-                raise
+    left = [(env_id, tasks, catalog) for env_id in keys if env_id not in found]
+    for (env_id, *_), measured in _computed(_leaks, left, workers):
+        found[env_id] = measured
+        _keep(kept, keys[env_id], "leaks", [[asdict(one) for one in some] for some in measured])
     both = [found[env_id] for env_id in keys]
     return [leak for leaks, _ in both for leak in leaks], [one for _, ones in both for one in ones]
 
@@ -300,24 +273,24 @@ def _leaks_of(value: list[list[dict[str, Any]]]) -> tuple[list[Leak], list[Compa
     return [Leak(**one) for one in leaks], [Comparison(**one) for one in compared]
 
 
-def _pool(workers: int) -> ProcessPoolExecutor:
-    return ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_end_silently)
-
-
-def _end_silently() -> None:
-    """Let Ctrl-C, which reaches workers too, end one without a traceback."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
-
-
-@contextmanager
-def _held_back() -> Iterator[None]:
-    """Hold Ctrl-C back while processes are started, which hold it back until they are told what it does to them."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+def _computed(
+    function: Callable[..., T], calls: Sequence[Call], workers: int | None
+) -> Iterator[tuple[Call, T]]:
+    """Yield (arguments, result) of each call when it is done, in parallel for more than one worker."""
+    workers = min(len(calls), workers or os.cpu_count() or 1)
+    if workers <= 1:
+        yield from ((call, function(*call)) for call in calls)
+        return
+    end_silently = (signal.SIGINT, signal.SIG_DFL)  # on Ctrl-C, which reaches workers too
+    with ProcessPoolExecutor(
+        workers, get_context("spawn"), initializer=signal.signal, initargs=end_silently
+    ) as pool:
+        running = {pool.submit(function, *call): call for call in calls}
+        try:
+            yield from ((running[future], future.result()) for future in as_completed(running))
+        except BaseException:  # else leaving the pool would play all other cells in vain
+            pool.shutdown(cancel_futures=True)
+            raise
 
 
 def _leaks(env_id: str, tasks: int, catalog: str | int) -> tuple[list[Leak], list[Comparison]]:
@@ -330,25 +303,8 @@ def _leaks(env_id: str, tasks: int, catalog: str | int) -> tuple[list[Leak], lis
     return found, [compare(env_id, d, seeds, shop) for d in LEVELS]
 
 
-def _cell(cell: tuple[str, int, int, int, str | int]) -> Row:
-    env_id, d, seeds, others, catalog = cell
+def _cell(env_id: str, d: int, seeds: int, others: int, catalog: str | int) -> Row:
     return certify_cell(env_id, d, seeds, others, load_shop(catalog))
-
-
-def _sources() -> str:
-    """Digest the code and data that a row depends on: everything but the folders of `_ELSEWHERE`."""
-    here = Path(__file__).parents[1]
-    files = [path for path in sorted(here.rglob("*")) if path.suffix in (".py", ".toml")]
-    names = [path.relative_to(here).as_posix() for path in files]
-    return digest(
-        [[n, p.read_text("utf-8")] for n, p in zip(names, files, strict=True) if not n.startswith(_ELSEWHERE)]
-    )
-
-
-_ELSEWHERE = (
-    "analysis/", "laws/benchmark", "laws/contract", "laws/laws", "cli.py", "evaluation/", "lab/", "models/",
-    "starters/", "training/",
-)  # fmt: skip
 
 
 def _kept(path: Path | None, what: str) -> dict[str, Any]:
@@ -367,8 +323,3 @@ def _keep(path: Path | None, key: str, what: str, value: Any) -> None:
     if path:
         with path.open("a") as file:
             file.write("\n" + json.dumps({"key": key, what: value}))
-
-
-def _keep_row(path: Path | None, key: str, row: Row) -> Row:
-    _keep(path, key, "row", row.to_json())
-    return row

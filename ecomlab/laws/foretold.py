@@ -10,7 +10,7 @@ list, for which so many tasks a level are played.
 
 import argparse
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from ecomlab.customer.nlu import is_complete
 from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.laws.leaks import FIRST_SEED, LEVELS, Features, Leak, Lists, auc_of, measure
 from ecomlab.laws.surface import drawn
+from ecomlab.slots import limits_in
 from ecomlab.task import Event, GoalChange, Task
 from ecomlab.world.cart import constraints_of
 from ecomlab.world.shopping_list import least_total, parts_of
@@ -162,28 +163,21 @@ def _kinds(event: Event) -> list[str]:
 def _among_visits(task: Task, shop: Shop) -> Iterator[tuple[list[Features], list[bool]]]:
     """Yield the visits that fit all that is stated of an item, by how far the stated limits are from them."""
     catalog = shop.catalog
-    measures: dict[str, Callable[[int], float]] = {
-        "price": lambda row: catalog.price_cents.item(row),
-        "rating": lambda row: catalog.rating_tenths.item(row),
-        "days": lambda row: catalog.days.item(row),
-    }
     for part in task.parts:
         rows = [row for visit in part.world.get("visits", ()) if (row := catalog.row(visit)) is not None]
         for item in part.goal.items if "cart" in ENVIRONMENTS[part.env].acts_on else ():
             slots = part.goal.of(item)
             told = {name: value for name, value in slots.items() if (item, name) not in part.goal.withheld}
-            limits = {name: told[name] for name in measures if name in told}
+            limits = limits_in(told)
             stated, meant = (constraints_of(slots["type"], some) for some in (told, slots))
             fits = [row for row in rows if catalog.satisfies(row, stated)]
             wanted = [catalog.satisfies(row, meant) for row in fits]
             if limits and any(wanted) and not all(wanted):
-                yield (
-                    [
-                        {name: measures[name](row) / max(1, limit) for name, limit in limits.items()}
-                        for row in fits
-                    ],
-                    wanted,
-                )
+                far = [
+                    {limit.name: catalog.column(limit).item(row) / max(1, value) for limit, value in limits}
+                    for row in fits
+                ]
+                yield far, wanted
 
 
 def _among_parts(task: Task, shop: Shop) -> Iterator[tuple[list[Features], list[bool]]]:

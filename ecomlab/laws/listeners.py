@@ -16,29 +16,15 @@ from ecomlab.customer.dialogue import GUESSES
 from ecomlab.envs.base import Environment
 from ecomlab.laws.attackers import (
     Factory,
+    Plan,
+    Row,
     Script,
+    answer,
+    arguments,
+    explore,
+    plans,
+    scripted,
     text,
-)
-from ecomlab.laws.attackers import (
-    _answer as answer,
-)
-from ecomlab.laws.attackers import (
-    _arguments as arguments,
-)
-from ecomlab.laws.attackers import (
-    _explore as explore,
-)
-from ecomlab.laws.attackers import (
-    _Plan as Plan,
-)
-from ecomlab.laws.attackers import (
-    _plans as plans,
-)
-from ecomlab.laws.attackers import (
-    _Row as Row,
-)
-from ecomlab.laws.attackers import (
-    _scripted as scripted,
 )
 from ecomlab.laws.surface import calls, results, sources
 from ecomlab.seeding import shuffled

@@ -1,7 +1,7 @@
-"""UNDERSTOOD, measured: a bank of questions, asked of customers in tasks that withhold what they ask for.
+"""Measure UNDERSTOOD: ask customers a bank of questions, in tasks that withhold the slots asked for.
 
-A question is *exact* where the customer reveals the very slots that the rule of a reply gives: those that it asks for
-by name, three at most, then up to two for an open part.
+An answer is *exact* if the customer reveals exactly the slots that the rule of replies names: at most three that the
+question names, then at most two for an open part.
 """
 
 import json
@@ -17,15 +17,16 @@ from ecomlab.catalog.real import WRAPPING
 from ecomlab.customer.dialogue import AT_ONCE, OPEN
 from ecomlab.customer.llm import Chat, Wording
 from ecomlab.customer.phrasing import phrases
-from ecomlab.customer.templates import BOUNDS
 from ecomlab.episode.episode import Episode
 from ecomlab.laws.surface import drawn
 from ecomlab.seeding import rng
+from ecomlab.slots import slot_type
 from ecomlab.task import Place, Slot, Task
 
 BANK = Path(__file__).parent / "questions"
 BANKS = ("read", "held", "fifth", "tenth")
-"""The two halves of the first bank, which the reader has learned from, and two banks that were never opened."""
+"""The two halves of the first bank, from which the reader was developed, and two banks written by others: `fifth` was
+never opened; `tenth` was opened once, after it had judged the reader unseen, and nothing was changed for it."""
 LEVELS = range(5, 13)
 TASKS = 24
 """Tasks a level in which questions are asked."""
@@ -241,9 +242,8 @@ def _words(slot: Slot, templates: Mapping[str, Any], shop: Shop) -> str | None:
     if isinstance(value, list | tuple):
         flat = [one for one in value if isinstance(one, str)]
         return flat[0] if flat else None
-    if slot.name in templates:
-        return str(templates[slot.name].format.write(value))
-    return BOUNDS[slot.name].write(value) if slot.name in BOUNDS else str(value)
+    written = templates[slot.name].format if slot.name in templates else slot_type(slot.name).format
+    return written.write(value) if written else str(value)
 
 
 def _others(slot: Slot, templates: Mapping[str, Any], kind: str, lexicon: Lexicon, shop: Shop) -> list[str]:
@@ -254,17 +254,14 @@ def _others(slot: Slot, templates: Mapping[str, Any], kind: str, lexicon: Lexico
     if template is not None and template.format.words:
         return list(template.format.words)
     if isinstance(value, int):
-        write = (
-            template.format.write if template is not None else BOUNDS[name].write if name in BOUNDS else str
+        written, step = (
+            template.format if template is not None else slot_type(name).format,
+            slot_type(name).step,
         )
-        step = 500 if value >= 500 else 5 if name == "rating" else 1
-        return [write(value + step), write(value + 2 * step)]
-    if name.endswith("brand"):
-        return list(shop.catalog.brands)
-    if name.endswith("feature"):
-        return list(shop.catalog.features)
-    if name == "thing":
-        return list(lexicon.types)
+        return [(written.write if written else str)(value + times * step) for times in (1, 2)]
+    named = {"brand": shop.catalog.brands, "feature": shop.catalog.features, "type": lexicon.types}
+    if slot_type(name).names:
+        return list(named[slot_type(name).names])
     if kind in lexicon.types:
         closed = {f"attr:{a.name}": a.values for a in lexicon.types[kind].attributes}
         return list({"option": lexicon.types[kind].option.values, **closed}.get(name, ()))

@@ -5,7 +5,7 @@ An exception in an episode makes it unscored; our own failures never become rewa
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -18,13 +18,13 @@ from ecomlab.envs.registry import UnknownEnvironmentError
 from ecomlab.episode.episode import Episode, make_task
 from ecomlab.episode.play import record
 from ecomlab.episode.record import Trajectory
-from ecomlab.reward import Score
-from ecomlab.task import Task
+from ecomlab.reward import PUBLISHED, Score, Weights
+from ecomlab.task import Message, Task
 
 if TYPE_CHECKING:
     from ecomlab.catalog import Shop
     from ecomlab.models.renderer import Dialogue, Renderer
-    from ecomlab.models.samplers.cached import OpenSampler, Sampler
+    from ecomlab.models.samplers.cached import Sampler
 
 TRAINING_SEEDS = range(2**31)
 EVALUATION_SEEDS = range(2**31, 2**32)
@@ -66,8 +66,6 @@ class Rollout:
     turns: int
     trajectory: Trajectory | None = None
     """What was said, for transcripts; None where no episode could be opened."""
-    version: int | None = None
-    """Steps that the weights were trained for which sampled its tokens, all of them; None outside of training."""
     seconds: float = field(default=0.0, compare=False)
     """Share of the time that the policy took for its turns, in seconds: a turn is shared by all who wait for it."""
 
@@ -96,6 +94,24 @@ class _Play:
     failure: str = ""
 
 
+@dataclass(frozen=True)
+class Start:
+    """How an episode begins, where that is more than its task."""
+
+    task: Task
+    weights: Weights = PUBLISHED
+    given: float = 0.0
+    """Share of the turns needed that a reference player plays first. Their tokens are part of the prompt."""
+    first: Sequence[Message] = ()
+    """Assistant messages of the first turns, in place of a reference player's."""
+
+    @property
+    def turns(self) -> int:
+        """Turns that the reference player plays; the last one that is needed is left to the policy."""
+        need = 0 if self.first else self.task.need.turns
+        return max(0, min(round(self.given * need), need - 1))
+
+
 def draw_task(
     env: str, difficulty: int, seed: int, shop: "Shop", axes: Mapping[str, float] | None = None
 ) -> Task | Exception:
@@ -113,12 +129,8 @@ def draw_task(
         return error
 
 
-More = Callable[[int, Rollout], Sequence[tuple[Task | Exception, np.random.Generator]]]
-"""Told each rollout as its episode ends, with its index; returns tasks to begin now, with their streams."""
-
-
 def play_batch(
-    tasks: Sequence[Task | Exception],
+    tasks: Sequence[Task | Start | Exception],
     streams: Sequence[np.random.Generator],
     shop: "Shop",
     sampler: "Sampler",
@@ -138,7 +150,7 @@ def play_batch(
 
 
 def play_each(
-    tasks: Sequence[Task | Exception],
+    tasks: Sequence[Task | Start | Exception],
     streams: Sequence[np.random.Generator],
     shop: "Shop",
     sampler: "Sampler",
@@ -163,40 +175,6 @@ def play_each(
         _turn(plays, going, sampler, clock)
 
 
-def play_more(
-    tasks: Sequence[Task | Exception],
-    streams: Sequence[np.random.Generator],
-    more: More,
-    shop: "Shop",
-    sampler: "OpenSampler",
-    renderer: "Renderer",
-    clock: Clock | None = None,
-) -> list[Rollout]:
-    """Play as `play_batch` does, and whatever `more` returns beside those that are still going; rollouts are numbered
-    in the order in which they began."""
-    clock = clock or Clock()
-    plays: list[_Play] = []
-    rollouts: dict[int, Rollout] = {}
-    with clock.phase("environment"):
-        plays += [_open(task, shop, renderer, None, False) for task in tasks]
-    sampler.start(streams)
-    while len(rollouts) < len(plays):
-        with clock.phase("environment"):
-            begun = len(plays)
-            joined = []
-            while ended := [i for i, play in enumerate(plays) if play.end is not None and i not in rollouts]:
-                for i in ended:
-                    rollouts[i] = _rollout(plays[i], renderer.pad_id)
-                    for task, stream in more(i, rollouts[i]):
-                        plays.append(_open(task, shop, renderer, None, False))
-                        joined.append(stream)
-            if len(plays) > begun:
-                sampler.join(joined)
-        if live := [i for i, play in enumerate(plays) if play.end is None]:
-            _turn(plays, live, sampler, clock)
-    return [rollouts[i] for i in range(len(plays))]
-
-
 def _turn(plays: Sequence[_Play], live: Sequence[int], sampler: "Sampler", clock: Clock) -> None:
     """Ask the sampler for the next turn of the `live` plays, and act on those that it has finished."""
     before = clock.seconds["model"]
@@ -218,19 +196,37 @@ def _turn(plays: Sequence[_Play], live: Sequence[int], sampler: "Sampler", clock
 
 
 def _open(
-    task: Task | Exception, shop: "Shop", renderer: "Renderer", customer: Chat | None, strict: bool
+    task: Task | Start | Exception, shop: "Shop", renderer: "Renderer", customer: Chat | None, strict: bool
 ) -> _Play:
-    play = _Play(task if isinstance(task, Task) else None)
+    start = Start(task) if isinstance(task, Task) else task
+    play = _Play(start.task if isinstance(start, Start) else None)
     try:
-        if isinstance(task, Exception):
-            raise task
+        if isinstance(start, Exception):
+            raise start
         wording = Wording(customer) if customer else None
-        play.episode = Episode(task, shop, strict=strict, wording=wording)
+        play.episode = Episode(start.task, shop, strict=strict, wording=wording, weights=start.weights)
         play.dialogue = renderer.dialogue()
-        play.prompt = play.pending = play.dialogue.open(play.episode.messages, play.episode.tools)
+        play.prompt = play.dialogue.open(play.episode.messages, play.episode.tools)
+        _give(play, start, shop)
+        play.pending = play.prompt
     except Exception as error:  # a bug of ours costs one unscored episode, not the run
         _fail(play, error)
     return play
+
+
+def _give(play: _Play, start: Start, shop: "Shop") -> None:
+    """Play the first turns that are given, in tokens that the policy would read as its own."""
+    assert play.episode is not None and play.dialogue is not None
+    player = play.episode.env.reference_player(shop) if start.turns else None
+    for turn in range(len(start.first) or start.turns):
+        given = start.first[turn] if player is None else player(play.episode.messages, play.episode.tools)
+        ids = play.dialogue.say(given)
+        turn = play.episode.act(play.dialogue.read(ids))
+        play.prompt += ids
+        if turn.done:
+            play.end = turn.end
+            return
+        play.prompt += play.dialogue.follow(turn.messages)
 
 
 def _append(play: _Play, ids: Sequence[int], mask: int, logprobs: Sequence[float]) -> None:

@@ -20,8 +20,12 @@ class PolicyError(ValueError):
     """An error for a policy that cannot be used here; the message says why and what to do."""
 
 
-class EvaluationOnlyError(PolicyError):
-    """An error for a model that can be evaluated and not trained: it has another format of conversations than ours."""
+def serve_it(name: str) -> str:
+    """Name the way out for a model that only a server plays."""
+    return (
+        f"serve it (`vllm serve {name}` or `transformers serve`) and evaluate that endpoint: docs/players.md has the "
+        "TOML file"
+    )
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from typing import Any
 
 from ecomlab.episode.messages import invalid, parse_output
 from ecomlab.files import read_json
-from ecomlab.models.policy import CONFIG, DTYPES, MADE_FOR, EvaluationOnlyError, Policy, PolicyError
+from ecomlab.models.policy import CONFIG, DTYPES, MADE_FOR, Policy, PolicyError, serve_it
 from ecomlab.models.renderer import END, START, TAGS, Message, TextRenderer
 from ecomlab.suggest import unknown
 
@@ -45,7 +45,7 @@ def template(name: str = "qwen3_training") -> str:
 
 class ChatRenderer(TextRenderer):
     """Qwen3's renderer, around its tokenizer or another one with ChatML's markers. With `thinking` the policy may think
-    before it speaks. `check_trainable` tells whether it has them."""
+    before it speaks. `check_trainable` raises where the markers are missing."""
 
     def __init__(self, tokenizer: Any, thinking: bool = False) -> None:
         super().__init__(tokenizer)
@@ -122,8 +122,7 @@ def load_chat_policy(
 
     With `lora_rank` its weights are frozen and all linear layers but the output layer get adapters of that rank, in
     float32, with alpha twice the rank and the same initial weights in every process. A folder with a LoRA checkpoint
-    gives its base model with those adapters. Raises PolicyError; EvaluationOnlyError for a model without ChatML's
-    markers that has a chat template of its own.
+    gives its base model with those adapters. Raises PolicyError, for a model without ChatML's markers too.
     """
     import torch
 
@@ -228,20 +227,16 @@ def _loading(base: str) -> Iterator[None]:
 
 
 def check_trainable(tokenizer: Any, base: str) -> None:
-    """Raise PolicyError for a tokenizer without ChatML's markers, EvaluationOnlyError where it has a chat template."""
+    """Raise PolicyError for a tokenizer without ChatML's markers."""
     absent = [token for token in MARKERS if token not in tokenizer.get_vocab()]
     if not absent:
         return
-    fact = f"its tokenizer lacks {', '.join(absent)}"
-    if tokenizer.chat_template:
-        raise EvaluationOnlyError(
-            f"{base} can be evaluated, not trained: {fact}; train a Qwen3 model or another one with these markers"
+    fact = f"{base} can be neither trained nor sampled here: its tokenizer lacks {', '.join(absent)}"
+    if not tokenizer.chat_template:
+        raise PolicyError(
+            f"{fact}, and it has no chat template to say how it takes a conversation; choose its instruct version"
         )
-    raise PolicyError(
-        f"{base} can be neither trained nor evaluated: {fact}, and it has no chat template to say how it takes a "
-        "conversation; choose its instruct version, or put the template of that beside its files as "
-        "chat_template.jinja"
-    )
+    raise PolicyError(f"{fact}; train a Qwen3 model or another one with these markers, or {serve_it(base)}")
 
 
 def with_adapters(model: Any, saved: Path | None, rank: int) -> Any:

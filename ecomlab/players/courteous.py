@@ -7,7 +7,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ecomlab.data import Strict, read_toml
+from ecomlab.settings import Strict, read_toml
+from ecomlab.slots import slot_type
 from ecomlab.task import Message
 from ecomlab.values import joined
 
@@ -37,6 +38,11 @@ def sentences() -> _File:
     return read_toml(FILE, _File)
 
 
+def questions_for(slot: str) -> tuple[str, ...]:
+    """List the questions for a slot; none for one that cannot be asked for by name."""
+    return sentences().slots.get(slot) or slot_type(slot).questions
+
+
 class Courtesy:
     """The sentences of one player in one conversation: which questions are left, what was seen, what was said."""
 
@@ -51,7 +57,7 @@ class Courtesy:
         left = [name for name in self.slots if name not in known]
         asked, self.slots = left[:AT_ONCE], left[AT_ONCE:]
         file = sentences()
-        parts = [self._pick(file.slots[name]) for name in asked if name in file.slots]
+        parts = [self._pick(questions_for(name)) for name in asked if questions_for(name)]
         parts += [
             self._pick(file.attribute).replace("{}", name.removeprefix("attr:").replace("_", " "))
             for name in asked

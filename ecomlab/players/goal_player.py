@@ -6,6 +6,7 @@ from typing import Any
 
 from ecomlab.customer import nlu
 from ecomlab.players.asking import Asking
+from ecomlab.slots import filters_of
 from ecomlab.task import Message, Place
 
 
@@ -100,7 +101,7 @@ class GoalPlayer(Asking):
             attributes=attributes or None,
             in_stock=True,
             sort=sort,
-            **{**bounds(slots), **further},
+            **{**filters_of(slots), **further},
             page=page if page > 1 else None,
         )
 
@@ -129,15 +130,3 @@ class GoalPlayer(Asking):
     def work(self) -> Message:
         """Make the next message towards what is known to be wanted."""
         raise NotImplementedError
-
-
-def bounds(slots: Mapping[str, Any]) -> dict[str, Any]:
-    """Make the search filters for a customer's bounds: dollars, stars, days."""
-    filters: dict[str, Any] = {}
-    if "price" in slots:
-        filters["price_max"] = slots["price"] / 100
-    if "rating" in slots:
-        filters["rating_min"] = slots["rating"] / 10
-    if "days" in slots:
-        filters["ship_days_max"] = slots["days"]
-    return filters

@@ -20,8 +20,8 @@ from ecomlab.episode.episode import Episode
 from ecomlab.models.renderer import Renderer
 from ecomlab.players.asking import QUESTIONS
 from ecomlab.players.base import Perturbation
-from ecomlab.players.goal_player import bounds
 from ecomlab.seeding import rng
+from ecomlab.slots import filters_of
 from ecomlab.starters.compact_renderer import ShortLines, visible
 from ecomlab.starters.narrator import narrated
 from ecomlab.starters.questions import Questions
@@ -150,7 +150,7 @@ class Demonstrator(CartPlayer):
     def _search(self, wish: Wish) -> dict[str, Any]:
         """Search by the words that titles show and by bounds on everything else."""
         wish.pages, wish.more = 99, False
-        return self.call("catalog_search", wish, query=_query(wish).strip(), **bounds(wish.slots))
+        return self.call("catalog_search", wish, query=_query(wish).strip(), **filters_of(wish.slots))
 
     def _cart_calls(self, wanted: dict[tuple[str, str | None], int]) -> list[dict[str, Any]]:
         calls = super()._cart_calls(wanted)

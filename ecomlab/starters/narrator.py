@@ -15,11 +15,12 @@ from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.envs.substitution.player import identity, titled
 from ecomlab.players.asking import QUESTIONS
 from ecomlab.players.goal_player import GoalPlayer
+from ecomlab.slots import slot_type
 from ecomlab.starters.compact_results import KNOWN, heading, seen
 from ecomlab.starters.questions import Questions
 from ecomlab.starters.sorted_rows import OrderedDiscovery
 from ecomlab.task import Message, Player
-from ecomlab.values import DAY, MONEY
+from ecomlab.values import DAY
 from ecomlab.world.policy_book.rules import WINDOW
 
 TITLE = ("brand", "feature", "type")
@@ -186,7 +187,7 @@ def _written(env: str, name: str, value: Any) -> str:
         return str(value)
     if template is not None and not isinstance(template, Sentences):
         return template.format.write(value)
-    return {"price": MONEY.write, "rating": lambda tenths: f"{tenths / 10:.1f}"}.get(name, str)(value)
+    return slot_type(name).bare(value) if isinstance(value, int) else str(value)
 
 
 def _title(slots: Mapping[str, Any]) -> str:

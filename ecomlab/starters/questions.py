@@ -4,7 +4,7 @@ from collections.abc import Collection
 from functools import cache
 from pathlib import Path
 
-from ecomlab.data import Strict, read_toml
+from ecomlab.settings import Strict, read_toml
 
 FILE = Path(__file__).with_name("questions.toml")
 

@@ -9,9 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ecomlab.envs.cart.player import Wish
-from ecomlab.envs.discovery.player import FIELDS, FILTERS, PREFERENCES, DiscoveryPlayer, place_of
+from ecomlab.envs.discovery.player import FIELDS, FILTERS, PREFERENCES, SORTED, DiscoveryPlayer, place_of
 from ecomlab.task import Message
-from ecomlab.values import MONEY
 from ecomlab.world.state import PAGE
 
 LOOSE = ("sort", "page", *FILTERS.values())
@@ -76,9 +75,9 @@ def may_be_more(result: Mapping[str, Any]) -> bool:
 
 def row_text(row: Mapping[str, Any], key: str) -> str:
     """Write a row's title and its value of a key, as customers and calls write it."""
-    value = row[FIELDS[key]]
-    written = {"price": lambda: MONEY.write(round(100 * value)), "rating": lambda: f"{value:.1f}"}
-    return f"{row['title']}, {written.get(key, lambda: str(value))()}"
+    limit = SORTED[key]
+    value = limit.read_shown(row[limit.shown])
+    return f"{row['title']}, {'unknown' if value is None else limit.bare(value)}"
 
 
 class OrderedDiscovery(DiscoveryPlayer):

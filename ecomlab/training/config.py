@@ -1,52 +1,55 @@
 """The configuration of a training run: one frozen object, checked before anything runs."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Self
 
-from pydantic import BeforeValidator, Field, NonNegativeInt, PositiveInt, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, NonNegativeInt, PositiveInt, model_validator
 
 from ecomlab.catalog import Shop, load_shop
 from ecomlab.catalog.synthetic import too_few
 from ecomlab.evaluation.local import DECODINGS
 from ecomlab.evaluation.tasks import check_axes, environments_of, held_out_seeds
 from ecomlab.models.load import is_ordinary, policy_folder
-from ecomlab.models.policy import DTYPES, PolicyError
+from ecomlab.models.policy import DTYPES
+from ecomlab.reward import PUBLISHED, Weights
 from ecomlab.settings import ConfigError as ConfigError
-from ecomlab.settings import Settings, checked_by, one_of, read_toml
+from ecomlab.settings import Settings, checked_by, load_toml, one_of
 from ecomlab.training.loggers import LOGGERS
-from ecomlab.training.schedule import CHECKS, Schedule, make_schedule
+from ecomlab.training.schedule import CHECKS, Schedule, factory_of, make_schedule, settings_of
 
 OPTIMIZERS = ("adamw", "adamw-8bit")
 GENERATIONS = ("own", "vllm-server", "vllm-colocate")
 MOST_FOR_ALL = 3e-6
 """Learning rate for all weights of a large model above which a run is warned: DAPO has 1e-6, LoRA ten times as much."""
 KEEPS = ("correct", "reward")
+SCHEDULE_SETTINGS = ("tau_acc", "tau_num", "d_delta", "initial_difficulty", "check_every")
+"""Settings that a schedule gets where it names them as parameters."""
 
 
 class RunError(RuntimeError):
     """A run that cannot continue; the work finished so far is on disk."""
 
 
-def _wrong_collection(name: str) -> str | None:
-    try:
-        environments_of(name)
-    except ValueError as error:
-        return str(error)
-    return None
+def _passes(check: Callable[[Any], Any]) -> AfterValidator:
+    """Accept a value for which `check` raises no ValueError."""
+
+    def checked(value: Any) -> Any:
+        check(value)
+        return value
+
+    return AfterValidator(checked)
 
 
-def _wrong_evaluated(name: str) -> str | None:
-    return _wrong_collection(name) if name else None
+def _check_starter(name: str) -> None:
+    if not is_ordinary(name):
+        policy_folder(name)
 
 
-def _wrong_block(block: int) -> str | None:
-    try:
-        held_out_seeds(block, 0)
-    except ValueError as error:
-        return str(error)
-    return None
+def _weights(given: Any) -> Any:
+    """Make weights of what TOML and JSON hold."""
+    return Weights.of(given) if isinstance(given, Mapping) else given
 
 
 def _flat(axes: Any) -> Any:
@@ -59,27 +62,10 @@ def _flat(axes: Any) -> Any:
     return found
 
 
-def _wrong_schedule(name: str) -> str | None:
-    try:
-        make_schedule(name, ["CART"])
-    except ValueError as error:
-        return str(error)
-    return None
-
-
-def _wrong_starter(name: str) -> str | None:
-    try:
-        if not is_ordinary(name):
-            policy_folder(name)
-    except PolicyError as error:
-        return str(error)
-    return None
-
-
 Decoding = Annotated[str, one_of("decoding", DECODINGS)]
 AxisValues = Annotated[Mapping[str, float], BeforeValidator(_flat)]
 Blocks = Annotated[
-    tuple[Annotated[NonNegativeInt, checked_by(_wrong_block)], ...],
+    tuple[Annotated[NonNegativeInt, _passes(lambda block: held_out_seeds(block, 0))], ...],
     Field(strict=False, min_length=1),
     BeforeValidator(lambda given: (given,) if isinstance(given, int) else given),
 ]
@@ -91,9 +77,12 @@ class TrainConfig(Settings):
     out: Annotated[str, checked_by(lambda out: None if out else "is empty; name the folder to write to")] = (
         "experiments/runs/default"
     )
-    schedule: Annotated[str, checked_by(_wrong_schedule)] = "adaptive"
-    """adaptive, static-low, static-high, or static-A-B."""
-    collection: Annotated[str, checked_by(_wrong_collection)] = "C1"
+    schedule: Annotated[str, _passes(factory_of)] = "adaptive"
+    """adaptive, static-low, static-high, static-A-B, or FILE.py:NAME: a class or function in a file of your own. It is
+    called with the environments, and with those of `SCHEDULE_SETTINGS` that it names as parameters."""
+    schedule_settings: Mapping[str, Any] = Field(default_factory=dict)
+    """Further keywords for a schedule of your own."""
+    collection: Annotated[str, _passes(environments_of)] = "C1"
     """C1, C2, C4, C8, or environments, as in "CART,PD"."""
     axes: AxisValues = Field(default_factory=dict)
     """Overridden axes of all training tasks, such as {"p_missing": 0}; `difficulty.Difficulty` says what there is. In a
@@ -101,7 +90,7 @@ class TrainConfig(Settings):
     seed: Annotated[int, Field(ge=0, lt=2**32)] = 0
     """Below 2**32, for transformers seeds NumPy's older generator with it."""
     steps: PositiveInt = 60
-    starter: Annotated[str, checked_by(_wrong_starter)] = "novice"
+    starter: Annotated[str, _passes(_check_starter)] = "novice"
     """A shipped starter's name or a folder with a saved policy."""
     eval_every: NonNegativeInt = 20
     """Steps between evaluations. With 0 there is one before training and one at the end, as there is with any."""
@@ -112,36 +101,26 @@ class TrainConfig(Settings):
     """Held-out episodes per environment, difficulty, block and decoding."""
     eval_block: Blocks = (0,)
     """Blocks of held-out tasks, one or several, which share no task: another seed of evaluation is another block."""
-    eval_collection: Annotated[str, checked_by(_wrong_evaluated)] = ""
+    eval_collection: Annotated[str, _passes(lambda name: name and environments_of(name))] = ""
     """Environments that are evaluated, named as `collection` does; those of `collection` by default."""
-    eval_axes: AxisValues = Field(default_factory=dict)
-    """Overridden axes of the held-out tasks; training's do not apply to them."""
     eval_decodings: Annotated[tuple[Decoding, ...], Field(strict=False)] = DECODINGS
     prompts_per_step: PositiveInt = 8
     group_size: Annotated[int, Field(ge=2)] = 8
     rounds: PositiveInt = 3
     """Most rounds of drawing tasks per step, the first included."""
-    early_refill: bool = False
-    """Draw again as soon as a group is discarded, in the rows that it leaves free, not after the round. The same tasks
-    and streams; samples differ by rounding."""
     keep: Annotated[str, one_of("way to keep groups", KEEPS)] = "correct"
-    """Which groups teach: those whose verdicts differ (correct) or whose rewards do (reward)."""
+    """Groups that are kept: those whose verdicts differ (correct) or whose rewards do (reward)."""
+    reward: Annotated[Weights, BeforeValidator(_weights)] = PUBLISHED
+    """Weights of the reward's parts, in training and in evaluation."""
     minibatches: PositiveInt = 2
     """Optimizer steps per training step, each on an equal share of its groups."""
     lr: Annotated[float, Field(gt=0, lt=1)] = 3e-4
     """Learning rate; 3e-4 suits the laptop policy. For a large model's weights it is about a tenth of that for LoRA."""
     warmup: NonNegativeInt = 0
-    """First steps, over which the learning rate rises from 0: Adam's are of full size whatever the gradient's."""
+    """Linear warmup steps (Adam's first updates are full-size regardless of gradient scale)."""
     max_grad_norm: Annotated[float, Field(gt=0)] = 1.0
     micro_batch: NonNegativeInt = 0
     """Rollouts per backward pass and process; 0: a whole minibatch. Affects memory and speed, not the gradient."""
-    micro_tokens: NonNegativeInt = 0
-    """Tokens per backward pass and process, padding included, in place of `micro_batch`: rollouts of similar length
-    together, a longer one alone. 0: no such limit."""
-    ahead: bool = False
-    """Play the next step's rollouts during a step's update, with the weights from before it."""
-    ratio_cap: Annotated[float, Field(gt=0)] = 2.0
-    """With `ahead`: the largest weight of a token by how much likelier it has become since it was sampled."""
     checkpoint_every: PositiveInt = 10
     turn_tokens: PositiveInt = 256
     episode_tokens: PositiveInt = 512
@@ -165,15 +144,10 @@ class TrainConfig(Settings):
     catalog: str = ""
     """Folder of a catalog that `ecomlab catalog build` made; empty: a generated one, of the next two."""
     catalog_size: Annotated[int, checked_by(too_few)] = 20_000
-    catalog_seed: NonNegativeInt = 0
     logger: Annotated[str, one_of("logger", LOGGERS)] = "none"
     """Destination of the metrics beside the tables: none, tensorboard, trackio or wandb."""
     transcripts_every: NonNegativeInt = 50
-    """Steps between those of which groups' transcripts are written; 0: never."""
-    transcript_groups: PositiveInt = 2
-    """Groups of such a step that are written."""
-    transcript_failures: bool = True
-    """Write the transcripts of all held-out episodes that are not correct."""
+    """Steps between those of which the transcripts of two groups are written; 0: never."""
     dtype: Annotated[str, one_of("dtype", DTYPES)] = "float32"
     """Type of a Hugging Face model's weights: float32 or bfloat16. LoRA adapters are float32 either way."""
     lora_rank: NonNegativeInt = 0
@@ -188,8 +162,6 @@ class TrainConfig(Settings):
     """Limit of all tokens of an episode, prompt, tools and customer included; beyond it, the episode is truncated."""
     generation: Annotated[str, one_of("generation", GENERATIONS)] = "own"
     """Sampler: own, vllm-server (on separate GPUs), or vllm-colocate (on the training GPUs)."""
-    asynchronous: bool = False
-    """With vLLM: an episode of training does not wait for the turns of others. Evaluation is never so."""
     vllm_address: str = "http://localhost:8000"
     """Address of the vLLM server."""
     vllm_memory: Annotated[float, Field(gt=0, lt=1)] = 0.3
@@ -217,8 +189,6 @@ class TrainConfig(Settings):
                 f"{self.prompts_per_step} groups do not split into {self.minibatches} equal minibatches; choose a "
                 "divisor of prompts_per_step"
             )
-        if self.micro_tokens and self.micro_batch:
-            yield "micro_tokens and micro_batch both divide a minibatch; leave micro_batch out"
         if self.overlong_buffer > self.episode_tokens:
             yield (
                 f"overlong_buffer {self.overlong_buffer} exceeds episode_tokens {self.episode_tokens}; "
@@ -229,25 +199,14 @@ class TrainConfig(Settings):
                 f"turn_buffer {self.turn_buffer} exceeds turn_tokens {self.turn_tokens}; "
                 "choose a smaller one, 0 for no penalty"
             )
-        if self.asynchronous and not self.with_vllm:
-            yield (
-                f"asynchronous is for vLLM, not for generation = {self.generation!r}, which decodes all rows at once; "
-                "leave it out, or choose generation = 'vllm-colocate' or 'vllm-server'"
-            )
-        if self.ahead and self.generation == "vllm-colocate":
-            yield "ahead would sample on the GPUs that are training; choose generation = 'vllm-server'"
-        if self.ahead and self.generation == "own" and is_ordinary(self.starter):
-            yield "ahead needs a second copy of the weights to sample from; choose generation = 'vllm-server'"
-        if self.early_refill and self.schedule == "adaptive" and self.check_every == "group":
-            yield (
-                'early_refill draws before the round before it has ended, and check_every = "group" may move the '
-                'window within a round; choose check_every = "step", or early_refill = false'
-            )
-        for name, envs in (("axes", self.envs), ("eval_axes", self.eval_envs)):
-            try:
-                check_axes(getattr(self, name), envs)
-            except ValueError as error:
-                yield f"{name}: {error}"
+        try:
+            check_axes(self.axes, self.envs)
+        except ValueError as error:
+            yield f"axes: {error}"
+        try:
+            self.make_schedule()
+        except (ValueError, TypeError) as error:
+            yield f"schedule: {error}"
         if late := [step for step in self.eval_at if step > self.steps]:
             yield f"eval_at names steps after the last, {self.steps}: {late}"
         if len(set(self.eval_block)) < len(self.eval_block):
@@ -285,7 +244,7 @@ class TrainConfig(Settings):
     @property
     def warnings(self) -> list[str]:
         """What does not stop the run and should be known, in words."""
-        found = [*check_axes(self.axes, self.envs), *check_axes(self.eval_axes, self.eval_envs)]
+        found = check_axes(self.axes, self.envs)
         if is_ordinary(self.starter) and not self.lora_rank and self.lr > MOST_FOR_ALL:
             found.append(
                 f"lr {self.lr:g} would suit LoRA; for all weights of a large model a tenth is usual: --set lr=1e-6"
@@ -321,27 +280,22 @@ class TrainConfig(Settings):
 
     def load_shop(self) -> Shop:
         """Load the catalog, once per process. Raises CatalogError for a folder that holds none."""
-        return load_shop(self.catalog or self.catalog_size, self.catalog_seed)
+        return load_shop(self.catalog or self.catalog_size)
 
     @property
     def catalog_place(self) -> dict[str, Any]:
         """How the catalog is loaded, as records have it beside its fingerprint."""
         if self.catalog:
             return {"folder": self.catalog}
-        return {"size": self.catalog_size, "seed": self.catalog_seed}
+        return {"size": self.catalog_size, "seed": 0}
 
-    def make_schedule(self) -> Schedule:
-        """Make the schedule at its start."""
+    def make_schedule(self, which: Any = None) -> Schedule:
+        """Make the schedule at its start: `which`, as `schedule.make_schedule` takes it, or that of the settings."""
+        which = self.schedule if which is None else which
         tau_num = self.tau_num or 8 * self.group_size
-        return make_schedule(
-            self.schedule,
-            self.envs,
-            tau_acc=self.tau_acc,
-            tau_num=tau_num,
-            d_delta=self.d_delta,
-            initial_difficulty=self.initial_difficulty,
-            check_every=self.check_every,
-        )
+        known = {name: getattr(self, name) for name in SCHEDULE_SETTINGS} | {"tau_num": tau_num}
+        settings = settings_of(which, known) | self.schedule_settings
+        return make_schedule(which, self.envs, **settings)
 
 
 def check_split(config: TrainConfig, processes: int) -> None:
@@ -351,31 +305,35 @@ def check_split(config: TrainConfig, processes: int) -> None:
             f"{config.prompts_per_step} groups in {config.minibatches} minibatches do not split over {processes} "
             f"processes; choose prompts_per_step as a multiple of {processes * config.minibatches}"
         )
-    for name in ("early_refill", "ahead"):
-        if getattr(config, name) and processes > 1 and config.generation != "vllm-server":
-            raise ConfigError(
-                f"{name} is for one process that plays; leave it out, or choose generation = 'vllm-server'"
-            )
     rows = config.rollouts_per_step // processes // config.minibatches
     if config.micro_batch and rows % config.micro_batch:
         raise ConfigError(
             f"micro_batch {config.micro_batch} does not divide the {rows} rollouts of a process's minibatch; choose a "
-            f"divisor of {rows}, or micro_tokens, which divides any"
+            f"divisor of {rows}"
         )
 
 
 def from_toml(path: Path, changes: Mapping[str, Any] | None = None) -> TrainConfig:
-    """Read `TrainConfig` from a TOML file of its fields, overridden by `changes`, which are called --set in messages.
+    """Read `TrainConfig` from a TOML file of its fields, overridden by `changes`, which are called --set in messages; a
+    name such as "reward.task" changes one entry of a table.
 
     Raises ConfigError, which names the file or the option, whichever the mistakes come from.
     """
-    given = read_toml(path, "experiments/*/train.toml are examples")
+    given = load_toml(path, "experiments/*/train.toml are examples")
     if "notebook" in given:
         raise ConfigError(f"{path} is a sweep's file, not a run's; `ecomlab sweep {path}` executes it")
     try:
-        return TrainConfig(**(given | dict(changes or {})))
+        return TrainConfig(**_changed(given, changes or {}))
     except ConfigError as error:
         raise ConfigError(f"{_blamed(path, given, changes)}: {error}") from None
+
+
+def _changed(given: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    changed = dict(given)
+    for name, value in changes.items():
+        table, _, entry = name.partition(".")
+        changed[table] = {**changed.get(table, {}), entry: value} if entry else value
+    return changed
 
 
 def _blamed(path: Path, given: Mapping[str, Any], changes: Mapping[str, Any] | None) -> str:

@@ -1,99 +1,97 @@
-"""Health checks of a run: alarms in words, computed from the metrics rows.
-
-The rules cover the known failures of multi-turn RL that show in a step's metrics: entropy that collapses or explodes,
-sampler and trainer that disagree about log-probabilities, groups that teach nothing.
-"""
+"""Health checks of a run: alarms by bounds on the metrics of its steps, for known failures of multi-turn RL."""
 
 import math
 import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-FIRST = 5
-"""First steps, with which later ones are compared."""
-COLLAPSED, EXPLODED = 0.1, 3.0
-"""Entropy relative to the first steps."""
-GAP, GAP_JUMP, GAP_GROWTH = 0.05, 10.0, 4.0
-"""Mean `|Δ logp|`: absolute, relative to its median so far, and relative to the first steps, when the weights have
-hardly moved and it is the backend's noise: 1e-6 in float32, 1e-2 in bfloat16. Weights that reach the sampler in part
-lag behind a little more with every step, which no median would show."""
-GAP_NOISE = 1e-3
-"""Mean `|Δ logp|` below which a jump does not matter."""
-IDLE = 3
-"""Steps in a row without a group that teaches something."""
-LOST, LATELY = 0.25, 5
-"""Alarming share of failed episodes that were cut off, of all episodes that are unscored; and the number of last steps
-over which both are taken."""
+FIRST, LATELY, IDLE = 5, 5, 3
+"""First steps, with which later ones are compared; last steps over which shares are taken; steps with nothing kept."""
+GAP, GAP_JUMP, GAP_GROWTH, GAP_NOISE = 0.05, 10.0, 4.0, 1e-3
+"""Bounds of the mean `|Δ logp|` between sampler and trainer: absolute; relative to its median so far; relative to the
+first steps, when it is the backend's noise (1e-6 in float32, 1e-2 in bfloat16), for weights that reach the sampler in
+part lag behind a little more with every step, which no median would show; and the gap below which the two relative ones
+do not apply."""
 FAILURES = 16
-"""Failed episodes of an environment at one level, below which the share of those that were cut off says little."""
+"""Fewest failed episodes of an environment at one level of which the share that was cut off is judged."""
+
+Rows = Sequence[Mapping[str, Any]]
+"""A row per step, as `metrics.whole_steps` gives them, oldest first."""
 
 
-def alarms(history: Sequence[Mapping[str, Any]], now: Mapping[str, Any]) -> list[str]:
-    """List the alarms of the step `now`, given the rows before it, one per step, oldest first.
-
-    Reads entropy, logp_gap, kept, rollouts, unscored and failures, as `metrics.whole_steps` gives them. An alarm that
-    held in the step before already is not repeated; that of truncated episodes is one for each environment and level.
-    """
-    before = _true_of(history[:-1], history[-1]) if history else {}
-    return [words for kind, words in _true_of(history, now).items() if kind not in before]
+def _entropy(rows: Rows) -> dict[str, float]:
+    """Entropy relative to its median over the first steps."""
+    first = [row["entropy"] for row in rows[:FIRST]]
+    return {"": _ratio(rows[-1]["entropy"], _median(first))} if len(rows) > FIRST else {}
 
 
-def _true_of(history: Sequence[Mapping[str, Any]], now: Mapping[str, Any]) -> dict[str, str]:
-    """Find the alarms that hold, by kind."""
-    found: dict[str, str] = {}
-    entropy, start = now["entropy"], _median([row["entropy"] for row in history[:FIRST]])
-    if len(history) >= FIRST and not math.isnan(start) and not math.isnan(entropy):
-        if entropy < COLLAPSED * start:
-            found["collapse"] = (
-                f"entropy has collapsed to {entropy:.3g}, from {start:.3g} in the first steps: the policy no longer "
-                "explores; a lower lr or a higher upper clip keeps it alive longer"
-            )
-        elif entropy > EXPLODED * start:
-            found["explosion"] = (
-                f"entropy has risen to {entropy:.3g}, from {start:.3g} in the first steps: the policy is diverging; "
-                "go back to an earlier checkpoint with a lower lr"
-            )
-    gap, usual = now["logp_gap"], _median([row["logp_gap"] for row in history])
-    noise = _median([row["logp_gap"] for row in history[:FIRST]])
-    grown = len(history) >= FIRST and gap > GAP_GROWTH * noise
-    if gap > GAP or (gap > GAP_NOISE and (grown or gap > GAP_JUMP * usual)):
-        found["gap"] = (
-            f"sampler and trainer disagree: mean |Δ logp| is {gap:.2g}"
-            + ("" if math.isnan(usual) else f", was {usual:.2g}, and {noise:.2g} in the first steps")
-            + "; stale weights, another precision or another template on one side would do this"
-        )
-    recent = [*history[-(IDLE - 1) :], now]
-    if len(recent) == IDLE and not any(row["kept"] for row in recent):
-        found["idle"] = (
-            f"no group has taught anything for {IDLE} steps: every task was solved by all of its rollouts or by none; "
-            'the weights do not move. Another schedule, or keep = "reward", would change that'
-        )
-    lately = [*history[-(LATELY - 1) :], now]
-    found |= _cut_off(lately)
-    lost, episodes = (sum(row[name] for row in lately) for name in ("unscored", "rollouts"))
-    if lost > LOST * episodes:
-        found["unscored"] = (
-            f"{lost} of the last {episodes} episodes were unscored: that is our failure, not the policy's; "
-            "unscored.txt has the reasons"
-        )
-    return found
+def _gap(rows: Rows) -> dict[str, float]:
+    """Mean `|Δ logp|` in multiples of what is tolerated."""
+    gap, before = rows[-1]["logp_gap"], [row["logp_gap"] for row in rows[:-1]]
+    shares = [gap / GAP]
+    if gap > GAP_NOISE:
+        shares.append(_ratio(gap, GAP_JUMP * _median(before)))
+        if len(before) >= FIRST:
+            shares.append(_ratio(gap, GAP_GROWTH * _median(before[:FIRST])))
+    return {"": max((share for share in shares if not math.isnan(share)), default=math.nan)}
 
 
-def _cut_off(lately: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    """Find the environments and levels at which many of the failures are of episodes that a token limit cut off."""
+def _kept(rows: Rows) -> dict[str, float]:
+    """Groups that were kept in the last steps."""
+    return {"": sum(row["kept"] for row in rows[-IDLE:])} if len(rows) >= IDLE else {}
+
+
+def _cut_off(rows: Rows) -> dict[str, float]:
+    """The share of failures that a token limit cut off, by environment and level."""
     found = {}
-    for env, d in sorted({cell for row in lately for cell in row["failures"]}):
-        counts = [row["failures"].get((env, d), (0, 0)) for row in lately]
+    for env, d in sorted({cell for row in rows[-LATELY:] for cell in row["failures"]}):
+        counts = [row["failures"].get((env, d), (0, 0)) for row in rows[-LATELY:]]
         failed, cut = (sum(column) for column in zip(*counts, strict=True))
-        if failed >= FAILURES and cut > LOST * failed:
-            found[f"truncated, {env} {d}"] = (
-                f"{env} at d = {d}: {cut} of the last {failed} failures were episodes cut off by a token limit: the "
-                "policy rambles, or turn_tokens, episode_tokens or context_tokens are too small (--dry-run says for "
-                "which levels they do)"
-            )
+        if failed >= FAILURES:
+            found[f"{env} at d = {d}: "] = cut / failed
     return found
+
+
+def _unscored(rows: Rows) -> dict[str, float]:
+    lost, episodes = (sum(row[name] for row in rows[-LATELY:]) for name in ("unscored", "rollouts"))
+    return {"": _ratio(lost, episodes)} if episodes else {}
+
+
+HEALTH = (
+    (_entropy, "<", 0.1, "entropy has collapsed to a tenth of the first steps': the policy explores no more; lower lr"),
+    (_entropy, ">", 3.0, "entropy has risen to three times the first steps': go back to a checkpoint with a lower lr"),
+    (_gap, ">", 1.0, "sampler and trainer disagree (logp_gap): stale weights, another precision or another template"),
+    (_kept, "<", 1, 'no group had non-zero advantage for three steps; choose another schedule, or keep = "reward"'),
+    (
+        _cut_off, ">", 0.25,
+        "more than a quarter of the failures were cut off by a token limit: the policy rambles, or turn_tokens, "
+        "episode_tokens or context_tokens are too small (ecomlab train --dry-run)",
+    ),
+    (_unscored, ">", 0.25, "more than a quarter of the episodes were unscored: infrastructure errors (unscored.txt)"),
+)  # fmt: skip
+"""Alarms: a metric by the place that it is about ("" for the run), the bound beyond which it is one, and its message.
+NaN, or no place, says nothing yet."""
+
+
+def alarms(history: Rows, now: Mapping[str, Any]) -> list[str]:
+    """List the alarms of the step `now`, given the rows before it; one that held in the step before is not repeated."""
+    before = set(_true_of(history)) if history else set()
+    return [words for words in _true_of([*history, now]) if words not in before]
+
+
+def _true_of(rows: Rows) -> list[str]:
+    return [
+        where + message
+        for metric, side, bound, message in HEALTH
+        for where, value in metric(rows).items()
+        if (value < bound if side == "<" else value > bound)
+    ]
 
 
 def _median(values: Sequence[float]) -> float:
     known = [v for v in values if not math.isnan(v)]
     return statistics.median(known) if known else math.nan
+
+
+def _ratio(value: float, by: float) -> float:
+    return value / by if by else math.inf

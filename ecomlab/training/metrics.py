@@ -5,12 +5,15 @@ import math
 import os
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ecomlab.evaluation.heldout import EPISODE
 from ecomlab.models.batch import Rollout
+from ecomlab.reward import Score
 from ecomlab.training.config import RunError
 from ecomlab.training.rollouts import Collection, Group, is_trained
 
@@ -21,28 +24,106 @@ ALARMS, DONE = "alarms.txt", "done.json"
 """Files of a run: its alarms, a line each, and the mark of its end, with its steps and configuration."""
 HEAD = ("schedule", "collection", "seed", "step", "env")
 PHASES = ("model", "environment", "waiting", "logprobs", "update", "sync", "evaluation", "other")
-"""Phases of a step. In the rollout: decoding, the environments, waiting for other processes or, with `ahead`, for what
-is in flight. Then: the trainer's
+"""Phases of a step. In the rollout: decoding, the environments, waiting for other processes. Then: the trainer's
 forward passes, the rest of the update, sending weights to vLLM, held-out evaluation, and the remainder (the last
 step's checkpoint, TRL's own work)."""
 UPDATE = ("entropy", "clip_share", "grad_norm", "logp_gap", "logp_gap_max")
-COUNTS = (
-    "groups", "kept", "discarded", "padding", "rollouts", "unscored", "truncated", "invalid", "failed",
-    "tokens_generated", "tokens_used", "tokens_wasted",
-)  # fmt: skip
+"""Metrics of a step's update, which `UpdateMetrics.total` explains."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What a step played of one environment at one level."""
+
+    collection: Collection
+    env: str
+    d: int
+    mask_truncated: bool = False
+
+    def _mine(self, groups: Sequence[Group]) -> list[Group]:
+        return [g for g in groups if (g.draw.env, g.draw.level) == (self.env, self.d)]
+
+    @cached_property
+    def groups(self) -> list[Group]:
+        return self._mine(self.collection.groups)
+
+    @cached_property
+    def kept(self) -> list[Group]:
+        return self._mine(self.collection.kept)
+
+    @cached_property
+    def padding(self) -> list[Group]:
+        return self._mine(self.collection.padding)
+
+    @cached_property
+    def rollouts(self) -> list[Rollout]:
+        return [r for g in self.groups for r in g.rollouts]
+
+    @cached_property
+    def scores(self) -> list[Score]:
+        """Of the rollouts that are scored."""
+        return [r.score for r in self.rollouts if not r.score.unscored]
+
+    @cached_property
+    def generated(self) -> int:
+        """Tokens that the policy sampled."""
+        return sum(r.sampled for r in self.rollouts)
+
+    @cached_property
+    def used(self) -> int:
+        """Of these, the tokens that enter the loss."""
+        return sum(r.sampled for g in self.kept for r in g.rollouts if is_trained(r, self.mask_truncated))
+
+    def ended(self, end: str) -> int:
+        return sum(r.end == end for r in self.rollouts)
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A column of train.csv that is computed from what was played."""
+
+    name: str
+    of: Callable[[Cell], float]
+    pooled: str
+    """How rows are pooled over levels: "sum", "max", "same" (a metric of the whole step), or a mean weighted by what it
+    is over: "scored" rollouts, all "rollouts", or "groups"."""
+
+
+METRICS = (
+    Metric("success", lambda c: _mean([s.correct for s in c.scores]), "scored"),
+    Metric("reward", lambda c: _mean([s.value for s in c.scores]), "scored"),
+    Metric("effective_reward", lambda c: _mean([g.effective("reward") for g in c.groups]), "groups"),
+    Metric("effective_correct", lambda c: _mean([g.effective("correct") for g in c.groups]), "groups"),
+    Metric("groups", lambda c: len(c.groups), "sum"),
+    Metric("kept", lambda c: len(c.kept), "sum"),
+    Metric("discarded", lambda c: len(c.groups) - len(c.kept), "sum"),
+    Metric("padding", lambda c: len(c.padding), "sum"),
+    Metric("rounds", lambda c: c.collection.rounds, "same"),
+    Metric("rollouts", lambda c: len(c.rollouts), "sum"),
+    Metric("unscored", lambda c: len(c.rollouts) - len(c.scores), "sum"),
+    Metric("truncated", lambda c: c.ended("truncated"), "sum"),
+    Metric("invalid", lambda c: c.ended("invalid"), "sum"),
+    Metric("failed", lambda c: sum(not s.correct for s in c.scores), "sum"),
+    Metric("tokens_generated", lambda c: c.generated, "sum"),
+    Metric("tokens_used", lambda c: c.used, "sum"),
+    Metric("tokens_wasted", lambda c: c.generated - c.used, "sum"),
+    Metric("sampled_per_episode", lambda c: _mean([r.sampled for r in c.rollouts]), "rollouts"),
+    Metric("sampled_longest", lambda c: max((r.sampled for r in c.rollouts), default=0), "max"),
+    Metric("turns_per_episode", lambda c: _mean([r.turns for r in c.rollouts]), "rollouts"),
+)
+"""Means are over all rollouts, discarded ones too; effective_* are shares of groups; `failed` counts scored episodes
+that are not correct, truncated and invalid ones among them."""
 TRAIN_COLUMNS = (
-    *HEAD, "d", "d_low", "d_high", "success", "reward", "effective_reward", "effective_correct", "groups", "kept",
-    "discarded", "padding", "rounds", "rollouts", "unscored", "truncated", "invalid", "failed", "tokens_generated",
-    "tokens_used", "tokens_wasted", "sampled_per_episode", "sampled_longest", "turns_per_episode", *UPDATE,
-    "seconds", *(f"seconds_{phase}" for phase in PHASES),
-)  # fmt: skip
+    *HEAD,
+    *("d", "d_low", "d_high"),
+    *(metric.name for metric in METRICS),
+    *UPDATE,
+    *("seconds", *(f"seconds_{phase}" for phase in PHASES)),
+)
 """One row per step, environment and level `d` that was drawn in it; an environment of which nothing was drawn has one
-row without groups, at the upper edge of its window. d_low and d_high are the window at the beginning of the step. From
-`entropy` on, and in `rounds`, metrics are those of the whole step, equal in all its rows. `success` and `reward` are
-means over all scored rollouts, discarded ones too; effective_* are shares of groups; `failed` counts scored episodes
-that are not correct, truncated and invalid ones among them; tokens are those sampled by the policy, used if they enter
-the loss and wasted otherwise; `UpdateMetrics.total` explains entropy, clip_share, grad_norm and logp_gap; the seconds_*
-sum to `seconds`."""
+row without groups, at the upper edge of its window. d_low and d_high are the window at the beginning of the step, or
+for a schedule without windows the lowest and the highest level drawn. `rounds`, `UPDATE` and the seconds are those of
+the whole step, equal in all its rows; the seconds_* sum to `seconds`."""
 EVAL_COLUMNS = (*HEAD, "d", "axes", "block", "episodes", "success", "reward", "unscored", "decoding")
 """One row per evaluation, environment, level, block of tasks and decoding, drawn by `heldout.summarize`."""
 EPISODE_COLUMNS = (*HEAD, *(name for name in EPISODE if name not in HEAD))
@@ -66,90 +147,48 @@ def train_rows(
     seconds: Mapping[str, float],
     mask_truncated: bool = False,
 ) -> list[dict[str, Any]]:
-    """Make a step's rows, from `env` on, of the environments in `windows`, (low, high) at the step's beginning.
+    """Make a step's rows, from `env` on, of the environments in `windows`, (low, high) at the step's beginning; without
+    windows, of those that were drawn.
 
     `seconds` as `phases` gives them; `mask_truncated` as the run sets it, for the count of tokens that were used.
     """
     shared = {name: step.update.get(name, math.nan) for name in UPDATE} | dict(seconds)
-    return [
-        {
-            "env": env,
-            "d": d,
-            "d_low": low,
-            "d_high": high,
-            **_cell(step.collection, env, d, mask_truncated),
-            **shared,
-        }
-        for env, (low, high) in windows.items()
-        for d in sorted({g.difficulty for g in step.collection.groups if g.env == env}) or [high]
-    ]
-
-
-def _cell(collection: Collection, env: str, d: int, mask_truncated: bool) -> dict[str, Any]:
-    """Count what a step played of an environment at one level."""
-    groups, kept, padding = (
-        [g for g in some if (g.env, g.difficulty) == (env, d)]
-        for some in (collection.groups, collection.kept, collection.padding)
-    )
-    rollouts = [r for g in groups for r in g.rollouts]
-    scored = [r.score for r in rollouts if not r.score.unscored]
-    generated, used = sum(r.sampled for r in rollouts), _used(kept, mask_truncated)
-    return {
-        "success": _mean([s.correct for s in scored]),
-        "reward": _mean([s.value for s in scored]),
-        "effective_reward": _mean([g.effective("reward") for g in groups]),
-        "effective_correct": _mean([g.effective("correct") for g in groups]),
-        "groups": len(groups),
-        "kept": len(kept),
-        "discarded": len(groups) - len(kept),
-        "padding": len(padding),
-        "rounds": collection.rounds,
-        "rollouts": len(rollouts),
-        "unscored": len(rollouts) - len(scored),
-        "truncated": _ended(rollouts, "truncated"),
-        "invalid": _ended(rollouts, "invalid"),
-        "failed": sum(not s.correct for s in scored),
-        "tokens_generated": generated,
-        "tokens_used": used,
-        "tokens_wasted": generated - used,
-        "sampled_per_episode": _mean([r.sampled for r in rollouts]),
-        "sampled_longest": max((r.sampled for r in rollouts), default=0),
-        "turns_per_episode": _mean([r.turns for r in rollouts]),
-    }
-
-
-WEIGHTS = {
-    "success": "scored", "reward": "scored", "effective_reward": "groups", "effective_correct": "groups",
-    "sampled_per_episode": "rollouts", "turns_per_episode": "rollouts",
-}  # fmt: skip
-"""What each mean of a row is a mean over: `scored` are the rollouts that are not unscored."""
+    drawn: dict[str, set[int]] = {}
+    for group in step.collection.groups:
+        drawn.setdefault(group.draw.env, set()).add(group.draw.level)
+    rows = []
+    for env in windows or drawn:
+        low, high = windows[env] if windows else (min(drawn[env]), max(drawn[env]))
+        for d in sorted(drawn.get(env, {high})):
+            cell = Cell(step.collection, env, d, mask_truncated)
+            head = {"env": env, "d": d, "d_low": low, "d_high": high}
+            rows.append({**head, **{metric.name: metric.of(cell) for metric in METRICS}, **shared})
+    return rows
 
 
 def by_environment(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Pool a step's rows over levels: one for each environment, without `d`, means weighted by what they are over."""
+    """Pool a step's rows over levels: one for each environment, without `d`, as `Metric.pooled` says."""
     pooled = []
     for env in dict.fromkeys(row["env"] for row in rows):
         mine = [{**row, "scored": row["rollouts"] - row["unscored"]} for row in rows if row["env"] == env]
         found = {name: value for name, value in mine[0].items() if name not in ("d", "scored")}
-        found |= {name: sum(row[name] for row in mine) for name in COUNTS}
-        for name, over in WEIGHTS.items():
-            whole = sum(row[over] for row in mine)
-            found[name] = (
-                sum(row[name] * row[over] for row in mine if row[over]) / whole if whole else math.nan
-            )
-        found["sampled_longest"] = max(row["sampled_longest"] for row in mine)
+        for metric in METRICS:
+            values = [row[metric.name] for row in mine]
+            if metric.pooled in ("sum", "max"):
+                found[metric.name] = sum(values) if metric.pooled == "sum" else max(values)
+            elif metric.pooled != "same":
+                over = [row[metric.pooled] for row in mine]
+                total = sum(value * count for value, count in zip(values, over, strict=True) if count)
+                found[metric.name] = total / sum(over) if sum(over) else math.nan
         pooled.append(found)
     return pooled
 
 
 def logged(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """List a step's rows for a logger: those of whole environments, then what is counted by level, as "CART/d=3"."""
+    names = [metric.name for metric in METRICS if metric.pooled not in ("same", "max")]
     levels = [
-        {
-            "env": f"{row['env']}/d={row['d']}",
-            "step": row["step"],
-            **{name: row[name] for name in (*COUNTS, *WEIGHTS)},
-        }
+        {"env": f"{row['env']}/d={row['d']}", "step": row["step"], **{name: row[name] for name in names}}
         for row in rows
     ]
     return by_environment(rows) + levels
@@ -166,8 +205,8 @@ def whole_steps(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         fresh = {"step": number, **dict.fromkeys(summed, 0), **shared, "failures": {}}
         step = steps.setdefault(number, fresh)
         for name in summed:
-            step[name] += int(row[name])
-        step["failures"][row["env"], int(row["d"])] = int(row["failed"]), int(row["truncated"])
+            step[name] += _count(row[name])
+        step["failures"][row["env"], int(row["d"])] = _count(row["failed"]), _count(row["truncated"])
     return [steps[number] for number in sorted(steps)]
 
 
@@ -202,9 +241,10 @@ def append(path: Path, rows: Sequence[Mapping[str, Any]], columns: Sequence[str]
 
 
 def trim(path: Path, last: int, columns: Sequence[str]) -> None:
-    """Drop rows of steps after `last`, and a half-written last line: those steps will be repeated.
+    """Drop rows of steps after `last`, and a half-written last line: those steps will be repeated. Columns that the
+    table lacks, as one of an older ecomlab may, are added as NaN.
 
-    A table with an incomplete header has no rows and is removed. Raises RunError for a header of other columns, and
+    A table with an incomplete header has no rows and is removed. Raises RunError for a header with other columns, and
     changes nothing.
     """
     if not path.exists():
@@ -215,7 +255,8 @@ def trim(path: Path, last: int, columns: Sequence[str]) -> None:
         return
     with path.open(newline="") as file:
         reader = csv.DictReader(file)
-        if tuple(reader.fieldnames or ()) != tuple(columns):
+        names = reader.fieldnames or ()
+        if not set(HEAD) <= set(names) <= set(columns):
             raise RunError(
                 f"{path} was written by another ecomlab, with other columns; finish that run with the ecomlab that "
                 "started it, or choose another out"
@@ -223,7 +264,7 @@ def trim(path: Path, last: int, columns: Sequence[str]) -> None:
         kept = [row for row in reader if None not in row.values() and 0 <= _step(row) <= last]
     part = path.with_name(path.name + ".part")
     with part.open("w", newline="") as file:
-        writer = csv.DictWriter(file, columns)
+        writer = csv.DictWriter(file, columns, restval="nan")
         writer.writeheader()
         writer.writerows(kept)
     part.replace(path)
@@ -257,13 +298,9 @@ def _step(row: Mapping[str, Any]) -> int:
         return -1
 
 
-def _ended(rollouts: Sequence[Rollout], end: str) -> int:
-    return sum(r.end == end for r in rollouts)
-
-
-def _used(kept: Sequence[Group], mask_truncated: bool) -> int:
-    """Count sampled tokens that enter the loss."""
-    return sum(r.sampled for g in kept for r in g.rollouts if is_trained(r, mask_truncated))
+def _count(value: Any) -> int:
+    """Read a count; 0 where it was not counted."""
+    return 0 if math.isnan(float(value)) else int(value)
 
 
 def _mean(values: Sequence[float]) -> float:

@@ -91,12 +91,6 @@ def step_advantages(
     return np.stack(kept + [np.zeros(len(group.rollouts)) for group in collection.padding])
 
 
-def capped_ratio(logp: Tensor, sampled_logp: Tensor, cap: float) -> Tensor:
-    """Compute how much likelier each token is to the policy that an update begins with than to the older one that
-    sampled it, at most `cap`: the weight of its advantage. Both are log-probabilities of one shape."""
-    return (logp - sampled_logp).exp().clamp(max=cap)
-
-
 def completion_logps(model: Any, prompt_ids: Sequence[int], completion_ids: Sequence[int]) -> Tensor:
     """Compute the log-probability of each completion token, shape (T,), from one row without padding."""
     ids = torch.tensor([[*prompt_ids, *completion_ids]])

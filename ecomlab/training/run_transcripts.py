@@ -12,16 +12,22 @@ from ecomlab.seeding import rng, shuffled
 from ecomlab.training.config import TrainConfig
 from ecomlab.training.rollouts import Collection
 
+GROUPS = 2
+"""Groups of a step that are written."""
 
-def header_of(config: TrainConfig, fingerprint: str) -> dict[str, Any]:
-    """Say which run the transcripts are of."""
+
+def header_of(
+    config: TrainConfig, fingerprint: str, identity: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """Say which run the transcripts are of; `identity` is what its config.json holds."""
     return {
         "kind": TRAINING,
         "player": config.starter,
-        "identity": config.to_json(),
+        "identity": dict(identity or config.to_json()),
         "conditions": {
             "environments": {env: environment_of(env) for env in config.played},
             "catalog": {**config.catalog_place, "fingerprint": fingerprint},
+            "reward": config.reward.by_name,
         },
     }
 
@@ -32,12 +38,16 @@ def of_groups(collection: Collection, step: int, config: TrainConfig) -> Iterato
     if not config.transcripts_every or step % config.transcripts_every:
         return
     chosen = shuffled(rng("transcripts", config.seed, step), range(len(collection.groups)))
-    for number in sorted(chosen[: config.transcript_groups]):
+    for number in sorted(chosen[:GROUPS]):
         group = collection.groups[number]
         notes = {"group": number, "effective": group.effective(config.keep)}  # type: ignore[arg-type]
+        if group.draw.given:
+            notes["given"] = group.draw.given
         for trial, rollout in enumerate(group.rollouts):
             if rollout.task is not None:
-                job = Job(group.env, group.difficulty, rollout.task.seed, trial, dict(rollout.task.overrides))
+                job = Job(
+                    group.draw.env, group.draw.level, rollout.task.seed, trial, dict(rollout.task.overrides)
+                )
                 yield of_rollout(job, rollout, step, config, notes)
 
 

@@ -1,61 +1,114 @@
-"""Difficulty schedules: pure functions from (state, outcomes) to the next state, adaptive or static, one interface.
+"""Schedules: what a training step plays. Any object with the methods of `Schedule` is one.
 
-The adaptive rule is RLVE's, kept per environment: difficulties are drawn uniformly from a window
-[low, high]; only rollouts at `high` count; once a step ends with at least `tau_num` of them, a share correct of at
-least `tau_acc` raises `high` by one; the counts restart either way, and `low` follows so that the window spans at most
-`d_delta` levels. No window ever moves down. With `check_every="group"` the check comes after every group instead, so
-that a window can move within a step.
+A schedule draws `Draw`s and hears the outcomes of each:
 
-    schedule = make_schedule("adaptive", ["CART"])
-    env = schedule.draw_environment(stream)
-    d = schedule.draw(env, stream)
-    schedule = schedule.report(env, d, [True, False, None])     # None: unscored, not counted
-    schedule = schedule.end_step()
-    assert from_json(json.loads(json.dumps(schedule.to_json()))) == schedule
+    class Bandit:
+        def __init__(self, envs): ...               # the environments of the run
+        def draw(self, rng): return Draw(env, level)
+        def report(self, draw, outcomes): ...       # True: correct, False: not, None: unscored; returns the next state
+        def to_json(self): ...                      # the state as JSON values
+        def from_json(self, state): ...             # the schedule in that state
+
+`end_step`, `window` and `name` are optional. The adaptive rule is RLVE's, kept per environment: levels are drawn
+uniformly from a window [low, high]; only rollouts at `high` count; once a step ends with at least `tau_num` of them, a
+share correct of at least `tau_acc` raises `high` by one; the counts restart either way, and `low` follows so that the
+window spans at most `d_delta` levels. No window ever moves down. With `check_every="group"` the check comes after every
+group instead, so that a window can move within a step.
 """
 
+import inspect
+import json
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, Self
 
 import numpy as np
 
-from ecomlab.suggest import unknown
+from ecomlab import own_code
+from ecomlab.evaluation.tasks import check_axes
+from ecomlab.seeding import digest
+from ecomlab.suggest import unknown, whole
 
 CHECKS = ("step", "group")
 """When the adaptive rule decides: at the end of a step, or after every group."""
-NAMED_RANGES = {"static-low": (0, 1), "static-high": (6, 12)}
+Outcomes = Iterable[bool | np.bool_ | None]
+"""True is correct, False is not, None is unscored."""
+
+
+class ScheduleError(ValueError):
+    """A schedule that cannot be made, or draws what no run can play."""
+
+
+@dataclass(frozen=True)
+class Draw:
+    """One group's task: an environment, a level, what is changed beside the level, and how much is given."""
+
+    env: str
+    level: int
+    overrides: Mapping[str, float] = field(default_factory=dict)
+    """Fields of `Difficulty` with other values than the level's, as `make_task(overrides=)` takes them."""
+    given: float = 0.0
+    """Share of the turns needed that a reference player plays first, in [0, 1). They are not trained."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "level", whole(self.level, "a level"))
+        if not 0 <= self.given < 1:
+            raise ValueError(f"given is a share in [0, 1), not {self.given}")
+
+    def check(self, envs: Collection[str]) -> None:
+        """Raise ScheduleError if it is of none of `envs`, or overrides what does not move its environment."""
+        try:
+            if self.env not in envs:
+                raise ValueError(unknown("environment", self.env, envs))
+            check_axes(self.overrides, [self.env])
+        except ValueError as error:
+            raise ScheduleError(f"{self} cannot be played: {error}") from None
 
 
 class Schedule(Protocol):
-    """The interface of schedules. States are frozen: `report` returns the next one."""
+    """The interface of schedules. `report` and `end_step` return the next state: a new object, or the same one if it
+    changes itself. Optional: `end_step() -> Schedule`, called after a step whose groups were all reported;
+    `window(env) -> (low, high)`, the levels that `draw` can return now; `name`, by default that of the class."""
 
-    @property
-    def name(self) -> str:
-        """The name by which `make_schedule` makes it."""
+    def draw(self, rng: np.random.Generator) -> Draw:
+        """Draw what the next group plays. All randomness comes from `rng`, so that runs can be repeated."""
 
-    @property
-    def envs(self) -> tuple[str, ...]:
-        """The collection's environments."""
-
-    def draw_environment(self, rng: np.random.Generator) -> str:
-        """Draw one of `envs`, uniformly."""
-
-    def draw(self, env: str, rng: np.random.Generator) -> int:
-        """Draw a difficulty for `env`, uniformly from its window."""
-
-    def report(self, env: str, d: int, outcomes: Iterable[bool | np.bool_ | None]) -> "Schedule":
-        """Return the state after rollouts of `env` at `d`: True is correct, False not, None unscored (not counted)."""
-
-    def end_step(self) -> "Schedule":
-        """Return the state after a training step whose groups were all reported."""
-
-    def window(self, env: str) -> tuple[int, int]:
-        """Return the lowest and the highest difficulty that `draw` can return now."""
+    def report(self, draw: Draw, outcomes: Outcomes) -> "Schedule":
+        """Return the schedule after a group of `draw` ended with these outcomes."""
 
     def to_json(self) -> dict[str, Any]:
-        """Return the whole state as JSON values, from which `from_json` makes an equal schedule."""
+        """Return the state as JSON values, from which `from_json` makes an equal schedule."""
+
+    def from_json(self, state: Mapping[str, Any]) -> "Schedule":
+        """Return this schedule in a saved state."""
+
+
+def end_step(schedule: Schedule) -> Schedule:
+    """Return the schedule after a step has ended."""
+    end = getattr(schedule, "end_step", None)
+    return schedule if end is None else _next(end(), schedule)
+
+
+def report(schedule: Schedule, draw: Draw, outcomes: Outcomes) -> Schedule:
+    """Return the schedule after a group's outcomes."""
+    return _next(schedule.report(draw, outcomes), schedule)
+
+
+def windows(schedule: Schedule, envs: Iterable[str]) -> dict[str, tuple[int, int]]:
+    """Return the window of each environment; none for a schedule without windows."""
+    window = getattr(schedule, "window", None)
+    return {} if window is None else {env: window(env) for env in envs}
+
+
+def _next(found: Any, before: Schedule) -> Schedule:
+    if found is None:
+        raise ScheduleError(f"{type(before).__name__} returned no schedule; return the next one, or self")
+    return found  # type: ignore[no-any-return]
+
+
+# --- the built-in ones ---
 
 
 @dataclass(frozen=True)
@@ -69,15 +122,13 @@ class Window:
 
 
 class _Uniform:
-    """Uniform draws from `envs`, and from an environment's window."""
+    """Draw an environment uniformly, and a level uniformly from its window."""
 
     envs: tuple[str, ...]
 
-    def draw_environment(self, rng: np.random.Generator) -> str:
-        return self.envs[int(rng.integers(len(self.envs)))]
-
-    def draw(self, env: str, rng: np.random.Generator) -> int:
-        return int(rng.integers(*self.window(env), endpoint=True))
+    def draw(self, rng: np.random.Generator) -> Draw:
+        env = self.envs[int(rng.integers(len(self.envs)))]
+        return Draw(env, int(rng.integers(*self.window(env), endpoint=True)))
 
     def window(self, env: str) -> tuple[int, int]:
         raise NotImplementedError
@@ -85,7 +136,7 @@ class _Uniform:
 
 @dataclass(frozen=True)
 class Adaptive(_Uniform):
-    """RLVE's adaptive window per environment. Make one with `Adaptive.start` or `make_schedule("adaptive", envs)`."""
+    """RLVE's adaptive window per environment. Make one with `Adaptive.start`."""
 
     envs: tuple[str, ...]
     windows: tuple[Window, ...]
@@ -112,7 +163,9 @@ class Adaptive(_Uniform):
                 raise ValueError(
                     f"{env}'s window [{w.low}, {w.high}] is wider than d_delta = {self.d_delta} levels"
                 )
-            undecided = w.attempts < self.tau_num or self.check_every == "step"  # within one they may be more
+            undecided = (
+                w.attempts < self.tau_num or self.check_every == "step"
+            )  # within a step they may be more
             if not (0 <= w.correct <= w.attempts and undecided):
                 raise ValueError(
                     f"{env} cannot have {w.correct} correct of {w.attempts} with tau_num = {self.tau_num}"
@@ -122,21 +175,22 @@ class Adaptive(_Uniform):
     def start(
         cls,
         envs: Sequence[str],
-        low: int = 0,
-        high: int = 0,
         *,
+        initial_difficulty: int = 0,
         tau_acc: float = 0.9,
         tau_num: int = 64,
         d_delta: int = 4,
         check_every: str = "step",
     ) -> Self:
-        """Make the state before any outcome: every environment at [low, high]."""
-        return cls(tuple(envs), (Window(low, high),) * len(envs), tau_acc, tau_num, d_delta, check_every)
+        """Make the state before any outcome. `initial_difficulty` is the upper edge of the first window, which spans
+        `d_delta` levels, fewer at the bottom."""
+        first = Window(max(0, initial_difficulty - d_delta + 1), initial_difficulty)
+        return cls(tuple(envs), (first,) * len(envs), tau_acc, tau_num, d_delta, check_every)
 
-    def report(self, env: str, d: int, outcomes: Iterable[bool | np.bool_ | None]) -> "Adaptive":
-        at, scored = _index(self.envs, env), _scored(outcomes)
+    def report(self, draw: Draw, outcomes: Outcomes) -> "Adaptive":
+        at, scored = _index(self.envs, draw.env), _scored(outcomes)
         window = self.windows[at]
-        if d != window.high or not scored:
+        if draw.level != window.high or not scored:
             return self
         window = replace(window, attempts=window.attempts + len(scored), correct=window.correct + sum(scored))
         if self.check_every == "group":
@@ -158,11 +212,15 @@ class Adaptive(_Uniform):
         return window.low, window.high
 
     def to_json(self) -> dict[str, Any]:
-        settings = {name: getattr(self, name) for name in ("tau_acc", "tau_num", "d_delta", "check_every")}
-        windows = {
-            e: [w.low, w.high, w.attempts, w.correct] for e, w in zip(self.envs, self.windows, strict=True)
-        }
-        return {"name": self.name, "envs": list(self.envs), **settings, "windows": windows}
+        windows = zip(self.envs, self.windows, strict=True)
+        return {"windows": {env: [w.low, w.high, w.attempts, w.correct] for env, w in windows}}
+
+    def from_json(self, state: Mapping[str, Any]) -> "Adaptive":
+        return replace(self, windows=tuple(Window(*state["windows"][env]) for env in self.envs))
+
+
+NAMED_RANGES = {"static-low": (0, 1), "static-high": (6, 12)}
+RANGE = r"static-(\d+)-(\d+)"
 
 
 @dataclass(frozen=True)
@@ -182,12 +240,9 @@ class Static(_Uniform):
         named = {span: name for name, span in NAMED_RANGES.items()}
         return named.get((self.low, self.high), f"static-{self.low}-{self.high}")
 
-    def report(self, env: str, d: int, outcomes: Iterable[bool | np.bool_ | None]) -> "Static":
-        _index(self.envs, env)
+    def report(self, draw: Draw, outcomes: Outcomes) -> "Static":
+        _index(self.envs, draw.env)
         _scored(outcomes)
-        return self
-
-    def end_step(self) -> "Static":
         return self
 
     def window(self, env: str) -> tuple[int, int]:
@@ -195,50 +250,102 @@ class Static(_Uniform):
         return self.low, self.high
 
     def to_json(self) -> dict[str, Any]:
-        return {"name": self.name, "envs": list(self.envs)}
+        return {}
+
+    def from_json(self, state: Mapping[str, Any]) -> "Static":
+        return self
 
 
-def make_schedule(
-    name: str,
-    envs: Sequence[str],
-    *,
-    tau_acc: float = 0.9,
-    tau_num: int = 64,
-    d_delta: int = 4,
-    initial_difficulty: int = 0,
-    check_every: str = "step",
-) -> Adaptive | Static:
-    """Make the schedule called `name` at its start: adaptive, static-low (U[0, 1]), static-high (U[6, 12]), static-A-B.
+Factory = Callable[..., Schedule]
+"""Makes a schedule at its start: takes the environments, and settings as keywords."""
 
-    The settings are the adaptive rule's (in a run, tau_num is 8 × group size by default); static ranges ignore them.
-    `initial_difficulty` is the upper edge of the first window, which spans `d_delta` levels, fewer at the bottom.
-    """
-    if name == "adaptive":
-        low, high = max(0, initial_difficulty - d_delta + 1), initial_difficulty
-        return Adaptive.start(
-            envs, low, high, tau_acc=tau_acc, tau_num=tau_num, d_delta=d_delta, check_every=check_every
+
+def _range(low: int, high: int) -> Factory:
+    return lambda envs: Static(tuple(envs), low, high)
+
+
+SCHEDULES: dict[str, Factory] = {
+    "adaptive": Adaptive.start,
+    **{name: _range(*span) for name, span in NAMED_RANGES.items()},
+}
+"""Schedules by name. `factory_of` also takes any range, such as static-3-5, and files of one's own."""
+
+
+# --- by name, from a file, or as an object ---
+
+
+def make_schedule(which: "str | Factory | Schedule", envs: Sequence[str], **settings: Any) -> Schedule:
+    """Make a schedule at its start. `which` is a name (`factory_of`), a class or function, called with the environments
+    and `settings`, or a schedule, which is copied. Raises ScheduleError for an object that lacks a method."""
+    if isinstance(which, str):
+        which = factory_of(which)
+    if isinstance(which, type) or not hasattr(which, "draw"):
+        if not callable(which):
+            raise ScheduleError(f"{which!r} is no schedule: give a name, a class, a function or an object")
+        made = which(tuple(envs), **settings)
+    else:
+        made = deepcopy(which)
+    needed = ("draw", "report", "to_json", "from_json")
+    if lacks := [name for name in needed if not callable(getattr(made, name, None))]:
+        raise ScheduleError(
+            f"{type(made).__name__} has no {', '.join(lacks)}; a schedule needs {', '.join(needed)}"
         )
-    if name in NAMED_RANGES:
-        return Static(tuple(envs), *NAMED_RANGES[name])
-    if match := re.fullmatch(r"static-(\d+)-(\d+)", name):
-        return Static(tuple(envs), int(match[1]), int(match[2]))
-    known = ["adaptive", *NAMED_RANGES]
-    raise ValueError(f"{unknown('schedule', name, known)}, and any range as 'static-3-5'")
-
-
-def from_json(state: dict[str, Any]) -> Adaptive | Static:
-    """Restore the schedule that `to_json` saved, exactly. Raises ValueError that says what is wrong with `state`."""
     try:
-        name, envs = state["name"], state["envs"]
-        if name != "adaptive":
-            return make_schedule(name, envs)
-        settings = {key: state[key] for key in ("tau_acc", "tau_num", "d_delta")}
-        settings["check_every"] = state.get("check_every", "group")  # as it was when states did not say
-        return Adaptive(tuple(envs), tuple(Window(*state["windows"][env]) for env in envs), **settings)
-    except (KeyError, TypeError) as e:
-        raise ValueError(
-            f"not a saved schedule: {type(e).__name__} {e}; was this written by Schedule.to_json?"
-        ) from e
+        json.dumps(made.to_json())
+    except TypeError as error:
+        raise ScheduleError(f"the state of {type(made).__name__} is no JSON: {error}") from None
+    return made
+
+
+def factory_of(name: str) -> Factory:
+    """Find the factory of a schedule: a name in `SCHEDULES`, a range such as static-3-5, or FILE.py:NAME for a class or
+    function of one's own. Raises ScheduleError."""
+    if name in SCHEDULES:
+        return SCHEDULES[name]
+    if match := re.fullmatch(RANGE, name):
+        return _range(int(match[1]), int(match[2]))
+    if not own_code.is_named(name):
+        known = unknown("schedule", name, SCHEDULES)
+        raise ScheduleError(f"{known}, any range as 'static-3-5', and FILE.py:NAME for one of your own")
+    try:
+        found: Factory = own_code.named(name)
+    except ValueError as error:
+        raise ScheduleError(str(error)) from error
+    return found
+
+
+def settings_of(which: "str | Factory | Schedule", known: Mapping[str, Any]) -> dict[str, Any]:
+    """Choose those of the `known` settings that a schedule's factory names as parameters."""
+    factory = factory_of(which) if isinstance(which, str) else which
+    if not callable(factory):
+        return {}
+    return {name: known[name] for name in inspect.signature(factory).parameters if name in known}
+
+
+def name_of(which: "str | Factory | Schedule", made: Schedule) -> str:
+    """Name a schedule in tables and figures: by its attribute `name`, or its class. One of one's own never bears the
+    name of a built-in one, from which it may inherit."""
+    if isinstance(which, str) and not own_code.is_named(which):
+        return which
+    name = getattr(made, "name", None) or type(made).__name__
+    if name not in SCHEDULES and not re.fullmatch(RANGE, name):
+        return str(name)
+    if type(made) not in (Adaptive, Static):
+        return type(made).__name__
+    return (
+        which.rpartition(":")[2]
+        if isinstance(which, str)
+        else getattr(which, "__name__", type(made).__name__)
+    )
+
+
+def digest_of(which: "str | Factory | Schedule", made: Schedule) -> str:
+    """Digest the source of a schedule of one's own: its file, or its class and the function that made it. "" for a
+    built-in one, and where no source is at hand."""
+    if isinstance(which, str):
+        return digest(own_code.file_of(which).read_text("utf-8")) if own_code.is_named(which) else ""
+    sources = [own_code.source_of(thing) for thing in (type(made), which)]
+    return digest(sources) if all(sources) else ""
 
 
 def _check_envs(envs: tuple[str, ...]) -> None:
@@ -251,18 +358,18 @@ def _check_range(low: int, high: int) -> None:
         raise ValueError(f"a difficulty range needs 0 <= low <= high, not [{low}, {high}]")
 
 
-def _index(envs: tuple[str, ...], env: str) -> int:
+def _index(envs: Sequence[str], env: str) -> int:
     if env not in envs:
         raise ValueError(f"in this schedule {unknown('environment', env, envs)}")
     return envs.index(env)
 
 
-def _scored(outcomes: Iterable[bool | np.bool_ | None]) -> list[bool]:
+def _scored(outcomes: Outcomes) -> list[bool]:
     """Keep the outcomes that were scored. Raises TypeError for a reward, which would count as true."""
     given = list(outcomes)
     for outcome in given:
         if outcome is not None and not isinstance(outcome, bool | np.bool_):
             raise TypeError(
-                f"an outcome is True, False or None (unscored), not {outcome!r}; a reward is no verdict"
+                f"outcomes must be True, False or None (unscored), got {outcome!r} (pass correctness, not reward)"
             )
     return [bool(outcome) for outcome in given if outcome is not None]

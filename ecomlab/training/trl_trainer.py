@@ -7,10 +7,9 @@ collection of `prompts x group_size` rollouts is one step of ours and `minibatch
 
 import logging
 import math
-import os
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -30,19 +29,18 @@ from transformers.utils.logging import disable_progress_bar, enable_progress_bar
 from trl import GRPOConfig, GRPOTrainer
 
 from ecomlab.models.batch import Clock
+from ecomlab.models.policy import Policy
 from ecomlab.models.process_group import SINGLE_PROCESS, ProcessGroup
 from ecomlab.models.samplers.merged import send_merged
 from ecomlab.models.samplers.vllm import insist_on_resets, limit_patience
 from ecomlab.seeding import rng
 from ecomlab.training import objective
-from ecomlab.training.config import ConfigError, RunError, TrainConfig
+from ecomlab.training.config import RunError, TrainConfig
 from ecomlab.training.rollouts import Collection
 from ecomlab.training.update_metrics import UpdateMetrics
 
 ROWS_AT_ONCE = 8
 """Rows forwarded together in one process; they are of similar length, so that little is padded."""
-COMPARED = 8
-"""Most rows of a process, of those that older weights have sampled, that are forwarded with these weights once more."""
 
 
 @dataclass(frozen=True)
@@ -60,12 +58,20 @@ class Step:
     """`time.perf_counter()` at the end of the step before."""
     broken: str = ""
     """Why the run stops in this step, if it does."""
-    ratio: dict[str, float] | None = None
-    """With `ahead`: trained tokens and their ratios, as ahead.csv has them."""
 
 
-Collect = Callable[[int], Collection]
-"""Plays the rollouts of a step (counted from 0) with the current policy."""
+@dataclass(frozen=True)
+class Hooks:
+    """What the loop does in a trainer's steps."""
+
+    collect: Callable[[int], Collection]
+    """Plays the rollouts of a step (counted from 0) with the current policy."""
+    after: Callable[[Step], None]
+    """Takes each step, before its checkpoint."""
+    save_extra: Callable[[Path], None]
+    """Completes a checkpoint in its folder."""
+    before: Callable[[], None] = lambda: None
+    """Called ahead of the first step, when the model is on its device."""
 
 
 @contextmanager
@@ -90,22 +96,11 @@ class DapoTrainer(GRPOTrainer):
     """TRL's trainer on our rollouts: prompts are drawn inside the rollout, advantages are ours."""
 
     def __init__(
-        self, model: Any, tokenizer: Any, config: TrainConfig, collect: Collect, after: Callable[[Step], None],
-        save_extra: Callable[[Path], None], processes: ProcessGroup = SINGLE_PROCESS,
-        before: Callable[[], None] = lambda: None, land: Callable[[], None] = lambda: None,
-        begin_next: Callable[[int], None] = lambda number: None,
-    ) -> None:  # fmt: skip
-        if config.micro_tokens and os.environ.get("ACCELERATE_USE_DEEPSPEED") == "true":
-            raise ConfigError(
-                "micro_tokens is not for DeepSpeed, which steps after a fixed number of backward passes"
-            )
+        self, policy: Policy, config: TrainConfig, hooks: Hooks, processes: ProcessGroup = SINGLE_PROCESS
+    ) -> None:
         self.config = config
-        self.collect = collect
-        self.after = after
+        self.hooks = hooks
         self.processes = processes
-        self.land, self.begin_next = land, begin_next
-        self.ratio: dict[str, float] | None = None
-        self._then: tuple[int, list[Tensor]] | None = None
         self.collection: Collection | None = None
         self.clock = Clock()
         self._last_loaded_step: int = -1  # TRL's: the step whose weights vLLM has
@@ -113,15 +108,15 @@ class DapoTrainer(GRPOTrainer):
         rows = config.prompts_per_step * config.steps
         with _quiet():
             super().__init__(
-                model=model,
+                model=policy.model,
                 reward_funcs=_reward,
                 args=_arguments(config),
                 train_dataset=Dataset.from_dict(
                     {"prompt": [""] * rows}
                 ),  # placeholders: the schedule draws tasks
-                processing_class=tokenizer,
+                processing_class=policy.tokenizer,
                 rollout_func=lambda prompts, trainer: trainer.roll_out(len(prompts)),
-                callbacks=[_Bookkeeping(self, before, save_extra)],
+                callbacks=[_Bookkeeping(self, hooks)],
             )
         self.remove_callback(PrinterCallback)
         if config.with_vllm:
@@ -145,7 +140,7 @@ class DapoTrainer(GRPOTrainer):
         super()._issue_warnings_after_load(load_result._replace(missing_keys=missing))
 
     def create_model_card(self, *_: Any, **__: Any) -> None:
-        """Write no card: TRL's says that the policy is a fine-tuned version of None."""
+        """Disable TRL's model card, which would claim base model None."""
 
     @property
     def number(self) -> int:
@@ -172,7 +167,7 @@ class DapoTrainer(GRPOTrainer):
         self.clock.seconds["sync"] = time.perf_counter() - self.asked
         self.update_metrics = UpdateMetrics(self.args.epsilon, self.args.epsilon_high)
         self.collected_at = self.state.global_step
-        collection = self.collection = self.collect(self.number)
+        collection = self.collection = self.hooks.collect(self.number)
         self.rolled = time.perf_counter()
         batch, kept = collection.batch, len(collection.kept)
         self.rollouts = [r for number in self.groups for r in batch[number].rollouts]
@@ -202,7 +197,6 @@ class DapoTrainer(GRPOTrainer):
 
     def _generate_and_score_completions(self, inputs: Any) -> Any:
         """Make TRL's batch, with our advantages and the sampler's log-probabilities as the old ones."""
-        self.land()  # vLLM gets other weights now
         self.asked = time.perf_counter()
         batch = super()._generate_and_score_completions(inputs)
         batch["old_per_token_logps"] = self._as_sampled(batch["completion_ids"].shape[1])
@@ -214,118 +208,12 @@ class DapoTrainer(GRPOTrainer):
         )  # fmt: skip
         mine = torch.from_numpy(advantages_PG[self.groups].ravel())
         batch["advantages"] = mine.to(self.accelerator.device, torch.float32)
-        self.begin_next(self.number + 1)
-        if config.ahead:
-            self._begin_at_these_weights(batch)
         return batch
-
-    def _begin_at_these_weights(self, batch: Any) -> None:
-        """Let the update begin at the policy as it is where an older one has sampled: its own log-probabilities are the
-        old ones, and each token's advantage is weighed by the capped ratio of both."""
-        assert self.collection is not None
-        advantages_B1 = batch["advantages"][:, None]
-        sampled = batch["old_per_token_logps"]
-        trained = (batch["completion_mask"] * batch["tool_mask"]).bool() & (advantages_B1 != 0)
-        ratio = torch.ones_like(sampled)
-        weights = self._copy_weights()
-        if self.collection.version not in (None, self.number):
-            with self.clock.phase("logprobs"):
-                batch["old_per_token_logps"] = old = self._now(batch, trained, sampled)
-                if weights is not None and self._then and self._then[0] == self.collection.version:
-                    self._compare(batch, trained, sampled, then=self._then[1], now=weights)
-            ratio = objective.capped_ratio(old, sampled, math.inf)
-            batch["advantages"] = advantages_B1 * objective.capped_ratio(old, sampled, self.config.ratio_cap)
-        mine = ratio[trained]
-        counts = (len(mine), float(mine.sum()), float((mine > self.config.ratio_cap).sum()))
-        largest = float(mine.max()) if len(mine) else 0.0
-        gathered = self.processes.all_gather((counts, largest))
-        tokens, total, capped = (sum(column) for column in zip(*(each for each, _ in gathered), strict=True))
-        self.ratio = {
-            "tokens": tokens,
-            "ratio_mean": total / tokens if tokens else math.nan,
-            "ratio_max": max(each for _, each in gathered) if tokens else math.nan,
-            "capped": capped / tokens if tokens else math.nan,
-        }
-        if weights is not None:
-            self._then = (self.number, weights)
-
-    def _now(self, batch: Any, trained: Tensor, sampled: Tensor) -> Tensor:
-        """Compute the policy's log-probabilities (B, completion) at the trained positions; the sampler's elsewhere."""
-        every = torch.arange(len(sampled), device=sampled.device)
-        parts = every.split(self.args.per_device_train_batch_size)
-        return torch.cat([self._logps(batch, rows, trained, sampled) for rows in parts])
-
-    @torch.no_grad()
-    def _logps(self, batch: Any, rows: Tensor, trained: Tensor, sampled: Tensor) -> Tensor:
-        """Compute the same for some rows."""
-        ids = torch.cat([batch["prompt_ids"][rows], batch["completion_ids"][rows]], dim=1)
-        mask = torch.cat([batch["prompt_mask"][rows], batch["completion_mask"][rows]], dim=1)
-        self._trained, self._sampled = trained[rows], sampled[rows]
-        return self._forward(self.model, ids, mask, sampled.shape[1])[0]
-
-    def _compare(
-        self, batch: Any, trained: Tensor, sampled: Tensor, *, then: list[Tensor], now: list[Tensor]
-    ) -> None:
-        """Compare the sampler of a few rows with the weights that it should have had, `then`; these are `now` again
-        afterwards, bit for bit."""
-        most = min(COMPARED, self.args.per_device_train_batch_size)
-        rows = trained.sum(dim=1).argsort(descending=True, stable=True)[:most]
-        self._set_weights(then)
-        try:
-            found = self._logps(batch, rows, trained, sampled)
-        finally:
-            self._set_weights(now)
-        self.update_metrics.compare((found - sampled[rows])[trained[rows]])
-
-    def _copy_weights(self) -> list[Tensor] | None:
-        """Copy the trained weights that this process holds into main memory. None under ZeRO-3, which gathers some of
-        them for good, so that they could not be exchanged."""
-        trained = [p for p in self.model.parameters() if p.requires_grad]
-        if any(hasattr(p, "ds_tensor") for p in trained):
-            return None
-        return [held(p).to("cpu", copy=True) for p in trained]
-
-    def _set_weights(self, weights: list[Tensor]) -> None:
-        trained = (p for p in self.model.parameters() if p.requires_grad)
-        for parameter, weight in zip(trained, weights, strict=True):
-            held(parameter).copy_(weight)
-
-    def compute_loss(
-        self, model: Any, inputs: Any, return_outputs: bool = False, num_items_in_batch: Any = None
-    ) -> Tensor:
-        """Compute the loss of a micro-batch. With `micro_tokens`, of its last part only, after a backward pass for each
-        of the others: they share one normaliser, so that gradients add up to the same."""
-        *parts, last = self._parts(inputs) if self.config.micro_tokens else [inputs]
-        for part in parts:
-            self.accelerator.backward(super().compute_loss(model, part))
-        loss: Tensor = super().compute_loss(model, last)
-        return loss
-
-    def _parts(self, inputs: Any) -> list[dict[str, Any]]:
-        """Divide a micro-batch by rows into parts of at most `micro_tokens` tokens, equally many in every process.
-        Rows without an advantage, which have no gradient, are left out."""
-        sizes = torch.stack([inputs[f"{name}_mask"].sum(dim=1) for name in ("prompt", "completion")], dim=1)
-        useful = (inputs["advantages"] != 0).view(len(sizes), -1).any(dim=1).nonzero()[:, 0].tolist()
-        parts = by_tokens([(int(p), int(c)) for p, c in sizes], useful, self.config.micro_tokens)
-        wanted = max(1, *self.processes.all_gather(len(parts)))
-        idle = [self._rows(inputs, [0]) for _ in range(wanted - len(parts))]
-        for part in idle:  # a forward and a backward pass with the others, which changes nothing
-            part["advantages"] = torch.zeros_like(part["advantages"])
-        return idle + [self._rows(inputs, part) for part in parts]
-
-    @staticmethod
-    def _rows(inputs: Any, rows: list[int]) -> dict[str, Any]:
-        """Take some rows of a micro-batch; what is not by row stays."""
-        count = len(inputs["advantages"])
-        return {
-            name: value[rows] if isinstance(value, Tensor) and value.shape[:1] == (count,) else value
-            for name, value in inputs.items()
-        }
 
     def _compute_loss(self, model: Any, inputs: Any) -> Tensor:
         """Compute TRL's loss; remember the positions it needs: without an advantage there is no gradient."""
         sampled = (inputs["completion_mask"] * inputs["tool_mask"]).bool()
-        advantages = inputs["advantages"].view(len(sampled), -1)  # one for a row, or for each of its tokens
+        advantages = inputs["advantages"][:, None]
         self._trained = sampled & (advantages != 0)
         self._sampled = inputs["sampling_per_token_logps"]
         self._old = inputs["old_per_token_logps"]
@@ -349,8 +237,7 @@ class DapoTrainer(GRPOTrainer):
             if input_ids.is_cuda:
                 torch.cuda.synchronize()
         assert self.collection is not None
-        trained, own = self._trained, self.collection.version in (None, self.number)
-        fresh = own and self.state.global_step == self.collected_at
+        trained, fresh = self._trained, self.state.global_step == self.collected_at
         change = (logps.detach() - self._old)[trained]
         self.update_metrics.add(change, entropies.detach()[trained], self._raised[trained], fresh)
         return logps, entropies, None
@@ -373,7 +260,7 @@ class DapoTrainer(GRPOTrainer):
         update = self.update_metrics.total(self.processes)
         if broken:
             update["grad_norm"] = math.nan  # if the weights are broken, the gradient before them need not be
-        self.after(Step(number, self.collection, update, seconds, self.began, broken, self.ratio))
+        self.hooks.after(Step(number, self.collection, update, seconds, self.began, broken))
         if broken:
             raise RunError(
                 f"step {number}: {broken}: the policy diverges. The last checkpoint in {self.config.out} is sound: "
@@ -440,43 +327,20 @@ def held(parameter: Tensor) -> Tensor:
     return local.to_local() if isinstance(local, DTensor) else local
 
 
-def by_tokens(sizes: Sequence[tuple[int, int]], rows: Sequence[int], most: int) -> list[list[int]]:
-    """Divide `rows` into parts, rows of similar length together, of at most `most` tokens, or a single row.
-
-    `sizes` are the tokens of a row's prompt and completion. Prompts are padded on the left and completions on the
-    right, so that a part is as wide as its longest prompt and its longest completion together.
-    """
-    parts: list[list[int]] = []
-    widest = (0, 0)
-    for row in sorted(rows, key=lambda row: sum(sizes[row])):
-        grown = (max(widest[0], sizes[row][0]), max(widest[1], sizes[row][1]))
-        if parts and (len(parts[-1]) + 1) * sum(grown) <= most:
-            parts[-1].append(row)
-            widest = grown
-        else:
-            parts.append([row])
-            widest = sizes[row]
-    return parts
-
-
 def _reward(prompts: list[Any], completions: list[Any], reward: list[float], **_: Any) -> list[float]:
     """Return the rewards, for TRL's own log; the advantages used are those of `step_advantages`."""
     return reward
 
 
 class _Bookkeeping(TrainerCallback):
-    """Calls `before` ahead of the first step and the trainer's `after` with each, before its checkpoint; completes
-    checkpoints."""
+    """Calls the hooks."""
 
-    def __init__(
-        self, trainer: DapoTrainer, before: Callable[[], None], save_extra: Callable[[Path], None]
-    ) -> None:
+    def __init__(self, trainer: DapoTrainer, hooks: Hooks) -> None:
         self.trainer = trainer
-        self.before = before
-        self.save_extra = save_extra
+        self.hooks = hooks
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        self.before()  # only now is the model on its device
+        self.hooks.before()  # only now is the model on its device
         self.trainer.began = time.perf_counter()
 
     def on_log(
@@ -485,7 +349,6 @@ class _Bookkeeping(TrainerCallback):
         trainer = self.trainer
         if trainer.collection is None or logs is None or "train_runtime" in logs:
             return
-        # before the checkpoint of these weights
         trainer.end_step(trainer.number, "" if trainer.weights_are_finite() else "the weights are not finite")
 
     def on_pre_optimizer_step(self, args: Any, state: Any, control: Any, model: Any = None, **_: Any) -> None:
@@ -498,7 +361,7 @@ class _Bookkeeping(TrainerCallback):
         folder = Path(args.output_dir) / f"{PREFIX_CHECKPOINT_DIR}-{state.global_step}"
         self.trainer.accelerator.wait_for_everyone()  # each process writes its own random state
         if state.is_world_process_zero:
-            self.save_extra(folder)
+            self.hooks.save_extra(folder)
         self.trainer.accelerator.wait_for_everyone()
 
 

@@ -1,7 +1,7 @@
-"""What a starter reaches before training, played once for all runs of a folder.
+"""The evaluation of a starter before training, played once for the runs of a sweep.
 
 Held-out tasks and their random streams are the same in every run, and so is the evaluation at step 0 of runs that
-evaluate the same policy alike: those of a sweep. The first run keeps it beside the runs, the others read it there.
+evaluate the same policy alike. The first run keeps it beside the runs' folders, the others read it there.
 """
 
 import hashlib
@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 import torch
 from torch.backends.cpu import get_cpu_capability
 
-import ecomlab
 from ecomlab.evaluation.local import weights_digest
 from ecomlab.evaluation.transcript import Transcript
 from ecomlab.files import read_json, write_json
@@ -24,12 +23,7 @@ from ecomlab.seeding import digest
 from ecomlab.training.config import TrainConfig
 
 FOLDER = ".untrained"
-"""Folder beside the runs' folders, a file for each way to evaluate."""
-DECIDES = (
-    *("eval_collection", "collection", "eval_difficulties", "eval_episodes", "eval_block", "eval_axes"),
-    *("eval_decodings", "turn_tokens", "episode_tokens", "context_tokens", "transcript_failures"),
-)
-"""Settings on which an evaluation depends, beside policy and catalog."""
+"""Folder beside the runs' folders."""
 
 
 class Evaluation(NamedTuple):
@@ -40,23 +34,22 @@ class Evaluation(NamedTuple):
 
 
 def file_of(config: TrainConfig, policy: Policy, fingerprint: str) -> Path:
-    """Name the file in which the evaluation of `policy` under `config` is kept; `fingerprint` is the catalog's."""
-    settings = config.to_json()
-    decides = {
-        "settings": {name: settings[name] for name in DECIDES},
-        "policy": [weights_digest(policy.model), policy.made_for],
-        "catalog": fingerprint,
-        "code": _code(),
-        "numerics": [  # which decide about a logit's last bits
-            *(version("torch"), torch.get_num_threads()),
-            *(platform.machine(), get_cpu_capability()),
-        ],
+    """Name the file of an evaluation by all that decides it; `fingerprint` is the catalog's."""
+    decides = ("collection", "reward", "turn_tokens", "episode_tokens", "context_tokens")
+    later = ("eval_every", "eval_at")
+    settings = {
+        name: value
+        for name, value in config.to_json().items()
+        if name in decides or (name.startswith("eval_") and name not in later)
     }
-    return Path(config.out).absolute().parent / FOLDER / f"{digest(decides)}.json"
+    policy_is = [weights_digest(policy.model), policy.made_for]
+    numerics = [version("torch"), torch.get_num_threads(), platform.machine(), get_cpu_capability()]
+    key = digest([settings, policy_is, fingerprint, _code(), numerics])
+    return Path(config.out).absolute().parent / FOLDER / f"{key}.json"
 
 
 def recall(path: Path) -> Evaluation | None:
-    """Read what was kept; None if nothing was, or nothing whole."""
+    """Read an evaluation; None if none was kept, or none whole."""
     kept = read_json(path)
     if kept is None:
         return None
@@ -71,8 +64,8 @@ def keep(path: Path, found: Evaluation) -> None:
 
 @cache
 def _code() -> str:
-    """Digest this package's code and data, as other code may play otherwise."""
-    package, whole = Path(ecomlab.__file__).parent, hashlib.blake2b(digest_size=16)
+    """Digest the package's code and data: other code may play otherwise."""
+    package, whole = Path(__file__).parents[1], hashlib.blake2b(digest_size=16)
     for path in sorted(package.rglob("*")):
         if path.suffix in (".py", ".toml", ".json", ".md"):
             whole.update(f"{path.relative_to(package)}\n".encode())

@@ -24,7 +24,7 @@ class UpdateMetrics:
         self._before = 0.0
 
     def add(self, change: Tensor, entropies: Tensor, raised: Tensor, fresh: bool) -> None:
-        """Add trained tokens, each tensor (tokens,): log-probability less the sampler's, entropy, and whether the
+        """Add trained tokens, each tensor (tokens,): log-probability minus the sampler's, entropy, and whether the
         advantage is positive. `fresh`: before the first update, when the policy is still the one that sampled."""
         ratio = change.exp()
         clipped = torch.where(raised, ratio > self.high, ratio < self.low)
@@ -35,13 +35,7 @@ class UpdateMetrics:
         }
         for name, value in sums.items():
             self.sums[name] += float(value)
-        if fresh:
-            self.compare(change)
-
-    def compare(self, change: Tensor) -> None:
-        """Add tokens' differences (tokens,) between the sampler's log-probabilities and the trainer's with the same
-        weights."""
-        if len(change):
+        if fresh and len(change):
             self.sums["gap"] += float(change.abs().sum())
             self.sums["gap_tokens"] += len(change)
             self.gap_max = max(self.gap_max, float(change.abs().max()))
@@ -54,8 +48,8 @@ class UpdateMetrics:
 
     def total(self, processes: ProcessGroup) -> dict[str, float]:
         """Compute, over all processes, entropy, clip_share, logp_gap and logp_gap_max (mean and largest `|Δ logp|`
-        between sampler and trainer in the first minibatch, or with older weights in some of what those have sampled),
-        and grad_norm (the largest, NaN if one is). If nothing was trained, grad_norm is 0 and the others are NaN."""
+        between sampler and trainer in the first minibatch), and grad_norm (the largest, NaN if one is). If nothing was
+        trained, grad_norm is 0 and the others are NaN."""
         gathered = processes.all_gather((self.sums, self.gap_max))
         sums = {name: sum(each[name] for each, _ in gathered) for name in self.sums}
         tokens, gap_tokens = sums["tokens"] or math.nan, sums["gap_tokens"] or math.nan

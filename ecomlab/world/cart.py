@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ecomlab.catalog import Catalog, Constraint
+from ecomlab.slots import slot_type
 from ecomlab.task import Goal
 from ecomlab.world.state import World
 
@@ -41,7 +42,7 @@ def wants_of(goal: Goal) -> list[Want]:
 
 def identity_of(slots: Mapping[str, Any]) -> dict[str, Any]:
     """Keep the slots that tell products of a type apart."""
-    return {name: value for name, value in slots.items() if name not in ("type", "option", "quantity")}
+    return {name: value for name, value in slots.items() if name != "type" and slot_type(name).of != "line"}
 
 
 def constraints_of(type_name: str, slots: Mapping[str, Any]) -> tuple[Constraint, ...]:
@@ -50,16 +51,15 @@ def constraints_of(type_name: str, slots: Mapping[str, Any]) -> tuple[Constraint
     for name, value in slots.items():
         if is_exact(name):
             made.append(_constraint(name, "==", value))
-        elif name in ("price", "days"):
-            made.append(_constraint(name, "<=", value))
-        elif name == "rating":
-            made.append(_constraint(name, ">=", value))
+        elif slot_type(name).is_limit:
+            made.append(_constraint(name, slot_type(name).op, value))
     return tuple(made)
 
 
 def is_exact(name: str) -> bool:
     """Tell whether a product's slot is equal or not, rather than a bound."""
-    return name in ("brand", "feature") or name.startswith("attr:")
+    slot = slot_type(name)
+    return slot.of == "product" and slot.op == "=="
 
 
 FEW_KEYS = 10_000

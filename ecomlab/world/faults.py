@@ -6,13 +6,12 @@ from itertools import islice
 
 from ecomlab.catalog import Catalog, Constraint
 from ecomlab.reward import Fault
-from ecomlab.values import counted, money
+from ecomlab.slots import slot_type
 from ecomlab.world.state import World
 from ecomlab.world.substitutes import noun
 
 MOST_TOLD = 4
 """Most faults that a reason names."""
-_DAYS = counted("day")
 
 
 def named(product_id: str, catalog: Catalog) -> str:
@@ -74,14 +73,10 @@ def told(reasons: Sequence[str]) -> str:
 def _broken(row: int, constraint: Constraint, catalog: Catalog) -> str:
     """Say how a product breaks a constraint."""
     field, wanted = constraint.field, constraint.value
+    limit = slot_type(field)
+    if limit.is_limit:
+        return limit.explain(catalog.column(limit).item(row), int(wanted))
     match field:
-        case "price":
-            return f"costs {money(catalog.price_cents.item(row))}, wanted at most {money(int(wanted))}"
-        case "rating":
-            return f"has {catalog.rating_tenths.item(row) / 10} stars, wanted {int(wanted) / 10}"
-        case "days":
-            took = _DAYS.write(catalog.days.item(row))
-            return f"arrives in {took}, wanted within {_DAYS.write(int(wanted))}"
         case "type":
             return f"is no {wanted}"
         case "brand":

@@ -1,13 +1,16 @@
 """Shopping lists: their parts, the products that fit each part, and the least that a list costs."""
 
-from collections.abc import Iterable, Mapping
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from ecomlab.catalog import Catalog
+from ecomlab.difficulty import Difficulty
 from ecomlab.seeding import pick
-from ecomlab.task import Place, SellOut, TaskKey
+from ecomlab.slots import DAYS, RATING, slot_type
+from ecomlab.task import Goal, GoalChange, Place, SellOut, TaskKey
 from ecomlab.world.cart import constraints_of
 from ecomlab.world.state import is_left, sold_out_rows
 
@@ -21,9 +24,7 @@ def parts_of(wanted: Mapping[Place, Any]) -> list[Part]:
     for (item, name), kind in wanted.items():
         if name == "type":
             parts[kind] = {
-                n: value
-                for (i, n), value in wanted.items()
-                if i == item and (n in ("brand", "rating", "days") or n.startswith("attr:"))
+                n: value for (i, n), value in wanted.items() if i == item and slot_type(n).of == "product"
             }
     later = [*wanted.get((0, "parts"), ()), *filter(None, [wanted.get((0, "added"))])]
     parts |= {kind: {} for kind in later if kind not in parts}
@@ -107,8 +108,25 @@ def draw_trait(row: int, catalog: Catalog, random: np.random.Generator) -> tuple
     """Draw a slot that a customer may require of a part and that this product satisfies."""
     traits: dict[str, Any] = {f"attr:{name}": value for name, value in catalog.attributes(row).items()}
     traits["brand"] = catalog.brands[catalog.brand_code.item(row)]
-    if "rating" in catalog.bounds:
-        traits["rating"] = catalog.rating_tenths.item(row) // 5 * 5
-    traits["days"] = catalog.days.item(row)
+    for limit in (RATING, DAYS):
+        if catalog.has(limit):
+            traits[limit.name] = limit.rounded(catalog.column(limit).item(row))
     name = pick(random, list(traits))
     return name, traits[name]
+
+
+def draw_change(
+    goal: Goal, spare: Sequence[str], axes: Difficulty, random: np.random.Generator
+) -> GoalChange:
+    """Draw a change of mind: another budget (its value is set later), a part added or a part dropped."""
+    item = pick(random, goal.items)
+    dropped = {"dropped": goal.get("type", item=item)}
+    changes = [GoalChange(slots=dropped, turns=0, calls=0, forgets=(item,))]
+    changes += [GoalChange(slots={"budget": 0}, turns=0, calls=0)] if axes.bundle.slack else []
+    changes += [GoalChange(slots={"added": spare[0]})] if spare else []
+    return pick(random, changes)
+
+
+def draw_budget(total: int, slack: float, random: np.random.Generator) -> int:
+    """Add random slack, `slack` in the mean, to a total and round it up to whole dollars, in cents."""
+    return 100 * math.ceil(total * (1 + 2 * slack * random.random()) / 100)

@@ -9,6 +9,7 @@ import numpy as np
 from ecomlab.catalog import Catalog, Constraint, ProductType, Shop
 from ecomlab.difficulty import Difficulty
 from ecomlab.seeding import digest, rng
+from ecomlab.slots import SHIPPED, SlotType
 from ecomlab.task import SellOut
 from ecomlab.tool import RefusedError
 
@@ -32,10 +33,17 @@ MOST_GONE = 0.9
 
 
 class World:
-    """Everything that the agent's tools read and change. `key` names the task's public randomness."""
+    """Everything that the agent's tools read and change. `key` names the task's public randomness; records show the
+    numbers of `limits`, beside the usual ones."""
 
     def __init__(
-        self, shop: Shop, axes: Difficulty, key: Sequence[Any], given: Mapping[str, Any], calls: int
+        self,
+        shop: Shop,
+        axes: Difficulty,
+        key: Sequence[Any],
+        given: Mapping[str, Any],
+        calls: int,
+        limits: Sequence[SlotType] = (),
     ) -> None:
         self.shop = shop
         self.catalog = shop.catalog
@@ -43,6 +51,7 @@ class World:
         self.key = tuple(key)
         self.given = given
         """The task's public part: visits, today's date, orders and whatever else tools read."""
+        self.limits = [limit for limit in limits if limit.name not in SHIPPED]
         self.visits = tuple(given.get("visits", ()))
         self.call_budget = calls
         self.calls = 0
@@ -169,6 +178,8 @@ class World:
         """Return a product's record as tools show it, with its stock in this episode: of the variant `option`, where it
         comes in that."""
         record = self.catalog.record(row)
+        for limit in self.limits:
+            record[limit.shown] = limit.as_shown(self.catalog.column(limit).item(row))
         option = option if option is not None and option in self.options(row) else None
         if option is not None:
             record["variant_id"] = option

@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 
 from ecomlab.catalog import Catalog, Constraint, Shop
+from ecomlab.slots import LIMITS
 from ecomlab.task import Event, Goal, TaskKey
 from ecomlab.world import ranking
 from ecomlab.world.cart import FEW_KEYS, constraints_of, keys_of
 
-LIMITS = ("price", "rating", "days")
-"""Slots that a customer may limit beyond the attributes that must stay the same."""
 NOUNS: Mapping[str, str] = {
     "works_with": "compatibility",
     "skin": "skin type",
@@ -64,7 +63,7 @@ def requirements(goal: Goal, shop: Shop, limits: bool = True) -> tuple[Constrain
         f"attr:{name}": attributes[name] for name in hard_names(goal["must"], attributes)
     }
     if limits:
-        slots |= {name: goal[name] for name in LIMITS if name in goal}
+        slots |= {limit.name: goal[limit.name] for limit in LIMITS if limit.name in goal}
     return constraints_of(goal["type"], slots)
 
 

@@ -1,6 +1,6 @@
 """Judges the laws with an endpoint as the customer's words, by the code that judges them in `ecomlab certify`: those
 that a hostile endpoint could break with hostile ones, and whether a customer is understood and can be talked through
-with honest ones. The endpoints are scripted, and called in this process (`ecomlab/laws/wordings.py`).
+with honest ones. The endpoints are scripted, and called in this process (`wordings.py`).
 
     python experiments/llm_customer/laws.py   # all environments at d = 0, 6 and 12; goes on where it was stopped
 
@@ -17,20 +17,20 @@ from typing import Any
 from unittest.mock import patch
 
 from labels import Labeller
+from wordings import HOSTILE, STYLES, Honest, is_label
 
 import ecomlab
 from ecomlab import ENVIRONMENTS, Shop
 from ecomlab.customer.llm import Chat
 from ecomlab.evaluation.evaluation import environment_of
 from ecomlab.files import write_json
-from ecomlab.laws import certificate, counterfactual, laws, understanding
+from ecomlab.laws import counterfactual, laws, understanding
 from ecomlab.laws.certificate import FIRST_SEED, Row, certify_cell
 from ecomlab.laws.counterfactual import Comparison
 from ecomlab.laws.laws import Evidence, State
 from ecomlab.laws.surface import drawn, reference_player
 from ecomlab.laws.understanding import Share
-from ecomlab.laws.wordings import HOSTILE, STYLES, Honest, is_label
-from ecomlab.seeding import digest
+from ecomlab.seeding import digest, package_digest
 from ecomlab.task import Message
 from ecomlab.world.state import World
 
@@ -103,7 +103,7 @@ def measure(
         "honest rows": lambda env, d: certify_cell(env, d, seeds, 0, shop, honest).to_json(),
     }
     kept, made = out.with_suffix(".kept.jsonl"), dict[str, Any]()
-    code = certificate._sources()
+    code = package_digest()
     done = _kept(kept)
     for part, play in parts.items():
         made[part] = []

@@ -21,7 +21,7 @@ import torch
 from ecomlab.models.samplers.cached import CachedSampler, Limits
 from ecomlab.seeding import rng
 from ecomlab.training import metrics
-from ecomlab.training.dry_run import KNOWN
+from ecomlab.training.estimate import KNOWN
 
 SIZES: dict[str, dict[str, Any]] = {
     "8b": {**KNOWN["Qwen/Qwen3-8B"], "rollouts": 64, "tokens": 2_000, "turns": 4, "micro": 4, "rank": 64},
@@ -147,12 +147,11 @@ def plain_generate(size: dict[str, Any]) -> tuple[float, int]:
         return timed(work), size["rollouts"] * each * size["turns"]
 
 
-def update(size: dict[str, Any], rank: int, mixed: bool = False, by: bool = False) -> tuple[float, int]:
+def update(size: dict[str, Any], rank: int, mixed: bool = False) -> tuple[float, int]:
     """Time forward, backward and one optimizer step for all rollouts, in micro-batches as the trainer does: gradient
     checkpointing, half of the tokens scored by TRL's masked, tiled output layer. The second step is timed.
 
-    With `mixed`, rollouts have from a quarter of the tokens to all of them, in micro-batches of so many rows, or with
-    `by` of at most as many tokens as the largest of those, as `micro_tokens` divides them."""
+    With `mixed`, rollouts have from a quarter of the tokens to all of them."""
     from trl.trainer.utils import add_fused_lm_head
 
     model = model_of(size)
@@ -181,10 +180,6 @@ def update(size: dict[str, Any], rank: int, mixed: bool = False, by: bool = Fals
         rng("bench", "lengths").integers(whole // 4, whole + 1, len(every)) if mixed else [whole] * len(every)
     )
     parts = [list(every[first : first + size["micro"]]) for first in every[:: size["micro"]]]
-    if by:
-        from ecomlab.training.trl_trainer import by_tokens
-
-        parts = by_tokens([(0, int(n)) for n in lengths], every, size["micro"] * whole)
     mask = torch.zeros_like(ids)
     for row, length in enumerate(lengths):
         mask[row, :length] = 1
@@ -212,8 +207,7 @@ WORK: dict[str, Callable[[dict[str, Any]], tuple[float, int]]] = {
     "plain generate, turn by turn": plain_generate,
     "update, LoRA": lambda size: update(size, size["rank"]),
     "update, all weights, 8-bit AdamW": lambda size: update(size, 0),
-    "update, LoRA, mixed lengths by rows": lambda size: update(size, size["rank"], mixed=True),
-    "update, LoRA, mixed lengths by tokens": lambda size: update(size, size["rank"], mixed=True, by=True),
+    "update, LoRA, mixed lengths": lambda size: update(size, size["rank"], mixed=True),
 }
 """What is measured, by name: seconds, and tokens."""
 

@@ -59,7 +59,7 @@ from pathlib import Path
 
 from ecomlab.options import settings
 from ecomlab.training.config import from_toml
-from ecomlab.training.launch import serving
+from ecomlab.training.estimate import serving
 
 changes = [word for before, word in pairwise(sys.argv[2:]) if before == "--set"]
 print(serving(from_toml(Path(sys.argv[1]), settings(changes))))

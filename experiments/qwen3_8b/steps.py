@@ -22,10 +22,10 @@ from typing import Any
 import torch
 
 from ecomlab import assets
-from ecomlab.laws.tokens import QWEN, qwen_renderer
+from ecomlab.models.qwen_tokenizer import QWEN, qwen_renderer
 from ecomlab.training import metrics
 from ecomlab.training.config import TrainConfig
-from ecomlab.training.dry_run import KNOWN
+from ecomlab.training.estimate import KNOWN
 
 HERE = Path(__file__).resolve().parent
 MEAN = 48
@@ -113,7 +113,7 @@ def save_model(size: str, tokenizer: Path, folder: Path) -> None:
 
 def run(case: str, size: str, work: Path, file: Path) -> None:
     """Train one step, and write its row."""
-    from ecomlab.training.loop import train
+    from ecomlab.training.run import train
 
     name, changed = CASES[case]
     out = work / "".join(letter if letter.isalnum() else "_" for letter in case)

@@ -9,7 +9,6 @@ from sklearn.metrics import roc_auc_score
 
 from ecomlab import ENVIRONMENTS, Episode, Shop, Task, make_task, play
 from ecomlab.customer.shortages import Left
-from ecomlab.envs.cart.player import Shopper, Wish
 from ecomlab.envs.registry import moved_by
 from ecomlab.episode.play import finish, record, replay
 from ecomlab.laws.attackers import SUBMIT, calls, constant, text
@@ -337,29 +336,3 @@ def test_a_refused_hand_in_says_what_changed_and_which_of_its_products_are_gone(
 
 def search_of(category: str) -> dict[str, object]:
     return calls(("catalog_search", {"category": category, "in_stock": True}))
-
-
-def test_a_hand_in_refused_for_a_change_of_mind_says_that_the_customer_will_speak(shop: Shop) -> None:
-    for seed in range(5):
-        task = eventful("POLICY", seed, shop)
-        turn = Episode(task, shop).act(constant(ENVIRONMENTS["POLICY"]))
-        if happening(task):
-            error = json.loads(turn.messages[0]["content"])["error"]
-            assert "the customer has something to add" in error and "stock" not in error
-            assert turn.messages[-1]["role"] == "user"
-
-
-def test_who_searches_what_is_left_begins_at_its_first_page(shop: Shop) -> None:
-    """Pages of all products and of those in stock have other numbers: a product between two pages was never seen."""
-    player = ENVIRONMENTS["CART"].reference_player(shop)
-    assert isinstance(player, Shopper)
-    wish = Wish("Laptop")
-
-    def page() -> int:
-        return int(json.loads(player._search(wish)["function"]["arguments"]).get("page", 1))
-
-    assert [page(), page()] == [1, 2]
-    player.rushed = True
-    assert [page(), page()] == [1, 2]
-    wish.restart()
-    assert [page(), page()] == [1, 2]

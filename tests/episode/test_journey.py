@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from ecomlab import ENVIRONMENTS, Episode, Shop, Task, make_task, play
-from ecomlab.laws.attackers import calls, text
+from ecomlab.laws.attackers import calls
 from ecomlab.task import Message
 
 JOURNEY = ENVIRONMENTS["JOURNEY"]
@@ -85,22 +85,6 @@ def test_running_out_of_turns_scores_what_was_finished(shop: Shop) -> None:
     )  # one of two is perfect, the other not begun: 1 and -1
 
 
-def test_undoing_a_finished_job_undoes_its_credit(shop: Shop) -> None:
-    task = journey(shop, 0, "CART", p_switch=0)
-    kept, undone = Episode(task, shop), Episode(task, shop)
-    for episode in (kept, undone):
-        episode.act(fair(episode, submits))
-    for product, variant in list(undone.world.cart):
-        line = {"product_id": product, **({"variant_id": variant} if variant else {})}
-        undone.act(calls(("cart_remove", line)))
-    for episode in (kept, undone):
-        while not episode.done:
-            episode.act(text("One moment."))
-    assert undone.score().parts["task"] < kept.score().parts["task"]
-    assert undone.subtasks[0].verdict is not None
-    assert undone.subtasks[0].verdict.correct
-
-
 def test_the_customer_interrupts_one_job_with_the_next_and_comes_back(shop: Shop) -> None:
     data, came_back = JOURNEY.phrases.data, 0
     back = [form.replace("{}", name) for form in data["back"] for name in data["names"].values()]
@@ -111,15 +95,6 @@ def test_the_customer_interrupts_one_job_with_the_next_and_comes_back(shop: Shop
         said = " ".join(message["content"] for message in trajectory.messages if message["role"] == "user")
         came_back += any(line in said for line in back)
     assert came_back > 10
-
-
-def test_an_answer_that_is_meant_for_another_job_is_refused(shop: Shop) -> None:
-    task = journey(shop, 0, "PD", p_switch=0)
-    episode = Episode(task, shop)
-    turn = episode.act(calls(("submit", {"done": True})))
-    assert "product_ids" in turn.messages[0]["content"]
-    assert not turn.done
-    assert episode.subtasks[0].answer is None
 
 
 def test_a_job_is_handed_in_once(shop: Shop) -> None:

@@ -17,23 +17,12 @@ def block(value: object) -> str:
     return f"<tool_call>\n{json.dumps(value)}\n</tool_call>"
 
 
-def test_text_and_calls_are_told_apart() -> None:
-    text = (
-        "Let me look.\n"
-        + block({"name": "a", "arguments": {"x": 1}})
-        + "\n"
-        + block({"name": "b", "arguments": {}})
-    )
-    message = parse_output(text)
+def test_text_and_calls_are_told_apart_and_thinking_is_left_out() -> None:
+    both = f"Let me look.\n{block({'name': 'a', 'arguments': {'x': 1}})}\n{block({'name': 'b'})}"
+    message = parse_output(both)
     assert message["content"] == "Let me look."
-    assert [c["function"] for c in message["tool_calls"]] == [
-        {"name": "a", "arguments": '{"x": 1}'},
-        {"name": "b", "arguments": "{}"},
-    ]
-    assert len({c["id"] for c in message["tool_calls"]}) == 2
-
-
-def test_text_alone_has_no_calls_and_thinking_is_left_out() -> None:
+    assert [call["function"]["arguments"] for call in message["tool_calls"]] == ['{"x": 1}', "{}"]
+    assert len({call["id"] for call in message["tool_calls"]}) == 2
     assert parse_output("Which size?") == {"role": "assistant", "content": "Which size?"}
     assert parse_output("<think>\nhm <tool_call>\n</think>\n\nWhich size?")["content"] == "Which size?"
 

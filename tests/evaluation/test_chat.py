@@ -6,16 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-pytest.importorskip("aiohttp")
-
 from chat_server import MODEL, Reply, completion, serving
 
 from ecomlab import Shop
 from ecomlab.customer.llm import NoAnswerError
 from ecomlab.evaluation.contestant import Job
 from ecomlab.evaluation.endpoint.chat import QUICK, customer_from_toml
-from ecomlab.evaluation.endpoint.completion import EndpointFailure
+from ecomlab.evaluation.endpoint.client import EndpointFailure
 from ecomlab.evaluation.scripted import ScriptedContestant
 from ecomlab.settings import ConfigError
 
@@ -43,9 +40,7 @@ def test_a_file_names_the_endpoint_and_a_customer_waits_less_than_a_player(tmp_p
 
 
 def test_it_answers_several_threads_at_once_and_says_what_each_answer_cost(tmp_path: Path) -> None:
-    with serving(
-        lambda body, n: completion({"content": body["messages"][0]["content"]}), probed=False
-    ) as server:
+    with serving(lambda body, n: completion({"content": body["messages"][0]["content"]})) as server:
         chat = customer_from_toml(file(tmp_path, server.url))
         texts = [f"line {n}" for n in range(16)]
         with ThreadPoolExecutor(8) as pool:
@@ -61,11 +56,10 @@ def test_it_answers_several_threads_at_once_and_says_what_each_answer_cost(tmp_p
         Reply(status=500),
         Reply(b"no JSON"),
         Reply(hang_up=True),
-        completion({"content": "Hi."}, model="another"),
     ],
 )
 def test_an_answer_that_is_none_raises(tmp_path: Path, reply: Reply) -> None:
-    with serving(lambda body, n: reply, probed=False) as server:
+    with serving(lambda body, n: reply) as server:
         chat = customer_from_toml(file(tmp_path, server.url, retries=0))
         with pytest.raises(NoAnswerError) as told:
             chat([{"role": "user", "content": "Hello."}])
@@ -75,7 +69,7 @@ def test_an_answer_that_is_none_raises(tmp_path: Path, reply: Reply) -> None:
 
 def test_requests_that_fail_are_counted_with_their_retries(tmp_path: Path, shop: Shop) -> None:
     """Three failures in a row, of three tries each; then the endpoint is not asked again."""
-    with serving(lambda body, n: Reply(status=500), probed=False) as server:
+    with serving(lambda body, n: Reply(status=500)) as server:
         chat = customer_from_toml(file(tmp_path, server.url, retries=2, backoff=0.001))
         (played,) = ScriptedContestant("reference", customer=chat).play([Job("JOURNEY", 4, 1)], shop)
         chat.close()
@@ -85,7 +79,7 @@ def test_requests_that_fail_are_counted_with_their_retries(tmp_path: Path, shop:
 
 
 def test_a_contestant_plays_with_a_customer_so_worded_and_says_so(tmp_path: Path, shop: Shop) -> None:
-    with serving(echo, probed=False) as server:
+    with serving(echo) as server:
         chat = customer_from_toml(file(tmp_path, server.url))
         contestant = ScriptedContestant("reference", customer=chat)
         (played,) = contestant.play([Job("CART", 4, 1)], shop)

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from contestants import Script
+from wordings import Honest
 
 from ecomlab import Shop
 from ecomlab.evaluation import evaluation
@@ -24,7 +25,6 @@ from ecomlab.evaluation.tasks import held_out_seeds
 from ecomlab.evaluation.transcript import Transcript, key_of
 from ecomlab.evaluation.transcript_tables import from_dataset, to_dataset
 from ecomlab.evaluation.transcripts import FILE, TranscriptError, read, read_header, read_plan
-from ecomlab.laws.wordings import Honest
 
 CELLS = Cells(("CART", "STATUS"), (0, 2), 4, trials=2)
 CATALOG = {"size": 1000, "seed": 0}

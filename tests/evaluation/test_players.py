@@ -6,12 +6,15 @@ import math
 import subprocess
 import sys
 from contextlib import nullcontext
+from dataclasses import asdict
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
+from qwen3_helper import small_qwen3
+from transformers import AutoModelForCausalLM, AutoTokenizer, GraniteConfig
 
 from ecomlab import ENVIRONMENTS, Shop, make_task, play, replay
 from ecomlab.evaluation import local
@@ -34,7 +37,7 @@ from ecomlab.evaluation.tasks import held_out_seeds
 from ecomlab.evaluation.transcripts import read
 from ecomlab.models.batch import Rollout
 from ecomlab.models.load import load_policy
-from ecomlab.models.policy import Policy
+from ecomlab.models.policy import Policy, PolicyError
 from ecomlab.models.samplers.cached import Limits
 from ecomlab.reward import Score
 
@@ -231,6 +234,78 @@ def test_a_bug_of_ours_leaves_an_episode_unscored(
     monkeypatch.setattr("ecomlab.episode.episode.Episode.act", lambda *_: 1 / 0)
     (found,) = LocalContestant("novice", novice).play(JOBS[:1], shop)
     assert found.unscored == "bug" and math.isnan(found.score.value)
+
+
+# --- ordinary models ---
+
+
+@pytest.fixture(scope="module")
+def ordinary(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A small random Qwen3, made for 8,192 tokens."""
+    return str(small_qwen3(tmp_path_factory.mktemp("players") / "qwen3"))
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({}, Limits(2_048, 8_192, 8_192)),
+        ({"context": 1_000}, Limits(1_000, 1_000, 1_000)),
+        ({"turn": 9, "episode": 99}, Limits(9, 99, 8_192)),
+    ],
+)
+def test_an_ordinary_model_may_say_what_it_was_made_for_and_a_starter_what_it_was_trained_on(
+    given: dict[str, int], expected: Limits, ordinary: str, shop: Shop
+) -> None:
+    made = [contestant_of(name, shop, ["STATUS"], limits=given) for name in (ordinary, "novice")]
+    assert [one.identity["limits"] for one in made] == [asdict(expected), asdict(Limits(**given))]
+    assert made[0].at_once == 16
+
+
+def test_an_episode_is_not_longer_than_the_model_was_made_for(ordinary: str, shop: Shop) -> None:
+    with pytest.raises(PolicyError, match="context_tokens=8192"):
+        contestant_of(ordinary, shop, ["STATUS"], limits={"context": 8_193})
+
+
+def test_a_model_that_our_sampler_does_not_sample_exactly_is_refused_with_the_way_out(
+    ordinary: str, shop: Shop, tmp_path: Path
+) -> None:
+    """Granite scales its logits behind the output layer."""
+    tokenizer = AutoTokenizer.from_pretrained(ordinary)
+    sizes = {"hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
+    config = GraniteConfig(vocab_size=len(tokenizer), logits_scaling=8.0, **sizes)
+    model = AutoModelForCausalLM.from_config(config)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.mul_(3 if parameter.dim() > 1 else 1)
+    model.save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    with pytest.raises(PolicyError, match=r"exactly.*vllm serve.*docs/players\.md"):
+        contestant_of(str(tmp_path), shop, ["STATUS"])
+
+
+def test_weights_are_moved_to_the_device(ordinary: str, shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On the device "meta", which every machine has, weights are only shapes."""
+    monkeypatch.setattr("ecomlab.evaluation.players.device_of", lambda name, ordinary: name)
+    monkeypatch.setattr("ecomlab.evaluation.local.weights_digest", lambda model: "")
+    made: list[Any] = [contestant_of(name, shop, ["STATUS"], device="meta") for name in (ordinary, "novice")]
+    assert [one.device for one in made] == ["meta", "meta"]
+    assert "meta" not in json.dumps(made[0].identity)
+
+
+@pytest.mark.parametrize(
+    ("setting", "word"),
+    [
+        ({"dtype": "float33"}, "'float32'"),
+        ({"device": "cuda:99"}, "cpu"),
+        ({"decoding": "gredy"}, "'greedy'"),
+        ({"temperature": 0}, "positive"),
+    ],
+)
+def test_a_wrong_setting_gets_a_sentence(
+    setting: dict[str, Any], word: str, ordinary: str, shop: Shop
+) -> None:
+    with pytest.raises(ValueError, match=word):
+        contestant_of(ordinary, shop, ["STATUS"], **setting)
 
 
 # --- names ---

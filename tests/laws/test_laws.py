@@ -59,27 +59,23 @@ def test_a_small_sample_shows_nothing() -> None:
 
 
 FIRST = rows()[0]
-BROKEN = {
-    "SOLVABLE: the oracle is correct on 99.8% of CART at d = 0": replace(FIRST, solver=0.998),
-    "FAIR: the reference player is correct on 50.0% of CART at d = 0": replace(FIRST, fair=0.5),
-    "NOT GAMEABLE: blind attacker 'say done' is correct on 90.0% of CART at d = 0": replace(
-        FIRST, blind={"say done": 0.9}
-    ),
-    "NOT GAMEABLE: positional attacker 'first of history' is correct on 90.0% of CART at d = 0": replace(
-        FIRST, positional={"first of history": 0.9}
-    ),
-    "NOT GAMEABLE: quitter earns 0.50, failing honestly -0.50, at CART at d = 0": replace(
-        FIRST, rewards={**FIRST.rewards, "quitter": (0.5, 0.1, 50)}
-    ),
-}
+QUITTER = {**FIRST.rewards, "quitter": (0.5, 0.1, 50)}
 
 
-@pytest.mark.parametrize("line", BROKEN)
-def test_each_law_of_the_certificate_can_break_in_one_cell(line: str) -> None:
-    measured = [BROKEN[line], *rows()[1:]]
+@pytest.mark.parametrize(
+    ("law", "row", "who"),
+    [
+        ("SOLVABLE", replace(FIRST, solver=0.998), "oracle"),
+        ("FAIR", replace(FIRST, fair=0.5), "reference player"),
+        ("NOT GAMEABLE", replace(FIRST, blind={"say done": 0.9}), "'say done'"),
+        ("NOT GAMEABLE", replace(FIRST, positional={"first of history": 0.9}), "'first of history'"),
+        ("NOT GAMEABLE", replace(FIRST, rewards=QUITTER), "quitter"),
+    ],
+)
+def test_each_law_of_the_certificate_can_break_in_one_cell(law: str, row: Row, who: str) -> None:
+    measured = [row, *rows()[1:]]
     found = laws.broken_laws(measured)
-    assert any(said.startswith(line) for said in found), found
-    law = line.partition(":")[0]
+    assert any(who in said and "CART at d = 0" in said for said in found), found
     assert states(measured)[law] is laws.State.BROKEN
     assert {said.partition(":")[0] for said in found} == {law}
 
@@ -87,41 +83,31 @@ def test_each_law_of_the_certificate_can_break_in_one_cell(line: str) -> None:
 def test_a_share_that_is_short_everywhere_breaks_where_no_cell_does() -> None:
     measured = [replace(row, fair=0.975) for row in rows(200)]
     assert laws.broken_laws(measured[:1]) == []
-    assert laws.broken_laws(measured) == [
-        "FAIR: the reference player is correct on 97.5% of CART, all difficulties"
-    ]
+    (broken,) = laws.broken_laws(measured)
+    assert broken.startswith("FAIR: ") and "all difficulties" in broken
     # Several goals in a row are held to 97%.
     assert laws.broken_laws([replace(row, jobs=3) for row in measured]) == []
 
 
 def test_success_that_does_not_fall_or_falls_too_little_breaks_harder() -> None:
     flat = laws.broken_laws([replace(row, noisy=0.5) for row in rows()])
-    assert flat[0] == "HARDER: the perturbed player's success does not fall with d in CART"
-    slow = laws.broken_laws([replace(row, noisy=0.8 - 0.01 * row.d) for row in rows()])
-    assert slow == ["HARDER: the perturbed player's success falls by 0.12 from d = 0 to 12 in CART"]
+    assert flat[0].startswith("HARDER: ") and "does not fall" in flat[0]
+    (slow,) = laws.broken_laws([replace(row, noisy=0.8 - 0.01 * row.d) for row in rows()])
+    assert slow.startswith("HARDER: ") and "0.12" in slow
 
 
 def test_a_bank_that_is_not_understood_or_is_denied_breaks_understood() -> None:
-    deaf = replace(ASKED[0], exact=0.5)
-    assert laws.broken_laws([], [], [], [deaf]) == [
-        "UNDERSTOOD: 50.0% of 500 questions (of it, read) are answered exactly"
-    ]
-    denied = replace(ASKED[0], denied=1)
-    assert laws.broken_laws([], [], [], [denied]) == [
-        "UNDERSTOOD: 1 of 500 questions (of it, read) are answered with a denial"
-    ]
+    for share, why in ((replace(ASKED[0], exact=0.5), "50.0%"), (replace(ASKED[0], denied=1), "denial")):
+        (broken,) = laws.broken_laws([], [], [], [share])
+        assert broken.startswith("UNDERSTOOD: ") and why in broken
 
 
 def test_a_leak_or_a_difference_breaks_silent() -> None:
     leak = replace(LEAK, auc=0.8, low=0.7)
     told = replace(SILENT[0], differences=["seed 3: turn 1: look({}): rows[0].size is 2 and 3"])
-    assert laws.broken_laws([], [leak]) == [
-        "SILENT: visits: product_id tells what is wanted in CART: AUC 0.80, 99% above 0.70"
-    ]
-    assert laws.broken_laws([], [], [told]) == [
-        "SILENT: what is withheld shows before the customer is asked in CART at d = 0, "
-        "seed 3: turn 1: look({}): rows[0].size is 2 and 3"
-    ]
+    for evidence, why in (([[leak]], "AUC 0.80"), ([[], [told]], "rows[0].size is 2 and 3")):
+        (broken,) = laws.broken_laws([], *evidence)
+        assert broken.startswith("SILENT: ") and why in broken
 
 
 def test_enough_is_what_a_faultless_sample_can_show() -> None:

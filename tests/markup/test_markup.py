@@ -8,9 +8,9 @@ from html.parser import HTMLParser
 import pytest
 
 from ecomlab.markup.conversation import episode, score
-from ecomlab.markup.elements import Html, element, in_notebook, table
+from ecomlab.markup.elements import Html, element
 from ecomlab.markup.record import Call, Label, Record, State, Step, steps_of
-from ecomlab.markup.results import arguments_in_a_line, result_in_a_line, result_in_full
+from ecomlab.markup.results import result_in_a_line, result_in_full
 
 HOSTILE = (
     "</script><script>alert(1)</script>",
@@ -89,16 +89,6 @@ def test_what_is_html_already_is_not_escaped_again() -> None:
     assert element("p", inner, None, Html("<i></i>")) == f"<p>{inner}<i></i></p>"
 
 
-def test_a_notebook_takes_no_price_for_a_formula() -> None:
-    page = in_notebook(element("p", "from $5 to $9"))
-    assert 'class="ecomlab mathjax_ignore tex2jax_ignore"' in page and "from $5 to $9" in page
-
-
-def test_line_breaks_in_a_table_are_kept_and_numbers_stand_right() -> None:
-    page = table(["a", "b"], [["one\ntwo", 3]])
-    assert "one\ntwo" in page and '<td class="number">3</td>' in page
-
-
 def test_the_parts_of_a_reward_are_shown_with_what_they_add() -> None:
     page = Reader(score({"task": 0.5}, {"task": 0.75}, 0.375, "half"))
     assert "0.500" in page.text and page.text.count("+0.375") == 2 and "half" in page.text
@@ -137,12 +127,6 @@ def test_a_result_is_a_table_and_a_line() -> None:
 )
 def test_every_result_fits_into_a_line(text: str | None, line: str) -> None:
     assert result_in_a_line(text) == line
-
-
-def test_arguments_that_are_no_json_are_shown_as_they_are() -> None:
-    assert arguments_in_a_line('{"query": "red", "price_max": 20}') == "query: red, price_max: $20"
-    assert arguments_in_a_line('{"query": "red') == '{"query": "red'
-    assert arguments_in_a_line("x" * 1000).endswith("…")
 
 
 # --- messages ---
@@ -194,26 +178,9 @@ def test_a_turn_shows_what_it_changed_and_not_what_stayed() -> None:
     assert "returns as before: 1 line" in turn and "efficiency" not in turn and turn.count("old") == 0
 
 
-def test_an_invalid_end_says_so_in_place_of_parts() -> None:
-    before = replace(state_with("x"), reward=-0.1, parts={"task": 0.05, "efficiency": -0.15})
-    after = replace(before, reward=-1.0, parts={"invalid": -1.0})
-    page = Reader(episode(Record("t", steps=[Step(0, state=before), Step(1, state=after)])))
-    assert "lost 0.900 (invalid output -0.900)" in page.text
-
-
 def test_labels_of_a_turn_that_was_cut_off_stand_last() -> None:
     """Nothing of it is recorded, but it is a mistake, and others may follow from it."""
     labels = [Label(3, "cut off"), Label(3, "missed item")]
     page = episode(Record("one", steps=[Step(1, "Hello"), Step(2, "Bye")], labels=labels))
     said = Reader(page).text
     assert said.index("Bye") < said.index("turn 3") < said.index("cut off") < said.index("missed item")
-
-
-def test_labels_stand_at_their_turn() -> None:
-    record = Record(
-        "t",
-        steps=[Step(0, said=["hi"]), Step(1, "one"), Step(2, "two")],
-        labels=[Label(2, "wrong variant", "M")],
-    )
-    page = Reader(episode(record)).text
-    assert page.index("turn 2") < page.index("wrong variant: M") and page.count("wrong variant") == 1

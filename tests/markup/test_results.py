@@ -8,9 +8,9 @@ import pytest
 
 from ecomlab import ENVIRONMENTS, make_task, play
 from ecomlab.catalog import Shop
-from ecomlab.markup.conversation import alone, score
+from ecomlab.markup.conversation import alone
 from ecomlab.markup.entries import as_text, conversation
-from ecomlab.markup.results import Card, call_in_a_line, plain, read_result, result_in_a_line, result_in_full
+from ecomlab.markup.results import Card, read_result
 from ecomlab.task import Message
 
 
@@ -96,12 +96,6 @@ def test_rows_become_cards_with_the_ids_that_they_lie_in() -> None:
     ]
 
 
-def test_a_broken_call_is_shown_as_it_was_written() -> None:
-    call = {"id": "call_0", "type": "function", "function": {"name": "cart_view", "arguments": "{broken"}}
-    (entry,) = conversation([{"role": "assistant", "content": "", "tool_calls": [call]}])
-    assert str(entry) == "cart_view({broken)" and entry.result is None
-
-
 def test_an_answer_without_its_question_is_the_customers() -> None:
     answer = {"role": "tool", "tool_call_id": "c", "name": "ask_user", "content": '{"customer": "a red one"}'}
     assert as_text(conversation([answer])) == "customer  a red one"
@@ -123,45 +117,3 @@ def test_a_conversation_as_text_has_a_line_for_every_row() -> None:
         "          results:",
         "          - A Mug: product_id: P1, price: $5.50, color: Red",
     ]
-
-
-def test_further_lines_of_a_text_stand_below_its_first() -> None:
-    call = {"name": "policy_search", "arguments": '{"query": "boxes"}'}
-    messages: list[Message] = [
-        {"role": "user", "content": "I need:\n- a mug\n- a kite"},
-        {"role": "assistant", "tool_calls": [{"id": "call_0", "type": "function", "function": call}]},
-        {"role": "tool", "tool_call_id": "call_0", "name": "policy_search",
-         "content": json.dumps({"sections": [{"section": "Boxes", "text": "[A-1] One.\n[B-2] Two."}]})},
-    ]  # fmt: skip
-    assert as_text(conversation(messages)).splitlines() == [
-        "customer  I need:",
-        "          - a mug",
-        "          - a kite",
-        "    tool  policy_search(query: boxes)",
-        "          sections:",
-        "          - Boxes: text: [A-1] One.",
-        "          [B-2] Two.",
-    ]
-
-
-def test_rows_are_counted_by_what_they_are() -> None:
-    assert result_in_a_line('{"parcels": [{"parcel": 1}], "lines": [{}, {}]}') == "1 parcel; 2 lines"
-    assert result_in_a_line('{"cart": []}') == "cart: 0 lines"
-    assert result_in_a_line('{"cart": [{"product_id": "P1"}]}') == "cart: 1 line"
-
-
-def test_a_reward_is_added_up() -> None:
-    shown = score({"task": 1.0, "efficiency": 0.5}, {"task": 0.75, "efficiency": 0.15}, 0.825, "right")
-    assert "<td>together</td><td></td><td></td><td>+0.825</td>" in shown
-
-
-def test_an_empty_list_is_none_and_prices_have_their_cents() -> None:
-    assert (
-        plain([]) == "none" and call_in_a_line("submit", '{"product_ids": []}') == "submit(product_ids: none)"
-    )
-    rows = {
-        "results": [{"product_id": "P1", "title": "A Mug", "price": 33.0}, {"title": "B", "price": 1240.5}]
-    }
-    shown = result_in_full(json.dumps(rows))
-    assert '<td class="number">33.00</td>' in shown and '<td class="number">1,240.50</td>' in shown
-    assert "results: none" in unescape(result_in_full('{"results": [], "pages": 1}'))

@@ -12,7 +12,7 @@ from runs import Killed, kill_at
 from ecomlab.evaluation.contestant import Job
 from ecomlab.evaluation.transcript import Transcript
 from ecomlab.reward import Score
-from ecomlab.training import loop
+from ecomlab.training import loop, run
 from ecomlab.training.config import ConfigError, TrainConfig
 from ecomlab.training.loggers import MOST_EPISODES, Log, logger
 
@@ -101,11 +101,11 @@ def test_a_run_closes_its_logger_also_when_it_is_cut_short(
         "transcripts_every": 1,
     }
     small |= {"eval_difficulties": (0,), "eval_episodes": 1, "catalog_size": 1_000, "schedule": "static-0-1"}
-    loop.train(TrainConfig(out=str(tmp_path / "run"), steps=1, **small))
+    run.train(TrainConfig(out=str(tmp_path / "run"), steps=1, **small))
     assert heard == [1, "closed"]
     assert ("groups", 1, "CART") in told and {name for name, *_ in told} <= {"groups", "held-out failures"}
     with pytest.raises(Killed):
-        loop.train(TrainConfig(out=str(tmp_path / "run"), steps=2, **small), kill_at(2))
+        run.train(TrainConfig(out=str(tmp_path / "run"), steps=2, **small), kill_at(2))
     assert heard == [1, "closed", "closed"]
 
 
@@ -114,13 +114,13 @@ def test_a_missing_package_is_named_before_anything_runs(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[str] = []
-    monkeypatch.setattr(loop, "find_spec", asked.append)  # nothing is installed
+    monkeypatch.setattr(run, "find_spec", asked.append)  # nothing is installed
     with pytest.raises(
         ConfigError, match=rf"needs {name}, which is not installed; pip install .*\[loggers\]"
     ):
-        loop.train(TrainConfig(out=str(tmp_path / "run"), logger=name))
+        run.train(TrainConfig(out=str(tmp_path / "run"), logger=name))
     assert asked == [name] and not (tmp_path / "run").exists()
-    loop._check_setting(TrainConfig())
+    run._check_setting(TrainConfig())
     assert asked == [name], "no logger needs no package"
 
 

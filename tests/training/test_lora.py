@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 import pytest
 import torch
-from runs import SECONDS, Killed, kill_at, rows_of
+from runs import SECONDS, Killed, kill_at, rows_of, run_to_end
 from safetensors.torch import load_file
 
 from ecomlab import Shop
@@ -17,7 +17,6 @@ from ecomlab.lab import sweep
 from ecomlab.models.load import load_policy
 from ecomlab.training import checkpoints
 from ecomlab.training.config import TrainConfig
-from ecomlab.training.loop import train
 
 ROOT = Path(__file__).resolve().parents[2]
 TINY: dict[str, Any] = {
@@ -30,7 +29,7 @@ LORA = {**TINY, "steps": 3, "schedule": "static-0-3", "lora_rank": 4, "lr": 1e-2
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return train(TrainConfig(out=str(tmp_path_factory.mktemp("lora") / "run"), **LORA))
+    return run_to_end(TrainConfig(out=str(tmp_path_factory.mktemp("lora") / "run"), **LORA))
 
 
 def last(run: Path) -> Path:
@@ -57,56 +56,48 @@ def test_a_checkpoint_of_adapters_is_a_whole_policy(run: Path, shop: Shop, tmp_p
     assert moved > 1e-4, "it has learned something"
     assert checkpoints.export(last(run), tmp_path / "shipped")
     load_policy(tmp_path / "shipped", shop, ["CART"])
-    assert train(TrainConfig(out=str(tmp_path / "on"), **{**TINY, "steps": 1, "starter": str(last(run))}))
+    assert run_to_end(
+        TrainConfig(out=str(tmp_path / "on"), **{**TINY, "steps": 1, "starter": str(last(run))})
+    )
 
 
 def test_killed_it_goes_on_bit_for_bit(run: Path, tmp_path: Path) -> None:
     with pytest.raises(Killed):
-        train(TrainConfig(out=str(tmp_path / "run"), **LORA), kill_at(2))
-    again = train(TrainConfig(out=str(tmp_path / "run"), **LORA))
+        run_to_end(TrainConfig(out=str(tmp_path / "run"), **LORA), kill_at(2))
+    again = run_to_end(TrainConfig(out=str(tmp_path / "run"), **LORA))
     assert rows_of(again / "train.csv", *SECONDS) == rows_of(run / "train.csv", *SECONDS)
     one, two = ((last(each) / "adapter_model.safetensors").read_bytes() for each in (again, run))
     assert one == two
 
 
-def test_with_ahead_the_copy_has_adapters_too(tmp_path: Path) -> None:
-    out = train(TrainConfig(out=str(tmp_path / "run"), ahead=True, **LORA))
-    gaps = [float(row["logp_gap"]) for row in rows_of(out / "train.csv") if row["logp_gap"] != "nan"]
-    assert gaps and max(gaps) < 1e-4
-
-
-@pytest.mark.parametrize("arm", ["ahead/off", "ahead/on", "lora/all", "lora/lora"])
+@pytest.mark.parametrize("arm", ["all", "lora"])
 def test_a_committed_sweep_begins(arm: str, tmp_path: Path) -> None:
     """One step of its first run, made small."""
-    plan = sweep.load(ROOT / "experiments" / arm / "sweep.toml")
+    plan = sweep.load(ROOT / "experiments" / "lora" / arm / "sweep.toml")
     plan.check()
     given = dict(plan.runs()[0].given)
     more = given.pop("more")
     eval_blocks = {"eval_block": tuple(given["eval_block"])} if "eval_block" in given else {}
     config = TrainConfig(**{**given, **more, **eval_blocks, **TINY, "steps": 1, "out": str(tmp_path / "run")})
-    assert (config.ahead, bool(config.lora_rank)) == (arm == "ahead/on", arm == "lora/lora")
-    train(config)
+    assert bool(config.lora_rank) == (arm == "lora")
+    run_to_end(config)
     assert (tmp_path / "run" / "done.json").exists()
 
 
 def test_arms_differ_in_what_is_compared_alone() -> None:
-    for folder, arms, apart in (
-        ("ahead", ("on", "off"), {"ahead"}),
-        ("lora", ("lora", "all"), {"lora_rank", "lr"}),
-    ):
-        one, two = (sweep.load(ROOT / "experiments" / folder / arm / "sweep.toml") for arm in arms)
-        for first, second in zip(one.runs(), two.runs(), strict=True):
-            flat = [{**run.given, **run.given["more"], "more": 0, "out": 0} for run in (first, second)]
-            assert {name for name in flat[0] if flat[0][name] != flat[1][name]} == apart
+    one, two = (sweep.load(ROOT / "experiments" / "lora" / arm / "sweep.toml") for arm in ("lora", "all"))
+    for first, second in zip(one.runs(), two.runs(), strict=True):
+        flat = [{**run.given, **run.given["more"], "more": 0, "out": 0} for run in (first, second)]
+        assert {name for name in flat[0] if flat[0][name] != flat[1][name]} == {"lora_rank", "lr"}
 
 
 def test_the_effect_of_an_arm_by_hand(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Three seeds that differ by .1, .2 and .3: a mean of .2, and 4.303 x .1 / sqrt(3) either way."""
-    spec = importlib.util.spec_from_file_location("effect", ROOT / "experiments" / "ahead" / "effect.py")
+    spec = importlib.util.spec_from_file_location("effect", ROOT / "experiments" / "lora" / "effect.py")
     assert spec and spec.loader
     effect = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(effect)
-    for arm, gain in (("on", 0.1), ("off", 0.0)):
+    for arm, gain in (("lora", 0.1), ("all", 0.0)):
         source = ROOT / "experiments" / "laptop"
         (tmp_path / arm).mkdir()
         for name in ("train.csv", "eval.csv"):
@@ -118,9 +109,9 @@ def test_the_effect_of_an_arm_by_hand(tmp_path: Path, capsys: pytest.CaptureFixt
     effect.main(tmp_path)
     table = pd.read_csv(tmp_path / "effect.csv")
     assert (table.seeds == 3).all() and set(table.d) >= {"0", "4", "mean"}
-    assert table.on.tolist() == [0.7] * len(table) and table.off.tolist() == [0.5] * len(table)
+    assert table.lora.tolist() == [0.7] * len(table) and table["all"].tolist() == [0.5] * len(table)
     assert table.low.tolist() == pytest.approx([0.2 - 4.3027 * 0.1 / 3**0.5] * len(table), abs=1e-4)
     assert "second" not in capsys.readouterr().out
-    shutil.rmtree(tmp_path / "off")
-    with pytest.raises(Exception, match="off"):
+    shutil.rmtree(tmp_path / "all")
+    with pytest.raises(Exception, match="all"):
         effect.main(tmp_path)

@@ -11,20 +11,22 @@ import numpy as np
 import pytest
 import torch
 
-from ecomlab import ENVIRONMENTS, Episode, Shop, Task, make_task
+from ecomlab import ENVIRONMENTS, Episode, Shop, Task, make_task, play
 from ecomlab.envs.registry import UnknownEnvironmentError, observed
+from ecomlab.episode.play import replay
 from ecomlab.episode.referee import SLIPS
-from ecomlab.models.batch import EVALUATION_SEEDS, TRAINING_SEEDS, Rollout, draw_task, play_batch
+from ecomlab.models.batch import EVALUATION_SEEDS, TRAINING_SEEDS, Rollout, Start, draw_task, play_batch
 from ecomlab.models.load import load_policy
 from ecomlab.models.policy import Policy
 from ecomlab.models.process_group import SINGLE_PROCESS
 from ecomlab.models.samplers import cached
 from ecomlab.models.samplers.cached import CachedSampler, Limits, Sampled
-from ecomlab.reward import Score
+from ecomlab.reward import Score, Weights
 from ecomlab.seeding import rng
 from ecomlab.starters.demonstrations import demonstrate
+from ecomlab.tool import load_arguments
 from ecomlab.training.rollouts import DynamicSampling, Group, collect
-from ecomlab.training.schedule import CHECKS, make_schedule
+from ecomlab.training.schedule import CHECKS, Draw, ScheduleError, make_schedule
 
 
 @pytest.fixture(scope="module")
@@ -268,13 +270,70 @@ def test_a_task_that_cannot_be_drawn_costs_its_group_alone(
     monkeypatch.setattr(cart, "draw", draw)
     after = collected_once()
     group = after.groups[2]
-    assert (group.env, group.difficulty) == ("CART", lost.difficulty) and group.outcomes == [None] * 3
+    assert group.draw == Draw("CART", lost.difficulty) and group.outcomes == [None] * 3
     assert all("ZeroDivisionError: ours" in r.score.why and r.end == "failed" for r in group.rollouts)
     assert not group.effective("correct") and not group.effective("reward") and group not in after.kept
     for i in (0, 1, 3):
         assert [(r.completion_ids, r.score) for r in after.groups[i].rollouts] == [
             (r.completion_ids, r.score) for r in before.groups[i].rollouts
         ]
+
+
+@pytest.mark.parametrize("given", [0.0, 0.3, 0.7, 0.99])
+def test_turns_that_a_reference_player_gives_are_read_and_never_trained(
+    given: float, novice: Policy, shop: Shop
+) -> None:
+    tasks = tasks_of(shop, 6, (0, 2, 4))
+    starts = [Start(task, Weights(task=0.5), given) for task in tasks]
+    rollouts = play_batch(starts, streams_of(tasks), shop, novice.sampler(), novice.renderer)
+    for task, start, rollout in zip(tasks, starts, rollouts, strict=True):
+        assert start.turns == min(round(given * task.need.turns), task.need.turns - 1)
+        assert rollout.trajectory is not None and rollout.turns >= 1
+        messages = [m for m in rollout.trajectory.messages if m["role"] == "assistant"]
+        assert len(messages) == rollout.trajectory.turns == start.turns + rollout.turns
+        reference = play(ENVIRONMENTS["CART"].reference_player(shop), task, shop)
+        wanted = [m for m in reference.messages if m["role"] == "assistant"][: start.turns]
+        assert [calls_of(m) for m in messages[: start.turns]] == [calls_of(m) for m in wanted]
+        prompt = novice.renderer.decode(rollout.prompt_ids)
+        assert prompt.count("<|im_start|>assistant") == start.turns + 1
+        mask = [0] * len(rollout.prompt_ids) + rollout.mask
+        texts = said(novice, rollout.prompt_ids + rollout.completion_ids, mask)
+        assert len(texts) == rollout.turns, "only what the policy has said"
+        assert replay(rollout.trajectory, shop) == rollout.score
+        assert rollout.score.weights["task"] == 0.5
+
+
+def calls_of(message: Any) -> list[Any]:
+    """Names and arguments of a message's calls, however these are written."""
+    calls = [call["function"] for call in message.get("tool_calls") or ()]
+    return [(call["name"], load_arguments(call["name"], call["arguments"])) for call in calls]
+
+
+def test_a_schedule_moves_axes_and_gives_turns(novice: Policy, shop: Shop) -> None:
+    class Mine:
+        def draw(self, rng: np.random.Generator) -> Draw:
+            return Draw("CART", int(rng.integers(3)), {"cart.items": 2.0}, given=0.5)
+
+        def report(self, draw: Draw, outcomes: Any) -> "Mine":
+            heard.append((draw, list(outcomes)))
+            return self
+
+        def to_json(self) -> dict[str, Any]:
+            return {}
+
+        def from_json(self, state: Any) -> "Mine":
+            return self
+
+    heard: list[Any] = []
+    sampling = DynamicSampling(prompts=2, group_size=2, rounds=1, axes={"p_missing": 0.0})
+    got = collect(Mine(), sampling, ("mine", 1), shop, novice.sampler(), novice.renderer)
+    assert heard == [(group.draw, group.outcomes) for group in got.groups]
+    for rollout in (r for group in got.groups for r in group.rollouts):
+        assert rollout.task is not None and rollout.trajectory is not None
+        assert rollout.task.overrides == {"p_missing": 0.0, "cart.items": 2.0}
+        assert rollout.trajectory.turns > rollout.turns
+    with pytest.raises(ScheduleError, match="CART"):
+        collect(Mine(), replace(sampling, envs=("PD",)), ("mine", 1), shop, novice.sampler(), novice.renderer)
 
 
 def test_a_callers_mistake_is_no_unscored_episode(shop: Shop) -> None:
@@ -297,7 +356,7 @@ def test_what_makes_a_group_effective(shop: Shop) -> None:
 
     def group(*cells: tuple[float, bool] | None) -> Group:
         made = [rollout_of(task, 0, unscored=True) if c is None else rollout_of(task, *c) for c in cells]
-        return Group("CART", 0, tuple(made))
+        return Group(Draw("CART", 0), tuple(made))
 
     mixed = group((0.9, True), (-0.5, False), None)
     shaped = group((-0.5, False), (-0.9, False))
@@ -355,7 +414,7 @@ def collected(
     real = vars(module)["play_batch"]  # as it is now: a fault may stand in for it
 
     def spy(tasks: Any, *args: Any) -> Any:
-        sampler.tasks = tasks[:: sampling.group_size]
+        sampler.tasks = [start.task for start in tasks[:: sampling.group_size]]
         return real(tasks, *args)
 
     monkeypatch.setattr(module, "play_batch", spy)
@@ -369,7 +428,7 @@ def test_a_group_is_copies_of_one_task(novice: Policy, shop: Shop, monkeypatch: 
     for group in got.batch:
         assert {r.task.digest() for r in group.rollouts} == {group.rollouts[0].task.digest()}
         assert group.outcomes == [True, False, False, False]
-        assert group.difficulty == group.rollouts[0].task.difficulty
+        assert group.draw.level == group.rollouts[0].task.difficulty
         assert group.rollouts[0].task.seed in TRAINING_SEEDS
     assert len({group.rollouts[0].task.digest() for group in got.batch}) == 3
 
@@ -396,7 +455,7 @@ def test_a_step_ends_with_one_check_of_all_that_it_played(
         with monkeypatch.context() as patch:
             found[check_every] = collected(novice, shop, patch, lambda group, copy: True, rule, rounds=2)
     got, window = found["step"], (0, 1)
-    assert {group.difficulty for group in got.groups} == {0} and len(got.groups) == 6
+    assert {group.draw.level for group in got.groups} == {0} and len(got.groups) == 6
     assert got.schedule.window("CART") == window
     assert found["group"].schedule.window("CART")[1] > 1
 
@@ -420,52 +479,6 @@ def test_the_same_key_gives_the_same_collection(novice: Policy, shop: Shop) -> N
     ]
     tasks = [collection.groups[0].rollouts[0].task for collection in (one, other)]
     assert tasks[0] and tasks[1] and tasks[0].digest() != tasks[1].digest()
-
-
-def test_early_refill_collects_what_rounds_do(
-    novice: Policy, shop: Shop, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The same tasks, tokens, groups and schedule, though groups of a later round begin beside those of an earlier."""
-    novice.model.double()  # another batch is rounded otherwise
-    joined: list[int] = []
-    real = CachedSampler.join
-
-    def join(self: CachedSampler, streams: Any) -> None:
-        joined.append(len(streams))
-        real(self, streams)
-
-    monkeypatch.setattr(CachedSampler, "join", join)
-    try:
-        schedule = make_schedule("adaptive", ["CART"], tau_num=6)
-        found = []
-        for at_once in (False, True):
-            sampling = DynamicSampling(prompts=3, group_size=3, rounds=3, early_refill=at_once)
-            sampler = novice.sampler(Limits(60, 200))
-            found.append(collect(schedule, sampling, ("early", 3), shop, sampler, novice.renderer))
-    finally:
-        novice.model.float()
-    rounds, early = found
-    again = [group for group in rounds.groups if group.round]
-    assert sum(joined) == 3 * len(again) > 0
-    for part in ("kept", "padding", "groups"):
-        one, two = (
-            [(g.env, g.difficulty, g.round, [_said(r) for r in g.rollouts]) for g in getattr(c, part)]
-            for c in found
-        )
-        assert one == two, part
-    assert rounds.schedule == early.schedule and rounds.rounds == early.rounds
-
-
-def _said(rollout: Rollout) -> Any:
-    assert rollout.task is not None
-    return rollout.task.digest(), rollout.completion_ids, rollout.mask, rollout.score
-
-
-def test_early_refill_is_for_one_process(novice: Policy, shop: Shop) -> None:
-    pair = SimpleNamespace(rank=0, workers=2, all_gather=lambda mine: [mine, mine])
-    schedule, sampling = make_schedule("static-0-2", ["CART"]), DynamicSampling(early_refill=True)
-    with pytest.raises(ValueError, match="one process"):
-        collect(schedule, sampling, ("k", 1), shop, novice.sampler(), novice.renderer, pair)
 
 
 class Meeting:

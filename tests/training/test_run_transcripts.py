@@ -5,6 +5,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from runs import run_to_end
 from test_training import SMALL
 
 from ecomlab import Shop
@@ -12,7 +13,7 @@ from ecomlab.evaluation.compare import compare
 from ecomlab.evaluation.evaluation import rescored
 from ecomlab.evaluation.transcripts import FILE, TranscriptError, read, read_header, trim
 from ecomlab.training import loop
-from ecomlab.training.loop import TrainConfig, train
+from ecomlab.training.config import TrainConfig
 
 SETTINGS: dict[str, Any] = {
     **SMALL,
@@ -28,7 +29,7 @@ SETTINGS: dict[str, Any] = {
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return train(TrainConfig(out=str(tmp_path_factory.mktemp("runs") / "whole"), **SETTINGS))
+    return run_to_end(TrainConfig(out=str(tmp_path_factory.mktemp("runs") / "whole"), **SETTINGS))
 
 
 def test_held_out_failures_and_some_groups_are_written(run: Path) -> None:
@@ -70,7 +71,7 @@ def test_a_run_that_goes_on_writes_each_once(
     """Stopped after the transcripts of step 2 and before its checkpoint: that step is played again."""
     out = run.with_name(tmp_path.name)  # beside the other, so that step 0 is played once
     config = TrainConfig(out=str(out), **SETTINGS)
-    save = loop.Run._save
+    save = loop.Loop._save
 
     def stop(self: Any, folder: Path) -> None:
         if (
@@ -80,13 +81,13 @@ def test_a_run_that_goes_on_writes_each_once(
             raise KeyboardInterrupt
         save(self, folder)
 
-    monkeypatch.setattr(loop.Run, "_save", stop)
+    monkeypatch.setattr(loop.Loop, "_save", stop)
     with pytest.raises(KeyboardInterrupt):
-        train(config)
+        run_to_end(config)
     with (out / FILE).open("a") as file:
         file.write('{"episode": {"job"')
     monkeypatch.undo()
-    train(config)
+    run_to_end(config)
     told = [[(t.step, t.key, t.messages, repr(t.score)) for t in read(path)] for path in (run, out)]
     assert told[0] == told[1]
 

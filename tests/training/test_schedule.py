@@ -11,7 +11,20 @@ from hypothesis import strategies as st
 
 from ecomlab.seeding import rng
 from ecomlab.training.config import ConfigError, TrainConfig
-from ecomlab.training.schedule import CHECKS, Adaptive, Static, Window, from_json, make_schedule
+from ecomlab.training.schedule import (
+    CHECKS,
+    Adaptive,
+    Draw,
+    ScheduleError,
+    Static,
+    Window,
+    end_step,
+    factory_of,
+    make_schedule,
+    name_of,
+    settings_of,
+    windows,
+)
 
 ENVS = ("CART", "SUB")
 NAMES = ("adaptive", "static-low", "static-high", "static-3-5", "static-0-3", "static-0-12")
@@ -35,13 +48,26 @@ settings = st.fixed_dictionaries(
 )
 
 
+def made(name, options=None):
+    """A schedule of both environments, with those options that it takes."""
+    return make_schedule(name, ENVS, **settings_of(name, options or {}))
+
+
+def saved(schedule):
+    """The schedule, from its start, in the state that it saves."""
+    start = (
+        schedule if isinstance(schedule, Static) else dataclasses.replace(schedule, windows=(Window(),) * 2)
+    )
+    return start.from_json(json.loads(json.dumps(schedule.to_json())))
+
+
 def after(schedule, reports, groups_a_step=1):
     """Every state from the start on; a report's level counts down from the window's upper edge."""
     states = [schedule]
     for number, (env, below, outcomes) in enumerate(reports, 1):
         high = states[-1].window(env)[1]
-        now = states[-1].report(env, max(0, high - below), outcomes)
-        states.append(now if number % groups_a_step else now.end_step())
+        now = states[-1].report(Draw(env, max(0, high - below)), outcomes)
+        states.append(now if number % groups_a_step else end_step(now))
     return states
 
 
@@ -50,11 +76,11 @@ def test_nine_in_ten_of_sixty_four_promote(check_every):
     schedule = Adaptive.start(["CART"], check_every=check_every)
     assert schedule == make_schedule("adaptive", ["CART"], check_every=check_every)
     for _ in range(7):
-        schedule = schedule.report("CART", 0, [True] * 8)
+        schedule = schedule.report(Draw("CART", 0), [True] * 8)
         assert schedule.end_step() == schedule and schedule.window("CART") == (0, 0)
-    kept = schedule.report("CART", 0, [True] * 1 + [False] * 7).end_step()  # 57 of 64 are .891
+    kept = schedule.report(Draw("CART", 0), [True] * 1 + [False] * 7).end_step()  # 57 of 64 are .891
     assert kept.windows == (Window(0, 0, 0, 0),)
-    promoted = schedule.report("CART", 0, [True] * 2 + [False] * 6).end_step()  # 58 of 64 are .906
+    promoted = schedule.report(Draw("CART", 0), [True] * 2 + [False] * 6).end_step()  # 58 of 64 are .906
     assert promoted.windows == (Window(0, 1, 0, 0),)
 
 
@@ -63,18 +89,18 @@ def test_the_check_comes_once_a_step_or_after_every_group():
     outcomes = [[True] * 3 + [False], [True] * 4, [True] * 4]
     whole, each = (Adaptive.start(["CART"], tau_num=4, check_every=check_every) for check_every in CHECKS)
     for group in outcomes:
-        whole, each = (s.report("CART", s.window("CART")[1], group) for s in (whole, each))
+        whole, each = (s.report(Draw("CART", s.window("CART")[1]), group) for s in (whole, each))
         assert whole.window("CART") == (0, 0), "within the step it stays"
     assert whole.windows == (Window(0, 0, 12, 11),) and each.window("CART") == (0, 2)
     assert whole.end_step().windows == (Window(0, 1, 0, 0),), "one level, however many rollouts there were"
     assert each.end_step() == each
     assert TrainConfig().make_schedule() == make_schedule("adaptive", ["CART"], check_every="step")
-    assert TrainConfig(check_every="group").make_schedule().to_json()["check_every"] == "group"
+    assert TrainConfig(check_every="group").make_schedule().check_every == "group"
 
 
 @given(settings, groups, st.integers(1, 4))
 def test_by_step_a_window_moves_at_the_end_of_steps_only(options, reports, size):
-    states = after(make_schedule("adaptive", ENVS, **(options | {"check_every": "step"})), reports, size)
+    states = after(made("adaptive", options | {"check_every": "step"}), reports, size)
     for number, (before, now) in enumerate(pairwise(states), 1):
         moved = [before.window(env) != now.window(env) for env in ENVS]
         assert not any(moved) or number % size == 0
@@ -87,38 +113,38 @@ def test_it_begins_where_it_is_told_to(start, window):
     """The window spans d_delta levels below the first upper edge, as RLVE's does."""
     schedule = TrainConfig(initial_difficulty=start, collection="C2").make_schedule()
     assert [schedule.window(env) for env in ("CART", "SUB")] == [window] * 2
-    promoted = schedule.report("SUB", start, [True] * 64).end_step()
+    promoted = schedule.report(Draw("SUB", start), [True] * 64).end_step()
     assert promoted.window("SUB") == (max(0, start + 1 - 3), start + 1) and promoted.window("CART") == window
 
 
 def test_a_share_equal_to_the_threshold_promotes():
-    schedule = make_schedule("adaptive", ["CART"], tau_num=10).report("CART", 0, [True] * 9 + [False])
+    schedule = make_schedule("adaptive", ["CART"], tau_num=10).report(Draw("CART", 0), [True] * 9 + [False])
     assert schedule.end_step().window("CART") == (0, 1)
 
 
 def test_only_the_upper_edge_counts():
-    schedule = Adaptive.start(["CART"], 0, 2, tau_num=4)
+    schedule = Adaptive.start(["CART"], initial_difficulty=2, tau_num=4)
     for d in (0, 1, 3):
-        assert schedule.report("CART", d, [True] * 40) == schedule
+        assert schedule.report(Draw("CART", d), [True] * 40) == schedule
 
 
 def test_unscored_outcomes_count_for_nothing():
     schedule = Adaptive.start(["CART"], tau_num=4)
-    assert schedule.report("CART", 0, [None] * 40) == schedule
-    assert schedule.report("CART", 0, [True, None, None, True, None]).windows == (Window(0, 0, 2, 2),)
+    assert schedule.report(Draw("CART", 0), [None] * 40) == schedule
+    assert schedule.report(Draw("CART", 0), [True, None, None, True, None]).windows == (Window(0, 0, 2, 2),)
 
 
 def test_the_window_keeps_four_levels():
     schedule = make_schedule("adaptive", ["CART"], tau_num=1)
     seen = []
     for d in range(7):
-        schedule = schedule.report("CART", d, [True]).end_step()
+        schedule = schedule.report(Draw("CART", d), [True]).end_step()
         seen.append(schedule.window("CART"))
     assert seen == [(0, 1), (0, 2), (0, 3), (1, 4), (2, 5), (3, 6), (4, 7)]
 
 
 def test_environments_do_not_touch_each_other():
-    schedule = make_schedule("adaptive", ENVS, tau_num=2).report("SUB", 0, [True, True]).end_step()
+    schedule = make_schedule("adaptive", ENVS, tau_num=2).report(Draw("SUB", 0), [True, True]).end_step()
     assert schedule.window("CART") == (0, 0)
     assert schedule.window("SUB") == (0, 1)
 
@@ -133,14 +159,14 @@ def test_static_ranges_are_the_published_ones():
 def test_any_range_is_static_and_drawn_evenly(low, high):
     schedule = make_schedule(f"static-{low}-{high}", ENVS)
     assert schedule.window("CART") == (low, high)
-    assert from_json(json.loads(json.dumps(schedule.to_json()))) == schedule
+    assert schedule.from_json(json.loads(json.dumps(schedule.to_json()))) == schedule
     stream = rng("ranges", low, high)
-    levels = [schedule.draw("CART", stream) for _ in range(500 * (high - low + 1))]
+    levels = [schedule.draw(stream).level for _ in range(500 * (high - low + 1))]
     counts = np.bincount(levels, minlength=high + 1)[low:]
     assert (
         set(levels) == set(range(low, high + 1)) and abs(counts - 500).max() < 120
     )  # five standard deviations
-    moved = schedule.report("CART", high, [True] * 999).end_step()
+    moved = end_step(schedule.report(Draw("CART", high), [True] * 999))
     assert moved == schedule, "whatever happens"
     assert TrainConfig(schedule=f"static-{low}-{high}").make_schedule() == Static(("CART",), low, high)
 
@@ -152,7 +178,7 @@ def test_a_schedule_knows_its_name(name):
 
 @given(settings, groups)
 def test_the_window_never_widens_beyond_d_delta_and_never_falls(options, reports):
-    states = after(make_schedule("adaptive", ENVS, **options), reports)
+    states = after(made("adaptive", options), reports)
     for before, now in pairwise(states):
         for env in ENVS:
             (low0, high0), (low, high) = before.window(env), now.window(env)
@@ -163,11 +189,11 @@ def test_the_window_never_widens_beyond_d_delta_and_never_falls(options, reports
 @given(settings, groups)
 def test_counts_start_again_at_every_check(options, reports):
     for state, (env, below, outcomes) in zip(
-        after(make_schedule("adaptive", ENVS, **options), reports), reports, strict=False
+        after(made("adaptive", options), reports), reports, strict=False
     ):
         at = ENVS.index(env)
         window = state.windows[at]
-        next_window = state.report(env, max(0, window.high - below), outcomes).end_step().windows[at]
+        next_window = state.report(Draw(env, max(0, window.high - below)), outcomes).end_step().windows[at]
         assert next_window.attempts < options["tau_num"]
         if next_window.high > window.high:
             assert (next_window.attempts, next_window.correct) == (0, 0)
@@ -175,50 +201,52 @@ def test_counts_start_again_at_every_check(options, reports):
 
 @given(st.sampled_from(NAMES), groups)
 def test_reporting_is_pure(name, reports):
-    start = make_schedule(name, ENVS, tau_num=4)
-    saved = json.dumps(start.to_json())
+    start = made(name, {"tau_num": 4})
+    before = json.dumps(start.to_json())
     assert after(start, reports) == after(start, reports)
-    assert json.dumps(start.to_json()) == saved
+    assert json.dumps(start.to_json()) == before
 
 
 @given(st.sampled_from(NAMES), settings, groups, groups, st.integers(1, 3))
 def test_a_saved_schedule_has_the_same_future(name, options, past, future, size):
-    here = after(make_schedule(name, ENVS, **options), past, size)[-1]
-    there = from_json(json.loads(json.dumps(here.to_json())))
+    here = after(made(name, options), past, size)[-1]
+    there = saved(here)
     assert there == here
     states = zip(after(here, future, size), after(there, future, size), strict=True)
     for step, (a, b) in enumerate(states):
         left, right = rng("schedule-test", step), rng("schedule-test", step)
-        assert [a.draw(e, left) for e in ENVS for _ in range(5)] == [
-            b.draw(e, right) for e in ENVS for _ in range(5)
-        ]
-        assert a.draw_environment(left) == b.draw_environment(right)
+        assert [a.draw(left) for _ in range(9)] == [b.draw(right) for _ in range(9)]
 
 
 @given(st.integers(0, 9), st.integers(0, 3), st.integers(0, 1000))
 def test_draws_stay_inside_the_window(low, width, key):
-    schedule = Adaptive.start(ENVS, low, low + width)
-    draws = {schedule.draw("CART", rng("window-test", key, i)) for i in range(20)}
+    schedule = Adaptive(ENVS, (Window(low, low + width),) * 2)
+    draws = {schedule.draw(rng("window-test", key, i)).level for i in range(20)}
     assert draws <= set(range(low, low + width + 1))
 
 
 def test_draws_are_uniform_over_levels_and_environments():
-    stream, schedule = rng("uniform-test"), Adaptive.start(ENVS, 2, 5)
-    levels = np.bincount([schedule.draw("CART", stream) - 2 for _ in range(8000)], minlength=4)
+    stream, schedule = rng("uniform-test"), Adaptive.start(ENVS, initial_difficulty=5)
+    draws = [schedule.draw(stream) for _ in range(8000)]
+    levels = np.bincount([draw.level - 2 for draw in draws], minlength=4)
     assert levels.sum() == 8000 and abs(levels - 2000).max() < 200  # five standard deviations
-    assert abs(sum(schedule.draw_environment(stream) == "SUB" for _ in range(8000)) - 4000) < 230
+    assert abs(sum(draw.env == "SUB" for draw in draws) - 4000) < 230
+
+
+@pytest.mark.parametrize(("name", "key"), [("adaptive", 1), ("static-0-12", 2)])
+def test_a_draw_takes_an_environment_and_then_a_level_from_the_stream(name, key):
+    """In this order, so that runs of before come out again: the training seed follows."""
+    schedule, one, two = made(name, {"initial_difficulty": 9}), rng("order", key), rng("order", key)
+    draw = schedule.draw(one)
+    env = ENVS[int(two.integers(2))]
+    assert draw == Draw(env, int(two.integers(*schedule.window(env), endpoint=True)))
+    assert one.integers(2**31) == two.integers(2**31)
 
 
 def test_states_are_frozen():
     for name in NAMES:
         with pytest.raises(dataclasses.FrozenInstanceError):
             setattr(make_schedule(name, ENVS), "envs", ())  # noqa: B010
-
-
-def test_a_state_of_before_there_was_a_choice_goes_on_as_it_was():
-    state = make_schedule("adaptive", ENVS, check_every="group").to_json()
-    del state["check_every"]
-    assert from_json(state).to_json()["check_every"] == "group"
 
 
 def test_unknown_names_are_met_with_a_suggestion():
@@ -231,7 +259,7 @@ def test_unknown_names_are_met_with_a_suggestion():
     with pytest.raises(ValueError, match="did you mean 'static-low'"):
         make_schedule("static-lo", ENVS)
     with pytest.raises(ValueError, match="no environment 'CRAT'.*did you mean 'CART'"):
-        make_schedule("adaptive", ENVS).draw("CRAT", rng("x"))
+        make_schedule("adaptive", ENVS).window("CRAT")
 
 
 @pytest.mark.parametrize(
@@ -242,9 +270,9 @@ def test_unknown_names_are_met_with_a_suggestion():
         lambda: make_schedule("adaptive", ["CART", "CART"]),
         lambda: make_schedule("adaptive", ENVS, tau_acc=0.0),
         lambda: make_schedule("adaptive", ENVS, tau_num=0),
-        lambda: Adaptive.start(ENVS, 0, 4, d_delta=4),
-        lambda: from_json({"name": "adaptive", "envs": ["CART"]}),
-        lambda: from_json({}),
+        lambda: Adaptive(ENVS, (Window(0, 4),) * 2, d_delta=4),
+        lambda: Draw("CART", -1),
+        lambda: Draw("CART", 0, given=1.0),
     ],
 )
 def test_impossible_schedules_are_refused(make):
@@ -254,6 +282,104 @@ def test_impossible_schedules_are_refused(make):
 
 def test_a_reward_is_no_verdict():
     for name in NAMES:
-        with pytest.raises(TypeError, match="a reward is no verdict"):
-            make_schedule(name, ENVS).report("CART", 0, [0.3])  # type: ignore[list-item]
-    assert Adaptive.start(ENVS).report("CART", 0, [np.True_]).windows[0] == Window(0, 0, 1, 1)
+        with pytest.raises(TypeError, match="not reward"):
+            make_schedule(name, ENVS).report(Draw("CART", 0), [0.3])  # type: ignore[list-item]
+    assert Adaptive.start(ENVS).report(Draw("CART", 0), [np.True_]).windows[0] == Window(0, 0, 1, 1)
+
+
+# A schedule of one's own.
+
+BANDIT = """
+from ecomlab.training.schedule import Draw
+
+class Bandit:
+    def __init__(self, envs, initial_difficulty, width=3):
+        self.envs, self.wins, self.start = list(envs), [0] * width, initial_difficulty
+
+    def draw(self, rng):
+        level = self.start + int(rng.integers(len(self.wins)))
+        return Draw(self.envs[0], level, {"p_missing": 0.5}, given=0.25)
+
+    def report(self, draw, outcomes):
+        self.wins[draw.level - self.start] += sum(map(bool, outcomes))
+        return self
+
+    def to_json(self):
+        return {"wins": self.wins}
+
+    def from_json(self, state):
+        self.wins = list(state["wins"])
+        return self
+
+def wide(envs):
+    return Bandit(envs, 0, width=9)
+"""
+
+
+@pytest.fixture
+def file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.py").write_text(BANDIT)
+    return tmp_path / "mine.py"
+
+
+def test_a_class_or_a_function_in_a_file_is_a_schedule(file):
+    config = TrainConfig(schedule="mine.py:Bandit", initial_difficulty=4, schedule_settings={"width": 2})
+    bandit = config.make_schedule()
+    assert (bandit.start, bandit.wins, bandit.envs) == (4, [0, 0], ["CART"])
+    draw = bandit.draw(rng("mine"))
+    draw.check(ENVS)
+    after_one = end_step(bandit.report(draw, [True, None, False, True]))
+    assert sum(after_one.wins) == 2 and windows(after_one, ["CART"]) == {}
+    restored = config.make_schedule().from_json(json.loads(json.dumps(after_one.to_json())))
+    assert restored.wins == after_one.wins
+    assert len(make_schedule("mine.py:wide", ENVS).wins) == 9
+    assert name_of("mine.py:Bandit", bandit) == "Bandit"
+
+
+def test_a_schedule_of_ones_own_never_bears_the_name_of_a_built_in_one():
+    class Mine(Adaptive):
+        pass
+
+    assert name_of(Mine, Mine.start(ENVS)) == "Mine"
+    assert name_of("adaptive", Adaptive.start(ENVS)) == "adaptive"
+    assert name_of("static-0-1", make_schedule("static-0-1", ENVS)) == "static-0-1"
+
+
+def test_an_object_is_copied_when_a_run_begins(file):
+    bandit = factory_of("mine.py:wide")(ENVS)
+    copy = TrainConfig().make_schedule(bandit)
+    copy.report(Draw("CART", 1), [True])
+    assert sum(copy.wins) == 1 and sum(bandit.wins) == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "word"),
+    [
+        ("gone.py:Bandit", "no file gone.py"),
+        ("mine.py:Bandti", "no class or function 'Bandti'"),
+        ("bad.py:Bandit", "NameError"),
+        ("mine.py:Draw", "level"),
+        ("bad2.py:Half", "report, to_json, from_json"),
+    ],
+)
+def test_what_is_wrong_with_a_file_is_said(name, word, file):
+    (file.parent / "bad.py").write_text("oops")
+    (file.parent / "bad2.py").write_text(
+        "class Half:\n    def __init__(self, envs): ...\n    def draw(self, rng): ..."
+    )
+    with pytest.raises(ConfigError, match=word):
+        TrainConfig(schedule=name)
+
+
+def test_a_setting_that_a_schedule_does_not_take_is_refused(file):
+    with pytest.raises(ConfigError, match="hight"):
+        TrainConfig(schedule="mine.py:Bandit", schedule_settings={"hight": 2})
+
+
+@pytest.mark.parametrize(
+    ("draw", "word"), [(Draw("PD", 0), "PD"), (Draw("CART", 0, {"p_branch": 1.0}), "p_branch")]
+)
+def test_a_draw_that_no_run_of_these_environments_can_play_is_refused(draw, word):
+    with pytest.raises(ScheduleError, match=word):
+        draw.check(ENVS)

@@ -16,13 +16,24 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from filelock import FileLock
-from runs import SECONDS, assert_same_run, kill_minus_nine, rows_of, steps_of, train_in_two
+from runs import (
+    SECONDS,
+    Killed,
+    assert_same_run,
+    kill_at,
+    kill_minus_nine,
+    rows_of,
+    run_to_end,
+    steps_of,
+    train_in_two,
+)
 from safetensors.torch import load_file
 
-from ecomlab import ENVIRONMENTS, Episode, Shop, load_shop, make_task
+from ecomlab import ENVIRONMENTS, Episode, Run, Shop, load_shop, make_task, train
 from ecomlab.analysis.tables import load_episodes, load_eval
 from ecomlab.evaluation import local, transcripts
 from ecomlab.evaluation.evaluation import Cells
@@ -33,12 +44,11 @@ from ecomlab.models import batch
 from ecomlab.models.batch import EVALUATION_SEEDS, TRAINING_SEEDS
 from ecomlab.models.load import load_policy
 from ecomlab.models.policy import Policy
-from ecomlab.reward import Score, varies
+from ecomlab.reward import Score, Weights, varies
 from ecomlab.seeding import rng
 from ecomlab.training import checkpoints, loop, metrics, objective, rollouts, untrained
 from ecomlab.training.checkpoints import CheckpointError, FolderError
-from ecomlab.training.config import from_toml
-from ecomlab.training.loop import ConfigError, RunError, TrainConfig, train
+from ecomlab.training.config import ConfigError, RunError, TrainConfig, from_toml
 from ecomlab.training.objective import (
     dapo_loss,
     group_advantages,
@@ -48,7 +58,7 @@ from ecomlab.training.objective import (
     shaped_reward,
     step_advantages,
 )
-from ecomlab.training.schedule import make_schedule
+from ecomlab.training.schedule import Adaptive, Draw, make_schedule
 from ecomlab.training.update_metrics import UpdateMetrics
 
 TINY: dict[str, Any] = {
@@ -77,7 +87,7 @@ def novice(shop: Shop) -> Policy:
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An uninterrupted run of four steps."""
-    return train(TrainConfig(out=str(tmp_path_factory.mktemp("runs") / "whole"), **TINY))
+    return run_to_end(TrainConfig(out=str(tmp_path_factory.mktemp("runs") / "whole"), **TINY))
 
 
 # The objective.
@@ -169,16 +179,14 @@ def sampled_by_novice(prompts: int) -> rollouts.Collection:
 
 def trainer_of(policy: Policy, folder: Path, prompts: int = 3, **settings: Any) -> Any:
     """A DapoTrainer of *novice* that trains on those, and has taken no step."""
-    from ecomlab.training.trl_trainer import DapoTrainer
+    from ecomlab.training.trl_trainer import DapoTrainer, Hooks
 
     config = TrainConfig(
         out=str(folder), steps=2, prompts_per_step=prompts, group_size=4, minibatches=1, lr=1e-3,
         max_grad_norm=1e9, checkpoint_every=1, episode_tokens=256, overlong_buffer=64, **settings,
     )  # fmt: skip
     found = sampled_by_novice(prompts)
-    return DapoTrainer(
-        policy.model, policy.tokenizer, config, lambda number: found, lambda _: None, lambda _: None
-    )
+    return DapoTrainer(policy, config, Hooks(lambda number: found, lambda _: None, lambda _: None))
 
 
 def batch_of(trainer: Any) -> Any:
@@ -251,8 +259,7 @@ def test_the_gradient_does_not_depend_on_how_rows_are_put_together(
 
 
 def test_the_gradient_does_not_depend_on_the_micro_batch(shop: Shop, tmp_path: Path) -> None:
-    """A minibatch in one backward pass, in 2, in 6, or in passes of so many tokens: what the optimizer sees is the
-    same, and no pass has more tokens than are allowed, but for a single row."""
+    """A minibatch in one backward pass, in 2 or in 6: what the optimizer sees is the same."""
     from transformers import TrainerCallback
 
     seen: list[torch.Tensor] = []
@@ -264,26 +271,23 @@ def test_the_gradient_does_not_depend_on_the_micro_batch(shop: Shop, tmp_path: P
             seen.append(torch.cat([p.grad.flatten() for p in model.parameters() if p.grad is not None]))
             control.should_training_stop = True
 
-    passes: dict[int, list[tuple[int, int]]] = {}
-    for size in (0, 6, 2, 900, 1):
+    passes = []
+    for size in (0, 6, 2):
         policy = load_policy("novice", shop, ["CART"])
-        by = "micro_tokens" if size in (900, 1) else "micro_batch"
-        trainer = trainer_of(policy, tmp_path / str(size), **{by: size})
-        real, found = trainer._compute_loss, passes.setdefault(size, [])
+        trainer = trainer_of(policy, tmp_path / str(size), micro_batch=size)
+        real, found = trainer._compute_loss, []
 
-        def spy(model: Any, inputs: Any, real: Any = real, found: Any = found) -> Any:
-            ends = (inputs["prompt_mask"].sum(dim=1).max(), inputs["completion_mask"].sum(dim=1).max())
-            found.append((len(inputs["advantages"]), int(sum(ends))))
+        def spy(model: Any, inputs: Any, real: Any = real, found: list[int] = found) -> Any:
+            found.append(len(inputs["advantages"]))
             return real(model, inputs)
 
         trainer._compute_loss = spy
         trainer.add_callback(Spy())
         trainer.train()
-    assert [len(passes[size]) for size in (0, 6, 2)] == [1, 2, 6]
-    assert 1 < len(passes[900]) < len(passes[1]) == sum(rows for rows, _ in passes[900])
-    assert all(rows * width <= 900 or rows == 1 for rows, width in passes[900])
+        passes.append(len(found))
+    assert passes == [1, 2, 6]
     whole, *others = seen
-    assert len(others) == 4 and whole.norm() > 0
+    assert len(others) == 2 and whole.norm() > 0
     for other in others:
         assert (other - whole).norm() <= 1e-5 * whole.norm()
 
@@ -363,7 +367,9 @@ def test_truncated_episodes_are_trained_with_the_lowest_reward() -> None:
     assert loss_mask(cut) == cut.mask and loss_mask(right) == right.mask and set(loss_mask(lost)) == {0}
     assert shaped_reward(cut, 100, 20) == -1 and shaped_reward(right, 100, 20) == 0.9
     assert math.isnan(shaped_reward(lost, 100, 20))
-    (advantages,) = step_advantages(collection_of(rollouts.Group("CART", 0, (right, cut, lost))), 100, 20)
+    (advantages,) = step_advantages(
+        collection_of(rollouts.Group(Draw("CART", 0), (right, cut, lost))), 100, 20
+    )
     assert advantages.tolist() == pytest.approx([*group_advantages([0.9, -1.0]), 0.0])
     assert not TrainConfig().mask_truncated
 
@@ -385,7 +391,7 @@ def test_the_soft_penalty_sees_the_limit_of_a_turn_too() -> None:
     assert [shaped_reward(each, 100, 20, turn=(20, 8)) for each in (long, twice)] == [pytest.approx(0.15)] * 2
     assert shaped_reward(short, 100, 20, turn=(20, 8)) == shaped_reward(long, 100, 20, turn=(20, 0)) == 0.9
     assert shaped_reward(rollout_of(0.9, True, sampled=95), 100, 20, turn=(200, 8)) == pytest.approx(0.15)
-    group = rollouts.Group("CART", 0, (long, short))
+    group = rollouts.Group(Draw("CART", 0), (long, short))
     (advantages,) = step_advantages(collection_of(group), 100, 20, turn=(20, 8))
     assert advantages.tolist() == pytest.approx(group_advantages([0.15, 0.9]).tolist())
 
@@ -409,7 +415,7 @@ def test_the_learning_rate_rises_over_the_first_steps(
     monkeypatch.setattr(DapoTrainer, "_clip_grad_norm", spy)
     settings = {**SMALL, "warmup": warmup, "lr": 1e-3}
     for steps in (1, 2):
-        train(TrainConfig(out=str(tmp_path / "run"), **{**settings, "steps": steps}))
+        run_to_end(TrainConfig(out=str(tmp_path / "run"), **{**settings, "steps": steps}))
     assert rates == pytest.approx([1e-3 * share for share in shares])
 
 
@@ -421,10 +427,10 @@ def test_the_old_masking_leaves_truncated_episodes_out_of_the_loss() -> None:
     )
     assert shaped_reward(cut, 100, 20, True) == 0.4
     assert shaped_reward(rollout_of(-0.9, sampled=99), 100, 20, True) == pytest.approx(-0.9 - 0.95)
-    group = rollouts.Group("CART", 0, (right, cut))
+    group = rollouts.Group(Draw("CART", 0), (right, cut))
     (advantages,) = step_advantages(collection_of(group), 100, 20, True)
     assert advantages.tolist() == pytest.approx(group_advantages([0.9, 0.4]).tolist())
-    assert not rollouts.Group("CART", 0, (cut, rollout_of(-0.2, end="truncated"))).effective("reward")
+    assert not rollouts.Group(Draw("CART", 0), (cut, rollout_of(-0.2, end="truncated"))).effective("reward")
 
 
 @pytest.mark.parametrize("masked", [False, True])
@@ -435,7 +441,7 @@ def test_the_trainer_masks_truncated_episodes_where_it_is_told_to(
     trainer = trainer_of(load_policy("novice", shop, ["CART"]), tmp_path, prompts=1)
     trainer.config = trainer.config.replace(mask_truncated=masked)
     played = trainer.collect(0).groups[0].rollouts
-    group = rollouts.Group("CART", 0, tuple(
+    group = rollouts.Group(Draw("CART", 0), tuple(
         replace(r, end="truncated" if i == 1 else "submit", score=Score(0.9 - 0.3 * i, i == 0, "x"))
         for i, r in enumerate(played)
     ))  # fmt: skip
@@ -449,7 +455,10 @@ def test_the_trainer_masks_truncated_episodes_where_it_is_told_to(
 
 def test_padding_groups_weigh_nothing() -> None:
     right, wrong = rollout_of(0.9, True), rollout_of(-0.9)
-    kept, padding = rollouts.Group("CART", 0, (right, wrong)), rollouts.Group("CART", 0, (wrong, right))
+    kept, padding = (
+        rollouts.Group(Draw("CART", 0), (right, wrong)),
+        rollouts.Group(Draw("CART", 0), (wrong, right)),
+    )
     advantages = objective.step_advantages(collection_of(kept, padding, padding=1), 256, 64)
     assert advantages[0, 0] == -advantages[0, 1] > 0 and advantages[1].tolist() == [0.0, 0.0]
 
@@ -458,10 +467,10 @@ def test_a_step_is_counted_by_environment_and_level() -> None:
     """By hand: of CART two groups at d = 0 and one at 2, of SUB one that failed on our side, of PD none."""
     right, wrong, cut = rollout_of(0.9, True), rollout_of(-0.9), rollout_of(-0.5, end="truncated", sampled=7)
     groups = (
-        rollouts.Group("CART", 0, (right, wrong)),
-        rollouts.Group("CART", 0, (right, cut)),
-        rollouts.Group("CART", 2, (rollout_of(-1, end="invalid"), cut)),
-        rollouts.Group("SUB", 1, (rollout_of(0, end="failed"), wrong)),
+        rollouts.Group(Draw("CART", 0), (right, wrong)),
+        rollouts.Group(Draw("CART", 0), (right, cut)),
+        rollouts.Group(Draw("CART", 2), (rollout_of(-1, end="invalid"), cut)),
+        rollouts.Group(Draw("SUB", 1), (rollout_of(0, end="failed"), wrong)),
     )
     step: Any = SimpleNamespace(collection=collection_of(*groups, padding=2), update={"entropy": 0.5})
     windows = {"CART": (0, 2), "SUB": (1, 1), "PD": (0, 3)}
@@ -559,7 +568,7 @@ def test_prompt_reward_and_advantage_belong_to_the_same_task(
     shop = load_shop(1_000)
     renderer = load_policy("novice", shop, ["CART"]).renderer
     settings = {**SMALL, "prompts_per_step": 4, "steps": 3, "rounds": 3, "tau_num": 4}
-    train(TrainConfig(out=str(tmp_path / "run"), **settings))
+    run_to_end(TrainConfig(out=str(tmp_path / "run"), **settings))
     assert len(seen) == 3 * 2, "two minibatches a step"
     assert max(rounds for rounds, _ in seen) > 1 and len({window for _, window in seen}) > 1
 
@@ -575,7 +584,7 @@ def test_trl_is_as_it_was_after_import_and_after_a_run(finished: Path, tmp_path:
         "    named = [vars(m) for m in (grpo, utils)]\n"
         "    return (functions, [{k: v for k, v in n.items() if callable(v)} for n in named], list(warnings.filters),\n"
         "        logging.getLogger('trl').level, bars.is_progress_bar_enabled())\n"
-        "from ecomlab.training.loop import TrainConfig, train\n"
+        "from ecomlab import TrainConfig, train\n"
         "before = look()\n"
         "import ecomlab.training.trl_trainer\n"
         "assert look() == before, 'imported'\n"
@@ -613,9 +622,7 @@ def test_trl_is_as_it_was_after_import_and_after_a_run(finished: Path, tmp_path:
             r"eval_difficulties\.1: should be greater than or equal to 0, not -1",
         ),
         ({"stesp": 3}, "no key 'stesp'; did you mean 'steps'"),
-        ({"early_refill": True, "check_every": "group"}, 'choose check_every = "step"'),
-        ({"asynchronous": True}, "asynchronous is for vLLM, not for generation = 'own'"),
-        ({"micro_tokens": 900, "micro_batch": 4}, "leave micro_batch out"),
+        ({"reward": {"tsak": 1}}, "did you mean 'task'"),
         ({"minibatches": 5}, "choose a divisor of prompts_per_step"),
         ({"overlong_buffer": 10_000}, "exceeds episode_tokens"),
         ({"tau_acc": 1.5}, "tau_acc: should be less than or equal to 1, not 1.5"),
@@ -650,7 +657,6 @@ def test_all_mistakes_are_told_at_once(tmp_path: Path) -> None:
     ("name", "value"),
     [
         ("max_grad_norm", math.inf),
-        ("ratio_cap", math.inf),
         ("axes", {"p_missing": math.nan}),
         ("seed", 2**32),
     ],
@@ -720,7 +726,7 @@ def test_evaluations_are_drawn_from_their_episodes(finished: Path) -> None:
 
 
 def test_a_run_overrides_axes_and_evaluates_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Training's axes are its own, the held-out tasks have theirs; an environment that none moves says so."""
+    """Training's axes are its own: the held-out tasks have none."""
     drawn: list[Any] = []
     real = batch.draw_task
 
@@ -734,25 +740,26 @@ def test_a_run_overrides_axes_and_evaluates_blocks(tmp_path: Path, monkeypatch: 
         **SMALL,
         "steps": 1,
         "axes": {"p_missing": 0},
-        "eval_axes": {"p_missing": 1},
         "eval_block": [0, 2],
     }
-    train(TrainConfig(out=str(tmp_path / "run"), **settings))
+    run_to_end(TrainConfig(out=str(tmp_path / "run"), **settings))
     held = [given for given in drawn if given[2] in EVALUATION_SEEDS]
     trained = [given for given in drawn if given[2] in TRAINING_SEEDS]
     assert trained and all(given[4] == {"p_missing": 0} for given in trained)
-    assert all(given[4] == {"p_missing": 1} for given in held)
+    assert held and not any(given[4] for given in held)
     seeds = [seed for block in (0, 2) for seed in held_out_seeds(block, 2)]
     assert sorted(given[2] for given in held) == sorted(seeds * 2), "before training, and at its end"
     rows = rows_of(tmp_path / "run" / "eval.csv")
     assert [(row["step"], row["block"], row["axes"]) for row in rows] == [
-        (step, block, "p_missing=1") for step in ("0", "1") for block in ("0", "2")
+        (step, block, "") for step in ("0", "1") for block in ("0", "2")
     ]
     assert "seed" in rows[0] and len(rows_of(tmp_path / "run" / "episodes.csv")) == 8
 
 
 def test_a_run_evaluates_environments_that_it_does_not_train(tmp_path: Path) -> None:
-    train(TrainConfig(out=str(tmp_path / "run"), **{**SMALL, "steps": 1, "eval_collection": "STATUS,CART"}))
+    run_to_end(
+        TrainConfig(out=str(tmp_path / "run"), **{**SMALL, "steps": 1, "eval_collection": "STATUS,CART"})
+    )
     assert {row["env"] for row in rows_of(tmp_path / "run" / "train.csv")} == {"CART"}
     rows = rows_of(tmp_path / "run" / "eval.csv")
     assert [(row["step"], row["env"]) for row in rows] == [
@@ -762,7 +769,7 @@ def test_a_run_evaluates_environments_that_it_does_not_train(tmp_path: Path) -> 
 
 def test_a_run_is_evaluated_where_it_is_told_to_be(tmp_path: Path) -> None:
     settings = {**SMALL, "steps": 3, "eval_at": (1,)}
-    train(TrainConfig(out=str(tmp_path / "run"), **settings))
+    run_to_end(TrainConfig(out=str(tmp_path / "run"), **settings))
     assert [row["step"] for row in rows_of(tmp_path / "run" / "eval.csv")] == ["0", "1", "3"]
     with pytest.raises(ConfigError, match=r"eval_at names steps after the last, 3: \[5\]"):
         TrainConfig(**{**settings, "eval_at": (5, 3)})
@@ -773,18 +780,18 @@ def test_runs_beside_each_other_evaluate_their_starter_once(
 ) -> None:
     """To the same rows and transcripts; other tasks, another policy and a damaged file are played."""
     played: list[int] = []
-    real = loop.Run._play_held_out
+    real = loop.Loop._play_held_out
 
-    def count(run: loop.Run, number: int) -> Any:
+    def count(run: loop.Loop, number: int) -> Any:
         played.append(number)
         return real(run, number)
 
-    monkeypatch.setattr(loop.Run, "_play_held_out", count)
+    monkeypatch.setattr(loop.Loop, "_play_held_out", count)
     settings = {**TINY, "steps": 1, "eval_every": 0}
 
     def begin(out: str, **more: Any) -> tuple[str, list[Any]]:
         played.clear()
-        folder = train(TrainConfig(out=str(tmp_path / out), **{**settings, **more}))
+        folder = run_to_end(TrainConfig(out=str(tmp_path / out), **{**settings, **more}))
         before = next(line for line in (folder / "eval.csv").read_text().splitlines() if ",CART,0," in line)
         kept = [each.to_json() for each in transcripts.read(folder) if each.step == 0]
         return before.split(",CART,")[1], kept
@@ -812,7 +819,7 @@ def test_what_an_axis_does_not_move_is_said_when_a_run_begins(tmp_path: Path) ->
         "axes": {"cart.items": 1},
     }
     with pytest.warns(UserWarning, match="axis 'cart.items' does not move PD; there it changes nothing"):
-        train(TrainConfig(out=str(tmp_path / "run"), **settings))
+        run_to_end(TrainConfig(out=str(tmp_path / "run"), **settings))
     assert {row["env"] for row in rows_of(tmp_path / "run" / "train.csv")} == {"CART", "PD"}
 
 
@@ -860,7 +867,7 @@ def test_every_second_of_a_step_is_in_the_phase_that_spent_it(
         if event["kind"] == "step" or event["step"] == 0:
             spent.update(dict.fromkeys(spent, 0))
 
-    train(TrainConfig(out=str(tmp_path / "run"), **{**SMALL, "steps": 2}), heard)
+    run_to_end(TrainConfig(out=str(tmp_path / "run"), **{**SMALL, "steps": 2}), heard)
     rows = rows_of(tmp_path / "run" / "train.csv")
     assert len(expected) == 2 and {row["step"] for row in rows} == {"1", "2"}
     for row in rows:
@@ -886,11 +893,11 @@ def test_weights_that_zero3_keeps_elsewhere_are_looked_at(shop: Shop, tmp_path: 
 
 @pytest.mark.slow
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="another kind of processor rounds otherwise")
-def test_with_every_switch_off_a_run_writes_what_it_wrote_before_there_were_any(tmp_path: Path) -> None:
+def test_a_run_writes_what_it_wrote_before(tmp_path: Path) -> None:
     """To the byte. first_steps.csv is of experiments/laptop's adaptive schedule and seed 0, made at 4b86189, with the
     vectors that every x86 processor has. It holds nothing of evaluation, which is less here."""
     settings = {"out": str(tmp_path / "run"), "steps": 2, "eval_every": 0, "eval_difficulties": (0,)}
-    code = "from ecomlab.training.loop import TrainConfig, train; "
+    code = "from ecomlab import TrainConfig, train; "
     code += f"train(TrainConfig(**{ {**settings, 'eval_episodes': 1}!r}))"
     here = {**os.environ, **kernel_environment()}
     subprocess.run([sys.executable, "-c", code], check=True, env=here, timeout=300)
@@ -898,10 +905,103 @@ def test_with_every_switch_off_a_run_writes_what_it_wrote_before_there_were_any(
     assert rows_of(tmp_path / "run" / "train.csv", *SECONDS) == then
 
 
+BANDIT = """
+from ecomlab.training.schedule import Draw
+
+class Bandit:
+    def __init__(self, envs, tau_num, levels=2):
+        self.envs, self.played = envs, [0] * levels
+
+    def draw(self, rng):
+        return Draw(self.envs[0], self.played.index(min(self.played)), {"p_missing": 0.0}, given=0.5)
+
+    def report(self, draw, outcomes):
+        self.played[draw.level] += len(list(outcomes))
+        return self
+
+    def to_json(self):
+        return {"played": self.played}
+
+    def from_json(self, state):
+        self.played = state["played"]
+        return self
+"""
+
+
+def test_a_schedule_of_ones_own_trains_resumes_and_is_recorded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.py").write_text(BANDIT)
+    settings = {**SMALL, "steps": 3, "schedule": "mine.py:Bandit", "transcripts_every": 1}
+    whole = run_to_end(TrainConfig(out="whole", **settings))
+    with pytest.raises(Killed):
+        run_to_end(TrainConfig(out="killed", **settings), kill_at(2))
+    assert_same_run(run_to_end(TrainConfig(out="killed", **settings)), whole)
+    rows = rows_of(whole / "train.csv")
+    assert {row["schedule"] for row in rows} == {"Bandit"} and {row["d"] for row in rows} == {"0", "1"}
+    assert all(row["d_low"] == "0" and row["d_high"] in "01" for row in rows), "the levels that were drawn"
+    groups = [one for one in transcripts.read(whole) if "group" in one.notes]
+    assert groups and all(one.notes["given"] == 0.5 and one.job.axes == {"p_missing": 0} for one in groups)
+    known = json.loads((whole / "config.json").read_text())
+    assert (known["schedule"], known["schedule_name"]) == ("mine.py:Bandit", "Bandit")
+    moved = tmp_path / "elsewhere" / "mine.py"
+    moved.parent.mkdir()
+    moved.write_text(BANDIT)
+    more = {**settings, "schedule": f"{moved}:Bandit"}
+    assert train({"out": "whole", **more}) == Run(whole), "the folder of the file does not matter"
+    moved.write_text(BANDIT + "\n# another\n")
+    with pytest.raises(ConfigError, match="schedule_digest"):
+        train({"out": "whole", **more})
+
+
+def test_a_class_of_this_process_is_a_schedule_too(tmp_path: Path) -> None:
+    class Mine(Adaptive):
+        """RLVE's, of which only the name is another."""
+
+    settings = {**SMALL, "steps": 1, "out": str(tmp_path / "run")}
+    run = train(settings, schedule=Mine.start)
+    assert set(run.steps.schedule) == {"Mine"}
+    with pytest.raises(ConfigError, match="schedule_digest"):
+        train(settings)
+    with pytest.raises(ConfigError, match="no schedule"):
+        train(settings, schedule=3)
+
+
+def test_a_run_has_tables_a_policy_and_weights_of_its_own_reward(tmp_path: Path, shop: Shop) -> None:
+    file = tmp_path / "train.toml"
+    file.write_text("[reward]\nefficiency = 0\nhallucination = 0.5\n")
+    config = from_toml(file, {"reward.task": 1, "out": str(tmp_path / "run"), **SMALL, "steps": 1})
+    assert config.reward == Weights(task=1, efficiency=0, hallucination=0.5)
+    run = train(config)
+    assert list(run.steps.columns) == list(metrics.TRAIN_COLUMNS)
+    assert len(run.eval) == 2 and set(run.eval.axes) == {""}
+    assert run.policy().tokenizer.vocab_size and "<table" in run._repr_html_()
+    episodes = pd.read_csv(run.folder / "episodes.csv").query("end != 'invalid' and end != 'failed'")
+    expected = (episodes.reward_task + 0.5 * episodes.reward_hallucination).clip(-1, 1)
+    assert len(episodes) and episodes.reward.to_numpy() == pytest.approx(expected.to_numpy(), abs=1e-5)
+    header = transcripts.read_header(run.folder)
+    assert header["conditions"]["reward"] == config.reward.by_name == header["identity"]["reward"]
+    with pytest.raises(ConfigError, match="reward"):
+        train(config.replace(reward=Weights()))
+
+
+def test_a_table_without_a_column_of_today_goes_on(finished: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    shutil.copytree(finished, out)
+    (out / "done.json").unlink()
+    shutil.rmtree(out / "checkpoints" / "step-4")
+    table = pd.read_csv(out / "train.csv", dtype=str, keep_default_na=False)
+    table.drop(columns=["failed", "logp_gap_max"]).to_csv(out / "train.csv", index=False)
+    rows = train({"out": str(out), **TINY}).steps
+    assert list(rows.columns) == list(metrics.TRAIN_COLUMNS)
+    assert rows[rows.step < 4].failed.isna().all() and rows[rows.step == 4].failed.notna().all()
+
+
 def test_a_finished_run_returns_at_once(finished: Path) -> None:
     before = (finished / "train.csv").read_text()
     heard: list[Any] = []
-    assert train(TrainConfig(out=str(finished), **TINY), heard.append) == finished
+    assert train({"out": str(finished), **TINY}, heard.append) == Run(finished)
     assert not heard and (finished / "train.csv").read_text() == before
 
 
@@ -914,19 +1014,18 @@ def test_a_killed_run_goes_on_as_if_nothing_had_happened(finished: Path, tmp_pat
     assert steps_of(out / "train.csv").keys() == {1, 2, 3, 4}
     with (out / "train.csv").open("a") as file:
         file.write("adaptive,C1,0,4,CA")  # a half-written line
-    train(TrainConfig(out=str(out), **TINY))
+    run_to_end(TrainConfig(out=str(out), **TINY))
     assert_same_run(out, finished)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("switches", [{}, {"early_refill": True, "micro_tokens": 2_000}], ids=["off", "on"])
-def test_ten_steps_are_five_a_kill_minus_nine_and_five_more(switches: dict[str, Any], tmp_path: Path) -> None:
-    settings = {**TINY, "steps": 10, "checkpoint_every": 5, **switches}
-    whole = train(TrainConfig(out=str(tmp_path / "whole"), **settings))
+def test_ten_steps_are_five_a_kill_minus_nine_and_five_more(tmp_path: Path) -> None:
+    settings = {**TINY, "steps": 10, "checkpoint_every": 5}
+    whole = run_to_end(TrainConfig(out=str(tmp_path / "whole"), **settings))
     out = tmp_path / "run"
     kill_minus_nine(TrainConfig(out=str(out), **settings), 5)
     assert 5 <= len(steps_of(out / "train.csv")) < 10
-    train(TrainConfig(out=str(out), **settings))
+    run_to_end(TrainConfig(out=str(out), **settings))
     assert_same_run(out, whole)
 
 
@@ -959,7 +1058,7 @@ def test_two_processes_take_the_steps_of_one(
 ) -> None:
     """Also where one process, or both, have no group that teaches anything."""
     settings = {**TWO, "schedule": schedule, "minibatches": minibatches}
-    alone = train(TrainConfig(out=str(tmp_path / "alone"), **settings))
+    alone = run_to_end(TrainConfig(out=str(tmp_path / "alone"), **settings))
     together = train_in_two(TrainConfig(out=str(tmp_path / "together"), **settings))
     rows = rows_of(together / "train.csv")
     if kept == {0}:  # long episodes: another batch rounds otherwise, and now and then another token is drawn
@@ -983,7 +1082,7 @@ def test_two_processes_take_the_steps_of_one(
 def test_processes_that_train_on_the_same_groups_are_noticed(tmp_path: Path) -> None:
     """A fault for the test above."""
     settings = {**TWO, "schedule": "static-0-2", "minibatches": 1}
-    alone = train(TrainConfig(out=str(tmp_path / "alone"), **settings))
+    alone = run_to_end(TrainConfig(out=str(tmp_path / "alone"), **settings))
     fault = (
         "from ecomlab.training.trl_trainer import DapoTrainer\n"
         "DapoTrainer.groups = property(lambda self: list(range(self.config.prompts_per_step // 2)))"
@@ -1045,7 +1144,7 @@ def test_a_step_that_teaches_nothing_leaves_the_weights_alone(
     shutil.copytree(finished, out)
     assert sum(steps_of(out / "train.csv", "kept").values()) > 0
     monkeypatch.setattr(rollouts.Group, "effective", lambda self, by: False)
-    train(TrainConfig(out=str(out), **{**TINY, "steps": 5}))
+    run_to_end(TrainConfig(out=str(out), **{**TINY, "steps": 5}))
     assert steps_of(out / "train.csv", "kept")[5] == 0
     before, after = (load_file(out / "checkpoints" / f"step-{n}" / "model.safetensors") for n in (4, 5))
     assert all(torch.equal(before[name], after[name]) for name in before)
@@ -1073,7 +1172,7 @@ def test_numbers_that_are_not_finite_stop_the_run_before_they_are_saved(
     monkeypatch.setattr(DapoTrainer, "_clip_grad_norm", spoil)
     config = TrainConfig(out=str(tmp_path / "run"), **{**SMALL, "keep": "reward", "group_size": 4})
     with pytest.raises(RunError, match="step 2: .* lower lr"):
-        train(config)
+        run_to_end(config)
     assert len(calls) == 4
     rows = rows_of(tmp_path / "run" / "train.csv")
     assert {row["step"] for row in rows} == {"1", "2"}
@@ -1113,7 +1212,7 @@ def test_why_episodes_were_unscored_is_written_down(tmp_path: Path, monkeypatch:
         return real(self, message)
 
     monkeypatch.setattr(Episode, "act", act)
-    out = train(TrainConfig(out=str(tmp_path / "run"), **{**SMALL, "steps": 1}))
+    out = run_to_end(TrainConfig(out=str(tmp_path / "run"), **{**SMALL, "steps": 1}))
     assert (
         "step 1: " in (out / "unscored.txt").read_text()
         and "ZeroDivisionError: ours" in (out / "unscored.txt").read_text()
@@ -1133,7 +1232,7 @@ def test_tasks_that_cannot_be_drawn_are_counted_and_the_run_goes_on(
         return real(self, key, *rest)
 
     monkeypatch.setattr(cart, "draw", draw)
-    out = train(TrainConfig(out=str(tmp_path / "run"), **{**TINY, "steps": 2}))
+    out = run_to_end(TrainConfig(out=str(tmp_path / "run"), **{**TINY, "steps": 2}))
     rows = rows_of(out / "train.csv")
     lost, all_of_them = (sum(int(row[name]) for row in rows) for name in ("unscored", "rollouts"))
     assert 0 < lost < all_of_them and lost % TINY["group_size"] == 0
@@ -1146,27 +1245,27 @@ def test_more_steps_continue_a_finished_run(finished: Path, tmp_path: Path) -> N
     """With other settings of memory, too, as after a process that ran out of it."""
     shutil.copytree(finished, tmp_path / "run")
     more = {"steps": 5, "micro_batch": 2, "vllm_memory": 0.2, "vllm_address": "http://elsewhere:1"}
-    train(TrainConfig(out=str(tmp_path / "run"), **{**TINY, **more}))
+    run_to_end(TrainConfig(out=str(tmp_path / "run"), **{**TINY, **more}))
     rows, before = (rows_of(out / "train.csv", *SECONDS) for out in (tmp_path / "run", finished))
     assert rows[: len(before)] == before and {row["step"] for row in rows[len(before) :]} == {"5"}
 
 
 def test_a_folder_holds_one_run(finished: Path) -> None:
     with pytest.raises(ConfigError, match=r"holds another run \(lr = .*choose another out"):
-        train(TrainConfig(out=str(finished), **{**TINY, "steps": 6, "lr": 1e-4}))
+        run_to_end(TrainConfig(out=str(finished), **{**TINY, "steps": 6, "lr": 1e-4}))
 
 
 def test_fewer_steps_than_were_begun_are_refused(finished: Path, tmp_path: Path) -> None:
     shutil.copytree(finished, tmp_path / "run")
     (tmp_path / "run" / "done.json").unlink()
     with pytest.raises(ConfigError, match="a run of 4 steps, more than 3"):
-        train(TrainConfig(out=str(tmp_path / "run"), **{**TINY, "steps": 3}))
+        run_to_end(TrainConfig(out=str(tmp_path / "run"), **{**TINY, "steps": 3}))
 
 
 def test_a_second_process_in_the_folder_is_refused(tmp_path: Path) -> None:
     out = checkpoints.prepare_folder(tmp_path / "run")
     with FileLock(out / ".lock"), pytest.raises(RunError, match="another process is training"):
-        train(TrainConfig(out=str(out), **TINY))
+        run_to_end(TrainConfig(out=str(out), **TINY))
 
 
 # What breaks.
@@ -1217,7 +1316,7 @@ def test_when_no_sound_checkpoint_is_left_the_message_says_what_to_do(finished: 
     for folder in (tmp_path / "run" / "checkpoints").glob("step-*"):
         (folder / "optimizer.pt").unlink()
     with pytest.raises(CheckpointError, match=r"optimizer.pt is missing; no valid one is left: delete .*run"):
-        train(TrainConfig(out=str(tmp_path / "run"), **TINY))
+        run_to_end(TrainConfig(out=str(tmp_path / "run"), **TINY))
 
 
 def test_an_exported_policy_is_small_and_plays_like_the_checkpoint(
@@ -1254,13 +1353,13 @@ def test_a_full_disk_is_said_in_words(tmp_path: Path, monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(metrics, "append", full)
     with pytest.raises(FolderError, match=r"the disk of .* is full; make room and run again"):
-        train(TrainConfig(out=str(tmp_path / "run"), **TINY))
+        run_to_end(TrainConfig(out=str(tmp_path / "run"), **TINY))
 
 
 def test_a_folder_that_cannot_be_written_is_said_in_words(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(FolderError, match=r"cannot write to .*choose another out"):
-        train(TrainConfig(out=str(tmp_path / "file" / "run"), **TINY))
+        run_to_end(TrainConfig(out=str(tmp_path / "file" / "run"), **TINY))
 
 
 @pytest.mark.parametrize(("of", "name"), [(Episode, "act"), (type(ENVIRONMENTS["CART"]), "draw")])
@@ -1274,6 +1373,6 @@ def test_a_run_of_which_every_episode_fails_stops(
     with pytest.raises(
         metrics.AllFailedError, match="failed on our side, the first with: ZeroDivisionError: ours"
     ):
-        train(TrainConfig(out=str(tmp_path / "run"), **TINY))
+        run_to_end(TrainConfig(out=str(tmp_path / "run"), **TINY))
     (row,) = rows_of(tmp_path / "run" / "eval.csv")
     assert row["unscored"] == "4" and row["success"] == "nan"

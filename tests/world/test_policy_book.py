@@ -9,11 +9,11 @@ import pytest
 from ecomlab import ENVIRONMENTS, Episode, Shop, make_task, play
 from ecomlab.answers.amounts import read_amount, read_clause_id, read_name, read_yes
 from ecomlab.catalog import load_shop
-from ecomlab.data import read_toml
 from ecomlab.difficulty import Difficulty
-from ecomlab.frozen import frozen
 from ecomlab.laws import attackers
 from ecomlab.seeding import rng
+from ecomlab.settings import read_toml
+from ecomlab.task import frozen
 from ecomlab.world.policy_book import rules
 from ecomlab.world.policy_book.book import decide, draw_book
 from ecomlab.world.policy_book.rules import FACTS, RULES, WINDOW, Named

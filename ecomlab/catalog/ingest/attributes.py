@@ -10,7 +10,7 @@ from typing import Annotated, Any, Final
 
 from pydantic import Field, model_validator
 
-from ecomlab.data import Strict, read_toml
+from ecomlab.settings import Strict, read_toml
 
 FILE: Final = Path(__file__).with_name("attributes.toml")
 _LONGEST: Final = 4

@@ -17,7 +17,7 @@ from ecomlab.catalog.ingest.nested import columns_of, inside, is_unread, value_a
 from ecomlab.catalog.ingest.prices import currency_of, read_price
 from ecomlab.catalog.ingest.text import is_nothing
 from ecomlab.catalog.ingest.values import read_rating, single
-from ecomlab.data import Strict, read_toml
+from ecomlab.settings import Strict, read_toml
 from ecomlab.suggest import unknown
 
 ONE: Final = (

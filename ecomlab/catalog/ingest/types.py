@@ -7,7 +7,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, Final
 
-from ecomlab.data import Strict, read_toml
+from ecomlab.settings import Strict, read_toml
 
 FILE: Final = Path(__file__).with_name("types.toml")
 ENOUGH: Final = 12

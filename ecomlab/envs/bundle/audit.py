@@ -6,19 +6,12 @@ from typing import Any
 from ecomlab.catalog import Shop
 from ecomlab.envs.base import Audit
 from ecomlab.reward import Fault
-from ecomlab.task import (
-    Goal,
-    Place,
-    SellOut,
-    Task,
-)
+from ecomlab.slots import slot_type
+from ecomlab.task import Goal, Place, SellOut, Task
 from ecomlab.values import money
 from ecomlab.world.cart import Want, constraints_of
 from ecomlab.world.faults import fault_of, named
-from ecomlab.world.shopping_list import (
-    least_total,
-    parts_of,
-)
+from ecomlab.world.shopping_list import least_total, parts_of
 from ecomlab.world.state import World
 
 
@@ -60,8 +53,8 @@ class BundleAudit(Audit):
             return [[*value[:-1], kind] for kind in task.notes["pool"] if kind not in taken]
         if name == "brand":
             return catalog.brands
-        if name in ("budget", "rating", "days"):
-            return [value + {"budget": 1000, "rating": -5, "days": 1}[name]]
+        if slot_type(name).others:
+            return slot_type(name).alternatives(value)[:1]
         kind = catalog.types[catalog.type_codes[goal.get("type", item=item)]]
         return next(attribute.values for attribute in kind.attributes if f"attr:{attribute.name}" == name)
 

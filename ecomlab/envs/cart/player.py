@@ -12,12 +12,10 @@ from ecomlab.customer.shortages import RETAKING, TELLING, rush_chance
 from ecomlab.difficulty import Difficulty
 from ecomlab.players.asking import Asking
 from ecomlab.players.budgets import budget, quantile
-from ecomlab.players.goal_player import bounds
+from ecomlab.slots import filters_of, fits, slot_type
 from ecomlab.task import Goal, Message, Need, Place
 from ecomlab.world.cart import identity_of
 
-IDENTITY = ("brand", "feature", "price", "rating", "days")
-"""Slots, beside `attr:*`, that distinguish products; option and quantity are about a line in the cart."""
 MAX_PAGES = 3
 
 
@@ -56,15 +54,9 @@ class Wish:
                 return False
             if name == "feature" and value.lower() not in record["title"].lower().split():
                 return False
-            if name == "price" and round(record["price"] * 100) > value:
-                return False
-            if name == "rating" and round(record["rating"] * 10) < value:
-                return False
-            if name == "days" and record["ship_days"] > value:
-                return False
             if name.startswith("attr:") and record["attributes"].get(name[5:]) != value:
                 return False
-        return True
+        return fits(record, self.slots)
 
     def learn(self, slots: dict[str, Any]) -> None:
         """Set the slots that were said; a slot that identifies the product starts the search again."""
@@ -72,7 +64,7 @@ class Wish:
         self.slots.update(new)
         if new:
             self.choice, self.again, self.told = None, False, False
-        if any(name in IDENTITY or name.startswith("attr:") for name in new):
+        if any(slot_type(name).of == "product" for name in new):
             self.restart()
 
     def replace(self, slots: dict[str, Any]) -> None:
@@ -196,7 +188,7 @@ class Shopper(Asking):
                 wish.of_left, wish.pages = True, 0
         if "brand" in slots:
             arguments["brand"] = slots["brand"]
-        arguments |= bounds(slots)
+        arguments |= filters_of(slots)
         if attributes:
             arguments["attributes"] = attributes
         wish.pages += 1

@@ -6,11 +6,8 @@ from typing import Any
 from ecomlab.catalog import Shop
 from ecomlab.envs.base import Audit
 from ecomlab.reward import Fault
-from ecomlab.task import (
-    Goal,
-    Place,
-    Task,
-)
+from ecomlab.slots import slot_type
+from ecomlab.task import Goal, Place, Task
 from ecomlab.world import ranking
 from ecomlab.world.cart import Want, wants_of
 from ecomlab.world.faults import list_faults
@@ -37,9 +34,8 @@ class DiscoveryAudit(Audit):
         name, value = slot[1], goal[slot[1]]
         if name == "importance":
             return [[*value[1:], value[0]], [value[1], value[0], *value[2:]]]
-        moved = {"price": (500, -500), "rating": (-5, 5), "days": (1,)}
-        if name in moved:
-            return [value + step for step in moved[name]]
+        if slot_type(name).others:
+            return slot_type(name).alternatives(value)
         if name == "brand":
             return list(shop.catalog.brands)
         attributes = shop.catalog.types[shop.catalog.type_codes[goal["type"]]].attributes

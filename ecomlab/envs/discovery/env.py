@@ -11,31 +11,21 @@ import numpy as np
 
 from ecomlab.catalog import Shop
 from ecomlab.customer.goals import draw_row, withhold
+from ecomlab.customer.preferences import draw_change, draw_limits
 from ecomlab.customer.templates import Phrases
 from ecomlab.difficulty import Difficulty
 from ecomlab.envs.base import Environment
 from ecomlab.envs.discovery.audit import DiscoveryAudit
 from ecomlab.envs.discovery.player import PREFERENCES, DiscoveryPlayer
 from ecomlab.reward import Verdict, ndcg
-from ecomlab.seeding import pick, shuffled
-from ecomlab.task import (
-    LOOK,
-    Event,
-    Goal,
-    GoalChange,
-    Problem,
-    SellOut,
-    TaskError,
-    TaskKey,
-)
+from ecomlab.seeding import pick
+from ecomlab.slots import slot_type
+from ecomlab.task import LOOK, Event, Goal, Problem, SellOut, TaskError, TaskKey
 from ecomlab.world import ranking
-from ecomlab.world.cart import constraints_of
 from ecomlab.world.faults import faults, named, told
 from ecomlab.world.state import PAGE, World, draw_sell_out
 from ecomlab.world.tools.catalog import CATALOG, submit
 
-BOUNDS = {"price": "price", "rating": "rating", "days": "delivery"}
-"""Slots that bound a preference, by name."""
 WEIGHTS = {"rank": 0.5, "met": 0.4, "stock": 0.1}
 """Weights of nDCG, satisfaction and stock in r_task."""
 
@@ -55,10 +45,10 @@ class Discovery(Environment):
         row = draw_row(catalog.type_rows(kind), shop, random)
         if row is None:
             raise TaskError(f"no {kind} of this shop is well in stock; load a larger shop")
-        limits = _limits(shop, row, axes, random)
+        limits = draw_limits(row, self.phrases.limits, axes, shop, random)
         weights = random.gamma(1.0, size=len(PREFERENCES))  # more weight for what the customer constrains
-        weights += [2.0 * any(BOUNDS.get(name) == dim for name in limits) for dim in PREFERENCES]
-        known = [dim for name, dim in BOUNDS.items() if name in catalog.bounds]
+        weights += [2.0 * any(slot_type(name).sort == dim for name in limits) for dim in PREFERENCES]
+        known = [limit.sort for limit in self.phrases.limits if catalog.has(limit)]
         importance = [PREFERENCES[i] for i in np.argsort(-weights).tolist() if PREFERENCES[i] in known]
         goal = Goal.one({"type": kind, **limits, "importance": importance})
         share, switching = draw_sell_out(axes.p_oos, axes.k_rec, random), random.random() < axes.p_switch
@@ -68,7 +58,7 @@ class Discovery(Environment):
         events: list[Event] = [sold] if share else []
         if not min(map(len, ranking.stages(goal, events, key, shop))):  # it must stay possible
             events = []
-        change = _draw_change(goal, events, axes, key, shop, random) if switching else None
+        change = draw_change(goal, events, axes, key, shop, random) if switching else None
         if change:
             timed = replace(change, moment=pick(random, self.moments), about=(kind,))
             events.append(replace(timed, turns=searches, calls=calls))
@@ -122,64 +112,3 @@ class Discovery(Environment):
             order = ", then ".join(goal["importance"])
             wrong.append(f"better by {order}: {named(better[0], world.catalog)}{others}")
         return wrong
-
-
-def _limits(shop: Shop, row: int, axes: Difficulty, random: np.random.Generator) -> dict[str, Any]:
-    """Draw constraints that a product satisfies: the price and up to m - 1 others, numeric ones with random slack.
-
-    They leave k_rec products to choose from, even after a sell-out: a list of one is no recommendation.
-    """
-    catalog = shop.catalog
-    at_price, at_rating, at_days = (2 * axes.discovery.slack * random.random(3)).tolist()
-    kind = catalog.type_of(row).name
-    values: dict[str, Any] = {
-        "rating": max(0, math.floor(catalog.rating_tenths.item(row) * (1 - at_rating / 2) / 5) * 5),
-        "days": catalog.days.item(row) + round(4 * at_days),
-        "brand": catalog.brands[catalog.brand_code.item(row)],
-    }
-    values |= {f"attr:{name}": value for name, value in catalog.attributes(row).items()}
-    values = {name: value for name, value in values.items() if name not in BOUNDS or name in catalog.bounds}
-    rows = catalog.select(constraints_of(kind, {}))
-    rows, enough = rows[catalog.stock[rows] > 0], math.ceil(axes.k_rec / max(0.1, 1 - axes.p_oos))
-    limits: dict[str, Any] = {}
-    for name in shuffled(random, values):
-        narrower = catalog.select(constraints_of(kind, {name: values[name]})[1:], rows)
-        if len(limits) < axes.constraints - 1 and len(narrower) >= min(enough, len(rows)):
-            limits[name], rows = values[name], narrower
-    prices = np.sort(catalog.price_cents[rows])
-    dearest = max(catalog.price_cents.item(row) * (1 + at_price), prices[min(enough, len(prices)) - 1].item())
-    return {"price": 500 * math.ceil(dearest / 500), **limits}
-
-
-def _draw_change(
-    goal: Goal,
-    events: Sequence[Event],
-    axes: Difficulty,
-    key: TaskKey,
-    shop: Shop,
-    random: np.random.Generator,
-) -> GoalChange | None:
-    """Draw a change of mind: a bound moved up or down, or another order of preferences. None that leaves the same
-    products the best, or that leaves fewer than are shown without it."""
-    order = goal["importance"]
-    steps = {
-        "price": (-2000, -1000, -500, 1000, 2000, 4000),
-        "rating": (-10, -5, 5, 10),
-        "days": (-2, -1, 1, 2),
-    }
-    most = {"price": math.inf, "rating": 50, "days": math.inf}
-    able = [(name, goal[name] + step) for name in steps if name in goal for step in steps[name]]
-    moved = [{name: value} for name, value in able if 0 < value <= most[name]]
-    turned = [{"importance": [*order[i:], *order[:i]]} for i in range(1, len(order))]
-    before = ranking.stages(goal, events, key, shop)
-    enough = min(axes.k_rec, *map(len, before))
-    for name in shuffled(random, dict.fromkeys(name for slots in (*moved, *turned) for name in slots)):
-        for slots in shuffled(random, [slots for slots in (*moved, *turned) if name in slots]):
-            change = GoalChange(slots=slots)
-            if min(map(len, ranking.stages(goal, [*events, change], key, shop))) < enough:
-                continue
-            after = goal.changed(change)
-            rows = ranking.stages(after, events, key, shop)[-1]
-            if not ranking.among_the_best(before[-1], rows, goal, after, enough, shop):
-                return change
-    return None

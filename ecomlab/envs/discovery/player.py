@@ -9,15 +9,18 @@ from ecomlab.difficulty import Difficulty
 from ecomlab.envs.cart.player import Wish
 from ecomlab.players.budgets import budget
 from ecomlab.players.goal_player import GoalPlayer
+from ecomlab.slots import LIMITS
 from ecomlab.task import Goal, Message, Need
 from ecomlab.world.state import PAGE
 
-FIELDS = {"price": "price", "rating": "rating", "delivery": "ship_days"}
+SORTED = {limit.sort: limit for limit in LIMITS}
+"""Slots that a search sorts by, by preference: a key of `catalog_search`'s sort."""
+FIELDS = {name: limit.shown for name, limit in SORTED.items()}
 """Fields of a record that preferences are about."""
-FILTERS = {"price": "price_max", "rating": "rating_min", "delivery": "ship_days_max"}
+FILTERS = {name: limit.filter for name, limit in SORTED.items()}
 """Search filters that bound these fields."""
-PREFERENCES = ("price", "rating", "delivery")
-"""Preferences that a customer may have: keys of `catalog_search`'s sort."""
+PREFERENCES = tuple(SORTED)
+"""Preferences that a customer may have."""
 
 
 class DiscoveryPlayer(GoalPlayer):
@@ -78,4 +81,4 @@ class DiscoveryPlayer(GoalPlayer):
 def place_of(record: Mapping[str, Any], preference: str) -> float:
     """Rate a record by one preference: the lower, the better."""
     value = float(record[FIELDS[preference]] or 0)  # null where the shop knows none
-    return -value if preference == "rating" else value
+    return -value if SORTED[preference].op == ">=" else value

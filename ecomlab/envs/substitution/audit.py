@@ -11,22 +11,12 @@ from ecomlab.customer import demands
 from ecomlab.envs.base import Audit
 from ecomlab.envs.substitution.player import identity
 from ecomlab.reward import Fault
-from ecomlab.task import (
-    Goal,
-    Place,
-    Task,
-)
+from ecomlab.slots import slot_type
+from ecomlab.task import Goal, Place, Task
 from ecomlab.world.cart import Want, constraints_of
 from ecomlab.world.faults import list_faults
 from ecomlab.world.state import World
-from ecomlab.world.substitutes import (
-    fewest,
-    noun,
-    original_of,
-    requirements,
-    similarity,
-    stages_of,
-)
+from ecomlab.world.substitutes import fewest, noun, original_of, requirements, similarity, stages_of
 
 
 class SubstitutionAudit(Audit):
@@ -53,7 +43,7 @@ class SubstitutionAudit(Audit):
             return demands.other_originals(goal, task.world["gone"], shop)
         if name == "must":
             return [[noun(attribute)] for attribute in shop.catalog.attributes(original_of(goal, shop))]
-        return [goal[name] + {"price": 500, "rating": -2, "days": 1}[name]]
+        return slot_type(name).alternatives(goal[name])[:1]
 
     def possible(self, goal: Goal, task: Task, shop: Shop) -> bool:
         rows = sorted(shop.catalog.row(visit) or 0 for visit in task.world["visits"])

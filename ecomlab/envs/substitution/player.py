@@ -11,9 +11,10 @@ from ecomlab.difficulty import Difficulty
 from ecomlab.envs.cart.player import Wish
 from ecomlab.players.budgets import budget
 from ecomlab.players.goal_player import GoalPlayer
+from ecomlab.slots import LIMITS
 from ecomlab.task import Goal, Message, Need
 from ecomlab.world.state import PAGE
-from ecomlab.world.substitutes import LIMITS, hard_names, original_of
+from ecomlab.world.substitutes import hard_names, original_of
 
 
 class SubstitutionPlayer(GoalPlayer):
@@ -102,7 +103,7 @@ class SubstitutionPlayer(GoalPlayer):
         return identity({name: value for (_, name), value in self.known.items()})
 
     def _limits(self) -> dict[str, Any]:
-        return {name: self.get(name) for name in LIMITS if (0, name) in self.known}
+        return {limit.name: self.get(limit.name) for limit in LIMITS if (0, limit.name) in self.known}
 
     def _original(self, fitting: Sequence[str]) -> dict[str, Any] | None:
         """Find the visit that fits everything said, preferably one that is sold out."""

@@ -1,58 +1,57 @@
-"""A coroutine's results as an ordinary iterator, also where a loop runs already, as in a notebook."""
+"""An event loop in a thread of its own, for callers that have none or, as in a notebook, run inside one."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import Future
-from contextlib import suppress
-from dataclasses import dataclass
 from queue import SimpleQueue
 from threading import Thread
 from typing import Any, TypeVar
 
 T = TypeVar("T")
+_END: Any = object()
 
 
-@dataclass(frozen=True)
-class _End:
-    """The last entry of a queue."""
+class Background:
+    """An event loop that runs until `close`."""
 
-    error: BaseException | None
+    def __init__(self, name: str) -> None:
+        ready: Future[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = Future()
+
+        async def serve() -> None:
+            over = asyncio.Event()
+            ready.set_result((asyncio.get_running_loop(), over))
+            await over.wait()
+
+        self._thread = Thread(target=lambda: asyncio.run(serve()), name=name, daemon=True)
+        self._thread.start()
+        self._loop, self._over = ready.result()
+
+    def submit(self, work: Coroutine[Any, Any, T]) -> "Future[T]":
+        """Begin `work` in the loop. Any thread may call this."""
+        return asyncio.run_coroutine_threadsafe(work, self._loop)
+
+    def close(self) -> None:
+        """Cancel what still runs, and wait until it has ended."""
+        self._loop.call_soon_threadsafe(self._over.set)
+        self._thread.join()
 
 
-def iterate(work: Callable[[Callable[[T], None]], Awaitable[None]]) -> Iterator[T]:
-    """Run `work` in a thread with a loop of its own, and yield what it hands over.
+def iterate(work: Callable[[Callable[[T], None]], Coroutine[Any, Any, None]]) -> Iterator[T]:
+    """Run `work` in the background and yield what it passes to its argument; raise what it raises.
 
-    What it raises is raised here. When the iterator is closed, or interrupted, the work is cancelled and its thread
-    ends before anything else happens.
+    A caller that stops iterating, or is interrupted, cancels the work and waits until it has ended.
     """
-    inbox: SimpleQueue[T | _End] = SimpleQueue()
-    started: Future[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any]]] = Future()
-
-    async def main() -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        started.set_result((asyncio.get_running_loop(), task))
-        await work(inbox.put)
-
-    def run() -> None:
-        error: BaseException | None = None
-        try:
-            asyncio.run(main())
-        except BaseException as raised:
-            error = raised
-            while isinstance(error, BaseExceptionGroup):  # of a TaskGroup, whose first one stopped the others
-                error = error.exceptions[0]
-        inbox.put(_End(error))
-
-    thread = Thread(target=run, name="ecomlab-endpoint", daemon=True)
-    thread.start()
-    loop, task = started.result()
+    inbox: SimpleQueue[Any] = SimpleQueue()
+    background = Background("ecomlab-endpoint")
     try:
-        while not isinstance(item := inbox.get(), _End):
+        done = background.submit(work(inbox.put))
+        done.add_done_callback(lambda _: inbox.put(_END))
+        while (item := inbox.get()) is not _END:
             yield item
-        if item.error:
-            raise item.error
+        error = done.exception()
+        while isinstance(error, BaseExceptionGroup):  # of a TaskGroup, whose first error stopped the others
+            error = error.exceptions[0]
+        if error:
+            raise error
     finally:
-        with suppress(RuntimeError):  # the loop is closed, all is over
-            loop.call_soon_threadsafe(task.cancel)
-        thread.join()
+        background.close()

@@ -1,230 +1,243 @@
-"""Requests to one endpoint, many at once: a shared rate limit, tries again with backoff, and failures by class."""
+"""Requests to one endpoint by the openai package: what is tried again, what has failed, and what an answer says."""
 
 import asyncio
 import json
-import math
+import re
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
-from dataclasses import replace
-from email.utils import parsedate_to_datetime
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
+from ecomlab.episode.messages import without_thinking
 from ecomlab.evaluation.contestant import Usage
-from ecomlab.evaluation.endpoint.completion import (
-    Answer,
-    ContextOverflow,
-    EndpointFailure,
-    failure_of,
-    read_completion,
-    rejected_call,
-)
 from ecomlab.evaluation.endpoint.settings import EndpointSettings
 from ecomlab.seeding import rng
+from ecomlab.settings import ConfigError
 from ecomlab.task import Message
 
 if TYPE_CHECKING:
-    from aiohttp import ClientResponse, ClientSession
+    from httpx2 import Response
 
-_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
-MOST_BODY = 4 * 2**20
-"""Most bytes of an answer."""
+SHOWN = 300
+"""Most characters of a server's text in a reason."""
 LONGEST_WAIT = 600.0
 """Most seconds to wait because a server asks for it; one that asks for more has failed."""
 MOST_BACKOFF = 60.0
-FIRST_GAP, MOST_GAP = 0.05, 10.0
-"""Seconds between two requests after a first rate limit, and at most after many."""
-EASED = 0.9
-"""What an answer leaves of the gap that rate limits made."""
+CONTEXT, REFUSED = "context", "request refused"
+"""Kinds of failures: a conversation that is too long, which is the model's own, and one that may be the caller's."""
+_SIZE = r"context[ _](?:length|window|size)"
+_OVERFLOW = re.compile(
+    rf"(?:exceed|maximum|longer|larger|greater)[^.]{{0,60}}{_SIZE}|{_SIZE}[^.]{{0,40}}exceed|prompt is too long",
+    re.IGNORECASE,
+)
+"""How OpenAI, vLLM, SGLang, llama.cpp, ollama and others say that a conversation is too long."""
+_LONE = re.compile("[\ud800-\udfff]")
 
 
-class Pace:
-    """When requests may be sent: at most so many a minute, and none before a time that the server named.
+class EndpointFailure(Exception):
+    """A request without an answer; `kind` is the class of an unscored episode, or CONTEXT."""
 
-    After that time those that waited go one by one, not all at once into the same limit: every further limit doubles
-    the gap between them, every answer narrows it.
-    """
+    def __init__(
+        self, kind: str, why: str, *, again: bool = False, wait: float | None = None, status: int = 200
+    ) -> None:
+        super().__init__(why)
+        self.kind = kind
+        self.again = again
+        """Whether another try may succeed."""
+        self.wait = wait
+        """Seconds to wait before it, where the server says so."""
+        self.status = status
+        """HTTP status, 200 where there was none."""
+        self.usage = Usage()
+        """What the tries cost, without tokens."""
 
-    def __init__(self, requests_a_minute: int | None) -> None:
-        self._least = self._gap = 60 / requests_a_minute if requests_a_minute else 0.0
-        self._next, self._limited = 0.0, -math.inf
-        self._line = asyncio.Lock()
 
-    async def wait(self) -> float:
-        """Wait for this request's turn, and return when that is; whoever came first goes first."""
-        async with self._line:
-            while (seconds := self._next - time.monotonic()) > 0:
-                await asyncio.sleep(seconds)
-            now = time.monotonic()
-            self._next = now + self._gap
-            return now
+@dataclass(frozen=True)
+class Answer:
+    """One answer of the model."""
 
-    def hold(self, seconds: float, turn: float) -> None:
-        """Hold back all further requests for so long, because the one that had its turn then was refused."""
-        now = time.monotonic()
-        # those under way at a limit are refused with it, however late: it counts once
-        if turn > self._limited:
-            self._gap = max(self._least, min(MOST_GAP, max(FIRST_GAP, 2 * self._gap)))
-            self._limited = now
-        self._next = max(self._next, now + seconds)
-
-    def ease(self) -> None:
-        """Narrow the gap that rate limits made: there was an answer."""
-        eased = self._gap * EASED
-        self._gap = max(self._least, eased if eased > FIRST_GAP / 10 else 0.0)
+    message: Message
+    """Assistant message as the server gave it; the episode checks it."""
+    finish: str
+    """The server's reason to stop: stop, length, tool_calls, content_filter, ...; "" where it gives none."""
+    refused: bool
+    """Whether the server marks it as a refusal."""
+    empty: bool
+    """Whether it holds nothing but reasoning in a field of its own."""
+    usage: Usage
+    """Tokens, as the server counts them."""
+    fingerprint: str = ""
+    """The server's name for its weights and software, where it gives one."""
 
 
 class Client:
-    """An open connection pool. Made by `connected`; belongs to one event loop."""
+    """Connections to one endpoint; belongs to one event loop. Close it with `close`."""
 
-    def __init__(self, settings: EndpointSettings, session: "ClientSession", secret: str) -> None:
+    def __init__(self, settings: EndpointSettings) -> None:
+        """Raises ConfigError where the key or the openai package is missing."""
+        try:
+            import httpx2
+            from openai import AsyncOpenAI, DefaultAioHttpClient
+        except ImportError:
+            raise ConfigError(
+                "an endpoint needs the openai package; pip install 'ecomlab[endpoint]'"
+            ) from None
+
         self.settings = settings
-        self._session = session
-        self._secret = secret
-        self._pace = Pace(settings.requests_a_minute)
+        self._secret = settings.secret()
+        limits = httpx2.Limits(
+            max_connections=settings.concurrency, max_keepalive_connections=settings.concurrency
+        )
+        self._http = AsyncOpenAI(
+            base_url=settings.url,
+            api_key=self._secret or "none",  # the package wants one
+            max_retries=0,  # ours count what they cost
+            timeout=None,  # theirs is for each read; `_post` limits the whole request
+            http_client=DefaultAioHttpClient(limits=limits, follow_redirects=False, timeout=None),
+        )
+        self._jitter = rng("backoff")
+        self._next = 0.0
+        """Earliest time of the next request."""
+        self.answered = False
+        """Whether there has been an answer."""
         self.gave_up = 0
-        """Requests that failed after all tries, since the last answer."""
+        """Requests that failed after all tries since the last one."""
         self.last: EndpointFailure | None = None
         """The failure of the last of them."""
 
-    async def answer(self, sent: bytes, key: Sequence[Any]) -> Answer:
-        """Send a request until there is an answer. `key` names the randomness of the backoff.
+    async def close(self) -> None:
+        await self._http.close()
 
-        Raises EndpointFailure after the last try, and ContextOverflow.
-        """
+    async def answer(self, body: Mapping[str, Any]) -> Answer:
+        """Send a request until there is an answer. Raises EndpointFailure after the last try."""
         began = time.monotonic()
         for attempt in count():
-            turn = await self._pace.wait()
+            await self._turn()
+            cost = Usage(attempt + 1, retries=attempt)
             try:
-                answer = read_completion(await self._post(sent), self.settings)
+                answer = await self._post(body)
             except EndpointFailure as failure:
-                if not self._may_retry(failure, attempt):
-                    failure.usage = Usage(attempt + 1, retries=attempt, seconds=time.monotonic() - began)
+                if failure.again and attempt < self.settings.retries:
+                    await self._back_off(failure, attempt)
+                    continue
+                failure.usage = replace(cost, seconds=time.monotonic() - began)
+                if failure.kind == CONTEXT:  # it is an answer
+                    self.answered, self.gave_up = True, 0
+                else:
                     self.gave_up, self.last = self.gave_up + 1, failure
-                    raise
-                await self._back_off(failure, attempt, turn, key)
-            except ContextOverflow as overflow:
-                overflow.usage = Usage(attempt + 1, retries=attempt, seconds=time.monotonic() - began)
-                self.gave_up = 0  # it is an answer
-                self._pace.ease()
                 raise
-            else:
-                self.gave_up = 0
-                self._pace.ease()
-                seconds = time.monotonic() - began
-                usage = replace(answer.usage, requests=attempt + 1, retries=attempt, seconds=seconds)
-                return replace(answer, usage=usage)
+            self.answered, self.gave_up = True, 0
+            return replace(answer, usage=answer.usage + replace(cost, seconds=time.monotonic() - began))
         raise AssertionError("count never ends")
 
-    def _may_retry(self, failure: EndpointFailure, attempt: int) -> bool:
-        return failure.again and attempt < self.settings.retries and (failure.wait or 0) <= LONGEST_WAIT
+    async def _turn(self) -> None:
+        """Wait for this request's turn: the pace that was asked for, and any wait that the server asked for."""
+        now = time.monotonic()
+        turn = max(now, self._next)
+        self._next = turn + (60 / self.settings.requests_a_minute if self.settings.requests_a_minute else 0)
+        await asyncio.sleep(turn - now)
 
-    async def _back_off(
-        self, failure: EndpointFailure, attempt: int, turn: float, key: Sequence[Any]
-    ) -> None:
-        """Wait before the next try. A rate limit is everybody's, and so is the wait that a server asks for."""
+    async def _back_off(self, failure: EndpointFailure, attempt: int) -> None:
+        """Wait before another try. A wait that the server asks for holds all requests."""
+        if failure.wait:
+            self._next = max(self._next, time.monotonic() + failure.wait)
         longest = min(MOST_BACKOFF, self.settings.backoff * 2**attempt)
-        seconds = longest * rng("backoff", *key, attempt).uniform(0.5, 1.0)
-        if failure.kind == "rate limit" or failure.wait:
-            self._pace.hold(failure.wait or seconds, turn)
-        await asyncio.sleep(seconds)
+        await asyncio.sleep(longest * self._jitter.uniform(0.5, 1.0))
 
-    async def _post(self, sent: bytes) -> bytes:
-        """Send one request and return the body of its answer."""
-        import aiohttp
+    async def _post(self, body: Mapping[str, Any]) -> Answer:
+        """Send one request."""
+        import openai
+        from httpx2 import Response
 
+        seconds = self.settings.timeout
         try:
-            async with self._session.post(
-                self.settings.address, data=sent, allow_redirects=False
-            ) as response:
-                body = self._scrubbed(await _read(response))
-                if (withheld := rejected_call(response.status, body)) is not None:
-                    return withheld
-                if response.status != 200:
-                    wait = _retry_after(response.headers)
-                    moved = self._scrubbed(response.headers.get("Location", "").encode())
-                    raise failure_of(response.status, body, wait, moved)
-                return body
-        except TimeoutError:  # first: aiohttp's are connection errors as well
-            raise EndpointFailure(
-                "timeout", f"no answer in {self.settings.timeout:g} s", again=True
+            async with asyncio.timeout(seconds):
+                response = await self._http.post(self.settings.address, body=dict(body), cast_to=Response)
+        except TimeoutError:
+            raise EndpointFailure("timeout", f"no answer in {seconds:g} s", again=True) from None
+        except openai.APIConnectionError as error:
+            why = self._shown(str(error.__cause__ or error))
+            raise EndpointFailure("connection", why, again=True) from None
+        except openai.APIStatusError as error:
+            response = error.response
+            moved = response.headers.get("Location", "") if response.status_code < 400 else ""
+            raise self._failed(
+                response.status_code, f"{response.text} {moved}", _retry_after(response)
             ) from None
-        except aiohttp.ClientConnectionError as error:
-            raise EndpointFailure("connection", _worded(error), again=True) from None
-        except aiohttp.ClientPayloadError as error:
-            raise EndpointFailure("cut off", _worded(error), again=True) from None
-        except aiohttp.ClientError as error:  # what came is no HTTP
-            raise EndpointFailure("no completion", _worded(error), again=True) from None
+        return self._read(response.text)
 
-    def _scrubbed(self, body: bytes) -> bytes:
-        """Leave out the key, which servers like to quote."""
-        return body.replace(self._secret.encode(), b"***") if self._secret else body
+    def _read(self, text: str) -> Answer:
+        """Read a chat completion. Raises EndpointFailure for anything else."""
+        try:
+            found = json.loads(text)
+            if "\\ud" in text.lower():  # lone surrogates, which no file can hold
+                found = json.loads(_LONE.sub("\ufffd", json.dumps(found, ensure_ascii=False)))
+        except (ValueError, RecursionError):
+            raise EndpointFailure("no completion", f"not JSON: {self._shown(text)}", again=True) from None
+        try:
+            choice = found["choices"][0]
+            message = dict(choice["message"])
+        except (LookupError, TypeError, ValueError):
+            why = f"no chat completion: {self._shown(text)}"
+            raise EndpointFailure("no completion", why, again=True) from None
+        finish = str(choice.get("finish_reason") or "")
+        if finish in ("error", "abort"):  # of routers and vLLM
+            raise EndpointFailure("server error", f"the answer ends with {finish!r}", again=True)
+        content, refusal = _content(message.get("content")), message.get("refusal")
+        said = {"role": "assistant", "content": content or refusal or ""}
+        if message.get("tool_calls"):
+            said["tool_calls"] = message["tool_calls"]
+        reasoned = message.get("reasoning_content") or message.get("reasoning")
+        return Answer(
+            message=said,
+            finish=finish,
+            refused=bool(refusal) or finish == "content_filter",
+            empty=bool(reasoned) and not (str(content).strip() or said.get("tool_calls")),
+            usage=_usage(found.get("usage")),
+            fingerprint=str(found.get("system_fingerprint") or "")[:SHOWN],
+        )
 
+    def _failed(self, status: int, text: str, wait: float | None = None) -> EndpointFailure:
+        """Make the failure of an answer with this status."""
+        why = f"status {status}: {self._shown(text)}"
+        if (status in (400, 413, 422) or status >= 500) and _OVERFLOW.search(text):
+            return EndpointFailure(CONTEXT, why, status=status)
+        if status == 429 or status == 408 or status >= 500:
+            kind = "rate limit" if status == 429 else "server error"
+            return EndpointFailure(kind, why, again=(wait or 0) <= LONGEST_WAIT, wait=wait, status=status)
+        return EndpointFailure(REFUSED, why, status=status)
 
-@asynccontextmanager
-async def connected(settings: EndpointSettings) -> AsyncIterator[Client]:
-    """Open a client. Raises ConfigError where the key is missing."""
-    import aiohttp
-
-    secret = settings.secret()
-    headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {secret}"} if secret else {})
-    async with aiohttp.ClientSession(
-        headers=headers,
-        timeout=aiohttp.ClientTimeout(total=settings.timeout),
-        connector=aiohttp.TCPConnector(limit=settings.concurrency),
-        cookie_jar=aiohttp.DummyCookieJar(),
-    ) as session:
-        yield Client(settings, session, secret)
-
-
-class Writer:
-    """Writes the requests of one conversation: its messages and tools, and the settings, nothing else.
-
-    The conversation only grows, so that what was encoded once is kept.
-    """
-
-    def __init__(self, settings: EndpointSettings, tools: Sequence[Mapping[str, Any]]) -> None:
-        self.settings = settings
-        self._tools = f',"tools":{_json(list(tools))}' if tools else ""
-        self._messages: list[str] = []
-
-    def write(self, messages: Sequence[Message], seed: int, limited: bool = True) -> bytes:
-        """Write the request that follows `messages`; unless `limited`, without max_tokens."""
-        self._messages += map(_json, messages[len(self._messages) :])
-        settings = self.settings
-        fields: dict[str, Any] = {"model": settings.model}
-        for name in ("temperature", "top_p"):
-            if (value := getattr(settings, name)) is not None:
-                fields[name] = value
-        if settings.max_tokens and limited:
-            fields["max_tokens"] = settings.max_tokens
-        if settings.seed >= 0:
-            fields["seed"] = seed
-        conversation = f'"messages":[{",".join(self._messages)}]{self._tools}'
-        return f"{{{conversation},{_json(fields | settings.extra)[1:]}".encode("utf-8", "replace")
+    def _shown(self, text: str) -> str:
+        """Show the beginning of a server's text on one line, without the key, which servers like to quote."""
+        text = text.replace(self._secret, "***") if self._secret else text
+        return " ".join(text[: 4 * SHOWN].split())[:SHOWN] or "nothing"
 
 
-async def _read(response: "ClientResponse") -> bytes:
-    """Read a body up to MOST_BODY. Raises EndpointFailure beyond."""
-    pieces, size = [], 0
-    async for piece in response.content.iter_any():
-        size += len(piece)
-        if size > MOST_BODY:
-            raise EndpointFailure("too large", f"the answer is larger than {MOST_BODY} bytes")
-        pieces.append(piece)
-    return b"".join(pieces)
+def _retry_after(response: "Response") -> float | None:
+    """Read the seconds of Retry-After."""
+    text = response.headers.get("Retry-After", "")
+    return float(text) if re.fullmatch(r"\d+(\.\d+)?", text) else None
 
 
-def _retry_after(headers: Mapping[str, str]) -> float | None:
-    """Read the seconds of Retry-After, which may be a date."""
-    text = headers.get("Retry-After", "").strip()
-    try:
-        seconds = float(text) if text[:1].isdigit() else parsedate_to_datetime(text).timestamp() - time.time()
-    except (ValueError, TypeError, OverflowError):
-        return None
-    return max(0.0, seconds)
+def _content(content: Any) -> Any:
+    """Read text that may come in parts; anything else is left for the episode to judge."""
+    if isinstance(content, list):
+        content = "".join(str(part.get("text") or "") for part in content if isinstance(part, dict))
+    return without_thinking(content) if isinstance(content, str) else content
 
 
-def _worded(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}"[:300]
+def _usage(usage: Any) -> Usage:
+    usage = usage if isinstance(usage, Mapping) else {}
+    details = usage.get("prompt_tokens_details")
+    cached = details.get("cached_tokens") if isinstance(details, Mapping) else None
+    prompt = _count(usage.get("prompt_tokens"))
+    return Usage(
+        prompt_tokens=prompt,
+        cached_tokens=min(prompt, _count(cached)),
+        completion_tokens=_count(usage.get("completion_tokens")),
+    )
+
+
+def _count(number: Any) -> int:
+    return number if type(number) is int and number >= 0 else 0

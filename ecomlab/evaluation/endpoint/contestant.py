@@ -4,18 +4,20 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ecomlab.customer.llm import Chat
+from ecomlab.episode.episode import Episode
+from ecomlab.episode.play import record
 from ecomlab.evaluation.contestant import Job, Usage
-from ecomlab.evaluation.conversation import Conversation, open_episode
-from ecomlab.evaluation.customers import customer_identity
+from ecomlab.evaluation.customers import customer_identity, customer_notes, customer_usage
 from ecomlab.evaluation.endpoint.background import iterate
-from ecomlab.evaluation.endpoint.client import Client, Writer, connected
-from ecomlab.evaluation.endpoint.completion import Answer, ContextOverflow, EndpointFailure, numbered
+from ecomlab.evaluation.endpoint.client import CONTEXT, REFUSED, Answer, Client, EndpointFailure
 from ecomlab.evaluation.endpoint.settings import EndpointSettings
 from ecomlab.evaluation.endpoint.templates import TEMPLATES
+from ecomlab.evaluation.faults import faults_of, looks_like_call
+from ecomlab.evaluation.scripted import open_episode
 from ecomlab.evaluation.tasks import write_axes
 from ecomlab.evaluation.transcript import Transcript
 from ecomlab.seeding import digest, rng
@@ -26,24 +28,12 @@ from ecomlab.task import Message
 if TYPE_CHECKING:
     from ecomlab.catalog import Shop
 
+SHOWN = 2_000
+"""Most characters that are kept of what was cut off."""
 GIVEN_UP = 16
-"""Requests in a row that fail after all tries, beyond one for each episode under way, after which none is sent."""
-HELLO: list[Message] = [
-    {"role": "system", "content": "You are a shop assistant."},
-    {"role": "user", "content": "Hello! Please answer with one word."},
-]
-CLOCK = {
-    "type": "function",
-    "function": {
-        "name": "datetime_now",
-        "description": "Tell date and time.",
-        "parameters": {"type": "object", "properties": {}},
-    },
-}
-"""A tool for the first request, so that an endpoint without native calls is noticed."""
-MOVED = "set `url` to the new address, without /chat/completions"
-WAYS_OUT = {
-    **dict.fromkeys((301, 302, 307, 308), MOVED),
+"""Requests in a row that fail after all tries, or more if more are under way, after which none is sent."""
+WAYS_OUT: dict[int, str] = {
+    **dict.fromkeys((301, 302, 307, 308), "set `url` to the new address, without /chat/completions"),
     401: "name an environment variable with a valid key in `key`",
     402: "pay for the account behind `key`, or name another's key there",
     403: "name an environment variable with a key that may use this model in `key`",
@@ -59,11 +49,10 @@ class EndpointContestant:
         self.settings = settings
         self.customer = customer
         """The endpoint that words the customer; None where the templates are said."""
-        self._probed = False
 
     @property
     def identity(self) -> Mapping[str, Any]:
-        """Whatever decides the answers; the key, speed and prices do not."""
+        """The settings that decide the answers; the key, speed and prices do not."""
         unsaid = {
             "name",
             "key",
@@ -87,9 +76,8 @@ class EndpointContestant:
     def play(self, jobs: Sequence[Job], shop: "Shop") -> Iterator[Transcript]:
         """Play all jobs, `concurrency` at once.
 
-        The first call sends one request of its own, counted with the first episode in the role "probe". Raises
-        ConfigError where the endpoint refuses that: a wrong key, model or setting. Where the server fails, here or so
-        many times in a row that it must be gone, the jobs left are unscored at once.
+        Raises ConfigError where the endpoint refuses the first requests: a wrong key, model or setting. Where the
+        server fails very often in a row, the jobs left are unscored.
         """
         self.settings.secret()
         return iterate(lambda hand_over: self._play_all(list(jobs), shop, hand_over))
@@ -97,28 +85,26 @@ class EndpointContestant:
     async def _play_all(
         self, jobs: Sequence[Job], shop: "Shop", hand_over: Callable[[Transcript], None]
     ) -> None:
-        if self.customer is not None:  # whom every episode may be waiting for, in a thread of its own
+        if self.customer is not None:  # every episode may wait for it, in a thread of its own
             workers = ThreadPoolExecutor(self.settings.concurrency, "ecomlab-customer")
             asyncio.get_running_loop().set_default_executor(workers)
-        async with connected(self.settings) as client:
-            uncounted = [] if self._probed else [await probe(client)]
-            self._probed = not client.gave_up
+        client = Client(self.settings)
+        try:
             left = iter(jobs)
 
             async def work() -> None:
                 for job in left:
-                    played = await self._play(job, shop, client)
-                    if uncounted:
-                        played = replace(played, usage={**played.usage, "probe": uncounted.pop()})
-                    hand_over(played)
+                    hand_over(await self._play(job, shop, client))
 
             async with asyncio.TaskGroup() as group:
                 for _ in range(min(self.settings.concurrency, len(jobs))):
                     group.create_task(work())
+        finally:
+            await client.close()
 
     async def _play(self, job: Job, shop: "Shop", client: Client) -> Transcript:
         """Play one job to its end, whatever happens."""
-        if client.last and client.gave_up > GIVEN_UP + self.settings.concurrency:
+        if client.last and client.gave_up >= max(GIVEN_UP, self.settings.concurrency):
             return Transcript.of(
                 job, None, unscored=client.last.kind, notes={"why": f"not played: {client.last}"}
             )
@@ -129,56 +115,66 @@ class EndpointContestant:
             opened = await asyncio.to_thread(open_episode, *opening)
         if isinstance(opened, Transcript):
             return opened
-        conversation = _Conversation(job=job, episode=opened, settings=self.settings)
+        conversation = _Conversation(job, opened, self.settings)
         await conversation.play(client)
         return conversation.played()
 
 
-@dataclass(kw_only=True)
-class _Conversation(Conversation):
-    settings: EndpointSettings
-    finishes: Counter[str] = field(default_factory=Counter)
+@dataclass
+class _Conversation:
+    """An episode under way; changes as it is played."""
 
-    def __post_init__(self) -> None:
-        job = self.job
-        self.writer = Writer(self.settings, self.episode.tools)
-        self.key = (self.settings.seed, job.env, job.d, write_axes(job.axes), job.seed, job.trial)
-        self.seeds = rng("endpoint", *self.key)
-        """Gives every request a seed, turn by turn."""
+    job: Job
+    episode: Episode
+    settings: EndpointSettings
+    usage: Usage = field(default_factory=Usage)
+    cut: str = ""
+    """The limit of tokens that ended the episode: length or context."""
+    refused: set[int] = field(default_factory=set)
+    """Numbers of the assistant messages that the server marks as refusals."""
+    unscored: str = ""
+    finishes: Counter[str] = field(default_factory=Counter)
+    notes: dict[str, Any] = field(default_factory=dict)
 
     async def play(self, client: Client) -> None:
         """Play the episode to its end."""
+        job = self.job
+        seeds = rng("endpoint", self.settings.seed, job.env, job.d, write_axes(job.axes), job.seed, job.trial)
         try:
             while not self.episode.done:
-                answer = await self._ask(client)
+                answer = await self._ask(client, int(seeds.integers(2**31)))
                 if self.episode.wording is None:
                     self._take(answer)
                 else:
                     await asyncio.to_thread(self._take, answer)
         except EndpointFailure as failure:
             self.usage += failure.usage
-            self.fail(failure.kind, f"{failure.kind}: {failure}")
-        except ContextOverflow as overflow:
-            self.usage += overflow.usage
-            self.cut_off("context", str(overflow))
+            if failure.kind == REFUSED and not client.answered:
+                asked = f"{self.settings.address}, asked for model {self.settings.model!r},"
+                way_out = WAYS_OUT.get(failure.status, OTHERWISE)
+                raise ConfigError(f"{asked} refuses the first request ({failure}); {way_out}") from None
+            if failure.kind == CONTEXT:
+                self._cut_off(CONTEXT, str(failure))
+            else:
+                self._fail(failure.kind, f"{failure.kind}: {failure}")
         except Exception as error:  # a bug of ours costs one unscored episode, not the run
-            self.fail("bug", raised(error))
+            self._fail("bug", raised(error))
 
-    async def _ask(self, client: Client) -> Answer:
+    async def _ask(self, client: Client, seed: int) -> Answer:
         """Ask for the next message."""
-        messages, writer = self.episode.messages, self.writer
+        messages, tools = self.episode.messages, self.episode.tools
         if self.settings.tools == "text":
-            messages = TEMPLATES[self.settings.template].write(messages, self.episode.tools)
-            writer = Writer(self.settings, ())
-        seed, key = int(self.seeds.integers(2**31)), (*self.key, self.episode.turn)
+            messages, tools = TEMPLATES[self.settings.template].write(messages, tools), []
+        body = self.settings.request(messages, tools, seed)
         try:
-            answer = await client.answer(writer.write(messages, seed), key)
-        except ContextOverflow as overflow:
-            if not self.settings.max_tokens:
+            answer = await client.answer(body)
+        except EndpointFailure as failure:
+            if failure.kind != CONTEXT or "max_tokens" not in body:
                 raise
-            self.usage += overflow.usage
-            # some servers refuse a conversation that fits where its longest answer would not: ask for what is left
-            answer = await client.answer(writer.write(messages, seed, limited=False), key)
+            self.usage += failure.usage
+            # servers refuse a conversation that fits where its longest answer would not: ask for what is left
+            del body["max_tokens"]
+            answer = await client.answer(body)
         self.usage += answer.usage
         self.finishes[answer.finish] += 1
         if answer.fingerprint and answer.fingerprint not in self.notes.setdefault("fingerprints", []):
@@ -190,43 +186,55 @@ class _Conversation(Conversation):
         message = answer.message
         read = answer.usage.prompt_tokens + answer.usage.completion_tokens
         if answer.finish == "length":
-            return self.cut_off("length", str(message["content"]))
+            return self._cut_off("length", str(message["content"]))
         if self.settings.context and read > self.settings.context:
-            return self.cut_off("context", f"{read} tokens")
+            return self._cut_off(CONTEXT, f"{read} tokens")
         if self.settings.tools == "text" and isinstance(message["content"], str):
             message = TEMPLATES[self.settings.template].read(message["content"])
         if answer.empty:
-            self.notes["only_reasoning"] = self.notes.get("only_reasoning", 0) + 1
+            self._count("only_reasoning")
         if answer.refused:
             self.refused.add(sum(said["role"] == "assistant" for said in self.episode.messages))
-        self.act(numbered(message))
+        called = message.get("tool_calls") or message.get("invalid")
+        if not called and looks_like_call(str(message["content"])):
+            self._count("calls_in_text")
+        self.episode.act(with_ids(message))
+
+    def _count(self, note: str) -> None:
+        self.notes[note] = self.notes.get(note, 0) + 1
+
+    def _cut_off(self, limit: str, seen: str) -> None:
+        """End the episode by a limit of tokens: length or context."""
+        self.cut, self.notes["cut_off"] = limit, seen[:SHOWN]
+        self.episode.end_truncated()
+
+    def _fail(self, kind: str, why: str) -> None:
+        """End the episode unscored."""
+        self.unscored, self.notes["why"] = kind, why
+        self.episode.fail(why)
 
     def played(self) -> Transcript:
-        """Record the episode, with how its answers ended."""
-        self.notes["finish"] = dict(self.finishes)
-        return super().played()
+        """Record the episode, which is over."""
+        try:
+            trajectory = record(self.episode)
+        except Exception as error:  # of the verifier
+            self._fail("bug", raised(error))
+            trajectory = record(self.episode)
+        return Transcript.of(
+            job=self.job,
+            trajectory=trajectory,
+            usage={"agent": self.usage, **customer_usage(trajectory)},
+            faults=faults_of(trajectory, self.cut, self.refused),
+            unscored=self.unscored,
+            notes={**self.notes, "finish": dict(self.finishes), **customer_notes(trajectory)},
+        )
 
 
-async def probe(client: Client) -> Usage:
-    """Send a first request, with all settings but nothing of a task, and return what it cost. Raises ConfigError where
-    it is refused; a failure of the server is left for `client.gave_up` to tell."""
-    settings = client.settings
-    tools = [CLOCK] if settings.tools == "native" else []
-    asked = f"{settings.address}, asked for model {settings.model!r},"
-    try:
-        return (await client.answer(Writer(settings, tools).write(HELLO, seed=0), ("probe",))).usage
-    except ContextOverflow as overflow:
-        raise ConfigError(
-            f"{asked} refuses even a short conversation ({overflow}); lower max_tokens"
-        ) from None
-    except EndpointFailure as failure:
-        if failure.kind == "other model":
-            raise ConfigError(
-                f"{asked} gives an answer that it says is another's ({failure}); name the right model, or give the "
-                "name of the answers in `answers_as`"
-            ) from None
-        if failure.kind == "request refused":
-            way_out = WAYS_OUT.get(failure.status, OTHERWISE)
-            raise ConfigError(f"{asked} refuses the first request ({failure}); {way_out}") from None
-        client.gave_up += GIVEN_UP + settings.concurrency
-        return failure.usage
+def with_ids(message: Message) -> Message:
+    """Number the calls of a message anew if two have the same id, by which results are told apart."""
+    calls = message.get("tool_calls")
+    if not isinstance(calls, list) or not all(isinstance(call, dict) for call in calls):
+        return message
+    if len({str(call.get("id")) for call in calls}) == len(calls):
+        return message
+    return {**message, "tool_calls": [{**call, "id": f"call_{n}"} for n, call in enumerate(calls)]}

@@ -1,7 +1,7 @@
 """Settings of an endpoint: where a model is, how it is asked, and what its tokens cost."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
@@ -10,7 +10,8 @@ from pydantic import Field
 
 from ecomlab.evaluation.contestant import Usage
 from ecomlab.evaluation.endpoint.templates import TEMPLATES
-from ecomlab.settings import ConfigError, Settings, checked_by, one_of, read_toml
+from ecomlab.settings import ConfigError, Settings, checked_by, load_toml, one_of
+from ecomlab.task import Message
 
 OURS = ("model", "messages", "tools", "stream", "n", "temperature", "top_p", "max_tokens", "seed")
 """Fields of a request that `extra` may not hold: they have settings of their own, or none."""
@@ -61,8 +62,6 @@ class EndpointSettings(Settings):
     """Name of the model, as the endpoint has it."""
     name: str = ""
     """Name in tables and figures. Default: `model`."""
-    answers_as: str = ""
-    """Name of the model in answers, where it is neither `model` nor that with a date behind it."""
     key: str = ""
     """Name of the environment variable that holds the key; "" for an endpoint that takes none."""
 
@@ -117,10 +116,6 @@ class EndpointSettings(Settings):
                 f"key: the environment variable {self.key} is not set; export it, or leave `key` out for an "
                 "endpoint that takes none"
             )
-        if not (found.isascii() and found.isprintable()):
-            raise ConfigError(
-                f"key: the value of {self.key} cannot stand in a header; copy the key once more"
-            )
         return found
 
     @property
@@ -129,10 +124,26 @@ class EndpointSettings(Settings):
         parts = urlsplit(self.url)
         return parts._replace(path=parts.path.rstrip("/") + "/chat/completions", fragment="").geturl()
 
+    def request(
+        self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]], seed: int
+    ) -> dict[str, Any]:
+        """Write a request: messages, tools and settings, nothing else."""
+        body: dict[str, Any] = {"messages": list(messages), "model": self.model}
+        if tools and self.tools == "native":
+            body["tools"] = list(tools)
+        for name in ("temperature", "top_p"):
+            if (value := getattr(self, name)) is not None:
+                body[name] = value
+        if self.max_tokens:
+            body["max_tokens"] = self.max_tokens
+        if self.seed >= 0:
+            body["seed"] = seed
+        return body | self.extra
+
 
 def endpoint_from_toml(path: Path, changes: Mapping[str, Any] | None = None) -> EndpointSettings:
     """Read `EndpointSettings` from a TOML file of its fields, overridden by `changes`. Raises ConfigError."""
-    given = read_toml(path, "it would hold at least url and model")
+    given = load_toml(path, "it would hold at least url and model")
     try:
         return EndpointSettings(**(given | dict(changes or {})))
     except ConfigError as error:

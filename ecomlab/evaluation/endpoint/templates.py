@@ -1,5 +1,5 @@
-"""Tools and calls as text, for models without tool calls of their own: schemas in the system prompt, calls read from
-the answer, results written back."""
+"""Tools and calls as text, for servers that read no calls: schemas in the system prompt, calls read from the answer,
+results written back."""
 
 import json
 import re
@@ -130,58 +130,37 @@ def _json_results(results: Sequence[Message]) -> str:
     return _defused_json(_json({"tool_results": told}))
 
 
-_VALUE = re.compile(r"\[\s*\{|\{")
-_FENCE = re.compile(r"```(?:json|tool_calls?)?\s*\Z", re.IGNORECASE)
-_MEANT = re.compile(r"""\[?\s*\{\s*["']name["']\s*:""")
-"""How a call begins, whole or not."""
+_CALL = re.compile(
+    r"""(?:\A|```(?:json)?\s*)(?=(?:\[\s*)?\{\s*["'])"""
+    r"""|(?=(?:\[\s*)?\{\s*["']name["']\s*:[^{}]*["'](?:arguments|parameters)["'])"""
+)
+"""The place before calls in JSON: where an answer or a fenced block begins, or behind words if there are arguments."""
 
 
 def read_json_calls(text: str) -> Message:
     """Parse an answer that is a call, or a list of calls, as JSON, bare or in a fenced block, behind a remark if any.
 
-    A call is an object with `name` and `arguments`, or `parameters` as some models have it; it needs them only behind a
-    remark, where an object may be anything. Braces in other words are words. Malformed calls, JSON that is the whole
-    answer and no call, and text behind calls make the message invalid.
+    Some models write `parameters` for `arguments`. Braces in other words are words. JSON that is no call, and text
+    behind calls, make the message invalid.
     """
     said = without_thinking(text).strip()
-    place = 0
-    while found := _VALUE.search(said, place):
-        before, rest = said[: found.start()], ""
-        fence = _FENCE.search(before)
-        remark = (before[: fence.start()] if fence else before).strip()
-        try:
-            value, place = json.JSONDecoder().raw_decode(said, found.start())
-        except (ValueError, RecursionError) as error:
-            if _MEANT.match(said, found.start()):
-                return invalid(text, f"bad JSON in a tool call: {error}")
-            place = found.end()
-            continue
-        rest = said[place:].strip()
-        rest = rest.removeprefix("```").strip() if fence else rest
-        entries = value if isinstance(value, list) else [value]
-        if all(_is_call(entry, bare=not remark or fence is not None) for entry in entries):
-            return invalid(text, "text behind a tool call") if rest else _message(remark, entries)
-        if not rest and (not remark or fence):
+    if not (found := _CALL.search(said)):
+        return {"role": "assistant", "content": said}
+    try:
+        value, end = json.JSONDecoder().raw_decode(said, found.end())
+    except (ValueError, RecursionError) as error:
+        return invalid(text, f"bad JSON in a tool call: {error}")
+    if said[end:].strip() not in ("", "```"):
+        return invalid(text, "text behind a tool call")
+    calls = []
+    for number, call in enumerate(value if isinstance(value, list) else [value]):
+        if not isinstance(call, dict) or not isinstance(call.get("name"), str):
             return invalid(text, "a tool call has no name")
-    return {"role": "assistant", "content": said}
-
-
-def _is_call(entry: Any, bare: bool) -> bool:
-    """Tell whether a JSON value is a call; one among other words is one only with its arguments."""
-    if not isinstance(entry, dict) or not isinstance(entry.get("name"), str):
-        return False
-    return bare or "arguments" in entry or "parameters" in entry
-
-
-def _message(content: str, calls: Sequence[Mapping[str, Any]]) -> Message:
-    """Make the assistant message of a remark and calls."""
-    made = []
-    for number, call in enumerate(calls):
         arguments = call.get("arguments", call.get("parameters", {}))
         written = arguments if isinstance(arguments, str) else json.dumps(arguments)
         function = {"name": call["name"], "arguments": written}
-        made.append({"id": f"call_{number}", "type": "function", "function": function})
-    return {"role": "assistant", "content": content, "tool_calls": made}
+        calls.append({"id": f"call_{number}", "type": "function", "function": function})
+    return {"role": "assistant", "content": said[: found.start()].strip(), "tool_calls": calls}
 
 
 TEMPLATES: dict[str, Template] = {

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.lab.events import event_in_words, moment_in_words, slot_in_words
-from ecomlab.reward import WEIGHTS, Score
+from ecomlab.reward import Score
 from ecomlab.task import Goal, Task
 
 WITHHELD = "withheld until asked"
@@ -85,5 +85,5 @@ def wanted(goals: list[tuple[str, Goal]]) -> Iterator[Fact]:
 
 def parts_of(score: Score) -> list[Part]:
     """List the parts of a reward with their weights and what they add to it."""
-    weights = {name: WEIGHTS.get(name, 1.0) for name in score.parts}
+    weights = {name: score.weights.get(name, 1.0) for name in score.parts}
     return [Part(name, value, weights[name], value * weights[name]) for name, value in score.parts.items()]

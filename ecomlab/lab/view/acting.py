@@ -9,14 +9,13 @@ from ecomlab.customer.customer import Customer
 from ecomlab.episode.episode import Episode
 from ecomlab.episode.play import ReplayError, replay
 from ecomlab.episode.record import Trajectory
-from ecomlab.evaluation.cascade.labels import label
-from ecomlab.evaluation.cascade.mistakes import PASSED
 from ecomlab.evaluation.evaluation import trajectory_of
+from ecomlab.evaluation.mistakes import PASSED, label
 from ecomlab.evaluation.transcript import Transcript
 from ecomlab.lab.events import event_in_words, slot_in_words
 from ecomlab.markup.record import Label, Record, State, number
 from ecomlab.markup.results import cut
-from ecomlab.reward import WEIGHTS, Score
+from ecomlab.reward import Score
 from ecomlab.task import Event, SellOut, Slot
 
 NOT_ACTED_OUT = "Without cart and reward by turn, for it cannot be acted out again"
@@ -47,7 +46,11 @@ def record_of(
         "group": str(transcript.notes.get("group", "")),
     }
     record = Record.of(
-        " · ".join(filter(None, title)), transcript.messages, transcript.end, transcript.score, WEIGHTS
+        " · ".join(filter(None, title)),
+        transcript.messages,
+        transcript.end,
+        transcript.score,
+        transcript.score.weights,
     )
     record = replace(record, facts=facts, labels=tuple(labels or ()))
     if shop is None or not transcript.messages:
@@ -113,7 +116,7 @@ def _state(episode: Episode) -> State:
 
 
 def _weighted(score: Score) -> dict[str, float]:
-    return {name: value * WEIGHTS.get(name, 1.0) for name, value in score.parts.items()}
+    return {name: value * score.weights.get(name, 1.0) for name, value in score.parts.items()}
 
 
 def _slot(slot: Slot, customer: Customer) -> str:

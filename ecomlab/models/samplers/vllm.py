@@ -10,8 +10,9 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from ecomlab.models.samplers.cached import Limits, Sampled, SamplerError
-from ecomlab.models.samplers.conversations import Conversations
 
 PATIENCE = 900.0
 """Seconds that a server may take for one turn of a batch."""
@@ -19,7 +20,7 @@ RESETS, PAUSE = 10, 3.0
 """Most attempts to empty the prefix cache, which fails while requests run, and seconds between them."""
 
 
-class VllmSampler(Conversations):
+class VllmSampler:
     """A `Sampler` on a `VLLMGeneration` of TRL, or anything with its interface.
 
     In server mode only the main process may sample; colocated, every process samples from its own engine. The weights
@@ -29,9 +30,22 @@ class VllmSampler(Conversations):
     def __init__(
         self, generation: Any, stop_ids: Sequence[int], limits: Limits | None = None, greedy: bool = False
     ) -> None:
-        super().__init__(stop_ids, limits)
         self.generation = generation
+        self.stop_ids = tuple(stop_ids)
+        self.limits = limits or Limits()
         self.greedy = greedy
+        self._ids: list[list[int]] = []
+        self._said: list[int] = []
+
+    def start(self, streams: Sequence[np.random.Generator]) -> None:
+        """Open `len(streams)` rows. The streams are not used: vLLM draws its own random numbers."""
+        self._ids, self._said = [], []
+        self.join(streams)
+
+    def join(self, streams: Sequence[np.random.Generator]) -> None:
+        """Open more rows, numbered after those that were opened before."""
+        self._ids += [[] for _ in streams]
+        self._said += [0] * len(streams)
 
     def turn(self, rows: Sequence[int], inputs: Sequence[Sequence[int]]) -> list[Sampled]:
         """Sample an answer for each of `rows`; none is left unfinished.
@@ -48,7 +62,29 @@ class VllmSampler(Conversations):
             most = max(room[row] for row in asked)
             for row, answer in zip(asked, self._ask([self._ids[row] for row in asked], most), strict=True):
                 said[row] = self._cut(*answer, room[row])
-        return [self._answered(row, said[row]) for row in rows]
+        for row in rows:
+            self._ids[row] += said[row].ids
+            self._said[row] += len(said[row].ids)
+        return [said[row] for row in rows]
+
+    def _room(self, row: int) -> int:
+        """Count the tokens this row may still sample in this turn."""
+        limits = self.limits
+        return min(limits.turn, limits.episode - self._said[row], limits.context - len(self._ids[row]))
+
+    def _cut(self, ids: list[int], logprobs: Sequence[Any] | None, room: int) -> Sampled:
+        """Cut a row's answer at its own limit."""
+        kept = list(ids[:room])
+        truncated = not kept or kept[-1] not in self.stop_ids
+        if not kept:
+            return Sampled([], [], True, failure="vLLM returned no token")
+        nothing = [0.0] * len(kept)
+        if logprobs is None or len(logprobs) != len(ids):
+            return Sampled(kept, nothing, truncated, failure="vLLM returned no log-probabilities")
+        chosen = [_number(entry) for entry in logprobs[:room]]
+        if any(np.isnan(chosen)):
+            return Sampled(kept, nothing, truncated, failure="vLLM returned log-probabilities that are NaN")
+        return Sampled(kept, chosen, truncated)
 
     def _ask(self, prompts: list[list[int]], most: int) -> list[tuple[list[int], Sequence[Any] | None]]:
         """Request ids and log-probabilities for each prompt."""
@@ -80,6 +116,12 @@ class VllmSampler(Conversations):
                 f"{_who(generation)} answered {len(ids)} of {len(prompts)} prompts; {way_out(generation.mode)}"
             )
         return list(zip(ids, logprobs if logprobs is not None else [None] * len(ids), strict=True))
+
+
+def _number(entry: Any) -> float:
+    """Read the sampled token's log-probability, which vLLM may give as [value], with None for "not a number"."""
+    value = entry[0] if isinstance(entry, list | tuple) else entry
+    return float("nan") if value is None else float(value)
 
 
 def limit_patience(generation: Any, seconds: float = PATIENCE) -> None:

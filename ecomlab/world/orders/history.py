@@ -11,10 +11,9 @@ import numpy as np
 
 from ecomlab.answers.dates import before
 from ecomlab.catalog import Catalog, Shop
-from ecomlab.catalog.columns import NO_PRICE
 from ecomlab.difficulty import Difficulty
-from ecomlab.frozen import frozen
-from ecomlab.task import TaskKey
+from ecomlab.slots import NO_PRICE
+from ecomlab.task import TaskKey, frozen
 from ecomlab.tool import RefusedError
 from ecomlab.world.policy_book.terms import Terms, draw_terms
 from ecomlab.world.state import World, options_of

@@ -12,8 +12,8 @@ import numpy as np
 
 from ecomlab.catalog import Catalog, Shop
 from ecomlab.difficulty import Difficulty
-from ecomlab.frozen import frozen
 from ecomlab.seeding import pick, rng, shuffled
+from ecomlab.task import frozen
 from ecomlab.world.policy_book.rules import FACTS, PRECEDENCE, RULES, WINDOW, Named
 from ecomlab.world.policy_book.terms import draw_terms
 

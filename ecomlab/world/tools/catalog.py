@@ -1,5 +1,6 @@
 """Tools of the catalog. Docstrings are written to the model; results are JSON objects."""
 
+import inspect
 import math
 from collections.abc import Mapping
 from datetime import date
@@ -9,6 +10,7 @@ import numpy as np
 from pydantic import Field
 
 from ecomlab.catalog import Constraint
+from ecomlab.slots import LIMITS, SlotType, declared
 from ecomlab.tool import RefusedError, Tool, tool
 from ecomlab.world.filters import filters_of
 from ecomlab.world.state import World
@@ -22,8 +24,7 @@ VariantId = Annotated[str | None, Field(description="As shown.")]
 Sort = Literal["price", "rating", "delivery"] | None
 
 
-@tool(lists={"results": "product_id"}, ranked=True, words="query")
-def catalog_search(
+def _search(
     world: World,
     query: Annotated[str | None, Field(description="Optional with a category.")] = None,
     category: Annotated[str | None, Field(description='Such as "Yoga Mat".')] = None,
@@ -32,9 +33,6 @@ def catalog_search(
         dict[str, str] | None,
         Field(description='Such as {"material": "Bamboo"}; with a category also of variants.'),
     ] = None,
-    price_max: Annotated[float | None, Field(description="Dollars.")] = None,
-    rating_min: Annotated[float | None, Field(description="Stars.")] = None,
-    ship_days_max: Annotated[int | None, Field(description="Days until delivery.")] = None,
     in_stock: Annotated[bool, Field(description="Only what can be bought now.")] = False,
     sort: Annotated[
         Sort,
@@ -43,17 +41,16 @@ def catalog_search(
         ),
     ] = None,
     page: Annotated[int | None, Field(description="From 1.")] = None,
+    **limits: float | None,
 ) -> dict[str, Any]:
     """Search the catalog: pages of five results that pass all filters, and sponsored rows that may not. Left out: what
     a filter fixes, and a brand that begins the title."""
     found = filters_of(world, category, brand, attributes)
-    bounds = []
-    if price_max is not None:
-        bounds.append(Constraint("price", "<=", _hundredths(price_max, 100)))
-    if rating_min is not None:
-        bounds.append(Constraint("rating", ">=", _hundredths(rating_min, 10)))
-    if ship_days_max is not None:
-        bounds.append(Constraint("days", "<=", min(max(ship_days_max, 0), 10_000)))
+    bounds = [
+        Constraint(limit.name, limit.op, _amount(value, limit.scale))
+        for limit in declared()
+        if (value := limits.get(limit.filter)) is not None
+    ]
     page = 1 if page is None else page
     if page < 1:
         raise RefusedError("pages count from 1")
@@ -65,6 +62,26 @@ def catalog_search(
         words, filters, (sort,) if sort else (), min(page, 10_000), in_stock, found.option
     )
     return {"results": [shortened(r, found.fixed) for r in records], "page": page, "pages": pages}
+
+
+def search_tool(*more: SlotType) -> Tool:
+    """Make the search that filters by the limits of every customer and by `more`, one argument each."""
+
+    def catalog_search(world: World, **arguments: Any) -> dict[str, Any]:
+        return _search(world, **arguments)
+
+    *given, _ = inspect.signature(_search).parameters.values()
+    kind, place = inspect.Parameter.POSITIONAL_OR_KEYWORD, [one.name for one in given].index("in_stock")
+    for limit in reversed((*LIMITS, *more)):
+        number: Any = float | None if limit.scale > 1 else int | None
+        said = Annotated[number, Field(description=limit.filter_help)]
+        given.insert(place, inspect.Parameter(limit.filter, kind, default=None, annotation=said))
+    catalog_search.__signature__ = inspect.Signature(given)  # type: ignore[attr-defined]
+    catalog_search.__doc__ = _search.__doc__
+    return tool(lists={"results": "product_id"}, ranked=True, words="query")(catalog_search)
+
+
+catalog_search = search_tool()
 
 
 def shortened(record: dict[str, Any], fixed: Mapping[str, Any]) -> dict[str, Any]:
@@ -162,10 +179,10 @@ def submit(
     return {"submitted": True}
 
 
-def _hundredths(value: float, scale: int) -> int:
-    if not math.isfinite(value):
+def _amount(value: float, scale: int) -> int:
+    if isinstance(value, float) and not math.isfinite(value):
         raise RefusedError(f"{value} is not an amount")
-    return round(min(max(value, 0.0), 1e7) * scale)
+    return round(min(max(value, 0), 1e7) * scale)
 
 
 def named(*tools: Tool) -> dict[str, Tool]:

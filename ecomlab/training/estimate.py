@@ -1,0 +1,440 @@
+"""What a run takes before it starts: memory and seconds by part, how far its token limits reach, and how to launch it.
+
+Nothing is trained or downloaded. Memory and seconds are arithmetic on the model's dimensions and on `ASSUMED`; what a
+GPU measured stands in `bench.csv` beside the run's file (`experiments/qwen3_8b/bench.py`). Limits are held against the
+tokens of a courteous player's episodes, which `experiments/tokens/count.py` counted.
+"""
+
+import csv
+import json
+import shlex
+import statistics
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from ecomlab.models.load import is_ordinary, policy_folder
+from ecomlab.models.policy import CONFIG, PolicyError
+from ecomlab.training.config import ConfigError, TrainConfig, check_split, from_toml
+from ecomlab.training.run import check_model, lacking
+from ecomlab.training.schedule import windows
+from ecomlab.training.tokens import TABLE, Count, read_table
+
+KNOWN = {  # config.json of the repositories on huggingface.co
+    "Qwen/Qwen3-8B": {
+        "vocab_size": 151_936,
+        "hidden_size": 4096,
+        "intermediate_size": 12_288,
+        "num_hidden_layers": 36,
+        "num_attention_heads": 32,
+        "num_key_value_heads": 8,
+        "head_dim": 128,
+        "tie_word_embeddings": False,
+    }
+}
+"""Models whose dimensions are known without their files, in the order of `Size`'s fields."""
+GPU_GB, BANDWIDTH, PEAK = 141.0, 4.8e12, 989e12
+"""An H200's memory in GB, bytes/s, and dense bfloat16 FLOP/s, from NVIDIA's data sheets."""
+MFU, EFFICIENCY = 0.4, 0.6
+"""Shares of the peak FLOP/s that training and prefill reach, and of the bandwidth that vLLM's decoding reaches."""
+OWN_STEP = 0.1
+"""Least seconds of a decoding step of our own sampler, measured on an H200 with the 8B (experiments/qwen3_8b)."""
+OWN_LAG, VLLM_LAG = 3.6, 4.6
+"""Decoding steps per sampled token of a mean episode: rows wait for the longest turn of the batch, with vLLM in every
+turn. As *novice* plays, on a laptop."""
+TURNS = 6
+"""Turns of a mean episode."""
+WRITES = 0.5
+"""Tokens that a policy writes in a mean episode, for each that a courteous player writes in its longest."""
+VLLM_WIDTH = 2
+"""Bytes of vLLM's weights, keys and values, whatever `dtype`."""
+TILE, TILE_TOKENS = 32_768, 4_096
+"""Vocabulary entries and most positions of a tile of the output layer (trl.kernels)."""
+MEASURED, SHARDED = "bench.csv", "fsdp.yaml"
+"""Files beside a run's: what GPUs measured, and the launch configuration that shards weights over a machine's GPUs."""
+ASSUMED = "Assumed: an H200, 40% of its FLOP/s, 60% of its bandwidth with vLLM; episodes of the token table's length."
+
+
+@dataclass(frozen=True)
+class Size:
+    """A Qwen3's dimensions."""
+
+    vocabulary: int
+    hidden: int
+    feed_forward: int
+    layers: int
+    heads: int
+    kv_heads: int
+    head: int
+    tied: bool
+
+    @property
+    def maps(self) -> tuple[tuple[int, int], ...]:
+        """(in, out) of a layer's seven linear maps."""
+        inner, outer, kv = self.heads * self.head, self.hidden, self.kv_heads * self.head
+        attention = ((outer, inner), (outer, kv), (outer, kv), (inner, outer))
+        return (*attention, *((outer, self.feed_forward),) * 2, (self.feed_forward, outer))
+
+    @property
+    def parameters(self) -> int:
+        """Linear maps, four norms a layer, a last norm, embedding and output layer (one where tied)."""
+        layer = sum(a * b for a, b in self.maps) + 2 * self.hidden + 2 * self.head
+        return self.layers * layer + self.hidden + (1 if self.tied else 2) * self.vocabulary * self.hidden
+
+    def adapters(self, rank: int) -> int:
+        """Count the parameters of LoRA on all linear maps: rank (in + out) each."""
+        return self.layers * rank * sum(a + b for a, b in self.maps)
+
+    def kv_bytes(self, width: int = 2) -> int:
+        """Count the bytes of one token's keys and values in all layers."""
+        return 2 * self.layers * self.kv_heads * self.head * width
+
+    def activations(self, tokens: int, checkpointing: bool, width: int = 2, adapters: bool = False) -> float:
+        """Estimate the bytes kept for the backward pass.
+
+        Per token and layer: inputs and outputs of the norms (4 hidden), of the attention (3 inner + 4 kv) and of the
+        feed-forward (4 of its width); no scores, which fused attention does not keep. With LoRA's float32 `adapters`:
+        copies of every linear map's input and output in float32 as well. With checkpointing: one layer of that, and
+        the input of every layer.
+        """
+        inner, kv = self.heads * self.head, self.kv_heads * self.head
+        layer = width * (4 * self.hidden + 3 * inner + 4 * kv + 4 * self.feed_forward)
+        layer += 4 * sum(a + b for a, b in self.maps) * adapters
+        kept = layer + self.layers * self.hidden * width if checkpointing else layer * self.layers
+        return tokens * kept
+
+
+def size_of(starter: str) -> Size:
+    """Read dimensions from the model's config.json, in its folder or the Hugging Face cache, else from `KNOWN`.
+
+    Raises PolicyError when none of them has the model.
+    """
+    given: dict[str, Any]
+    if not is_ordinary(starter):
+        given = json.loads((policy_folder(starter) / CONFIG).read_text())
+    else:
+        try:
+            from transformers import AutoConfig
+
+            given = AutoConfig.from_pretrained(starter, local_files_only=True).to_dict()
+        except Exception as error:
+            if starter not in KNOWN:
+                raise PolicyError(
+                    f"the dimensions of {starter} are not known here; `hf download {starter} config.json` fetches them"
+                ) from error
+            given = KNOWN[starter]
+    try:
+        dimensions: list[Any] = [given[name] for name in KNOWN["Qwen/Qwen3-8B"]]
+        return Size(*dimensions)
+    except KeyError as error:
+        raise PolicyError(f"the config.json of {starter} has no {error}; choose a Qwen3 model") from None
+
+
+def memory(config: TrainConfig, size: Size, processes: int = 1) -> dict[str, float]:
+    """Estimate GB per GPU by part, at the limits of the configuration, weights sharded over `processes`.
+
+    weights         parameters x 2 or 4 bytes; trained ones x 4 under FSDP's mixed precision; adapters x 4
+    gradients       trained parameters, in their type
+    optimizer       AdamW: two moments, 8 bytes a trained parameter in float32; adamw-8bit: 2, and a scale per 256
+    activations     of `micro_batch` episodes of `context_tokens` (`Size.activations`), LoRA too
+    logits          one tile of the output layer, and the float32 gradient of the layer where it is trained
+    keys, values    all rollouts of a process at `context_tokens`
+    vLLM            the share given to it; on a server, nothing here
+
+    Our own sampler frees its cache before the update, so "peak" counts the larger of the two phases.
+    """
+    width = 2 if config.dtype == "bfloat16" else 4
+    trained = size.adapters(config.lora_rank) if config.lora_rank else size.parameters
+    trained_width = 4 if config.lora_rank or (processes > 1) else width
+    frozen = size.parameters * width if config.lora_rank else 0
+    moments = (2 + 2 * 4 / 256) if config.optimizer == "adamw-8bit" else 2 * trained_width
+    rows = config.rollouts_per_step // processes
+    micro = config.micro_batch or max(1, rows // config.minibatches)
+    compute = 2 if config.dtype == "bfloat16" or processes > 1 else 4
+    tokens, adapters = micro * config.context_tokens, config.lora_rank > 0 and compute == 2
+    positions = min(TILE_TOKENS, tokens, micro * config.episode_tokens)
+    head = 4 * size.vocabulary * size.hidden if not config.lora_rank else 0
+    parts = {
+        "weights": (frozen + trained * trained_width) / processes,
+        "gradients": trained * trained_width / processes,
+        "optimizer": trained * moments / processes,
+        "activations": size.activations(tokens, config.gradient_checkpointing, compute, adapters),
+        "logits": positions * min(TILE, size.vocabulary) * compute + head,
+        "keys, values": rows * config.context_tokens * size.kv_bytes(width) if not config.with_vllm else 0.0,
+        "vLLM": config.vllm_memory * GPU_GB * 1e9 if config.generation == "vllm-colocate" else 0.0,
+    }
+    gb = {name: value / 1e9 for name, value in parts.items()}
+    standing, update = ("weights", "optimizer", "vLLM"), ("gradients", "activations", "logits")
+    gb["peak"] = sum(gb[name] for name in standing) + max(
+        sum(gb[name] for name in update), gb["keys, values"]
+    )
+    return gb
+
+
+@dataclass(frozen=True)
+class Mean:
+    """Tokens of a mean episode, prompt and tools included, and those of them that the policy samples."""
+
+    whole: int
+    sampled: int
+
+
+def mean_episode(config: TrainConfig, counts: Path = TABLE) -> Mean:
+    """Take a mean episode of the collection over the token table's levels, cut at the configuration's limits."""
+    rows = [row for row in read_table(counts) if row.env in config.envs] if counts.is_file() else []
+    whole, sampled = 2_000, 1_000
+    if rows:
+        whole = round(statistics.mean(row.median for row in rows))
+        sampled = round(WRITES * statistics.mean(row.written for row in rows))
+    whole = min(whole, config.context_tokens)
+    return Mean(whole, min(sampled, config.episode_tokens, whole))
+
+
+def evicted(config: TrainConfig, size: Size, mean: Mean, processes: int = 1) -> float:
+    """Estimate the share of a step's keys and values for which a colocated vLLM has no room beside its weights."""
+    if config.generation != "vllm-colocate":
+        return 0.0
+    room = (config.vllm_memory * GPU_GB * 1e9 - size.parameters * VLLM_WIDTH) / size.kv_bytes(VLLM_WIDTH)
+    needed = config.rollouts_per_step / processes * mean.whole
+    return min(1.0, max(0.0, 1 - room / needed))
+
+
+def seconds(config: TrainConfig, size: Size, mean: Mean, processes: int = 1) -> dict[str, float]:
+    """Estimate the seconds of a step of one round by phase, given a mean episode.
+
+    - prefill: 2 N FLOP for every token that is not sampled, and with vLLM for those that were evicted between turns:
+      in each of `TURNS` half of an episode
+    - decoding: sampled tokens of a mean episode x lag steps, each reading all weights and the rollouts' keys and values
+      once; own: not under `OWN_STEP`; vLLM: at its share of the bandwidth
+    - update: forward 2 N, backward 4 N (2 N with LoRA: frozen weights have no gradient), with gradient checkpointing
+      2 N more, for every token of the batch
+
+    at `MFU` of the peak where FLOP count. Attention's own FLOP are left out: 4% at 2,000 tokens of the 8B.
+    """
+    rows = config.rollouts_per_step
+    rate = MFU * PEAK * processes
+    flop = 2 * size.parameters
+    width = VLLM_WIDTH if config.with_vllm else 2 if config.dtype == "bfloat16" else 4
+    read = size.parameters * width + rows / processes * mean.whole / 2 * size.kv_bytes(width)
+    step = read / (BANDWIDTH * EFFICIENCY) if config.with_vllm else max(read / BANDWIDTH, OWN_STEP)
+    again = evicted(config, size, mean, processes) * TURNS * mean.whole / 2
+    passes = (2 if config.lora_rank else 3) + config.gradient_checkpointing
+    return {
+        "prefill": rows * (mean.whole - mean.sampled + again) * flop / rate,
+        "decoding": mean.sampled * (VLLM_LAG if config.with_vllm else OWN_LAG) * step,
+        "update": rows * mean.whole * flop * passes / rate,
+    }
+
+
+# --- how far the token limits reach ---
+
+
+@dataclass(frozen=True)
+class Reach:
+    """The levels of one environment at which 99% of courteous episodes are within the token limits."""
+
+    env: str
+    holds: int | None
+    """Highest level, of those counted, up to which they are; None if at none."""
+    breaks: int | None
+    """Lowest level counted at which they are not; None if at none."""
+    played: int | None
+    """Highest level that the schedule can draw at first, or that is evaluated."""
+
+
+def reaches(config: TrainConfig, counts: Path = TABLE) -> Iterator[Reach]:
+    """Find the reach of a chat policy's limits in each environment that the token table has."""
+    rows = read_table(counts) if counts.is_file() and is_ordinary(config.starter) else []
+    drawn = {env: high for env, (_, high) in windows(config.make_schedule(), config.envs).items()}
+    for env in config.played:
+        mine = sorted((row for row in rows if row.env == env), key=lambda row: row.d)
+        over = [row.d for row in mine if not _within(row, config)]
+        under = [row.d for row in mine if not over or row.d < over[0]]
+        evaluated = config.eval_difficulties if env in config.eval_envs else ()
+        played = max([*evaluated, *([drawn[env]] if env in drawn else [])], default=None)
+        if mine:
+            yield Reach(env, max(under, default=None), min(over, default=None), played)
+
+
+def _within(row: Count, config: TrainConfig) -> bool:
+    tokens = (row.p99, row.written, row.turn)
+    limits = (config.context_tokens, config.episode_tokens, config.turn_tokens)
+    return all(one <= limit for one, limit in zip(tokens, limits, strict=True))
+
+
+# --- the commands that start a run ---
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One way to start a run: its processes, and the commands in their order, the training's last."""
+
+    processes: int
+    lines: tuple[str, ...]
+
+
+def launches(config: TrainConfig, file: Path) -> list[Launch]:
+    """List the ways to start the run of `config`, read from `file`: in one process, and sharded over as many GPUs as
+    the launch configuration beside the file names and the groups split over.
+
+    Our own sampler needs all weights in every process, so that sharding is only for runs with vLLM. Raises ConfigError
+    for a configuration that cannot be started with one process either.
+    """
+    check_split(config, 1)
+    train = ["ecomlab", "train", *_arguments(config, file)]
+    server = (serving(config),) if config.generation == "vllm-server" else ()
+    found = [Launch(1, (*server, shlex.join(train)))]
+    most = _processes(file) if config.with_vllm else 1
+    if (many := split_over(config, most)) > 1:
+        sharded = ["accelerate", "launch", "--config_file", str(file.parent / SHARDED)]
+        sharded += ["--num_processes", str(many)] if many != most else []
+        found.append(Launch(many, (*server, shlex.join([*sharded, "-m", *train]))))
+    return found
+
+
+def split_over(config: TrainConfig, most: int) -> int:
+    """Count the processes that a run can have: `most`, or the next smaller number over which its groups split."""
+    for processes in range(most, 1, -1):
+        try:
+            check_split(config, processes)
+        except ConfigError:
+            continue
+        return processes
+    return 1
+
+
+def serving(config: TrainConfig) -> str:
+    """Write the command of the vLLM server that a run samples from, its environment before it."""
+    port = config.vllm_address.rpartition(":")[2].strip("/")
+    serve = [
+        "vllm", "serve", config.starter, "--port", port if port.isdigit() else "8000",
+        "--max-model-len", str(config.context_tokens + config.turn_tokens),
+        "--weight-transfer-config", '{"backend": "nccl"}',
+        "--logprobs-mode", "processed_logprobs", "--max-logprobs", "-1",
+    ]  # fmt: skip
+    return "VLLM_SERVER_DEV_MODE=1 " + shlex.join(serve)
+
+
+def _processes(file: Path) -> int:
+    """Count the processes that the launch configuration beside the file starts; 1 without one."""
+    sharded = file.parent / SHARDED
+    if not sharded.exists():
+        return 1
+    from accelerate.commands.config.config_args import load_config_from_file
+
+    return int(load_config_from_file(str(sharded)).num_processes)
+
+
+def _arguments(config: TrainConfig, file: Path) -> list[str]:
+    """List the arguments of `ecomlab train` that give `config`: the file, and --set where it differs."""
+    arguments = ["--config", str(file)]
+    before = from_toml(file).to_json() if file.exists() else TrainConfig().to_json()
+    for name, value in config.to_json().items():
+        if value != before[name]:
+            arguments += ["--set", f"{name}={value if isinstance(value, str) else _toml(value)}"]
+    return arguments
+
+
+def _toml(value: Any) -> str:
+    """Write a setting's value for --set: as JSON, but for tables, which TOML writes with equals signs."""
+    if not isinstance(value, dict):
+        return json.dumps(value)
+    return "{" + ", ".join(f"{json.dumps(name)} = {_toml(inner)}" for name, inner in value.items()) + "}"
+
+
+# --- the report ---
+
+
+def show_plan(config: TrainConfig, file: Path, console: Console, counts: Path = TABLE) -> None:
+    """Print what a run of `config`, read from `file`, takes; `counts` is the token table."""
+    check_model(config)
+    size, mean, ways = size_of(config.starter), mean_episode(config, counts), launches(config, file)
+    for table in (
+        _run_table(config, size, mean),
+        _memory_table(config, size, ways),
+        *([_seconds_table(config, size, mean, ways)] if is_ordinary(config.starter) else []),
+        *_measured_tables(file.parent / MEASURED),
+        *_reach_tables(config, counts),
+    ):
+        console.print(table)
+    for words in (*config.warnings, *lacking(config)):
+        console.print(f"warning: {words}", soft_wrap=True, style="yellow", markup=False)
+    for way in ways:
+        fits = memory(config, size, way.processes)["peak"] <= GPU_GB
+        console.print(f"\n{_where(way)}{'' if fits else f', more than {GPU_GB:.0f} GB'}:")
+        for line in way.lines:
+            console.print(f"  {line}", soft_wrap=True, markup=False)
+    console.print("nothing was trained")
+
+
+def _where(way: Launch) -> str:
+    return "1 process" if way.processes == 1 else f"{way.processes} processes, sharded"
+
+
+def _run_table(config: TrainConfig, size: Size, mean: Mean) -> Table:
+    trained = size.adapters(config.lora_rank) if config.lora_rank else size.parameters
+    evaluations, rows = len(config.eval_steps), config.rollouts_per_step
+    table = Table("run", config.starter)
+    for name, value in {
+        "parameters": f"{size.parameters:,} in {config.dtype}",
+        "trained parameters": f"{trained:,}",
+        "steps": f"{config.steps:,}",
+        "rollouts a round": f"{rows:,}",
+        "rounds a step": f"1 to {config.rounds}",
+        "tokens a round": f"{rows * mean.whole:,}",
+        "sampled tokens a round": f"{rows * mean.sampled:,}",
+        "evaluations": f"{evaluations:,}",
+        "held-out episodes": f"{evaluations * config.evaluation_episodes:,}",
+    }.items():
+        table.add_row(name, value)
+    return table
+
+
+def _memory_table(config: TrainConfig, size: Size, ways: list[Launch]) -> Table:
+    table = Table("GB per GPU at the limits, on paper", *(_where(way) for way in ways))
+    columns = [memory(config, size, way.processes) for way in ways]
+    for part in columns[0]:
+        table.add_row(part, *(f"{column[part]:,.1f}" for column in columns))
+    table.add_row("a GPU has", *(f"{GPU_GB:,.1f}" for _ in ways))
+    return table
+
+
+def _seconds_table(config: TrainConfig, size: Size, mean: Mean, ways: list[Launch]) -> Table:
+    """Show each way to start it, and for our own sampler also vLLM on the one GPU, which may be faster."""
+    shown = {_where(way): (config, way.processes) for way in ways}
+    if not config.with_vllm:
+        shown["1 process, vllm-colocate"] = (config.replace(generation="vllm-colocate"), 1)
+    table = Table("seconds a round, on paper", *shown, caption=ASSUMED)
+    columns = [seconds(each, size, mean, processes) for each, processes in shown.values()]
+    for phase in columns[0]:
+        table.add_row(phase, *(f"{column[phase]:,.0f}" for column in columns))
+    lost = [evicted(each, size, mean, processes) for each, processes in shown.values()]
+    table.add_row("keys, values evicted", *(f"{share:.0%}" for share in lost))
+    return table
+
+
+def _measured_tables(file: Path) -> Iterator[Table]:
+    """Show what GPUs measured, by their names."""
+    if not file.is_file():
+        return
+    with file.open(newline="") as rows:
+        measured = [row for row in csv.DictReader(rows) if row["device"] != "CPU"]
+    table = Table("measured on", "what", "size", "seconds", "peak GB", "tokens")
+    for row in measured:
+        table.add_row(*(row[name] for name in ("device", "what", "size", "seconds", "peak_gb", "tokens")))
+    yield table
+
+
+def _reach_tables(config: TrainConfig, counts: Path) -> Iterator[Table]:
+    found = list(reaches(config, counts))
+    table = Table("token limits", "hold up to d", "not at d", "played up to d")
+    for one in found:
+        levels = ["-" if d is None else str(d) for d in (one.holds, one.breaks, one.played)]
+        beyond = one.breaks is not None and one.played is not None and one.played > (one.holds or -1)
+        table.add_row(one.env, *levels, style="yellow" if beyond else None)
+    if found:
+        yield table

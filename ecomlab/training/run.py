@@ -1,0 +1,241 @@
+"""One training run: a configuration in, tables and checkpoints out, resumed by calling it again.
+
+    run = ecomlab.train({"out": "experiments/runs/demo", "schedule": "adaptive", "steps": 60}, progress=print)
+    run.eval
+
+The folder of a run has `train.csv` (a row per step, environment and level), `episodes.csv` (a row per held-out
+episode), `eval.csv` (drawn from it), `transcripts.jsonl` (held-out failures and a few groups), `config.json`,
+`checkpoints/`, and last `done.json`.
+"""
+
+import os
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import nullcontext
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ecomlab.catalog import Shop
+from ecomlab.catalog.store import CatalogError
+from ecomlab.catalog.support import UnsupportedError, check_supported
+from ecomlab.files import lock, read_json, write_json
+from ecomlab.markup.elements import in_notebook, table
+from ecomlab.models.load import is_ordinary, load_policy
+from ecomlab.models.policy import Policy
+from ecomlab.training import checkpoints
+from ecomlab.training.config import ConfigError, RunError, TrainConfig, check_split, from_toml
+from ecomlab.training.distributed import join_processes
+from ecomlab.training.loop import Loop, Progress
+from ecomlab.training.metrics import DONE
+from ecomlab.training.schedule import Schedule, digest_of, name_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+CONFIG = "config.json"
+CATALOG = "catalog.json"
+"""File that says where the catalog of a run lay, and its fingerprint."""
+CONSTRAINTS = {"vllm": "constraints-vllm.txt", "loggers": "constraints-loggers.txt"}
+"""Pins of the extras that contradict constraints.txt (experiments/extras)."""
+FREE = ("out", "steps", "logger", "micro_batch", "gradient_checkpointing", "vllm_memory", "vllm_address")
+"""Settings that may differ where a run goes on: how far, where its metrics go, and what memory and machines ask for."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run's folder, and what is in it now."""
+
+    folder: Path
+
+    @property
+    def steps(self) -> "pd.DataFrame":
+        """The rows of train.csv: one per step, environment and level."""
+        return self._table("train.csv")
+
+    @property
+    def eval(self) -> "pd.DataFrame":
+        """The rows of eval.csv: held-out success by step, environment, level, block and decoding."""
+        return self._table("eval.csv")
+
+    def policy(self) -> Policy:
+        """Load the policy of the newest checkpoint. Raises RunError if there is none."""
+        newest, settings = checkpoints.newest(self.folder / "checkpoints"), read_json(self.folder / CONFIG)
+        if newest is None or settings is None:
+            raise RunError(f"{self.folder} has no checkpoint yet; train some steps")
+        own = ("schedule", "schedule_name", "schedule_digest")  # of which nothing is needed to play
+        config = TrainConfig(**{name: value for name, value in settings.items() if name not in own})
+        return load_policy(str(newest.folder), config.load_shop(), config.played)
+
+    def _table(self, name: str) -> "pd.DataFrame":
+        import pandas as pd
+
+        return pd.read_csv(self.folder / name, keep_default_na=False, na_values=["nan", ""])
+
+    def _repr_html_(self) -> str:
+        last = self.eval.query("step == step.max()")
+        rows = last[["step", "env", "d", "decoding", "episodes", "success"]]
+        return in_notebook(table(list(rows.columns), rows.round(3).to_numpy().tolist()))
+
+
+def train(
+    config: TrainConfig | Mapping[str, Any] | str | Path,
+    progress: Progress | None = None,
+    *,
+    schedule: Any = None,
+) -> Run:
+    """Run `config`, or continue where it stopped. A finished run returns at once.
+
+    `config` is a `TrainConfig`, its fields by name, or the path of a TOML file of them. `schedule` stands in for the
+    configuration's: a class or function, called as one of a file is, or a schedule object, which is copied.
+
+    `progress` is called after every step ({"kind": "step", "step", "steps", "rows", "seconds"}) and every
+    evaluation ({"kind": "evaluation", "step", "steps", "rows"}), during one ({"kind": "evaluating", "step", "steps",
+    "episodes", "of"}), and for each alarm ({"kind": "alarm", "step", "steps", "words"}).
+
+    Raises ConfigError, PolicyError or CheckpointError before anything runs, RunError when a run cannot continue.
+    """
+    if isinstance(config, str | Path):
+        config = from_toml(Path(config))
+    elif isinstance(config, Mapping):
+        config = TrainConfig(**config)
+    processes = join_processes()
+    leads = processes.rank == 0  # only this process reads and writes the folder
+    check_split(config, len(processes.all_gather(None)))
+    _check_setting(config)
+    which = config.schedule if schedule is None else schedule
+    try:
+        made = config.make_schedule(which)
+        identity = _identity(config, which, made)
+    except (ValueError, TypeError) as error:
+        raise ConfigError(f"schedule: {error}") from error
+    out = checkpoints.prepare_folder(Path(config.out)) if leads else Path(config.out).absolute()
+    busy = RunError(f"another process is training in {out}; wait for it, or choose another out")
+    with lock(out / ".lock", busy) if leads else nullcontext(), checkpoints.plain_errors(out):
+        finished = leads and _finished(out, identity)
+        if leads and not finished:
+            _same_run(out, identity)
+        if processes.all_gather(finished)[0]:
+            return Run(out)
+        for words in config.warnings if leads else ():
+            warnings.warn(words, stacklevel=2)
+        shop = _load_shop(out, config, leads)
+        chat = {name: getattr(config, name) for name in ("dtype", "lora_rank", "thinking")}
+        policy = load_policy(config.starter, shop, config.played, **chat)
+        on_progress = progress if leads and progress else lambda _: None
+        Loop(config, shop, policy, made, identity, on_progress, processes).go()
+    return Run(out)
+
+
+def _identity(config: TrainConfig, which: Any, made: Schedule) -> dict[str, Any]:
+    """Say which run it is: its settings, and for a schedule of one's own its name and digest. Its folder may change."""
+    name = name_of(which, made)
+    if name == which:
+        return config.to_json()
+    shown = Path(which).name if isinstance(which, str) else name
+    return {
+        **config.to_json(),
+        "schedule": shown,
+        "schedule_name": name,
+        "schedule_digest": digest_of(which, made),
+    }
+
+
+def check_model(config: TrainConfig) -> None:
+    """Check that the configuration fits the model. Raises ConfigError."""
+    if not is_ordinary(config.starter):
+        plain = TrainConfig()
+        for name in ("dtype", "thinking", "generation"):
+            if getattr(config, name) != getattr(plain, name):
+                raise ConfigError(
+                    f"{name} = {getattr(config, name)!r} is for Hugging Face models; the starter {config.starter} "
+                    f"takes only {getattr(plain, name)!r}: leave it out, or choose a starter such as Qwen/Qwen3-8B"
+                )
+
+
+def lacking(config: TrainConfig) -> Iterator[str]:
+    """Word each package that the run needs and this machine lacks."""
+    for package, needed, extra in (
+        ("torchao", config.optimizer == "adamw-8bit", "gpu"),
+        ("vllm", config.with_vllm, "vllm"),
+        (config.logger, config.logger != "none", "loggers"),
+    ):
+        if needed and find_spec(package) is None:
+            yield (
+                f"this configuration needs {package}, which is not installed; "
+                f"pip install -c {CONSTRAINTS.get(extra, 'constraints.txt')} -e '.[{extra}]' brings it"
+            )
+
+
+def _check_setting(config: TrainConfig) -> None:
+    """Check that the configuration fits the model, the machine and the launch."""
+    check_model(config)
+    for words in lacking(config):
+        raise ConfigError(words)
+    sharded = os.environ.get("ACCELERATE_USE_FSDP") == "true" or (
+        os.environ.get("ACCELERATE_DEEPSPEED_ZERO_STAGE") == "3"
+    )
+    if sharded and not config.with_vllm:
+        raise ConfigError(
+            "weights that are sharded over processes cannot sample on their own: each process would wait for the "
+            "others; choose generation = 'vllm-colocate' or 'vllm-server', or launch without FSDP and ZeRO-3"
+        )
+
+
+def _finished(out: Path, now: Mapping[str, Any]) -> bool:
+    done = read_json(out / DONE)
+    return done is not None and done.get("steps", 0) >= now["steps"] and _differs(done["config"], now) == []
+
+
+def _same_run(out: Path, now: Mapping[str, Any]) -> None:
+    """Refuse a folder that holds a run of another configuration; more steps continue the same run."""
+    file = out / CONFIG
+    before = read_json(file)
+    if before is None and file.exists():
+        raise ConfigError(
+            f"{file} is damaged, so that nothing says which run the folder holds; choose another out, "
+            "put the file back, or delete that folder"
+        )
+    if before is not None and (names := _differs(before, now)):
+        was = ", ".join(f"{name} = {before.get(name)!r}" for name in names)
+        wanted = ", ".join(f"{name} = {now.get(name)!r}" for name in names)
+        raise ConfigError(
+            f"{out} holds another run ({was}; now {wanted}); choose another out, or delete that folder"
+        )
+    if before is not None and before["steps"] > now["steps"]:
+        raise ConfigError(
+            f"{out} holds a run of {before['steps']} steps, more than {now['steps']}; choose another out"
+        )
+    write_json(file, now)
+
+
+def _differs(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """List the settings in which a folder's run differs, of those that are not `FREE`; one that it did not record was
+    at its default. A catalog's folder may have been moved: `_load_shop` looks at what is in it."""
+    defaults = TrainConfig().to_json()
+    free = {*FREE, "catalog"} if before.get("catalog") and now["catalog"] else set(FREE)
+    names = dict.fromkeys([*now, *(["schedule_digest"] if "schedule_digest" in before else [])])
+    return [n for n in names if n not in free and before.get(n, defaults.get(n)) != now.get(n)]
+
+
+def _load_shop(out: Path, config: TrainConfig, leads: bool) -> Shop:
+    """Load a run's shop, and note which one if it is a folder's. Raises ConfigError where it cannot be opened, is
+    another than the run in `out` began with, or cannot carry the environments."""
+    before = read_json(out / CATALOG) if leads else None
+    was = (
+        f"{out} was trained on the catalog {before['fingerprint']} in {before['folder']}, and "
+        if before
+        else ""
+    )
+    way = "; name the folder where the first one is with --catalog, or choose another out" if before else ""
+    try:
+        shop = config.load_shop()
+        check_supported(shop.catalog, config.played)
+    except (CatalogError, UnsupportedError) as error:
+        raise ConfigError(f"{was}{error}{way}") from None
+    if before and before["fingerprint"] != shop.fingerprint:
+        raise ConfigError(f"{was}what is in {config.catalog} is {shop.fingerprint}{way}")
+    if leads and config.catalog:
+        write_json(out / CATALOG, {**config.catalog_place, "fingerprint": shop.fingerprint})
+    return shop

@@ -1,0 +1,554 @@
+"""The estimate: figures that were worked out by hand, launch lines, and files that accelerate accepts."""
+
+import io
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from rich.console import Console
+
+from ecomlab import options
+from ecomlab.models.policy import PolicyError
+from ecomlab.training.config import ConfigError, TrainConfig, check_split, from_toml
+from ecomlab.training.estimate import (
+    GPU_GB,
+    KNOWN,
+    MEASURED,
+    Mean,
+    Reach,
+    evicted,
+    launches,
+    mean_episode,
+    memory,
+    reaches,
+    seconds,
+    show_plan,
+    size_of,
+    split_over,
+)
+from ecomlab.training.tokens import Count, write_table
+
+ROOT = Path(__file__).resolve().parents[2]
+FILE = ROOT / "experiments" / "qwen3_8b" / "train.toml"
+LORA = from_toml(FILE)
+FULL = LORA.replace(lora_rank=0, optimizer="adamw-8bit")
+MASTER = LORA.replace(lora_rank=0, dtype="float32")
+SIZE = size_of("Qwen/Qwen3-8B")
+C8 = from_toml(FILE.with_name("c8.toml"))
+
+
+def test_the_articles_figures_are_in_the_file() -> None:
+    assert (LORA.group_size, LORA.lr, LORA.steps) == (8, 1e-5, 300)
+    assert (LORA.dtype, LORA.lora_rank, LORA.starter) == ("bfloat16", 64, "Qwen/Qwen3-8B")
+
+
+def test_the_models_size_is_the_published_one() -> None:
+    assert (
+        SIZE.parameters == 8_190_735_360
+    )  # the index of Qwen3-8B's safetensors: 16,381,470,720 bytes of bfloat16
+    assert SIZE.kv_bytes() == 147_456
+    assert 2 * SIZE.parameters / 1e9 == pytest.approx(16.4, abs=0.05)
+
+
+def test_a_model_that_is_here_is_counted_from_its_own_config(tmp_path: Path) -> None:
+    from transformers import Qwen3Config, Qwen3ForCausalLM
+
+    small = {
+        **KNOWN["Qwen/Qwen3-8B"],
+        "vocab_size": 90,
+        "hidden_size": 24,
+        "intermediate_size": 40,
+        "head_dim": 6,
+    }
+    for tied in (True, False):
+        config = Qwen3Config(**{**small, "num_hidden_layers": 3, "tie_word_embeddings": tied})
+        config.save_pretrained(tmp_path)
+        model = Qwen3ForCausalLM(config)
+        assert size_of(str(tmp_path)).parameters == sum(p.numel() for p in model.parameters())
+    from peft import LoraConfig, get_peft_model
+
+    lora = get_peft_model(model, LoraConfig(r=4, target_modules="all-linear", task_type="CAUSAL_LM"))
+    trained = sum(p.numel() for p in lora.parameters() if p.requires_grad)
+    assert size_of(str(tmp_path)).adapters(4) == trained
+    with pytest.raises(PolicyError, match="hf download Qwen/Qwen3-80B config.json"):
+        size_of("Qwen/Qwen3-80B")
+
+
+@pytest.mark.parametrize(("config", "gb"), [(LORA, 19), (FULL, 49), (MASTER, 131)])
+def test_weights_gradients_and_optimizer_are_what_they_were_by_hand(config: TrainConfig, gb: float) -> None:
+    parts = memory(config, SIZE)
+    assert parts["weights"] + parts["gradients"] + parts["optimizer"] == pytest.approx(gb, rel=0.02)
+    shared = memory(config.replace(generation="vllm-server"), SIZE, 8)
+    assert shared["peak"] < parts["peak"] / 2
+
+
+def test_the_cache_of_64_rollouts_of_2000_tokens() -> None:
+    parts = memory(LORA.replace(context_tokens=2_000, episode_tokens=1_000), SIZE)
+    assert parts["keys, values"] == pytest.approx(19, rel=0.02)
+
+
+def test_checkpointing_saves_most_activations() -> None:
+    with_it, without = (
+        memory(LORA.replace(gradient_checkpointing=on), SIZE)["activations"] for on in (True, False)
+    )
+    assert without > 10 * with_it
+    assert memory(FULL, SIZE)["peak"] < 141 < memory(MASTER, SIZE)["peak"], "an H200"
+
+
+def test_adapters_in_float32_keep_more_for_the_backward_pass() -> None:
+    """0.30 MB a token: inputs (36,864) and outputs (38,912) of a layer's seven maps, 4 bytes each; 10 GB of 32,768."""
+    lora, bare = (SIZE.activations(32_768, True, adapters=on) for on in (True, False))
+    assert lora - bare == 32_768 * 4 * (36_864 + 38_912) == pytest.approx(9.9e9, rel=0.01)
+
+
+EVEN = Mean(2_000, 1_000)
+
+
+def test_a_step_takes_what_was_worked_out() -> None:
+    """Of 64 x 2,000 tokens: an update of 20 s; a decoding step reads 26 GB, or takes our own sampler 100 ms."""
+    own, vllm = seconds(FULL, SIZE, EVEN), seconds(FULL.replace(generation="vllm-colocate"), SIZE, EVEN)
+    assert own["update"] == pytest.approx(20, rel=0.1)
+    assert own["decoding"] == pytest.approx(1_000 * 3.6 * 0.1)
+    assert vllm["decoding"] == pytest.approx(1_000 * 4.6 * 25.8e9 / (0.6 * 4.8e12), rel=0.01)
+    lora = seconds(LORA, SIZE, EVEN)
+    assert lora["update"] < own["update"] and lora["decoding"] == own["decoding"]
+
+
+def test_what_vllm_evicts_is_computed_again() -> None:
+    """42.3 GB less 16.4 of weights hold 176,000 tokens; a step of 64 x 8,000 has 512,000."""
+    colocated = FULL.replace(generation="vllm-colocate", vllm_memory=0.3)
+    assert evicted(colocated, SIZE, EVEN) == 0 == evicted(FULL, SIZE, Mean(8_000, 500))
+    lost = evicted(colocated, SIZE, Mean(8_000, 500))
+    assert lost == pytest.approx(1 - 176 / 512, abs=0.01)
+    with_more = colocated.replace(vllm_memory=0.7)
+    assert evicted(with_more, SIZE, Mean(8_000, 500)) < lost
+    longer, roomier = (seconds(each, SIZE, Mean(8_000, 500)) for each in (colocated, with_more))
+    assert longer["prefill"] > roomier["prefill"]
+
+
+def test_vllm_plays_in_16_bits_whatever_is_trained() -> None:
+    """So that float32 changes neither what it has room for nor what its decoding reads."""
+    both = [each.replace(generation="vllm-colocate", vllm_memory=0.3, lr=1e-6) for each in (FULL, MASTER)]
+    narrow, wide = ((evicted(each, SIZE, Mean(8_000, 500)), seconds(each, SIZE, EVEN)) for each in both)
+    assert narrow == wide
+
+
+def test_a_mean_episode_is_that_of_the_collections_table() -> None:
+    counts = ROOT / "experiments" / "tokens" / "tokens.csv"
+    cart, all_of_them = (mean_episode(C8.replace(collection=name), counts) for name in ("C1", "C8"))
+    assert 3_000 < cart.whole < all_of_them.whole < 8_000 and cart.sampled < cart.whole / 4
+    tight = LORA.replace(context_tokens=1_500, episode_tokens=300, overlong_buffer=0)
+    assert mean_episode(tight, counts) == Mean(1_500, 300)
+    assert mean_episode(LORA, counts / "gone") == EVEN
+
+
+def plan(config: TrainConfig, file: Path = FILE) -> str:
+    said = io.StringIO()
+    show_plan(config, file, Console(width=120, file=said))
+    return said.getvalue()
+
+
+def row_of(text: str, name: str) -> list[str]:
+    """The cells of a printed table's row."""
+    (line,) = [line for line in text.splitlines() if line.startswith(f"│ {name} ")]
+    return [cell.strip() for cell in line.split("│")[2:-1]]
+
+
+def test_the_plan_shows_memory_seconds_and_the_line_and_trains_nothing(tmp_path: Path) -> None:
+    file = tmp_path / "train.toml"  # no table of measurements lies beside it
+    shutil.copy(FILE, file)
+    text = plan(LORA.replace(out=str(tmp_path / "run")), file)
+    assert row_of(text, "trained parameters") == ["174,587,904"]
+    parts = memory(LORA, SIZE)
+    for name, gb in parts.items():
+        assert row_of(text, name) == [f"{gb:,.1f}"]
+    mean = mean_episode(LORA, ROOT / "experiments" / "tokens" / "tokens.csv")
+    assert row_of(text, "tokens a round") == [f"{64 * mean.whole:,}"] == ["204,224"]
+    colocated = LORA.replace(generation="vllm-colocate")
+    both = [seconds(each, SIZE, mean)["decoding"] for each in (LORA, colocated)]
+    assert row_of(text, "decoding") == [f"{value:,.0f}" for value in both]
+    assert "measured on" not in text and text.rstrip().endswith("nothing was trained")
+    assert not (tmp_path / "run").exists()
+
+
+def test_memory_and_seconds_are_those_of_each_way_to_start_it() -> None:
+    """All weights in float32 fit only over four GPUs, each of which plays a quarter of the rollouts."""
+    sharded = MASTER.replace(generation="vllm-colocate", vllm_memory=0.15, lr=1e-6)
+    text, mean = plan(sharded), mean_episode(sharded, ROOT / "experiments" / "tokens" / "tokens.csv")
+    ways = [1, 4]
+    assert row_of(text, "peak") == [f"{memory(sharded, SIZE, many)['peak']:,.1f}" for many in ways]
+    assert row_of(text, "update") == [f"{seconds(sharded, SIZE, mean, many)['update']:,.0f}" for many in ways]
+    lost = [evicted(sharded, SIZE, mean, many) for many in ways]
+    assert 0 < lost[1] < 1 and row_of(text, "keys, values evicted") == [f"{share:.0%}" for share in lost]
+    assert f"1 process, more than {GPU_GB:.0f} GB:" in text and "4 processes, sharded:" in text
+
+
+def test_the_plan_counts_evaluation_beside_training() -> None:
+    """C8: before training and every 25 steps 8 environments x 5 levels x 2 decodings x 32 tasks."""
+    text = plan(C8, FILE.with_name("c8.toml"))
+    assert (row_of(text, "evaluations"), row_of(text, "held-out episodes")) == (["13"], ["33,280"])
+
+
+def test_the_plan_refuses_what_no_run_takes_and_warns_of_what_this_machine_lacks(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A run may be planned where it will not be trained, so that a missing package does not stop the plan."""
+    with pytest.raises(ConfigError, match="generation = 'vllm-colocate' is for Hugging Face models"):
+        plan(TrainConfig(generation="vllm-colocate"))
+    asked = LORA.replace(logger="wandb", optimizer="adamw-8bit", generation="vllm-colocate")
+    for there in (None, object()):
+        monkeypatch.setattr("ecomlab.training.run.find_spec", lambda name, there=there: there)
+        text = plan(asked)
+        for package in ("torchao", "vllm", "wandb"):
+            assert (f"needs {package}, which is not installed" in text) == (there is None)
+        assert "1 process:" in text
+
+
+def test_the_laptops_plan_is_small() -> None:
+    file = ROOT / "experiments" / "laptop" / "train.toml"
+    text = plan(from_toml(file), file)
+    assert float(row_of(text, "peak")[0]) < 2 and "seconds" not in text, "not estimated"
+
+
+ROW = Count("CART", 0, 100, 50, 400, 900, 950, 1000, 1.0, 0.96, 1.0, written=150, turn=80)
+
+
+@pytest.mark.parametrize("over", [{"p99": 1001}, {"written": 201}, {"turn": 101}])
+def test_limits_reach_as_far_as_the_token_table_says(over: dict[str, Any], tmp_path: Path) -> None:
+    table = tmp_path / "tokens.csv"
+    beyond = [replace(ROW, d=8, **over), replace(ROW, env="PD", d=0, **over)]
+    write_table([ROW, replace(ROW, d=4, max=2000), *beyond], table)
+    limits: dict[str, Any] = {"turn_tokens": 100, "episode_tokens": 200, "context_tokens": 1000}
+    chat = TrainConfig(starter="Qwen/Qwen3-8B", collection="CART,PD,SUB", schedule="static-0-6", **limits)
+    assert list(reaches(chat, table)) == [Reach("CART", 4, 8, 6), Reach("PD", None, 0, 6)]
+    assert list(reaches(chat, tmp_path / "gone.csv")) == []
+    assert list(reaches(TrainConfig(), table)) == [], "starters have lines of their own"
+
+
+def test_what_a_gpu_measured_is_printed_with_its_name(tmp_path: Path) -> None:
+    file = tmp_path / "train.toml"
+    head = "device,size,what,seconds,peak_gb,tokens,tokens_per_second,note\n"
+    rows = 'CPU,small,own sampler,1,nan,9,9,\nNVIDIA H200,8b,"update, LoRA",25.5,61.2,128000,5020,\n'
+    (tmp_path / MEASURED).write_text(head + rows)
+    text = plan(LORA, file)
+    assert row_of(text, "NVIDIA H200") == ["update, LoRA", "8b", "25.5", "61.2", "128000"]
+    assert "CPU" not in text
+
+
+def given(line: str) -> TrainConfig:
+    """The configuration that a printed line trains."""
+    words = shlex.split(line)
+    file = words[words.index("--config") + 1]
+    changes = [word for before, word in pairwise(words) if before == "--set"]
+    return from_toml(Path(file), options.settings(changes))
+
+
+def test_a_launch_line_with_axes_is_read_back_as_the_same_run() -> None:
+    config = LORA.replace(axes={"cart.items": 1, "p_missing": 0}, eval_block=(1, 2), reward={"task": 1})
+    (alone,) = launches(config, FILE)
+    assert given(alone.lines[-1]) == config
+
+
+def test_the_launch_lines_are_exact() -> None:
+    (alone,) = launches(LORA, FILE)
+    assert alone.lines == (f"ecomlab train --config {FILE}",)
+    one, many = launches(MASTER.replace(generation="vllm-server", seed=3), FILE)
+    server, training = many.lines
+    assert server == one.lines[0] and server.startswith(
+        "VLLM_SERVER_DEV_MODE=1 vllm serve Qwen/Qwen3-8B --port 8000 --max-model-len 8704"
+    )
+    words = shlex.split(training)
+    assert words[:4] == ["accelerate", "launch", "--config_file", str(FILE.parent / "fsdp.yaml")]
+    assert words[4:9] == ["--num_processes", "4", "-m", "ecomlab", "train"], "8 groups, 2 minibatches"
+    changed = {word for before, word in pairwise(words) if before == "--set"}
+    assert changed == {"generation=vllm-server", "seed=3", "lora_rank=0", "dtype=float32"}
+
+
+def test_all_gpus_are_used_where_the_groups_split_over_them() -> None:
+    config = LORA.replace(generation="vllm-colocate", prompts_per_step=16)
+    (*_, sharded) = launches(config, FILE)
+    assert sharded.processes == 8 and "--num_processes" not in sharded.lines[-1], "the file's own number"
+    assert [split_over(config.replace(prompts_per_step=n), 8) for n in (2, 4, 6, 8, 24)] == [1, 2, 3, 4, 6]
+
+
+def test_what_does_not_split_in_one_process_is_refused() -> None:
+    with pytest.raises(ConfigError, match="micro_batch 5 does not divide"):
+        plan(LORA.replace(micro_batch=5))
+
+
+@pytest.mark.parametrize("name", ["train", "c4", "c8"])
+@pytest.mark.parametrize("generation", ["own", "vllm-colocate", "vllm-server"])
+def test_every_printed_line_splits_over_its_processes_and_accelerate_takes_it(
+    name: str, generation: str
+) -> None:
+    from accelerate.commands.launch import _validate_launch_command, launch_command_parser
+
+    config = from_toml(FILE.with_name(f"{name}.toml")).replace(generation=generation)
+    ways = launches(config, FILE.with_name(f"{name}.toml"))
+    assert len(ways) == 1 + config.with_vllm
+    for way in ways:
+        line = way.lines[-1]
+        assert given(line) == config
+        check_split(config, way.processes)
+        words = shlex.split(line)
+        if words[0] == "accelerate":
+            chosen, *_ = _validate_launch_command(launch_command_parser().parse_args(words[2:]))
+            assert (chosen.num_processes, chosen.use_fsdp, chosen.mixed_precision) == (
+                way.processes,
+                True,
+                "bf16",
+            )
+            assert (chosen.module, chosen.training_script) == (True, "ecomlab")
+
+
+@pytest.mark.parametrize("name", ["fsdp", "deepspeed_zero3"])
+def test_the_line_in_a_launch_configuration_splits_over_its_processes(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from accelerate.commands.launch import launch_command_parser
+
+    monkeypatch.chdir(ROOT)
+    comments = FILE.with_name(f"{name}.yaml").read_text().split("compute_environment")[0]
+    joined = re.sub(r"\\\n#\s*", "", comments)
+    (line,) = re.findall(r"^# (accelerate launch .*)$", joined, flags=re.MULTILINE)
+    chosen = launch_command_parser().parse_args(shlex.split(line)[2:])
+    assert Path(chosen.config_file).exists() and chosen.training_script == "ecomlab"
+    check_split(given(line), chosen.num_processes)
+
+
+TELL = """#!/bin/sh
+printf '%s\\n' "$*" >> "{log}"
+"""
+SRUN = """#!/bin/sh
+many=$SLURM_NNODES
+while [ "${{1#--}}" != "$1" ]; do
+  case $1 in --nodes=*) many=${{1#--nodes=}} ;; esac
+  printf '%s ' "$1" >> "{log}.srun"
+  shift
+done
+echo "cpus=$SRUN_CPUS_PER_TASK bind=$SLURM_CPU_BIND" >> "{log}.srun"
+[ "$many" = 1 ] && exec env SLURM_NODEID=0 "$@"
+for node in $(seq 0 $((many - 1))); do SLURM_NODEID=$node "$@"; done
+"""
+SERVE = """#!/bin/sh
+printf '%s\\n' "$*" > "{log}.serve"
+exec "{python}" -c "import socket, time
+try:
+    listens = socket.create_server(('127.0.0.1', 8000))
+except OSError:
+    pass  # taken: whoever has it answers
+time.sleep(60)"
+"""
+PYTHON = """#!/bin/sh
+exec "{python}" "$@"
+"""
+SCONTROL = """#!/bin/sh
+printf 'node-a\\nnode-b\\n127.0.0.1\\n'
+"""
+
+
+def stand_in(folder: Path, patch: pytest.MonkeyPatch) -> None:
+    """Put commands into PATH that write down what they are asked."""
+    for name, script in (
+        ("accelerate", TELL), ("srun", SRUN), ("scontrol", SCONTROL), ("vllm", SERVE), ("python", PYTHON),
+    ):  # fmt: skip
+        (folder / name).write_text(script.format(log=folder / "log", python=sys.executable))
+        (folder / name).chmod(0o755)
+    patch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+    patch.chdir(ROOT)
+
+
+def allocated(nodes: int) -> dict[str, str]:
+    """What SLURM tells a batch script."""
+    return {
+        "SLURM_JOB_NODELIST": "node-[a-b]",
+        "SLURM_NNODES": str(nodes),
+        "SLURM_CPUS_ON_NODE": "96",
+        "PAUSE": ".1",
+    }
+
+
+def test_a_batch_job_has_whole_machines() -> None:
+    asked = re.findall(r"^#SBATCH (.*)$", FILE.with_name("nodes.sh").read_text(), flags=re.MULTILINE)
+    assert {"--exclusive", "--mem=0", "--ntasks-per-node=1", "--gpus-per-node=8", "--requeue"} <= set(asked)
+
+
+def test_the_last_machine_serves_and_the_others_train(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SERVER=1 nodes.sh on three machines; the server's flags are those that the dry run prints."""
+    stand_in(tmp_path, monkeypatch)
+    command = ["bash", str(FILE.parent / "nodes.sh"), "--set", "seed=3"]
+    subprocess.run(command, check=True, env={**os.environ, **allocated(3), "SERVER": "1"}, timeout=50)
+    steps = (tmp_path / "log.srun").read_text()
+    assert "--nodes=1 --ntasks=1 --nodelist=127.0.0.1 cpus=96" in steps
+    assert "--nodes=2 --ntasks=2 --exclude=127.0.0.1 cpus=96" in steps
+    served = shlex.split((tmp_path / "log.serve").read_text().replace('{"backend": "nccl"}', "NCCL"))
+    (printed, _), *_ = (way.lines for way in launches(LORA.replace(generation="vllm-server"), FILE))
+    wanted = shlex.split(printed.partition("   #")[0].replace('\'{"backend": "nccl"}\'', "NCCL"))
+    assert wanted[:2] == ["VLLM_SERVER_DEV_MODE=1", "vllm"]
+    assert served == [*wanted[2:], "--tensor-parallel-size", "8"]
+    lines = (tmp_path / "log").read_text().splitlines()
+    assert len(lines) == 2 and [f"--machine_rank {rank}" in line for rank, line in enumerate(lines)] == [
+        True,
+        True,
+    ]
+    for line in lines:
+        config = given(line)
+        assert (config.generation, config.vllm_address) == ("vllm-server", "http://127.0.0.1:8000")
+        assert "--num_machines 2 " in line and "--num_processes 16 " in line and config.seed == 3
+        check_split(config, 16)
+
+
+def test_another_configuration_on_smaller_machines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What trains and what serves are those of CONFIG and of --set."""
+    stand_in(tmp_path, monkeypatch)
+    (tmp_path / "vllm").write_text(TELL.format(log=tmp_path / "log"))
+    file = FILE.with_name("c8.toml").relative_to(ROOT)
+    command = [
+        "bash",
+        str(FILE.parent / "nodes.sh"),
+        "--set",
+        "starter=Qwen/Qwen3-0.6B",
+        "--set",
+        "turn_tokens=900",
+    ]
+    known = {**os.environ, "CONFIG": str(file), "GPUS": "4"}
+    subprocess.run(command, check=True, env={**known, "SERVER": "1"}, timeout=50)
+    subprocess.run(
+        command, check=True, env={**known, "RANK": "1", "NODES": "2", "HEAD": "node-a"}, timeout=50
+    )
+    served, trained = (tmp_path / "log").read_text().splitlines()
+    assert served.startswith(f"serve Qwen/Qwen3-0.6B --port 8000 --max-model-len {24_576 + 900} ")
+    assert served.endswith("--tensor-parallel-size 4")
+    config = given(trained)
+    assert (config.collection, config.starter, config.turn_tokens) == ("C8", "Qwen/Qwen3-0.6B", 900)
+    assert "--num_processes 8 " in trained
+
+
+def test_what_a_machine_has_to_be_told_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stand_in(tmp_path, monkeypatch)
+    known = {"RANK": "0", "NODES": "2", "HEAD": "node-a"}
+    for name, words in (("NODES", "machines that train"), ("RANK", "from 0"), ("HEAD", "whose RANK is 0")):
+        others = {**os.environ, **{key: value for key, value in known.items() if key != name}}
+        done = subprocess.run(
+            ["bash", str(FILE.parent / "nodes.sh")], env=others, capture_output=True, text=True
+        )
+        assert done.returncode and f"{name}: is not set: the " in done.stderr and words in done.stderr
+    assert not (tmp_path / "log").exists()
+
+
+def test_a_server_needs_a_machine_beside_it_and_its_end_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stand_in(tmp_path, monkeypatch)
+    command = ["bash", str(FILE.parent / "nodes.sh")]
+    alone = {**os.environ, **allocated(1), "SERVER": "1"}
+    done = subprocess.run(command, env=alone, capture_output=True, text=True)
+    assert done.returncode == 1 and "SERVER=1 needs a machine that trains" in done.stderr
+    (tmp_path / "vllm").write_text("#!/bin/sh\nexit 3\n")
+    # nothing listens on a name that does not exist, whatever has port 8000 here
+    (tmp_path / "scontrol").write_text("#!/bin/sh\necho node-a; echo node.invalid\n")
+    two = {**os.environ, **allocated(2), "SERVER": "1"}
+    done = subprocess.run(command, env=two, capture_output=True, text=True, timeout=50)
+    assert done.returncode == 1 and "the vLLM server on node.invalid has ended" in done.stderr
+    assert not (tmp_path / "log").exists(), "nobody trains"
+
+
+@pytest.mark.parametrize("nodes", [2, 4])
+@pytest.mark.parametrize("slurm", [True, False])
+def test_a_machines_line_splits_over_all_gpus_and_accelerate_takes_it(
+    nodes: int, slurm: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """nodes.sh, with stand-ins for accelerate and SLURM's commands that write down what they are asked."""
+    from accelerate.commands.launch import _validate_launch_command, launch_command_parser
+
+    stand_in(tmp_path, monkeypatch)
+    command = ["bash", str(FILE.parent / "nodes.sh"), "--set", "seed=3"]
+    if slurm:
+        subprocess.run(command, check=True, env={**os.environ, **allocated(nodes)})
+        assert (tmp_path / "log.srun").read_text() == "cpus=96 bind=none\n", (
+            "not one core for eight processes"
+        )
+    else:
+        for rank in range(nodes):
+            known = {"RANK": str(rank), "NODES": str(nodes), "HEAD": "node-a"}
+            subprocess.run(command, check=True, env={**os.environ, **known})
+    lines = (tmp_path / "log").read_text().splitlines()
+    ranks = []
+    for line in lines:
+        chosen, *_ = _validate_launch_command(launch_command_parser().parse_args(shlex.split(line)[1:]))
+        assert (chosen.num_machines, chosen.num_processes, chosen.main_process_ip) == (
+            nodes,
+            8 * nodes,
+            "node-a",
+        )
+        assert chosen.use_fsdp and (chosen.module, chosen.training_script) == (True, "ecomlab")
+        check_split(given(line), chosen.num_processes)
+        assert (given(line).seed, given(line).generation) == (3, "vllm-colocate")
+        ranks.append(chosen.machine_rank)
+    assert ranks == list(range(nodes))
+
+
+@pytest.mark.parametrize("name", ["train", "c4", "c8"])
+def test_every_file_fits_the_gpu_that_it_is_for(name: str) -> None:
+    file = FILE.with_name(f"{name}.toml")
+    assert memory(from_toml(file), SIZE)["peak"] < GPU_GB
+    assert "more than" not in plan(from_toml(file), file)
+
+
+def test_a_line_for_one_gpu_that_does_not_hold_the_run_says_so() -> None:
+    """C8's keys and values: 64 rollouts x 24,576 tokens x 147,456 bytes."""
+    own = C8.replace(generation="own")
+    assert memory(own, SIZE)["keys, values"] == pytest.approx(231.9, abs=0.05)
+    assert f"1 process, more than {GPU_GB:.0f} GB:" in plan(own, FILE.with_name("c8.toml"))
+
+
+@pytest.mark.parametrize(("name", "collections"), [("train", ["C1"]), ("c4", ["C2", "C4"]), ("c8", ["C8"])])
+def test_the_limits_of_a_collections_file_hold_at_every_level(name: str, collections: list[str]) -> None:
+    config, counts = from_toml(FILE.with_name(f"{name}.toml")), ROOT / "experiments" / "tokens" / "tokens.csv"
+    assert config.collection == collections[-1]
+    for collection in collections:
+        found = list(reaches(config.replace(collection=collection), counts))
+        assert found and all(one.breaks is None for one in found)
+
+
+@pytest.mark.parametrize("name", ["fsdp", "deepspeed_zero3"])
+def test_accelerate_accepts_the_launch_configurations(name: str) -> None:
+    from accelerate.commands.config.config_args import ClusterConfig, load_config_from_file
+
+    config = load_config_from_file(str(FILE.parent / f"{name}.yaml"))  # raises on keys it does not know
+    assert (
+        isinstance(config, ClusterConfig) and config.num_processes == 8 and config.mixed_precision == "bf16"
+    )
+    assert config.fsdp_config.get("fsdp_version") == 2 or config.deepspeed_config.get("zero_stage") == 3
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+@pytest.mark.parametrize("script", ["bench.py", "steps.py"])
+def test_a_measurement_of_the_8b_wants_a_gpu(script: str, tmp_path: Path) -> None:
+    command = [sys.executable, str(FILE.parent / script), "--out", str(tmp_path / "out")]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=100)
+    assert done.returncode == 2 and "--size small" in done.stderr.splitlines()[-1]
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.slow
+def test_the_benchmark_runs_anywhere_and_goes_on(tmp_path: Path) -> None:
+    script = [sys.executable, str(FILE.parent / "bench.py"), "--size", "small", "--out", str(tmp_path)]
+    subprocess.run(script, check=True, capture_output=True, timeout=200)
+    table = (tmp_path / "bench.csv").read_text().splitlines()
+    assert len(table) == 7
+    (tmp_path / "bench.csv").write_text("\n".join(table[:-1]) + "\n")
+    subprocess.run(script, check=True, capture_output=True, timeout=200)
+    again = (tmp_path / "bench.csv").read_text().splitlines()
+    assert again[:-1] == table[:-1] and len(again) == 7
