@@ -53,7 +53,7 @@ class Played:
     trajectory: "Trajectory | None"
     """None for an episode without a task: it could not be drawn."""
     usage: Mapping[str, Usage] = field(default_factory=dict)
-    """By role: "agent"; "customer" where a model words the customer; "probe" for what tried the endpoint."""
+    """By role: "agent"; "customer" where a model words the customer."""
     faults: tuple[str, ...] = ()
     """Classes of the model's own mistakes of form, in order: malformed call, empty answer, refusal, length, context."""
     unscored: str = ""
