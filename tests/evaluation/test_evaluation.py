@@ -168,18 +168,6 @@ def test_a_measure_that_was_interrupted_counts_what_was_played_before(
     assert [transcript.elapsed for transcript in read(tmp_path)][:11] == [*range(1, 9), 8, 8, 8]
 
 
-def test_a_start_that_ended_sooner_than_the_nexts_first_episode_counts(
-    shop: Shop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Two episodes of a second, and then eight of three: ten took 26 s."""
-    cells = Cells(("STATUS",), (0, 1), 5)
-    with pytest.raises(KeyboardInterrupt):
-        run(Slow(monkeypatch, stopped_after=2), shop, tmp_path, cells)
-    told = run(Slow(monkeypatch, pace=3.0), shop, tmp_path, cells)
-    (measured,) = (event for event in told if event["kind"] == "measured")
-    assert (measured["episodes"], measured["seconds"]) == (10, 26.0)
-
-
 def test_more_at_once_are_measured_side_by_side(
     shop: Shop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -195,16 +183,6 @@ def test_more_at_once_are_measured_side_by_side(
     with pytest.raises(KeyboardInterrupt):
         run(Slow(monkeypatch, pace=2.0, at_once=16, stopped_after=16), shop, folder, cells, budget=32.0)
     assert read_plan(folder) == {"tasks": 128} and len(list(read(folder))) == 28
-
-
-def test_what_would_be_no_more_at_once_is_not_measured_again(
-    shop: Shop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Ten at once, and of 16 no more than ten that a tenth of the budget affords."""
-    for at_once, budget in ((10, 200.0), (16, 100.0)):
-        slow = Slow(monkeypatch, at_once=at_once, stopped_after=12)
-        with pytest.raises(KeyboardInterrupt):
-            run(slow, shop, tmp_path / str(at_once), Cells(("STATUS",), (0, 1), 150), budget=budget)
 
 
 def test_what_failed_tells_no_pace_and_fixes_no_plan(

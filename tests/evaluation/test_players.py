@@ -1,6 +1,5 @@
 """Contestants by name: scripts, weights, endpoints; what each says of itself, and that it plays what it is asked."""
 
-import itertools
 import json
 import math
 import subprocess
@@ -8,7 +7,6 @@ import sys
 from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -31,7 +29,7 @@ from ecomlab.evaluation.evaluation import (
 from ecomlab.evaluation.faults import FAULTS
 from ecomlab.evaluation.heldout import play_held_out
 from ecomlab.evaluation.local import LocalContestant, weights_digest
-from ecomlab.evaluation.players import Playing, as_known, contestant_of
+from ecomlab.evaluation.players import LIMITS, Playing, as_known, contestant_of
 from ecomlab.evaluation.scripted import ScriptedContestant
 from ecomlab.evaluation.tasks import held_out_seeds
 from ecomlab.evaluation.transcripts import read
@@ -193,25 +191,6 @@ def test_killed_within_a_batch_it_keeps_what_was_over_and_goes_on(
     assert run(tmp_path / "killed") == whole and len(whole) == 12
 
 
-def test_the_time_of_a_turn_is_shared_by_those_who_wait_for_it(
-    novice: Policy, shop: Shop, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A clock that goes on by a second with every look: each turn takes one, whoever plays."""
-    ticks = itertools.count()
-    monkeypatch.setattr("ecomlab.models.batch.time", SimpleNamespace(perf_counter=lambda: next(ticks)))
-    one = LocalContestant("novice", novice)
-    asked: list[int] = []
-    turn = one.sampler.turn
-
-    def counted(rows: Any, inputs: Any) -> Any:
-        asked.append(len(rows))
-        return turn(rows, inputs)
-
-    monkeypatch.setattr(one.sampler, "turn", counted)
-    spent = [p.usage["agent"].seconds for p in one.play(MIXED, shop)]
-    assert sum(spent) == pytest.approx(len(asked)) and len(set(asked)) > 1
-
-
 def test_the_identity_changes_with_one_number_of_the_weights(novice: Policy) -> None:
     before = weights_digest(novice.model)
     assert before == weights_digest(novice.model)
@@ -249,21 +228,22 @@ def ordinary(tmp_path_factory: pytest.TempPathFactory) -> str:
     ("given", "expected"),
     [
         ({}, Limits(2_048, 8_192, 8_192)),
-        ({"context": 1_000}, Limits(1_000, 1_000, 1_000)),
-        ({"turn": 9, "episode": 99}, Limits(9, 99, 8_192)),
+        ({"context_tokens": 1_000}, Limits(1_000, 1_000, 1_000)),
+        ({"turn_tokens": 9, "episode_tokens": 99}, Limits(9, 99, 8_192)),
     ],
 )
 def test_an_ordinary_model_may_say_what_it_was_made_for_and_a_starter_what_it_was_trained_on(
     given: dict[str, int], expected: Limits, ordinary: str, shop: Shop
 ) -> None:
-    made = [contestant_of(name, shop, ["STATUS"], limits=given) for name in (ordinary, "novice")]
-    assert [one.identity["limits"] for one in made] == [asdict(expected), asdict(Limits(**given))]
+    made = [contestant_of(name, shop, ["STATUS"], Playing(settings=given)) for name in (ordinary, "novice")]
+    starters = Limits(**{LIMITS[name]: count for name, count in given.items()})
+    assert [one.identity["limits"] for one in made] == [asdict(expected), asdict(starters)]
     assert made[0].at_once == 16
 
 
 def test_an_episode_is_not_longer_than_the_model_was_made_for(ordinary: str, shop: Shop) -> None:
     with pytest.raises(PolicyError, match="context_tokens=8192"):
-        contestant_of(ordinary, shop, ["STATUS"], limits={"context": 8_193})
+        contestant_of(ordinary, shop, ["STATUS"], Playing(settings={"context_tokens": 8_193}))
 
 
 def test_a_model_that_our_sampler_does_not_sample_exactly_is_refused_with_the_way_out(
@@ -287,25 +267,11 @@ def test_weights_are_moved_to_the_device(ordinary: str, shop: Shop, monkeypatch:
     """On the device "meta", which every machine has, weights are only shapes."""
     monkeypatch.setattr("ecomlab.evaluation.players.device_of", lambda name, ordinary: name)
     monkeypatch.setattr("ecomlab.evaluation.local.weights_digest", lambda model: "")
-    made: list[Any] = [contestant_of(name, shop, ["STATUS"], device="meta") for name in (ordinary, "novice")]
+    made: list[Any] = [
+        contestant_of(name, shop, ["STATUS"], Playing(device="meta")) for name in (ordinary, "novice")
+    ]
     assert [one.device for one in made] == ["meta", "meta"]
     assert "meta" not in json.dumps(made[0].identity)
-
-
-@pytest.mark.parametrize(
-    ("setting", "word"),
-    [
-        ({"dtype": "float33"}, "'float32'"),
-        ({"device": "cuda:99"}, "cpu"),
-        ({"decoding": "gredy"}, "'greedy'"),
-        ({"temperature": 0}, "positive"),
-    ],
-)
-def test_a_wrong_setting_gets_a_sentence(
-    setting: dict[str, Any], word: str, ordinary: str, shop: Shop
-) -> None:
-    with pytest.raises(ValueError, match=word):
-        contestant_of(ordinary, shop, ["STATUS"], **setting)
 
 
 # --- names ---
@@ -317,7 +283,7 @@ def test_an_endpoint_needs_none_of_the_heavy_libraries(tmp_path: Path) -> None:
     code = (
         "import sys\n"
         "sys.modules.update(dict.fromkeys(['torch', 'transformers', 'trl', 'pandas', 'datasets']))\n"
-        "from ecomlab.evaluation.players import Playing, as_known, contestant_of\n"
+        "from ecomlab.evaluation.players import contestant_of\n"
         f"print(contestant_of({str(file)!r}, None, ['CART']).identity['kind'])\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
