@@ -294,7 +294,7 @@ class TrainConfig(Settings):
         which = self.schedule if which is None else which
         tau_num = self.tau_num or 8 * self.group_size
         known = {name: getattr(self, name) for name in SCHEDULE_SETTINGS} | {"tau_num": tau_num}
-        settings = settings_of(which, known) | self.schedule_settings
+        settings = {**settings_of(which, known), **self.schedule_settings}
         return make_schedule(which, self.envs, **settings)
 
 

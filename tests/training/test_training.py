@@ -275,7 +275,7 @@ def test_the_gradient_does_not_depend_on_the_micro_batch(shop: Shop, tmp_path: P
     for size in (0, 6, 2):
         policy = load_policy("novice", shop, ["CART"])
         trainer = trainer_of(policy, tmp_path / str(size), micro_batch=size)
-        real, found = trainer._compute_loss, []
+        real, found = trainer._compute_loss, list[int]()
 
         def spy(model: Any, inputs: Any, real: Any = real, found: list[int] = found) -> Any:
             found.append(len(inputs["advantages"]))
@@ -440,12 +440,12 @@ def test_the_trainer_masks_truncated_episodes_where_it_is_told_to(
     """In TRL's batch: their tokens, and the advantages of the others, which see them as -1 or as they were."""
     trainer = trainer_of(load_policy("novice", shop, ["CART"]), tmp_path, prompts=1)
     trainer.config = trainer.config.replace(mask_truncated=masked)
-    played = trainer.collect(0).groups[0].rollouts
+    played = trainer.hooks.collect(0).groups[0].rollouts
     group = rollouts.Group(Draw("CART", 0), tuple(
         replace(r, end="truncated" if i == 1 else "submit", score=Score(0.9 - 0.3 * i, i == 0, "x"))
         for i, r in enumerate(played)
     ))  # fmt: skip
-    trainer.collect = lambda number: collection_of(group)
+    trainer.hooks = replace(trainer.hooks, collect=lambda number: collection_of(group))
     found = batch_of(trainer)
     trained = [bool(row.any()) for row in found["tool_mask"] * found["completion_mask"]]
     assert trained == [True, not masked, True, True]
@@ -1101,8 +1101,6 @@ def test_groups_that_do_not_split_over_the_processes_are_refused() -> None:
         check_split(TrainConfig(), 8)
     with pytest.raises(ConfigError, match="micro_batch 5 does not divide the 16 rollouts"):
         check_split(TrainConfig(micro_batch=5), 2)
-    with pytest.raises(ConfigError, match="early_refill is for one process"):
-        check_split(TrainConfig(early_refill=True), 2)
     check_split(TrainConfig(micro_batch=4), 2)
 
 
@@ -1197,7 +1195,7 @@ def test_groups_that_only_fill_the_batch_do_not_thin_the_gradient(shop: Shop, tm
         policy = load_policy("novice", shop, ["CART"])
         trainer = trainer_of(policy, tmp_path / str(len(padding)), prompts=1 + len(padding))
         found = Collection((teaching,), padding, played.groups, played.schedule, 1)
-        trainer.collect = lambda number, found=found: found
+        trainer.hooks = replace(trainer.hooks, collect=lambda number, found=found: found)
         batch = batch_of(trainer)
         gradients.append(gradient_of(policy.model, trainer._compute_loss(policy.model, batch)))
     assert (gradients[1] - gradients[0]).norm() <= 1e-5 * gradients[0].norm() and gradients[0].any()
