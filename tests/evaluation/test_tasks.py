@@ -21,7 +21,10 @@ def test_a_collection_is_a_name_or_a_list_of_environments():
     assert tasks.environments_of("CART,PD") == tasks.environments_of(" CART , PD") == ("CART", "PD")
     assert tasks.environments_of("JOURNEY") == ("JOURNEY",)
     config = TrainConfig(collection="PD,CART")
-    assert config.envs == ("PD", "CART") and list(config.make_schedule().to_json()["windows"]) == ["PD", "CART"]
+    assert config.envs == ("PD", "CART") and list(config.make_schedule().to_json()["windows"]) == [
+        "PD",
+        "CART",
+    ]
 
 
 @pytest.mark.parametrize(
