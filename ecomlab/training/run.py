@@ -64,18 +64,23 @@ class Run:
         newest, settings = checkpoints.newest(self.folder / "checkpoints"), read_json(self.folder / CONFIG)
         if newest is None or settings is None:
             raise RunError(f"{self.folder} has no checkpoint yet; train some steps")
-        own = ("schedule", "schedule_name", "schedule_digest")  # of which nothing is needed to play
+        own = (
+            "schedule",
+            "schedule_name",
+            "schedule_digest",
+            "schedule_settings",
+        )  # of which nothing is needed to play
         config = TrainConfig(**{name: value for name, value in settings.items() if name not in own})
         return load_policy(str(newest.folder), config.load_shop(), config.played)
 
     def _table(self, name: str) -> "pd.DataFrame":
         import pandas as pd
 
-        return pd.read_csv(self.folder / name, keep_default_na=False, na_values=["nan", ""])
+        return pd.read_csv(self.folder / name, keep_default_na=False, na_values=["nan"])
 
     def _repr_html_(self) -> str:
-        last = self.eval.query("step == step.max()")
-        rows = last[["step", "env", "d", "decoding", "episodes", "success"]]
+        every = self.eval[["step", "env", "d", "decoding", "episodes", "success"]]
+        rows = every[every.step == every.step.max()]
         return in_notebook(table(list(rows.columns), rows.round(3).to_numpy().tolist()))
 
 
