@@ -61,7 +61,7 @@ def draw_change(
     moved: list[dict[str, Any]] = [
         {limit.name: new} for limit, value in limits_in(goal.of()) for new in limit.moved(value)
     ]
-    turned: list[dict[str, Any]] = [{"importance": [*order[i:], *order[:i]]} for i in range(1, len(order))]
+    turned = [{"importance": [*order[i:], *order[:i]]} for i in range(1, len(order))]
     before = ranking.stages(goal, events, key, shop)
     enough = min(axes.k_rec, *map(len, before))
     for name in shuffled(random, dict.fromkeys(name for slots in (*moved, *turned) for name in slots)):
