@@ -218,8 +218,12 @@ def _give(play: _Play, turns: int, shop: "Shop") -> None:
     assert play.episode is not None and play.dialogue is not None
     player = play.episode.env.reference_player(shop)
     for _ in range(turns):
-        ids = play.dialogue.say(player(list(play.episode.messages), play.episode.tools))
-        turn = play.episode.act(play.dialogue.read(ids))
+        message = player(list(play.episode.messages), play.episode.tools)
+        ids = play.dialogue.say(message)
+        play.dialogue.read(
+            ids
+        )  # a dialogue remembers what was called; the player knows its calls by their own ids
+        turn = play.episode.act(message)
         play.prompt += ids
         if turn.done:
             play.end = turn.end
