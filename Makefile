@@ -52,7 +52,7 @@ help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):[^#]*## \(.*\)/  \1|\2/p' Makefile | while IFS='|' read -r name text; do \
 	  printf '  %-15s %s\n' $$name "$$text"; done
 	@echo
-	@echo "Every target but bridges first builds .venv (Python 3.11 or newer, about 2.2 GB) if it is missing or out of date."
+	@echo "Every target but bridges first builds .venv (Python 3.11 or newer, about 2.4 GB) if it is missing or out of date."
 	@echo "No GPU is needed. PyPI's torch for Linux includes CUDA (several GB more); for the CPU build, once:"
 	@echo "  PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu make venv"
 	@echo "With a GPU: make venv EXTRAS=all,gpu,dev      and vLLM: make venv EXTRAS=all,gpu,vllm,dev"
@@ -65,7 +65,7 @@ ablation: $(STAMP) cache ## run the quick ablation: three schedules, two seeds, 
 	@$(BIN)/ecomlab sweep --figures $(ARGS)
 
 test: $(STAMP) cache ## run the tests, but those marked slow (make certify runs these too)
-	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "not slow" $(ARGS)
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "not slow" --durations=25 $(ARGS)
 
 certify: $(STAMP) cache ## measure the laws in every environment, write the certificate, run the slow tests
 	@$(BIN)/ecomlab certify --json experiments/certificate/certificate.json $(ARGS)

@@ -1,9 +1,7 @@
-"""What the site needs beyond Sphinx's own: the diagram of packages without a script, the gallery of figures, the count
-of code blocks, and the diary as a page."""
+"""Extend Sphinx: the diagram of packages without a script, the gallery of figures, and the diary as a page."""
 
 import json
 import re
-from collections import Counter
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -39,24 +37,6 @@ class Layers(Directive):
             boxes = [f"<code>{escape(box)}</code>" for box in found]
             drawn += f'<div class="layer"><span>{escape(name)}</span>{"".join(boxes)}</div>'
         return [nodes.raw("", f'<div class="layers">{drawn}</div>', format="html")]
-
-
-class CodeBlocks(Directive):
-    """What becomes of the code in the pages: how many blocks run, and how many do not (tests/test_docs_code.py)."""
-
-    def run(self) -> list[nodes.Node]:
-        here = Path(__file__).resolve().parent
-        text = "\n".join(page.read_text("utf-8") for page in [here.parent / "README.md", *here.glob("*.md")])
-        found = Counter(re.findall(r"^ *```(\w+)\n", text, re.MULTILINE))
-        marked = len(re.findall(r"^<!-- not run: ", text, re.MULTILINE))
-        others = found.total() - sum(found[name] for name in ("python", "toml", "sh"))
-        told = (
-            f"Of {found.total()} blocks, {found['python'] - marked} hold Python that the tests run; {marked} hold "
-            f"Python that is not run, and say why in the source; {found['toml']} hold settings, which are read as the "
-            f"commands read them; {found['sh']} hold commands, which are not run, but have to exist with their "
-            f"options; {others} are text."
-        )
-        return [nodes.paragraph(text=told)]
 
 
 class Gallery(Directive):
@@ -109,6 +89,5 @@ def setup(app: Sphinx) -> dict[str, Any]:
     """Register what is here."""
     app.add_directive("mermaid", Layers)
     app.add_directive("gallery", Gallery)
-    app.add_directive("code-blocks", CodeBlocks)
     app.connect("source-read", lead_to_pages)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -2,6 +2,7 @@
 assets, catalog, init."""
 
 import os
+from itertools import product
 from pathlib import Path
 from textwrap import shorten
 from typing import Annotated
@@ -146,53 +147,24 @@ def bench_env(
     size: options.Sizes = [1_000, 20_000],  # noqa: B006
     difficulty: options.LevelList = [0, 4, 12],  # noqa: B006
     episodes: options.Repeat = 100,
-    clock: options.Clock = options.Clocks.wall,
     json_file: options.JsonFile = None,
 ) -> None:
-    """Time reset, verification and the reference player's episodes, with and without search, on one thread.
+    """Time reset, verification and the reference player's episodes, with and without search, on one core.
 
-    Example: [cyan]ecomlab bench env --env CART --json experiments/bench/env.json[/cyan]
+    Example: [cyan]ecomlab bench env --env CART --json bench.json[/cyan]
     """
+    from ecomlab.lab.bench import show_timings, time_environment
     from ecomlab.lab.progress import each_minute
-    from ecomlab.laws import benchmark, report
 
+    timings = []
     with each_minute(console) as tell:
-        timings = benchmark.bench(
-            options.environments(env),
-            size,
-            difficulty,
-            episodes,
-            lambda done: tell(f"timed {done.env}, d = {done.d}"),
-            clock.value,
-        )
+        for name, products in product(options.environments(env), size):
+            shop = ecomlab.load_shop(products)
+            for d in difficulty:
+                timings.append(time_environment(name, shop, d, episodes))
+                tell(f"timed {name}, d = {d}")
     wide = Console(highlight=False, width=max(console.width, 140))  # a narrower table would cut values
-    report.show_timings(timings, wide, json_file)
-
-
-@bench.command("catalog")
-def bench_catalog(
-    size: options.Sizes = [2_000, 20_000, 200_000, 2_000_000],  # noqa: B006
-    episodes: options.EpisodesOfEach = 10,
-    embedder: options.Embedder = "lexical",
-    out: Annotated[Path, Option(metavar="FOLDER", help="Folder of results.csv and environments.csv.")] = Path(
-        "experiments/catalog_scale"
-    ),
-    clock: options.Clock = options.Clocks.wall,
-    work: Annotated[
-        Path | None, Option(help="Folder to keep what is built, so that a kill costs little.")
-    ] = None,
-    repeats: Annotated[int, Option(min=1, help="Measurements of each size, of which the best counts.")] = 1,
-) -> None:
-    """Time generated catalogs by their size: building, opening, searching, episodes, memory; on one thread.
-
-    Example: [cyan]ecomlab bench catalog --size 2000 --size 20000[/cyan]
-    """
-    from ecomlab.laws import catalog_benchmark
-
-    for row in catalog_benchmark.bench(
-        size, episodes, embedder, out, clock.value, console.print, work=work, repeats=repeats
-    ):
-        console.print(row)
+    show_timings(timings, wide, json_file)
 
 
 @app.command()
@@ -209,9 +181,9 @@ def train(
     from ecomlab.lab.live import train_from_file
     from ecomlab.lab.paths import resolve
     from ecomlab.lab.shops import training_settings
-    from ecomlab.laws.tokens import TABLE
     from ecomlab.training.config import from_toml
     from ecomlab.training.estimate import show_plan
+    from ecomlab.training.tokens import TABLE
 
     changes = options.settings(change) | training_settings(catalog)
     if dry_run:
@@ -248,6 +220,7 @@ def evaluate(
 
     Example: [cyan]ecomlab eval novice --env CART --difficulty 0:4 --episodes 200 --axis p_missing=0[/cyan]
     """
+    from ecomlab.evaluation.evaluation import EVALUATION
     from ecomlab.lab import evaluation_tables, evaluations
     from ecomlab.lab.evaluation_progress import watching
 
@@ -258,7 +231,7 @@ def evaluate(
     options.warn_of_axes(overridden, envs)
     cells = evaluations.cells_of(envs, options.levels(difficulty), episodes, trials, block, overridden)
     config = options.evaluation(
-        player, cells, kind=evaluations.EVALUATION, decoding=decoding, device=device, change=change, customer=customer,
+        player, cells, kind=EVALUATION, decoding=decoding, device=device, change=change, customer=customer,
         catalog=catalog, leave_out=leave_out, folder=folder, retry_unscored=retry_unscored, budget=budget,
     )  # fmt: skip
     report = evaluations.run(config, watching(console), console.print)
@@ -305,13 +278,14 @@ def frontier(
 
     Example: [cyan]ecomlab frontier novice --env CART --figure figures/frontier_novice.pdf[/cyan]
     """
+    from ecomlab.evaluation.evaluation import FRONTIER
     from ecomlab.lab import evaluation_tables, evaluations
     from ecomlab.lab.evaluation_progress import watching
 
     options.check_apart(figure, json_file)
     cells = evaluations.cells_of(options.player_environments(player, env), 0, 1, block=block)
     config = options.evaluation(
-        player, cells, kind=evaluations.FRONTIER, decoding=decoding, device=device, change=change, customer=None,
+        player, cells, kind=FRONTIER, decoding=decoding, device=device, change=change, customer=None,
         catalog=catalog, leave_out=leave_out, folder=folder, retry_unscored=retry_unscored,
     )  # fmt: skip
     found = evaluations.find(config, watching(console), console.print)

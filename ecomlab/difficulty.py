@@ -1,7 +1,7 @@
-"""Every function of the difficulty level d: twelve axes, and groups of values that one environment uses.
+"""Every function of the difficulty level d: twelve axes, and groups of values for single environments.
 
-Sizes are means: a task draws one of the two whole numbers next to a mean (`seeding.whole_near`), so that no level is a
-cliff.
+Sizes are means: a task draws one of the two integers next to a mean (`seeding.whole_near`), so that difficulty rises
+without steps.
 """
 
 import math
@@ -75,7 +75,7 @@ class OrderDraws:
 
 @dataclass(frozen=True, kw_only=True)
 class Difficulty:
-    """Values of everything that depends on the level d, which has no upper limit.
+    """Values of every quantity that depends on the level d, which has no upper limit.
 
     Each can be set by hand: `Difficulty.at(d, top_k=20)`, or, in a group, `Difficulty.at(d, **{"bundle.slack": 0.1})`.
     The formulas of the first four axes are the published ones; the other eight were published without numbers.

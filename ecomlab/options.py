@@ -49,11 +49,6 @@ class Decodings(StrEnum):
     greedy = "greedy"
 
 
-class Clocks(StrEnum):
-    wall = "wall"
-    cpu = "cpu"
-
-
 Change = Annotated[
     list[str] | None,
     Option("--set", help="A setting over the file's; may be repeated.", metavar="NAME=VALUE"),
@@ -125,9 +120,6 @@ Budget = Annotated[
 Decoding = Annotated[
     Decodings | None,
     Option(case_sensitive=False, help="Of local weights; sampled, the default, is at temperature 1."),
-]
-Clock = Annotated[
-    Clocks, Option(case_sensitive=False, help="cpu: seconds of the processor, on a busy machine.")
 ]
 Device = Annotated[
     str | None,
@@ -229,15 +221,6 @@ Embedder = Annotated[
 AllowLowRecall = Annotated[
     bool,
     Option("--allow-low-recall", help="Keep an index that finds less than 95% of the best 20.", metavar=""),
-]
-EpisodesOfEach = Annotated[
-    int,
-    Option(
-        "--episodes",
-        min=1,
-        help="Episodes of each environment and level, of which there are two.",
-        metavar="N",
-    ),
 ]
 Repeat = Annotated[
     int, Option("--episodes", min=1, help="Episodes a repeat, of which there are five.", metavar="N")

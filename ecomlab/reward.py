@@ -187,7 +187,7 @@ class Fault:
     """One thing that is wrong with the world or with an answer: why a verdict is not `correct`, in parts."""
 
     kind: str
-    """Such as "wrong product"; `ecomlab.evaluation.cascade.mistakes` lists them."""
+    """Such as "wrong product"; `ecomlab.evaluation.mistakes` lists them."""
     place: str
     """What it is about, the same from turn to turn: "item 0" for the goal's first item, else a name."""
     thing: str = ""

@@ -56,5 +56,5 @@ def shuffled(random: np.random.Generator, items: Iterable[T]) -> list[T]:
 
 
 def whole_near(random: np.random.Generator, mean: float) -> int:
-    """Draw one of the two whole numbers next to `mean`, which is the mean of what is drawn."""
+    """Draw one of the two integers next to `mean`, so that `mean` is the expected value."""
     return math.floor(mean) + bool(random.random() < mean % 1)

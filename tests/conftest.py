@@ -38,6 +38,8 @@ SLOW_CASES = (
     "test_lab.py::test_an_ended_ablation_leaves_no_process_and_goes_on[2]",
     "test_lab.py::test_a_failed_run_is_shown_and_the_others_go_on",
     "test_training.py::test_runs_beside_each_other_evaluate_their_starter_once",
+    "test_packaging.py::test_an_installation_runs_what_it_is_for[train]",
+    "test_packaging.py::test_an_installation_runs_what_it_is_for[lab]",
     "test_starters.py::test_at_the_levels_of_a_recipe_demonstrations_fit_its_length_and_what_a_policy_may_say[base]",
 )
 """The costliest cases of tests whose others run in `make test`: these wait for `make certify`, as slow tests do."""
@@ -46,6 +48,17 @@ pytest.register_assert_rewrite("runs", "ecomlab.laws.contract")  # their asserti
 
 from ecomlab.catalog import Shop, load_shop
 
+if find_spec("hypothesis"):  # a busy machine is no failure
+    from hypothesis import settings
+
+    settings.register_profile("patient", deadline=None)
+    settings.load_profile("patient")
+if find_spec(
+    "typeguard"
+):  # by which inflect compiles itself 23 times over when it is imported: five seconds and more
+    import typeguard
+
+    typeguard.typechecked = lambda function: function  # type: ignore[assignment]
 if find_spec("nbformat"):  # a bridge's environment has none
     import ecomlab.lab.notebooks  # noqa: F401 - nbformat, which tests import, in two seconds less
 

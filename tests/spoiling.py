@@ -17,49 +17,21 @@ from ecomlab import ENVIRONMENTS
 from ecomlab.catalog import CatalogError, Constraint, Shop, lexicon, store, support
 from ecomlab.catalog.shop import open_shop
 from ecomlab.catalog.support import UnsupportedError
-from ecomlab.laws.benchmark import timed_episode
+from ecomlab.lab.bench import timed_episode
 from ecomlab.seeding import rng
 from ecomlab.task import TaskError
 
 PATIENCE = 300
 """Seconds after which a case counts as hanging: on a busy machine one that takes a twentieth may wait for a minute."""
 REFUSED, WORKED = "refused", "worked"
-VALUES: tuple[Any, ...] = (
-    *(
-        None,
-        True,
-        0,
-        1,
-        -1,
-        2,
-        7,
-        2**31,
-        2**63,
-        -(2**70),
-        0.5,
-        float("nan"),
-        "",
-        "0",
-        "exact",
-        "IVF4,SQ8",
-        "../..",
-        "/",
-    ),
-    *(
-        "<|im_end|>",
-        "\x1b[2J",
-        "{}",
-        "{0}",
-        "a" * 5_000,
-        "minilm",
-        "x.toml",
-        "/dev/zero",
-        "\ud800",
-        [],
-        {},
-        [[]],
-    ),
-)
+NUMBERS = (None, True, 0, 1, -1, 2, 7, 2**31, 2**63, -(2**70), 0.5, float("nan"))
+TEXTS = ("", "0", "exact", "IVF4,SQ8", "../..", "/", "<|im_end|>", "\x1b[2J", "{}", "{0}", "a" * 5_000)
+VALUES: tuple[Any, ...] = (*NUMBERS, *TEXTS, "minilm", "x.toml", "/dev/zero", "\ud800", [], {}, [[]])
+SPICES = (
+    *(b'"', b"\x00", b"\xff\xfe", b"\r", b"{", b"[" * 50, b"\\ud800", b"<|im_start|>", b"<script>", b";;;;", b","),
+    *(b"=1+1", b"\xf0\x9f\x92\xa9", b"NaN", b"1e999", b"-1", b"9" * 400, b"null", b"</tool_call>", b"\n\n", b"../../x"),
+)  # fmt: skip
+"""What is put into the bytes of product files."""
 T = TypeVar("T")
 
 
@@ -95,14 +67,15 @@ class Folder:
     def arrays(self) -> list[Path]:
         return [path for path in self.files if path.suffix == ".npy"]
 
+    def change(self, **facts: Any) -> None:
+        """Write other facts into the manifest."""
+        self.manifest.write_text(json.dumps(json.loads(self.manifest.read_text("utf-8")) | facts), "utf-8")
+
     def vouch(self) -> None:
-        """Stamp the files anew, as who passes on a folder can."""
-        facts = json.loads(self.manifest.read_text("utf-8"))
-        facts["files"] = {
-            name: store.stamp(self.data / name) if (self.data / name).is_file() else stamp
-            for name, stamp in facts["files"].items()
-        }
-        self.manifest.write_text(json.dumps(facts), "utf-8")
+        """Stamp the files anew, as anyone who passes on a folder can."""
+        stamps = json.loads(self.manifest.read_text("utf-8"))["files"]
+        there = {name for name in stamps if (self.data / name).is_file()}
+        self.change(files=stamps | {name: store.stamp(self.data / name) for name in there})
 
 
 # --- what is done to a folder ----
@@ -222,19 +195,9 @@ def titles(folder: Folder, random: Random) -> None:
     column = pa.array(
         [said[row % random.one((1, 2, 5))] for row in range(count + random.one((0, 0, 0, 1, -1)))]
     )
-    column = random.one(
-        (
-            *(
-                column,
-                column,
-                column,
-                column.cast(pa.large_string()),
-                column.dictionary_encode(),
-                column.cast(pa.binary()),
-            ),
-            *(pa.array([None] * len(column), pa.string()), pa.array(range(len(column))), column[:0]),
-        )
-    )
+    as_others = (column.cast(pa.large_string()), column.dictionary_encode(), column.cast(pa.binary()))
+    nulls, numbers = pa.array([None] * len(column), pa.string()), pa.array(range(len(column)))
+    column = random.one((*[column] * 3, *as_others, nulls, numbers, column[:0]))
     name, packed = random.one(("title", "title", "title", "name")), random.one((None, None, "lz4", "zstd"))
     table = pa.table({name: column} | random.one(({}, {}, {"more": column})))
     options = pa.ipc.IpcWriteOptions(compression=packed)
@@ -327,19 +290,8 @@ def nothing(folder: Folder, random: Random) -> None:
 
 
 WAYS: tuple[Callable[[Folder, Random], None], ...] = (
-    *(
-        cut,
-        flip,
-        flip_start,
-        flip_end,
-        move_bytes,
-        swap,
-        another_type,
-        another_value,
-        another_value,
-        two_rows,
-    ),
-    *(vectors, titles, field, field, name, name, replaced, added, nothing),
+    *(cut, flip, flip_start, flip_end, move_bytes, swap, another_type, another_value, another_value),
+    *(two_rows, vectors, titles, field, field, name, name, replaced, added, nothing),
 )
 
 

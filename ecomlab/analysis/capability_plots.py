@@ -1,8 +1,6 @@
-"""Figures of what players can do: how difficult a task may be before they fail, and which questions are understood."""
+"""Figures of capability: the highest difficulty that players solve, and the questions that customers understand."""
 
-import math
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import matplotlib.pyplot as plt
 import pandas as pd
@@ -42,48 +40,7 @@ FORMS = {
     "nonsense": "nonsense",
     "all": "all",
 }
-"""Forms of questions, in words that fit beside an axis."""
-
-
-@laid_out
-def frontier_radar(environments: Sequence[Mapping[str, Any]], player: str) -> Figure:
-    """Draw the highest level that a player holds in each environment, at each share, with 95% intervals.
-
-    `environments` is what `ecomlab frontier` found: "env", and "held" with share, level, low and high. The centre is
-    below level 0.
-    """
-    names = [one["env"] for one in environments]
-    angles = [2 * math.pi * i / len(names) for i in range(len(names))]
-    with paper_style():
-        figure = plt.figure(figsize=(3.6, 3.6), layout="constrained")
-        ax: Any = figure.add_subplot(projection="polar")
-        for number, shares in enumerate(zip(*(one["held"] for one in environments), strict=True)):
-            colour, marker = sns.color_palette("colorblind")[number], MARKERS[number]
-            levels = [held["level"] for held in shares]
-            label = f"held at {shares[0]['share']:.0%}"
-            ax.plot(
-                [*angles, angles[0]],
-                [*levels, levels[0]],
-                color=colour,
-                marker=marker,
-                markersize=3,
-                label=label,
-            )
-            ax.fill([*angles, angles[0]], [*levels, levels[0]], color=colour, alpha=0.08)
-            for angle, held in zip(angles, shares, strict=True):
-                beside = angle + 0.04 * number  # so that two intervals do not hide each other
-                ax.plot(
-                    [beside, beside], [held["low"], held["high"]], color=colour, linewidth=2.5, alpha=0.45
-                )
-        ax.set_theta_zero_location("N")
-        ax.set_xticks(angles, names)
-        ax.set(ylim=(-1, 12.5))
-        ax.set_yticks([0, 3, 6, 9, 12])
-        ax.set_rlabel_position(180 / len(names))
-        ax.set_title(player)
-        ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.06), ncols=2, frameon=False)
-    plt.close(figure)
-    return figure
+"""Forms of questions, in words short enough for an axis."""
 
 
 @laid_out

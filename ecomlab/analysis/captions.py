@@ -1,14 +1,11 @@
-"""Captions of figures and their alternative texts, with the numbers that the tables have."""
+"""Captions of figures and their alternative texts, with numbers from the tables."""
 
 import math
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import pandas as pd
 
 from ecomlab.analysis.capability_plots import FORMS
-from ecomlab.analysis.cascades import LOW, ORDER, PAIRS, Cells, alike, distinct, hard_levels, success
 from ecomlab.analysis.statistics import (
     collections_compared,
     differences,
@@ -19,19 +16,19 @@ from ecomlab.analysis.statistics import (
     learned,
     pooled,
 )
-from ecomlab.analysis.tables import RUN, in_order
+from ecomlab.analysis.tables import RUN
 from ecomlab.envs.registry import COLLECTIONS
 from ecomlab.laws.laws import UNDERSTOOD, UNDERSTOOD_GROUP, State, at_least
 
 
 @dataclass(frozen=True)
 class Caption:
-    """What stands below a figure, and what is read to somebody who cannot see it."""
+    """The caption below a figure, and the alternative text for readers who cannot see it."""
 
     text: str
     alternative: str
     column: "Caption | None" = None
-    """That of the version as wide as a column, where it shows something else."""
+    """Caption of the column-wide version, if that shows other panels."""
 
 
 def difficulty_growth(train: pd.DataFrame, evaluation: pd.DataFrame, decoding: str = "sampled") -> Caption:
@@ -256,68 +253,6 @@ def catalog_scale(table: pd.DataFrame) -> Caption:
         f"{last.search_ms_p95:.1f} ms, opening {first.open_s:.2f} and {last.open_s:.2f} s, private memory "
         f"{first.private_mb:.0f} and {last.private_mb:.0f} MB.",
     )
-
-
-def error_cascade(cells: Cells, effects: pd.DataFrame, gained: pd.DataFrame) -> Caption:
-    """Say what `cascade_plots.error_cascade` shows, at which levels, and from how many pairs."""
-    same = "".join(f" {one} plays as {other} does, and is not drawn." for one, other in alike(cells))
-    cells = distinct(cells)
-    hard, shares = hard_levels(cells), success(cells)
-    levels = ", ".join(f"{player} d = {d}" for player, d in hard.items())
-    tasks = max(map(len, cells.values()))
-    ends = "; ".join(
-        f"{player} {shares[player, LOW]:.2f} and {shares[player, d]:.2f}" for player, d in hard.items()
-    )
-    envs = ", ".join(in_order({one.env for some in cells.values() for one in some}))
-    pairs = effects[effects.kind == "all"].set_index(["player", "d"]).pairs.to_dict()
-    counts = "; ".join(
-        f"{player} {' and '.join(str(pairs.get((player, d), 0)) for d in dict.fromkeys((LOW, hard[player])))}"
-        for player in hard
-    )
-    more = gained[
-        (gained.kind == "all") & (gained.d == LOW) & gained.player.isin([p for p in hard if p not in ORDER])
-    ]
-    learned = "; ".join(
-        f"{row.player} {100 * row.mended:+.0f} [{100 * row.mended_low:.0f}, {100 * row.mended_high:.0f}]"
-        for row in more.itertuples()
-    )
-    against = (
-        ", and what each schedule has more than the novice in the tasks and kinds of which both have a pair, filled "
-        f"at d = {LOW} and hollow at d = {hard['novice']}"
-        if len(more)
-        else ""
-    )
-    return Caption(
-        f"Where players go wrong in {envs}, {tasks} held-out tasks a level, at d = {LOW} and at a hard level: d = 8, "
-        f"or the highest played at which a tenth of the episodes are right ({levels}). (a) First mistakes by kind. (b) "
-        "Episodes without a mistake over turns, as shares of those that the reference player needs. (c) Kinds that "
-        "follow each other in the next turn more often than independent turns would have it, for each 100 episodes; "
-        "columns are numbered as rows. (d) What became of what is wrong in the cart, and how many there were. (e, f) "
-        "Planted mistakes that the player mends, and its success less that of the untouched twin, by kind, each "
-        f"planted in its own correct beginning{against}; 95% intervals over tasks, where there are {PAIRS} pairs or "
-        f"more (of all kinds: {counts}). Schedules are of one seed.{same}",
-        "Bars, survival curves, heat maps and intervals, for each the easy level beside the hard one. Correct at "
-        f"d = {LOW} and at the hard level: {ends}."
-        + (
-            f" Planted mistakes mended at d = {LOW}, less the novice's, in points: {learned}."
-            if learned
-            else ""
-        ),
-    )
-
-
-def traces(shown: Sequence[Mapping[str, Any]]) -> Caption:
-    """Say what `cascade_plots.traces` shows."""
-    ends = "; ".join(
-        f"d = {one['d']}: {'correct' if one['correct'] else 'not correct'} after {len(one['turns'])} turns"
-        for one in shown
-    )
-    text = (
-        f"Two episodes of the {shown[0]['player']} player in {shown[0]['env']}, shortened, with every mistake as it "
-        f"was labelled: {ends}."
-    )
-    below = Caption(text, f"Two transcripts below each other. {ends}.")
-    return Caption(text, f"Two transcripts beside each other. {ends}.", column=below)
 
 
 def _intervals(seeds: int) -> str:

@@ -1,5 +1,5 @@
-"""The figures of error cascades: where players go wrong, what follows, what becomes of it, and whether they recover;
-and episodes with their labels."""
+"""The figures of error cascades: where players go wrong, what follows, and whether they recover; and episodes with
+their labels."""
 
 import textwrap
 from collections import Counter
@@ -17,23 +17,10 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
-from ecomlab.analysis.cascades import (
-    LOW,
-    ORDER,
-    OTHER,
-    PAIRS,
-    Cells,
-    check_low,
-    distinct,
-    first_mistakes,
-    follows,
-    hard_levels,
-    kinds_of,
-)
+from ecomlab.analysis import cascades
+from ecomlab.analysis.cascades import LOW, ORDER, OTHER, PAIRS
 from ecomlab.analysis.plots import COLUMN_WIDTH, PAGE_WIDTH, laid_out, lettered, look, paper_style, places_of
-from ecomlab.evaluation.cascade.causal import ACTS
-from ecomlab.evaluation.cascade.mistakes import WORLD
-from ecomlab.evaluation.cascade.tables import fates, survival
+from ecomlab.evaluation.mistakes import WORLD
 
 _OTHERS: dict[str, tuple[int, str]] = {"perturbed": (7, "X"), "base": (9, "p"), "novice": (5, "P")}
 _FATES: dict[str, str] = {
@@ -46,7 +33,7 @@ _FATES: dict[str, str] = {
 
 
 def looks_of(players: Sequence[str]) -> dict[str, Any]:
-    """Choose colour and marker per player: schedules as in every figure."""
+    """Choose colour and marker of each player; schedules look as in every figure."""
     palette = sns.color_palette("colorblind", 10)
     schedules = [name for name in players if name not in _OTHERS]
     found = {name: (palette[i], marker) for name, (i, marker) in _OTHERS.items() if name in players}
@@ -54,33 +41,33 @@ def looks_of(players: Sequence[str]) -> dict[str, Any]:
 
 
 def in_order(players: Sequence[str]) -> list[str]:
-    """Sort players: those that were not trained here first, then the schedules in the order of every figure."""
+    """Sort players: those that no schedule trained first, then the schedules in the order of every figure."""
     schedules = list(look(pd.DataFrame({"schedule": [name for name in players if name not in ORDER]})))
     return [name for name in (*ORDER, *schedules) if name in players]
 
 
 @laid_out
 def error_cascade(
-    cells: Cells, effects: pd.DataFrame, gained: pd.DataFrame, width: float = PAGE_WIDTH
+    played: pd.DataFrame, effects: pd.DataFrame, gained: pd.DataFrame, width: float = PAGE_WIDTH
 ) -> Figure:
     """Draw where players go wrong at d = 1, and beside it at their hard level (`cascades.hard_levels`).
 
-    First mistakes by kind; the share of episodes without a mistake over turns; which kinds follow which more often than
-    by chance; what becomes of mistakes in the world; and for each kind of planted wrong act the share that the player
-    mends, and its success less that of the untouched twin, with what training adds to either. Players that play alike
-    are drawn once. Raises ValueError for effects in several environments, and where a player lacks d = 1.
+    First mistakes by kind; the share of episodes without a mistake over turns; kinds that follow each other; fates of
+    mistakes in the world; and for each kind of planted mistake the share that the player mends and the success that it
+    loses, with what training adds to either. Players that play alike are drawn once. Raises ValueError for effects in
+    several environments, and TableError where a player lacks d = 1.
     """
-    check_low(cells)
+    cascades.check_low(played)
     if len(envs := sorted(set(effects.env))) > 1:
         raise ValueError(
             f"the effects are of {', '.join(envs)}; choose one: effects[effects.env == '{envs[0]}']"
         )
-    cells, page = distinct(cells), width > COLUMN_WIDTH
-    players = in_order([player for player, _ in cells])
-    levels, looks = hard_levels(cells), looks_of(players)
+    played, page = cascades.distinct(played), width > COLUMN_WIDTH
+    players = in_order(list(played.player.unique()))
+    levels, looks = cascades.hard_levels(played), looks_of(players)
     hard = {player: levels[player] for player in players}
-    sides = [{key: cells[key] for key in some.items()} for some in (dict.fromkeys(players, LOW), hard)]
-    kinds = kinds_of({key: some for side in sides for key, some in side.items()})
+    sides = [cascades.at_levels(played, some) for some in (dict.fromkeys(players, LOW), hard)]
+    kinds = cascades.kinds_of(pd.concat(sides))
     with paper_style():
         heights = PAGE_HEIGHTS if page else COLUMN_HEIGHTS
         close = ConstrainedLayoutEngine(h_pad=0.02, w_pad=0.03, hspace=0.01, wspace=0.02)
@@ -155,16 +142,17 @@ def _bar(ax: Axes, row: int, shares: Mapping[str, float], looks: Mapping[str, Ma
         begin += share
 
 
-def _first(figure: Figure, place: SubplotSpec, sides: Sequence[Cells], kinds: Sequence[str]) -> Axes:
+def _first(figure: Figure, place: SubplotSpec, sides: Sequence[pd.DataFrame], kinds: Sequence[str]) -> Axes:
     """Draw a bar per player and level: the shares of first mistakes by kind."""
     left, right, below = _beside(figure, place, 0.5)
     shades, hatches = sns.color_palette("colorblind", 10), ("", "", "", "", "////", "....", "xxxx", "")
     looks = {kind: {"facecolor": shades[i], "hatch": hatches[i]} for i, kind in enumerate(kinds)}
-    for ax, cells in zip((left, right), sides, strict=True):
-        for row, some in enumerate(cells.values()):
-            _bar(ax, row, first_mistakes(some, kinds), looks)
-        _shares(ax, [player for player, _ in cells])
-    for row, (_, d) in enumerate(sides[1]):  # what is hard is another level for each player
+    for ax, side in zip((left, right), sides, strict=True):
+        players = side.groupby("player", sort=False)
+        for row, (_, mine) in enumerate(players):
+            _bar(ax, row, cascades.first_mistakes(mine, kinds), looks)
+        _shares(ax, list(players.groups))
+    for row, d in enumerate(sides[1].groupby("player", sort=False).d.first()):
         right.text(1.04, row, f"{d}", fontsize=7, va="center", ha="left")
     right.text(1.04, -1, "d", fontsize=7, va="center", ha="left", style="italic")
     _under(left, right, "episodes, by first mistake")
@@ -173,12 +161,14 @@ def _first(figure: Figure, place: SubplotSpec, sides: Sequence[Cells], kinds: Se
     return left
 
 
-def _survival(figure: Figure, place: SubplotSpec, sides: Sequence[Cells], looks: Mapping[str, Any]) -> Axes:
+def _survival(
+    figure: Figure, place: SubplotSpec, sides: Sequence[pd.DataFrame], looks: Mapping[str, Any]
+) -> Axes:
     """Draw the share of episodes in which no mistake was made yet, over turns as shares of those needed."""
     left, right, _ = _beside(figure, place)
-    for ax, cells in zip((left, right), sides, strict=True):
-        for (player, _), some in cells.items():
-            rows = pd.DataFrame(survival(some))
+    for ax, side in zip((left, right), sides, strict=True):
+        for player, mine in side.groupby("player", sort=False):
+            rows = cascades.survival(mine)
             rows = rows[rows.at_risk > 0]
             ax.plot(
                 rows.share, rows.surviving, color=looks[player][0], marker=looks[player][1], markersize=3,
@@ -192,11 +182,11 @@ def _survival(figure: Figure, place: SubplotSpec, sides: Sequence[Cells], looks:
     return left
 
 
-def _follows(figure: Figure, place: SubplotSpec, sides: Sequence[Cells], kinds: Sequence[str]) -> Axes:
+def _follows(figure: Figure, place: SubplotSpec, sides: Sequence[pd.DataFrame], kinds: Sequence[str]) -> Axes:
     """Draw which kind of new mistake follows which in the next turn, beyond what independent turns would give. Columns
     have the numbers of the rows."""
     left, right, _ = _beside(figure, place)
-    found = [follows(cells, kinds) for cells in sides]
+    found = [cascades.follows(side, kinds) for side in sides]
     most = max(abs(surplus).max(initial=1.0) for surplus in found)
     for ax, surplus in zip((left, right), found, strict=True):
         if kinds:
@@ -216,25 +206,24 @@ def _follows(figure: Figure, place: SubplotSpec, sides: Sequence[Cells], kinds: 
     return left
 
 
-def _fates(figure: Figure, place: SubplotSpec, sides: Sequence[Cells]) -> Axes:
-    """Draw what became of mistakes in the world, a bar per kind, over all players, and how many there were."""
+def _fates(figure: Figure, place: SubplotSpec, sides: Sequence[pd.DataFrame]) -> Axes:
+    """Draw the fates of mistakes in the world, a bar per kind, over all players, and how many there were."""
     left, right, below = _beside(figure, place, 0.35)
-    found = [
-        {row["kind"]: row for row in fates([one for some in cells.values() for one in some])}
-        for cells in sides
-    ]
+    found = [cascades.fates(side) for side in sides]
     at_work = [kind for kind in WORLD if kind != "missed item"]  # that one is made at the end
-    often = Counter({kind: sum(row[kind]["mistakes"] for row in found if kind in row) for kind in at_work})
+    often = Counter(
+        {kind: sum(table.loc[kind].sum() for table in found if kind in table.index) for kind in at_work}
+    )
     kinds = [kind for kind, count in often.most_common(7) if count]
     looks = dict(
         zip(_FATES, ({"facecolor": one} for one in sns.color_palette("viridis", len(_FATES))), strict=True)
     )
-    for ax, rows in zip((left, right), found, strict=True):
+    for ax, table in zip((left, right), found, strict=True):
         _shares(ax, kinds)
         for place_, kind in enumerate(kinds):
-            if row := rows.get(kind):
-                _bar(ax, place_, {fate: row[fate] / row["mistakes"] for fate in _FATES}, looks)
-            count = row["mistakes"] if row else 0
+            row = table.loc[kind] if kind in table.index else pd.Series(dtype=int)
+            if count := int(row.sum()):
+                _bar(ax, place_, {fate: row.get(fate, 0) / count for fate in _FATES}, looks)
             ax.text(1.04, place_, f"{count}", fontsize=7, va="center", ha="left")
     _under(left, right, "what became of it, and how many")
     if below:
@@ -261,8 +250,8 @@ def _planted(
     more = [
         (player, d, d == LOW) for player in trained for d in dict.fromkeys((LOW, hard.get("novice", LOW)))
     ]
-    panels = [("d = 1", effects, low), ("hard level", effects, high), ("less novice", gained, more)]
-    kinds = ["all", *(kind for kind in ACTS if (effects.kind == kind).any())]
+    panels = [("d = 1", effects, low), ("hard level", effects, high), ("minus novice", gained, more)]
+    kinds = ["all", *cascades.kinds_planted(effects)]
     axes = [figure.add_subplot(one) for one in places_of(place.subgridspec(1, len(panels)))]
     for ax, (title, table, marks) in zip(axes, panels, strict=True):
         rows = table.set_index(["player", "d", "kind"])
@@ -286,7 +275,10 @@ def _planted(
             ax.set(xlim=(-0.05, 1.05) if value == "mended" else (-1.05, 0.3))
             ax.set_xticks((0, 0.5, 1) if value == "mended" else (-1, -0.5, 0))
         ax.grid(axis="y", visible=False)
-    told = {"mended": "planted mistakes that are mended, %", "effect": "success less the untouched twin's, %"}
+    told = {
+        "mended": "planted mistakes that are mended, %",
+        "effect": "success minus the untouched twin's, %",
+    }
     axes[1].set_xlabel(told[value])
     return axes[0]
 

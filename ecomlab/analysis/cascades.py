@@ -1,6 +1,7 @@
-"""Statistics of labelled episodes: first mistakes, what follows what beyond chance, and which levels are compared."""
+"""Statistics of `fig_error_cascade`, from the tables of experiments/cascade: first mistakes, survival, what follows
+what, fates, and the effects of planted mistakes."""
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -8,228 +9,187 @@ import numpy as np
 import pandas as pd
 
 from ecomlab.analysis.tables import TableError
-from ecomlab.evaluation.cascade.causal import ACTS, LEFT_OUT, Outcome, effects, gains, outcome_of
-from ecomlab.evaluation.cascade.mistakes import Labelled, Mistake
+from ecomlab.evaluation.compare import paired_interval
+from ecomlab.evaluation.planting import LEFT_OUT, PLANTABLE, Pair, effects
 
 LOW = 1
 """The easy level of every comparison."""
 ENOUGH = 0.1
-"""Success at the hard level of a comparison, at least: where hardly anything succeeds, nothing is to be recovered."""
+"""Least success at the hard level of a comparison."""
 PAIRS = 5
-"""Pairs of episodes, at least, of which an effect is drawn."""
+"""Fewest pairs of episodes of which an effect is drawn."""
 ORDER = ("perturbed", "base", "novice")
 """Players that no schedule has trained, in the order of figures."""
-CLEAN, OTHER = "none", "other"
-LOSS = "success less the twin's"
-Cells = Mapping[tuple[str, int], Sequence[Labelled]]
-"""Labelled episodes by player and level."""
+NONE, OTHER = "none", "other"
+EPISODE = ["player", "env", "d", "seed"]
+"""Columns that name an episode."""
+SHARES = tuple(0.25 * n for n in range(13))
+"""Turns, as shares of those that the reference player needs, at which survival is given."""
 
 
-def labelled(played: pd.DataFrame) -> Cells:
-    """Read the labelled episodes of `tables.load_played`, by player and level."""
-    cells: dict[tuple[str, int], list[Labelled]] = defaultdict(list)
-    episodes: dict[tuple[str, str, int, int], list[Any]] = defaultdict(list)
-    for row in played.itertuples():
-        episodes[row.player, row.env, row.d, row.seed].append(row)
-    for (player, env, d, seed), rows in episodes.items():
-        head = rows[0]
-        made = tuple(
-            Mistake(
-                turn=int(row.turn),
-                kind=row.kind,
-                cause=row.cause,
-                fate=row.fate,
-                parent=None if pd.isna(row.parent) else int(row.parent),
-                until=None if pd.isna(row.until) else int(row.until),
-            )
-            for row in rows
-            if row.kind != CLEAN
-        )
-        cells[player, d].append(
-            Labelled(
-                env, d, seed, int(head.turns), int(head.needed), head.end, bool(head.correct), False, made
-            )
-        )
-    return cells
+def episodes(played: pd.DataFrame) -> pd.DataFrame:
+    """Keep one row an episode: its first mistake, or the row of kind "none"."""
+    return played.drop_duplicates(EPISODE)
 
 
-def success(cells: Cells) -> dict[tuple[str, int], float]:
-    """Compute each player's share of correct episodes at each level."""
-    return {key: sum(one.correct for one in some) / len(some) for key, some in cells.items()}
+def hard_levels(played: pd.DataFrame, hardest: int = 8) -> dict[str, int]:
+    """Choose the hard level of each player: the highest level up to `hardest` at which at least `ENOUGH` of its
+    episodes are correct; `LOW` if there is none."""
+    success = episodes(played).groupby(["player", "d"]).correct.mean().reset_index()
+    able = success[(success.d <= hardest) & (success.correct >= ENOUGH)].groupby("player").d.max()
+    return {player: int(able.get(player, LOW)) for player in played.player.unique()}
 
 
-def hard_levels(cells: Cells, hardest: int = 8) -> dict[str, int]:
-    """Choose the hard level of each player's comparison: `hardest`, or the highest one below it that was played and at
-    which at least `ENOUGH` of its episodes are correct; `LOW` if there is none."""
-    shares = success(cells)
-    return {
-        player: max(
-            (d for (name, d), share in shares.items() if name == player and d <= hardest and share >= ENOUGH),
-            default=LOW,
-        )
-        for player in dict.fromkeys(name for name, _ in cells)
-    }
-
-
-def check_low(cells: Cells) -> None:
+def check_low(played: pd.DataFrame) -> None:
     """Raise TableError for players that were not played at `LOW`, beside which every comparison stands."""
-    players = dict.fromkeys(name for name, _ in cells)
-    if lacking := [name for name in players if (name, LOW) not in cells]:
-        envs = ",".join(sorted({one.env for some in cells.values() for one in some}))
+    lacking = [player for player, rows in played.groupby("player", sort=False) if LOW not in set(rows.d)]
+    if lacking:
+        envs = ",".join(sorted(played.env.unique()))
         raise TableError(
             f"played.csv has no rows at d = {LOW} of {', '.join(lacking)}; to add them, a checkpoint as NAME=FOLDER: "
             f"python experiments/cascade/played.py {' '.join(lacking)} --env {envs} --levels {LOW}"
         )
 
 
-def alike(cells: Cells) -> list[tuple[str, str]]:
-    """List the players that made the very same mistakes as an earlier one everywhere: it may be the same policy."""
-    players = list(dict.fromkeys(name for name, _ in cells))
-    made = {player: {d: some for (name, d), some in cells.items() if name == player} for player in players}
-    pairs = ((one, other) for number, one in enumerate(players) for other in players[:number])
-    return [(one, other) for one, other in pairs if made[one] == made[other]]
+def distinct(played: pd.DataFrame) -> pd.DataFrame:
+    """Leave out players that made the same mistakes as an earlier one everywhere: they may be the same policy."""
+    kept: dict[Any, pd.DataFrame] = {}
+    for player, rows in played.groupby("player", sort=False):
+        made = rows.drop(columns="player").sort_values([*EPISODE[1:], "number"]).reset_index(drop=True)
+        if not any(made.equals(other) for other in kept.values()):
+            kept[player] = made
+    return played[played.player.isin(kept)]
 
 
-def distinct(cells: Cells) -> Cells:
-    """Leave out the players that play as an earlier one does (`alike`)."""
-    copies = {one for one, _ in alike(cells)}
-    return {key: some for key, some in cells.items() if key[0] not in copies}
+def at_levels(played: pd.DataFrame, levels: Mapping[str, int]) -> pd.DataFrame:
+    """Select each player's rows at its level, in the order of `levels`."""
+    return pd.concat([played[(played.player == player) & (played.d == d)] for player, d in levels.items()])
 
 
-def kinds_of(cells: Cells, most: int = 7) -> list[str]:
-    """List the kinds of first mistakes, the most frequent first; all beyond `most` are `OTHER`."""
-    first = Counter(one.first.kind for some in cells.values() for one in some if one.first)
+def kinds_of(played: pd.DataFrame, most: int = 7) -> list[str]:
+    """List the kinds of first mistakes, the most frequent first; those beyond `most` are `OTHER`."""
+    first = Counter(kind for kind in episodes(played).kind if kind != NONE)
     found = [kind for kind, _ in first.most_common(most)]
     return [*found, OTHER] if len(first) > most else found
 
 
-def first_mistakes(some: Sequence[Labelled], kinds: Sequence[str]) -> dict[str, float]:
-    """Compute the share of episodes whose first mistake is of each of these kinds; the rest of 1 made none."""
-    found = Counter(one.first.kind if one.first.kind in kinds else OTHER for one in some if one.first)
-    return {kind: found[kind] / len(some) for kind in kinds}
+def first_mistakes(played: pd.DataFrame, kinds: Sequence[str]) -> dict[str, float]:
+    """Compute the share of episodes whose first mistake is of each kind; the rest of 1 made none."""
+    first = episodes(played).kind
+    named = first.where(first.isin([*kinds, NONE]), OTHER)
+    return {kind: float((named == kind).mean()) for kind in kinds}
 
 
-def follows(cells: Cells, kinds: Sequence[str]) -> np.ndarray:
-    """Compute how many more times a new mistake of one kind (row) is followed by a new one of another (column) in the
-    next turn than if the two turns were independent, for each 100 episodes.
+def survival(played: pd.DataFrame) -> pd.DataFrame:
+    """Estimate the share of episodes without a mistake at each of `SHARES` (Kaplan and Meier; an episode counts for as
+    long as it goes on), and the number of episodes `at_risk`. Time is turns over the turns that the task needs."""
+    from scipy.stats import CensoredData, ecdf
 
-    Independence is within player, environment, level and turn. Mistakes that follow from an earlier one by rule are not
-    new.
+    every = episodes(played)
+    clean = every.kind == NONE
+    times = every.turn.where(~clean, every.turns) / every.needed.clip(lower=1)
+    estimate = ecdf(CensoredData(uncensored=times[~clean], right=times[clean])).sf
+    surviving = [1.0 if np.isnan(value) else value for value in map(float, map(estimate.evaluate, SHARES))]
+    at_risk = [int((times >= share).sum()) for share in SHARES]
+    return pd.DataFrame({"share": SHARES, "at_risk": at_risk, "surviving": surviving})
+
+
+def follows(played: pd.DataFrame, kinds: Sequence[str]) -> np.ndarray:
+    """Compute how many more times a new mistake of one kind (row) is followed by one of another kind (column) in the
+    next turn than if turns were independent within player, environment, level and turn, for each 100 episodes.
+
+    Mistakes that follow from an earlier one by rule are not new.
     """
-    strata: dict[tuple[str, str, int, int], list[tuple[np.ndarray, np.ndarray]]] = defaultdict(list)
-    place = {kind: number for number, kind in enumerate(kinds)}
-    for (player, d), some in cells.items():
-        for one in some:
-            made = np.zeros((one.turns + 2, len(kinds)))
-            for mistake in one.roots:
-                if mistake.kind in place:
-                    made[mistake.turn, place[mistake.kind]] = 1
-            for turn in range(1, one.turns):
-                strata[player, one.env, d, turn].append((made[turn], made[turn + 1]))
+    every, place = episodes(played), {kind: number for number, kind in enumerate(kinds)}
+    new = played[played.parent.isna() & played.kind.isin(kinds)]
     surplus = np.zeros((len(kinds), len(kinds)))
-    for pairs in strata.values():
-        now, then = (np.array(side) for side in zip(*pairs, strict=True))
-        surplus += now.T @ then - np.outer(now.sum(0), then.sum(0)) / len(pairs)
-    return 100 * surplus / max(1, sum(map(len, cells.values())))
+    for _, cell in every.groupby(EPISODE[:3], sort=False):
+        made = np.zeros((len(cell), int(cell.turns.max()) + 2, len(kinds)))  # episodes, turns, kinds
+        number = {tuple(one): at for at, one in enumerate(cell[EPISODE].itertuples(index=False))}
+        for row in new.merge(cell[EPISODE]).itertuples():
+            made[number[row.player, row.env, row.d, row.seed], int(row.turn), place[row.kind]] = 1
+        for turn in range(1, int(cell.turns.max())):
+            going = made[(cell.turns > turn).to_numpy()]
+            now, then = going[:, turn], going[:, turn + 1]
+            surplus += now.T @ then - np.outer(now.sum(0), then.sum(0)) / len(going)
+    return 100 * surplus / max(1, len(every))
+
+
+def fates(played: pd.DataFrame) -> pd.DataFrame:
+    """Count the fates (columns) of the mistakes of each kind (rows)."""
+    return pd.crosstab(played.kind, played.fate).drop(index=NONE, errors="ignore")
+
+
+# --- planted mistakes ---
+
+
+def pairs_of(effect: pd.DataFrame) -> pd.DataFrame:
+    """Keep the rows of effect.csv that hold a pair, with numbers as numbers."""
+    flags = dict.fromkeys(("final", "twin_correct", "planted_correct", "mended"), int)
+    counts = dict.fromkeys(("turn", "twin_later", "planted_later"), int)
+    return effect[effect.why == ""].astype(flags | counts)
 
 
 def planted(effect: pd.DataFrame) -> pd.DataFrame:
-    """Summarize the table of experiments/cascade/effect.py: for each player, environment, level and kind of planted
-    act, and over all kinds, the columns of `causal.effects`."""
-    pairs = _outcomes(effect)
-    return pd.DataFrame([{"player": name, **row} for name, mine in pairs.items() for row in effects(mine)])
-
-
-def gained(effect: pd.DataFrame, against: str = "novice") -> pd.DataFrame:
-    """Compare every other player of the table of experiments/cascade/effect.py with one of them, by the pairs that both
-    have: the columns of `causal.gains`. No rows where that one is not in the table."""
-    pairs = _outcomes(effect)
-    theirs = pairs.pop(against, [])
+    """Summarize effect.csv: for each player, environment, level and kind, and over all kinds, the columns of
+    `planting.effects`."""
+    names = [name for name in Pair.__dataclass_fields__ if name != "turn"]
     return pd.DataFrame(
-        [{"player": name, **row} for name, mine in pairs.items() for row in gains(mine, theirs)],
-        columns=None if theirs else ["player", "env", "d", "kind"],
+        [
+            {"player": player, **row}
+            for player, mine in pairs_of(effect).groupby("player", sort=False)
+            for row in effects([Pair(**row) for row in mine[names].to_dict("records")])
+        ]
     )
 
 
-def _outcomes(effect: pd.DataFrame) -> dict[str, list[Outcome]]:
-    pairs = effect[effect.why == ""]
-    return {
-        player: [outcome_of(row) for row in mine.to_dict("records")]
-        for player, mine in pairs.groupby("player", sort=False)
-    }
+def gained(effect: pd.DataFrame, against: str = "novice") -> pd.DataFrame:
+    """Compare every other player with one of them, by the pairs of the same tasks and kinds that both have.
+
+    For each environment, level and kind, and over all kinds, whose differences are averaged within the task: `mended`,
+    the difference in the share of planted mistakes that did not last, and `effect`, the difference in the loss of
+    success, each with 95% bounds over `tasks`. No rows where that player is not in the table.
+    """
+    pairs = pairs_of(effect)
+    pairs = pairs.assign(effect=pairs.planted_correct - pairs.twin_correct)
+    theirs = pairs[pairs.player == against]
+    both = pairs[pairs.player != against].merge(
+        theirs, on=["env", "d", "seed", "kind"], suffixes=("", "_other")
+    )
+    both["mended"] = (both.mended - both.mended_other).where((both.final == 0) & (both.final_other == 0))
+    both["effect"] = both.effect - both.effect_other
+    every = pd.concat([both.assign(kind="all"), both])
+    rows = []
+    for player in pairs.player.unique():
+        for (env, d, kind), mine in every[every.player == player].groupby(["env", "d", "kind"]):
+            tasks = mine.groupby("seed", sort=False)[["mended", "effect"]].mean()
+            rows.append(
+                {
+                    "player": player, "env": env, "d": d, "kind": kind, "tasks": len(tasks),
+                    "mendable": int(tasks.mended.count()),
+                    **_bounded("mended", tasks.mended.dropna(), 1), **_bounded("effect", tasks.effect, 2),
+                }
+            )  # fmt: skip
+    return pd.DataFrame(rows, columns=None if rows else ["player", "env", "d", "kind"])
+
+
+def _bounded(name: str, values: pd.Series, most: int) -> dict[str, float]:
+    """Compute the mean of differences in [-most, most], with its bounds."""
+    found = paired_interval(values.to_numpy() / most)[:3] if len(values) else (np.nan,) * 3
+    return dict(zip((name, f"{name}_low", f"{name}_high"), (most * one for one in found), strict=True))
 
 
 def unpaired(effect: pd.DataFrame) -> pd.DataFrame:
     """Count the tasks of each player, environment, level and kind that have a pair, and those that have none by the
-    reason (`causal.LEFT_OUT`), a column each."""
+    reason (`planting.LEFT_OUT`)."""
     by = ["player", "env", "d", "kind"]
     named = effect.assign(why=effect.why.replace("", "pair"))
     counts = named.groupby([*by, "why"], sort=False).size().unstack(fill_value=0)
-    reasons = [why for why in ("pair", *LEFT_OUT) if why in counts]
-    return counts[reasons].reset_index().rename_axis(columns=None)
+    return (
+        counts[[why for why in ("pair", *LEFT_OUT) if why in counts]].reset_index().rename_axis(columns=None)
+    )
 
 
-def as_markdown(effect: pd.DataFrame, against: str = "novice") -> str:
-    """Write what planted acts lead to as Markdown tables: over all kinds; by kind; less what they lead to with another
-    player; and why there are no more pairs."""
-    found, more, counts = planted(effect), gained(effect, against), unpaired(effect)
-    played = effect.groupby(["player", "env", "d"]).seed.nunique()
-    every, kinds = found[found.kind == "all"], [kind for kind in ACTS if (effect.kind == kind).any()]
-    tables = [
-        _table(
-            ("player", "env", "d", "tasks", "with a pair", "pairs", "mended", LOSS, "more mistakes"),
-            [
-                (
-                    *(key := (row["player"], row["env"], row["d"])), played[key], row["tasks"], row["pairs"],
-                    *(_bounded(row, name) for name in ("mended", "effect", "further")),
-                )
-                for row in every.to_dict("records")
-            ],
-        ),
-        _table(
-            (f"mended, {LOSS} (pairs)", "env", "d", *kinds),
-            [
-                (*key, *(_short(mine[mine.kind == kind]) for kind in kinds))
-                for key, mine in found.groupby(["player", "env", "d"], sort=False)
-            ],
-        ),
-        _table(
-            (f"less {against}", "env", "d", "kind", "tasks", "mended", LOSS),
-            [
-                (
-                    row["player"], row["env"], row["d"], row["kind"], row["tasks"],
-                    *(_bounded(row, name) for name in ("mended", "effect")),
-                )
-                for row in more.to_dict("records")
-                if row["tasks"] >= PAIRS and row["player"] not in ORDER
-            ],
-        ),
-        _table(
-            ("tasks of all players and levels", *(whys := [why for why in ("pair", *LEFT_OUT) if why in counts])),
-            [(kind, *mine[whys].sum()) for kind, mine in counts.groupby("kind", sort=False)],
-        ),
-    ]  # fmt: skip
-    return "\n\n".join(filter(None, tables))
-
-
-def _table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """Write a Markdown table; nothing where it has no rows."""
-    lines = [head, ["---"] * len(head), *rows] if rows else []
-    return "\n".join(f"| {' | '.join(map(str, line))} |" for line in lines)
-
-
-def _bounded(row: Mapping[str, float], name: str) -> str:
-    """Write a value with its interval; a dash for one that is not known."""
-    if np.isnan(row[name]):
-        return "–"
-    low, high = row[f"{name}_low"], row[f"{name}_high"]
-    return f"{row[name]:.2f}" + ("" if np.isnan(low) else f" ({low:.2f} to {high:.2f})")
-
-
-def _short(rows: pd.DataFrame) -> str:
-    """Write what is mended and what success loses, and of how many pairs; a dash for fewer than `PAIRS`."""
-    if not len(rows) or rows.pairs.iloc[0] < PAIRS:
-        return "–"
-    row = rows.iloc[0]
-    mended = "–" if np.isnan(row.mended) else f"{row.mended:.2f}"
-    return f"{mended}, {row.effect:+.2f} ({row.pairs})"
+def kinds_planted(table: pd.DataFrame) -> list[str]:
+    """List the kinds of planted mistakes in a table, in their order."""
+    return [kind for kind in PLANTABLE if (table.kind == kind).any()]

@@ -1,4 +1,4 @@
-"""What a catalog of real products holds, as a figure: its rows, types, prices, and what is known of its products."""
+"""The figure of a catalog of real products: rows, types, prices, and known properties."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -94,7 +94,7 @@ def _prices(ax: Axes, catalog: Catalog) -> None:
 
 
 def _known(ax: Axes, report: Report) -> None:
-    """Draw the share of products of which a property is known, and name those that were drawn."""
+    """Draw each property's share of products with a known value, and name the properties that were drawn."""
     counts = [(WORDS.get(name, name.replace("_", " ")), count) for name, count in _most(report.coverage)]
     palette = sns.color_palette("colorblind")
     shares = [count / max(1, report.products) for _, count in counts]

@@ -1,4 +1,4 @@
-"""What a catalog's size costs, as a figure: times of episodes and searches, of opening and building, and memory."""
+"""The figure of costs over catalog size: times of episodes, searches, opening and building, and memory."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -35,8 +35,8 @@ PANELS: Final[tuple[tuple[str, Mapping[str, str]], ...]] = (
 
 @laid_out
 def catalog_scale(table: pd.DataFrame, width: float = PAGE_WIDTH) -> Figure:
-    """Draw what `ecomlab bench catalog` measured over the number of products, lexical search as lines and sentence
-    models as hollow marks. `table` is that of `tables.load_catalog_scale`."""
+    """Draw the table of `tables.load_catalog_scale` over the number of products: lexical search as lines, sentence
+    models as hollow marks."""
     page = width > COLUMN_WIDTH
     with paper_style():
         figure = plt.figure(figsize=(width, 3.1 if page else 8.0), layout="constrained")

@@ -128,7 +128,7 @@ def held_out(evaluation: pd.DataFrame, decoding: str = "sampled") -> pd.DataFram
 
 def learned(evaluation: pd.DataFrame, decoding: str) -> list[str]:
     """List the schedules whose held-out success has risen by .02 or more from each run's first evaluation to its last,
-    in the mean; the others have nothing to compare."""
+    on average; the others have nothing to compare."""
     curves = held_out(evaluation, decoding).sort_values("step").groupby(RUN).success
     rise = (curves.last() - curves.first()).groupby("schedule").mean()
     return [str(name) for name in rise.index[rise >= 0.02]]
@@ -176,8 +176,8 @@ def summary(train: pd.DataFrame, evaluation: pd.DataFrame) -> pd.DataFrame:
 
 
 def effective(train: pd.DataFrame, ends: float = 0.2) -> pd.DataFrame:
-    """Summarize each run in a row: the share of groups that teach, by correctness and by reward, in the whole run and
-    in its first and last share `ends` of steps; and the share of generated tokens that entered the loss."""
+    """Summarize each run in a row: the share of groups with non-zero advantage, by correctness and by reward, in the
+    whole run and in its first and last share `ends` of steps; and the share of generated tokens in the loss."""
     rows = []
     for run, steps in train.groupby(RUN, sort=False):
         last = steps.step.max()
@@ -218,11 +218,11 @@ def effective_differences(train: pd.DataFrame, arm: str = "adaptive") -> pd.Data
 def by_level(train: pd.DataFrame) -> pd.DataFrame:
     """Summarize training in a row per run, environment and level, over all steps.
 
-    Columns: schedule, collection, seed, env, d, groups, by_correct and by_reward (shares of groups that teach),
-    rollouts, success (of scored rollouts), failed, invalid, truncated (numbers of rollouts), cut_off (the share of
-    failed ones that were truncated; NaN where none failed), tokens (sampled by the policy), tokens_used (the share in
-    the loss). Levels of which nothing was drawn are left out. Raises TableError for a table of an older ecomlab, which
-    has no levels.
+    Columns: schedule, collection, seed, env, d, groups, by_correct and by_reward (shares of groups with non-zero
+    advantage), rollouts, success (of scored rollouts), failed, invalid, truncated (numbers of rollouts), cut_off (the
+    share of failed ones that were truncated; NaN if none failed), tokens (sampled by the policy), tokens_used (the
+    share in the loss). Levels without draws are left out. Raises TableError for a table of an older ecomlab, which has
+    no levels.
     """
     if "d" not in train:
         raise TableError("this train.csv is of an older ecomlab, without levels; run its sweep again")
@@ -269,8 +269,8 @@ def by_level(train: pd.DataFrame) -> pd.DataFrame:
 
 def gains(train: pd.DataFrame, evaluation: pd.DataFrame, decoding: str = "sampled") -> pd.DataFrame:
     """Measure by how much training raises each environment's held-out success, by collection: the mean over runs of
-    the mean over difficulties, over the better of the starter's decodings. (A policy that merely comes to say what its
-    starter thinks most probable gains over the starter's samples, and nothing over its greedy decoding.)
+    the mean over difficulties, over the better of the starter's decodings. (Sharpening alone, which
+    moves samples toward the starter's most probable outputs, gains over its samples, but not over its greedy decoding.)
 
     Runs that lack an evaluation, as in an unfinished sweep, are left out. Columns: collection, env, starter (the better
     of its decodings), first, middle (the evaluation after a third of the steps), last, mean, low, high (of last -
@@ -384,10 +384,10 @@ def collections_compared(
     rollouts of all environments, and after equally many of `env` alone; paired by schedule and seed.
 
     The number of rollouts is the most that both runs of a pair have generated; between two evaluations success is
-    interpolated linearly. A curve that bends lies above that line, which flatters whichever run is not on it; so the
-    difference is taken once more with `against` read at its next evaluation, after as many rollouts or more. Columns:
-    collection, equal (the rollouts counted), rollouts (mean over pairs), success, against (their means), mean, low,
-    high (of the difference, Student's 95%), next, next_low, next_high (with the next evaluation), pairs. Empty
+    interpolated linearly. A concave curve lies above that line, which favours the run that is not interpolated. The
+    difference is therefore also taken with `against` read at its next evaluation, after at least as many rollouts.
+    Columns: collection, equal (the rollouts counted), rollouts (mean over pairs), success, against (their means), mean,
+    low, high (of the difference, Student's 95%), next, next_low, next_high (with the next evaluation), pairs. Empty
     without `against`.
     """
     means = held_out(evaluation[evaluation.env == env], decoding)

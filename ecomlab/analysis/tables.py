@@ -233,7 +233,8 @@ def load_understanding(path: str | Path) -> pd.DataFrame:
 
 
 def load_catalog_scale(path: str | Path) -> pd.DataFrame:
-    """Read what `ecomlab bench catalog` measured: a row per number of products and embedder, the smallest first.
+    """Read the table of experiments/catalog_scale/bench.py: a row per number of products and embedder, the smallest
+    first.
 
     Columns are those of results.csv. Raises TableError.
     """
@@ -242,7 +243,7 @@ def load_catalog_scale(path: str | Path) -> pd.DataFrame:
         return found.sort_values(["embedder", "products"]).reset_index(drop=True)
     except (OSError, ValueError, KeyError) as e:
         raise TableError(
-            f"{path} is no table of catalogs by size ({e}); ecomlab bench catalog makes it"
+            f"{path} is no table of catalogs by size ({e}); experiments/catalog_scale/bench.py makes it"
         ) from e
 
 
@@ -336,7 +337,7 @@ def load_played(path: str | Path) -> pd.DataFrame:
 
 
 class EffectRow(Line):
-    """A pair of episodes that differ in one act, or why there is none; `causal.COLUMNS` explains the columns."""
+    """A pair of episodes that differ in one act, or why there is none; `planting.Pair` explains the columns."""
 
     player: Text
     env: Text

@@ -1,1 +1,1 @@
-"""Bridges to other ecosystems, one file each; a bridge is imported where its extra is installed, never by ecomlab."""
+"""Bridges to other frameworks, one file each; users import a bridge whose extra is installed, ecomlab imports none."""

@@ -1,4 +1,4 @@
-"""What all bridges share: messages and scores as JSON text, and the twenty tasks on which each bridge is tested."""
+"""Shared code of the bridges: messages and scores as JSON text, and the twenty tasks on which each is tested."""
 
 import json
 import math
@@ -24,11 +24,11 @@ LEVELS = (0, 3, 6)
 COUNT = 20
 """Number of tasks on which bridges are tested."""
 BLOCK = BLOCKS - 1
-"""Block of held-out tasks that they are from; evaluations begin with block 0."""
+"""Block of held-out tasks to test on, the last one; evaluations begin with block 0."""
 SLIPS = 0.3
-"""Rate of mistakes per decision of the player that makes some."""
+"""Rate of mistakes per decision of the perturbed player."""
 SHOP = 1_000
-"""Number of products in the shop that they are drawn in."""
+"""Number of products in the shop of the test tasks."""
 
 
 def sample_jobs() -> list[Job]:
@@ -39,8 +39,8 @@ def sample_jobs() -> list[Job]:
 
 
 def sample_player(job: Job, shop: Shop) -> Player:
-    """Make the player of one of the twenty tasks: the reference player, on every other one with seeded mistakes, for
-    without them all its scores are the same."""
+    """Make the player of one of the twenty tasks: the reference player, with seeded mistakes on every second task,
+    because without mistakes all scores are equal."""
     random = rng("bridges", job.env, job.d, job.seed)
     mistakes = Perturbation(random, SLIPS) if job.seed % 2 else None
     player: Player = ENVIRONMENTS[job.env].reference_player(shop, mistakes)
@@ -58,15 +58,15 @@ def play_reference(job: Job, shop: Shop) -> Trajectory:
 
 
 def write_message(message: Message) -> str:
-    """Write an assistant message as JSON text, for ecosystems that carry text alone."""
+    """Write an assistant message as JSON text, for frameworks that carry only text."""
     return json.dumps(message, ensure_ascii=False)
 
 
 def read_message(text: str) -> Message:
-    """Read an assistant message from text: JSON of one in OpenAI's shape, or else a model's raw output, in which calls
-    stand as `<tool_call>` blocks and anything else is said to the customer.
+    """Read an assistant message from text: JSON in OpenAI's format, or a model's raw output, in which `<tool_call>`
+    blocks are calls and all other text goes to the customer.
 
-    Never raises: text that begins as a JSON object and is no message gives one that ends the episode as invalid.
+    Never raises: text that begins as a JSON object but is not a message becomes one that ends the episode as invalid.
     """
     if not text.lstrip().startswith("{"):
         return parse_output(text)
@@ -80,7 +80,7 @@ def read_message(text: str) -> Message:
 
 
 def score_to_json(score: Score) -> dict[str, Any]:
-    """Write a score as a JSON object; the value of an unscored episode is null, for JSON has no NaN."""
+    """Write a score as a JSON object; the value of an unscored episode is null, because JSON has no NaN."""
     return {**asdict(score), "value": None if score.unscored else score.value}
 
 
@@ -90,7 +90,7 @@ def score_from_json(value: Mapping[str, Any]) -> Score:
 
 
 def outcome(episode: Episode) -> dict[str, Any]:
-    """Describe an episode that is over: its score as JSON, how it ended, its turns and tool calls."""
+    """Describe a finished episode: its score as JSON, its end, its turns and tool calls."""
     score = score_to_json(episode.score())
     return {"score": score, "end": episode.end, "turns": episode.turn, "calls": episode.world.calls}
 

@@ -16,9 +16,9 @@ from ecomlab.reward import Score
 from ecomlab.task import Message, Task, TaskError
 
 AXES = List({"name": Value("string"), "value": Value("float64")})
-"""Overridden axes. A `Json` column cuts numbers to ten digits, which befalls those in the arguments of calls."""
+"""Overridden axes, as text: a `Json` column truncates numbers to ten digits (as it does in the arguments of calls)."""
 PARTS = ("task", "efficiency", "hallucination", "invalid")
-"""Named parts of a score; an invalid episode has the last alone, others the first three."""
+"""Named parts of a score; an invalid episode has only the last, others the first three."""
 _TASK = {
     "env": Value("string"),
     "version": Value("int64"),
@@ -31,8 +31,8 @@ _TASK = {
     "tools": List(Json()),
 }
 TASKS = Features({**_TASK, "prompt": List(Json())})
-"""Columns of a data set of tasks: what names each, its budgets, the tools' OpenAI schemas, and the prompt: system
-message and the customer's opening. What the customer withholds is in none of them."""
+"""Columns of a data set of tasks: key, budgets, the tools' OpenAI schemas, and the prompt (system message and the
+customer's opening). No column contains withheld slots."""
 TRANSCRIPTS = Features(
     {
         **_TASK,
@@ -49,9 +49,9 @@ TRANSCRIPTS = Features(
         "wording": Value("string"),
     }
 )
-"""Columns of a data set of played episodes; `reward` is null where the episode is unscored. Arguments of tool calls
-are objects, as TRL and chat templates expect them, not text as in OpenAI's shape. `wording` is JSON: what an endpoint
-that words the customer was asked and answered, without which such an episode cannot be played again."""
+"""Columns of a data set of played episodes; `reward` is null if the episode is unscored. Arguments of tool calls
+are objects, as TRL and chat templates expect them, not text as in OpenAI's format. `wording` is JSON: the requests to
+an endpoint that words the customer and its answers, which the replay of such an episode needs."""
 
 
 def task_dataset(jobs: Iterable[Job], shop: Shop) -> Dataset:
@@ -88,7 +88,7 @@ def transcript_dataset(trajectories: Iterable[Trajectory], shop: Shop) -> Datase
 
 
 def demonstration_dataset(jobs: Iterable[Job], shop: Shop) -> Dataset:
-    """Make a data set of the reference player's episodes, for imitation; those that are not correct are left out."""
+    """Make a data set of the reference player's episodes, for imitation; incorrect ones are left out."""
     played = (play_reference(job, shop) for job in jobs)
     return transcript_dataset([one for one in played if one.score.correct], shop)
 
@@ -143,7 +143,7 @@ def _named(task: Task, tools: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _with_objects(message: Message) -> Message:
-    """Copy a message with its calls' arguments as objects; what is no JSON object stays text."""
+    """Copy a message with its calls' arguments as objects; arguments that are not a JSON object stay text."""
     return _with_arguments(message, lambda text: _object(text) if isinstance(text, str) else text)
 
 

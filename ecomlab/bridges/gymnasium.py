@@ -17,7 +17,7 @@ from ecomlab.episode.messages import MOST_TEXT
 from ecomlab.models.batch import TRAINING_SEEDS
 
 MOST_SEEN = 10_000_000
-"""Most characters of an observation."""
+"""Maximum number of characters of an observation."""
 
 
 class AnyText(spaces.Text):
@@ -30,12 +30,12 @@ class AnyText(spaces.Text):
 class ShoppingEnv(gymnasium.Env[str, str]):
     """One environment of ecomlab.
 
-    An action is an assistant message: JSON of one in OpenAI's shape, or a model's raw output. The observation is JSON:
-    at first an object with `messages` (system prompt and the customer's opening) and `tools` (OpenAI schemas), then the
-    list of messages that came back. The reward is 0 until the episode is over and then the score's value; `info` holds
-    the task's key, at the end also the score, the reason in words and how the episode ended.
+    An action is an assistant message: JSON in OpenAI's format, or a model's raw output. The observation is JSON:
+    first an object with `messages` (system prompt and the customer's opening) and `tools` (OpenAI schemas), then the
+    list of messages that came back. The reward is 0 until the episode is over and then the score's value; `info` has
+    the task's key, and at the end also the score, the reason in words and the end.
 
-    Running out of turns is part of the task, so it terminates the episode; nothing here truncates one.
+    Running out of turns is part of the task, so it terminates the episode; `truncated` is always false.
     """
 
     metadata = {"render_modes": ["ansi"], "render_fps": 1}  # noqa: RUF012 (declared by Gymnasium as it is)
@@ -48,7 +48,7 @@ class ShoppingEnv(gymnasium.Env[str, str]):
         strict: bool = False,
         render_mode: str | None = None,
     ) -> None:
-        """Load the generated shop of `size` products; `strict` ends an episode at the first slip of form."""
+        """Load the generated shop of `size` products; `strict` ends an episode at the first format error."""
         if render_mode not in (None, "ansi"):
             raise ValueError(f"render_mode is 'ansi' or None, not {render_mode!r}")
         self.env_id, self.difficulty, self.strict, self.render_mode = env, difficulty, strict, render_mode
@@ -60,7 +60,7 @@ class ShoppingEnv(gymnasium.Env[str, str]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[str, dict[str, Any]]:
-        """Begin the task of this seed, or without one of a seed drawn from the training tasks.
+        """Begin the task of this seed; without a seed, draw one of the training tasks.
 
         `options` may give another `difficulty`, and `overrides`, axes by name. Raises what `make_task` raises, and
         ValueError for any other option.
@@ -77,7 +77,7 @@ class ShoppingEnv(gymnasium.Env[str, str]):
         return json.dumps(first, ensure_ascii=False), {"task": task.key._asdict()}
 
     def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
-        """Play one assistant message. Our own failure raises: it is never a reward."""
+        """Play one assistant message. An infrastructure error raises: it is never a reward."""
         episode = self._running()
         before = len(episode.messages) + 1
         turn = episode.act(read_message(action))
@@ -89,7 +89,7 @@ class ShoppingEnv(gymnasium.Env[str, str]):
         return text_since(episode.messages, before), reward, turn.done, False, info
 
     def render(self) -> str | None:
-        """Write the conversation so far, a line a message."""
+        """Write the conversation so far, one line per message."""
         if self.render_mode is None:
             return None
         return "\n".join(f"{message['role']}: {_said(message)}" for message in self._running().messages)
@@ -106,7 +106,7 @@ def _said(message: dict[str, Any]) -> str:
 
 
 def register() -> list[str]:
-    """Register every environment with Gymnasium, those of files that were loaded too, and return their ids."""
+    """Register every environment with Gymnasium, including those loaded from files, and return their ids."""
     ids = []
     for name, environment in ENVIRONMENTS.items():
         ids.append(f"ecomlab/{name}-v{environment.version}")

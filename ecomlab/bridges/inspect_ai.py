@@ -1,5 +1,5 @@
 """Inspect: every environment as a task, `inspect eval ecomlab/cart -T difficulty=4`, with our tools and customer in its
-solver and a scorer of our score's parts."""
+solver and our score's parts in its scorer."""
 
 import json
 import math
@@ -36,12 +36,12 @@ from ecomlab.evaluation.tasks import held_out_seeds
 from ecomlab.task import Message, Player
 
 OUTCOME = "outcome"
-"""Where the solver leaves the score for the scorer, in a sample's store."""
+"""Key of the score in a sample's store, by which the solver passes it to the scorer."""
 PARTS = ("task", "efficiency", "hallucination")
 CUT_OFF = ("max_tokens", "model_length")
-"""Reasons to stop that a token limit has."""
+"""Stop reasons that mean a token limit."""
 LIMITS = ("message", "turn", "token")
-"""Inspect's limits on what a model says; those of time and cost are no mistake of its."""
+"""Inspect's limits on a model's output; limits of time and cost are not the model's fault."""
 
 
 def sample_of(job: Job, size: int) -> Sample:
@@ -55,8 +55,8 @@ def sample_of(job: Job, size: int) -> Sample:
 def shopping(strict: bool = False) -> Solver:
     """Play an episode: the model's messages go to ecomlab, which runs the tools and speaks as the customer.
 
-    A generation that a token limit cut off, and Inspect's own limit of messages or tokens, end the episode as
-    truncated. Our own failure raises, and Inspect counts the sample as an error, not as a score.
+    A token limit of a generation and Inspect's own limit of messages or tokens end the episode as
+    truncated. An infrastructure error raises, and Inspect counts the sample as an error, not as a score.
     """
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
@@ -93,8 +93,8 @@ async def converse(episode: Episode, state: TaskState) -> None:
 
 @scorer(metrics={"*": [mean(), stderr()]})
 def shopping_score() -> Scorer:
-    """Give reward, correctness and the reward's named parts; invalid episodes have none of these parts, and a sample
-    that Inspect ended before its episode, by a limit of time or cost, has no score."""
+    """Score reward, correctness and the reward's named parts. Invalid episodes have no parts; a sample that Inspect
+    ended by a limit of time or cost, before the end of its episode, has no score."""
 
     async def score(state: TaskState, target: Target) -> Score:
         over = state.store.get(OUTCOME)
@@ -111,8 +111,8 @@ def shopping_score() -> Scorer:
 
 
 def make_task(env: str, difficulty: Any = 0, episodes: int = 20, block: int = 0, size: int = 20_000) -> Task:
-    """Make an environment's task: the first `episodes` held-out tasks of a block at each level of `difficulty`, which
-    is a number or several, as in `-T difficulty=0,4`."""
+    """Make an environment's task: the first `episodes` held-out tasks of a block at each level of `difficulty`, one
+    number or several, as in `-T difficulty=0,4`."""
     levels = [int(level) for level in (difficulty if isinstance(difficulty, list | tuple) else [difficulty])]
     jobs = [Job(env, d, seed) for d in levels for seed in held_out_seeds(block, episodes)]
     return task_for(jobs, size, env.lower(), ENVIRONMENTS[env].version)
@@ -189,7 +189,7 @@ def said(message: Message) -> ModelOutput:
 
 
 class ReferenceModel(ModelAPI):
-    """The reference players as a model, `--model ecomlab/reference -M size=1000`, to compare others with."""
+    """The reference players as a model, for comparison: `--model ecomlab/reference -M size=1000`."""
 
     def __init__(
         self,
@@ -200,14 +200,14 @@ class ReferenceModel(ModelAPI):
         size: int = 20_000,
         **others: Any,
     ) -> None:
-        """`size` is that of the shop in which the tasks are drawn, whose vocabulary the players know."""
+        """`size` must be that of the tasks' shop, because the players know its vocabulary."""
         super().__init__(model_name, base_url, api_key, [], config)
         self.size = size
 
     async def generate(
         self, input: list[ChatMessage], tools: list[ToolInfo], tool_choice: ToolChoice, config: GenerateConfig
     ) -> ModelOutput:
-        """Play the conversation again up to here, and on by one message: a model keeps nothing between its calls."""
+        """Replay the conversation and play one more message, because a model keeps no state between its calls."""
         messages = [shaped(message) for message in input]
         player = self.player_of(messages)
         for number, message in enumerate(messages):
@@ -216,7 +216,7 @@ class ReferenceModel(ModelAPI):
         return said(player(messages, []))
 
     def player_of(self, messages: list[Message]) -> Player:
-        """Make the player of a conversation, which its system prompt tells."""
+        """Make the player of a conversation, identified by the system prompt."""
         before, system = SYSTEM.partition("{brief}")[0], messages[0]["content"]
         [env] = [env for env in ENVIRONMENTS.values() if system.startswith(before + env.brief)]
         player: Player = env.reference_player(load_shop(self.size))
@@ -238,4 +238,4 @@ def _register(env: str) -> Callable[..., Task]:
 
 
 TASKS = {env.lower(): _register(env) for env in ENVIRONMENTS}
-"""What Inspect finds by the entry point, by the name behind `ecomlab/`."""
+"""Names that Inspect finds through the entry point, without `ecomlab/`."""

@@ -1,4 +1,4 @@
-"""OpenEnv: all environments behind one server, `uvicorn ecomlab.bridges.openenv:app`, with a session a client."""
+"""OpenEnv: all environments behind one server, `uvicorn ecomlab.bridges.openenv:app`, with one session per client."""
 
 from functools import partial
 from typing import Any
@@ -20,7 +20,7 @@ from ecomlab.models.batch import TRAINING_SEEDS
 from ecomlab.seeding import rng
 
 SESSIONS = 64
-"""Most sessions at a time."""
+"""Maximum number of simultaneous sessions."""
 
 
 class ShoppingAction(Action):
@@ -30,7 +30,7 @@ class ShoppingAction(Action):
 
 
 class ShoppingObservation(Observation):
-    """What came back. `reward` is null until `done`, then the score's value."""
+    """Messages that came back. `reward` is null until `done`, then the score's value."""
 
     messages: list[dict[str, Any]] = Field(description="After reset the whole prompt, else what came back.")
     tools: list[dict[str, Any]] = Field(default_factory=list, description="OpenAI schemas; after reset only.")
@@ -41,7 +41,7 @@ class ShoppingObservation(Observation):
 
 
 class ShoppingState(State):
-    """The episode of a session, by its task's key; nothing that the customer withholds."""
+    """The episode of a session, by its task's key, without withheld slots."""
 
     task: dict[str, Any] | None = None
     done: bool = False
@@ -69,8 +69,8 @@ class ShoppingEnvironment(Environment[ShoppingAction, ShoppingObservation, Shopp
         overrides: dict[str, float] | None = None,
         **others: Any,
     ) -> ShoppingObservation:
-        """Begin the task that (env, difficulty, overrides, seed) names; without a seed, one of the training tasks that
-        the episode's id decides. Raises what `make_task` raises, and ValueError for anything else that is given."""
+        """Begin the task that (env, difficulty, overrides, seed) names; without a seed, a training task
+        chosen by the episode's id. Raises the errors of `make_task`, and ValueError for any other argument."""
         if others:
             raise ValueError(f"reset takes env, difficulty, overrides and seed, not {', '.join(others)}")
         self._id = episode_id or uuid4().hex
@@ -83,7 +83,7 @@ class ShoppingEnvironment(Environment[ShoppingAction, ShoppingObservation, Shopp
     def step(
         self, action: ShoppingAction, timeout_s: float | None = None, **others: Any
     ) -> ShoppingObservation:
-        """Play one assistant message. Our own failure raises, which the client gets as an error and not as a reward."""
+        """Play one assistant message. An infrastructure error raises: the client gets an error, not a reward."""
         if self.episode is None:
             raise RuntimeError("there is no episode yet; call reset first")
         before, message = len(self.episode.messages) + 1, action.message
@@ -122,7 +122,7 @@ class ShoppingClient(EnvClient[ShoppingAction, ShoppingObservation, ShoppingStat
 
 
 def make_app(size: int = 20_000, sessions: int = SESSIONS) -> FastAPI:
-    """Make the server's application: a shop of `size` products and at most so many sessions."""
+    """Make the server's application: a shop of `size` products and a maximum number of sessions."""
     environment = partial(ShoppingEnvironment, size=size)
     return create_app(
         environment,

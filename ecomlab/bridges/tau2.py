@@ -12,7 +12,7 @@ from typing import Any
 from ecomlab.task import Message
 
 REQUESTOR = "assistant"
-"""Who calls tools; in tau2-bench a user may as well, ours never does."""
+"""The caller of tools; in tau2-bench users may call tools too, ours never do."""
 
 
 def to_tau2(messages: Sequence[Message]) -> list[dict[str, Any]]:
@@ -33,7 +33,7 @@ def to_tau2(messages: Sequence[Message]) -> list[dict[str, Any]]:
 
 
 def from_tau2(messages: Sequence[dict[str, Any]]) -> list[Message]:
-    """Convert a transcript of tau2-bench; what ours does not have (cost, usage, times, audio) is left out.
+    """Convert a transcript of tau2-bench; fields that ours lack (cost, usage, times, audio) are left out.
 
     Raises ValueError for calls that a user made, and for a result without its call.
     """

@@ -24,7 +24,7 @@ from ecomlab.suggest import raised
 from ecomlab.tool import Tool
 
 RULES = " Talk to the customer by ask_user alone; a message without a tool call ends the conversation."
-"""What TRL's loop makes different, for the system prompt."""
+"""Differences of TRL's loop, for the system prompt."""
 STOPPED = "a message without a tool call, or TRL's limit, ended the rollout"
 PROMPTS = Features(
     {
@@ -35,12 +35,12 @@ PROMPTS = Features(
         "overrides": AXES,
     }
 )
-"""Columns of the data set that TRL trains on; all but the first two are what `reset` takes."""
+"""Columns of the data set that TRL trains on; all but the first two are arguments of `reset`."""
 
 
 class ShoppingRollout:
-    """Base of the classes that `rollout_class` makes: one rollout at a time. Every public method of theirs is a tool
-    but `reset` and `get_reward`, as TRL wants it."""
+    """Base of the classes that `rollout_class` makes: one rollout at a time. TRL takes every public method
+    except `reset` and `get_reward` as a tool."""
 
     _env: ClassVar[str]
     _shop: ClassVar[Shop]
@@ -54,8 +54,8 @@ class ShoppingRollout:
         self._episode = Episode(task, self._shop)
 
     def get_reward(self) -> float:
-        """Score the rollout; NaN, which TRL leaves out, if it is unscored. One that stopped before its end is
-        truncated, and never correct."""
+        """Score the rollout: NaN, which TRL leaves out, if it is unscored. A rollout that stopped before its end is
+        truncated and never correct."""
         episode = self._running()
         if not episode.done:
             episode.end_truncated(STOPPED)
@@ -63,7 +63,7 @@ class ShoppingRollout:
         return math.nan if score.unscored else score.value
 
     def _call(self, name: str, arguments: dict[str, Any]) -> str:
-        """Play a message with one call; return the tool's result and what the customer says to it."""
+        """Play a message with one call; return the tool's result and the customer's reply."""
         episode = self._running()
         if episode.done:
             return json.dumps({"error": "the conversation is over"})
@@ -93,7 +93,7 @@ def rollout_class(env: str, shop: Shop) -> type[ShoppingRollout]:
 
 
 def factories(envs: Iterable[str], shop: Shop) -> dict[str, Callable[[], ShoppingRollout]]:
-    """Make what `environment_factory` takes; a row's `environment` chooses among them."""
+    """Make the argument `environment_factory`; a row's `environment` selects the class."""
     return {env: rollout_class(env, shop) for env in envs}
 
 

@@ -21,11 +21,11 @@ from ecomlab.evaluation.tasks import environments_of, held_out_seeds
 PLUGIN = "ecomlab-verifiers"
 """The id by which verifiers finds taskset and harness."""
 OUTCOME = "ecomlab"
-"""Where the harness leaves the score in a trace's `info`."""
+"""Key of the score in a trace's `info`."""
 
 
 class ShoppingConfig(vf.TasksetConfig):
-    """Which held-out tasks to play: `--env.taskset.envs CART,PD`."""
+    """Selection of held-out tasks: `--env.taskset.envs CART,PD`."""
 
     envs: str = "C8"
     """A collection, or environments by id."""
@@ -39,7 +39,7 @@ class ShoppingConfig(vf.TasksetConfig):
 
 
 class ShoppingData(vf.TaskData):
-    """What names a task; the prompt is the customer's opening."""
+    """Key of a task; the prompt is the customer's opening."""
 
     env: str
     version: int
@@ -50,8 +50,8 @@ class ShoppingData(vf.TaskData):
 
 
 class ShoppingTask(vf.Task[ShoppingData]):
-    """A task. Its reward is our score's value, and the score's named parts are metrics: the parts alone would not give
-    an invalid episode its reward."""
+    """A task. Its reward is our score's value; the score's named parts are metrics, because an invalid episode has a
+    reward but no parts."""
 
     @vf.reward
     async def ecomlab(self, trace: vf.Trace) -> float:
@@ -85,7 +85,7 @@ class ShoppingHarnessConfig(vf.HarnessConfig):
     """Settings of the harness."""
 
     strict: bool = False
-    """End an episode at the first slip of form."""
+    """End an episode at the first format error."""
 
 
 class ShoppingHarness(vf.Harness[ShoppingHarnessConfig]):
@@ -135,7 +135,7 @@ class ShoppingHarness(vf.Harness[ShoppingHarnessConfig]):
 
 
 class ShoppingEnvConfig(vf.EnvConfig):
-    """Settings of the environment. Its agent runs nothing of the model's, so it needs no container and no tunnel."""
+    """Settings of the environment. Its agent runs no code of the model, so it needs no container and no tunnel."""
 
     agent: vf.AgentConfig = vf.AgentConfig(runtime=vf.SubprocessConfig())
 

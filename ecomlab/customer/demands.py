@@ -22,11 +22,11 @@ from ecomlab.customer.visits import (
 from ecomlab.difficulty import Difficulty
 from ecomlab.seeding import pick, rng, shuffled
 from ecomlab.slots import DAYS, LIMITS, PRICE, RATING
-from ecomlab.task import Goal, GoalChange, TaskKey
+from ecomlab.task import Event, Goal, GoalChange, TaskKey
 from ecomlab.values import FORMATS
 from ecomlab.world.cart import column_of, constraints_of
 from ecomlab.world.state import sold_out_rows
-from ecomlab.world.substitutes import alike_counts, hard_names, noun
+from ecomlab.world.substitutes import alike_counts, hard_names, most_similar, noun, similarity, stages_of
 
 TELLING = (
     "works_with", "power", "wattage", "voltage", "size", "capacity", "charge", "layout", "connector", "video", "speed",
@@ -167,7 +167,31 @@ def draw_limits(
     return {limit.name: limits[limit.name] for limit in LIMITS if limit.name in limits}
 
 
-def changes(goal: Goal, random: np.random.Generator) -> list[GoalChange]:
+def draw_change(
+    goal: Goal,
+    events: Sequence[Event],
+    gone: Sequence[str],
+    axes: Difficulty,
+    key: TaskKey,
+    shop: Shop,
+    random: np.random.Generator,
+) -> GoalChange | None:
+    """Draw another value of a limit. None that leaves the same replacements the best, or too few."""
+    before = stages_of(goal, events, gone, key, shop)
+    count = min(axes.k_rec, *map(len, before))
+    best = most_similar(before[-1], goal, count, shop)
+    for change in _changes(goal, random):
+        after = stages_of(goal, [*events, change], gone, key, shop)
+        if min(map(len, after)) < max(2, count // 2):  # fewer are suggested then, from the start
+            continue
+        rows = stages_of(goal.changed(change), events, gone, key, shop)[-1]
+        still, now = best[np.isin(best, rows)], most_similar(rows, goal, count, shop)
+        if similarity(still, goal, shop).sum() < similarity(now, goal, shop).sum():
+            return change
+    return None
+
+
+def _changes(goal: Goal, random: np.random.Generator) -> list[GoalChange]:
     """List other values of the limits, higher and lower ones, in random order."""
     other: dict[str, list[int]] = {}
     if (price := goal.get(PRICE.name)) is not None:

@@ -22,7 +22,7 @@ from ecomlab.evaluation.result import Result, Table
 from ecomlab.evaluation.summary import Ledger, Prices
 from ecomlab.evaluation.tasks import held_out_seeds
 from ecomlab.evaluation.transcript import Key, Transcript, key_of
-from ecomlab.evaluation.transcripts import Log, opened, read
+from ecomlab.evaluation.transcripts import Log, opened, player_of, read
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -317,7 +317,7 @@ class Frontier(Result):
     @property
     def name(self) -> str:
         """Name of the player."""
-        return str(self.header["player"])
+        return player_of(self.header)
 
     @property
     def frame(self) -> "pd.DataFrame":

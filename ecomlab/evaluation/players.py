@@ -151,7 +151,6 @@ def _starters() -> list[str]:
 
 def _local(name: str, shop: "Shop", envs: Sequence[str], playing: Playing) -> Contestant:
     """Make the contestant of weights in this process. Raises ValueError, PolicyError among them."""
-    from ecomlab.models.samplers.cached import is_sampled_exactly
 
     ordinary, given = is_ordinary(name), dict(playing.settings)
     device_of(playing.device, ordinary)
@@ -165,14 +164,12 @@ def _local(name: str, shop: "Shop", envs: Sequence[str], playing: Playing) -> Co
     if playing.decoding == "greedy" and "temperature" in given:
         raise ValueError("greedy decoding has no temperature; leave out one of the two")
     policy = load_policy(name, shop, envs, **loading)
-    if ordinary and not is_sampled_exactly(policy.model):
-        raise PolicyError(f"our sampler does not sample {name} exactly; {serve_it(name)}")
     return _of_policy(name, policy, ordinary, playing)
 
 
 def _of_policy(name: str, policy: Policy, ordinary: bool, playing: Playing) -> Contestant:
     from ecomlab.evaluation.local import LocalContestant
-    from ecomlab.models.samplers.cached import Limits
+    from ecomlab.models.samplers.cached import Limits, is_sampled_exactly
 
     given = LocalSettings(**playing.settings).model_dump(exclude_unset=True)
     for loaded in ("dtype", "lora_rank", "thinking"):
@@ -181,6 +178,8 @@ def _of_policy(name: str, policy: Policy, ordinary: bool, playing: Playing) -> C
     limits = _limits_for(policy.model, tokens) if ordinary else Limits(**tokens)
     if ordinary:
         given.setdefault("batch", BATCH)
+        if not is_sampled_exactly(policy.model, limits.context):
+            raise PolicyError(f"our sampler does not sample {name} exactly; {serve_it(name)}")
     if ordinary or playing.device:
         policy.model.to(device_of(playing.device, ordinary))
     return LocalContestant(

@@ -11,7 +11,7 @@ from ecomlab.evaluation.result import Result, Table, counts, gap, interval, numb
 from ecomlab.evaluation.summary import Ledger, Prices, summary_of
 from ecomlab.evaluation.transcript import Transcript
 from ecomlab.evaluation.transcript_tables import flat
-from ecomlab.evaluation.transcripts import FILE, read, read_header, read_plan, write
+from ecomlab.evaluation.transcripts import FILE, player_of, read, read_header, read_plan, write
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -80,7 +80,7 @@ class Report(Result):
     @property
     def name(self) -> str:
         """Name of the player."""
-        return str(self.header["player"])
+        return player_of(self.header)
 
     @cached_property
     def transcripts(self) -> list[Transcript]:

@@ -191,6 +191,12 @@ def read(path: Path, every: bool = False) -> Iterator[Transcript]:
             yield value
 
 
+def player_of(header: Mapping[str, Any]) -> str:
+    """Name the player of a run; in old headers, an endpoint by its model and not by its file."""
+    player = str(header.get("player", ""))
+    return str(header["identity"]["model"]) if player.endswith(".toml") else player
+
+
 def read_plan(path: Path) -> dict[str, Any] | None:
     """Read the last plan of a run; None if it has none."""
     plans = [value for kind, value in lines(path_of(path)) if kind == "plan"]

@@ -281,9 +281,10 @@ def _computed(
     if workers <= 1:
         yield from ((call, function(*call)) for call in calls)
         return
-    # Ctrl-C reaches workers too: it ends them without a traceback.
-    ending = {"initializer": signal.signal, "initargs": (signal.SIGINT, signal.SIG_DFL)}
-    with ProcessPoolExecutor(workers, get_context("spawn"), **ending) as pool:
+    end_silently = (signal.SIGINT, signal.SIG_DFL)  # on Ctrl-C, which reaches workers too
+    with ProcessPoolExecutor(
+        workers, get_context("spawn"), initializer=signal.signal, initargs=end_silently
+    ) as pool:
         running = {pool.submit(function, *call): call for call in calls}
         try:
             yield from ((running[future], future.result()) for future in as_completed(running))

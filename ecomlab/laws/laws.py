@@ -1,4 +1,4 @@
-"""The twelve laws by name: their statements, measures and judges."""
+"""The twelve laws by name: statement, measure and judge of each."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -257,71 +257,73 @@ LAWS = {
         Law(
             "SOLVABLE",
             "An oracle, which knows the goal and acts through the agent's tools, is correct on every task.",
-            "certificate: the oracle's share, every miss listed",
+            "certificate: the oracle's success rate, with every miss listed",
             _solvable,
         ),
         Law(
             "FAIR",
-            "A player that sees what a model sees is correct on 99% of tasks, on 97% where one chains several goals.",
-            "certificate: the reference player's share, every miss listed; contract: openings are parsed back",
+            "A player that sees only what a model sees is correct on 99% of tasks, and on 97% of those that chain "
+            "several goals.",
+            "certificate: the reference player's success rate, with every miss listed; contract: openings are "
+            "parsed back",
             _fair,
         ),
         Law(
             "NOT GAMEABLE",
-            "Blind attackers are correct on at most 5%, positional ones no more often than by chance, and no attacker "
-            "earns more than an honest failure.",
-            "certificate: attackers made from the environment's tools, and the perturbed player's failures",
+            "Blind attackers are correct on at most 5% of tasks, positional ones no more often than by chance, and no "
+            "attacker earns more than an honest failure.",
+            "certificate: attackers generated from the environment's tools, and the perturbed player's failures",
             _not_gameable,
         ),
         Law(
             "BY EFFECT",
-            "Verdicts come from the end state of the world; any answer gets one, never an exception.",
-            "contract: answers of any form; tests of verifiers and of random actions",
+            "A verdict is computed from the end state of the world; every answer gets one, never an exception.",
+            "contract: answers of every form; tests of verifiers and of random actions",
         ),
         Law(
             "ONE RECORD",
-            "Opening, goal, tools and verifier read the same task; no placeholder reaches a message.",
-            "contract: messages; tasks through JSON",
+            "The opening, the goal, the tools and the verifier read the same task; no placeholder reaches a message.",
+            "contract: all messages; tasks written to JSON and read back",
         ),
         Law(
             "REPRODUCIBLE",
-            "A key gives the same bytes in every process, and a recorded episode replays to its score.",
-            "contract: digests of tasks and scores, replays; a test in processes of other locales and hash seeds",
+            "A key yields the same bytes in every process, and a recorded episode replays to its score.",
+            "contract: digests of tasks and scores, and replays; a test in processes with other locales and hash seeds",
         ),
         Law(
             "ISOLATED",
-            "Episodes share nothing that any of them changes, interleaved or in threads.",
-            "contract: interleaved and threaded episodes",
+            "Episodes share no mutable state, whether they are interleaved or run in threads.",
+            "contract: episodes interleaved and in threads",
         ),
         Law(
             "SILENT",
-            "Nothing that the agent can read before it asks reveals what is withheld or wanted.",
-            "certificate: counterfactuals compared by every tool that does not act, a classifier on ids, places and "
+            "Before asking, the agent cannot infer withheld or target values from anything it observes.",
+            "certificate: counterfactuals compared through every read-only tool, and a classifier on ids, places and "
             "flags; contract: tools are what they declare and show no withheld value",
             _silent,
         ),
         Law(
             "HARDER",
-            "The perturbed player succeeds less as d rises, by at least 0.2 from d = 0 to 12.",
-            "certificate: a one-sided trend test at p < .001, and the fall",
+            "The perturbed player's success falls as d rises, by at least 0.2 from d = 0 to 12.",
+            "certificate: a one-sided trend test at p < .001, and the size of the fall",
             _harder,
         ),
         Law(
             "BROKEN IS NOT WRONG",
-            "Our own failure leaves an episode unscored: counted and reported, never a reward.",
-            "contract: players and worlds that break",
+            "An infrastructure error leaves an episode unscored: counted and reported, never a reward.",
+            "contract: players and worlds that raise exceptions",
         ),
         Law(
             "UNDERSTOOD",
-            "Customers give exactly what natural questions ask for on 95% of a bank of them, on 90% by environment and "
-            "form, and deny nothing that is so.",
-            "certificate: the bank asked on the first turn and later, by environment and form",
+            "Customers reveal exactly what natural questions ask for, in 95% of a bank of questions and in 90% of each "
+            "environment and form, and deny nothing that is true.",
+            "certificate: the bank, asked on the first turn and later, by environment and form",
             _understood,
         ),
         Law(
             "TALKED THROUGH",
-            "A courteous player, which asks naturally and confirms, is correct on 97% of tasks at every d.",
-            "certificate: the courteous player's share, every miss listed",
+            "A courteous player, which asks in natural sentences and confirms, is correct on 97% of tasks at every d.",
+            "certificate: the courteous player's success rate, with every miss listed",
             _talked_through,
         ),
     )

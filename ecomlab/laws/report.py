@@ -1,9 +1,7 @@
-"""The audit in the terminal: the certificate with its broken laws, and the timings of a benchmark."""
+"""The certificate in the terminal, with its broken laws."""
 
-import platform
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
-from importlib.metadata import version
 from pathlib import Path
 
 from rich.console import Console
@@ -15,7 +13,6 @@ from ecomlab.catalog import Shop, load_shop
 from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.files import write_json
 from ecomlab.laws import certificate, laws, understanding
-from ecomlab.laws.benchmark import Timing
 from ecomlab.laws.certificate import Row
 from ecomlab.laws.counterfactual import Comparison
 from ecomlab.laws.leaks import Leak
@@ -111,33 +108,6 @@ def table_of_questions(asked: Sequence[Share]) -> Table:
             share.bank, share.env, share.group, str(share.asks), f"{share.exact:.3f}", str(share.denied)
         )
     return table
-
-
-def table_of_timings(timings: Sequence[Timing]) -> Table:
-    """Tabulate a benchmark: medians with the lowest and the highest repeat."""
-    table = Table(
-        *("env", "products", "d", "reset ms", "verify ms", "episode ms", "without search ms", "episodes/s")
-    )
-    for t in timings:
-        spreads = (t.reset_ms, t.verify_ms, t.episode_ms, t.without_search_ms)
-        cells = [f"{middle:.2f} ({low:.2f}-{high:.2f})" for low, middle, high in spreads]
-        table.add_row(t.env, f"{t.products:,}", str(t.d), *cells, f"{t.episodes_per_second:,.0f}")
-    return table
-
-
-def show_timings(timings: Sequence[Timing], console: Console, json_file: Path | None = None) -> None:
-    """Print a benchmark; write it to `json_file` if given, with the machine that it was run on."""
-    console.print(table_of_timings(timings))
-    by = "the processor's seconds" if timings[0].clock == "cpu" else "seconds as they pass"
-    console.print(f"median (lowest-highest) of five repeats, {by}; episodes/s without search, one core")
-    if json_file is not None:
-        machine = {
-            "machine": platform.machine(),
-            "python": platform.python_version(),
-            "ecomlab": version("ecomlab"),
-        }
-        write_json(json_file, {**machine, "timings": [t.to_json() for t in timings]})
-        console.print(f"written to {json_file}")
 
 
 def write(

@@ -1,7 +1,7 @@
-"""UNDERSTOOD, measured: a bank of questions, asked of customers in tasks that withhold what they ask for.
+"""Measure UNDERSTOOD: ask customers a bank of questions, in tasks that withhold the slots asked for.
 
-A question is *exact* where the customer reveals the very slots that the rule of a reply gives: those that it asks for
-by name, three at most, then up to two for an open part.
+An answer is *exact* if the customer reveals exactly the slots that the rule of replies names: at most three that the
+question names, then at most two for an open part.
 """
 
 import json
@@ -25,7 +25,8 @@ from ecomlab.task import Place, Slot, Task
 
 BANK = Path(__file__).parent / "questions"
 BANKS = ("read", "held", "fifth", "tenth")
-"""The two halves of the first bank, which the reader has learned from, and two banks that were never opened."""
+"""The two halves of the first bank, from which the reader was developed, and two banks written by others: `fifth` was
+never opened; `tenth` was opened once, after it had judged the reader unseen, and nothing was changed for it."""
 LEVELS = range(5, 13)
 TASKS = 24
 """Tasks a level in which questions are asked."""

@@ -19,7 +19,7 @@ from ecomlab.episode.episode import Episode, make_task
 from ecomlab.episode.play import record
 from ecomlab.episode.record import Trajectory
 from ecomlab.reward import PUBLISHED, Score, Weights
-from ecomlab.task import Task
+from ecomlab.task import Message, Task
 
 if TYPE_CHECKING:
     from ecomlab.catalog import Shop
@@ -102,11 +102,13 @@ class Start:
     weights: Weights = PUBLISHED
     given: float = 0.0
     """Share of the turns needed that a reference player plays first. Their tokens are part of the prompt."""
+    first: Sequence[Message] = ()
+    """Assistant messages of the first turns, in place of a reference player's."""
 
     @property
     def turns(self) -> int:
         """Turns that the reference player plays; the last one that is needed is left to the policy."""
-        need = self.task.need.turns
+        need = 0 if self.first else self.task.need.turns
         return max(0, min(round(self.given * need), need - 1))
 
 
@@ -205,30 +207,28 @@ def _open(
         play.episode = Episode(start.task, shop, strict=strict, wording=wording, weights=start.weights)
         play.dialogue = renderer.dialogue()
         play.prompt = play.dialogue.open(play.episode.messages, play.episode.tools)
-        if start.turns:
-            _give(play, start.turns, shop)
+        _give(play, start, shop)
         play.pending = play.prompt
     except Exception as error:  # a bug of ours costs one unscored episode, not the run
         _fail(play, error)
     return play
 
 
-def _give(play: _Play, turns: int, shop: "Shop") -> None:
-    """Let the reference player play the first turns, in tokens that the policy would read as its own."""
+def _give(play: _Play, start: Start, shop: "Shop") -> None:
+    """Play the first turns that are given, in tokens that the policy would read as its own."""
     assert play.episode is not None and play.dialogue is not None
-    player = play.episode.env.reference_player(shop)
-    for _ in range(turns):
-        message = player(list(play.episode.messages), play.episode.tools)
+    player = play.episode.env.reference_player(shop) if start.turns else None
+    for turn in range(len(start.first) or start.turns):
+        said = list(play.episode.messages)
+        message = start.first[turn] if player is None else player(said, play.episode.tools)
         ids = play.dialogue.say(message)
-        play.dialogue.read(
-            ids
-        )  # a dialogue remembers what was called; the player knows its calls by their own ids
-        turn = play.episode.act(message)
+        play.dialogue.read(ids)  # it remembers what was called
+        came = play.episode.act(message)  # by whose ids a player knows its calls
         play.prompt += ids
-        if turn.done:
-            play.end = turn.end
+        if came.done:
+            play.end = came.end
             return
-        play.prompt += play.dialogue.follow(turn.messages)
+        play.prompt += play.dialogue.follow(came.messages)
 
 
 def _append(play: _Play, ids: Sequence[int], mask: int, logprobs: Sequence[float]) -> None:

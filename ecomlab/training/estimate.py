@@ -2,7 +2,7 @@
 
 Nothing is trained or downloaded. Memory and seconds are arithmetic on the model's dimensions and on `ASSUMED`; what a
 GPU measured stands in `bench.csv` beside the run's file (`experiments/qwen3_8b/bench.py`). Limits are held against the
-tokens of a courteous player's episodes, which `python -m ecomlab.laws.tokens` counted.
+tokens of a courteous player's episodes, which `experiments/tokens/count.py` counted.
 """
 
 import csv
@@ -17,11 +17,11 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from ecomlab.laws.tokens import TABLE, Count, read_table
 from ecomlab.models.load import is_ordinary, policy_folder
 from ecomlab.models.policy import CONFIG, PolicyError
 from ecomlab.training.config import ConfigError, TrainConfig, check_model, check_split, from_toml, lacking
 from ecomlab.training.schedule import windows
+from ecomlab.training.tokens import TABLE, Count, read_table
 
 KNOWN = {  # config.json of the repositories on huggingface.co
     "Qwen/Qwen3-8B": {

@@ -1,14 +1,16 @@
 """Shopping lists: their parts, the products that fit each part, and the least that a list costs."""
 
-from collections.abc import Iterable, Mapping
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from ecomlab.catalog import Catalog
+from ecomlab.difficulty import Difficulty
 from ecomlab.seeding import pick
 from ecomlab.slots import DAYS, RATING, slot_type
-from ecomlab.task import Place, SellOut, TaskKey
+from ecomlab.task import Goal, GoalChange, Place, SellOut, TaskKey
 from ecomlab.world.cart import constraints_of
 from ecomlab.world.state import is_left, sold_out_rows
 
@@ -111,3 +113,20 @@ def draw_trait(row: int, catalog: Catalog, random: np.random.Generator) -> tuple
             traits[limit.name] = limit.rounded(catalog.column(limit).item(row))
     name = pick(random, list(traits))
     return name, traits[name]
+
+
+def draw_change(
+    goal: Goal, spare: Sequence[str], axes: Difficulty, random: np.random.Generator
+) -> GoalChange:
+    """Draw a change of mind: another budget (its value is set later), a part added or a part dropped."""
+    item = pick(random, goal.items)
+    dropped = {"dropped": goal.get("type", item=item)}
+    changes = [GoalChange(slots=dropped, turns=0, calls=0, forgets=(item,))]
+    changes += [GoalChange(slots={"budget": 0}, turns=0, calls=0)] if axes.bundle.slack else []
+    changes += [GoalChange(slots={"added": spare[0]})] if spare else []
+    return pick(random, changes)
+
+
+def draw_budget(total: int, slack: float, random: np.random.Generator) -> int:
+    """Add random slack, `slack` in the mean, to a total and round it up to whole dollars, in cents."""
+    return 100 * math.ceil(total * (1 + 2 * slack * random.random()) / 100)

@@ -5,7 +5,7 @@ machine too:
 
 1. the harness's own CPU time a turn: episodes played through `EndpointContestant`'s code with the HTTP client's answers
    made on the spot, less the same messages played in bare episodes;
-2. 64 episodes at once against a server that answers after a second, against a bare client that sends the same requests;
+2. 64 episodes at once against a server that answers after a second, against bare aiohttp that sends the same requests;
 3. the same against a server that answers at once.
 """
 
@@ -16,7 +16,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ import aiohttp
 
 from ecomlab import ENVIRONMENTS, Episode, Shop, Trajectory, load_shop, make_task, play
 from ecomlab.evaluation.contestant import Job
-from ecomlab.evaluation.endpoint.client import Client, Writer
+from ecomlab.evaluation.endpoint.client import Answer, Client
 from ecomlab.evaluation.endpoint.contestant import EndpointContestant, _Conversation
 from ecomlab.evaluation.endpoint.settings import EndpointSettings
 from ecomlab.evaluation.tasks import held_out_seeds
@@ -38,12 +38,13 @@ class OnTheSpot(Client):
     """A client without HTTP: its answers are a recorded episode's messages, as bytes."""
 
     def __init__(self, settings: EndpointSettings, trajectory: Trajectory) -> None:
-        super().__init__(settings, None, "")  # type: ignore[arg-type]
+        super().__init__(settings)
         said = [message for message in trajectory.messages if message["role"] == "assistant"]
-        self._bodies = iter([json.dumps(_completion(message)).encode() for message in said])
+        self._texts = iter([json.dumps(_completion(message)) for message in said])
 
-    async def _post(self, sent: bytes) -> bytes:
-        return next(self._bodies)
+    async def _post(self, body: Mapping[str, Any]) -> Answer:
+        json.dumps(body)  # as the package writes it
+        return self._read(next(self._texts))
 
 
 def _completion(message: dict[str, Any]) -> dict[str, Any]:
@@ -70,7 +71,7 @@ def own_cpu(shop: Shop, rounds: int) -> dict[str, Any]:
 
     async def through() -> None:
         for job, trajectory in zip(jobs, played, strict=True):
-            conversation = _Conversation(job=job, episode=Episode(trajectory.task, shop), settings=settings)
+            conversation = _Conversation(job, Episode(trajectory.task, shop), settings)
             await conversation.play(OnTheSpot(settings, trajectory))
             found = conversation.played()
             assert found.trajectory is not None and found.trajectory.score == trajectory.score
@@ -142,12 +143,11 @@ def _requests(settings: EndpointSettings, trajectory: Trajectory, shop: Shop) ->
     """Make the bodies of an episode's requests."""
     tools, messages = Episode(trajectory.task, shop).tools, trajectory.messages
     places = [i for i, message in enumerate(messages) if message["role"] == "assistant"]
-    return [json.loads(Writer(settings, tools).write(messages[:place], 7)) for place in places]
+    return [settings.request(messages[:place], tools, 7) for place in places]
 
 
 async def _send(address: str, chains: Sequence[Sequence[dict[str, Any]]]) -> None:
-    """Send each chain's requests one after the other, AT_ONCE chains at once, as a program without a harness would; and
-    one before them, as the harness does."""
+    """Send each chain's requests one after the other, AT_ONCE chains at once, as a program without a harness would."""
     left = iter(chains)
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=AT_ONCE)) as session:
 
@@ -157,8 +157,6 @@ async def _send(address: str, chains: Sequence[Sequence[dict[str, Any]]]) -> Non
                     async with session.post(address, json=body) as response:
                         json.loads(await response.read())
 
-        async with session.post(address, json=chains[0][0]) as response:
-            await response.read()
         await asyncio.gather(*(work() for _ in range(AT_ONCE)))
 
 

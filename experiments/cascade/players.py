@@ -1,16 +1,17 @@
 """Players of the cascade's experiments, as the command line names them, and the record of what made their rows."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ecomlab.evaluation.cascade.forced import LocalRunner, Runner, ScriptedRunner
-from ecomlab.evaluation.scripted import PLAYERS
+from ecomlab.catalog import Shop
+from ecomlab.episode.episode import Episode
+from ecomlab.evaluation.planting import Play, by_player, by_policy
+from ecomlab.evaluation.scripted import RATE
 from ecomlab.files import read_json, write_json
 from ecomlab.lab.provenance import made_with, provenance
 from ecomlab.models.load import load_policy
-
-if TYPE_CHECKING:
-    from ecomlab.catalog import Shop
+from ecomlab.players.base import Perturbation
+from ecomlab.task import Player
 
 
 def named(given: str) -> tuple[str, str]:
@@ -19,37 +20,44 @@ def named(given: str) -> tuple[str, str]:
     return name or weights, weights
 
 
-def runner_of(weights: str, envs: list[str], shop: "Shop") -> Runner:
-    """Make the player: a script, such as reference or perturbed, or weights with their usual limits."""
-    return ScriptedRunner(weights) if weights in PLAYERS else LocalRunner(load_policy(weights, shop, envs))
+def play_of(weights: str, envs: list[str], shop: Shop) -> Play:
+    """Make the player: the script reference or perturbed, or weights with their usual limits."""
+    if weights in ("reference", "perturbed"):
+        return by_player(_perturbed if weights == "perturbed" else _reference, shop)
+    return by_policy(load_policy(weights, shop, envs), shop)
 
 
-def record_of(weights: str, envs: list[str], shop: "Shop", **parameters: Any) -> dict[str, Any]:
-    """Say what a player's episodes were made with."""
-    known = {"player": Path(weights).name, **parameters}
-    return provenance(known, catalog=shop.fingerprint, made_with=made_with(weights, envs))
+def _reference(episode: Episode, given: int) -> Player:
+    player: Player = episode.env.reference_player(episode.shop)
+    return player
 
 
-def check_record(table: Path, name: str, weights: str, shop: "Shop") -> None:
-    """Exit where a player's rows in a table were made with other weights, other environments or another shop than are
-    here now, as its JSON says."""
-    was = (read_json(table.with_suffix(".json")) or {}).get(name)
-    if was is None:
-        return
-    envs, now = was["made_with"]["environments"], made_with(weights, was["made_with"]["environments"])
-    differ = [env for env in envs if envs[env] != now["environments"][env]]
-    differ += ["the weights"] if was["made_with"]["starter"] != now["starter"] else []
-    differ += ["the shop"] if was["catalog"] != shop.fingerprint else []
-    if differ:
-        raise SystemExit(
-            f"{table} has rows of {name} made with what is another now: {', '.join(differ)}; give another name or --out"
-        )
+def _perturbed(episode: Episode, given: int) -> Player:
+    slips: Any = _Slips(episode, given)  # it has what is used of a generator
+    player: Player = episode.env.reference_player(episode.shop, Perturbation(slips, RATE))
+    return player
 
 
-def note(table: Path, name: str, weights: str, envs: list[str], shop: "Shop", **parameters: Any) -> None:
-    """Say beside a table, in its JSON, what a player's rows were made with. The commits are all at which any were."""
+class _Slips:
+    """Random numbers by turn: as in the whole episode in the given turns, other ones after them."""
+
+    def __init__(self, episode: Episode, given: int) -> None:
+        self.episode, self.given, self.turn = episode, given, -1
+
+    def random(self) -> float:
+        """Draw a number in [0, 1)."""
+        turn = sum(message["role"] == "assistant" for message in self.episode.messages)
+        if turn != self.turn:
+            anew = 0 < self.given <= turn
+            self.turn, self.stream = turn, self.episode.task.key.rng("slips", turn, anew)
+        return float(self.stream.random())
+
+
+def note(table: Path, name: str, weights: str, envs: list[str], shop: Shop, **parameters: Any) -> None:
+    """Write beside a table, in its JSON, what a player's rows were made with, at which commits."""
     path = table.with_suffix(".json")
-    there, record = read_json(path) or {}, record_of(weights, envs, shop, **parameters)
+    there = read_json(path) or {}
+    known = {"player": Path(weights).name, **parameters}
+    record = provenance(known, catalog=shop.fingerprint, made_with=made_with(weights, envs))
     commits = [*there.get(name, {}).get("commit", "").split(), record["commit"]]
-    record["commit"] = " ".join(dict.fromkeys(commits))
-    write_json(path, {**there, name: record})
+    write_json(path, {**there, name: {**record, "commit": " ".join(dict.fromkeys(commits))}})

@@ -9,17 +9,18 @@ said and called, what came back, and the mistakes.
 import argparse
 import json
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from players import named, record_of, runner_of
+from players import named, play_of
 
 from ecomlab.catalog import load_shop
+from ecomlab.episode.episode import make_task
 from ecomlab.episode.record import Trajectory
-from ecomlab.evaluation.cascade.edits import calls_of
-from ecomlab.evaluation.cascade.labels import label
-from ecomlab.evaluation.contestant import Job
+from ecomlab.evaluation.mistakes import calls_of, label
 from ecomlab.files import write_json
+from ecomlab.lab.provenance import made_with, provenance
 
 OUT = Path(__file__).with_name("traces.json")
 
@@ -55,22 +56,24 @@ def main() -> None:
     parser.add_argument("--size", type=int, default=20_000)
     asked = parser.parse_args()
     shop, (name, weights) = load_shop(asked.size), named(asked.player)
-    jobs = [Job(asked.env, *map(int, one.split(":"))) for one in asked.at.split(",")]
+    cells = [map(int, one.split(":")) for one in asked.at.split(",")]
+    tasks = [make_task(asked.env, d, seed, shop) for d, seed in cells]
     found = []
-    played = runner_of(weights, [asked.env], shop).play(jobs, [None] * len(jobs), shop)
-    for job, trajectory in zip(jobs, played, strict=True):
+    played = play_of(weights, [asked.env], shop)(tasks, [()] * len(tasks))
+    for task, trajectory in zip(tasks, played, strict=True):
         if trajectory is None or trajectory.score.unscored:
-            raise SystemExit(f"d = {job.d}, seed {job.seed}: the episode broke")
+            raise SystemExit(f"d = {task.difficulty}, seed {task.seed}: the episode broke")
         labelled = label(trajectory, shop)
         turns = list(turns_of(trajectory))
         if labelled.end == "truncated":  # in a message of which nothing is recorded
             turns.append({"said": "", "calls": [], "results": [], "customer": []})
         for number, turn in enumerate(turns, 1):
-            turn["mistakes"] = [m.to_json() for m in labelled.mistakes if m.turn == number]
-        head = {"player": name, "env": job.env, "d": job.d, "seed": job.seed, "end": labelled.end}
+            turn["mistakes"] = [asdict(m) for m in labelled.mistakes if m.turn == number]
+        head = {"player": name, "env": task.env, "d": task.difficulty, "seed": task.seed, "end": labelled.end}
         opening = next(m["content"] for m in trajectory.messages if m["role"] == "user")
         found.append({**head, "correct": labelled.correct, "opening": opening, "turns": turns})
-    record = record_of(weights, [asked.env], shop, at=asked.at, catalog_size=asked.size)
+    known = {"player": name, "at": asked.at, "catalog_size": asked.size}
+    record = provenance(known, catalog=shop.fingerprint, made_with=made_with(weights, [asked.env]))
     write_json(OUT, {"record": record, "traces": found})
 
 

@@ -29,7 +29,6 @@ from ecomlab.catalog.real import catalog_of
 from ecomlab.files import replacing
 from ecomlab.lab.provenance import sha256
 from ecomlab.laws import report
-from ecomlab.laws.retrieval import WITHOUT, public_data
 from ecomlab.options import levels
 from ecomlab.seeding import digest
 
@@ -50,9 +49,11 @@ def sources(data: Path | None, work: Path) -> Iterator[tuple[str, Path]]:
     (work / "variants.csv").write_text(shop_export(MAKERS, NAMES))
     yield "variants", work / "variants.csv"
     if data is None:
-        print(f"without --data FOLDER amazon.csv is left out: {WITHOUT}")
+        print(
+            "without --data FOLDER amazon.csv is left out; it is data/ccer/D8 of AI-team-UoA/pyJedAI on GitHub"
+        )
     else:
-        yield "amazon", public_data(data, "amazon.csv") / "amazon.csv"
+        yield "amazon", data / "amazon.csv"
 
 
 def built(file: Path, folder: Path) -> Path:

@@ -18,7 +18,6 @@ from typing import Any
 from ecomlab import ENVIRONMENTS, TaskError, load_shop, make_task, play
 from ecomlab.catalog import Shop
 from ecomlab.catalog.support import unsupported
-from ecomlab.laws.retrieval import WITHOUT
 from ecomlab.markup.record import Call, Step, steps_of
 
 LEVELS = 10
@@ -87,12 +86,10 @@ def dialogue(env: str, d: int, seed: int, shop: Shop) -> str:
 
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    options.add_argument("folder", type=Path, nargs="?")
+    options.add_argument("folder", type=Path)
     options.add_argument("--count", type=int, default=50)
     options.add_argument("--first", type=int, default=0, help="number of the first dialogue")
     asked = options.parse_args()
-    if asked.folder is None:
-        options.error(f"name the folder of a catalog, built from amazon.csv, say: {WITHOUT}")
     shop = load_shop(asked.folder)
     off = unsupported(shop.catalog)
     for env, why in off.items():

@@ -17,7 +17,6 @@ from ecomlab.catalog.products import open_products
 from ecomlab.catalog.real import catalog_of, left_out
 from ecomlab.catalog.support import unsupported
 from ecomlab.files import replacing
-from ecomlab.laws.retrieval import public_data
 
 HERE = Path(__file__).resolve().parent
 COLUMNS = ("what", "name", "count")
@@ -27,10 +26,10 @@ def main() -> None:
     options = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    options.add_argument("--data", type=Path, help="folder of amazon.csv")
+    options.add_argument("--data", type=Path, required=True, help="folder of amazon.csv")
     options.add_argument("--out", type=Path, default=HERE / "sold.csv")
     asked = options.parse_args()
-    source = open_source(str(public_data(asked.data, "amazon.csv") / "amazon.csv"))
+    source = open_source(str(asked.data / "amazon.csv"))
     with tempfile.TemporaryDirectory() as folder:
         report = build_products(source, Path(folder) / "out", guess(source.sample()))
         products = open_products(Path(folder) / "out")

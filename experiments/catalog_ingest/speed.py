@@ -31,7 +31,6 @@ import numpy as np
 from ecomlab.catalog import Catalog, generate
 from ecomlab.catalog.ingest import build_products, guess, open_source
 from ecomlab.files import replacing
-from ecomlab.laws.retrieval import WITHOUT, public_data
 from ecomlab.seeding import rng
 
 HERE = Path(__file__).resolve().parent
@@ -213,10 +212,12 @@ def main() -> None:
     if asked.data:
         link = asked.work / "amazon.csv"
         link.unlink(missing_ok=True)
-        link.symlink_to((public_data(asked.data, "amazon.csv") / "amazon.csv").resolve())
+        link.symlink_to((asked.data / "amazon.csv").resolve(strict=True))
         files.append(link)
     else:
-        print(f"without --data FOLDER amazon.csv is left out: {WITHOUT}")
+        print(
+            "without --data FOLDER amazon.csv is left out; it is data/ccer/D8 of AI-team-UoA/pyJedAI on GitHub"
+        )
     made: dict[str, dict[str, Any]] = {}
     if asked.out.is_file():
         with asked.out.open(encoding="utf-8", newline="") as file:

@@ -21,12 +21,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from bench import memory
 
 from ecomlab import ENVIRONMENTS, TaskError, load_shop, make_task, play
 from ecomlab.catalog.lexicon import lexicon_of
 from ecomlab.customer.catalog_names import table_of
 from ecomlab.files import replacing
-from ecomlab.laws.catalog_benchmark import memory
 
 HERE = Path(__file__).resolve().parent
 LEVEL, TASKS = 6, 20

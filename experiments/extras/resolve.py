@@ -1,10 +1,10 @@
-"""Resolve every extra of pyproject.toml for Linux, with the constraints that one installs it with.
+"""Resolve every extra of pyproject.toml for Linux, with its constraints.
 
     make extras                        # writes resolved.json; exit code 1 if one of them does not resolve
     make extras ARGS=--relock          # first makes constraints-vllm.txt and constraints-loggers.txt anew
 
-Nothing is installed: uv reads the packages' metadata from PyPI, whatever index this machine is set up with. What it
-found is committed with its date, so that `make test` can check offline that ranges, constraints and this log agree.
+Nothing is installed: uv reads the packages' metadata from PyPI, regardless of this machine's index. The outcome
+is committed with its date, so that `make test` can check offline that ranges, constraints and this log agree.
 """
 
 import argparse
@@ -25,9 +25,10 @@ LOG = HERE / "resolved.json"
 TESTED = "constraints.txt"
 INDEX = "https://pypi.org/simple"
 PYTHON, PLATFORM = "3.11.0", "x86_64-manylinux_2_28"
+"""The oldest Python that pyproject.toml accepts, and a Linux that has wheels of every package."""
 LIFTED = {"vllm": ("lark", "numpy", "pillow"), "loggers": ("pillow",)}
-"""Extras that contradict constraints.txt, the first that fits an installation first, and the pins that they contradict:
-vLLM wants older ones of lark and numpy, trackio of pillow."""
+"""Extras that contradict constraints.txt, in order of precedence, and the pins that they contradict: vLLM needs older
+versions of lark and numpy, trackio of pillow."""
 WHOLE = {"vllm": "all,gpu,vllm,loggers,dev", "loggers": "all,loggers,dev"}
 """Installations from which the constraints of such an extra are made."""
 TOGETHER = ("all,dev", "all,gpu,dev", *WHOLE.values())

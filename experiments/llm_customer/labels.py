@@ -13,11 +13,12 @@ import json
 from collections import Counter
 from pathlib import Path
 
+from wordings import is_label, line_of
+
 import ecomlab
 from ecomlab.customer.llm import NONE
 from ecomlab.files import write_json
 from ecomlab.laws.understanding import BANKS, ask, questions
-from ecomlab.laws.wordings import is_label, line_of
 from ecomlab.task import Message
 
 

@@ -1,6 +1,6 @@
 """Judges the laws with an endpoint as the customer's words, by the code that judges them in `ecomlab certify`: those
 that a hostile endpoint could break with hostile ones, and whether a customer is understood and can be talked through
-with honest ones. The endpoints are scripted, and called in this process (`ecomlab/laws/wordings.py`).
+with honest ones. The endpoints are scripted, and called in this process (`wordings.py`).
 
     python experiments/llm_customer/laws.py   # all environments at d = 0, 6 and 12; goes on where it was stopped
 
@@ -17,6 +17,7 @@ from typing import Any
 from unittest.mock import patch
 
 from labels import Labeller
+from wordings import HOSTILE, STYLES, Honest, is_label
 
 import ecomlab
 from ecomlab import ENVIRONMENTS, Shop
@@ -29,7 +30,6 @@ from ecomlab.laws.counterfactual import Comparison
 from ecomlab.laws.laws import Evidence, State
 from ecomlab.laws.surface import drawn, reference_player
 from ecomlab.laws.understanding import Share
-from ecomlab.laws.wordings import HOSTILE, STYLES, Honest, is_label
 from ecomlab.seeding import digest, package_digest
 from ecomlab.task import Message
 from ecomlab.world.state import World

@@ -26,6 +26,7 @@ from typing import Any
 
 import numpy as np
 from scipy import stats
+from wordings import STYLES, Honest
 
 import ecomlab
 from ecomlab.customer.llm import AGAIN, Chat, Wording
@@ -33,7 +34,6 @@ from ecomlab.episode.play import finish
 from ecomlab.evaluation.customers import customer_identity
 from ecomlab.evaluation.endpoint.chat import customer_from_toml
 from ecomlab.files import write_json, write_text
-from ecomlab.laws.wordings import STYLES, Honest
 from ecomlab.task import Message
 
 HERE = Path(__file__).parent

@@ -22,7 +22,7 @@ from typing import Any
 import torch
 
 from ecomlab import assets
-from ecomlab.laws.tokens import QWEN, qwen_renderer
+from ecomlab.models.qwen_tokenizer import QWEN, qwen_renderer
 from ecomlab.training import metrics
 from ecomlab.training.config import TrainConfig
 from ecomlab.training.estimate import KNOWN

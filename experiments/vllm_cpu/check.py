@@ -118,10 +118,8 @@ def sampler() -> dict[str, Any]:
     figures["stale weights: largest |Δ logp| to the model"] = after_a_change(policy, generation, tasks, shop)
     generation.sync_weights()
     figures["after sync"] = against_our_own(policy, generation, tasks, shop)
-    figures["asynchronous"] = without_barriers(policy, generation, tasks, shop)
     seen = figures["stale weights: largest |Δ logp| to the model"] > APART
-    one_by_one = as_the_model(figures["asynchronous"])
-    figures["holds"] = seen and same(figures) and same(figures["after sync"]) and one_by_one
+    figures["holds"] = seen and same(figures) and same(figures["after sync"])
     return figures
 
 
@@ -135,36 +133,6 @@ def after_a_change(policy: Any, generation: Any, tasks: Sequence[Any], shop: Any
         for weight in policy.model.parameters():
             weight += 0.02 * weight.std() * torch.randn(weight.shape, generator=stream)
     return gap_to_model(policy, play_with(policy, generation, tasks, shop))[0]
-
-
-def without_barriers(policy: Any, generation: Any, tasks: Sequence[Any], shop: Any) -> dict[str, Any]:
-    """Play with the engine stepped by our sampler, in which no row waits for another's turn, and with a barrier a turn;
-    count the engine's steps. Both sample, each in its own way."""
-    from ecomlab.models.samplers.engine import ColocatedSampler
-
-    engine, counts = generation.llm.llm_engine, []
-    step = engine.step
-
-    def counted() -> Any:
-        counts[-1] += 1
-        return step()
-
-    engine.step = counted
-    played = []
-    for chosen in (None, functools.partial(ColocatedSampler, generation.llm)):
-        counts.append(0)
-        played.append(play_with(policy, generation, tasks, shop, sampler=chosen))
-    del engine.step
-    lag = [
-        round(len(tasks) * steps / sum(r.sampled for r in rollouts), 2)
-        for steps, rollouts in zip(counts, played)
-    ]
-    return {
-        "steps for each token of a mean episode": lag[1],
-        "with a barrier a turn": lag[0],
-        **of_sampled(policy, played[1]),
-        "unscored": sum(r.score.unscored for r in played[1]),
-    }
 
 
 def of_sampled(policy: Any, rollouts: Sequence[Any]) -> dict[str, Any]:
@@ -226,10 +194,9 @@ def bound(rounding: float) -> float:
 
 
 def play_with(
-    policy: Any, generation: Any, tasks: Sequence[Any], shop: Any, greedy: bool = False,
-    sampler: Callable[..., Any] | None = None,
-) -> list[Any]:  # fmt: skip
-    """Play the tasks with vLLM, with our own sampler where `generation` is None, or with one that `sampler` makes."""
+    policy: Any, generation: Any, tasks: Sequence[Any], shop: Any, greedy: bool = False
+) -> list[Any]:
+    """Play the tasks with vLLM, or with our own sampler where `generation` is None."""
     from ecomlab.models.batch import play_batch
     from ecomlab.models.samplers.cached import Limits
     from ecomlab.models.samplers.vllm import VllmSampler
@@ -240,8 +207,6 @@ def play_with(
     chosen: Any = policy.sampler(limits, greedy)
     if generation is not None:
         chosen = VllmSampler(generation, stops, limits, greedy=greedy)
-    if sampler is not None:
-        chosen = sampler(stops, limits)
     streams = [rng("vllm check", number) for number in range(len(tasks))]
     return play_batch(tasks, streams, shop, chosen, policy.renderer)
 
@@ -428,29 +393,12 @@ def server() -> dict[str, Any]:
             address = f"http://127.0.0.1:{PORT}"
             generation = SimpleNamespace(mode="server", vllm_client=client, server_base_url=address)
             figures: dict[str, Any] = against_our_own(policy, generation, tasks, shop)
-            figures["asynchronous"] = asked_one_by_one(policy, client, tasks, shop)
             insist_on_resets(generation)
             client.reset_prefix_cache()
         finally:
             process.terminate()
             process.wait(60)
-    holds = same(figures) and as_the_model(figures["asynchronous"])
-    return {**figures, "flags": flags[2:], "seconds until it answered": round(up), "holds": holds}
-
-
-def asked_one_by_one(policy: Any, client: Any, tasks: Sequence[Any], shop: Any) -> dict[str, Any]:
-    """Play with the server asked for each row by itself, as `asynchronous` does in training."""
-    from ecomlab.models.samplers.engine import EngineSampler, VllmEngine
-
-    made: list[Any] = []
-
-    def one_by_one(stops: Any, limits: Any) -> Any:
-        made.append(EngineSampler(VllmEngine(client.base_url, client.model, stops), stops, limits))
-        return made[-1]
-
-    played = play_with(policy, None, tasks, shop, sampler=one_by_one)
-    made[-1].close()
-    return {**of_sampled(policy, played), "unscored": sum(r.score.unscored for r in played)}
+    return {**figures, "flags": flags[2:], "seconds until it answered": round(up), "holds": same(figures)}
 
 
 def printed(line: str) -> tuple[dict[str, str], list[str]]:

@@ -3,7 +3,6 @@
 import io
 import math
 import re
-from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 
@@ -11,7 +10,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from fake_tables import collection_rows, eval_rows, train_rows, write_certificate
-from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
@@ -27,7 +25,6 @@ from ecomlab.analysis import (
     statistics,
     tables,
 )
-from ecomlab.evaluation.cascade.mistakes import Labelled, Mistake
 from ecomlab.lab import figures, provenance, show
 
 
@@ -42,48 +39,48 @@ def test_good_tables_load(experiment):
     train, evaluation = tables.load_experiment(experiment)
     assert len(train) == 48 and len(evaluation) == 108
     assert train.seed.dtype.kind == "i" and evaluation.success.dtype.kind == "f"
+    evaluation.loc[0, "success"] = math.nan  # unscored
+    evaluation.to_csv(experiment / "eval.csv", index=False)
+    assert tables.load_eval(experiment / "eval.csv").success.isna().sum() == 1
 
 
 @pytest.mark.parametrize(
-    ("file", "column", "value", "message"),
+    ("file", "column", "value"),
     [
-        ("train.csv", "success", "1.2", "train.csv, line 3: success: .*less than or equal to 1, not '1.2'"),
-        ("train.csv", "seed", "one", "train.csv, line 3: seed: should be a valid integer, .* not 'one'"),
-        ("train.csv", "seconds", "", "line 3: seconds: should be a valid number, .* not ''"),
-        ("train.csv", "schedule", "", "line 3: schedule: .* at least 1 character, not ''"),
-        ("train.csv", "entropy", "low", "line 3: entropy: should be a valid number, .* not 'low'"),
-        ("train.csv", "d_low", "9", "line 3: d_low is 9 and d_high 1"),
-        ("train.csv", "d", "0", "line 3: the same schedule, collection, seed, step, env, d as line 2"),
-        ("train.csv", "d", "", "line 3: d: should be a valid integer, .* not ''"),
-        ("eval.csv", "decoding", "beam", "eval.csv, line 3: decoding: .*'sampled' or 'greedy', not 'beam'"),
-        ("eval.csv", "reward", "-2", "line 3: reward: should be greater than or equal to -1, not '-2'"),
+        ("train.csv", "success", "1.2"),
+        ("train.csv", "seed", "one"),
+        ("train.csv", "seconds", ""),
+        ("train.csv", "schedule", ""),
+        ("train.csv", "entropy", "low"),
+        ("train.csv", "d_low", "9"),
+        ("train.csv", "d", "0"),  # the same cell as the line before
+        ("train.csv", "d", ""),
+        ("eval.csv", "decoding", "beam"),
+        ("eval.csv", "reward", "-2"),
     ],
 )
-def test_a_bad_value_is_named_with_file_line_and_column(experiment, file, column, value, message):
+def test_a_bad_value_is_named_with_file_line_and_column(experiment, file, column, value):
     table = pd.read_csv(experiment / file, dtype=str)
     table.loc[1, column] = value
     table.to_csv(experiment / file, index=False)
-    with pytest.raises(tables.TableError, match=message):
+    with pytest.raises(tables.TableError, match=rf"{file}, line 3: .*\b{column}\b"):
         tables.load_experiment(experiment)
 
 
-def test_a_missing_column_a_cut_line_and_a_missing_file_are_named(experiment):
+def test_a_missing_column_a_cut_line_a_missing_file_and_a_missing_run_are_named(experiment):
     table = pd.read_csv(experiment / "eval.csv")
-    table.rename(columns={"success": "sucess"}).to_csv(experiment / "eval.csv", index=False)
-    with pytest.raises(tables.TableError, match="line 1: no column 'success'; did you mean 'sucess'"):
-        tables.load_eval(experiment / "eval.csv")
+    table.rename(columns={"success": "sucess"}).to_csv(experiment / "wrong.csv", index=False)
+    with pytest.raises(tables.TableError, match="'sucess'"):
+        tables.load_eval(experiment / "wrong.csv")
+    with pytest.raises(tables.TableError, match="nothing.csv"):
+        tables.load_train(experiment / "nothing.csv")
+    train_rows(seeds=(0, 1, 2)).to_csv(experiment / "train.csv", index=False)
+    with pytest.raises(tables.TableError, match="eval.csv"):
+        tables.load_experiment(experiment)
     with (experiment / "train.csv").open("a") as file:
         file.write("adaptive,C1,2,1")
-    with pytest.raises(tables.TableError, match="line 50: 4 fields where there are 22 columns"):
+    with pytest.raises(tables.TableError, match="4 fields"):
         tables.load_train(experiment / "train.csv")
-    with pytest.raises(tables.TableError, match="no file .*a sweep writes it"):
-        tables.load_train(experiment / "nothing.csv")
-
-
-def test_a_run_that_one_table_lacks_is_named(experiment):
-    train_rows(seeds=(0, 1, 2)).to_csv(experiment / "train.csv", index=False)
-    with pytest.raises(tables.TableError, match="train.csv has the run .*2.* and eval.csv has not"):
-        tables.load_experiment(experiment)
 
 
 def test_a_table_of_an_older_ecomlab_has_a_row_per_step_and_environment(experiment):
@@ -93,7 +90,7 @@ def test_a_table_of_an_older_ecomlab_has_a_row_per_step_and_environment(experime
     assert "d" not in train and len(train) == 24
     assert len(plots.one_run(train, evaluation).axes) == 3 and not tables.last_steps(train).empty
     assert len(plots.difficulty_growth(train, evaluation).axes) == 7
-    with pytest.raises(tables.TableError, match="of an older ecomlab, without levels"):
+    with pytest.raises(tables.TableError, match="older"):
         statistics.by_level(train)
 
 
@@ -119,13 +116,6 @@ def test_success_in_training_is_over_episodes_not_over_rows():
     assert np.asarray(drawn.get_ydata()).tolist() == [0.25]
 
 
-def test_unscored_figures_may_be_absent(experiment):
-    table = eval_rows()
-    table.loc[0, "success"] = math.nan
-    table.to_csv(experiment / "eval.csv", index=False)
-    assert tables.load_eval(experiment / "eval.csv").success.isna().sum() == 1
-
-
 def test_the_t_interval_is_the_textbook_one():
     # mean 2, sd 1, t(.975, 2 df) = 4.303, half width 4.303 / sqrt(3)
     interval = statistics.t_interval([1.0, 2.0, 3.0])
@@ -138,7 +128,7 @@ def test_two_runs_have_no_interval():
     assert statistics.t_interval([1.0, 2.0]) is None
     runs = statistics.summary(train_rows(), eval_rows())
     assert statistics.arm_intervals(runs, "sampled_last").low.isna().all()
-    with pytest.raises(ValueError, match="no place in an interval"):
+    with pytest.raises(ValueError, match="interval"):
         statistics.t_interval([1.0, math.nan, 2.0])
 
 
@@ -198,17 +188,12 @@ def test_collections_are_compared_at_equal_rollouts():
     train, evaluation = collection_rows()
     found = statistics.collections_compared(train, evaluation).set_index("equal")
     alone = found.loc["CART rollouts"]  # both have made 320
-    assert (alone.collection, alone.rollouts, alone["mean"], alone.pairs) == (
-        "C2",
-        320,
-        pytest.approx(0.1),
-        3,
-    )
+    assert (alone.collection, alone.rollouts, alone.pairs) == ("C2", 320, 3)
+    assert alone["mean"] == pytest.approx(0.1)
     # C1 ends after 320 rollouts in all; by then C2 has made half as many of CART, at step 2 of 4, .1 behind its end
     total = found.loc["all rollouts"]
-    assert (total.rollouts, total["mean"], total.low, total.high) == (
-        320,
-        *[pytest.approx(0.0, abs=1e-6)] * 3,
+    assert total.rollouts == 320 and [total["mean"], total.low, total.high] == pytest.approx(
+        [0] * 3, abs=1e-6
     )
     assert (alone.next, alone.next_low, alone.next_high) == (alone["mean"], alone.low, alone.high)
     # without C1's evaluations in between, a line flatters who is compared; its next evaluation does not
@@ -222,27 +207,20 @@ def test_collections_are_compared_at_equal_rollouts():
     assert statistics.collections_compared(*collection_rows(seeds=(0,))).low.isna().all()
 
 
-def test_an_arm_has_one_colour_in_every_panel_and_one_name_in_every_table():
+def test_an_arm_has_one_name_in_every_table_and_one_colour_in_every_panel():
     train, evaluation = collection_rows()
     figure = plots.environment_scaling(train, evaluation)
-    colours = {text.get_text(): line.get_color() for text, line in zip(*legend_of(figure), strict=True)}
+    (legend,) = figure.legends
+    named = zip(legend.get_texts(), legend.get_lines(), strict=True)
+    colours = {text.get_text(): line.get_color() for text, line in named}
     assert colours["C1"] != colours["C2"]
-    assert {line.get_color() for ax in figure.axes[:2] for line in ax.get_lines()} == {
-        colours["C1"],
-        colours["C2"],
-    }
-    cart, sub = ({line.get_color() for line in ax.get_lines()} for ax in figure.axes[3:])
-    assert cart == {colours["C1"], colours["C2"]}
+    total, own, _, cart, sub = ({line.get_color() for line in ax.get_lines()} for ax in figure.axes)
+    assert total == own == cart == {colours["C1"], colours["C2"]}
     assert sub == {colours["C2"]}, "C1 was not evaluated in it"
     runs = statistics.summary(train, evaluation)
     assert set(statistics.arm_names(runs)) == {"adaptive, C1", "adaptive, C2"}
     assert set(statistics.arm_intervals(runs, "sampled_last").index) == {"adaptive, C1", "adaptive, C2"}
     assert set(statistics.arm_names(runs[runs.collection == "C1"])) == {"adaptive"}
-
-
-def legend_of(figure):
-    (legend,) = figure.legends
-    return legend.get_texts(), legend.get_lines()
 
 
 def test_gains_are_from_the_first_to_the_last_evaluation():
@@ -273,17 +251,18 @@ def test_the_scaling_figure_has_a_panel_per_environment_and_counts_rollouts():
     assert [ax.get_title() for ax in figure.axes[3:]] == ["CART", "SUB"]
     total, own = (max(np.asarray(line.get_xdata())[-1] for line in ax.get_lines()) for ax in figure.axes[:2])
     assert (total, own) == (pytest.approx(0.64), pytest.approx(0.32))
-    assert [text.get_text() for text in figure.legends[0].get_texts()][:2] == ["C1", "C2"]
     assert not figure.axes[1].texts, "no curve is cut"
     longer = train.assign(rollouts=train.rollouts.where(train.collection == "C2", 4 * train.rollouts))
-    cut = plots.environment_scaling(longer, evaluation).axes[1]
-    assert [text.get_text() for text in cut.texts] == ["", "C1 goes on to 1"], "an arrow, and 1,280 rollouts"
+    assert len(plots.environment_scaling(longer, evaluation).axes[1].texts) == 2, (
+        "an arrow, and how far it goes on"
+    )
     with pytest.raises(ValueError, match="several|hold"):
         plots.environment_scaling(train_rows(), eval_rows())
 
 
 def test_the_figure_shows_every_run_and_the_mean():
-    figure = plots.difficulty_growth(train_rows(), eval_rows())
+    train = train_rows()
+    figure = plots.difficulty_growth(train, eval_rows())
     panels = {ax.get_title(): ax for ax in figure.axes if ax.get_title().startswith("d =")}
     assert list(panels) == ["d = 0", "d = 1", "d = 2"]
     lines = panels["d = 1"].get_lines()
@@ -291,32 +270,24 @@ def test_the_figure_shows_every_run_and_the_mean():
     thick = [line for line in lines if line.get_linewidth() > 1]
     assert len({line.get_color() for line in thick}) == len({line.get_marker() for line in thick}) == 3
     assert thick[0].get_ydata() == pytest.approx([0.26, 0.36, 0.46])
-
-
-def test_a_schedule_keeps_its_colour_when_others_leave():
-    alone = plots.look(train_rows().query("schedule == 'adaptive'"))["adaptive"]
-    assert alone == plots.look(train_rows())["adaptive"]
-    assert len({to_rgb(colour) for colour, _ in plots.look(train_rows()).values()}) == 3
-
-
-def test_collections_are_not_mixed_in_one_figure():
-    train = train_rows()
+    assert plots.look(train.query("schedule == 'adaptive'"))["adaptive"] == plots.look(train)["adaptive"]
     train.loc[0, "collection"] = "C2"
-    with pytest.raises(ValueError, match="the tables hold C1, C2; choose one"):
+    with pytest.raises(ValueError, match="C1, C2"):
         plots.difficulty_growth(train, eval_rows())
 
 
+CART = pd.DataFrame({"env": ["CART"]})
 CASCADE, ROOT = "experiments/cascade", Path(__file__).resolve().parents[2]
 
 
 def every_figure():
-    """Each figure of the notebooks by name, as a function of its width, with its caption."""
+    """Each figure of the notebooks by name, as a function of its width, with its caption if code writes it."""
     train, evaluation = train_rows(seeds=(0, 1, 2)), eval_rows(seeds=(0, 1, 2))
     both = collection_rows()
     table = statistics.with_bounds(tables.load_certificate(ROOT / "experiments/certificate/certificate.json"))
     asked = tables.load_understanding(ROOT / "experiments/certificate/certificate.json")
     parts = tables.load_parts(ROOT / "experiments/laptop/parts.csv")
-    cells = cascades.labelled(tables.load_played(ROOT / CASCADE / "played.csv"))
+    played = tables.load_played(ROOT / CASCADE / "played.csv")
     pairs = tables.load_effect(ROOT / CASCADE / "effect.csv")
     effects, gained = cascades.planted(pairs), cascades.gained(pairs)
     shown = tables.load_traces(ROOT / CASCADE / "traces.json")["traces"]
@@ -339,11 +310,8 @@ def every_figure():
             captions.capability(players, runs, "CART"),
         ),
         "understanding": (partial(capability_plots.understanding, asked), captions.understanding(asked)),
-        "cascade": (
-            partial(cascade_plots.error_cascade, cells, effects, gained),
-            captions.error_cascade(cells, effects, gained),
-        ),
-        "traces": (partial(cascade_plots.traces, shown), captions.traces(shown)),
+        "cascade": (partial(cascade_plots.error_cascade, played, effects, gained), None),
+        "traces": (partial(cascade_plots.traces, shown), None),
         "sizes": (partial(scale_plots.catalog_scale, sizes), captions.catalog_scale(sizes)),
     }
 
@@ -363,42 +331,30 @@ def drawings():
     return lambda name, width: (draw(name, width), found[name][1])
 
 
-@pytest.fixture(scope="module")
-def saved(drawings, tmp_path_factory):
-    """The PDF of a figure by name and width, each saved once, before anything else is done with the figure."""
-    folder = tmp_path_factory.mktemp("saved")
-    return cache(lambda name, width: saved_in(folder / str(width), name, *drawings(name, width)))
-
-
-def saved_in(folder, name, figure, caption):
-    (made, *_) = figures.save(figure, name, out=folder, parameters={}, caption=caption)
-    return made.read_bytes()
-
-
 @pytest.mark.parametrize("width", [plots.PAGE_WIDTH, plots.COLUMN_WIDTH])
 @pytest.mark.parametrize("name", FIGURES)
-def test_a_figure_has_the_width_of_a_page_or_of_a_column_and_legible_text(name, width, drawings, saved):
-    made = saved(name, width)
+def test_a_figure_has_the_width_of_a_page_or_of_a_column_and_legible_text(name, width, drawings):
     figure, caption = drawings(name, width)
-    box = re.search(rb"/MediaBox \[ 0 0 ([\d.]+)", made)
-    assert box and float(box[1]) == pytest.approx(72 * width, abs=0.5)
+    assert figure.get_figwidth() == pytest.approx(width)
+    bounds = figure.get_tightbbox()
     texts = [text for text in figure.findobj(Text) if text.get_text() and text.get_visible()]
     assert min(float(text.get_fontsize()) for text in texts) >= 7
-    bounds = figure.get_tightbbox()
     assert bounds.x0 >= -0.01 and bounds.x1 <= width + 0.01, "nothing is cut off"
     assert bounds.y0 >= -0.01 and bounds.y1 <= figure.get_figheight() + 0.01
-    assert len(caption.text) > 80 and len(caption.alternative) > 30
-    assert not re.search(r"[{}]|\bnan\b", caption.text + caption.alternative), (
-        "nothing is left to be filled in"
-    )
+    if caption is None:  # the notebook has it
+        return
+    said = caption.text + caption.alternative
+    assert caption.text and caption.alternative and not re.search(r"[{}]|\bnan\b", said)
 
 
-@pytest.mark.parametrize("name", FIGURES)
-def test_a_figure_that_was_shown_has_the_same_bytes(name, drawings, saved, tmp_path):
-    before = saved(name, plots.PAGE_WIDTH)
-    figure, caption = drawings(name, plots.PAGE_WIDTH)
-    figure.savefig(io.BytesIO(), dpi=72)  # as where a notebook shows it
-    assert saved_in(tmp_path, name, figure, caption) == before
+def test_a_figure_that_was_shown_has_the_same_bytes(tmp_path):
+    (draw, caption), made = every_figure()["axes"], []
+    figure = draw(width=plots.PAGE_WIDTH)
+    for folder in ("before", "after"):
+        (pdf, *_) = figures.save(figure, "axes", out=tmp_path / folder, parameters={}, caption=caption)
+        made.append(pdf.read_bytes())
+        figure.savefig(io.BytesIO(), dpi=72)  # as where a notebook shows it
+    assert made[0] == made[1]
 
 
 @pytest.mark.parametrize(
@@ -465,70 +421,28 @@ def test_a_player_of_a_certificate_holds_what_the_search_would_say(tmp_path):
     assert half.low <= 6 <= half.high and half.high - half.low <= 3
 
 
-def mistaken(*mistakes, turns=4, correct=False):
-    return Labelled("CART", 1, 0, turns, turns, "submit", correct, False, mistakes)
-
-
-def test_hard_is_eight_or_the_highest_level_with_a_tenth():
-    lost, won = mistaken(Mistake(1, "wrong product")), mistaken(correct=True)
-    cells = {
-        ("a", 1): [won] * 10,
-        ("a", 3): [won] + [lost] * 9,
-        ("a", 8): [lost] * 10,
-        ("b", 8): [won],
-        ("c", 3): [lost],
-    }
-    assert cascades.hard_levels(cells) == {"a": 3, "b": 8, "c": 1}
-
-
-def test_what_follows_by_chance_is_no_surplus():
-    one, two = Mistake(1, "wrong product"), Mistake(2, "wrong variant")
-    kinds = ["wrong product", "wrong variant"]
-    independent = [mistaken(one, two), mistaken(one), mistaken(two), mistaken()]
-    assert not cascades.follows({("a", 1): independent}, kinds).any()
-    linked = [mistaken(one, two), mistaken(), mistaken(), mistaken(one, two)]
-    surplus = cascades.follows({("a", 1): linked}, kinds)
-    assert surplus[0, 1] == pytest.approx(100 * (2 - 2 * 2 / 4) / 4) and surplus[1, 0] == 0
-
-
-def test_an_environment_with_more_mistakes_is_no_surplus():
-    both = mistaken(Mistake(1, "wrong product"), Mistake(2, "wrong variant"))
-    easy = [replace(mistaken(), env="PD")] * 4
-    assert not cascades.follows({("a", 1): [both] * 4 + easy}, ["wrong product", "wrong variant"]).any()
-
-
-def test_a_player_without_the_low_level_is_named_with_the_command_that_plays_it():
-    cells = {("novice", 1): [mistaken()], ("base", 3): [mistaken()]}
-    command = r"python experiments/cascade/played.py base --env CART --levels 1$"
-    with pytest.raises(tables.TableError, match=f"no rows at d = 1 of base; .*{command}"):
-        cascade_plots.error_cascade(cells, pd.DataFrame({"env": ["CART"]}), pd.DataFrame())
-
-
 GREEDY = r"eval.csv: no decoding 'greedy'; there are sampled"
 
 
 @pytest.mark.parametrize(
-    ("draw", "message"),
+    ("draw", "word"),
     [
-        (lambda t, e: plots.difficulty_growth(t, e, "greedy"), GREEDY),
-        (lambda t, e: plots.environment_scaling(t, e, "greedy"), GREEDY),
-        (lambda t, e: statistics.run_frontiers(e, "greedy"), GREEDY),
-        (
-            lambda t, e: plots.environment_scaling(t.assign(env="SUB"), e),
-            "train.csv: no env 'CART'; .* are SUB",
-        ),
-        (lambda t, e: statistics.gains(t, e[e.step > 0]), "eval.csv, C1, CART: no step 0; there are 2, 4"),
-        (
-            lambda t, e: capability_plots.capability(None, statistics.run_frontiers(e), "CRAT"),
-            "no env 'CRAT'; did you mean 'CART'",
-        ),
-        (lambda t, e: tables.chosen(t, "toy", collection="C8"), "toy: no collection 'C8'; .* there are C1"),
+        (lambda t, e: plots.difficulty_growth(t, e, "greedy"), "'greedy'"),
+        (lambda t, e: plots.environment_scaling(t, e, "greedy"), "'greedy'"),
+        (lambda t, e: statistics.run_frontiers(e, "greedy"), "'greedy'"),
+        (lambda t, e: plots.environment_scaling(t.assign(env="SUB"), e), "'CART'"),
+        (lambda t, e: statistics.gains(t, e[e.step > 0]), "step 0"),
+        (lambda t, e: capability_plots.capability(None, statistics.run_frontiers(e), "CRAT"), "'CART'"),
+        (lambda t, e: tables.chosen(t, "toy", collection="C8"), "'C8'"),
+        (lambda t, e: tables.load_played(Path("gone")), "played.py"),
+        (lambda t, e: tables.load_effect(Path("gone")), "effect.py"),
+        (lambda t, e: tables.load_traces(Path("gone")), "traces.py"),
     ],
 )
-def test_what_a_table_lacks_is_named_with_what_there_is(draw, message, monkeypatch):
+def test_what_a_table_lacks_is_named_with_what_there_is(draw, word, monkeypatch):
     monkeypatch.setattr(capability_plots, "_by_environment", lambda ax, scripts: None)
     train, evaluation = (table[table.schedule == "adaptive"] for table in (train_rows(), eval_rows()))
-    with pytest.raises(tables.TableError, match=message):
+    with pytest.raises(tables.TableError, match=word):
         draw(train, evaluation[evaluation.decoding == "sampled"])
 
 
@@ -541,59 +455,6 @@ def test_a_bank_without_a_form_of_question_is_drawn_without_it():
     assert set(others) == {wholes + 1} and len(left.containers) == len(right.containers)
 
 
-@pytest.mark.parametrize("name", ["played", "effect", "traces"])
-def test_a_file_of_cascades_that_is_not_there_is_named_with_what_writes_it(name, tmp_path):
-    with pytest.raises(tables.TableError, match=rf"no .*python experiments/cascade/{name}\.py"):
-        getattr(tables, f"load_{name}")(tmp_path / name)
-
-
-def test_effects_of_several_environments_are_not_mixed_in_one_figure():
-    with pytest.raises(ValueError, match="the effects are of CART, PD; choose one"):
-        cascade_plots.error_cascade({}, pd.DataFrame({"env": ["CART", "PD"]}), pd.DataFrame())
-
-
-def test_an_episode_is_the_same_in_the_table_as_labelled(tmp_path):
-    row = {
-        "player": "a",
-        "env": "CART",
-        "d": 1,
-        "seed": 3,
-        "turns": 4,
-        "needed": 3,
-        "end": "submit",
-        "correct": 0,
-    }
-    made = {
-        "number": 0,
-        "turn": 2,
-        "kind": "wrong product",
-        "cause": "misread",
-        "fate": "persisted",
-        "until": "",
-        "parent": "",
-    }
-    none = dict.fromkeys(made, "") | {"kind": "none"}
-    rows = [
-        row | made,
-        row | {"seed": 4, "correct": 1} | none,
-        row | {"seed": 5} | none | {"kind": "unscored"},
-    ]
-    pd.DataFrame(rows).to_csv(tmp_path / "played.csv", index=False)
-    ((key, (wrong, clean)),) = cascades.labelled(tables.load_played(tmp_path / "played.csv")).items()
-    assert key == ("a", 1) and clean.mistakes == () and clean.correct
-    (mistake,) = wrong.mistakes
-    assert (mistake.turn, mistake.kind, mistake.cause, mistake.parent) == (
-        2,
-        "wrong product",
-        "misread",
-        None,
-    )
-    assert cascades.first_mistakes([wrong, clean], ["wrong product", "other"]) == {
-        "wrong product": 0.5,
-        "other": 0,
-    }
-
-
 def test_a_caption_has_the_numbers_of_the_tables_and_is_latex(experiment):
     train, evaluation = tables.load_experiment(experiment)
     caption = captions.difficulty_growth(train, evaluation)
@@ -602,30 +463,10 @@ def test_a_caption_has_the_numbers_of_the_tables_and_is_latex(experiment):
     assert learned
     for row in by.itertuples():
         assert (f"{row.against} by {100 * row.mean:.1f} points" in caption.text) == (row.against in learned)
-    made = figures.save(
-        plots.difficulty_growth(train, evaluation), "growth", out=experiment, parameters={}, caption=caption
-    )
+    made = figures.save(Figure((2, 1)), "growth", out=experiment, parameters={}, caption=caption)
     assert [path.suffix for path in made] == [".pdf", ".png", ".json", ".tex", ".txt"]
     assert made[3].read_text() == figures.as_latex(caption.text) + "\n"
     assert figures.as_latex("5% of {a_b} & c~d") == r"5\% of \{a\_b\} \& c\textasciitilde{}d"
-
-
-def test_captions_name_what_falls_short_and_what_was_not_run():
-    file = ROOT / "experiments/certificate/certificate.json"
-    asked = tables.load_understanding(file)
-    short = asked[(asked.bank == "tenth") & (asked.form == "scope")].iloc[0]
-    said = f"what matters (tenth, {short.exact:.3f} of {short.asks}), by no more than chance allows"
-    assert said in captions.understanding(asked).text
-    less = captions.understanding(asked.assign(exact=0.5)).text
-    assert "CART (held, 0.500 of" in less and "by more than chance allows" in less
-    assert "No group" in captions.understanding(asked.assign(exact=1.0)).text
-    table = tables.load_certificate(file)
-    assert "are right on every one of 6,500 tasks" in captions.certificate(table, 0.95).text
-    slipped = table.assign(share=table.share.where(table.player != "reference", 0.99999), n=10**6)
-    assert "on at least 99.99% of 13,000,000" in captions.certificate(slipped, 0.95).text  # not 100.00%
-    scaling = captions.environment_scaling(*collection_rows())
-    assert scaling.column is not None
-    assert all("C4 and C8 were not trained." in one.text for one in (scaling, scaling.column))
 
 
 def test_a_narrow_figure_has_a_caption_of_what_it_shows(tmp_path):
@@ -637,105 +478,29 @@ def test_a_narrow_figure_has_a_caption_of_what_it_shows(tmp_path):
     assert "starter" in column and "over steps" not in column
 
 
-def planted_rows(player, d, count, mended, kind="wrong product", why=""):
-    """Rows of effect.csv: so many pairs of a player, the first `mended` of which were mended."""
-    row = {
-        "player": player,
-        "env": "CART",
-        "d": d,
-        "trial": 0,
-        "kind": kind,
-        "turn": 2,
-        "final": 0,
-        "why": why,
-    }
-    made = {"twin_correct": 1, "twin_later": 0, "planted_later": 0}
-    return [
-        {**row, **made, "seed": seed, "planted_correct": int(seed < mended), "mended": int(seed < mended)}
-        for seed in range(count)
-    ]
-
-
-def test_the_share_mended_of_few_that_could_be_is_not_drawn():
-    """Of six pairs, one of which could be mended."""
-    pairs = pd.DataFrame(planted_rows("base", 1, 6, 1))
-    pairs.loc[1:, "final"] = 1
-    drawn = {}
-    for value in ("mended", "effect"):
-        figure, effects = Figure(), cascades.planted(pairs)
-        look = cascade_plots.looks_of(["base"])
-        place, none = figure.add_gridspec(1, 1)[0], cascades.gained(pairs)
-        ax = cascade_plots._planted(figure, place, effects, none, {"base": 1}, look, value)
-        drawn[value] = len(ax.containers)
-    assert drawn == {"mended": 0, "effect": 2}, "over all kinds, and of the one kind"
-
-
-def test_what_a_schedule_gains_is_drawn_beside_both_levels_by_kind():
-    """The novice mends one of six, the trained one four of the same; the hard level of the novice is a hollow mark."""
-    pairs = pd.DataFrame(
-        [
-            *(row for d in (1, 2) for row in planted_rows("novice", d, 6, 1)),
-            *(row for d in (1, 2) for row in planted_rows("adaptive", d, 6, 4)),
-        ]
-    )
-    effects, gained = cascades.planted(pairs), cascades.gained(pairs)
-    assert set(gained.player) == {"adaptive"} and set(gained.mended) == {0.5}
-    figure, hard = Figure(), {"novice": 2, "adaptive": 3}
-    place, looks = figure.add_gridspec(1, 1)[0], cascade_plots.looks_of(list(hard))
-    cascade_plots._planted(figure, place, effects, gained, hard, looks, "mended")
-    low, high, more = figure.axes
-    assert [len(ax.containers) for ax in (low, high, more)] == [4, 2, 4]
-    marks = [bars[0].get_markerfacecolor() for bars in more.containers]
-    assert [mark == "white" for mark in marks] == [False, True] * 2
-    assert [label.get_text() for label in low.get_yticklabels()] == ["all kinds", "wrong product"]
-
-
-def test_players_that_play_alike_are_drawn_once(drawings):
-    figure, caption = drawings("cascade", plots.COLUMN_WIDTH)
-    (players,) = [ax for ax in figure.axes if ax.get_legend() and ax.get_legend().get_lines()]
-    names = [text.get_text() for text in players.get_legend().get_texts()]
-    assert "novice" in names and "static-high" not in names
-    assert "static-high plays as novice does, and is not drawn." in caption.text
-
-
-def test_a_task_without_a_pair_is_counted_with_its_reason():
-    pairs = pd.DataFrame(
-        [
-            *planted_rows("base", 1, 6, 1),
-            *planted_rows("base", 1, 2, 0, "wrong variant", "no act to make wrong so"),
-        ]
-    )
-    counts = cascades.unpaired(pairs).set_index("kind")
-    assert counts.pair.to_dict() == {"wrong product": 6, "wrong variant": 0}
-    assert counts["no act to make wrong so"].to_dict() == {"wrong product": 0, "wrong variant": 2}
-    page = cascades.as_markdown(pairs)
-    assert "| base | CART | 1 | 6 | 6 | 6 | 0.17 (0.00 to 0.64) | -0.83 (" in page
-    assert "| wrong variant | 0 | 2 |" in page
-
-
-@pytest.mark.parametrize("name", ["effect", "effect_others"])
-def test_the_page_has_what_the_committed_pairs_come_to(name):
-    page = (ROOT / "docs" / "cascade.md").read_text("utf-8")
-    table = cascades.as_markdown(tables.load_effect(ROOT / CASCADE / f"{name}.csv"))
-    assert table in page, "run: python experiments/cascade/effect.py --draw"
-
-
 def test_equal_data_give_equal_pdf_bytes(experiment):
+    made = []
     for folder in ("a", "b"):
         figure = plots.difficulty_growth(*tables.load_experiment(experiment))
         if folder == "b":  # as where a notebook has shown it
             figure.savefig(io.BytesIO(), dpi=72)
-        where = experiment / folder
-        figures.save(
-            figure, "growth", out=where, parameters={"run": folder}, inputs=[experiment / "train.csv"]
+        pdf, png, *_ = figures.save(
+            figure,
+            "growth",
+            out=experiment / folder,
+            parameters={"run": folder},
+            inputs=[experiment / "train.csv"],
         )
-    assert (experiment / "a/growth.pdf").read_bytes() == (experiment / "b/growth.pdf").read_bytes()
-    assert (experiment / "a/growth.png").stat().st_size > 10_000
+        made.append(pdf.read_bytes())
+        assert png.stat().st_size > 10_000
+    assert made[0] == made[1]
+    box = re.search(rb"/MediaBox \[ 0 0 ([\d.]+)", made[0])
+    assert box and float(box[1]) == pytest.approx(72 * plots.PAGE_WIDTH, abs=0.5)
     assert '"run": "a"' in (experiment / "a/growth.json").read_text()
 
 
-def test_an_equal_figure_keeps_its_provenance_and_a_failed_one_its_file(experiment, monkeypatch):
-    figure, out = plots.effective_ratio(tables.load_experiment(experiment)[0]), experiment / "a"
+def test_an_equal_figure_keeps_its_provenance_and_a_failed_one_its_file(tmp_path, monkeypatch):
+    figure = Figure((2, 1))
     for steps, commit, recorded in (
         (1, "a-dirty", "a-dirty"),
         (1, "b", "b"),
@@ -743,9 +508,9 @@ def test_an_equal_figure_keeps_its_provenance_and_a_failed_one_its_file(experime
         (2, "d", "d"),
     ):
         monkeypatch.setattr(provenance, "commit", lambda commit=commit: commit)
-        figures.save(figure, "f", out=out, parameters={"steps": steps})
-        assert (files.read_json(out / "f.json") or {})["commit"] == recorded
-    before = (out / "f.png").read_bytes()
+        figures.save(figure, "f", out=tmp_path, parameters={"steps": steps})
+        assert (files.read_json(tmp_path / "f.json") or {})["commit"] == recorded
+    before = (tmp_path / "f.png").read_bytes()
 
     def killed(draft, **_):
         draft.write_bytes(b"")
@@ -753,9 +518,20 @@ def test_an_equal_figure_keeps_its_provenance_and_a_failed_one_its_file(experime
 
     monkeypatch.setattr(figure, "savefig", killed)
     with pytest.raises(KeyboardInterrupt):
-        figures.save(figure, "f", out=out, parameters={"steps": 2})
-    assert (out / "f.png").read_bytes() == before
-    assert sorted(path.suffix for path in out.iterdir()) == [".json", ".pdf", ".png"]
+        figures.save(figure, "f", out=tmp_path, parameters={"steps": 2})
+    assert (tmp_path / "f.png").read_bytes() == before
+    assert sorted(path.suffix for path in tmp_path.iterdir()) == [".json", ".pdf", ".png"]
+
+
+@pytest.mark.parametrize(
+    "text", ["{", '{"rows": []}', '{"rows": [{"env": "CART"}]}', "[]", "{}", '{"rows": [], "broken": []}']
+)
+def test_what_is_no_certificate_says_how_to_get_one(tmp_path, text):
+    with pytest.raises(tables.TableError, match="ecomlab certify"):
+        tables.load_certificate(tmp_path / "c.json")
+    (tmp_path / "c.json").write_text(text)
+    with pytest.raises(tables.TableError, match="ecomlab certify"):
+        tables.load_certificate(tmp_path / "c.json")
 
 
 def test_one_run_and_the_axes_draw():
@@ -771,30 +547,10 @@ def test_a_certificate_is_a_row_per_player_in_the_order_of_the_collection(tmp_pa
     assert list(dict.fromkeys(table.env)) == ["CART", "BUNDLE", "OTHER"]
     assert list(dict.fromkeys(table.d)) == list(range(13))
     cart = table[(table.env == "CART") & (table.d == 2)].set_index("player")
-    assert cart.share.to_dict() == pytest.approx(
-        {
-            "oracle": 1,
-            "reference": 1,
-            "perturbed": 0.7,
-            "naive": 0,
-            "best blind": 0.02,
-            "best positional": 0.2,
-            "chance": 0.15,
-        }
-    )
+    shares = {"oracle": 1, "reference": 1, "perturbed": 0.7, "naive": 0, "best blind": 0.02, "chance": 0.15}
+    assert cart.share.to_dict() == pytest.approx(shares | {"best positional": 0.2})
     assert cart.n["reference"] == 200 and cart.n["naive"] == 100 and cart.n["chance"] == 0
     assert "best positional" not in set(table[table.env == "BUNDLE"].player), "it has none"
-
-
-@pytest.mark.parametrize(
-    "text", ["{", '{"rows": []}', '{"rows": [{"env": "CART"}]}', "[]", "{}", '{"rows": [], "broken": []}']
-)
-def test_what_is_no_certificate_says_so_and_how_to_get_one(tmp_path, text):
-    with pytest.raises(tables.TableError, match="no file .* `ecomlab certify --json .*` writes it"):
-        tables.load_certificate(tmp_path / "c.json")
-    (tmp_path / "c.json").write_text(text)
-    with pytest.raises(tables.TableError, match="ecomlab certify --json .*writes"):
-        tables.load_certificate(tmp_path / "c.json")
 
 
 def test_exact_bounds_are_the_textbook_ones():
@@ -809,10 +565,8 @@ def test_levels_are_pooled_by_their_tasks(tmp_path):
     table = tables.load_certificate(write_certificate(tmp_path / "c.json", levels=range(2)))
     pooled = statistics.pooled(table)
     assert pooled.share["CART", "perturbed"] == pytest.approx((0.8 + 0.75) / 2)
-    assert (
-        pooled.n["CART", "perturbed"] == pooled.n["CART", "reference"] == 400
-        and pooled.n["CART", "naive"] == 200
-    )
+    assert pooled.n["CART", "perturbed"] == pooled.n["CART", "reference"] == 400
+    assert pooled.n["CART", "naive"] == 200
     assert set(pooled.reset_index().player) == {"oracle", "reference", "perturbed", "naive"}
 
 
@@ -836,13 +590,3 @@ def test_a_dot_stands_where_an_environment_consumes_an_axis():
     dots = figure.subfigs[1].axes[0].collections[0].get_offsets()
     assert sorted(map(tuple, np.asarray(dots).astype(int).tolist())) == [(0, 0), (1, 0), (1, 1)]
     assert len(figure.subfigs[0].axes) == 2
-
-
-def test_the_last_steps_read_without_line_breaks_and_without_nan():
-    train = train_rows(seeds=(0,))
-    train = train[(train.schedule == "adaptive") & (train.d == 0)].assign(
-        logp_gap=[5.4e-7, math.nan, 1e-7, 0.25]
-    )
-    shown = tables.last_steps(train)["|Δ logp|"]
-    assert shown.loc[[4, 3, 2, 1]].tolist() == ["0.25", "1e‑07", "–", "5.4e‑07"]
-    assert "-" not in "".join(shown)

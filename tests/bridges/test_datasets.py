@@ -94,9 +94,9 @@ def test_demonstrations_are_correct_episodes_of_the_reference_player(bridge_shop
 
 def test_a_row_of_another_shop_is_refused(ours, bridge_shop):
     [row] = bridge.transcript_dataset([ours(JOBS[0])], bridge_shop)
-    with pytest.raises(TaskError, match="load that catalog"):
+    with pytest.raises(TaskError, match="catalog"):
         bridge.read_trajectory(row, load_shop(1_500))
-    with pytest.raises(TaskError, match="version 99"):
+    with pytest.raises(TaskError, match="99"):
         bridge.read_trajectory({**row, "version": 99}, bridge_shop)
 
 

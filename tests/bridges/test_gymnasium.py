@@ -74,7 +74,7 @@ def test_options_choose_the_level_and_axes():
     assert env.reset(seed=5, options={"difficulty": 4})[1]["task"]["level"] == 4
     with pytest.raises(ValueError, match="axis"):
         env.reset(seed=5, options={"overrides": {"p_mising": 1}})
-    with pytest.raises(ValueError, match="takes difficulty and overrides, not dificulty"):
+    with pytest.raises(ValueError, match="dificulty"):
         env.reset(seed=5, options={"dificulty": 4})
 
 
@@ -92,7 +92,7 @@ def test_raw_output_of_a_model_is_an_action_and_broken_json_is_invalid():
 
 def test_stepping_before_the_first_reset_is_told():
     env = bridge.ShoppingEnv("CART", size=SHOP)
-    with pytest.raises(gymnasium.error.ResetNeeded, match="call reset first"):
+    with pytest.raises(gymnasium.error.ResetNeeded, match="reset"):
         env.step("Hello?")
 
 

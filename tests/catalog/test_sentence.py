@@ -1,6 +1,7 @@
 """Sentence models: a text's vector depends on the text alone, no code of a model runs, what is missing is said."""
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -47,22 +48,24 @@ def test_mean_pooling_is_over_the_tokens_of_the_text(model: Path) -> None:
     assert np.allclose(embedder.encode(["red lamp"])[0], mean.numpy(), atol=1e-5)
 
 
-def test_weights_that_are_not_there_are_not_made_up(model: Path, tmp_path: Path) -> None:
+def drop(weights: dict[str, torch.Tensor]) -> None:
+    del weights["encoder.layer.1.output.dense.weight"]
+
+
+def blow_up(weights: dict[str, torch.Tensor]) -> None:
+    weights["embeddings.LayerNorm.weight"] *= 1e38
+
+
+@pytest.mark.parametrize(("change", "why"), [(drop, "encoder.layer.1"), (blow_up, "float32")])
+def test_missing_weights_are_not_made_up_and_a_vector_without_numbers_is_refused(
+    change: Callable[[dict[str, torch.Tensor]], None], why: str, model: Path, tmp_path: Path
+) -> None:
     shutil.copytree(model, tmp_path / "torn")
     weights = load_file(model / "model.safetensors")
-    del weights["encoder.layer.1.output.dense.weight"]
+    change(weights)
     save_file(weights, tmp_path / "torn" / "model.safetensors", {"format": "pt"})
-    with pytest.raises(ValueError, match=r"lacks encoder\.layer\.1"):
+    with pytest.raises(ValueError, match=why):
         embedder_named(str(tmp_path / "torn")).encode(["red lamp"])
-
-
-def test_a_vector_without_numbers_is_refused(model: Path, tmp_path: Path) -> None:
-    shutil.copytree(model, tmp_path / "large")
-    weights = load_file(model / "model.safetensors")
-    weights["embeddings.LayerNorm.weight"] *= 1e38
-    save_file(weights, tmp_path / "large" / "model.safetensors", {"format": "pt"})
-    with pytest.raises(ValueError, match="overflows in float32"):
-        embedder_named(str(tmp_path / "large")).encode(["red lamp"])
 
 
 def test_a_folder_is_remembered_from_anywhere(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -92,9 +95,8 @@ def test_a_catalog_remembers_its_model(model: Path, tmp_path: Path) -> None:
     manifest = build_shop(generate(200), tmp_path / "shop", embedder)
     shop = load_shop(tmp_path / "shop")
     assert shop.engine.embedder.name == embedder.name and manifest.index.digest
-    assert shop.engine.search(shop.catalog.title(5), top_k=3) == load_shop(tmp_path / "shop").engine.search(
-        shop.catalog.title(5), top_k=3
-    )
+    query, again = shop.catalog.title(5), load_shop(tmp_path / "shop")
+    assert shop.engine.search(query, top_k=3) == again.engine.search(query, top_k=3)
     lexical = build_shop(generate(200), tmp_path / "lexical")
     assert not lexical.index.digest  # equal on every machine
 
@@ -102,8 +104,8 @@ def test_a_catalog_remembers_its_model(model: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "why"),
     [
-        ("minilmm", r"no embedder 'minilmm'; did you mean 'minilm'\? .* or a model id as owner/name"),
-        ('{"model": "a/b", "pooling": "max"}', "pooling: "),
+        ("minilmm", "'minilm'"),
+        ('{"model": "a/b", "pooling": "max"}', "pooling"),
         ('{"model": "a/b", "trust_remote_code": true}', "trust_remote_code"),
     ],
 )
@@ -113,10 +115,10 @@ def test_an_embedder_that_cannot_be_is_refused(name: str, why: str) -> None:
 
 
 def test_a_model_that_is_not_there_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(ValueError, match=r"no model.safetensors of .*nowhere' on this machine"):
+    with pytest.raises(ValueError, match="nowhere"):
         _ = embedder_named(str(tmp_path / "nowhere")).fingerprint
     monkeypatch.setenv("ECOMLAB_CACHE", str(tmp_path))
-    with pytest.raises(AssetError, match=r"`ecomlab assets get minilm` fetches it \(83.5 MB\)"):
+    with pytest.raises(AssetError, match="assets get minilm"):
         embedder_named("minilm").encode(["x"])
 
 
@@ -130,10 +132,8 @@ def test_minilm_knows_what_words_mean() -> None:
 
 def test_notebooks_take_minilm_where_its_weights_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ECOMLAB_CACHE", str(tmp_path))
-    assert usual_embedder().name == "lexical"
-    named("minilm").path.parent.mkdir(parents=True, exist_ok=True)
-    named("minilm").path.write_bytes(b"")
-    assert usual_embedder().name == "lexical"  # without its tokenizer it embeds nothing
-    named("minilm-tokenizer").path.parent.mkdir(parents=True, exist_ok=True)
-    named("minilm-tokenizer").path.write_bytes(b"")
+    for asset in ("minilm", "minilm-tokenizer"):  # without both it embeds nothing
+        assert usual_embedder().name == "lexical"
+        named(asset).path.parent.mkdir(parents=True, exist_ok=True)
+        named(asset).path.write_bytes(b"")
     assert usual_embedder().name == MINILM and usual_embedder("lexical").name == "lexical"

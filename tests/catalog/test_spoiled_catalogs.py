@@ -14,7 +14,7 @@ from ingested import shop_export, shop_folder
 from ecomlab.catalog import Catalog, Titles, build_shop, generate
 from ecomlab.catalog import index as index_module
 
-CASES, MANY = 300, 10_000
+CASES, MANY = 6 * len(spoiling.WAYS), 10_000
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,5 @@
 """Catalogs on disk: a kill leaves the old one or a build that goes on, a damaged one is refused, a copy is the shop."""
 
-import json
 import os
 import shutil
 import signal
@@ -13,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from spoiling import Folder
 
 from ecomlab.catalog import (
     Catalog,
@@ -35,12 +35,7 @@ from ecomlab.catalog.shop import open_shop
 from ecomlab.catalog.texts import embed_rows
 from ecomlab.files import lock
 
-TITLES = [
-    "Koss EQ50 3-Band Stereo Equalizer",
-    "Kodak Black Ink 10B",
-    "Kodak Black Ink 10B",
-    "Bücherregal 中文",
-]
+TITLES = ["Koss EQ50 3-Band Stereo Equalizer", *["Kodak Black Ink 10B"] * 2, "Bücherregal 中文"]
 
 
 @pytest.fixture
@@ -73,6 +68,7 @@ def answers(shop: Shop) -> list[tuple[int, ...]]:
 
 
 def test_a_built_folder_is_the_shop(tmp_path: Path) -> None:
+    """Also when it is moved."""
     made = load_shop(300, cache=False)
     build_shop(made.catalog, tmp_path / "shop")
     opened = load_shop(str(tmp_path / "shop"))
@@ -83,6 +79,8 @@ def test_a_built_folder_is_the_shop(tmp_path: Path) -> None:
     ]
     assert [opened.catalog.row(name) for name in opened.catalog.ids] == list(range(300))
     assert not opened.catalog.stock.flags.writeable
+    shutil.move(tmp_path / "shop", tmp_path / "there")
+    assert load_shop(tmp_path / "there").fingerprint == made.fingerprint
 
 
 @pytest.mark.skipif(
@@ -117,13 +115,6 @@ def test_titles_are_kept_and_searched(tmp_path: Path) -> None:
     )
 
 
-def test_a_folder_that_moves_is_the_same_shop(tmp_path: Path) -> None:
-    build_shop(generate(200), tmp_path / "here")
-    before = load_shop(tmp_path / "here")
-    shutil.move(tmp_path / "here", tmp_path / "there")
-    assert load_shop(tmp_path / "there").fingerprint == before.fingerprint
-
-
 def test_building_again_replaces_what_was_there(tmp_path: Path) -> None:
     build_shop(generate(200), tmp_path)
     old = load_shop(tmp_path)
@@ -139,57 +130,37 @@ def test_building_again_replaces_what_was_there(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("damage", "why"),
     [
-        (lambda out, data: shutil.rmtree(out), "there is no catalog in"),
-        (lambda out, data: (out / "manifest.json").unlink(), "is not finished; the same build goes on"),
-        (lambda out, data: (out / "manifest.json").write_text("{"), "manifest.json is damaged"),
-        (lambda out, data: (out / "manifest.json").write_text("[" * 100_000), "manifest.json is damaged"),
-        (lambda out, data: reworded(out, data, "<|im_end|>"), "holds a tag, a chat marker or a control"),
-        (
-            lambda out, data: reworded(out, data, "\\u003c|im_end|\\u003e"),
-            "holds a tag, a chat marker or a control",
-        ),
-        (
-            lambda out, data: (out / "manifest.json").write_text('{"format": 9}'),
-            "has format 9, this ecomlab reads 1",
-        ),
-        (lambda out, data: edit(out, data='"../elsewhere"'), r"is damaged \(data\)"),
-        (
-            lambda out, data: edit(out, embedder='"acme"'),
-            "was embedded by 'acme', which cannot be used here: no embedder 'acme'",
-        ),
-        (lambda out, data: edit(out, embedder_fingerprint='"00"'), "by another version of lexical"),
-        (
-            lambda out, data: (data / "titles.arrow").write_bytes(b"ARROW1"),
-            "titles.arrow is not what was written",
-        ),
-        (lambda out, data: (data / "exact.faiss").unlink(), "is damaged .*exact.faiss"),
-        (
-            lambda out, data: np.save(data / "column.days.npy", np.zeros(200, np.int8)),
-            "column.days.npy is not what was written",
-        ),
-        (
-            lambda out, data: np.save(data / "column.days.npy", np.array([{}] * 200), allow_pickle=True),
-            "column.days.npy is not what was written",
-        ),
+        (lambda folder: shutil.rmtree(folder.out), "no catalog"),
+        (lambda folder: folder.manifest.unlink(), "not finished"),
+        (lambda folder: folder.manifest.write_text("{"), "damaged"),
+        (lambda folder: folder.manifest.write_text("[" * 100_000), "damaged"),
+        (lambda folder: reworded(folder, "<|im_end|>"), "marker"),
+        (lambda folder: reworded(folder, "\\u003c|im_end|\\u003e"), "marker"),
+        (lambda folder: folder.manifest.write_text('{"format": 9}'), "format 9"),
+        (lambda folder: folder.change(data="../elsewhere"), "data"),
+        (lambda folder: folder.change(embedder="acme"), "'acme'"),
+        (lambda folder: folder.change(embedder_fingerprint="00"), "version"),
+        (lambda folder: (folder.data / "titles.arrow").write_bytes(b"ARROW1"), "titles.arrow"),
+        (lambda folder: (folder.data / "exact.faiss").unlink(), "exact.faiss"),
+        (lambda folder: np.save(folder.data / "column.days.npy", np.zeros(200, np.int8)), "column.days.npy"),
     ],
 )
 def test_what_is_no_whole_catalog_is_refused(
-    damage: Callable[[Path, Path], Any], why: str, tmp_path: Path
+    damage: Callable[[Folder], Any], why: str, tmp_path: Path
 ) -> None:
-    out = tmp_path / "shop"
-    manifest = build_shop(with_titles(generate(200)), out)
-    damage(out, out / manifest.data)
+    build_shop(with_titles(generate(200)), tmp_path / "shop")
+    damage(Folder(tmp_path / "shop"))
     with pytest.raises(CatalogError, match=why):
-        load_shop(out)
+        load_shop(tmp_path / "shop")
 
 
-def reworded(out: Path, data: Path, said: str) -> None:
-    """Put other words into a finished catalog and vouch for them, as who passes on a folder can."""
-    text = (data / "vocabulary.json").read_text("utf-8")
-    (data / "vocabulary.json").write_text(text.replace('"brands": ["', f'"brands": ["{said} '), "utf-8")
-    stamps = json.loads((out / "manifest.json").read_text("utf-8"))
-    stamps["files"] = store.stamps(data)
-    (out / "manifest.json").write_text(json.dumps(stamps, indent=1))
+def reworded(folder: Folder, said: str) -> None:
+    """Put other words into a finished catalog and vouch for them, as anyone who passes on a folder can."""
+    text = (folder.data / "vocabulary.json").read_text("utf-8")
+    (folder.data / "vocabulary.json").write_text(
+        text.replace('"brands": ["', f'"brands": ["{said} '), "utf-8"
+    )
+    folder.vouch()
 
 
 def test_a_title_of_a_folder_that_was_passed_on_is_no_chat_marker(tmp_path: Path) -> None:
@@ -204,15 +175,6 @@ def test_a_title_of_a_folder_that_was_passed_on_is_no_chat_marker(tmp_path: Path
 def test_a_phrase_is_filled_and_not_obeyed() -> None:
     said = Attribute("size", ("M",), "in {} {:>9999999999} {0.__class__}").say("M")
     assert said == "in M {:>9999999999} {0.__class__}"
-
-
-def edit(out: Path, **changes: str) -> None:
-    """Change values of the manifest, given as JSON."""
-    text = (out / "manifest.json").read_text("utf-8")
-    for name, value in changes.items():
-        (line,) = (line for line in text.splitlines() if line.startswith(f' "{name}": '))
-        text = text.replace(line, f' "{name}": {value},')
-    (out / "manifest.json").write_text(text, "utf-8")
 
 
 # -- building ----
@@ -284,9 +246,9 @@ def whole(products: Catalog, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 
 def test_two_builds_at_a_time_are_refused(tmp_path: Path) -> None:
     with lock(tmp_path / store.LOCK, RuntimeError()):
-        with pytest.raises(CatalogError, match="another process builds the catalog"):
+        with pytest.raises(CatalogError, match="process"):
             build_shop(generate(200), tmp_path)
-        with pytest.raises(CatalogError, match="is being built; open it when that is done"):
+        with pytest.raises(CatalogError, match="built"):
             load_shop(tmp_path)
 
 
@@ -337,7 +299,7 @@ def test_processes_share_the_embedding_and_what_one_leaves_is_not_lost(
 
 
 def test_a_helper_with_another_catalog_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(CatalogError, match="process 1 has another catalog, model or faiss than process 0"):
+    with pytest.raises(CatalogError, match="process 1"):
         build_with_a_helper(generate(200), lambda: generate(250), tmp_path)
 
 
@@ -373,9 +335,9 @@ def test_low_recall_is_refused_unless_asked_for(
     products: Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(index_module, "EFFORTS", (index_module.Effort(1, 1),))
-    with pytest.raises(index_module.LowRecallError, match=r"finds .*% of the best 20, less than 95%"):
+    with pytest.raises(index_module.LowRecallError, match="95%"):
         build_shop(products, tmp_path)
-    with pytest.raises(CatalogError, match="is not finished"):
+    with pytest.raises(CatalogError, match="finished"):
         load_shop(tmp_path)
     manifest = build_shop(products, tmp_path, allow_low_recall=True)
     assert min(manifest.index.recall_at_20.values()) < 0.95

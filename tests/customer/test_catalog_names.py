@@ -11,22 +11,7 @@ from ecomlab.customer import catalog_names
 from ecomlab.customer.catalog_names import CatalogNames, NameIndex, Sold, by_talk
 from ecomlab.customer.words import names, stem, stems_of_name
 
-PIECES = (
-    "Case",
-    "Logic",
-    "DSC",
-    "W80",
-    "Classic",
-    "Brand",
-    "ONE",
-    "4",
-    "8GB",
-    "O'Neil",
-    "Women's",
-    "Tvs",
-    "Beyond",
-    "X",
-)
+PIECES = "Case Logic DSC W80 Classic Brand ONE 4 8GB O'Neil Women's Tvs Beyond X".split()
 SOME = st.lists(
     st.lists(st.sampled_from(PIECES), min_size=1, max_size=3).map("-".join), max_size=12, unique=True
 )

@@ -46,14 +46,13 @@ def test_what_is_asked_for_by_name_is_told_and_nothing_else() -> None:
 
 
 def test_a_reply_tells_at_most_three_slots_named_ones_first_then_two_for_an_open_part() -> None:
-    assert told(answer(manager(*ALL), is_open=True)) == ["brand", "feature"]
-    assert told(answer(manager(*ALL), "price", is_open=True)) == ["price", "brand", "feature"]
-    assert told(answer(manager(*ALL), "price", "rating", is_open=True)) == ["price", "rating", "brand"]
-    assert told(answer(manager(*ALL), "price", "rating", "brand", is_open=True)) == [
-        "price",
-        "rating",
-        "brand",
-    ]
+    for named, expected in (
+        ((), ["brand", "feature"]),
+        (("price",), ["price", "brand", "feature"]),
+        (("price", "rating"), ["price", "rating", "brand"]),
+        (("price", "rating", "brand"), ["price", "rating", "brand"]),
+    ):
+        assert told(answer(manager(*ALL), *named, is_open=True)) == expected
 
 
 def test_an_open_question_is_followed_by_whether_there_is_more() -> None:
@@ -91,13 +90,6 @@ def test_a_value_is_affirmed_or_denied_and_the_right_one_told(slot: Slot, said: 
     assert reply.acts[1].slots == {slot.name: slot.value}
 
 
-def test_neither_yes_nor_no_where_both_would_mislead() -> None:
-    reading = Reading(
-        (Question("price", -1, ("$20",)),), asks=True
-    )  # "Would $20 be fine?", of a limit of $30
-    assert kinds(manager(PRICE).answer(reading, "Would $20 be fine?")) == ["elaborate"]
-
-
 def test_nothing_is_told_where_nothing_is_asked() -> None:
     k = manager(*ALL)
     for reading in (Reading(), Reading(done=True), Reading(agree=True, asks=True)):
@@ -107,10 +99,14 @@ def test_nothing_is_told_where_nothing_is_asked() -> None:
 
 
 def test_what_nobody_can_follow_is_asked_back_and_a_stall() -> None:
-    k = manager(*ALL)
-    reply = k.answer(Reading(asks=True, unclear=("Flurb the zint?",)), "Flurb the zint?")
-    assert reply.acts == [Act("ask back", seen="Flurb the zint?")]
-    assert (reply.news, k.annoyed) == ((), 1)
+    for unclear, seen in (
+        ("Flurb the zint?", "Flurb the zint?"),
+        ("Flurb the zint and the zant and the zunt?", ""),
+    ):
+        k = manager(*ALL)
+        reply = k.answer(Reading(asks=True, unclear=(unclear,)), unclear)
+        assert reply.acts == [Act("ask back", seen=seen)]  # a long sentence is not quoted
+        assert (reply.news, k.annoyed) == ((), 1)
 
 
 def test_beside_a_part_that_nobody_can_follow_the_other_is_answered() -> None:
@@ -149,6 +145,60 @@ def reading(*questions: Question, **more: object) -> Reading:
     return Reading(questions, asks=True, **more)  # type: ignore[arg-type]
 
 
+MUST, FLEECE, RED = (
+    Slot(0, "must", ["closure"]),
+    Slot(0, "attr:fabric", "Fleece"),
+    Slot(1, "attr:color", "Red"),
+)
+MAKES = valued("brand", "SonicWave", "BarkHarbor")
+ANSWERED: dict[str, tuple[tuple[Slot, ...], tuple[Slot, ...], Reading, list[str]]] = {
+    # what is withheld, what was stated, the question, and the acts that answer it
+    "neither yes nor no where both would mislead: $20, of a limit of $30": (
+        (PRICE,), (), reading(valued("price", "$20")), ["elaborate"],
+    ),
+    "one yes or no a message": (
+        (BRAND, FEATURE), (), reading(valued("brand", "SonicWave"), valued("feature", "Classic")), ["yes", "elaborate"],
+    ),
+    "none where one is right and one wrong": (
+        (BRAND, FEATURE), (), reading(valued("brand", "SonicWave"), valued("feature", "Modern")), ["elaborate"],
+    ),
+    "none beside another question": (
+        (BRAND, PRICE), (), reading(valued("brand", "BarkHarbor"), Question("price")), ["elaborate", "elaborate"],
+    ),
+    "what tells candidates apart": (
+        (BRAND, PRICE), (FEATURE,),
+        reading(valued("feature", "Classic"), MAKES, valued("price", "$61", "$27"), which=True), ["elaborate"],
+    ),
+    "who cannot tell which one tells what they know": (
+        (OPTION,), (), reading(MAKES, which=True), ["elaborate", "indifferent to", "nothing"],
+    ),
+    "an attribute of something sold out that is free": (
+        (), (MUST, FLEECE), reading(valued("attr:fabric", "Fleece")), ["indifferent"],
+    ),
+    "one that must stay the same": ((MUST,), (), reading(Question("attr:color")), ["elaborate"]),
+    "what need not stay": ((), (MUST,), reading(valued("must", "weight")), ["indifferent"]),
+    "what must": ((), (MUST,), reading(valued("must", "closure")), ["yes"]),
+    "prices of candidates within a limit": (
+        (RED,), (PRICE,), reading(valued("attr:color", "Black", "White"), valued("price", "$25.00", "$28.00")),
+        ["elaborate"],
+    ),
+    "prices of candidates beyond it": ((), (PRICE,), reading(valued("price", "$25.00", "$48.00")), ["remind"]),
+    "a choice that is not of the item whose colour was said": (
+        (), (BRAND, RED), reading(valued("attr:color", "Turquoise", "Purple")), ["indifferent"],
+    ),
+    "a choice with the colour that was said": (
+        (), (BRAND, RED), reading(valued("attr:color", "Red", "Purple")), ["remind"],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", ANSWERED)
+def test_an_answer_is_of_the_acts_that_the_question_calls_for(what: str) -> None:
+    withheld, stated, asks, expected = ANSWERED[what]
+    text = "Does it need to be fleece again?" if FLEECE in stated else "?"
+    assert kinds(manager(*withheld, stated=stated).answer(asks, text)) == expected
+
+
 def test_repeating_what_was_said_asks_nothing() -> None:
     """ "SonicWave, noted. And the price?" """
     k = manager(PRICE, stated=(BRAND,))
@@ -157,52 +207,10 @@ def test_repeating_what_was_said_asks_nothing() -> None:
     assert k.annoyed == 0
 
 
-def test_one_yes_or_no_a_message_and_none_beside_other_questions() -> None:
-    several = reading(valued("brand", "SonicWave"), valued("feature", "Classic"))
-    assert kinds(manager(BRAND, FEATURE).answer(several, "?"))[:1] == ["yes"]
-    mixed = reading(valued("brand", "SonicWave"), valued("feature", "Modern"))
-    assert kinds(manager(BRAND, FEATURE).answer(mixed, "?")) == ["elaborate"]
-    beside = reading(valued("brand", "BarkHarbor"), Question("price"))
-    assert kinds(manager(BRAND, PRICE).answer(beside, "?")) == ["elaborate", "elaborate"]
-
-
-def test_where_candidates_are_described_what_tells_them_apart_is_answered() -> None:
-    """ "There are two Classic ones, by SonicWave ($61) and BarkHarbor ($27). Which one?" """
-    two = reading(
-        valued("feature", "Classic"), valued("brand", "SonicWave", "BarkHarbor"), valued("price", "$61", "$27"),
-        which=True,
-    )  # fmt: skip
-    reply = manager(BRAND, PRICE, stated=(FEATURE,)).answer(two, "Which one?")
-    assert (told(reply), kinds(reply)) == (["brand"], ["elaborate"])
-
-
-def test_who_cannot_tell_which_one_tells_what_they_know() -> None:
-    two = reading(valued("brand", "SonicWave", "BarkHarbor"), which=True)
-    reply = manager(OPTION).answer(two, "Which one?")
-    assert (told(reply), kinds(reply)) == (["option"], ["elaborate", "indifferent to", "nothing"])
-
-
-def test_an_attribute_of_something_sold_out_stays_or_is_free() -> None:
-    must, fabric = Slot(0, "must", ["closure"]), Slot(0, "attr:fabric", "Fleece")
-    k = manager(stated=(must, fabric))
-    assert kinds(k.answer(reading(valued("attr:fabric", "Fleece")), "Does it need to be fleece again?")) == [
-        "indifferent"
-    ]
-    assert kinds(k.answer(reading(valued("attr:fabric", "Fleece")), "Was it fleece?")) == ["yes"]
-    assert told(manager(must).answer(reading(Question("attr:color")), "Is any color fine?")) == ["must"]
-
-
 def test_after_a_correction_what_was_said_before_it_is_not_repeated() -> None:
     place, correction = Slot(0, "place", -2), Slot(0, "correction", -1)
     reply = answer(manager(stated=(place, correction)), "when")
     assert reply.acts == [Act("remind", CHARGER, {"correction": -1}, clean=True)]
-
-
-def test_a_long_sentence_that_nobody_can_follow_is_not_quoted() -> None:
-    long = Reading(asks=True, unclear=("Flurb the zint and the zant and the zunt?",))
-    assert manager(BRAND).answer(long, "").acts == [Act("ask back", seen="")]
-    beside = reading(Question("brand"), unclear=("Just one bottle, okay.",))
-    assert kinds(manager(BRAND).answer(beside, "")) == ["elaborate"]
 
 
 def test_asking_once_for_what_was_said_gets_a_clean_reminder_and_again_it_is_a_stall() -> None:
@@ -211,23 +219,6 @@ def test_asking_once_for_what_was_said_gets_a_clean_reminder_and_again_it_is_a_s
     assert k.annoyed == 0
     answer(k, "brand")
     assert k.annoyed == 1
-
-
-def test_three_stalls_in_a_row_end_it_the_second_is_followed_by_a_warning() -> None:
-    k = manager(BRAND)
-    nonsense = Reading(asks=True, unclear=("Flurb?",))
-    assert [kinds(k.answer(nonsense, ""))[-1] for _ in range(2)] == ["ask back", "dissatisfied"]
-    assert not k.out_of_patience
-    k.answer(nonsense, "")
-    assert k.out_of_patience
-
-
-def test_a_useful_question_restores_patience() -> None:
-    k = manager(BRAND)
-    for _ in range(2):
-        k.answer(Reading(asks=True, unclear=("Flurb?",)), "")
-    answer(k, "brand")
-    assert k.annoyed == 0
 
 
 def thing(number: int) -> Thing:
@@ -318,20 +309,27 @@ def test_mending_one_thing_at_a_time_is_not_ignoring_the_rest() -> None:
     assert k.corrections([]) == []
 
 
-def test_trying_one_thing_after_another_costs_patience() -> None:
+@pytest.mark.parametrize("taken_out", [False, True])
+def test_trying_one_thing_after_another_costs_patience(taken_out: bool) -> None:
+    """Also where each is taken out before the next one is tried."""
     k = manager()
     for number in range(4):
         assert not k.out_of_patience
         k.corrections([Mistake(Act("not wanted", seen=f"thing {number}"))])
+        if taken_out:
+            k.corrections([])
     assert k.out_of_patience
 
 
-def test_taking_it_out_before_trying_the_next_one_costs_the_same() -> None:
-    k = manager()
-    for number in range(4):
+def test_three_stalls_in_a_row_end_it_unless_a_useful_question_comes_between() -> None:
+    k, nonsense = manager(BRAND), Reading(asks=True, unclear=("Flurb?",))
+    assert [kinds(k.answer(nonsense, ""))[-1] for _ in range(2)] == ["ask back", "dissatisfied"]
+    assert not k.out_of_patience
+    answer(k, "brand")
+    assert k.annoyed == 0
+    for _ in range(3):
         assert not k.out_of_patience
-        k.corrections([Mistake(Act("not wanted", seen=f"thing {number}"))])
-        k.corrections([])
+        k.answer(nonsense, "")
     assert k.out_of_patience
 
 
@@ -378,34 +376,11 @@ def test_the_tally_counts_questions_slots_learned_and_questions_for_what_is_not_
     assert (k.tally.questions, k.tally.learned, k.tally.absent) == (2, 2, 1)
 
 
-def test_prices_of_candidates_within_a_limit_ask_nothing() -> None:
-    """ "The black one for $25 or the white one for $28?": the limit is not repeated."""
-    color = Slot(1, "attr:color", "Red")
-    k = manager(color, stated=(PRICE,))
-    both = (valued("attr:color", "Black", "White"), valued("price", "$25.00", "$28.00"))
-    assert kinds(k.answer(reading(*both), "?")) == ["elaborate"]
-    k = manager(stated=(PRICE,))
-    assert kinds(k.answer(reading(valued("price", "$25.00", "$48.00")), "?")) == ["remind"]
-
-
-def test_a_choice_that_names_no_item_is_not_answered_by_what_was_said_of_another() -> None:
-    """ "Turquoise or purple?", of a thing whose colour does not matter; the stand is to be red."""
-    k = manager(stated=(BRAND, Slot(1, "attr:color", "Red")))
-    assert kinds(k.answer(reading(valued("attr:color", "Turquoise", "Purple")), "?")) == ["indifferent"]
-    assert kinds(k.answer(reading(valued("attr:color", "Red", "Purple")), "?")) == ["remind"]
-
-
 def test_the_brand_of_a_replacement_is_not_that_of_what_sold_out() -> None:
     k = manager(stated=(Slot(0, "was_brand", "SonicWave"),))
     assert kinds(answer(k, "brand", text="Does the brand matter?")) == ["indifferent"]
     assert kinds(answer(k, "brand", text="Which brand was it again?")) == ["remind"]
     assert told(answer(manager(Slot(0, "was_brand", "SonicWave")), "brand")) == ["was_brand"]
-
-
-def test_what_need_not_stay_the_same_does_not_matter() -> None:
-    k = manager(stated=(Slot(0, "must", ["color"]),))
-    assert kinds(k.answer(reading(valued("must", "weight")), "A certain weight?")) == ["indifferent"]
-    assert kinds(k.answer(reading(valued("must", "color")), "The same colour?")) == ["yes"]
 
 
 def test_an_open_question_is_answered_of_each_item_that_it_names() -> None:

@@ -171,7 +171,7 @@ def rates(questions: Sequence[dict[str, Any]], shop: Shop) -> dict[str, tuple[in
 
 @pytest.mark.parametrize(
     ("name", "least"),
-    [("read", 0.94), ("development", 0.92), ("second", 0.96), ("third", 0.90), ("held", 0.90)],
+    [("read", 0.965), ("development", 0.955), ("second", 0.975), ("third", 0.955), ("held", 0.96)],
 )
 def test_most_questions_of_the_banks_are_understood(shop: Shop, name: str, least: float) -> None:
     share = rates(bank(name), shop)["all"][1]  # by itself, so that a failure does not print the bank
@@ -216,57 +216,6 @@ def asked(env: str, text: str) -> list[str]:
     return [*(one.slot for one in read.questions), *(["+"] if read.open else [])]
 
 
-@pytest.mark.parametrize(
-    ("env", "text", "slots"),
-    [
-        ("PD", "What's your budget, and do you have any other preferences?", "price +"),
-        ("PD", "To find the best match, could you tell me your budget, preferred brand, and any other requirements?",
-         "price brand +"),
-        ("BUNDLE", "What's your total budget, and do you have preferences for any of the items?", "budget +"),
-        ("BUNDLE", "Is there a spending limit? Any other preferences I should know about?", "budget +"),
-        ("CART", "Which exact sizes and colors would you like?", "option attr:color"),
-        ("SUB", "Which attributes must stay the same, and what is your budget?", "must price"),
-        ("SUB", "Is a different brand okay?", "must"),
-        ("PD", "What should I sort by?", "importance"),
-        ("PD", "Should I look for the cheapest, the best rated or the fastest?", "importance"),
-        ("PD", "Would you rather save money or get it sooner?", "importance"),
-        ("PD", "What would you base your choice on?", "importance"),
-        ("PD", "What should I sort by: price, rating or delivery? And do you want a certain brand?",
-         "importance brand"),
-        ("PD", "Do you need it by a certain date?", "days"),
-        ("POLICY", "Are you Gold or Silver, and did you pay by credit card?", "tier payment"),
-        ("POLICY", "Are you one of our Gold or Onyx members? How many articles are in the order, and was it paid on "
-         "invoice?", "tier items payment"),
-        ("POLICY", "How do you pay, and is it a present?", "payment gift"),
-        ("POLICY", "Is it still in its original packaging, and are you a member?", "opened tier"),
-        ("POLICY", "How long has it been since delivery?", "age"),
-        ("POLICY", "How expensive was the order?", "total"),
-        ("POLICY", "How many kilos is the parcel?", "weight"),
-        ("POLICY", "Was there a promotion when you bought it?", "sale"),
-        ("RETURN", "Could you tell me roughly when you ordered it, or who it is made by?", "ordered brand"),
-        ("RETURN", "You bought two - shall I return both?", "units"),
-        ("RETURN", "How can I make this right for you?", "replacement"),
-        ("STATUS", "When was it and what was in it?", "when thing"),
-        ("STATUS", "Was it placed earlier or later than that one?", "relation"),
-        ("CART", "Thanks, I have noted your price limit and will keep to it.", ""),
-        ("CART", "Thanks for sharing the brand. By when do you need it?", "days"),
-        ("CART", "To proceed, I need a bit more information:\n1. the maximum price\n2. the color", "price attr:color"),
-        ("CART", "I'll check delivery times now.", ""),
-        ("CART", "What is the maximum number of days you can wait?", "days"),
-        ("CART", "This deadline of yours, does it hold for everything, or only for the Tea Kettle?", "days"),
-        ("PD", "What should I keep in mind?", "+"),
-        ("PD", "What's your budget? Any further requirements you name will be noted as well.", "price +"),
-        ("PD", "Which brand? And the rest?", "brand +"),
-        ("SUB", "What did you love about the old one?", "+"),
-        ("SUB", "Please state the maker of the original and what has to stay the same.", "was_brand must"),
-        ("POLICY", "What's the deal with your Tea Kettle?", "+"),
-        ("STATUS", "Would you be so kind as to describe the order in question?", "+"),
-    ],
-)  # fmt: skip
-def test_every_part_of_a_message_is_heard(env: str, text: str, slots: str) -> None:
-    assert asked(env, text) == slots.split()
-
-
 def test_a_question_names_its_items_and_values() -> None:
     read = customer("CART").read(
         "Is the $55 limit for each Tea Kettle or for all three together? And the Area Rug's capacity or color?"
@@ -300,15 +249,6 @@ def test_values_make_a_yes_or_no_question_or_a_choice(
     assert [(one.slot, one.values) for one in customer(env).read(text).questions] == [(slot, values)]
 
 
-def test_a_guess_is_a_question_for_what_it_names() -> None:
-    read = customer("RETURN").read("I found your Vintage Tea Kettle by BasilForge. Is that the one you mean?")
-    assert set(read.questions) == {
-        Question("brand", 0, ("BasilForge",)),
-        Question("feature", 0, ("Vintage",)),
-    }
-    assert read.which
-
-
 def test_what_else_a_message_says() -> None:
     reader = customer("RETURN")
     assert reader.read("Your return has been started.").done
@@ -336,42 +276,36 @@ def test_nonsense_is_quoted_and_asks_for_nothing() -> None:
     [
         "do u even lift", "Zxcv the Tea Kettle blorp", "The the cart of the of which?", "Who painted the Mona Lisa?",
         "Tell me, are you a trapeze artist?", "Kindly state the horizon of your latest sneeze.",
+        "The list on a list lists the list.", "tracking tracking please", "A lamp ate the purple trombone.",
+        "Un momento por favor, mein Freund.", "I would like the kettle whether", "The user seems to want a kettle.",
+        "What color is the sound of your order?", "Do you ever get lonely?", "who taught your kettle to dance",
+        "Blurg snizzle.", "Does the parcel sleep at night?",
     ],
 )  # fmt: skip
-def test_what_is_foreign_to_a_shop_or_no_sentence_is_nonsense(text: str) -> None:
+def test_what_is_foreign_to_a_shop_or_no_sentence_is_asked_back(text: str) -> None:
     read = customer("CART").read(text)
-    assert read.asks
-    assert read.unclear == (text,)
-    assert not read.questions
-    assert not read.open
+    assert read.asks and read.unclear == (text,)
+    assert not read.questions and not read.open
 
 
 @pytest.mark.parametrize(
     "text",
     [
-        "No worries at all, happens to the best of us.", "I understand your frustration.", "brb",
+        "No worries at all, happens to the best of us.", "brb", "Okay okay, got it.", "Adding it up.",
         "Shall I send you the tracking link by text message?", "Hope you have a lovely evening.",
-        "I'll have a look at the shelves now, back in a sec.",
+        "I'll have a look at the shelves now, back in a sec.", "Almost done, two more to go",
+        "Your patience is much appreciated.", "I found ten kettles, which is too many to list.",
+        "Our team will be in touch.", "Lovely weather today!", "hang on, just loading the reviews",
+        "Based on your wishes, this one scores best on reviews.", "I'm happy to help you with your order today!",
+        "So sorry to hear that it broke.", "Shall I go ahead and place the order?", "Is everything in order?",
+        "You're not asking about the one from May, I see.",
+        "Good news, it can be returned until March 1.", "The fee for that is $7.99.", "Knowing this helps me a lot.",
     ],
 )  # fmt: skip
-def test_remarks_are_no_nonsense(text: str) -> None:
-    assert not customer("CART").read(text).unclear
-
-
-def test_what_comes_after_nonsense_belongs_to_it() -> None:
-    read = customer("CART").read(
-        "Did you ever see that film with the lighthouse? Which one was your favorite?"
-    )
-    assert read.unclear
-    assert not read.open
-    assert not read.which
-
-
-def test_which_order_is_meant_is_no_date() -> None:
-    for env in ("RETURN", "STATUS"):
-        read = customer(env).read("Which order do you mean?")
-        assert read.which
-        assert not read.questions
+def test_remarks_courtesies_and_small_talk_ask_nothing(text: str) -> None:
+    for env in ("CART", "RETURN"):
+        read = customer(env).read(text)
+        assert not read.questions and not read.open and not read.unclear, env
 
 
 def test_threads_stem_as_one_does() -> None:
@@ -406,45 +340,12 @@ def test_no_phrase_holds_a_word_that_is_left_out() -> None:
     assert not words & DROPPED
 
 
-if __name__ == "__main__":
-    for name in sys.argv[1:] or ("read", "development", "second", "third", "held"):
-        found = rates(bank(name), load_shop())
-        print(
-            name, *(f"{group} {share:.3f} of {n}" for group, (n, share) in sorted(found.items())), sep="\n  "
-        )
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "The list on a list lists the list.", "tracking tracking please", "A lamp ate the purple trombone.",
-        "Un momento por favor, mein Freund.", "I would like the kettle whether", "The user seems to want a kettle.",
-    ],
-)  # fmt: skip
-def test_remarks_that_no_shop_makes_are_asked_back(text: str) -> None:
-    reading = customer("CART").read(text)
-    assert reading.unclear and reading.asks and not reading.questions and not reading.open
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "Okay okay, got it.", "Adding it up.", "Almost done, two more to go", "Your patience is much appreciated.",
-        "I found ten kettles, which is too many to list.", "Our team will be in touch.", "Lovely weather today!",
-        "Based on your wishes, this one scores best on reviews.", "hang on, just loading the reviews",
-    ],
-)  # fmt: skip
-def test_reports_and_small_talk_ask_nothing(text: str) -> None:
-    reading = customer("CART").read(text)
-    assert not reading.questions and not reading.open and not reading.unclear
-
-
 @pytest.mark.parametrize(
     "text",
     [
         "There are dozens, so a bit more to go on would be lovely.", "You are welcome to state other wishes.",
-        "If you can tell me more about it, that would be great.", "I'm all ears.", "Any further hint would help me.",
-        "How would you know the right one if you saw it?", "Hit me with whatever you've got.", "What do you rule out?",
+        "I'm all ears.", "Any further hint would help me.", "How would you know the right one if you saw it?",
+        "Hit me with whatever you've got.",
     ],
 )  # fmt: skip
 def test_open_questions_in_other_shapes(text: str) -> None:
@@ -468,3 +369,11 @@ def test_a_day_that_is_to_come_is_about_the_replacement() -> None:
     assert asked("RETURN", "When should the new one arrive?") == ["replacement"]
     assert asked("RETURN", "Is there a delivery deadline for the replacement?") == ["replacement"]
     assert asked("RETURN", "When was the kettle delivered?") == ["delivered"]
+
+
+if __name__ == "__main__":
+    for name in sys.argv[1:] or ("read", "development", "second", "third", "held"):
+        found = rates(bank(name), load_shop())
+        print(
+            name, *(f"{group} {share:.3f} of {n}" for group, (n, share) in sorted(found.items())), sep="\n  "
+        )

@@ -29,17 +29,16 @@ def test_any_two_visits_of_a_wanted_type_differ_in_what_is_said(d: int, big_shop
 def test_what_is_stated_will_not_do_where_something_is_withheld(big_shop: Shop) -> None:
     """Whichever visit is wanted, another fits all that is stated but for what is withheld."""
     catalog, alike = big_shop.catalog, Counter[bool]()
-    for seed in range(200):
+    for seed in range(120):
         task = make_task("CART", 4, seed, big_shop)
         rows = np.sort(np.array([catalog.row(visit) for visit in task.world["visits"]], int))
         for item in task.goal.items:
             slots = task.goal.of(item)
             told = {name: value for name, value in slots.items() if (item, name) not in task.goal.withheld}
             if any(is_exact(name) and name not in told for name in slots):
-                alike[
-                    len(catalog.select(constraints_of(slots["type"], identity_of(told) | told), rows)) > 1
-                ] += 1
-    assert alike[True] > 0.8 * alike.total() > 80
+                fit = catalog.select(constraints_of(slots["type"], identity_of(told) | told), rows)
+                alike[len(fit) > 1] += 1
+    assert alike[True] > 0.8 * alike.total() > 50
 
 
 @pytest.mark.parametrize("env", ENVIRONMENTS)
@@ -53,7 +52,7 @@ def test_nine_slots_are_withheld_at_most(env: str, big_shop: Shop) -> None:
 def test_every_slot_of_every_item_is_withheld_equally_often(big_shop: Shop) -> None:
     """Also of what will sell out or change."""
     shares: dict[bool, list[bool]] = {True: [], False: []}
-    for seed in range(400):
+    for seed in range(250):
         task = make_task("CART", 6, seed, big_shop)
         touched = {event.item for event in task.events}
         for item, name in task.goal.slots:
@@ -83,7 +82,7 @@ def test_sizes_grow_without_cliffs(name: str) -> None:
 
 def test_a_carts_size_is_drawn_around_its_mean(big_shop: Shop) -> None:
     for d in (0, 4, 5):
-        sizes = [len(make_task("CART", d, seed, big_shop).goal.items) for seed in range(300)]
+        sizes = [len(make_task("CART", d, seed, big_shop).goal.items) for seed in range(150)]
         assert np.mean(sizes) == pytest.approx(1 + d / 3, abs=0.12)
 
 

@@ -88,16 +88,21 @@ def test_every_form_of_every_act_is_read_back(
     env: str, p_noise: float, big_shop: Shop, lexicon: Lexicon
 ) -> None:
     """As the act that it is, and with what it says, of one item or of several; under noise, where no number is said, of
-    one or the other."""
-    phrases = ENVIRONMENTS[env].phrases
+    one or the other. A form of the first environment is tried in a third of the others too."""
+    phrases, first = ENVIRONMENTS[env].phrases, ENVIRONMENTS[SPEAKING[0]].phrases
     for number, (kind, form) in enumerate(every_form(env)):
+        if (
+            phrases is not first
+            and form in first.acts.get(kind, ())
+            and number % 3 != SPEAKING.index(env) % 3
+        ):
+            continue
         either = p_noise and "quantity" not in kind
         for count in ((1, 3)[number % 2],) if either else (1, 3):
             random = rng("form", env, number, count)
             act = act_of(kind, described(big_shop, random, env=env), count)
-            said = Speaker(only(form, kind, phrases), lexicon, p_noise, ("form", env, number, count)).say(
-                [act]
-            )
+            speaker = Speaker(only(form, kind, phrases), lexicon, p_noise, ("form", env, number, count))
+            said = speaker.say([act])
             assert phrases.read(nlu.plain(said, phrases, lexicon))[0] == [], said
             read = nlu.read_acts(said, phrases, lexicon)
             assert p_noise or nlu.plain(said, phrases, lexicon) == said
@@ -110,24 +115,6 @@ def test_every_form_of_every_act_is_read_back(
             expected = dict(act.slots) | ({"quantity": count} if act.number else {})
             (mention,) = mentions
             assert (mention.effect, mention.type, mention.slots) == (effect, act.type, expected), said
-
-
-@pytest.mark.parametrize("env", SPEAKING)
-def test_an_act_is_said_in_twenty_ways(env: str, big_shop: Shop, lexicon: Lexicon) -> None:
-    """Acts that are said in the same forms everywhere are tried in the first environment alone."""
-    phrases, first = ENVIRONMENTS[env].phrases, ENVIRONMENTS[SPEAKING[0]].phrases
-    slots = described(big_shop, rng("ways"), env=env)
-    for kind in KINDS:
-        if phrases is not first and phrases.acts[kind] == first.acts[kind]:
-            continue
-        act = act_of(kind, slots, 3)
-        assert len(set(phrases.acts[kind])) >= 20
-        said = set()
-        for seed in range(250):
-            said.add(Speaker(phrases, lexicon, 0.0, ("ways", seed)).say([act]))
-            if len(said) == 20:
-                break
-        assert len(said) == 20, (kind, len(said))
 
 
 def test_no_sentence_belongs_to_two_acts() -> None:
@@ -222,8 +209,9 @@ def test_every_sentence_of_every_slot_is_read_back(
 
 
 @pytest.mark.parametrize("env", SPEAKING)
-def test_every_slot_has_eight_sentences_and_every_opening_twenty(env: str) -> None:
+def test_an_act_is_said_in_twenty_ways_a_slot_in_eight_and_an_opening_in_twenty(env: str) -> None:
     phrases = ENVIRONMENTS[env].phrases
+    assert all(len(set(phrases.acts[kind])) >= 20 for kind in KINDS)
     for name, slot in phrases.slots.items():
         if name not in ("question", "twist"):  # the questions are those of the policy book
             assert len(set(slot.forms)) >= 8, name
@@ -260,9 +248,7 @@ def test_lists_are_read_item_by_item(p_noise: float, big_shop: Shop, lexicon: Le
         random = rng("list", seed)
         kinds = [kind.name for kind in big_shop.catalog.types[seed % 40 : seed % 40 + 3]]
         items = [described(big_shop, random, kind) | {"quantity": n} for n, kind in enumerate(kinds, 2)]
-        goal = Goal(
-            {(i, name): value for i, item in enumerate(items) for name, value in item.items()}, frozenset()
-        )
+        goal = Goal({(i, n): value for i, item in enumerate(items) for n, value in item.items()}, frozenset())
         said = Speaker(phrases, lexicon, p_noise, ("list", seed)).opening(goal, phrases.leads["default"])
         read = nlu.read_opening(said, phrases, lexicon)
         assert [{"type": m.type, **m.slots} for m in read] == items, said
@@ -276,11 +262,8 @@ def test_an_intro_says_which_subtask_begins() -> None:
         phrases = ENVIRONMENTS[env].phrases
         texts = [form.text for _, form in every_form(env)]
         texts += [text for some in (*phrases.leads.values(), *phrases.before.values()) for text in some]
-        texts += [
-            *phrases.closings,
-            *phrases.lists,
-            *(form for slot in phrases.slots.values() for form in slot.forms),
-        ]
+        texts += [*phrases.closings, *phrases.lists]
+        texts += [form for slot in phrases.slots.values() for form in slot.forms]
         texts += [text for key in ("first", "next", "interrupt", "back") for text in data[key]]
         assert not [(intro, text) for intro in intros for text in texts if intro.lower() in text.lower()]
 
@@ -290,11 +273,8 @@ def test_turning_to_another_subtask_takes_nothing_back() -> None:
     data = ENVIRONMENTS["JOURNEY"].phrases.data
     for key in ("first", "next", "interrupt", "back"):
         assert len(set(data[key])) >= 20
-        assert not [
-            text
-            for text in data[key]
-            if re.search(r"forget|never mind|instead|changed|wrong|great|perfect", text.lower())
-        ]
+        takes_back = re.compile(r"forget|never mind|instead|changed|wrong|great|perfect")
+        assert not [text for text in data[key] if takes_back.search(text.lower())]
 
 
 # Noise.
@@ -321,15 +301,15 @@ def test_a_message_carries_one_noisy_word_and_one_value_in_other_words_at_most(
 
 def test_as_many_messages_are_noisy_as_the_axis_says(big_shop: Shop, lexicon: Lexicon) -> None:
     phrases, noisy = ENVIRONMENTS["CART"].phrases, {"word": 0, "value": 0}
-    for seed in range(2000):
+    for seed in range(1000):
         act = Act("elaborate", "Toy Piano", {"price": 4500})
         clean = Speaker(phrases, lexicon, 0.0, ("rate", seed)).say([act])
         said = Speaker(phrases, lexicon, 0.12, ("rate", seed)).say([act])
         noisy["value"] += "$45" not in said
         noisy["word"] += nlu.plain(said, phrases, lexicon) != said
         assert ("$45" in said and said != clean) <= (nlu.plain(said, phrases, lexicon) != said)
-    assert 190 < noisy["value"] < 290, noisy
-    assert 100 < noisy["word"] < 290, noisy
+    assert 90 < noisy["value"] < 150, noisy  # 120 are expected
+    assert 50 < noisy["word"] < 150, noisy
 
 
 def test_repetitions_are_clean(big_shop: Shop, lexicon: Lexicon) -> None:
@@ -345,12 +325,8 @@ def test_noise_spares_types_numbers_and_the_only_name(big_shop: Shop, lexicon: L
     words = ENVIRONMENTS["CART"].phrases.words
     for kind in big_shop.catalog.types:
         for brand in big_shop.catalog.brands[:3]:
-            pieces = [
-                Piece("this for "),
-                Piece(brand, "brand"),
-                Piece(kind.name, "type"),
-                Piece(" 12 $30", "fixed"),
-            ]
+            named = [Piece(brand, "brand"), Piece(kind.name, "type")]
+            pieces = [Piece("this for "), *named, Piece(" 12 $30", "fixed")]
             assert noised(pieces, 1.0, words, lexicon, rng("spared", kind.name, brand)) == pieces
 
 
@@ -359,9 +335,8 @@ def test_a_typo_in_a_name_stays_nearest_to_that_name(big_shop: Shop, lexicon: Le
     for brand, feature in combinations([*big_shop.catalog.brands[:40], *big_shop.catalog.features[:10]], 2):
         kinds = ["brand" if name in big_shop.catalog.brands else "feature" for name in (brand, feature)]
         pieces = [Piece(name, kind) for name, kind in zip((brand, feature), kinds, strict=True)]
-        for piece, typed in zip(
-            pieces, noised(pieces, 1.0, words, lexicon, rng("typo", brand, feature)), strict=True
-        ):
+        noisy = noised(pieces, 1.0, words, lexicon, rng("typo", brand, feature))
+        for piece, typed in zip(pieces, noisy, strict=True):
             hit += typed.text != piece.text
             near = lexicon.nearest(piece.kind, plain(typed.text, words, lexicon))
             assert near is not None and near[0] == piece.text, typed
@@ -420,11 +395,13 @@ def test_every_way_of_writing_a_value_is_read_as_that_value() -> None:
                 assert FORMATS[name].read(text) == value, text
 
 
-@pytest.mark.parametrize(
-    ("number", "words"), [(1, "one"), (13, "thirteen"), (45, "forty-five"), (120, "one hundred and twenty")]
-)
-def test_numbers_are_spelled(number: int, words: str) -> None:
-    assert spelled(number) == words
+def test_numbers_are_spelled() -> None:
+    assert [spelled(n) for n in (1, 13, 45, 120)] == [
+        "one",
+        "thirteen",
+        "forty-five",
+        "one hundred and twenty",
+    ]
 
 
 def test_the_price_of_several_is_for_each_and_a_budget_for_all(big_shop: Shop, lexicon: Lexicon) -> None:
@@ -444,55 +421,17 @@ def test_the_sentences_name_nothing_of_the_shop() -> None:
     names = {name for d in vocabulary().departments.values() for name in (*d.brands, *d.features, *d.types)}
     texts = [form.literal for env in SPEAKING for _, form in every_form(env)]
     texts += [text for env in SPEAKING for some in ENVIRONMENTS[env].phrases.leads.values() for text in some]
-    found = [
-        (name, text) for name in names for text in texts if re.search(rf"\b{re.escape(name)}\b", text, re.I)
-    ]
-    assert not found
+    named = re.compile(rf"\b({'|'.join(map(re.escape, names))})\b", re.I)
+    assert not [text for text in set(texts) if named.search(text)]
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "apple",
-        "HDMI Cable",
-        "LED Lamp",
-        "MP3 Player",
-        "HP Printer",
-        "8GB Card",
-        "18V Drill",
-        "F5L011",
-        "MSI Motherboard",
-        "RCA Radio",
-        "SSDNow Drive",
-        "Uno Game",
-        "UGG Slipper",
-        "Urban Bag",
-    ],
-)
-def test_a_name_that_begins_with_the_sound_of_a_vowel_has_an(name: str) -> None:
-    assert with_article(name) == f"an {name}"
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        "lamp",
-        "USB Hub",
-        "Universal Remote",
-        "Unicorn",
-        "One-Touch Opener",
-        "RAM",
-        "110V Fan",
-        "SMART Pen",
-        "USOM Cable",
-        "UPS",
-        "USA Flag",
-        "USRobotics Modem",
-        "UTP-1400 Cable",
-        "Utility Cart",
-        "McAfee Card",
-        "HI-LITER",
-    ],
-)
-def test_any_other_has_a(name: str) -> None:
-    assert with_article(name) == f"a {name}"
+def test_an_article_goes_by_the_sound_that_follows() -> None:
+    vowels = (
+        "apple|HDMI Cable|LED Lamp|MP3 Player|HP Printer|8GB Card|18V Drill|F5L011|MSI Motherboard|RCA Radio"
+    )
+    vowels += "|SSDNow Drive|Uno Game|UGG Slipper|Urban Bag"
+    others = "lamp|USB Hub|Universal Remote|Unicorn|One-Touch Opener|RAM|110V Fan|SMART Pen|USOM Cable|UPS|USA Flag"
+    others += "|USRobotics Modem|UTP-1400 Cable|Utility Cart|McAfee Card|HI-LITER"
+    for article, names in (("an", vowels), ("a", others)):
+        for name in names.split("|"):
+            assert with_article(name) == f"{article} {name}"

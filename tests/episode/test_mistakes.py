@@ -24,7 +24,7 @@ from ecomlab.values import choice
         (lambda task, shop: Task.from_json({**task.to_json(), "overrides": {"nope": 1}}), TaskError, "nope"),
         (lambda task, shop: ENVIRONMENTS[None], KeyError, "None"),  # type: ignore[index]
         (lambda task, shop: choice({"Mon": "on Monday"}).write("Sun"), ValueError, "Sun"),
-        (lambda task, shop: lexicon_of(shop.catalog).phrase("Mug", "day", "Mon"), ValueError, "slots.day"),
+        (lambda _, shop: lexicon_of(shop.catalog).phrase("Tea Kettle", "day", "Mon"), ValueError, "slots"),
     ],
 )
 def test_a_mistake_says_so(

@@ -1,6 +1,7 @@
 """Two players, task by task: by hand, by simulation, and everything that may not be compared."""
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,9 @@ from contestants import Script
 from test_evaluation import run
 
 from ecomlab import Shop
-from ecomlab.evaluation.compare import compare, compare_transcripts, paired_interval
+from ecomlab.evaluation.compare import LOUD, compare, compare_transcripts, paired_interval
 from ecomlab.evaluation.evaluation import Cells
+from ecomlab.evaluation.report import Report
 from ecomlab.evaluation.transcripts import FILE, TranscriptError, lines
 from ecomlab.seeding import rng
 
@@ -37,12 +39,32 @@ def evaluations(shop: Shop, tmp_path_factory: pytest.TempPathFactory) -> dict[st
 
 def test_a_difference_is_shown_with_its_sign(evaluations: dict[str, Path]) -> None:
     found = compare(evaluations["bad"], evaluations["good"])
-    assert found.overall.shown and found.overall.mean < 0 and found.overall.tasks == 32 and found.trials == 2
-    assert found.overall.mean == pytest.approx(found.overall.first - found.overall.second)
-    assert found.verdict.startswith("script succeeds more often than bad: by 0.")
-    assert [d.group for d in found.environments] == ["CART", "STATUS"]
-    assert [d.tasks for d in found.environments] == [16, 16]
-    assert json.dumps(found.to_json())
+    *_, overall = found.differences
+    assert [(d.env, d.tasks) for d in found.differences] == [("CART", 16), ("STATUS", 16), ("all", 32)]
+    assert overall.shown and overall.mean < 0 and (overall.first, overall.second) == ("bad", "script")
+    assert overall.mean == pytest.approx(overall.first_success - overall.second_success)
+    again = compare(evaluations["good"], str(evaluations["again"]))
+    (same,) = again.overall
+    assert same.mean == 0 and same.low < 0 < same.high and not same.shown
+    assert again.players == ("good", "again")  # of one name, so that their folders tell them apart
+
+
+def test_several_players_are_compared_in_pairs(evaluations: dict[str, Path]) -> None:
+    """Reports and folders; as a frame of numbers, a page of a notebook, Markdown and JSON."""
+    found = compare(Report.read(evaluations["good"]), evaluations["bad"], evaluations["again"])
+    assert found.players == ("good", "bad", "again")
+    assert [(d.first, d.second) for d in found.overall] == [
+        ("good", "bad"),
+        ("good", "again"),
+        ("bad", "again"),
+    ]
+    frame = found.frame
+    assert len(frame) == 9 and frame["mean"].dtype == float and frame["shown"].dtype == bool
+    for shown in (found._repr_html_(), found.markdown(), repr(found)):
+        assert "good against bad against again" in shown
+    assert len(json.loads(json.dumps(found.to_json()))["differences"]) == 9
+    with pytest.raises(ValueError, match="two or more"):
+        compare(evaluations["good"])
 
 
 def test_the_difference_is_that_of_the_shares_where_a_trial_has_no_score(shop: Shop) -> None:
@@ -50,22 +72,16 @@ def test_the_difference_is_that_of_the_shares_where_a_trial_has_no_score(shop: S
     jobs = Cells(("STATUS",), (0,), 2, trials=2).jobs()
     right = list(Script().play(jobs, shop))
     mixed = [replace(t, score=replace(t.score, correct=t is right[0] or t is right[1])) for t in right]
-    found = compare_transcripts(("a", "b"), right, [mixed[0], *mixed[2:]]).overall
-    assert (found.first, found.second, found.mean) == (1.0, 0.5, 0.5)
-
-
-def test_no_difference_is_said_so(evaluations: dict[str, Path]) -> None:
-    found = compare(evaluations["good"], evaluations["again"])
-    assert found.overall.mean == 0 and found.overall.low < 0 < found.overall.high
-    assert found.verdict.startswith("No difference shown between good and again: +0.000 [-0.")
+    (found,) = compare_transcripts(("a", "b"), (right, [mixed[0], *mixed[2:]])).overall
+    assert (found.first_success, found.second_success, found.mean) == (1.0, 0.5, 0.5)
 
 
 def test_a_sample_that_is_too_small_to_show_anything_is_said_so(shop: Shop) -> None:
     """One task that the first wins and the second loses: 2.80 * sqrt((1 - 1/9) / 3) = 1.525, which no share reaches."""
     found = list(Script().play(Cells(("STATUS",), (0,), 1).jobs(), shop))
     lost = [replace(t, score=replace(t.score, correct=False)) for t in found]
-    verdict = compare_transcripts(("a", "b"), found, lost).verdict
-    assert verdict.endswith("over 1 tasks; a sample of this size is too small to show any.")
+    headings, (row,) = compare_transcripts(("a", "b"), (found, lost)).table
+    assert dict(zip(headings, row, strict=True))["shows"] == "none"
 
 
 def test_the_interval_of_pairs_by_hand() -> None:
@@ -97,16 +113,17 @@ def test_trials_of_a_task_are_one_unit() -> None:
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("broken", "32 of 64 episodes are unscored .connection., more than 2%; .* --retry-unscored"),
-        (
-            "shorter",
-            "limits.turn is 256 in the first, 128 in the second; evaluate both under the same conditions",
-        ),
+        ("broken", "32 of 64 episodes are unscored .connection., more than 2%; .*--retry-unscored"),
+        ("shorter", "limits.turn is 256 of good, 128 of shorter .align: --set turn_tokens="),
     ],
 )
-def test_what_cannot_be_compared_is_refused(name: str, words: str, evaluations: dict[str, Path]) -> None:
-    with pytest.raises(TranscriptError, match=words):
+def test_what_cannot_be_compared_is_refused_or_compared_with_a_loud_note(
+    name: str, words: str, evaluations: dict[str, Path]
+) -> None:
+    with pytest.raises(TranscriptError, match=f"{words}.*--anyway"):
         compare(evaluations["good"], evaluations[name])
+    found = compare(evaluations["good"], evaluations[name], strict=False)
+    assert found.lines[0] == LOUD and re.search(words, found.lines[1]) and found.overall[0].mean == 0
 
 
 def rewritten(folder: Path, to: Path, **header: Any) -> Path:
@@ -141,15 +158,15 @@ def test_everything_that_differs_is_said_together(evaluations: dict[str, Path], 
     )
     with pytest.raises(TranscriptError) as refused:
         compare(evaluations["good"], other)
-    for words in (
-        "strict is",
-        "customer is",
-        "axes.p_missing is",
-        "CART.tools is",
-        "catalog.fingerprint is",
-        "block is",
+    for words, flag in (
+        ("strict is", "--set strict="),
+        ("customer is", "--customer"),
+        ("axes.p_missing is", "--axis"),
+        ("CART.tools is", "the same ecomlab"),
+        ("catalog.fingerprint is", "--catalog"),
+        ("block is", "--block"),
     ):
-        assert words in str(refused.value)
+        assert re.search(rf"{words} [^;]*\(align: [^;]*{flag}", str(refused.value))
 
 
 def test_a_customers_port_on_this_machine_is_no_condition_but_its_model_is(
@@ -178,12 +195,10 @@ def test_a_limit_of_episodes_that_only_one_has_is_a_condition_where_it_was_reach
         )
 
     free, roomy, narrow = limited(None), limited(11), limited(10)
-    assert compare(*((roomy, free) if first else (free, roomy))).overall.mean == 0
-    with pytest.raises(TranscriptError, match=r"limits.episode is .*null.*--set episode_tokens"):
+    assert compare(*((roomy, free) if first else (free, roomy))).overall[0].mean == 0
+    with pytest.raises(TranscriptError, match=r"limits.episode is .*null.*align: --set episode_tokens"):
         compare(*((narrow, free) if first else (free, narrow)))
-    with pytest.raises(
-        TranscriptError, match="limits.episode is 11 in the first, 10 in the second; evaluate"
-    ):
+    with pytest.raises(TranscriptError, match="limits.episode is 11 of 11, 10 of 10"):
         compare(roomy, narrow)
 
 
@@ -206,7 +221,7 @@ def test_other_levels_are_left_out_and_counted(
 ) -> None:
     run(Script(), shop, tmp_path / "few", Cells(("STATUS", "PD"), (0,), 4, trials=2))
     found = compare(tmp_path / "few", evaluations["good"])
-    assert (found.overall.tasks, found.left_out) == (4, (8, 56))
+    assert (found.overall[0].tasks, found.left_out) == (4, (8, 56))
     run(Script(), shop, tmp_path / "none", Cells(("PD",), (0,), 2))
     with pytest.raises(TranscriptError, match="no task in common"):
         compare(tmp_path / "none", evaluations["good"])

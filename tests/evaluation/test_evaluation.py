@@ -12,19 +12,19 @@ from typing import Any
 
 import pytest
 from contestants import Script
+from wordings import Honest
 
 from ecomlab import Shop
 from ecomlab.evaluation import evaluation
 from ecomlab.evaluation.compare import compare
 from ecomlab.evaluation.contestant import Job
 from ecomlab.evaluation.evaluation import EVALUATION, Cells, header_of, rescore, run_evaluation
+from ecomlab.evaluation.report import Report
 from ecomlab.evaluation.scripted import ScriptedContestant
 from ecomlab.evaluation.tasks import held_out_seeds
 from ecomlab.evaluation.transcript import Transcript, key_of
 from ecomlab.evaluation.transcript_tables import from_dataset, to_dataset
 from ecomlab.evaluation.transcripts import FILE, TranscriptError, read, read_header, read_plan
-from ecomlab.lab.evaluations import report_of
-from ecomlab.laws.wordings import Honest
 
 CELLS = Cells(("CART", "STATUS"), (0, 2), 4, trials=2)
 CATALOG = {"size": 1000, "seed": 0}
@@ -36,7 +36,9 @@ def run(
     """Run an evaluation; what it told."""
     told: list[Mapping[str, Any]] = []
     header = header_of(EVALUATION, contestant.name, contestant, cells.envs, cells.axes, shop, CATALOG)
-    run_evaluation(contestant, cells, shop, folder, header, {"commit": "abc"}, tell=told.append, **more)
+    run_evaluation(
+        contestant, cells, shop, folder, header, {"commit": "abc"}, on_progress=told.append, **more
+    )
     return told
 
 
@@ -85,7 +87,7 @@ def test_a_first_look_is_added_to_by_asking_for_more_tasks(shop: Shop, tmp_path:
     assert len(more.played) == len(CELLS.jobs()) - len(few.jobs())
     run(Script(rate=0.2), shop, whole)
     assert contents(folder) == contents(whole)
-    assert report_of(folder)["header"]["cells"]["tasks"] == CELLS.tasks
+    assert Report.read(folder).to_json()["header"]["cells"]["tasks"] == CELLS.tasks
     compare(folder, whole)
     with pytest.raises(TranscriptError, match="4 tasks a cell by now, not 1"):
         run(Script(rate=0.2), shop, folder, few)
@@ -166,18 +168,6 @@ def test_a_measure_that_was_interrupted_counts_what_was_played_before(
     assert [transcript.elapsed for transcript in read(tmp_path)][:11] == [*range(1, 9), 8, 8, 8]
 
 
-def test_a_start_that_ended_sooner_than_the_nexts_first_episode_counts(
-    shop: Shop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Two episodes of a second, and then eight of three: ten took 26 s."""
-    cells = Cells(("STATUS",), (0, 1), 5)
-    with pytest.raises(KeyboardInterrupt):
-        run(Slow(monkeypatch, stopped_after=2), shop, tmp_path, cells)
-    told = run(Slow(monkeypatch, pace=3.0), shop, tmp_path, cells)
-    (measured,) = (event for event in told if event["kind"] == "measured")
-    assert (measured["episodes"], measured["seconds"]) == (10, 26.0)
-
-
 def test_more_at_once_are_measured_side_by_side(
     shop: Shop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -193,16 +183,6 @@ def test_more_at_once_are_measured_side_by_side(
     with pytest.raises(KeyboardInterrupt):
         run(Slow(monkeypatch, pace=2.0, at_once=16, stopped_after=16), shop, folder, cells, budget=32.0)
     assert read_plan(folder) == {"tasks": 128} and len(list(read(folder))) == 28
-
-
-def test_what_would_be_no_more_at_once_is_not_measured_again(
-    shop: Shop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Ten at once, and of 16 no more than ten that a tenth of the budget affords."""
-    for at_once, budget in ((10, 200.0), (16, 100.0)):
-        slow = Slow(monkeypatch, at_once=at_once, stopped_after=12)
-        with pytest.raises(KeyboardInterrupt):
-            run(slow, shop, tmp_path / str(at_once), Cells(("STATUS",), (0, 1), 150), budget=budget)
 
 
 def test_what_failed_tells_no_pace_and_fixes_no_plan(

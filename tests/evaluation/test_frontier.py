@@ -21,6 +21,7 @@ from ecomlab.evaluation.frontier import (
     SHARES,
     TOP,
     Counts,
+    Found,
     Frontier,
     Held,
     ask,
@@ -77,6 +78,13 @@ def test_success_that_rises_is_said_where_it_is_shown() -> None:
     assert not rises(counts(d0=(10, 10), d12=(0, 10))) and not rises(Counts())
 
 
+@pytest.mark.parametrize("risen", [True, False])
+def test_a_row_of_a_player_that_does_better_further_up_is_said_to_be_no_answer(risen: bool) -> None:
+    seen = counts(d0=(0, 20), d12=(20, 20)) if risen else counts(d0=(20, 20), d12=(0, 20))
+    one = Found("PD", tuple(held(seen, share) for share in SHARES), seen, 0)
+    assert (f"PD: {frontier.RISES}" in Frontier({"player": "p"}, [one]).lines) == risen
+
+
 def search(success: Sequence[float], *key: Any) -> tuple[Counts, int]:
     random, seen, asked = rng("test frontier", *key), Counts(), 0
     while levels := ask(seen, asked):
@@ -126,7 +134,7 @@ class Wall(Script):
             yield played
 
 
-def find(contestant: Script, shop: Shop, folder: Path, **more: Any) -> list[Frontier]:
+def find(contestant: Script, shop: Shop, folder: Path, **more: Any) -> list[Found]:
     header = header_of(FRONTIER, contestant.name, contestant, ["STATUS"], {}, shop, {"size": 1000, "seed": 0})
     return find_frontier(contestant, ["STATUS"], shop, folder, header, {"commit": "abc"}, **more)
 

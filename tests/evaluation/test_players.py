@@ -1,17 +1,18 @@
 """Contestants by name: scripts, weights, endpoints; what each says of itself, and that it plays what it is asked."""
 
-import itertools
 import json
 import math
 import subprocess
 import sys
 from contextlib import nullcontext
+from dataclasses import asdict
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
+from qwen3_helper import small_qwen3
+from transformers import AutoModelForCausalLM, AutoTokenizer, GraniteConfig
 
 from ecomlab import ENVIRONMENTS, Shop, make_task, play, replay
 from ecomlab.evaluation import local
@@ -28,13 +29,13 @@ from ecomlab.evaluation.evaluation import (
 from ecomlab.evaluation.faults import FAULTS
 from ecomlab.evaluation.heldout import play_held_out
 from ecomlab.evaluation.local import LocalContestant, weights_digest
-from ecomlab.evaluation.players import contestant_of
+from ecomlab.evaluation.players import LIMITS, Playing, as_known, contestant_of
 from ecomlab.evaluation.scripted import ScriptedContestant
 from ecomlab.evaluation.tasks import held_out_seeds
 from ecomlab.evaluation.transcripts import read
 from ecomlab.models.batch import Rollout
 from ecomlab.models.load import load_policy
-from ecomlab.models.policy import Policy
+from ecomlab.models.policy import Policy, PolicyError
 from ecomlab.models.samplers.cached import Limits
 from ecomlab.reward import Score
 
@@ -190,25 +191,6 @@ def test_killed_within_a_batch_it_keeps_what_was_over_and_goes_on(
     assert run(tmp_path / "killed") == whole and len(whole) == 12
 
 
-def test_the_time_of_a_turn_is_shared_by_those_who_wait_for_it(
-    novice: Policy, shop: Shop, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A clock that goes on by a second with every look: each turn takes one, whoever plays."""
-    ticks = itertools.count()
-    monkeypatch.setattr("ecomlab.models.batch.time", SimpleNamespace(perf_counter=lambda: next(ticks)))
-    one = LocalContestant("novice", novice)
-    asked: list[int] = []
-    turn = one.sampler.turn
-
-    def counted(rows: Any, inputs: Any) -> Any:
-        asked.append(len(rows))
-        return turn(rows, inputs)
-
-    monkeypatch.setattr(one.sampler, "turn", counted)
-    spent = [p.usage["agent"].seconds for p in one.play(MIXED, shop)]
-    assert sum(spent) == pytest.approx(len(asked)) and len(set(asked)) > 1
-
-
 def test_the_identity_changes_with_one_number_of_the_weights(novice: Policy) -> None:
     before = weights_digest(novice.model)
     assert before == weights_digest(novice.model)
@@ -233,6 +215,65 @@ def test_a_bug_of_ours_leaves_an_episode_unscored(
     assert found.unscored == "bug" and math.isnan(found.score.value)
 
 
+# --- ordinary models ---
+
+
+@pytest.fixture(scope="module")
+def ordinary(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A small random Qwen3, made for 8,192 tokens."""
+    return str(small_qwen3(tmp_path_factory.mktemp("players") / "qwen3"))
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({}, Limits(2_048, 8_192, 8_192)),
+        ({"context_tokens": 1_000}, Limits(1_000, 1_000, 1_000)),
+        ({"turn_tokens": 9, "episode_tokens": 99}, Limits(9, 99, 8_192)),
+    ],
+)
+def test_an_ordinary_model_may_say_what_it_was_made_for_and_a_starter_what_it_was_trained_on(
+    given: dict[str, int], expected: Limits, ordinary: str, shop: Shop
+) -> None:
+    made = [contestant_of(name, shop, ["STATUS"], Playing(settings=given)) for name in (ordinary, "novice")]
+    starters = Limits(**{LIMITS[name]: count for name, count in given.items()})
+    assert [one.identity["limits"] for one in made] == [asdict(expected), asdict(starters)]
+    assert made[0].at_once == 16
+
+
+def test_an_episode_is_not_longer_than_the_model_was_made_for(ordinary: str, shop: Shop) -> None:
+    with pytest.raises(PolicyError, match="context_tokens=8192"):
+        contestant_of(ordinary, shop, ["STATUS"], Playing(settings={"context_tokens": 8_193}))
+
+
+def test_a_model_that_our_sampler_does_not_sample_exactly_is_refused_with_the_way_out(
+    ordinary: str, shop: Shop, tmp_path: Path
+) -> None:
+    """Granite scales its logits behind the output layer."""
+    tokenizer = AutoTokenizer.from_pretrained(ordinary)
+    sizes = {"hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
+    config = GraniteConfig(vocab_size=len(tokenizer), logits_scaling=8.0, **sizes)
+    model = AutoModelForCausalLM.from_config(config)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.mul_(3 if parameter.dim() > 1 else 1)
+    model.save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    with pytest.raises(PolicyError, match=r"exactly.*vllm serve.*docs/players\.md"):
+        contestant_of(str(tmp_path), shop, ["STATUS"])
+
+
+def test_weights_are_moved_to_the_device(ordinary: str, shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On the device "meta", which every machine has, weights are only shapes."""
+    monkeypatch.setattr("ecomlab.evaluation.players.device_of", lambda name, ordinary: name)
+    monkeypatch.setattr("ecomlab.evaluation.local.weights_digest", lambda model: "")
+    made: list[Any] = [
+        contestant_of(name, shop, ["STATUS"], Playing(device="meta")) for name in (ordinary, "novice")
+    ]
+    assert [one.device for one in made] == ["meta", "meta"]
+    assert "meta" not in json.dumps(made[0].identity)
+
+
 # --- names ---
 
 
@@ -255,7 +296,7 @@ def test_a_name_is_a_script_weights_or_an_endpoint(shop: Shop, tmp_path: Path) -
     for name, kind in (("reference", "script"), ("say nothing", "script"), ("novice", "local")):
         found: Any = contestant_of(name, shop, ["CART"])
         assert found.identity["kind"] == kind
-    endpoint = contestant_of(str(file), shop, ["CART"], {"temperature": 0.5})
+    endpoint = contestant_of(str(file), shop, ["CART"], Playing(settings={"temperature": 0.5}))
     assert isinstance(endpoint, EndpointContestant) and endpoint.identity["temperature"] == 0.5
 
 
@@ -267,6 +308,15 @@ def test_a_script_is_meant_where_an_evaluation_of_it_has_left_a_folder(
     assert isinstance(contestant_of("reference", shop, ["CART"]), ScriptedContestant)
     with pytest.raises(ValueError, match="no policy is in reference"):
         contestant_of("./reference", shop, ["CART"])
+
+
+def test_a_name_is_spelled_as_it_is_known_and_no_attacker_is_built_for_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert [as_known(name) for name in ("SAY nothing", "nobody")] == ["say nothing", "nobody"]
+    monkeypatch.setattr("ecomlab.evaluation.scripted.attackers_of", lambda env: pytest.fail("built"))
+    for name, known in (("Reference", "reference"), ("NOVICE", "novice"), ("./Novice", "./Novice")):
+        assert as_known(name) == known
 
 
 @pytest.mark.parametrize(

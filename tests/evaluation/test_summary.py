@@ -17,9 +17,9 @@ from ecomlab.evaluation.summary import (
     effective_count,
     flip_rate,
     pass_hat,
-    report,
     share_interval,
     smallest_difference,
+    summary_of,
 )
 from ecomlab.seeding import rng
 
@@ -78,7 +78,7 @@ def test_a_report_counts_unscored_episodes_twice_over(shop: Shop) -> None:
     """Once left out, once as failures; and every class of mistake."""
     cells = Cells(("STATUS", "POLICY"), (0, 1), 4, trials=2)
     contestant = Script(fails=lambda job: "time-out" if job.d and job.trial else "")
-    found = report(contestant.play(cells.jobs(), shop), trials=2)
+    found = summary_of(contestant.play(cells.jobs(), shop), trials=2)
     assert [(row["env"], row["d"], row["episodes"], row["tasks"]) for row in found["cells"]] == [
         (env, d, 8, 4) for env in ("STATUS", "POLICY") for d in (0, 1)
     ]
@@ -103,6 +103,6 @@ def test_the_ledger_has_the_price_of_everything_played(shop: Shop) -> None:
     untold = Ledger(ledger.prices)
     untold.add(silent)
     assert untold.cost == "" and "cost" not in untold.to_json()["agent"], "no tokens told is not free"
-    assert math.isnan(report([silent])["all"]["tokens"])
+    assert math.isnan(summary_of([silent])["all"]["tokens"])
     free.add(played)
     assert free.cost == "" and "cost" not in free.to_json()["agent"]

@@ -114,9 +114,9 @@ def test_another_run_is_refused_with_everything_that_differs(made: list[Transcri
     with (
         pytest.raises(
             TranscriptError,
-            match=r'player is "script" there, "other" now; levels is \[0, 1\] there, \[2\] now; .*--out',
+            match=r'kind is "evaluation" there, "other" now; levels is \[0, 1\] there, \[2\] now; .*--out',
         ),
-        opened(tmp_path, {**HEADER, "player": "other", "levels": [2]}, MADE),
+        opened(tmp_path, {**HEADER, "player": "renamed", "kind": "other", "levels": [2]}, MADE),
     ):
         pass
 

@@ -1,8 +1,7 @@
-"""What `eval` makes of a player's name and settings, and what it says beside its table."""
+"""The door: any player, from a notebook or the command line, to a report that shows itself."""
 
+import asyncio
 import json
-import math
-import re
 from collections import Counter
 from dataclasses import replace
 from io import StringIO
@@ -14,118 +13,175 @@ import pytest
 from contestants import Script
 from rich.console import Console
 
+import ecomlab
 from ecomlab import Shop
+from ecomlab.evaluation import report as reports
 from ecomlab.evaluation.contestant import Job, Usage
-from ecomlab.evaluation.endpoint.settings import Prices
 from ecomlab.evaluation.evaluation import EVALUATION, Cells, header_of, run_evaluation
-from ecomlab.evaluation.frontier import SHARES, Counts, Frontier, held
-from ecomlab.evaluation.summary import Ledger, report
-from ecomlab.evaluation.transcripts import read
+from ecomlab.evaluation.players import Playing, contestant_of
+from ecomlab.evaluation.report import Report
+from ecomlab.evaluation.transcripts import TranscriptError, read
 from ecomlab.lab.evaluation_progress import progress_of
-from ecomlab.lab.evaluation_tables import as_markdown, notes_of, rows_of, show, show_frontier
-from ecomlab.lab.evaluations import _prices, folder_of, make_contestant, software
+from ecomlab.lab.evaluation_tables import show
+from ecomlab.lab.evaluations import folder_of, prices_of, software
 from ecomlab.models.devices import device_of
-from ecomlab.reward import INVALID, Score
 
 EXPERIMENTS = Path(__file__).resolve().parents[2] / "experiments"
 
 
-def test_a_setting_that_would_change_nothing_is_refused(shop: Shop) -> None:
-    with pytest.raises(ValueError, match="novice has no thinking, which ordinary models have"):
-        make_contestant("novice", shop, ["CART"], None, {"thinking": True})
-    with pytest.raises(ValueError, match="greedy decoding has no temperature"):
-        make_contestant("novice", shop, ["CART"], "greedy", {"temperature": 0.3})
+# --- players ---
+
+
+def polite(messages: Any, tools: Any) -> dict[str, Any]:
+    return {"role": "assistant", "content": "Which size?"}
+
+
+class Careful:
+    """An agent with a state: its second message breaks."""
+
+    def __init__(self) -> None:
+        self.said = 0
+
+    def __call__(self, messages: Any, tools: Any) -> Any:
+        self.said += 1
+        if self.said > 1:
+            raise KeyError("lost")
+        return polite(messages, tools)
+
+
+def test_a_function_is_a_player(shop: Shop) -> None:
+    report = ecomlab.evaluate(polite, env=["CART", "PD"], difficulty=range(2), tasks=2, shop=shop)
+    assert report.name == "polite" and report.header["identity"]["kind"] == "function"
+    assert len(report.episodes) == 8 and len(report.failures) == 8
+    assert {m["content"] for t in report.failures for m in t.messages if m["role"] == "assistant"} == {
+        "Which size?"
+    }
+
+
+def test_an_exception_of_a_function_is_an_infrastructure_error_and_the_others_are_played(shop: Shop) -> None:
+    """Each episode gets an object of its own of a class: all break, at their second message."""
+    report = ecomlab.evaluate(Careful, env="STATUS", tasks=3, shop=shop)
+    assert [(t.unscored, t.turns) for t in report.transcripts] == [("player", 1)] * 3
+    assert "KeyError: 'lost' (test_evaluations.py" in report.summary["reasons"]["player"]
+    shared = ecomlab.evaluate(Careful(), env="STATUS", tasks=3, shop=shop)
+    assert [t.turns for t in shared.transcripts] == [1, 0, 0]
+
+
+def test_a_malformed_message_is_the_players_own_mistake(shop: Shop) -> None:
+    for message in ("text", None, {"role": "user", "content": "hi"}, {"role": "assistant", "tool_calls": 3}):
+        report = ecomlab.evaluate(lambda messages, tools, message=message: message, tasks=1, shop=shop)
+        (one,) = report.transcripts
+        assert (one.unscored, one.end, one.faults) == ("", "invalid", ("malformed call",))
+
+
+def test_an_async_function_is_played_several_times_at_once(shop: Shop) -> None:
+    """Also where a loop runs already, as in a notebook. One of its episodes fails."""
+    going, most, begun = 0, 0, 0
+
+    async def agent(messages: Any, tools: Any) -> Any:
+        nonlocal going, most, begun
+        begun += len(messages) == 2
+        if begun == 3 and len(messages) == 2:
+            raise OSError("no route")
+        going += 1
+        most = max(most, going)
+        await asyncio.sleep(0.01)
+        going -= 1
+        return {"role": "assistant", "content": "Which size?"}
+
+    async def notebook() -> Report:
+        return ecomlab.evaluate(agent, env="PD", tasks=20, shop=shop)
+
+    report = asyncio.run(notebook())
+    assert most == 8 and Counter(t.unscored for t in report.transcripts) == {"": 19, "player": 1}
+
+
+def test_a_function_in_a_file_is_a_player_by_name(shop: Shop, tmp_path: Path) -> None:
+    file = tmp_path / "my_agent.py"
+    (tmp_path / "words.py").write_text("HELLO = 'Which size?'\n")
+    file.write_text(
+        "import words\n\ndef agent(messages, tools):\n    return {'role': 'assistant', 'content': words.HELLO}\n"
+    )
+    report = ecomlab.evaluate(f"{file}:agent", tasks=1, shop=shop)
+    assert report.name == "agent" and report.transcripts[0].messages[2]["content"] == "Which size?"
+    for name, words in (
+        (f"{file}:agnet", "did you mean 'agent'"),
+        (f"{tmp_path}/none.py:agent", "no file"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            ecomlab.evaluate(name, tasks=1, shop=shop)
+    file.write_text("1 / 0\n")
+    with pytest.raises(ValueError, match="cannot be imported: ZeroDivisionError"):
+        ecomlab.evaluate(f"{file}:agent", tasks=1, shop=shop)
+
+
+def test_an_edited_function_does_not_go_on_with_anothers_evaluation(shop: Shop, tmp_path: Path) -> None:
+    file = tmp_path / "my_agent.py"
+    for number, text in enumerate(("Which size?", "Which color?")):
+        file.write_text(
+            f"def agent(messages, tools):\n    return {{'role': 'assistant', 'content': {text!r}}}\n"
+        )
+        given: dict[str, Any] = {"tasks": 1, "shop": shop, "out": tmp_path / "run"}
+        if number:
+            with pytest.raises(TranscriptError, match="identity.code"):
+                ecomlab.evaluate(f"{file}:agent", **given)
+        else:
+            ecomlab.evaluate(f"{file}:agent", **given)
+
+
+def test_an_endpoint_is_named_by_its_model_or_as_its_file_says(shop: Shop, tmp_path: Path) -> None:
+    file = tmp_path / "desk.toml"
+    for name, expected in (("", "m-1"), ('name = "desk"\n', "desk")):
+        file.write_text(f'url = "http://127.0.0.1:9/v1"\nmodel = "m-1"\nretries = 0\n{name}')
+        report = ecomlab.evaluate(file, tasks=1, shop=shop)
+        assert report.name == expected and "name" not in report.header["identity"]
+        assert reports.NOTHING in report.lines and reports.AGAIN in report.lines
+        assert any(line.startswith("unscored, connection: ") for line in report.lines)
+
+
+def test_a_player_of_another_kind_is_refused(shop: Shop) -> None:
+    with pytest.raises(TypeError, match="function of messages and tools"):
+        ecomlab.evaluate(3, tasks=1, shop=shop)
+    with pytest.raises(ValueError, match="polite is code"):
+        ecomlab.evaluate(polite, tasks=1, shop=shop, decoding="greedy")
+
+
+# --- settings of weights ---
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "words"),
+    ("settings", "decoding", "words"),
     [
-        ("context_tokens", "abc", "context_tokens: should be a valid integer, not 'abc'"),
-        ("turn_tokens", 0, "turn_tokens: should be greater than or equal to 1, not 0"),
-        ("batch", 0, "batch: should be greater than or equal to 1, not 0"),
-        ("temperature", -1, "temperature: should be greater than 0, not -1"),
-        ("strict", "yes", "strict: should be true or false, not 'yes'"),
-        ("contxt_tokens", 9, "no key 'contxt_tokens'; did you mean 'context_tokens'"),
+        ({"context_tokens": "abc"}, None, "valid integer"),
+        ({"turn_tokens": 0}, None, "greater than or equal to 1"),
+        ({"contxt_tokens": 9}, None, "did you mean 'context_tokens'"),
+        ({"strict": "yes"}, None, "true or false"),
+        ({"thinking": True}, None, "novice has no thinking"),
+        ({"temperature": 0.3}, "greedy", "no temperature"),
+        ({}, "greedi", "did you mean 'greedy'"),
     ],
 )
-def test_a_wrong_setting_of_local_weights_is_said_before_they_are_loaded(
-    name: str, value: Any, words: str, shop: Shop
+def test_a_wrong_setting_of_weights_is_refused_before_they_are_loaded(
+    settings: dict[str, Any], decoding: str | None, words: str, shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with pytest.raises(ValueError, match=f"^--set: .*{words}"):
-        make_contestant("no model", shop, ["CART"], None, {name: value})
-
-
-@pytest.mark.parametrize(
-    ("player", "folder"),
-    [
-        ("Qwen/Qwen2.5-7B-Instruct", "Qwen-Qwen2.5-7B-Instruct"),
-        ("models/gpt-4.1.toml", "models-gpt-4.1"),
-        ("./novice", "novice"),
-    ],
-)
-def test_two_models_do_not_share_a_folder(player: str, folder: str) -> None:
-    assert folder_of(player, EVALUATION, None).name == folder
-
-
-def notes(shop: Shop, identity: dict[str, Any] | None = None, **more: Any) -> str:
-    """What is said of one episode whose transcript has `more`."""
-    header = {"identity": identity or {}, "cells": {"trials": 1}}
-    (played,) = Script().play([Job("STATUS", 0, 2**31)], shop)
-    transcript = replace(played, **more)
-    ledger = Ledger()
-    ledger.add(transcript)
-    return "\n".join(notes_of({**report([transcript]), "header": header, "ledger": ledger.to_json()}))
-
-
-def test_a_server_that_leaves_calls_in_the_text_is_named(shop: Shop) -> None:
-    assert "in 1 episodes the server left calls in the text" in notes(shop, notes={"calls_in_text": 3})
-    assert "in the text" not in notes(shop)
-
-
-def test_a_model_that_writes_calls_in_another_form_is_named(shop: Shop) -> None:
-    said = notes(shop, {"tools": "text", "template": "hermes"}, notes={"calls_in_text": 3})
-    assert "in 1 episodes the model wrote calls in another form than its template's in the text" in said
-    assert "use another --set template" in said and "parser" not in said
-    local = notes(shop, {"kind": "local"}, notes={"calls_in_text": 3})
-    assert "than its template's in the text" in local and "--set" not in local and "parser" not in local
-
-
-def test_answers_that_the_server_took_away_are_named(shop: Shop) -> None:
-    assert "in 1 episodes answers held reasoning alone" in notes(shop, notes={"only_reasoning": 2})
-    assert "in 1 episodes the endpoint's filter" in notes(shop, notes={"finish": {"content_filter": 1}})
-
-
-@pytest.mark.parametrize(
-    ("kind", "settings"),
-    [("local", "turn_tokens, episode_tokens, context_tokens"), ("endpoint", "max_tokens")],
-)
-def test_a_limit_of_tokens_that_ends_episodes_is_named(kind: str, settings: str, shop: Shop) -> None:
-    said = notes(shop, {"kind": kind}, faults=("context",), usage={"agent": Usage(1, 9)})
-    assert "1 of 1 episodes ended at a limit of tokens (context 1): where" in said and settings in said
-    unasked = notes(shop, {"kind": kind}, faults=("context",), usage={"agent": Usage()})
-    assert "(context 1), 1 of them by their opening alone" in unasked and "tokens not told" not in unasked
-    assert "ended at a limit" not in notes(shop, {"kind": kind}, faults=("refusal",))
+    monkeypatch.setattr("ecomlab.evaluation.players.load_policy", lambda *_, **__: pytest.fail("loaded"))
+    with pytest.raises(ValueError, match=words):
+        contestant_of("novice", shop, ["CART"], Playing(settings=settings, decoding=decoding))
 
 
 @pytest.mark.parametrize(
     ("player", "words"),
-    [
-        ("novice", "no device 'cude'; did you mean 'cpu'"),
-        ("reference", "is a script, which has no settings.*--device"),
-        ("there.toml", "an endpoint has no --device"),
-    ],
+    [("novice", "did you mean 'cpu'"), ("reference", "reference is code"), ("there.toml", "no device")],
 )
-def test_a_device_is_one_of_this_machine_and_for_local_weights(player: str, words: str, shop: Shop) -> None:
+def test_a_device_is_one_of_this_machine_and_for_weights(player: str, words: str, shop: Shop) -> None:
     with pytest.raises(ValueError, match=words):
-        make_contestant(player, shop, ["CART"], None, {}, device="cude")
+        contestant_of(player, shop, ["CART"], Playing(device="cude"))
 
 
-def test_the_device_is_recorded_as_software_and_not_as_who_played(shop: Shop) -> None:
-    """So that a run may go on elsewhere, and that is noted."""
-    made = make_contestant("novice", shop, ["CART"], None, {}, device="cpu")
+def test_the_device_is_recorded_as_software_so_that_a_run_may_go_on_elsewhere(shop: Shop) -> None:
+    made = contestant_of("novice", shop, ["CART"], Playing(device="cpu"))
     assert software(made)["device"] == "cpu" and "device" not in software()
-    assert "device" not in software(make_contestant("reference", shop, ["CART"], None, {}))
-    assert dict(made.identity) == dict(make_contestant("novice", shop, ["CART"], None, {}).identity)
+    assert dict(made.identity) == dict(contestant_of("novice", shop, ["CART"]).identity)
 
 
 @pytest.mark.parametrize(
@@ -142,84 +198,189 @@ def test_an_ordinary_model_is_played_on_a_gpu_and_a_starter_on_the_cpu_unless_it
         device_of("cuda:2", ordinary)
 
 
-def test_a_budget_chooses_equally_many_tasks_in_every_cell_and_that_is_said_before(
-    shop: Shop, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("player", "folder"),
+    [
+        ("Qwen/Qwen2.5-7B-Instruct", "Qwen-Qwen2.5-7B-Instruct"),
+        ("models/gpt-4.1.toml", "models-gpt-4.1"),
+        ("./novice", "novice"),
+        ("my_agent.py:agent", "my_agent.py-agent"),
+    ],
+)
+def test_two_models_do_not_share_a_folder(player: str, folder: str) -> None:
+    assert folder_of(player, EVALUATION, None).name == folder
+
+
+def test_the_customers_endpoint_has_its_own_price(shop: Shop) -> None:
+    """Whatever the player is: a script, too."""
+    customer: Any = SimpleNamespace(settings=SimpleNamespace(prices="dear"))
+    made = contestant_of("reference", shop, ["CART"], Playing(customer=customer))
+    assert prices_of(made) == {"customer": "dear"}
+
+
+# --- reports ---
+
+
+@pytest.fixture(scope="module")
+def perturbed(shop: Shop) -> Report:
+    return ecomlab.evaluate("perturbed", env="CART,PD", difficulty=range(2), tasks=6, trials=2, shop=shop)
+
+
+def test_a_report_has_frames_of_numbers(perturbed: Report) -> None:
+    cells = perturbed.cells
+    assert list(zip(cells.env, cells.d, strict=True)) == [("CART", 0), ("CART", 1), ("PD", 0), ("PD", 1)]
+    numbers = cells.drop(columns="env")
+    assert all(kind.kind in "if" for kind in numbers.dtypes)
+    assert {"success", "low", "high", "pass^2", "flips", "shows", "unscored", "format_errors"} <= set(numbers)
+    episodes = perturbed.episodes
+    assert len(episodes) == 48 and episodes.correct.mean() == pytest.approx(
+        perturbed.summary["all"]["success"]
+    )
+    assert len(perturbed.failures) == 48 - episodes.correct.sum()
+
+
+def test_a_report_shows_itself(perturbed: Report) -> None:
+    for shown in (perturbed._repr_html_(), perturbed.markdown(), repr(perturbed)):
+        assert "perturbed: held-out success" in shown and "flips" in shown and "difference" in shown
+        assert reports.LOOK in shown
+    (axes,) = perturbed.plot().axes
+    legend = axes.get_legend()
+    assert legend and [text.get_text() for text in legend.get_texts()] == ["CART", "PD"]
+
+
+def test_a_saved_report_is_the_same_again(perturbed: Report, tmp_path: Path) -> None:
+    perturbed.save(tmp_path / "saved")
+    again = Report.read(str(tmp_path / "saved"))
+    assert again.episodes.equals(perturbed.episodes) and again.cells.equals(perturbed.cells)
+    with pytest.raises(TranscriptError, match="exists"):
+        perturbed.save(tmp_path / "saved")
+
+
+def test_a_failure_is_watched_in_the_shop_that_it_was_played_in(perturbed: Report, tmp_path: Path) -> None:
+    watched = ecomlab.watch(perturbed.failures[0])
+    (record,) = watched.records
+    assert record.steps[0].state is not None and not record.note
+    perturbed.save(tmp_path / "saved")
+    assert ecomlab.watch(tmp_path / "saved").records[0].title == record.title
+
+
+def test_an_evaluation_with_a_folder_goes_on_and_grows(shop: Shop, tmp_path: Path) -> None:
+    heard: list[str] = []
+    given: dict[str, Any] = {"env": "PD", "shop": shop, "out": str(tmp_path / "run")}
+    few = ecomlab.evaluate("reference", tasks=2, **given)
+    more = ecomlab.evaluate(
+        "reference", tasks=5, **given, on_progress=lambda event: heard.append(event["kind"])
+    )
+    assert (
+        heard.count("episode") == 3
+        and len(more.episodes) == 5
+        and few.folder == more.folder == tmp_path / "run"
+    )
+    assert more.to_json()["header"]["cells"]["tasks"] == 5
+    assert ecomlab.compare(few, str(tmp_path / "run")).overall[0].mean == 0
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"env": "CRAT"}, "did you mean 'CART'"),
+        ({"difficulty": -1}, "difficulty"),
+        ({"difficulty": []}, "at least one"),
+        ({"tasks": 0}, "at least one"),
+        ({"axes": {"p_mising": 0}}, "did you mean 'p_missing'"),
+        ({"axes": {"cart.items": 2}, "env": "PD"}, "does not move PD"),
+    ],
+)
+def test_what_does_not_exist_is_refused(given: dict[str, Any], words: str, shop: Shop) -> None:
+    with pytest.raises(ValueError, match=words):
+        ecomlab.evaluate("reference", shop=shop, **given)
+
+
+def test_a_frontier_shows_itself(shop: Shop) -> None:
+    found = ecomlab.frontier("say nothing", env=["PD", "STATUS"], shop=shop)
+    assert list(found.frame.level) == [-1] * 4 and found.table[1][0][:3] == ["PD", "below 0", "below 0"]
+    assert "highest difficulty held" in found._repr_html_()
+    (axes,) = found.plot().axes
+    assert [text.get_text() for text in axes.get_yticklabels()] == ["PD", "STATUS"]
+
+
+# --- what stands under a report ---
+
+
+def report_on(shop: Shop, identity: dict[str, Any] | None = None, **more: Any) -> Report:
+    """A report on one episode whose transcript has `more`."""
+    cells = {"envs": ["STATUS"], "levels": [0], "tasks": 1, "trials": 1}
+    (played,) = Script().play([Job("STATUS", 0, 2**31)], shop)
+    header = {"player": "p", "identity": identity or {}, "cells": cells}
+    return Report(header, [replace(played, **more)])
+
+
+@pytest.mark.parametrize(
+    ("more", "warning", "fact"),
+    [
+        ({"notes": {"calls_in_text": 3}}, reports.CALLS, "calls in text: 1 episodes"),
+        ({"notes": {"only_reasoning": 2}}, reports.REASONING, "reasoning alone: 1 episodes"),
+        ({"notes": {"finish": {"content_filter": 1}}}, reports.FILTERED, "content filter: 1 episodes"),
+        ({"faults": ("context",), "usage": {"agent": Usage()}}, reports.CUT, "opening alone: 1 episodes"),
+        ({"wording": [{"refused": "no answer"}] * 4}, reports.SILENT, "4 requests, refused: no answer 4"),
+        ({"wording": [{"refused": "no answer"}, {"refused": ""}]}, "", "2 requests, refused: no answer 1"),
+        ({"faults": ("refusal",)}, "", "format errors: refusal 1"),
+    ],
+)  # fmt: skip
+def test_what_says_more_of_the_set_up_than_of_the_model_is_counted_and_warned_of(
+    more: dict[str, Any], warning: str, fact: str, shop: Shop
+) -> None:
+    lines = report_on(shop, **more).lines
+    assert any(line.endswith(fact) or fact in line for line in lines)
+    warnings = {reports.CALLS, reports.REASONING, reports.FILTERED, reports.CUT, reports.SILENT}
+    assert warnings & set(lines) == ({warning} if warning else set())
+
+
+def test_a_small_sample_is_said_to_be_one_with_the_difference_that_it_shows(shop: Shop) -> None:
+    """For 16 tasks (1.960 + 0.842) * sqrt(2 * 0.25 / 16) = 0.495 at most, by hand; 50 are enough to be silent."""
+    (played,) = Script().play([Job("STATUS", 0, 2**31)], shop)
+
+    def said(tasks: int) -> list[str]:
+        lost = replace(played.score, correct=False)
+        many = [
+            replace(played, job=Job("STATUS", 0, 2**31 + i), score=lost if i % 2 else played.score)
+            for i in range(tasks)
+        ]
+        return Report(report_on(shop).header, many).lines
+
+    assert reports.LOOK in said(16) and any(
+        "0.495 in all, 0.495 in the smallest cell" in line for line in said(16)
+    )
+    assert reports.LOOK not in said(50)
+    assert any("none in all" in line for line in said(2))
+
+
+def test_no_value_of_a_table_is_cut_for_want_of_room(perturbed: Report) -> None:
+    console = Console(width=80, file=(said := StringIO()))
+    show(perturbed, console)
+    assert "flips" in said.getvalue() and "…" not in said.getvalue()
+
+
+def test_a_budget_is_told_before_the_rest_is_played(
+    shop: Shop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """On a clock by which an episode takes a second, 20 seconds hold 20 of 400 episodes."""
-    cells = Cells(("STATUS", "CART"), (0, 1), 100)
-    said = list[str]()
+    cells, now = Cells(("STATUS", "CART"), (0, 1), 100), [0.0]
 
     class Timed(Script):
         def play(self, jobs: Any, shop: Shop) -> Any:
-            said.append(capsys.readouterr().out)
             for played in super().play(jobs, shop):
                 now[0] += 1.0
                 yield played
 
-    now = [0.0]
     header = header_of(EVALUATION, "script", Timed(), cells.envs, {}, shop, {"size": 1000})
-    with pytest.MonkeyPatch.context() as patch, progress_of(tmp_path, {}, Console(width=300)) as tell:
-        patch.setattr("ecomlab.evaluation.evaluation.time.monotonic", lambda: now[0])
-        run_evaluation(Timed(), cells, shop, tmp_path, header, {}, budget=20.0, tell=tell)
+    console = Console(width=300, file=(said := StringIO()))
+    monkeypatch.setattr("ecomlab.evaluation.evaluation.time.monotonic", lambda: now[0])
+    with progress_of(tmp_path, {}, console) as on_progress:
+        run_evaluation(Timed(), cells, shop, tmp_path, header, {}, budget=20.0, on_progress=on_progress)
     jobs = Counter((one.job.env, one.job.d) for one in read(tmp_path))
     assert jobs == dict.fromkeys(((env, d) for env in cells.envs for d in cells.levels), 5)
-    plan = "5 tasks in each of 4 cells (an environment at a level) of the 100 asked for, to keep to the budget; 20"
-    assert plan in said[-1] and "asked for" not in said[0]
-
-
-def test_a_small_sample_is_said_to_be_one_with_the_difference_that_it_shows(shop: Shop) -> None:
-    """For 16 tasks (1.960 + 0.842) * sqrt(2 * 0.25 / 16) = 0.495, by hand; 50 are enough to be silent."""
-    header = {"identity": {}, "cells": {"trials": 1}}
-
-    def said(*tasks: int) -> str:
-        job = Job("STATUS", 0, 2**31)
-        (played,) = Script().play([job], shop)
-        whole = [
-            replace(played, job=Job("STATUS", d, 2**31 + i))
-            for d, count in enumerate(tasks)
-            for i in range(count)
-        ]
-        return "\n".join(notes_of({**report(whole), "header": header, "ledger": {}}))
-
-    assert "1 of 2 cells have fewer than 50 tasks, the smallest 16" in said(16, 50)
-    assert "must differ by 0.495 to be told apart" in said(16, 50)
-    assert "fewer than" not in said(50, 50)
-    assert "so few tasks cannot be told apart" in said(3) and "by 1.000" not in said(3)
-    assert "in the smallest cell none is;" in said(3, 50) and "to be shown in all" not in said(3)
-
-
-def test_the_plan_of_very_few_tasks_says_that_they_show_nothing(tmp_path: Path) -> None:
-    """(1.960 + 0.842) * sqrt(2 * 0.25 / n) is 0.991 for 4 tasks and 1.144 for 3, more than shares can differ by."""
-
-    def said(tasks: int) -> str:
-        console = Console(width=300, record=True, file=StringIO())
-        with progress_of(tmp_path, {}, console) as tell:
-            tell({"kind": "plan", "tasks": tasks, "of": tasks, "cells": 1})
-        return console.export_text()
-
-    assert "3 tasks in all are too few to show a difference" in said(3)
-    assert "4 tasks in all show a difference between two players of 0.991 or more" in said(4)
-
-
-def test_no_value_of_a_table_is_cut_for_want_of_room() -> None:
-    console = Console(width=80, file=(said := StringIO()))
-    names = [f"a column of some length {i}" for i in range(9)]
-    show("title", (names, [[f"0.158–1.000 in {name}" for name in names]]), [], console, {})
-    assert all(f"0.158–1.000 in {name}" in said.getvalue() for name in names) and "…" not in said.getvalue()
-
-
-@pytest.mark.parametrize(
-    ("refused", "never"),
-    [({"no answer": 3, "not asked": 1}, True), ({"no answer": 3}, False), ({"adds words": 4}, False)],
-)
-def test_a_customers_endpoint_that_never_answered_is_noticed(
-    refused: dict[str, int], never: bool, shop: Shop
-) -> None:
-    (played,) = Script().play([Job("STATUS", 0, 2**31)], shop)
-    found = report([played])
-    found["customer"] = {"exchanges": 4, "refused": refused, "no_answer": "status 401: no such key"}
-    said = "\n".join(notes_of({**found, "header": {"identity": {}, "cells": {"trials": 1}}, "ledger": {}}))
-    assert "asked 4 times" in said and ("never answered (status 401: no such key)" in said) == never
+    assert "tasks: 5 a cell (of 100, for the budget), 4 cells, 20 in all" in said.getvalue()
 
 
 def test_what_is_waited_for_is_said_before_anything_is_over(tmp_path: Path) -> None:
@@ -229,107 +390,12 @@ def test_what_is_waited_for_is_said_before_anything_is_over(tmp_path: Path) -> N
     assert "waiting for the first episode" in said.getvalue()
 
 
-def test_parts_of_the_reward_that_no_episode_has_are_none(shop: Shop) -> None:
-    (played,) = Script().play([Job("STATUS", 0, 2**31)], shop)
-    one = played
-    invalid = replace(one, end="invalid", score=Score(INVALID, False, "invalid output", {"invalid": INVALID}))
-    notes = notes_of({**report([invalid]), "header": {"identity": {}, "cells": {"trials": 1}}, "ledger": {}})
-    assert "reward by parts (invalid episodes have none): none" in notes
+# --- what is committed ---
 
 
-COMMITTED = ("smollm2/eval", "smollm2/eval_others", "serve_base/eval")
-
-
-@pytest.mark.parametrize("name", COMMITTED)
-def test_committed_tables_are_drawn_from_the_json_beside_them(name: str) -> None:
-    place = EXPERIMENTS / name
-    found = with_nan(json.loads(place.with_suffix(".json").read_text("utf-8")))
-    title = f"{found['header']['player']}: held-out success"
-    drawn = as_markdown(title, rows_of(found), notes_of(found))
-    assert place.with_suffix(".md").read_text("utf-8") == drawn
-
-
-def test_the_page_says_of_smollm2_what_its_transcripts_hold() -> None:
-    page = " ".join((EXPERIMENTS.parent / "docs" / "real_models.md").read_text("utf-8").split())
-    folders = [EXPERIMENTS / "smollm2" / name for name in ("eval", "eval_others")]
-    episodes = [one for folder in folders for one in read(folder)]
-    said = [m for one in episodes for m in one.messages if m["role"] == "assistant"]
-    called = [call["function"]["name"] for message in said for call in message.get("tool_calls", ())]
-    begun = [text for one in episodes if "<tool_call>" in (text := one.notes.get("cut_off", ""))]
-    listed = [text for text in begun if re.search(r'<tool_call>\s*\{"name": "order_list"', text)]
-    invalid = [one for one in episodes if one.end == "invalid"]
-    ends = Counter(one.end for one in episodes)
-    lines = (folders[0] / "transcripts.jsonl").read_text("utf-8").splitlines()
-    killed = next(n for n, line in enumerate(lines) if line.startswith('{"continued"'))
-    before = sum(line.startswith('{"episode"') for line in lines[:killed])
-    assert called == ["Sales Remitter"] and "(`Sales Remitter`, in JOURNEY)" in page
-    assert len(invalid) == 1 and '"name": "Calypons"' in invalid[0].messages[-1]["content"]
-    assert sum("<tool_call>" in message["content"] for message in said) == 1  # that one
-    assert f"`<tool_call>` was written in {len(begun)} more" in page and len(listed) == 2
-    assert (
-        f"of {len(episodes)} episodes one has a call" in page and f"In {ends['truncated']} a message" in page
-    )
-    assert f"patience ({ends['patience']}) or the turns ({ends['turns']})" in page
-    assert f"killed after {before} episodes" in page and before == 163
-
-
-def test_the_page_says_of_transformers_serve_what_was_measured() -> None:
-    page = " ".join((EXPERIMENTS.parent / "docs" / "real_models.md").read_text("utf-8").split())
-    found = json.loads((EXPERIMENTS / "serve_base" / "check.json").read_text("utf-8"))
-    plain, apart = found["text"]["as it is"], found["text"]["separated"]
-    served, here = (
-        sum(row[f"correct, {who}"] for row in plain["environments"]) for who in ("served", "here")
-    )
-    assert f"{plain['same']} of {plain['episodes']} greedy episodes" in page
-    assert f"{served} are correct where our sampler's are {here}" in page
-    assert f"{plain['read as other tokens']} of {plain['requests']} requests" in page
-    assert (
-        f"{apart['same']} of {apart['episodes']} have the same messages and scores, in {apart['requests']}"
-        in page
-    )
-    assert f"requests of {apart['seconds'] / apart['requests']:.2f} s".replace("0.", ".") in page
-    assert (apart["read as other tokens"], apart["same"]) == (0, 32)
-    assert "'NoneType' object is not subscriptable" in found["seen"]["shipped folder"]
-    assert found["seen"]["saved by transformers, /v1/chat/completions"].startswith("500")
-    whole = json.loads((EXPERIMENTS / "serve_base" / "same.json").read_text("utf-8"))
-    assert whole["same score"] == whole["episodes"]
-    assert f"the {whole['episodes']} tasks above are solved in" in page
-    assert f"{whole['same messages']} episodes have the same messages" in page
-    assert f"the other {whole['other messages, and invalid in both']} are invalid in both" in page
-    assert whole["same messages"] + whole["other messages, and invalid in both"] == whole["episodes"]
-
-
-def with_nan(value: Any) -> Any:
-    """Undo `without_nan`, but for the level of rows of several levels."""
-    if isinstance(value, dict):
-        return {
-            k: v if k in ("d", "header") else math.nan if v is None else with_nan(v) for k, v in value.items()
-        }
-    return [math.nan if v is None else with_nan(v) for v in value] if isinstance(value, list) else value
-
-
-def test_what_the_customers_endpoint_wrote_in_vain_is_told(shop: Shop) -> None:
-    wording = [{"refused": "no answer"}, {"refused": ""}, {"refused": "adds words"}, {"refused": "no answer"}]
-    said = notes(shop, wording=wording)
-    assert "asked 4 times, refused 3 times (adds words 1, no answer 2)" in said
-    assert "customer's endpoint" not in notes(shop)
-
-
-def test_the_customers_endpoint_has_its_own_price() -> None:
-    """Whatever the player is: a script, too."""
-    price = Prices(input=1, output=2, cached=0.5)
-    customer = SimpleNamespace(settings=SimpleNamespace(prices=price))
-    assert _prices(make_contestant("reference", None, ["CART"], None, {}, customer)) == {"customer": price}  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("rises", [True, False])
-def test_a_frontier_of_a_player_that_does_better_further_up_is_said_to_be_no_answer(
-    rises: bool, capsys: pytest.CaptureFixture[str]
-) -> None:
-    levels = {12: True, 0: False} if rises else {0: True, 12: False}
-    counts = Counts()
-    for level, won in levels.items():
-        counts = counts.add(level, [won] * 20)
-    one = Frontier("PD", tuple(held(counts, share) for share in SHARES), counts, 0).to_json()
-    show_frontier({"header": {"player": "p"}, "environments": [one], "ledger": {}}, Console(width=110))
-    assert ("PD: success rises with the level" in capsys.readouterr().out) == rises
+@pytest.mark.parametrize("name", ["eval", "eval_others"])
+def test_transcripts_of_older_versions_are_read(name: str) -> None:
+    found = json.loads((EXPERIMENTS / "smollm2" / f"{name}.json").read_text("utf-8"))
+    report = Report.read(EXPERIMENTS / "smollm2" / name)
+    assert report.summary["all"]["success"] == found["all"]["success"]
+    assert len(report.episodes) == found["all"]["episodes"]

@@ -17,17 +17,16 @@ import psutil
 import pytest
 import torch
 from fake_tables import eval_rows, train_rows
-from nbclient import NotebookClient
+from IPython.core.interactiveshell import InteractiveShell
 from rich.console import Console
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
+from toy_sweep import PARAMETERS, trained, write_notebook
+from traitlets.config import Config
 
 from ecomlab import ENVIRONMENTS, files, load_shop, make_task, play
 from ecomlab.analysis import tables
 from ecomlab.difficulty import AXES
-from ecomlab.evaluation.contestant import Job
-from ecomlab.evaluation.transcript import Transcript
 from ecomlab.lab import (
-    evaluation_progress,
     experiment,
     iri_grammar,
     layout,
@@ -39,77 +38,11 @@ from ecomlab.lab import (
     show,
     sweep,
 )
-from ecomlab.reward import Score
 from ecomlab.training import checkpoints
+from ecomlab.training import run as training_run
+from ecomlab.training.config import RunError
 
 ROOT = Path(__file__).resolve().parents[2]
-
-PARAMETERS = """
-schedule: str = "adaptive"
-seed: int = 0
-steps: int = 3
-rate: float = 0.5
-pause: float = 0.0  # seconds a step
-broken: str = ""  # the schedule that fails
-out: str = ""
-"""
-WORK = """
-import time
-from pathlib import Path
-from fake_tables import eval_rows, train_rows
-from ecomlab.lab import live
-
-folder = Path(out)
-report = live.watch(folder)
-done = folder / "trace.txt"
-for step in range(len(done.read_text().split()) if done.exists() else 0, steps):
-    time.sleep(pause)
-    with done.open("a") as file:
-        file.write(f"{step} ")
-    report({"step": step + 1, "steps": steps})
-if broken == schedule:
-    raise OSError(28, "No space left on device")
-for name, rows in (("train.csv", train_rows((seed,))), ("eval.csv", eval_rows((seed,)))):
-    rows[rows.schedule == schedule].to_csv(folder / name, index=False)
-"""
-
-
-def write_notebook(path, *sources, tags=("parameters",)):
-    cells = [nbformat.v4.new_code_cell(source.strip()) for source in sources]
-    cells[0].metadata["tags"] = list(tags)
-    nbformat.write(nbformat.v4.new_notebook(cells=cells), path)
-    return path
-
-
-@pytest.fixture
-def home(tmp_path, tmp_path_factory, monkeypatch):
-    """An empty home and a cache elsewhere; the fake tables can be imported in kernels."""
-    for name in [n for n in os.environ if n.startswith(("JUPYTER_", "IPYTHON", "MPL", "XDG_"))]:
-        monkeypatch.delenv(name)
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("ECOMLAB_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
-    monkeypatch.setenv("PYTHONPATH", str(ROOT / "tests"))
-    (tmp_path / "home").mkdir()
-    return tmp_path / "home"
-
-
-@pytest.fixture
-def toy(tmp_path, home):
-    """A sweep of two schedules; returns a function that writes its sweep.toml and gives its path."""
-    folder = tmp_path / "experiments" / "toy"
-    folder.mkdir(parents=True)
-    notebook = write_notebook(tmp_path / "toy.ipynb", PARAMETERS, WORK)
-    figure = ROOT / "notebooks" / "fig_difficulty_growth.ipynb"
-
-    def write(draw=False, **fixed):
-        lines = [f'notebook = "{notebook}"', "seeds = [0]", "processes = 2"]
-        lines += [f'figures = ["{figure}"]'] if draw else []
-        lines += ["[grid]", 'schedule = ["static-low", "adaptive"]', "[fixed]"]
-        lines += [f"{name} = {json.dumps(value)}" for name, value in fixed.items()]
-        (folder / "sweep.toml").write_text("\n".join(lines))
-        return folder / "sweep.toml"
-
-    return write
 
 
 def run(file, **options):
@@ -126,45 +59,40 @@ def run(file, **options):
 
 def test_parameters_are_read_without_running_anything(tmp_path):
     path = write_notebook(tmp_path / "a.ipynb", PARAMETERS, "raise SystemExit")
-    assert notebooks.check(path, {"steps": 7, "rate": 1}) == {
-        "schedule": "adaptive",
-        "seed": 0,
-        "steps": 7,
-        "rate": 1,
-        "pause": 0.0,
-        "broken": "",
-        "out": "",
-    }
+    own = {"schedule": "adaptive", "seed": 0, "pause": 0.0, "broken": "", "out": ""}
+    assert notebooks.check(path, {"steps": 7, "rate": 1}) == own | {"steps": 7, "rate": 1}
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("given", "word"),
     [
-        ({"stepps": 3}, "no parameter 'stepps'; did you mean 'steps'"),
-        ({"steps": "3"}, "wants steps: int, not str '3'"),
-        ({"steps": True}, "wants steps: int, not bool True"),
-        ({"steps": 3.0}, "wants steps: int, not float"),
-        ({"schedule": 1}, "wants schedule: str, not int 1"),
+        ({"stepps": 3}, "'steps'"),
+        ({"steps": "3"}, "steps: int"),
+        ({"steps": True}, "bool"),
+        ({"steps": 3.0}, "float"),
+        ({"schedule": 1}, "schedule: str"),
     ],
 )
-def test_wrong_parameters_are_errors(tmp_path, given, message):
+def test_wrong_parameters_are_errors(tmp_path, given, word):
     path = write_notebook(tmp_path / "a.ipynb", PARAMETERS)
-    with pytest.raises(notebooks.NotebookError, match=message):
+    with pytest.raises(notebooks.NotebookError, match=word):
         notebooks.check(path, given)
 
 
 @pytest.mark.parametrize(
-    ("cell", "tags", "message"),
+    ("cell", "tags", "word"),
     [
-        (PARAMETERS, (), "has 0 code cells tagged 'parameters', not one"),
-        ("seed = 0", ("parameters",), "says `seed = 0`; every line there is an annotated literal"),
-        ("seed: int = int('3')", ("parameters",), "annotated literal"),
+        (PARAMETERS, (), "tagged"),
+        ("seed = 0", ("parameters",), "annotated"),
+        ("seed: int = int('3')", ("parameters",), "annotated"),
     ],
 )
-def test_notebooks_that_papermill_would_run_wrongly_are_refused(tmp_path, cell, tags, message):
+def test_notebooks_that_papermill_would_run_wrongly_are_refused(tmp_path, cell, tags, word):
     path = write_notebook(tmp_path / "a.ipynb", cell, tags=tags)
-    with pytest.raises(notebooks.NotebookError, match=message):
+    with pytest.raises(notebooks.NotebookError, match=word):
         notebooks.check(path, {})
+    with pytest.raises(notebooks.NotebookError, match="'a.ipynb'"):
+        notebooks.check(tmp_path / "b.ipynb", {})
 
 
 def test_a_grammar_of_iris_is_compiled_where_one_is_checked(monkeypatch):
@@ -182,37 +110,28 @@ def test_a_grammar_of_iris_is_compiled_where_one_is_checked(monkeypatch):
     assert is_valid_syntax is library.is_valid_syntax, "what is compiled already is taken"
 
 
-def test_a_missing_notebook_is_met_with_a_suggestion(tmp_path):
-    write_notebook(tmp_path / "run_training.ipynb", PARAMETERS)
-    with pytest.raises(notebooks.NotebookError, match="did you mean 'run_training.ipynb'"):
-        notebooks.check(tmp_path / "run_trainin.ipynb", {})
-
-
 # --- sweep.toml -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
+    ("text", "word"),
     [
-        ('notebok = "a.ipynb"', "notebok: no key 'notebok'; did you mean 'notebook'"),
-        ("seeds = [0]", "notebook: is needed"),
-        ('notebook = "a.ipynb"', "seeds: is needed"),
-        ('notebook = "a.ipynb"\nseeds = []', "seeds: has no values"),
-        ('notebook = "a.ipynb"\nseeds = [0.5]', "seeds.0: should be a valid integer, not 0.5"),
-        ('notebook = "a.ipynb"\nseeds = 3', r"seeds: should be a list, \[1, 2\], not 3"),
-        ('notebook = "a.ipynb"\nseeds = [0]\n[grid]\nseed = [1]', "grid: sets seed twice"),
-        ('notebook = "a.ipynb"\nseeds = [0]\n[grid]\nx = 1\n[fixed]\nx = 1', "fixed: sets x twice"),
-        ('notebook = "a.ipynb"\nseeds = [0]\n[grid]\nx = []', "grid.x: has no values"),
-        (
-            'notebook = "a.ipynb"\nseeds = [0]\nprocesses = 0',
-            "processes: .*greater than or equal to 1, not 0",
-        ),
-        ("seeds = [0", "cannot be read"),
+        ('notebok = "a.ipynb"', "'notebook'"),
+        ("seeds = [0]", "notebook"),
+        ('notebook = "a.ipynb"', "seeds"),
+        ('notebook = "a.ipynb"\nseeds = []', "seeds"),
+        ('notebook = "a.ipynb"\nseeds = [0.5]', "seeds.0"),
+        ('notebook = "a.ipynb"\nseeds = 3', "list"),
+        ('notebook = "a.ipynb"\nseeds = [0]\n[grid]\nseed = [1]', "twice"),
+        ('notebook = "a.ipynb"\nseeds = [0]\n[grid]\nx = 1\n[fixed]\nx = 1', "twice"),
+        ('notebook = "a.ipynb"\nseeds = [0]\n[grid]\nx = []', "grid.x"),
+        ('notebook = "a.ipynb"\nseeds = [0]\nprocesses = 0', "processes"),
+        ("seeds = [0", "read"),
     ],
 )
-def test_a_wrong_sweep_is_an_error(tmp_path, text, message):
+def test_a_wrong_sweep_is_an_error(tmp_path, text, word):
     (tmp_path / "sweep.toml").write_text(text)
-    with pytest.raises(sweep.SweepError, match=f"sweep.toml:? .*{message}"):
+    with pytest.raises(sweep.SweepError, match=f"sweep.toml:? .*{word}"):
         sweep.load(tmp_path / "sweep.toml")
 
 
@@ -226,29 +145,6 @@ def test_all_mistakes_of_a_sweep_are_told_at_once_with_file_and_key(tmp_path):
     assert all(line.startswith(f"{tmp_path / 'sweep.toml'}: ") for line in said)
     keys = {line.split(": ")[1] for line in said}
     assert keys == {"notebook", "notebok", "seeds.1", "cluster.time", "cluster.gpu", "grid", "cost.step"}
-
-
-def test_all_mistakes_of_the_runs_are_told_at_once(tmp_path):
-    file = tmp_path / "experiments" / "x" / "sweep.toml"
-    lines = [f'notebook = "{ROOT / "notebooks" / "run_training.ipynb"}"', "seeds = [0, 1]", "[fixed]"]
-    lines += [
-        "stepz = 3",
-        'eval_every = "often"',
-        "more = { d_type = 1 }",
-        "[grid]",
-        'schedule = ["adaptiv"]',
-    ]
-    files.write_text(file, "\n".join(lines))
-    code, text = run(file)
-    said = text.splitlines()
-    assert code == 2 and len(said) == 4, text  # each once, though both runs have it
-    assert "did you mean 'steps'" in text and "wants eval_every: int, not str 'often'" in text
-    assert "did you mean 'adaptive'" in text and "more: no setting 'd_type'; did you mean 'dtype'" in text
-
-
-def test_a_missing_sweep_names_those_that_exist():
-    with pytest.raises(sweep.SweepError, match="there are sweeps called .*quick"):
-        sweep.load("experiments/quik/sweep.toml")
 
 
 def test_a_sweep_is_every_combination_with_every_seed(toy):
@@ -268,70 +164,60 @@ def test_the_quick_ablation_is_sound():
     assert plan.fixed["steps"] >= 30
 
 
-def test_a_wrong_value_stops_the_sweep_before_anything_runs(toy):
+def test_a_wrong_value_stops_the_sweep_before_anything_runs(toy, tmp_path):
+    """All mistakes are told, each once, though every run has it."""
     code, text = run(toy(stepps=3))
-    assert (code, "did you mean 'steps'" in text) == (2, True)
+    assert code == 2 and "'steps'" in text
     file = toy(steps=3)
     file.write_text(file.read_text().replace("toy.ipynb", "gone.ipynb"))
     code, text = run(file)
-    assert (code, "no notebook 'gone.ipynb'" in text) == (2, True)
-    assert not (file.parent.parent / "runs").exists()
-
-
-def test_a_wrong_schedule_stops_the_ablation_before_anything_runs(tmp_path):
-    file = tmp_path / "experiments" / "x" / "sweep.toml"
-    file.parent.mkdir(parents=True)
-    notebook = ROOT / "notebooks" / "run_training.ipynb"
-    file.write_text(f'notebook = "{notebook}"\nseeds = [0]\n[grid]\nschedule = ["adaptiv"]')
+    assert code == 2 and "'gone.ipynb'" in text
+    lines = [f'notebook = "{ROOT / "notebooks" / "run_training.ipynb"}"', "seeds = [0, 1]", "[fixed]"]
+    lines += [
+        "stepz = 3",
+        'eval_every = "often"',
+        "more = { d_type = 1 }",
+        "[grid]",
+        'schedule = ["adaptiv"]',
+    ]
+    file.write_text("\n".join(lines))
     code, text = run(file)
-    assert (code, "did you mean 'adaptive'" in text) == (2, True)
-    assert not (tmp_path / "experiments" / "runs").exists()
+    assert code == 2 and len(text.splitlines()) == 4, text
+    assert all(word in text for word in ("'steps'", "'often'", "'adaptive'", "'dtype'"))
+    assert not (file.parent.parent / "runs").exists()
 
 
 # --- runs -----------------------------------------------------------------------------------------
 
 
-def test_an_ablation_runs_once_and_then_only_draws(toy, home):
+def test_an_ablation_runs_what_is_left_once_and_then_only_draws(toy, home):
     file = toy()
+    trained(sweep.load(file).runs()[0])
+    before = stamps(file.parent.parent / "runs")
     code, text = run(file)
     assert code == 0, text
-    assert "toy: 2 runs, 2 to do" in text and "adaptive-seed0: finished" in text
+    assert before.items() <= stamps(file.parent.parent / "runs").items(), "a finished run is left alone"
     train, evaluation = tables.load_experiment(file.parent)
     assert set(train.schedule) == set(evaluation.schedule) == {"static-low", "adaptive"}
-    assert "0.25 → 0.45" in text and "t interval" not in text  # one seed: runs, no interval
+    assert "0.25 → 0.45" in text  # of one seed: runs, no interval
     record = json.loads((file.parent / "provenance.json").read_text())
-    assert record["common"]["parameters"]["steps"] == 3
-    assert record["runs"]["adaptive-seed0"]["parameters"]["schedule"] == "adaptive"
+    made = record["runs"]["adaptive-seed0"]["parameters"]
+    assert (made["schedule"], made["steps"]) == ("adaptive", 3)
 
-    before = {path: path.stat().st_mtime_ns for path in (file.parent.parent / "runs").glob("*/*-seed0/*")}
-    tabled = (file.parent / "train.csv").stat().st_mtime_ns
+    before, tabled = stamps(file.parent.parent / "runs"), (file.parent / "train.csv").stat().st_mtime_ns
     code, text = run(toy(draw=True))
     assert code == 0, text
-    assert "all 2 runs are done; redrawing" in text and "difficulty_growth_toy.pdf" in text
-    assert {path: path.stat().st_mtime_ns for path in before} == before
+    assert before.items() <= stamps(file.parent.parent / "runs").items()
     assert (file.parent / "figures" / "difficulty_growth_toy.pdf").is_file()
     assert (file.parent / "train.csv").stat().st_mtime_ns == tabled
     assert list(home.rglob("*")) == [], "something was written to the home directory"
 
     code, text = run(toy(steps=4))
-    assert code == 2 and "has a run with other parameters (steps was the notebook's own and is 4)" in text
+    assert code == 2 and "steps was the notebook's own" in text
 
 
-def trained(run, steps=2, alarms="", size=4):
-    """What a training run leaves in its folder: tables, alarms, two sealed checkpoints, the mark of its end."""
-    run.folder.mkdir(parents=True)
-    for name, rows in (("train.csv", train_rows((0,))), ("eval.csv", eval_rows((0,)))):
-        rows[rows.schedule == run.given["schedule"]].to_csv(run.folder / name, index=False)
-    (run.folder / "alarms.txt").write_text(alarms)
-    for step in (1, 2):
-        checkpoint = run.folder / "checkpoints" / f"checkpoint-{2 * step}"
-        checkpoint.mkdir(parents=True)
-        save_file({"w": torch.full((size,), step + 1 / 3)}, checkpoint / "model.safetensors")
-        (checkpoint / "config.json").write_text("{}")
-        (checkpoint / "optimizer.pt").write_bytes(b"large")
-        checkpoints.complete(checkpoint, {"step": step, "schedule": {}}, {"renderer": 3})
-    files.write_json(run.folder / "done.json", {"steps": steps})
-    files.write_json(run.folder / "finished.json", {"id": run.id, "commit": "c0ffee"})
+def stamps(folder):
+    return {path: path.stat().st_mtime_ns for path in folder.glob("*/*-seed0/*")}
 
 
 def test_last_policies_and_alarms_are_kept_beside_the_tables(toy):
@@ -340,23 +226,16 @@ def test_last_policies_and_alarms_are_kept_beside_the_tables(toy):
     trained(low)
     trained(adaptive, alarms="step 1: one\nstep 2: two\n")
     experiment.gather(plan, [low, adaptive])
-    assert (
-        plan.folder / "alarms.txt"
-    ).read_text() == "adaptive-seed0: step 1: one\nadaptive-seed0: step 2: two\n"
+    alarms = (plan.folder / "alarms.txt").read_text()
+    assert alarms == "adaptive-seed0: step 1: one\nadaptive-seed0: step 2: two\n"
     folder = plan.folder / "policies" / "adaptive-seed0"
-    assert sorted(path.name for path in folder.iterdir()) == [
-        "config.json",
-        "made_for.json",
-        "model.safetensors",
-    ]
+    kept = sorted(path.name for path in folder.iterdir())
+    assert kept == ["config.json", "made_for.json", "model.safetensors"]
     weights = load_file(folder / "model.safetensors")["w"]
     assert weights.dtype == torch.float16 and torch.equal(weights, torch.full((4,), 7 / 3).half()), "the last"
     digest = provenance.sha256(folder / "model.safetensors")
     record = json.loads((plan.folder / "provenance.json").read_text())
     assert record["common"]["policy"] == digest, "equal weights in both runs"
-    text = io.StringIO()
-    experiment.show_results(plan, Console(file=text, width=200))
-    assert "Alarms: 2 in " in text.getvalue() and "policies/<run>, 0.0 MB" in text.getvalue()
     before = {path: path.stat().st_mtime_ns for path in plan.folder.rglob("*") if path.is_file()}
     experiment.gather(plan, [low, adaptive])
     assert {path: path.stat().st_mtime_ns for path in before} == before, (
@@ -382,10 +261,8 @@ def test_a_failed_run_is_shown_and_the_others_go_on(toy):
     file = toy(broken="static-low", steps=1)
     code, text = run(file)
     assert code == 1
-    assert "static-low-seed0 failed (exit code 1)" in text
-    assert "OSError: [Errno 28] No space left on device" in text
-    assert "give the same command again" in text
-    assert "adaptive-seed0: finished" in text
+    assert "static-low-seed0 failed" in text and "[Errno 28]" in text
+    assert "[Errno 28]" in run(file, dry_run=True)[1], "the grid says it until it is tried again"
     assert set(tables.load_train(file.parent / "train.csv").schedule) == {"adaptive"}
 
 
@@ -410,20 +287,18 @@ def test_an_ended_ablation_leaves_no_process_and_goes_on(toy, how):
     assert len(family) == 4, "two workers with a kernel each"
 
     code, text = run(file)  # a second one beside it does no harm
-    assert (code, "another process works in" in text) == (2, True)
+    assert code == 2 and "another process" in text
 
     process.send_signal(how)
     said, _ = process.communicate(timeout=60)
     _, alive = psutil.wait_procs(family, timeout=20)
     assert alive == []
     if how == signal.SIGINT:
-        assert process.returncode == 130
-        assert "Interrupted. All runs have ended" in said
+        assert process.returncode == 130 and "Traceback" not in said
         return
 
     code, text = run(toy(steps=20, pause=0.1))
     assert code == 0, text
-    assert "goes on from step" in text
     for trace in traces:
         assert trace.read_text().split() == [str(step) for step in range(20)], "no step was repeated or lost"
 
@@ -432,7 +307,7 @@ def test_where_nothing_can_be_written_the_message_says_so(toy, monkeypatch):
     file = toy()
     (file.parent.parent / "runs").write_text("a file where a folder should be")
     code, text = run(file)
-    assert code == 2 and "Not a directory" in text
+    assert code == 2 and "directory" in text
     (file.parent.parent / "runs").unlink()
 
     def full(path, value):
@@ -440,23 +315,18 @@ def test_where_nothing_can_be_written_the_message_says_so(toy, monkeypatch):
 
     monkeypatch.setattr("ecomlab.lab.runner.write_json", full)
     code, text = run(file)
-    assert code == 2 and "No space left on device" in text and "Finished runs are kept" in text
+    assert code == 2 and "space" in text
 
 
-def test_figures_without_tables_say_how_to_get_them(tmp_path, toy):
-    text = io.StringIO()
-    assert experiment.draw_figures(toy(), console=Console(file=text, width=200)) == 2
-    assert "no file" in text.getvalue() and "ecomlab sweep" in text.getvalue()
+def test_figures_without_tables_and_interrupted_ones_have_their_exit_codes(toy, monkeypatch):
+    file, console = toy(), Console(file=io.StringIO(), width=200)
+    assert experiment.draw_figures(file, console=console) == 2
 
-
-def test_interrupted_figures_say_that_those_drawn_are_kept(toy, monkeypatch):
     def stop(*_):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(experiment, "load_experiment", stop)
-    text = io.StringIO()
-    assert experiment.draw_figures(toy(), console=Console(file=text, width=200)) == 130
-    assert "Figures that are drawn are kept" in text.getvalue() and "checkpoint" not in text.getvalue()
+    assert experiment.draw_figures(file, console=console) == 130
 
 
 def test_figures_that_belong_to_no_sweep_are_redrawn_with_the_others(tmp_path, monkeypatch):
@@ -469,22 +339,21 @@ def test_figures_that_belong_to_no_sweep_are_redrawn_with_the_others(tmp_path, m
     monkeypatch.chdir(tmp_path)
     text = io.StringIO()
     assert experiment.draw_figures(console=Console(file=text, width=200)) == 0, text.getvalue()
-    assert "Figure: figures/toy.pdf" in text.getvalue()
-    absent = "not drawn: fig_certificate; `ecomlab certify --json experiments/certificate/certificate.json`"
-    assert absent in text.getvalue()
-    assert "not drawn: fig_reward_parts; it reads experiments/laptop/parts.csv" in text.getvalue()
+    for name in ("fig_certificate", "fig_reward_parts"):
+        assert f"not drawn: {name}" in text.getvalue()
     assert [path.name for path in (tmp_path / "figures").iterdir()] == ["toy.pdf"]
 
 
 def test_outside_a_project_no_clone_is_written_to(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    text = io.StringIO()
-    assert experiment.draw_figures(console=Console(file=text, width=200)) == 2
-    assert f"no sweep and no figure in {tmp_path}; work in a clone" in " ".join(text.getvalue().split())
-    with pytest.raises(sweep.SweepError, match="`ecomlab init FOLDER` lays out"):
-        sweep.load("experiments/quick/sweep.toml")
-    with pytest.raises(sweep.SweepError, match=r"is a folder; name its file: .*quick/sweep\.toml"):
-        sweep.load(ROOT / "experiments" / "quick")
+    assert experiment.draw_figures(console=Console(file=io.StringIO(), width=200)) == 2
+    for wrong, word in (
+        ("experiments/quick/sweep.toml", "ecomlab init"),
+        (ROOT / "experiments" / "quick", "folder"),
+        (ROOT / "experiments" / "laptop" / "train.toml", "ecomlab train"),
+    ):
+        with pytest.raises(sweep.SweepError, match=word):
+            sweep.load(wrong)
     plan = sweep.load(ROOT / "experiments" / "quick" / "sweep.toml")
     assert plan.notebook == ROOT / "notebooks" / "run_training.ipynb", "relative to the sweep's own project"
     assert paths.shown(plan.file) == str(plan.file) and paths.shown("figures") == "figures"
@@ -500,9 +369,8 @@ def test_the_kernel_is_this_interpreter_whatever_is_installed(home):
     assert spec["argv"][0] == sys.executable
     assert environment["OMP_NUM_THREADS"] == "1"
     cache = os.environ["ECOMLAB_CACHE"]
-    assert all(
-        environment[n].startswith(cache) for n in ("IPYTHONDIR", "JUPYTER_RUNTIME_DIR", "MPLCONFIGDIR")
-    )
+    for name in ("IPYTHONDIR", "JUPYTER_RUNTIME_DIR", "MPLCONFIGDIR"):
+        assert environment[name].startswith(cache)
 
 
 def test_wide_vectors_are_left_alone_where_they_would_change_a_runs_bits(home, tmp_path, monkeypatch):
@@ -516,11 +384,6 @@ def test_wide_vectors_are_left_alone_where_they_would_change_a_runs_bits(home, t
     assert paths.kernel_environment()["ATEN_CPU_CAPABILITY"] == "avx2"
     monkeypatch.setenv("ATEN_CPU_CAPABILITY", "avx512")
     assert paths.kernel_environment()["ATEN_CPU_CAPABILITY"] == "avx512", "a person's own setting"
-    seen = "import torch; print(torch.backends.cpu.get_cpu_capability())"
-    environment = os.environ | {"ATEN_CPU_CAPABILITY": "default"}
-    assert (
-        subprocess.check_output([sys.executable, "-c", seen], env=environment, text=True).strip() == "DEFAULT"
-    )
 
 
 def test_files_are_whole_or_not_there(tmp_path, monkeypatch):
@@ -542,40 +405,6 @@ def test_a_run_reports_how_far_it_is(tmp_path):
     assert progress.RunState.read(tmp_path) == progress.RunState()
 
 
-def test_the_bar_says_which_arm_which_step_and_how_long(monkeypatch):
-    now = 1000.0
-    monkeypatch.setattr(time, "monotonic", lambda: now)
-    text = io.StringIO()
-    console = Console(file=text, width=120, force_terminal=True, legacy_windows=False)
-    with progress.Bar(4, console) as bar:
-        bar.update(1, {"adaptive-seed1": progress.RunState(0, 40)})
-        assert bar.bar.tasks[0].fields["left"] == "time left: ?"
-        now = 1060.0
-        bar.update(2, {"adaptive-seed1": progress.RunState(20, 40)})
-        assert bar.bar.tasks[0].fields["left"] == "60 s left"  # 1.5 of 4 runs took a minute, 1.5 are left
-        now = 1200.0
-        bar.update(3, {"adaptive-seed1": progress.RunState(20, 40)})
-        assert bar.bar.tasks[0].fields["left"] == "3 min left"  # its own pace: half took 200 s
-        bar.bar.refresh()
-    assert "[3/4 runs] adaptive-seed1 step 20/40" in text.getvalue()
-
-
-def test_on_a_narrow_terminal_the_bar_still_names_both_arms():
-    console = Console(file=io.StringIO(), width=80, force_terminal=True)
-    with progress.Bar(6, console) as bar:
-        states = {f"static-{name}-seed0": progress.RunState(12, 40) for name in ("low", "high")}
-        bar.update(0, states)
-        assert bar.bar.tasks[0].description == r"\[0/6] static-low-seed0 12/40 · static-high-seed0 12/40"
-
-
-@pytest.mark.parametrize(
-    ("seconds", "words"),
-    [(0, "done"), (0.2, "1 s left"), (10, "10 s left"), (600, "10 min left"), (64800, "18.0 h left")],
-)
-def test_time_left_is_said_in_words(seconds, words):
-    assert progress.time_left(seconds) == words
-
-
 def test_without_a_terminal_a_long_command_says_how_far_it_is_even_where_nothing_new_comes(
     capsys, monkeypatch
 ):
@@ -588,20 +417,9 @@ def test_without_a_terminal_a_long_command_says_how_far_it_is_even_where_nothing
         told = ""
         with progress.each_minute(console) as tell:
             tell("3 of [4] episodes")
-            while speaks and told.count("0 min: 3 of [4] episodes\n") < 2:
+            while speaks and told.count("3 of [4] episodes\n") < 2:
                 told += capsys.readouterr().err
         assert speaks or capsys.readouterr().err == ""
-
-
-def test_a_search_in_rounds_counts_the_episodes_of_all(tmp_path):
-    with evaluation_progress.progress_of(
-        tmp_path, {}, Console(file=io.StringIO(), force_terminal=True)
-    ) as tell:
-        tell({"kind": "round", "episodes": 50, "most": 800})
-        played = Transcript(Job("CART", 3, 7), "", (), "submit", Score(0.9, True, "", {}), 1, 0)
-        tell({"kind": "episode", "transcript": played, "left": 7, "total": 10})
-        (task,) = tell.bar.tasks  # type: ignore[attr-defined]
-        assert task.description.startswith("53 episodes of at most 800, success 1.000")
 
 
 def test_a_watched_run_draws_its_curves(tmp_path, capsys):
@@ -619,63 +437,43 @@ def test_an_unwatched_run_prints_a_line_for_each_row(tmp_path, capsys):
     row = {"env": "CART", "d_low": 0, "d_high": 2, "success": 0.5}
     held = {"env": "CART", "d": 3, "decoding": "greedy", "success": 0.25}
     live.watch(tmp_path)({"step": 1, "steps": 4, "rows": [row, held]})
-    assert capsys.readouterr().out.splitlines() == [
-        "step 1/4: CART, trained on d = 0 to 2: success 0.50",
-        "step 1/4: CART, held out, d = 3, greedy: success 0.25",
-    ]
+    first, second = capsys.readouterr().out.splitlines()
+    assert "0 to 2" in first and "0.50" in first and "greedy" in second and "0.25" in second
 
 
-def test_an_evaluation_says_how_far_it_is(tmp_path, capsys, monkeypatch):
-    now = 0.0
-    monkeypatch.setattr(time, "monotonic", lambda: now)
-    hear, state = live.watch(tmp_path), {"kind": "evaluating", "step": 0, "steps": 4, "of": 1000}
-    for now, episodes in ((30.0, 250), (61.0, 500), (90.0, 750)):  # noqa: B007
-        hear({**state, "episodes": episodes})
-    told = "step 0/4: evaluating, 500 of 1,000 episodes, 62 s left\n"
-    assert capsys.readouterr().out == told, "a line a minute"
-    assert progress.RunState.read(tmp_path).describe("step ") == "step 0/4, evaluating 75%"
-
-
-def test_a_run_says_how_long_it_takes(tmp_path, capsys, monkeypatch):
-    now = 0.0
-    monkeypatch.setattr(time, "monotonic", lambda: now)
-    hear = live.watch(tmp_path)
-    for now, step in ((0.0, 1), (50.0, 2), (100.0, 3)):  # noqa: B007
-        hear({"kind": "step", "step": step, "steps": 7, "rows": []})
-    assert capsys.readouterr().out == "step 3/7: 3 min left\n"
-
-
-def test_in_a_notebook_the_end_of_training_is_one_line(tmp_path):
+def test_in_a_notebook_the_end_of_training_is_one_line(tmp_path, capsys, monkeypatch):
     """Of an interruption and of a wrong setting; what has nothing to do with training keeps its traceback."""
-    cells = (
-        "from ecomlab.lab import live; from ecomlab.training import run",
-        f"hear = live.watch({str(tmp_path)!r}, live=False)",
-        "def stop(*_): raise KeyboardInterrupt\nrun.join_processes = stop; run.train(None)",
-        "def stop(*_): raise run.RunError('no room')\nrun.join_processes = stop; run.train(None)",
-        "raise KeyboardInterrupt",
-    )
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
-    done = NotebookClient(notebook, allow_errors=True).execute()
-    interrupted, wrong, other = (list(cell.outputs) for cell in done.cells[2:])
-    assert [output.text for output in interrupted] == [
-        f"Interrupted. Rows and checkpoints so far are in {tmp_path}; run this cell again to go on from the last "
-        "checkpoint.\n"
-    ]
-    assert [output.text for output in wrong] == ["error: no room\n"]
-    assert [output.output_type for output in other] == ["error"]
+    shell = InteractiveShell.instance(config=Config(HistoryManager={"enabled": False}))
+    vars(shell)["kernel"] = None  # by which a kernel's shell is known
+    shell.user_ns["train"] = training_run.train
+    try:
+        live.watch(tmp_path, live=False)
+        for error, cell, word in (
+            (KeyboardInterrupt(), "train(None)", str(tmp_path)),
+            (RunError("no room"), "train(None)", "no room"),
+            (None, "raise KeyboardInterrupt", "Traceback"),
+        ):
+
+            def stop(*_, error=error):
+                raise error
+
+            monkeypatch.setattr(training_run, "join_processes", stop)
+            capsys.readouterr()
+            shell.run_cell(cell)
+            said = capsys.readouterr().out.strip()
+            assert word in said and (len(said.splitlines()) == 1) == (error is not None)
+    finally:
+        shell.restore_sys_module_state()
+        InteractiveShell.clear_instance()
 
 
 def test_a_conversation_is_shown_as_text_and_as_safe_html():
-    long = {
-        "role": "tool",
-        "tool_call_id": "call_0",
-        "name": "cart_view",
-        "content": '{"cart":"%s"}' % ("y" * 999),
-    }
+    cart = '{"cart":"%s"}' % ("y" * 999)
+    long = {"role": "tool", "tool_call_id": "call_0", "name": "cart_view", "content": cart}
     talk = show.Conversation(
         [{"role": "user", "content": "<b>hi</b>"}, show.call("cart_view"), long, show.say("x")]
     )
-    assert "customer  <b>hi</b>" in repr(talk) and "tool  cart_view()" in repr(talk)
+    assert "<b>hi</b>" in repr(talk) and "cart_view()" in repr(talk)
     assert "y" * 999 in repr(talk), "nothing is cut"
     assert "&lt;b&gt;hi" in talk._repr_html_()
 
@@ -694,7 +492,7 @@ def test_a_task_is_shown_with_what_nobody_is_told(shop):
     hidden = " ".join(table[table[""] == "withheld"]["the task"])
     assert task.goal.withheld and hidden.count(": ") == len(task.goal.withheld)
     assert (table[""].str.startswith(("after ", "hearing"))).sum() == len(task.events)
-    assert f"{task.turns}: at most {task.fullest.turns} are needed" in table["the task"].iloc[-2]
+    assert str(task.turns) in table["the task"].iloc[-2]
 
 
 def test_a_journey_is_shown_by_part_with_its_interruptions(shop):
@@ -760,10 +558,10 @@ def test_a_new_folder_is_laid_out_and_is_a_project_of_its_own(tmp_path, monkeypa
 def test_a_folder_with_something_in_it_is_not_laid_out(tmp_path):
     (tmp_path / "mine.txt").write_text("mine")
     for folder in (tmp_path, tmp_path / "mine.txt"):
-        with pytest.raises(FileExistsError, match="name a new folder"):
+        with pytest.raises(FileExistsError, match="new"):
             layout.lay_out(folder)
     assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
-    with pytest.raises(FileNotFoundError, match="nothing to lay out"):
+    with pytest.raises(FileNotFoundError, match="nothing"):
         layout.lay_out(tmp_path / "new", given=tmp_path)
 
 
@@ -778,13 +576,8 @@ def clone(tmp_path):
         identity = ["-c", "user.name=a", "-c", "user.email=a@b.c", "-c", "commit.gpgsign=false"]
         subprocess.run(["git", *identity, *arguments], cwd=tmp_path, check=True, capture_output=True)
 
-    for name in (
-        "ecomlab/a.py",
-        "notebooks/x.txt",
-        "experiments/quick/train.csv",
-        "README.md",
-        "pyproject.toml",
-    ):
+    table = "experiments/quick/train.csv"
+    for name in ("ecomlab/a.py", "notebooks/x.txt", table, "README.md", "pyproject.toml"):
         files.write_text(tmp_path / name, "1")
     write_notebook(tmp_path / "notebooks" / "n.ipynb", PARAMETERS, "1 + 1")
     git("init", "-q")
@@ -857,13 +650,11 @@ def test_an_outdated_table_says_what_is_another():
     runs["a-seed1"]["made_with"]["environments"]["GONE"] = {"version": 1, "tasks": "x"}
     runs["a-seed0"]["catalog"] = "another"
     found = list(provenance.outdated(provenance.merged(runs)))
-    assert found == [
-        "a-seed0: the catalog is another",
-        "a-seed1: the starter novice has other weights",
-        f"a-seed1: PD is another (version 1, now {ENVIRONMENTS['PD'].version})",
-        "a-seed1: there is no environment GONE",
-    ]
-    assert list(provenance.outdated({"parameters": {}})) == ["it does not say what it was made with"]
+    for said, run_id, word in zip(
+        found, ["a-seed0", *["a-seed1"] * 3], ["catalog", "novice", "PD", "GONE"], strict=True
+    ):
+        assert said.startswith(run_id) and word in said
+    assert len(list(provenance.outdated({"parameters": {}}))) == 1
 
 
 def test_provenance_has_no_place_and_no_day(tmp_path):

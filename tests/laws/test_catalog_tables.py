@@ -90,3 +90,22 @@ def test_index_kinds_are_measured_on_kept_vectors(
     assert measured[0]["index"] == "SQfp16" and measured[0]["recall_at_20"] == 1
     assert len({(row["index"], row["effort"]) for row in measured}) == len(measured) == 27
     assert max(row["recall_at_20"] for row in measured if row["index"].endswith("SQ8")) == 1
+
+
+def test_other_titles_of_the_same_products_are_found(tmp_path: Path) -> None:
+    """A shop of 300 generated products, and another that names six of them in another order."""
+    script = runpy.run_path(str(ROOT / "experiments/catalog_retrieval/measure.py"))
+    catalog, wanted = generate(300), range(0, 300, 50)
+    titles = [f"{catalog.title(row)} {' '.join(catalog.attributes(row).values())}" for row in range(300)]
+    files = {
+        "amazon": ["id|title", *(f"a{row}|{title}" for row, title in enumerate(titles))],
+        "walmart": ["id|title", *(f"w{row}|{' '.join(reversed(titles[row].split()))}" for row in wanted)],
+        "gt": ["D1|D2", *(f"w{row}|a{row}" for row in wanted)],
+    }
+    for name, lines in files.items():
+        (tmp_path / f"{name}.csv").write_text("\n".join(lines), "utf-8")
+    exact, lists = script["measure"](script["read_matches"](tmp_path), LexicalEmbedder())
+    assert (exact["products"], exact["queries"], exact["recall_at_1"], exact["mrr"]) == (300, 6, 1.0, 1.0)
+    assert lists["index"].startswith("IVF") and lists["recall_at_20"] == 1.0
+    found = [np.array([4, 2, 9]), np.array([1]), np.array([7, 5])]
+    assert script["ranks_of"](found, np.array([9, 1, 3])).tolist() == [3, 1, np.inf], "counted from one"

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from wordings import STYLES, Honest
 
 from ecomlab import ENVIRONMENTS, Shop
 from ecomlab.customer.llm import Chat, Wording
 from ecomlab.evaluation.evaluation import environment_of
 from ecomlab.laws import counterfactual
 from ecomlab.laws.laws import State
-from ecomlab.laws.wordings import STYLES, Honest
 
 FOLDER = Path(__file__).resolve().parents[2] / "experiments" / "llm_customer"
 

@@ -4,6 +4,7 @@ from collections import Counter
 from functools import lru_cache
 
 import pytest
+from wordings import HOSTILE, STYLES, Honest, is_label
 
 from ecomlab import ENVIRONMENTS, Shop
 from ecomlab.catalog.lexicon import lexicon_of
@@ -16,7 +17,6 @@ from ecomlab.episode.play import play, replay
 from ecomlab.episode.record import Trajectory
 from ecomlab.laws import attackers, counterfactual
 from ecomlab.laws.surface import reference_player
-from ecomlab.laws.wordings import HOSTILE, STYLES, Honest, hostile, is_label
 from ecomlab.task import Message, Task
 
 LEVEL = 8
@@ -55,7 +55,7 @@ def test_a_hostile_endpoint_changes_no_score_and_costs_no_episode(env: str, name
     """SOLVABLE, FAIR, BROKEN IS NOT WRONG: the reference player is as right as with the templates."""
     seed = list(HOSTILE).index(name) % 3
     expected = with_templates(env, seed, shop)
-    found = play(reference_player(env, shop), expected.task, shop, customer=hostile(name))
+    found = play(reference_player(env, shop), expected.task, shop, customer=HOSTILE[name])
     assert found.score == expected.score
     assert found.end == expected.end
     if name in ACTING:
@@ -116,7 +116,7 @@ def test_labels_of_everything_make_no_blind_attacker_right(env: str, shop: Shop)
     """NOT GAMEABLE: who does not listen gains nothing by a customer who tells more."""
     for name, make in attackers.blind(ENVIRONMENTS[env]).items():
         task = make_task(env, LEVEL, 1, shop)
-        found = play(make(1), task, shop, customer=hostile("every label"))
+        found = play(make(1), task, shop, customer=HOSTILE["every label"])
         assert not found.score.correct, name
         assert not found.score.unscored, found.score.why
 

@@ -4,13 +4,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
+import transformers
 
 from ecomlab import Shop, make_task
 from ecomlab.models.batch import play_batch
 from ecomlab.models.load import load_policy
 from ecomlab.models.policy import Policy
 from ecomlab.models.samplers import cached
-from ecomlab.models.samplers.cached import CachedSampler, Limits
+from ecomlab.models.samplers.cached import CachedSampler, Limits, is_sampled_exactly
 from ecomlab.seeding import rng
 
 TASKS = 6
@@ -106,3 +108,45 @@ def test_rows_that_are_held_go_on_where_they_were(novice: Policy) -> None:
 
     assert second_turn(True)[0].ids == second_turn(False)[0].ids
     assert second_turn(True)[0].logprobs == pytest.approx(second_turn(False)[0].logprobs)
+
+
+SIZES = {
+    "hidden_size": 32, "intermediate_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "vocab_size": 120,
+    "num_key_value_heads": 1, "max_position_embeddings": 512, "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2,
+}  # fmt: skip
+EXACT: dict[str, tuple[dict[str, Any], bool]] = {
+    "Llama": ({}, True), "Qwen2": ({}, True), "Qwen3": ({"head_dim": 16}, True), "SmolLM3": ({}, True),
+    "Granite": ({"logits_scaling": 8.0}, False), "Gemma2": ({"head_dim": 16, "final_logit_softcapping": 2.0}, False),
+    "Mistral": ({"sliding_window": 16}, False), "Lfm2": ({"full_attn_idxs": [1]}, False),
+    "Mamba": ({"state_size": 4}, False),
+}  # fmt: skip
+"""Further settings of an architecture, and whether our sampler samples it exactly: not where logits are scaled or
+capped, attention has a window, or layers are recurrent."""
+
+
+@pytest.mark.parametrize("name", EXACT)
+def test_a_model_is_sampled_exactly_or_known_not_to_be(name: str) -> None:
+    """Log-probabilities of a conversation in turns beside others are those that the model has of the whole text."""
+    more, exact = EXACT[name]
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        config = getattr(transformers, f"{name}Config")(**{**SIZES, **more})
+        model = transformers.AutoModelForCausalLM.from_config(config).eval().float()
+    with torch.no_grad():
+        for parameter in model.parameters():  # otherwise nearly every token is as likely as every other
+            parameter.mul_(3 if parameter.dim() > 1 else 1)
+    assert is_sampled_exactly(model, context=512) == exact
+    if not exact:
+        return
+    sampler = CachedSampler(model, (), Limits(turn=8, episode=16, context=512))
+    sampler.start([rng(name, i) for i in range(3)])
+    texts: list[list[int]] = [[], [], []]
+    for prompts in ([[5, 6, 7], list(range(3, 40)), [9, 10] * 6], [[11] * 20, [12], [13, 14]]):
+        for text, prompt, said in zip(texts, prompts, sampler.turn([0, 1, 2], prompts), strict=True):
+            assert said is not None
+            text += prompt + said.ids
+            with torch.no_grad():
+                logp = torch.log_softmax(model(torch.tensor([text])).logits[0, -9:-1].float(), dim=-1)
+            assert logp.gather(1, torch.tensor(said.ids)[:, None])[:, 0].tolist() == pytest.approx(
+                said.logprobs, abs=1e-3
+            )

@@ -1,5 +1,7 @@
 """A chat model of another kind than Qwen3: its markers are single tokens, Qwen3's other tags are ordinary text."""
 
+import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,8 @@ from ecomlab.models.renderer import TAGS
 from ecomlab.models.samplers.cached import Limits
 from ecomlab.seeding import rng
 
+SIZES = {"hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -26,9 +30,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     core.add_special_tokens([AddedToken(text, special=True, normalized=False) for text in MARKERS])
     end = MARKERS[1]
     tokenizer = PreTrainedTokenizerFast(tokenizer_object=core, pad_token=end, eos_token=end)
-    sizes = {"hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
     path = tmp_path_factory.mktemp("chatml")
-    LlamaForCausalLM(LlamaConfig(vocab_size=len(tokenizer), **sizes)).save_pretrained(path)
+    LlamaForCausalLM(LlamaConfig(vocab_size=len(tokenizer), **SIZES)).save_pretrained(path)
     tokenizer.save_pretrained(path)
     return path
 
@@ -71,9 +74,33 @@ def test_it_is_sampled_from(policy: Policy, shop: Shop) -> None:
     assert len(rollout.mask) == len(rollout.completion_ids) == len(rollout.logprobs)
 
 
-def test_a_model_without_the_markers_is_refused(folder: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("chat_template", "way_out"), [("{{ messages[0].content }}", "vllm serve"), (None, "instruct version")]
+)
+def test_a_model_without_the_markers_is_refused_with_the_way_out(
+    chat_template: str | None, way_out: str, folder: Path, tmp_path: Path
+) -> None:
     LlamaForCausalLM.from_pretrained(folder).save_pretrained(tmp_path)
     core = Tokenizer(models.BPE(vocab={"a": 0}, merges=[]))
-    PreTrainedTokenizerFast(tokenizer_object=core, eos_token="a").save_pretrained(tmp_path)
-    with pytest.raises(PolicyError, match="lacks <|im_start|>, <|im_end|>"):
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=core, eos_token="a")
+    tokenizer.chat_template = chat_template
+    tokenizer.save_pretrained(tmp_path)
+    with pytest.raises(PolicyError, match=rf"lacks <\|im_start\|>.*{way_out}"):
         load_chat_policy(tmp_path)
+
+
+def test_a_model_that_lacks_weights_is_refused(folder: Path, tmp_path: Path) -> None:
+    """transformers would make them up."""
+    shutil.copytree(folder, tmp_path / "deeper")
+    config = tmp_path / "deeper" / "config.json"
+    config.write_text(json.dumps(json.loads(config.read_text()) | {"num_hidden_layers": 2}))
+    with pytest.raises(PolicyError, match="lacks 9 tensors"):
+        load_chat_policy(tmp_path / "deeper")
+
+
+def test_a_tokenizer_of_another_model_is_refused(folder: Path, tmp_path: Path) -> None:
+    """It makes more tokens than there are embeddings."""
+    shutil.copytree(folder, tmp_path / "other")
+    LlamaForCausalLM(LlamaConfig(vocab_size=200, **SIZES)).save_pretrained(tmp_path / "other")
+    with pytest.raises(PolicyError, match="200 embeddings"):
+        load_chat_policy(tmp_path / "other")

@@ -6,7 +6,8 @@ import json
 import threading
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -60,24 +61,38 @@ def post(url: str, request: Any) -> dict[str, Any]:
     return found
 
 
+def said_in(trajectory: Any) -> list[Any]:
+    """Messages without the ids of calls, and the score."""
+    calls = [[call["function"] for call in m.get("tool_calls", ())] for m in trajectory.messages]
+    return [[m["content"] for m in trajectory.messages], calls, trajectory.score]
+
+
+def own(env: str, d: int, answerer: Any) -> Any:
+    """The greedy episode of our own sampler, of more than one turn."""
+    shop, sampler = load_shop(20_000), answerer.policy.sampler(Limits(), greedy=True)
+    task = make_task(env, d, 2**31, shop)
+    [episode] = play_batch([task], [rng("own")], shop, sampler, answerer.policy.renderer)
+    assert episode.trajectory is not None and episode.turns > 1
+    return episode.trajectory
+
+
+def played(env: str, d: int, answer: Callable[[dict[str, Any]], Any]) -> Any:
+    """The episode of a greedy policy that answers requests."""
+
+    def player(messages: Any, tools: Any) -> dict[str, Any]:
+        request = {"messages": messages, "tools": tools, "temperature": 0}
+        return dict(answer(request)["choices"][0]["message"])
+
+    shop = load_shop(20_000)
+    return play(player, make_task(env, d, 2**31, shop), shop)
+
+
 @pytest.mark.parametrize(
     ("env", "d"), [("CART", 0), ("CART", 2), ("STATUS", 0), ("RETURN", 1), ("POLICY", 0)]
 )
 def test_greedy_episodes_are_those_of_our_own_sampler(url: str, answerer: Any, env: str, d: int) -> None:
     """The same messages, whether the episode's cache is kept here or the server renders every request anew."""
-    shop = load_shop(20_000)
-    task = make_task(env, d, 2**31, shop)
-
-    def player(messages: Any, tools: Any) -> dict[str, Any]:
-        return dict(
-            post(url, {"messages": messages, "tools": tools, "temperature": 0})["choices"][0]["message"]
-        )
-
-    theirs = play(player, task, shop)
-    sampler = answerer.policy.sampler(Limits(), greedy=True)
-    [own] = play_batch([task], [rng("own")], shop, sampler, answerer.policy.renderer)
-    assert own.turns > 1
-    assert (theirs.end, theirs.turns, theirs.score) == (own.end, own.turns, own.score)
+    assert said_in(played(env, d, partial(post, url))) == said_in(own(env, d, answerer))
 
 
 @pytest.fixture(scope="module")
@@ -101,29 +116,12 @@ def backend(answerer: Any, serve: ModuleType, tmp_path_factory: pytest.TempPathF
         yield server
 
 
-@pytest.mark.parametrize(("env", "d"), [("CART", 0), ("CART", 2), ("RETURN", 1), ("POLICY", 0)])
+@pytest.mark.parametrize(("env", "d"), [("CART", 2), ("RETURN", 1), ("POLICY", 0)])
 def test_greedy_episodes_through_a_backend_are_those_of_our_own_sampler(
     serve: ModuleType, answerer: Any, backend: Any, env: str, d: int
 ) -> None:
-    shop = load_shop(20_000)
-    task = make_task(env, d, 2**31, shop)
     served = serve.Answerer("base", answerer.policy, backend.url.removesuffix("/v1"))
-
-    def player(messages: Any, tools: Any) -> dict[str, Any]:
-        request = {"messages": messages, "tools": tools, "temperature": 0}
-        return dict(served.answer(request)["choices"][0]["message"])
-
-    theirs = play(player, task, shop)
-    sampler = answerer.policy.sampler(Limits(), greedy=True)
-    [own] = play_batch([task], [rng("own")], shop, sampler, answerer.policy.renderer)
-    assert own.trajectory is not None and own.turns > 1
-    assert said_in(theirs) == said_in(own.trajectory)
-
-
-def said_in(trajectory: Any) -> list[Any]:
-    """Messages without the ids of calls, and the score."""
-    calls = [[call["function"] for call in m.get("tool_calls", ())] for m in trajectory.messages]
-    return [[m["content"] for m in trajectory.messages], calls, trajectory.score]
+    assert said_in(played(env, d, served.answer)) == said_in(own(env, d, answerer))
 
 
 def test_a_backend_is_asked_for_the_likeliest_answer_alone_and_its_failure_is_said_to_be_its_own(
@@ -131,7 +129,7 @@ def test_a_backend_is_asked_for_the_likeliest_answer_alone_and_its_failure_is_sa
 ) -> None:
     served = serve.Answerer("base", answerer.policy, backend.url.removesuffix("/v1"))
     opening = {"messages": [{"role": "user", "content": "Hello, I am looking for a mug."}]}
-    with pytest.raises(serve.RequestError, match="send temperature 0"):
+    with pytest.raises(serve.RequestError, match="temperature"):
         served.answer(opening)
     server = serve.server_of(served, 0)
     threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -194,15 +192,15 @@ def test_a_token_limit_is_said_to_be_one(url: str) -> None:
 @pytest.mark.parametrize(
     ("request_", "status", "words"),
     [
-        (b"not JSON", 400, "Expecting value"),
-        ({"messages": "hello"}, 400, "OpenAI's shape"),
+        (b"not JSON", 400, "value"),
+        ({"messages": "hello"}, 400, "OpenAI"),
         (
             {"messages": [{"role": "user", "content": "mug " * 3000}]},
             400,
-            "maximum context length is 2048 tokens",
-        ),
+            "maximum context length",
+        ),  # as OpenAI's
         ({"messages": [], "stream": True}, 400, "stream"),
-        ({"messages": [], "model": "gpt"}, 404, "there is 'base'"),
+        ({"messages": [], "model": "gpt"}, 404, "'base'"),
     ],
 )
 def test_a_request_that_cannot_be_answered_is_refused_in_words(

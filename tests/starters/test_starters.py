@@ -49,6 +49,11 @@ def view_of(result: dict[str, Any], name: str, view: View | None = None, **argum
     return block
 
 
+def calls_in(message: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    calls = (call["function"] for call in message["tool_calls"])
+    return [(call["name"], json.loads(call["arguments"])) for call in calls]
+
+
 # Demonstrations.
 
 
@@ -64,21 +69,12 @@ def test_what_a_demonstrator_writes_is_read_back_as_the_same_calls(
         dialogue.open(episode.messages, episode.tools)
         while not episode.done:
             message = player(list(episode.messages), episode.tools)
-            calls = [
-                (c["function"]["name"], json.loads(c["function"]["arguments"])) for c in message["tool_calls"]
-            ]
+            calls = calls_in(message)
             back = dialogue.read(renderer.encode(dialogue.write(message["content"], calls)))
-            read = [
-                (c["function"]["name"], json.loads(c["function"]["arguments"])) for c in back["tool_calls"]
-            ]
-            assert read == calls
+            assert calls_in(back) == calls
             if env != "CART":  # whose demonstrator may, slipping, name what is not shown
-                assert not any(
-                    str(i) in back["content"]
-                    for _, a in calls
-                    for i in a.values()
-                    if isinstance(i, str) and dialogue.aliases.knows(i)
-                )
+                said = {value for _, given in calls for value in given.values() if isinstance(value, str)}
+                assert not any(one in back["content"] for one in said if dialogue.aliases.knows(one))
             for call, own in zip(back["tool_calls"], message["tool_calls"], strict=True):
                 call["id"] = own["id"]
             dialogue.follow(episode.act(back).messages)
@@ -99,15 +95,14 @@ def test_a_careful_demonstrator_succeeds_within_the_context(
 def test_at_the_levels_of_a_recipe_demonstrations_fit_its_length_and_what_a_policy_may_say(
     name: str, big_shop: Shop, renderer: ShortRenderer
 ) -> None:
-    """Without mistakes, at least nineteen of twenty."""
+    """Without mistakes, at least nine of ten."""
     made, may_say = RECIPES[name], TrainConfig.model_fields["episode_tokens"].default
     cells = {(cell.env, d) for phase in made.phases for cell in phase.cells for d in cell.difficulties}
     for env, d in sorted(cells - {(COPYING.env, 0)}):
-        played = [
-            demonstrate(make_task(env, d, 700 + seed, big_shop), big_shop, renderer) for seed in range(20)
-        ]
-        assert sum(len(one.ids) <= made.longest for one in played) >= 19, (env, d)
-        assert sum(sum(one.mask) <= may_say for one in played) >= 19, (env, d)
+        tasks = [make_task(env, d, 700 + seed, big_shop) for seed in range(10)]
+        played = [demonstrate(task, big_shop, renderer) for task in tasks]
+        assert sum(len(one.ids) <= made.longest for one in played) >= 9, (env, d)
+        assert sum(sum(one.mask) <= may_say for one in played) >= 9, (env, d)
 
 
 # Questions.
@@ -171,7 +166,7 @@ def test_starters_read_what_they_were_trained_on(shop: Shop) -> None:
     assert told.hexdigest()[:32] == "06f637e403606ea38ed89921af27ab68"
 
 
-@pytest.mark.parametrize("env", ["STATUS", "RETURN", "SUB", "POLICY", "PD", "BUNDLE"])
+@pytest.mark.parametrize("env", ["CART", "STATUS", "RETURN", "SUB", "POLICY", "PD", "BUNDLE"])
 def test_mistakes_make_demonstrations_worse(env: str, big_shop: Shop) -> None:
     tasks = [make_task(env, 0, seed, big_shop) for seed in range(40)]
 
@@ -179,6 +174,8 @@ def test_mistakes_make_demonstrations_worse(env: str, big_shop: Shop) -> None:
         return sum(transcribe(t, big_shop, slips_for(rate, "worse", t.seed)).correct for t in tasks)
 
     assert correct(0.0) > correct(0.5)
+    one, two = (transcribe(tasks[0], big_shop, slips_for(0.5, "same")) for _ in range(2))
+    assert one == two and slips_for(0.0, "x") is None
 
 
 def test_after_a_mistake_only_what_follows_the_customers_word_is_imitated(
@@ -227,30 +224,20 @@ def test_an_id_stands_behind_every_word_that_may_lead_to_it() -> None:
 def test_an_order_shows_days_and_tells_lines_of_one_type_apart() -> None:
     view = View(Aliases())
     item = {"title": "A Thin Kite", "type": "Kite", "quantity": 1}
-    order = {
-        "order_id": "O",
-        "placed": "2026-11-08",
-        "items": [item, {**item, "title": "C Old Kite"}, {**item, "type": "Mug"}],
-    }
-    view_of({"orders": [order]}, "order_list", view)
+    items = [item, {**item, "title": "C Old Kite"}, {**item, "type": "Mug"}]
+    view_of({"orders": [{"order_id": "O", "placed": "2026-11-08", "items": items}]}, "order_list", view)
     line = {
         "line_id": "L1",
         "title": "A Thin Kite",
         "type": "Kite",
         "attributes": {"color": "Red"},
-        "variant_id": "XL",
         "parcel": 2,
     }
-    parcels = [
-        {"status": "shipped", "expected": "2026-12-01"},
-        {"status": "delivered", "delivered": "2026-11-10"},
-    ]
-    lines = [line, {**line, "line_id": "L2", "title": "A Mug", "type": "Mug", "variant_id": None}]
-    shown = view_of(
-        {"status": "partly delivered", "parcels": parcels, "lines": lines}, "order_get_status", view
-    )
+    mug = {**line, "line_id": "L2", "title": "A Mug", "type": "Mug", "variant_id": None}
+    days = [{"expected": "2026-12-01"}, {"status": "delivered", "delivered": "2026-11-10"}]
+    order = {"status": "partly delivered", "parcels": days, "lines": [{**line, "variant_id": "XL"}, mug]}
     one, two = view.aliases.of("L1"), view.aliases.of("L2")
-    assert shown == (
+    assert view_of(order, "order_get_status", view) == (
         f" partly delivered, November 10, December 1\n- A Thin Kite, XL, Red, November 10{one}\n- A Mug{two}"
     )
 
@@ -259,26 +246,14 @@ def test_results_of_the_other_tools_are_short() -> None:
     eligibility = partial(view_of, name="return_check_eligibility")
     assert eligibility({"eligible": True, "last_return_day": "2026-11-08"}) == "yes"
     assert eligibility({"eligible": False, "last_return_day": "2026-11-08"}) == "no November 8"
-    assert eligibility({"eligible": False, "last_return_day": "never"}) == "no never"
-    assert eligibility({"eligible": False, "last_return_day": None}) == "no"
-    assert view_of({"returns": [{"order_id": "O"}]}, "return_initiate") == "ok"
     assert view_of({"submitted": True}, "submit") == "ok"
-    assert view_of({"today": "2026-11-20", "weekday": "Friday"}, "datetime_now") == " Friday, November 20"
-    assert (
-        view_of({"sections": []}, "policy_search") == view_of({"orders": []}, "order_list") == "nothing found"
-    )
+    assert view_of({"orders": []}, "order_list") == "nothing found"
     headings = view_of({"sections": [], "others": ["Gift wrap: fee", "Bulk discount"]}, "policy_search")
     assert headings == "also: Gift wrap: fee, Bulk discount"
     view = View(Aliases())
     visits = [{"product_id": f"P{i}", "title": f"T{i}", "stock": i} for i in range(2)]
-    assert view_of({"visits": visits}, "user_get_visit_history", view) == f"- T0{view.aliases.of('P0')}", (
-        "what is sold out"
-    )
-    product = {"product_id": "P0", "title": "T0", "attributes": {"color": "Red"}}
-    assert (
-        view_of({"product": product}, "catalog_get_product", view)
-        == f' T0{view.aliases.of("P0")}\n{{"color": " Red"}}'
-    )
+    sold_out = view_of({"visits": visits}, "user_get_visit_history", view)
+    assert sold_out == f"- T0{view.aliases.of('P0')}"
     assert view_of({"error": "no"}, "submit") == '{"error": "no"}', "left to the plain form"
 
 
@@ -352,15 +327,8 @@ def test_what_the_shop_has_to_tell_stands_below_the_last_result(
 
 
 def record(number: int, **changes: Any) -> dict[str, Any]:
-    made = {
-        "product_id": f"P{number}",
-        "title": f"T{number}",
-        "brand": "B",
-        "type": "Kite",
-        "price": 20.0,
-        "rating": 4.0,
-    }
-    return {**made, "ship_days": 3, "stock": 5, "attributes": {"color": "Red"}, **changes}
+    made = {"product_id": f"P{number}", "title": f"T{number}", "brand": "B", "type": "Kite", "price": 20.0}
+    return {**made, "rating": 4.0, "ship_days": 3, "stock": 5, "attributes": {"color": "Red"}, **changes}
 
 
 def test_searches_of_one_category_are_one_list_without_distractors() -> None:
@@ -464,10 +432,7 @@ def test_a_section_is_read_whole(d: int, big_shop: Shop) -> None:
         dialogue.opening(episode.messages, episode.tools)
         while not episode.done:
             message = player(list(episode.messages), episode.tools)
-            calls = [
-                (c["function"]["name"], json.loads(c["function"]["arguments"])) for c in message["tool_calls"]
-            ]
-            dialogue.write(message["content"], calls)
+            dialogue.write(message["content"], calls_in(message))
             turn = episode.act(message)
             shown = dialogue.answer(turn.messages)
             for told in (json.loads(m["content"]) for m in turn.messages if m["role"] == "tool"):
@@ -502,9 +467,18 @@ def test_every_tool_of_every_environment_has_a_scaffold() -> None:
 
 
 def test_text_survives_the_tokenizer(renderer: ShortRenderer, big_shop: Shop) -> None:
+    texts = [
+        "",
+        " ",
+        "naïve café № 5 — ✓",
+        'a "quoted" {json}\n\n\tline',
+        "<tool_call>",
+        "GreenLeaf,Charger  #k7#k77",
+    ]
     for env in ENVIRONMENTS:
-        for piece in transcribe(make_task(env, 2, 5, big_shop), big_shop).pieces:
-            assert renderer.decode(renderer.encode(piece)) == piece
+        texts += transcribe(make_task(env, 2, 5, big_shop), big_shop).pieces
+    for text in texts:
+        assert renderer.decode(renderer.encode(text)) == text
 
 
 def test_policy_headings_are_as_many_as_rules(big_shop: Shop) -> None:
@@ -533,7 +507,10 @@ def test_a_killed_run_goes_on_where_it_stopped(
     tmp_path: Path, shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sft.Checkpoint, "EVERY", 0.0)
-    whole = recipe.make_starter(shop, TINY)
+    lines: list[str] = []
+    whole = recipe.make_starter(shop, TINY, lines.append)
+    losses = [float(line.split("loss ")[1].split(",")[0]) for line in lines if "loss" in line]
+    assert losses[-1] < losses[0]
     work, stop = tmp_path / "work", [3]
     work.mkdir()
     loss = sft.imitation_loss
@@ -553,7 +530,7 @@ def test_a_killed_run_goes_on_where_it_stopped(
     assert any(line.startswith("step 3 of") for line in told) or not any("step 0" in line for line in told)
     for a, b in zip(whole.model.state_dict().values(), rest.model.state_dict().values(), strict=True):
         assert torch.equal(a, b)
-    with pytest.raises(ValueError, match="is of another recipe"):
+    with pytest.raises(ValueError, match="recipe"):
         recipe.make_starter(shop, TINY.replace(adamw_lr=1e-3), work=work)
     stages = TINY.replace(finish=(TINY.phases[-1].replace(tokens=2_000),))
     told.clear()
@@ -564,7 +541,9 @@ def test_a_killed_run_goes_on_where_it_stopped(
         assert torch.equal(a, b)
     assert not all(map(torch.equal, second.model.state_dict().values(), whole.model.state_dict().values()))
     save_policy(tmp_path / "starter", rest, recipe="tiny")
-    assert load_policy(tmp_path / "starter", shop, list(ENVIRONMENTS)).made_for == rest.made_for | {
-        "recipe": "tiny",
-        "libraries": json.loads((tmp_path / "starter" / "made_for.json").read_text())["libraries"],
-    }
+    back = load_policy(tmp_path / "starter", shop, list(ENVIRONMENTS))
+    for a, b in zip(rest.model.state_dict().values(), back.model.state_dict().values(), strict=True):
+        assert torch.equal(a.half().float(), b)
+    record = json.loads((tmp_path / "starter" / "made_for.json").read_text())
+    assert rest.made_for == whole.made_for
+    assert back.made_for == rest.made_for | {"recipe": "tiny", "libraries": record["libraries"]}

@@ -1,4 +1,4 @@
-"""The laptop policy: its tokenizer, its view of messages, its demonstrations, its starter and the recipe for it."""
+"""The laptop policy: its tokenizer, its view of messages, its starter and the recipe for it."""
 
 import json
 import shutil
@@ -9,32 +9,23 @@ from typing import Any
 import pytest
 import torch
 
-from ecomlab import Episode, Shop, make_task, play
-from ecomlab.catalog.lexicon import lexicon_of
+from ecomlab import Shop, make_task
 from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.episode.messages import parse_output
 from ecomlab.evaluation.evaluation import Cells
 from ecomlab.evaluation.heldout import play_held_out, summarize
 from ecomlab.models.load import load_policy
 from ecomlab.models.policy import Policy, PolicyError
-from ecomlab.players.base import Perturbation
-from ecomlab.seeding import rng
 from ecomlab.starters import recipe, sft, tiny_qwen3
 from ecomlab.starters.compact_renderer import ShortDialogue
-from ecomlab.starters.demonstrations import Demonstrator, demonstrate, slips_for
+from ecomlab.starters.demonstrations import demonstrate
 from ecomlab.starters.id_aliases import ALIASES, Aliases
 from ecomlab.starters.induction_init import give_induction
-from ecomlab.starters.policy import STARTERS, made_for, save_policy
+from ecomlab.starters.policy import STARTERS, made_for
 from ecomlab.starters.recipe import Cell, Phase, Recipe
 
 SMALL = Recipe(
-    phases=(
-        Phase(cells=(Cell(env="CART", difficulties=(0, 1)),), slip_rate=0.0, tokens=6_000, episodes=30),
-        Phase(cells=(Cell(env="CART", difficulties=(0, 1, 2, 3)),), slip_rate=0.4, tokens=3_000, episodes=15),
-    ),
-    size=tiny_qwen3.Size(hidden=72, layers=2, heads=1, feed_forward=64),
-    tokens_per_batch=1_000,
-    corpus_episodes=24,
+    phases=(), size=tiny_qwen3.Size(hidden=72, layers=2, heads=1, feed_forward=64), tokens_per_batch=1_000
 )
 
 
@@ -50,39 +41,13 @@ def dialogue(novice: Policy) -> ShortDialogue:
     return made
 
 
-# The tokenizer.
-
-
-def test_names_aliases_and_scaffolds_are_single_tokens(novice: Policy, shop: Shop) -> None:
+def test_names_and_aliases_are_single_tokens(novice: Policy, shop: Shop) -> None:
     names = [f" {name}" for kind in tiny_qwen3.vocabulary(shop.catalog).values() for name in kind]
-    calls = [
-        '<tool_call>\n{"name": "catalog_search", "arguments": {"query": "',
-        '<tool_call>\n{"name": "cart_add", "arguments": {"product_id": "',
-        '<tool_call>\n{"name": "submit", "arguments": {"done": true}}\n</tool_call>',
-        '", "variant_id": "',
-        '", "quantity":',
-        '"}}\n</tool_call>',
-    ]
-    for text in [*names, *ALIASES, *calls, "<|im_end|>\n<|im_start|>assistant\n"]:
+    for text in [*names, *ALIASES, "<|im_end|>\n<|im_start|>assistant\n"]:
         assert len(novice.renderer.encode(text)) == 1, text
 
 
-def test_text_survives_the_tokenizer(novice: Policy, shop: Shop) -> None:
-    texts = [
-        "",
-        " ",
-        "naïve café № 5 — ✓",
-        'a "quoted" {json}\n\n\tline',
-        "<tool_call>",
-        "GreenLeaf,Charger  #k7#k77",
-    ]
-    for seed in range(20):
-        task = make_task("CART", seed % 7, seed, shop)
-        texts += [
-            str(m["content"]) for m in play(Demonstrator(lexicon_of(shop.catalog)), task, shop).messages
-        ]
-    for text in texts:
-        assert novice.renderer.decode(novice.renderer.encode(text)) == text
+# The tokenizer.
 
 
 def test_the_model_is_a_small_qwen3(novice: Policy) -> None:
@@ -149,83 +114,30 @@ def test_unknown_aliases_pass_through_and_a_full_pool_does_not_break() -> None:
 
 def test_results_become_short_lines(dialogue: ShortDialogue) -> None:
     def row(number: int, stock: int) -> dict[str, Any]:
-        return {
-            "product_id": f"P{number}",
-            "title": f"Brand Feature Thing{number}",
-            "stock": stock,
-            "price": 1.0,
-        }
+        return {"product_id": f"P{number}", "title": f"Thing{number}", "stock": stock, "price": 1.0}
 
     def shown(result: dict[str, Any], name: str) -> str:
         return dialogue._result({"role": "tool", "name": name, "content": json.dumps(result)})
 
-    text = shown(
-        {"results": [row(1, 5), row(2, 0), row(3, 1), row(4, 2), row(5, 9)], "page": 1, "pages": 4},
-        "catalog_search",
-    )
-    names = [dialogue.aliases.of(f"P{i}") for i in (1, 3, 4)]
-    assert text == "\n".join(f"- Brand Feature Thing{i}{a}" for i, a in zip((1, 3, 4), names, strict=True))
-    assert shown({"results": [], "page": 1, "pages": 1}, "catalog_search") == "nothing found"
+    rows = [row(1, 5), row(2, 0), row(3, 1), row(4, 2), row(5, 9)]  # three that are in stock are enough
+    text = shown({"results": rows, "page": 1, "pages": 4}, "catalog_search")
+    assert text == "\n".join(f"- Thing{i}{dialogue.aliases.of(f'P{i}')}" for i in (1, 3, 4))
     variants = [{"variant_id": "XL", "stock": 3}, {"variant_id": "S", "stock": 0}]
-    assert (
-        shown({"product_id": "P1", "attribute": "size", "variants": variants}, "catalog_get_variants")
-        == " XL, S (sold out)"
-    )
+    text = shown({"product_id": "P1", "attribute": "size", "variants": variants}, "catalog_get_variants")
+    assert text == " XL, S (sold out)"
     line = {"product_id": "P1", "title": "Brand Thing", "variant_id": "XL", "quantity": 2}
-    assert shown({"line": line}, "cart_add") == "ok"
-    assert shown({"cart": [line]}, "cart_view") == f"- 2 Brand Thing{names[0]} XL"
-    assert shown({"cart": []}, "cart_view") == "empty"
+    assert shown({"cart": [line]}, "cart_view") == f"- 2 Brand Thing{dialogue.aliases.of('P1')} XL"
     assert shown({"customer": "Blue, please."}, "ask_user") == "Blue, please."
-    assert (
-        shown({"error": "there is no product 'P1'"}, "x")
-        == f"error: there is no product '{names[0].strip()}'"
-    )
+    assert dialogue.aliases.of("P1").strip() in shown({"error": "there is no product 'P1'"}, "x")
     assert dialogue._result({"role": "tool", "name": "x", "content": "not json"}) == "not json"
 
 
 def test_episodes_are_short(novice: Policy, shop: Shop) -> None:
     def mean(d: int) -> float:
-        return (
-            sum(len(demonstrate(make_task("CART", d, s, shop), shop, novice.renderer).ids) for s in range(30))
-            / 30
-        )
+        tasks = [make_task("CART", d, seed, shop) for seed in range(30)]
+        return sum(len(demonstrate(task, shop, novice.renderer).ids) for task in tasks) / 30
 
     assert mean(0) < 150 and mean(3) < 400
-
-
-# Demonstrations.
-
-
-@pytest.mark.parametrize(("d", "least"), [(0, 0.97), (2, 0.97), (4, 0.9)])
-def test_a_careful_demonstrator_succeeds_with_what_the_policy_sees(
-    novice: Policy, big_shop: Shop, d: int, least: float
-) -> None:
-    tasks = [make_task("CART", d, 500 + s, big_shop) for s in range(60)]
-    assert sum(demonstrate(task, big_shop, novice.renderer).correct for task in tasks) >= least * 60
-
-
-def test_mistakes_make_demonstrations_worse_and_are_named(novice: Policy, shop: Shop) -> None:
-    def correct(rate: float) -> int:
-        tasks = [make_task("CART", 2, s, shop) for s in range(60)]
-        return sum(demonstrate(t, shop, novice.renderer, slips_for(rate, "t", t.seed)).correct for t in tasks)
-
-    assert correct(0.0) > correct(0.2) > correct(0.5)
-    task = make_task("CART", 3, 1, shop)
-    one, two = (demonstrate(task, shop, novice.renderer, slips_for(0.5, "same")) for _ in range(2))
-    assert one == two and slips_for(0.0, "x") is None
-
-
-def test_ids_are_quoted_from_rows_that_were_shown(novice: Policy, shop: Shop) -> None:
-    for seed in range(20):
-        task = make_task("CART", 3, seed, shop)
-        player = Demonstrator(lexicon_of(shop.catalog), Perturbation(rng("q", seed), 0.2))
-        episode = Episode(task, shop)
-        while not episode.done:
-            message = player(list(episode.messages), episode.tools)
-            for call in message["tool_calls"]:
-                product = json.loads(call["function"]["arguments"]).get("product_id")
-                assert product is None or product in episode.world.shown
-            episode.act(message)
 
 
 # The starter.
@@ -235,14 +147,12 @@ def test_the_starter_is_small_and_says_what_it_was_made_for(novice: Policy, shop
     files = list((STARTERS.folder / "novice").iterdir())
     assert sum(f.stat().st_size for f in files) <= 2_000_000
     record = json.loads((STARTERS.folder / "novice" / "made_for.json").read_text())
-    assert {"renderer", "tokenizer", "vocabulary", "catalog", "environments", "recipe", "libraries"} <= set(
-        record
+    assert {"catalog", "recipe", "libraries"} <= set(record) and set(record["environments"]) == set(
+        ENVIRONMENTS
     )
     here = made_for(novice.tokenizer, shop, list(record["environments"]))
-    assert set(record["environments"]) == set(ENVIRONMENTS)
-    assert {k: record[k] for k in ("renderer", "tokenizer", "vocabulary", "environments")} == {
-        k: here[k] for k in ("renderer", "tokenizer", "vocabulary", "environments")
-    }
+    for name in ("renderer", "tokenizer", "vocabulary", "environments"):
+        assert record[name] == here[name]
 
 
 @pytest.mark.parametrize("name", list(recipe.RECIPES))
@@ -273,37 +183,32 @@ def copied(folder: Path, **changes: Any) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("changes", "message"),
+    ("changes", "word"),
     [
-        ({"renderer": 0}, "made for renderer 0, this is renderer"),
-        ({"tokenizer": "feed"}, "made for tokenizer feed"),
-        ({"vocabulary": "feed"}, "made for vocabulary feed"),
-        ({"environments": {"CART": {"version": 0, "tasks": "feed"}}}, "made for tasks of CART"),
-        ({"environments": {}}, "not made for CART"),
+        ({"renderer": 0}, "renderer"),
+        ({"tokenizer": "feed"}, "tokenizer"),
+        ({"vocabulary": "feed"}, "vocabulary"),
+        ({"environments": {"CART": {"version": 0, "tasks": "feed"}}}, "CART"),
+        ({"environments": {}}, "CART"),
     ],
 )
 def test_a_starter_made_for_something_else_is_refused(
-    tmp_path: Path, shop: Shop, changes: Any, message: str
+    tmp_path: Path, shop: Shop, changes: Any, word: str
 ) -> None:
-    with pytest.raises(PolicyError, match=message):
+    with pytest.raises(PolicyError, match=word):
         load_policy(copied(tmp_path, **changes), shop, ["CART"])
+    with pytest.raises(PolicyError, match="'novice'"):
+        load_policy("novic", shop, ["CART"])
 
 
 def test_a_damaged_starter_says_how_to_mend_it(tmp_path: Path, shop: Shop) -> None:
     folder = copied(tmp_path)
     (folder / "model.safetensors").write_bytes(b"\x00" * 100)
-    with pytest.raises(
-        PolicyError, match=r"does not hold a readable policy .*python -m ecomlab.starters.recipe"
-    ):
+    with pytest.raises(PolicyError, match="ecomlab.starters.recipe"):
         load_policy(folder, shop, ["CART"])
     (folder / "tokenizer.json").unlink()
-    with pytest.raises(PolicyError, match="readable policy"):
+    with pytest.raises(PolicyError, match="readable"):
         load_policy(folder, shop, ["CART"])
-
-
-def test_an_unknown_starter_gets_a_suggestion(shop: Shop) -> None:
-    with pytest.raises(PolicyError, match=r"no starter 'novic'; did you mean 'novice'\?"):
-        load_policy("novic", shop, ["CART"])
 
 
 # The recipe, shrunk.
@@ -326,27 +231,10 @@ def test_a_fresh_starter_looks_for_what_followed_a_word_the_last_time(size: tiny
         back = seen[0][0, 0].diagonal(-1)[1:].mean()
         found = seen[1][0, 0][torch.arange(200, 250), asked + 1].mean()
         shares[given] = back.item(), found.item()
-    assert shares[True][0] > 0.8
-    assert shares[False][0] < 0.05
-    assert shares[True][1] > 0.05
-    assert shares[False][1] < 0.02
-    with pytest.raises(ValueError, match="two layers and a width above 64"):
+    assert shares[True][0] > 0.8 and shares[False][0] < 0.05
+    assert shares[True][1] > 0.05 and shares[False][1] < 0.02
+    with pytest.raises(ValueError, match="width"):
         give_induction(tiny_qwen3.build_model(300, 0, 1, size=tiny_qwen3.Size(hidden=64)))
-
-
-def test_the_recipe_makes_the_same_starter_twice_and_it_loads(tmp_path: Path, shop: Shop) -> None:
-    told: list[str] = []
-    one = recipe.make_starter(shop, SMALL, told.append)
-    two = recipe.make_starter(shop, SMALL)
-    for a, b in zip(one.model.state_dict().values(), two.model.state_dict().values(), strict=True):
-        assert torch.equal(a, b)
-    assert one.made_for == two.made_for
-    losses = [float(line.split("loss ")[1].split(",")[0]) for line in told if "loss" in line]
-    assert losses[-1] < losses[0]
-    save_policy(tmp_path / "x", one, recipe="small")
-    back = load_policy(tmp_path / "x", shop, ["CART"])
-    for a, b in zip(one.model.state_dict().values(), back.model.state_dict().values(), strict=True):
-        assert torch.equal(a.half().float(), b)
 
 
 def test_batches_hold_the_tokens_asked_for(novice: Policy, shop: Shop) -> None:

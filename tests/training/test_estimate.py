@@ -17,7 +17,6 @@ import torch
 from rich.console import Console
 
 from ecomlab import options
-from ecomlab.laws.tokens import Count, write_table
 from ecomlab.models.policy import PolicyError
 from ecomlab.training.config import ConfigError, TrainConfig, check_split, from_toml
 from ecomlab.training.estimate import (
@@ -36,6 +35,7 @@ from ecomlab.training.estimate import (
     size_of,
     split_over,
 )
+from ecomlab.training.tokens import Count, write_table
 
 ROOT = Path(__file__).resolve().parents[2]
 FILE = ROOT / "experiments" / "qwen3_8b" / "train.toml"

@@ -294,7 +294,7 @@ def test_impossible_schedules_are_refused(make):
 def test_a_reward_is_no_verdict():
     for name in NAMES:
         with pytest.raises(TypeError, match="not reward"):
-            make_schedule(name, ENVS).report(Draw("CART", 0), [0.3])  # type: ignore[list-item]
+            make_schedule(name, ENVS).report(Draw("CART", 0), [0.3])
     assert Adaptive.start(ENVS).report(Draw("CART", 0), [np.True_]).windows[0] == Window(0, 0, 1, 1)
 
 

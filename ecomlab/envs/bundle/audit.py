@@ -7,19 +7,11 @@ from ecomlab.catalog import Shop
 from ecomlab.envs.base import Audit
 from ecomlab.reward import Fault
 from ecomlab.slots import slot_type
-from ecomlab.task import (
-    Goal,
-    Place,
-    SellOut,
-    Task,
-)
+from ecomlab.task import Goal, Place, SellOut, Task
 from ecomlab.values import money
 from ecomlab.world.cart import Want, constraints_of
 from ecomlab.world.faults import fault_of, named
-from ecomlab.world.shopping_list import (
-    least_total,
-    parts_of,
-)
+from ecomlab.world.shopping_list import least_total, parts_of
 from ecomlab.world.state import World
 
 

@@ -1,12 +1,9 @@
 """BUNDLE: put together a shopping list for a project, each part once, within the budget."""
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from ecomlab.catalog import Shop
 from ecomlab.customer.goals import withhold
@@ -17,23 +14,15 @@ from ecomlab.envs.bundle.audit import BundleAudit
 from ecomlab.envs.bundle.player import BundlePlayer
 from ecomlab.reward import Verdict
 from ecomlab.seeding import pick, shuffled, whole_near
-from ecomlab.task import (
-    LOOK,
-    Event,
-    Goal,
-    GoalChange,
-    Place,
-    Problem,
-    SellOut,
-    TaskError,
-    TaskKey,
-)
+from ecomlab.task import LOOK, Event, Goal, Place, Problem, SellOut, TaskError, TaskKey
 from ecomlab.values import money
 from ecomlab.world.cart import constraints_of
 from ecomlab.world.faults import faults, named, told
 from ecomlab.world.shopping_list import (
     Part,
     dearest_total,
+    draw_budget,
+    draw_change,
     draw_trait,
     draw_types,
     least_price,
@@ -92,14 +81,14 @@ class Bundle(Environment):
             return dearest_total(goal.slots, len(later), usable, catalog, key, sold)
 
         goal = Goal(slots, frozenset(slots) & {(0, "parts")})
-        goal = goal.with_({"budget": _draw_budget(dearest(goal), axes.bundle.slack, random)})
-        change = _draw_change(goal, spare, axes, random) if random.random() < axes.p_switch else None
+        goal = goal.with_({"budget": draw_budget(dearest(goal), axes.bundle.slack, random)})
+        change = draw_change(goal, spare, axes, random) if random.random() < axes.p_switch else None
         if change and "budget" in change.slots:  # a higher one would leave every list as right as it was
-            less = _draw_budget(dearest(goal), 0.4 * axes.bundle.slack, random)
+            less = draw_budget(dearest(goal), 0.4 * axes.bundle.slack, random)
             change = replace(change, slots={"budget": less}) if less < goal["budget"] else None
         elif change and "added" in change.slots:
             # A budget that had room for it from the start would tell that it will come.
-            more = _draw_budget(dearest(goal.with_(change.slots)), axes.bundle.slack, random)
+            more = draw_budget(dearest(goal.with_(change.slots)), axes.bundle.slack, random)
             change = replace(change, slots={**change.slots, "budget": max(more, goal["budget"] + 100)})
         goal = withhold(goal, axes, random, ("parts",))
         need = BundlePlayer.need(goal)
@@ -153,20 +142,3 @@ def _wrong(ids: Sequence[str], parts: Sequence[Part], missing: Mapping[str, Any]
         wrong += found
     there = {catalog.type_of(row).name for p in ids if (row := catalog.row(p)) is not None}
     return wrong + [f"no {kind}" for kind in missing if kind not in there]
-
-
-def _draw_change(
-    goal: Goal, spare: Sequence[str], axes: Difficulty, random: np.random.Generator
-) -> GoalChange:
-    """Draw a change of mind: another budget (its value is set later), a part added or a part dropped."""
-    item = pick(random, goal.items)
-    dropped = {"dropped": goal.get("type", item=item)}
-    changes = [GoalChange(slots=dropped, turns=0, calls=0, forgets=(item,))]
-    changes += [GoalChange(slots={"budget": 0}, turns=0, calls=0)] if axes.bundle.slack else []
-    changes += [GoalChange(slots={"added": spare[0]})] if spare else []
-    return pick(random, changes)
-
-
-def _draw_budget(total: int, slack: float, random: np.random.Generator) -> int:
-    """Add random slack, `slack` in the mean, to a total and round it up to whole dollars, in cents."""
-    return 100 * math.ceil(total * (1 + 2 * slack * random.random()) / 100)

@@ -7,11 +7,7 @@ from ecomlab.catalog import Shop
 from ecomlab.envs.base import Audit
 from ecomlab.reward import Fault
 from ecomlab.slots import slot_type
-from ecomlab.task import (
-    Goal,
-    Place,
-    Task,
-)
+from ecomlab.task import Goal, Place, Task
 from ecomlab.world import ranking
 from ecomlab.world.cart import Want, wants_of
 from ecomlab.world.faults import list_faults

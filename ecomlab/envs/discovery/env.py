@@ -20,15 +20,7 @@ from ecomlab.envs.discovery.player import PREFERENCES, DiscoveryPlayer
 from ecomlab.reward import Verdict, ndcg
 from ecomlab.seeding import pick
 from ecomlab.slots import slot_type
-from ecomlab.task import (
-    LOOK,
-    Event,
-    Goal,
-    Problem,
-    SellOut,
-    TaskError,
-    TaskKey,
-)
+from ecomlab.task import LOOK, Event, Goal, Problem, SellOut, TaskError, TaskKey
 from ecomlab.world import ranking
 from ecomlab.world.faults import faults, named, told
 from ecomlab.world.state import PAGE, World, draw_sell_out

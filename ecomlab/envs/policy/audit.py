@@ -9,10 +9,7 @@ from ecomlab.envs.base import Audit
 from ecomlab.reward import Fault
 from ecomlab.task import Goal, Place, Task
 from ecomlab.world.policy_book.book import decide
-from ecomlab.world.policy_book.cases import (
-    other_values,
-    section_on,
-)
+from ecomlab.world.policy_book.cases import other_values, section_on
 from ecomlab.world.policy_book.rules import RULES
 from ecomlab.world.state import World
 

@@ -19,13 +19,7 @@ from ecomlab.seeding import pick
 from ecomlab.task import ACT, Goal, GoalChange, Problem, TaskKey
 from ecomlab.tool import tool
 from ecomlab.world.policy_book.book import decide, draw_book
-from ecomlab.world.policy_book.cases import (
-    draw_facts,
-    draw_mentioned,
-    draw_question,
-    draw_twist,
-    section_on,
-)
+from ecomlab.world.policy_book.cases import draw_facts, draw_mentioned, draw_question, draw_twist, section_on
 from ecomlab.world.policy_book.rules import RULES
 from ecomlab.world.state import World
 from ecomlab.world.tools.catalog import catalog_get_product, catalog_search, datetime_now

@@ -12,22 +12,11 @@ from ecomlab.envs.base import Audit
 from ecomlab.envs.substitution.player import identity
 from ecomlab.reward import Fault
 from ecomlab.slots import slot_type
-from ecomlab.task import (
-    Goal,
-    Place,
-    Task,
-)
+from ecomlab.task import Goal, Place, Task
 from ecomlab.world.cart import Want, constraints_of
 from ecomlab.world.faults import list_faults
 from ecomlab.world.state import World
-from ecomlab.world.substitutes import (
-    fewest,
-    noun,
-    original_of,
-    requirements,
-    similarity,
-    stages_of,
-)
+from ecomlab.world.substitutes import fewest, noun, original_of, requirements, similarity, stages_of
 
 
 class SubstitutionAudit(Audit):

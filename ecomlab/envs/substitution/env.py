@@ -1,6 +1,6 @@
 """SUB: for a product that is sold out, the most similar compatible ones that can be bought."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,26 +20,9 @@ from ecomlab.envs.substitution.player import SubstitutionPlayer
 from ecomlab.reward import Verdict
 from ecomlab.seeding import pick
 from ecomlab.slots import slot_type
-from ecomlab.task import (
-    ACT,
-    Event,
-    Goal,
-    GoalChange,
-    Problem,
-    SellOut,
-    Slot,
-    TaskError,
-    TaskKey,
-)
+from ecomlab.task import ACT, Event, Goal, Problem, SellOut, Slot, TaskError, TaskKey
 from ecomlab.world.state import World, draw_sell_out
-from ecomlab.world.substitutes import (
-    fewest,
-    most_similar,
-    original_of,
-    requirements,
-    similarity,
-    stages_of,
-)
+from ecomlab.world.substitutes import fewest, original_of, requirements, similarity, stages_of
 from ecomlab.world.tools import catalog as shop_tools
 
 TRIES = 128
@@ -89,7 +72,7 @@ class Substitution(Environment):
         while events and not fewest(goal, events, gone, key, shop):  # it must stay possible
             events.pop()
         if random.random() < axes.p_switch:
-            change = self._draw_change(goal, events, gone, axes, key, shop, random)
+            change = demands.draw_change(goal, events, gone, axes, key, shop, random)
             events += [replace(change, moment=pick(random, self.moments))] if change else []
         count = min(axes.k_rec, axes.top_k, fewest(goal, events, gone, key, shop))
         goal = goal.with_({"count": count})
@@ -100,30 +83,6 @@ class Substitution(Environment):
         turns, calls = SubstitutionPlayer.steps(goal, shop)
         events = [replace(event, turns=turns, calls=calls) for event in events]
         return Problem(goal, {"visits": visits, "gone": gone}, need, events)
-
-    def _draw_change(
-        self,
-        goal: Goal,
-        events: Sequence[Event],
-        gone: Sequence[str],
-        axes: Difficulty,
-        key: TaskKey,
-        shop: Shop,
-        random: np.random.Generator,
-    ) -> GoalChange | None:
-        """Draw another value of a limit. None that leaves the same replacements the best, or too few."""
-        before = stages_of(goal, events, gone, key, shop)
-        count = min(axes.k_rec, *map(len, before))
-        best = most_similar(before[-1], goal, count, shop)
-        for change in demands.changes(goal, random):
-            after = stages_of(goal, [*events, change], gone, key, shop)
-            if min(map(len, after)) < max(2, count // 2):  # fewer are suggested then, from the start
-                continue
-            rows = stages_of(goal.changed(change), events, gone, key, shop)[-1]
-            still, now = best[np.isin(best, rows)], most_similar(rows, goal, count, shop)
-            if similarity(still, goal, shop).sum() < similarity(now, goal, shop).sum():
-                return change
-        return None
 
     def verify(self, goal: Goal, world: World, answer: Mapping[str, Any], first: Goal) -> Verdict:
         shop, catalog, count = world.shop, world.catalog, int(goal["count"])

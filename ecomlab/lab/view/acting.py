@@ -9,9 +9,8 @@ from ecomlab.customer.customer import Customer
 from ecomlab.episode.episode import Episode
 from ecomlab.episode.play import ReplayError, replay
 from ecomlab.episode.record import Trajectory
-from ecomlab.evaluation.cascade.labels import label
-from ecomlab.evaluation.cascade.mistakes import PASSED
 from ecomlab.evaluation.evaluation import trajectory_of
+from ecomlab.evaluation.mistakes import PASSED, label
 from ecomlab.evaluation.transcript import Transcript
 from ecomlab.lab.events import event_in_words, slot_in_words
 from ecomlab.markup.record import Label, Record, State, number

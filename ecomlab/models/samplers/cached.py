@@ -150,9 +150,16 @@ def drawn(logp_BV: Tensor, uniforms: Sequence[float]) -> Tensor:
 
 
 @torch.no_grad()
-def is_sampled_exactly(model: Any) -> bool:
-    """Tell whether `CachedSampler` samples from what the model itself says, by a few tokens: it does not where layers
-    keep more than keys and values, and where logits are scaled or capped behind the output layer."""
+def is_sampled_exactly(model: Any, context: int = 0) -> bool:
+    """Tell whether `CachedSampler` samples from the model's own distribution, up to `context` tokens.
+
+    A few tokens show where it does not: where layers keep more than keys and values, and where logits are scaled or
+    capped behind the output layer. Sliding windows, which its mask leaves out, are told by the configuration.
+    """
+    config = model.config.get_text_config()
+    window, kinds = getattr(config, "sliding_window", None), getattr(config, "layer_types", None)
+    if window and window < context and (kinds is None or "sliding_attention" in kinds):
+        return False
     prompt, count = list(range(1, 9)), 4
     sampler = CachedSampler(model, (), Limits(count, count, 2 * len(prompt)), greedy=True)
     try:

@@ -1,14 +1,11 @@
 """A CSV without a line of names keeps its first row; one with such a line never loses it."""
 
-import io
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
 from ecomlab.catalog.ingest import Mapping, build_products, open_source, read_mapping, to_toml
 from ecomlab.catalog.ingest.build import _in_form
-from ecomlab.lab.catalogs import build
 
 ROWS = "Acme Desk Lamp,19.99,Acme,Lamps\nBolt Floor Lamp,24.50,Bolt,Lamps\nAcme Wall Lamp,7,Acme,Lamps\n"
 WITHOUT = {
@@ -60,12 +57,10 @@ def test_a_line_of_names_stays_one(what: str, tmp_path: Path) -> None:
     assert len(rows) == len(WITH[what].splitlines()) - 1
 
 
-def test_the_report_says_it_and_adds_up(tmp_path: Path) -> None:
+def test_the_report_adds_up(tmp_path: Path) -> None:
     rows = ROWS + "Cut Lamp\n,,\nLong Lamp,1,2,3,4\n"
     report = build_products(open_source(written(tmp_path, rows)), tmp_path / "out")
-    assert (report.rows, report.products, report.set_aside) == (6, 4, 2)
-    said = [line for line in report.lines() if "header = true" in line]
-    assert len(said) == 1 and 'no line of a.csv names the columns: they are called "column 1"' in said[0]
+    assert (report.rows, report.products, report.set_aside, report.headless) == (6, 4, 2, ("a.csv",))
 
 
 def test_a_mapping_names_columns_by_position(tmp_path: Path) -> None:
@@ -85,12 +80,3 @@ def test_a_mapping_may_insist_on_a_header(tmp_path: Path) -> None:
     report = build_products(source, tmp_path / "out", mapping)
     assert (report.rows, report.products, report.headless) == (2, 2, ())
     assert source.fingerprint != open_source(written(tmp_path, ROWS)).fingerprint
-
-
-def test_who_is_asked_about_the_guess_is_told_before(tmp_path: Path) -> None:
-    shown = io.StringIO()
-    console = Console(file=shown, width=200)
-    with pytest.raises(ValueError, match=r'title = "column 1"'):
-        build(written(tmp_path, ROWS), tmp_path / "out", None, False, "train", console)
-    told = shown.getvalue()
-    assert told.index("no line of a.csv names the columns") < told.index("guessed from names")

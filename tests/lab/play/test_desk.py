@@ -8,7 +8,6 @@ import ipywidgets
 import pytest
 from hands import moves
 
-from ecomlab import ENVIRONMENTS
 from ecomlab.catalog import Shop, build_shop, generate
 from ecomlab.evaluation.transcripts import read
 from ecomlab.lab.play.choice import Choice
@@ -57,33 +56,43 @@ def text(widget: ipywidgets.HTML) -> str:
     return " ".join(re.sub(r"<[^>]*>", " ", widget.value).split())
 
 
-@pytest.mark.parametrize("env", ENVIRONMENTS)
-def test_every_environment_can_be_finished_in_the_widget(env: str, shop: Shop) -> None:
-    made = desk()
+@pytest.mark.parametrize("env", ["BUNDLE", "RETURN", "JOURNEY"])
+def test_an_environment_can_be_finished_saved_and_begun_again_in_the_widget(
+    env: str, shop: Shop, tmp_path: Path
+) -> None:
+    made = desk(out=tmp_path)
     made.chooser.env.value, made.chooser.difficulty.value, made.chooser.seed.value = env, 4, 1
     made.chooser.reset.click()
     assert made.wrong_choice.value == "" and made.seat.choice == Choice(env, 4, 1, size=SIZE)
     follow(made)
     assert made.seat.outcome.trajectory.score.correct
-    assert text(made.over).startswith("correct, reward 0.900 of at most 0.900")
+    assert text(made.over).startswith("correct, reward 0.900")
     assert made.ended.layout.display == "" and made.call.disabled and made.words.disabled
+    made.save.click()
+    made.save.click()
+    (path,) = tmp_path.iterdir()
+    (transcript,) = read(path)
+    assert transcript.score.correct and path.name in text(made.wrong_save)
+    made.chooser.reset.click()
+    assert made.over.value == "" and not made.call.disabled
+    assert made.seat.left.messages == made.seat.left.of_messages
+    assert len(made.picks.children) == 0 and "turn 1" not in text(made.talk)
 
 
-def test_the_customer_opens(shop: Shop) -> None:
+def test_the_customer_opens_and_empty_words_are_not_sent(shop: Shop) -> None:
     made = desk()
     assert made.seat.episode.task.opening in text(made.talk)
-    left = made.seat.left
-    assert f"{left.messages} of {left.of_messages}" in text(made.about)
+    assert str(made.seat.left.of_messages) in text(made.about)
     assert made.ended.layout.display == "none" and made.over.value == ""
+    enter(made.words)
+    assert made.wrong_words.value and made.seat.left.messages == made.seat.left.of_messages
 
 
 def test_an_axis_can_be_overridden_alone(shop: Shop) -> None:
     made = desk("STATUS", 4, 1)
     shown = {field.description for field in made.chooser._grid.children}
     assert "p_indirect" not in shown and "orders.p_indirect" in shown and "k_rec" not in shown
-    assert made.chooser.axes["p_missing"].placeholder.startswith("0.476 at d = 4")
-    assert made.chooser.axes["p_missing"].tooltip.startswith("probability that a slot")
-    assert made.chooser.axes["bundle.slack"].tooltip.startswith("mean share of the cheapest total")
+    assert "0.476" in made.chooser.axes["p_missing"].placeholder and made.chooser.axes["bundle.slack"].tooltip
     made.chooser.axes["p_missing"].value = "0"
     made.chooser.reset.click()
     assert made.seat.episode.task.overrides == {"p_missing": 0.0} and not made.seat.episode.task.goal.withheld
@@ -91,21 +100,23 @@ def test_an_axis_can_be_overridden_alone(shop: Shop) -> None:
 
 
 @pytest.mark.parametrize(
-    ("axis", "value", "why"),
+    ("axis", "value", "word"),
     [
-        ("p_missing", "half", "axis p_missing takes a number from 0 to 1, not 'half'"),
-        ("p_missing", "2", "takes a number from 0 to 1, not 2.0"),
-        ("constraints", "1.5", "takes a whole number, not 1.5"),
+        ("p_missing", "half", "half"),
+        ("p_missing", "2", "2.0"),
+        ("constraints", "1.5", "whole"),
+        ("size", 2, "108"),
+        ("folder", "nowhere", "nowhere"),
     ],
 )
 def test_a_wrong_choice_is_said_where_it_is_made_and_changes_nothing(
-    shop: Shop, axis: str, value: str, why: str
+    shop: Shop, axis: str, value: str | int, word: str
 ) -> None:
     made = desk()
-    before = made.seat.episode
-    made.chooser.axes[axis].value = value
-    made.chooser.reset.click()
-    assert why in made.wrong_choice.value.replace("&#x27;", "'") and made.seat.episode is before
+    before, chooser = made.seat.episode, made.chooser
+    (chooser.axes[axis] if axis in chooser.axes else getattr(chooser, axis)).value = value
+    chooser.reset.click()
+    assert word in text(made.wrong_choice) and made.seat.episode is before
 
 
 def test_an_axis_keeps_all_of_its_digits() -> None:
@@ -116,7 +127,7 @@ def test_an_axis_keeps_all_of_its_digits() -> None:
 
 def test_without_an_episode_every_button_says_so_or_does_nothing(tmp_path: Path) -> None:
     made = Desk(Choice(folder=str(tmp_path)), out=tmp_path)
-    assert "no catalog" in text(made.wrong_choice) or str(tmp_path) in text(made.wrong_choice)
+    assert str(tmp_path) in text(made.wrong_choice)
     for button in (
         made.clear,
         made.call,
@@ -127,14 +138,7 @@ def test_without_an_episode_every_button_says_so_or_does_nothing(tmp_path: Path)
         made.save,
     ):
         button.click()
-    assert "there is no episode yet" in text(made.wrong_save)
-
-
-def test_a_catalog_that_cannot_be_is_refused_in_place(shop: Shop) -> None:
-    made = desk()
-    made.chooser.size.value = 2
-    made.chooser.reset.click()
-    assert "ask for 108 or more, not 2" in text(made.wrong_choice)
+    assert "no episode" in text(made.wrong_save)
 
 
 @pytest.fixture
@@ -158,19 +162,10 @@ def test_a_catalog_in_a_folder_can_be_chosen(shop: Shop, folder: Path) -> None:
     assert made.seat.choice == Choice("CART", 2, 3, size=SIZE) and not made.chooser.size.disabled
     made.chooser.key.value = key
     enter(made.chooser.key)
-    assert "or in its field of the seat" in text(made.wrong_choice)
+    assert made.wrong_choice.value != ""
     made.chooser.folder.value = str(folder)
     enter(made.chooser.key)
     assert made.wrong_choice.value == "" and made.seat.choice.folder == str(folder)
-
-
-def test_a_folder_without_a_catalog_is_refused_in_place(shop: Shop, tmp_path: Path) -> None:
-    made = desk()
-    before = made.seat.episode
-    for wrong in (tmp_path, tmp_path / "nowhere"):
-        made.chooser.folder.value = str(wrong)
-        enter(made.chooser.folder)
-        assert str(wrong) in text(made.wrong_choice) and made.seat.episode is before
 
 
 def test_wrong_fields_are_marked_and_nothing_is_spent(shop: Shop) -> None:
@@ -179,15 +174,14 @@ def test_wrong_fields_are_marked_and_nothing_is_spent(shop: Shop) -> None:
     view = made.views["cart_add"]
     view.fields["quantity"].value = "many"
     enter(view.fields["quantity"])
-    assert text(view.errors["quantity"]) == "a whole number, not &#x27;many&#x27;"
-    assert text(view.errors["product_id"]) == "is needed" and view.errors["variant_id"].value == ""
+    assert "many" in text(view.errors["quantity"]) and view.errors["product_id"].value
+    assert view.errors["variant_id"].value == "" and made.wrong_call.value
     assert "ecomlab-wrong" in view.fields["quantity"]._dom_classes
-    assert "nothing was sent" in text(made.wrong_call)
     assert made.seat.left.messages == made.seat.left.of_messages
     view.fields["quantity"].value, view.fields["product_id"].value = "2", "P0"
     made.call.click()
     assert view.errors["quantity"].value == "" and "ecomlab-wrong" not in view.fields["quantity"]._dom_classes
-    assert "there is no product with id" in text(made.talk), "an unknown id is the shop's to refuse"
+    assert "error" in str(made.seat.episode.messages[-1]), "an unknown id is the shop's to refuse"
     assert view.fields["product_id"].value == "P0", "what was refused can be mended"
 
 
@@ -221,7 +215,7 @@ def test_an_answer_without_a_field_is_handed_in_at_the_second_press() -> None:
     made = desk("STATUS", difficulty=0)
     made.tool.value = "submit"
     made.call.click()
-    assert "nothing would be handed in" in text(made.wrong_call) and not made.seat.done
+    assert made.wrong_call.value and not made.seat.done
     made.call.click()
     assert made.seat.done
 
@@ -240,13 +234,6 @@ def test_calls_that_wait_are_shown_and_can_be_taken_back(shop: Shop) -> None:
     assert made.seat.left.messages == made.seat.left.of_messages - 1
 
 
-def test_empty_words_are_not_sent(shop: Shop) -> None:
-    made = desk()
-    enter(made.words)
-    assert "write something first" in text(made.wrong_words)
-    assert made.seat.left.messages == made.seat.left.of_messages
-
-
 def test_a_mistake_of_ours_is_shown_whole_and_hidden_in_no_log(shop: Shop, monkeypatch: Any) -> None:
     made = desk()
 
@@ -259,40 +246,14 @@ def test_a_mistake_of_ours_is_shown_whole_and_hidden_in_no_log(shop: Shop, monke
     assert "a shelf is missing" in text(made.wrong_words) and "Traceback" in text(made.wrong_words)
 
 
-def test_an_episode_is_saved_and_said_where(shop: Shop, tmp_path: Path) -> None:
-    made = desk("STATUS", 0, 1, out=tmp_path)
-    follow(made)
-    made.save.click()
-    made.save.click()
-    (path,) = tmp_path.iterdir()
-    assert path.name in text(made.wrong_save)
-    (transcript,) = read(path)
-    assert transcript.score.correct
-
-
 def test_a_key_begins_its_episode_and_a_wrong_one_says_why(shop: Shop) -> None:
     made, other = desk("STATUS", 4, 1), desk("RETURN", 1, 2)
     made.chooser.key.value = other.chooser.key.value
     enter(made.chooser.key)
     assert made.seat.episode.task == other.seat.episode.task
-    assert (made.chooser.env.value, made.chooser.difficulty.value, made.chooser.seed.value) == (
-        "RETURN",
-        1,
-        2,
-    )
-    made.chooser.key.value = "RETURN 1 2"
-    enter(made.chooser.key)
-    assert "copy the whole line" in text(made.wrong_choice)
+    chooser = made.chooser
+    assert (chooser.env.value, chooser.difficulty.value, chooser.seed.value) == ("RETURN", 1, 2)
+    chooser.key.value = "RETURN 1 2"
+    enter(chooser.key)
+    assert made.wrong_choice.value != ""
     assert made.seat.episode.task == other.seat.episode.task
-
-
-def test_reset_begins_again_with_nothing_left_of_the_last(shop: Shop) -> None:
-    made = desk("STATUS", 0, 1)
-    follow(made)
-    made.chooser.reset.click()
-    assert (
-        made.over.value == ""
-        and not made.call.disabled
-        and made.seat.left.messages == made.seat.left.of_messages
-    )
-    assert len(made.picks.children) == 0 and "turn 1" not in text(made.talk)

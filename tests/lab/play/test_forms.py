@@ -10,7 +10,7 @@ from pydantic import Field as Described
 
 from ecomlab import ENVIRONMENTS
 from ecomlab.episode.episode import ask_user
-from ecomlab.lab.play.forms import Field, Form, FormError, entries_of
+from ecomlab.lab.play.forms import Form, FormError, entries_of
 from ecomlab.tool import Tool, tool
 
 
@@ -49,29 +49,17 @@ def test_every_argument_of_every_tool_has_a_field_of_its_kind(env: str) -> None:
         form = Form.of(one.schema)
         assert {field.name for field in form.fields} == set(one.arguments.model_fields)
         assert {field.name for field in form.fields if field.required} == set(one.required)
-        assert not [field for field in form.fields if field.kind == "json"], (
-            "a person would have to write JSON"
-        )
+        assert not [field for field in form.fields if field.kind == "json"], "nobody has to write JSON"
 
 
-def test_required_fields_come_first_and_say_what_they_take() -> None:
+def test_required_fields_come_first_and_each_is_of_its_kind() -> None:
     kinds = {field.name: field.kind for field in FORM.fields}
     assert kinds == {
         "name": "text", "units": "whole", "most": "number", "how": "choice", "gift": "flag", "wrapped": "flag",
         "product_ids": "list", "about": "pairs", "rows": "json",
     }  # fmt: skip
-    hints = {field.name: field.hint for field in FORM.fields}
-    assert hints["units"] == "a whole number; 1 if left out"
-    assert hints["wrapped"] == "yes or no; yes if left out"
-    assert hints["how"] == "by air, by sea"
     assert (FORM.fields[0].about, FORM.fields[0].required) == ("Whose it is.", True)
-    like = {
-        "additionalProperties": {"type": "string"},
-        "type": "object",
-        "description": 'Such as {"color": "Red"}; of variants.',
-    }
-    field = Field.of("attributes", like, required=False)
-    assert (field.about, field.hint) == ("of variants.", "such as material = Bamboo; color = Black")
+    assert all(field.hint for field in FORM.fields[1:])
 
 
 def test_what_is_empty_is_left_out() -> None:
@@ -107,26 +95,26 @@ def test_entries_mean_what_a_person_would_think(entries: dict[str, Any], means: 
 
 
 @pytest.mark.parametrize(
-    ("entries", "why"),
+    ("entries", "word"),
     [
-        ({"name": "  "}, "name: is needed"),
-        ({"units": "3.5"}, "units: a whole number, not '3.5'"),
-        ({"units": "two"}, "units: a whole number, not 'two'"),
-        ({"most": "cheap"}, "most: a number, not 'cheap'"),
-        ({"most": "nan"}, "most: a number, not 'nan'"),
-        ({"how": "by see"}, "did you mean 'by sea'"),
-        ({"gift": "perhaps"}, "gift: yes or no, not 'perhaps'"),
-        ({"product_ids": "[1]"}, "product_ids: a list of texts"),
-        ({"product_ids": "[1"}, "product_ids: JSON, and this is none"),
-        ({"about": "Bamboo"}, "not 'Bamboo'"),
-        ({"about": '{"a": 1}'}, "about: a JSON object of texts"),
-        ({"unit": "3"}, "did you mean 'units'"),
+        ({"name": "  "}, "needed"),
+        ({"units": "3.5"}, "'3.5'"),
+        ({"units": "two"}, "'two'"),
+        ({"most": "cheap"}, "'cheap'"),
+        ({"most": "nan"}, "'nan'"),
+        ({"how": "by see"}, "'by sea'"),
+        ({"gift": "perhaps"}, "'perhaps'"),
+        ({"product_ids": "[1]"}, "texts"),
+        ({"product_ids": "[1"}, "JSON"),
+        ({"about": "Bamboo"}, "'Bamboo'"),
+        ({"about": '{"a": 1}'}, "texts"),
+        ({"unit": "3"}, "'units'"),
     ],
 )
-def test_what_is_unclear_is_refused_by_field(entries: dict[str, Any], why: str) -> None:
-    with pytest.raises(FormError) as raised:
+def test_what_is_unclear_is_refused_by_field(entries: dict[str, Any], word: str) -> None:
+    with pytest.raises(FormError, match=word) as raised:
         read(**entries)
-    assert why in str(raised.value) and list(raised.value.fields) == list(entries)
+    assert list(raised.value.fields) == list(entries)
 
 
 NAMES = st.text(st.characters(categories=["L", "N"]), min_size=1, max_size=8)
@@ -163,9 +151,8 @@ def test_a_pick_enters_ids_by_name_and_adds_to_lists() -> None:
     }  # fmt: skip
     submit = form("PD", "submit")
     once = submit.picked({}, {"product_id": "P1"})
-    assert submit.picked(submit.picked(once, {"product_id": "P2"}), {"product_id": "P1"}) == {
-        "product_ids": "P1, P2"
-    }
+    twice = submit.picked(once, {"product_id": "P2"})
+    assert submit.picked(twice, {"product_id": "P1"}) == {"product_ids": "P1, P2"}
 
 
 def test_another_pick_clears_what_lay_within_the_last() -> None:

@@ -14,7 +14,6 @@ from ecomlab.evaluation.evaluation import rescore
 from ecomlab.evaluation.transcript_tables import flat
 from ecomlab.evaluation.transcripts import read, read_header
 from ecomlab.lab.evaluations import score_again
-from ecomlab.lab.play import markup
 from ecomlab.lab.play.choice import SCHEME, SHORT, Choice, ShareKeyError, read_key, share_key
 from ecomlab.lab.play.forms import FormError, entries_of
 from ecomlab.lab.play.seat import Seat, SeatError
@@ -51,7 +50,7 @@ def test_every_environment_can_be_finished_in_the_seat(env: str, shop: Shop) -> 
 def test_nothing_can_be_done_before_an_episode_has_begun() -> None:
     seat = Seat()
     for attempt in (lambda: seat.say("hello"), lambda: seat.add("cart_view", {}), lambda: seat.key):
-        with pytest.raises(SeatError, match="choose one and reset"):
+        with pytest.raises(SeatError, match="reset"):
             attempt()
     assert not seat.begun and not seat.done
 
@@ -72,13 +71,12 @@ def test_wrong_entries_are_named_by_field_and_spend_nothing(shop: Shop) -> None:
     before = seat.left
     with pytest.raises(FormError) as raised:
         seat.call("catalog_search", {"query": "toy", "price_max": "cheap", "sort": "prise"})
-    assert raised.value.fields["price_max"] == "a number, not 'cheap'"
-    assert "did you mean 'price'" in raised.value.fields["sort"]
-    with pytest.raises(FormError, match="product_id: is needed"):
+    assert "'cheap'" in raised.value.fields["price_max"] and "'price'" in raised.value.fields["sort"]
+    with pytest.raises(FormError, match="product_id"):
         seat.add("cart_add", {})
-    with pytest.raises(SeatError, match="did you mean 'cart_add'"):
+    with pytest.raises(SeatError, match="'cart_add'"):
         seat.call("cart_ad", {})
-    with pytest.raises(SeatError, match="write something"):
+    with pytest.raises(SeatError):
         seat.say("  ")
     assert seat.left == before and seat.draft == [] and len(seat.log) == 1
 
@@ -89,19 +87,14 @@ def test_calls_that_wait_are_sent_in_one_message_and_words_go_along_with_them(sh
     seat.add("catalog_search", {"query": "toy"})
     seat.add("cart_view", {})
     seat.take_back()
-    came = seat.say("Which brand would you like?")
-    assert seat.left.messages == seat.left.of_messages - 1
+    came = seat.say("Which brand?")
+    assert seat.left.messages == seat.left.of_messages - 1 and seat.draft == []
     assert [(one.who, one.tool) for one in came[:2]] == [("tool", "catalog_search"), ("agent", "")]
-    assert came[1].text == "Which brand would you like?" and came[2].who == "customer"
-    assert seat.draft == []
-
-
-def test_words_alone_are_a_message_to_the_customer(shop: Shop) -> None:
-    seat = Seat()
-    seat.reset(choice())
-    said, answered = seat.say("Is there anything else I should know?")
-    assert (said.who, answered.who, answered.number) == ("agent", "customer", 1)
-    assert seat.left.calls == seat.left.of_calls
+    assert came[1].text == "Which brand?" and came[2].who == "customer"
+    calls = seat.left.calls
+    said, answered = seat.say("Is there anything else I should know?")  # words alone
+    assert (said.who, answered.who, answered.number) == ("agent", "customer", 2)
+    assert seat.left.calls == calls
 
 
 def test_the_cart_is_shown_as_the_agent_filled_it(shop: Shop) -> None:
@@ -128,9 +121,9 @@ def test_the_truth_is_not_told_while_the_episode_goes_on(shop: Shop) -> None:
     seat = Seat()
     seat.reset(choice())
     for _ in range(2):
-        with pytest.raises(SeatError, match="the episode goes on"):
+        with pytest.raises(SeatError, match="goes on"):
             seat.outcome  # noqa: B018
-    with pytest.raises(SeatError, match="the episode goes on"):
+    with pytest.raises(SeatError, match="goes on"):
         seat.save()
     seat.call("submit", {})
     if not seat.done:  # something had happened of which we did not know
@@ -140,7 +133,7 @@ def test_the_truth_is_not_told_while_the_episode_goes_on(shop: Shop) -> None:
     assert bool(withheld) == bool(seat.episode.task.goal.withheld)
     theirs = seat.outcome.reference
     assert conversation(theirs.messages)[-1].tool == "submit" and theirs.score.correct
-    with pytest.raises(SeatError, match="the episode is over"):
+    with pytest.raises(SeatError, match="over"):
         seat.say("one more thing")
 
 
@@ -164,7 +157,6 @@ def test_our_own_failure_is_unscored_and_said(shop: Shop, monkeypatch: Any, tmp_
     monkeypatch.undo()
     assert seat.done and "the shop burnt down" in seat.outcome.verdict
     assert math.isnan(seat.outcome.trajectory.score.value)
-    assert '<h3 class="unscored">' in markup.outcome(seat.outcome), "nobody was wrong"
     (transcript,) = read(seat.save(tmp_path))
     assert transcript.unscored and math.isnan(flat(transcript)["correct"])
 
@@ -223,16 +215,16 @@ def test_wrong_and_old_keys_are_refused_with_the_way_out(shop: Shop) -> None:
     seat.reset(made)
     under_way = seat.episode
     for wrong, why in (
-        ("", "this is no key of an episode"),
-        ("CART 2 3", "copy the whole line"),
-        (key[:-3], "was cut or changed on its way; copy the whole line again"),
-        (key.replace("seed=3", "seed=4"), "was cut or changed on its way"),
-        (changed(key, f"version={version}", "version=1000"), "install the ecomlab that made the key"),
-        (changed(key, "env=CART", "env=TEA"), "ask for another key"),
-        (changed(key, f"shop={shop.fingerprint[:10]}", "shop=0000000000"), "is for a catalog 0000000000"),
-        (changed(key, "seed=3", "seed=4"), "choose by hand and share a new one"),
-        (changed(key, "seed=3", "seed=three"), "was written by another ecomlab"),
-        (changed(key, "seed=3", "seed=3&axis.k_rec=3"), "does not move CART"),
+        ("", "key"),
+        ("CART 2 3", "line"),
+        (key[:-3], "cut"),
+        (key.replace("seed=3", "seed=4"), "cut"),
+        (changed(key, f"version={version}", "version=1000"), "install"),
+        (changed(key, "env=CART", "env=TEA"), "TEA"),
+        (changed(key, f"shop={shop.fingerprint[:10]}", "shop=0000000000"), "0000000000"),
+        (changed(key, "seed=3", "seed=4"), "by hand"),
+        (changed(key, "seed=3", "seed=three"), "another ecomlab"),
+        (changed(key, "seed=3", "seed=3&axis.k_rec=3"), "k_rec"),
     ):
         with pytest.raises(ShareKeyError, match=why):
             seat.reset_to(wrong)

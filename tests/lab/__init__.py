@@ -1,0 +1,1 @@
+"""Tests of the lab; a package, for its conftest is not the only one."""

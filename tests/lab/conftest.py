@@ -1,0 +1,3 @@
+"""Fixtures of the lab's tests."""
+
+from toy_sweep import home, toy  # noqa: F401
