@@ -220,8 +220,10 @@ def _give(play: _Play, start: Start, shop: "Shop") -> None:
     player = play.episode.env.reference_player(shop) if start.turns else None
     for turn in range(len(start.first) or start.turns):
         said = list(play.episode.messages)
-        ids = play.dialogue.say(start.first[turn] if player is None else player(said, play.episode.tools))
-        came = play.episode.act(play.dialogue.read(ids))
+        message = start.first[turn] if player is None else player(said, play.episode.tools)
+        ids = play.dialogue.say(message)
+        play.dialogue.read(ids)  # it remembers what was called
+        came = play.episode.act(message)  # by whose ids a player knows its calls
         play.prompt += ids
         if came.done:
             play.end = came.end

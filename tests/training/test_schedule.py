@@ -368,7 +368,7 @@ def test_an_object_is_copied_when_a_run_begins(file):
     ("name", "word"),
     [
         ("gone.py:Bandit", "no file gone.py"),
-        ("mine.py:Bandti", "no class or function 'Bandti'"),
+        ("mine.py:Bandti", "did you mean 'Bandit'"),
         ("bad.py:Bandit", "NameError"),
         ("mine.py:Draw", "level"),
         ("bad2.py:Half", "report, to_json, from_json"),

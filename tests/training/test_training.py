@@ -975,7 +975,7 @@ def test_a_run_has_tables_a_policy_and_weights_of_its_own_reward(tmp_path: Path,
     assert config.reward == Weights(task=1, efficiency=0, hallucination=0.5)
     run = train(config)
     assert list(run.steps.columns) == list(metrics.TRAIN_COLUMNS)
-    assert len(run.eval) == 2 and set(run.eval.axes) == {""}
+    assert len(run.eval) == 2 and set(run.eval["axes"]) == {""}
     assert run.policy().tokenizer.vocab_size and "<table" in run._repr_html_()
     episodes = pd.read_csv(run.folder / "episodes.csv").query("end != 'invalid' and end != 'failed'")
     expected = (episodes.reward_task + 0.5 * episodes.reward_hallucination).clip(-1, 1)
