@@ -220,6 +220,7 @@ def evaluate(
 
     Example: [cyan]ecomlab eval novice --env CART --difficulty 0:4 --episodes 200 --axis p_missing=0[/cyan]
     """
+    from ecomlab.evaluation.evaluation import EVALUATION
     from ecomlab.lab import evaluation_tables, evaluations
     from ecomlab.lab.evaluation_progress import watching
 
@@ -230,7 +231,7 @@ def evaluate(
     options.warn_of_axes(overridden, envs)
     cells = evaluations.cells_of(envs, options.levels(difficulty), episodes, trials, block, overridden)
     config = options.evaluation(
-        player, cells, kind=evaluations.EVALUATION, decoding=decoding, device=device, change=change, customer=customer,
+        player, cells, kind=EVALUATION, decoding=decoding, device=device, change=change, customer=customer,
         catalog=catalog, leave_out=leave_out, folder=folder, retry_unscored=retry_unscored, budget=budget,
     )  # fmt: skip
     report = evaluations.run(config, watching(console), console.print)
@@ -277,13 +278,14 @@ def frontier(
 
     Example: [cyan]ecomlab frontier novice --env CART --figure figures/frontier_novice.pdf[/cyan]
     """
+    from ecomlab.evaluation.evaluation import FRONTIER
     from ecomlab.lab import evaluation_tables, evaluations
     from ecomlab.lab.evaluation_progress import watching
 
     options.check_apart(figure, json_file)
     cells = evaluations.cells_of(options.player_environments(player, env), 0, 1, block=block)
     config = options.evaluation(
-        player, cells, kind=evaluations.FRONTIER, decoding=decoding, device=device, change=change, customer=None,
+        player, cells, kind=FRONTIER, decoding=decoding, device=device, change=change, customer=None,
         catalog=catalog, leave_out=leave_out, folder=folder, retry_unscored=retry_unscored,
     )  # fmt: skip
     found = evaluations.find(config, watching(console), console.print)

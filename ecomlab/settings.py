@@ -33,7 +33,7 @@ def load_toml(path: Path, otherwise: str = "name another") -> dict[str, Any]:
     except FileNotFoundError:
         raise ConfigError(f"no file {path}; {otherwise}") from None
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise ConfigError(f"{path} cannot be read: {error}") from error
+        raise ConfigError(f"{path}: it cannot be read: {error}") from error
 
 
 def read_toml(path: Path, schema: type[Schema]) -> Schema:

@@ -29,7 +29,7 @@ import trl.trainer.grpo_trainer as grpo  # noqa: E402
 from transformers import Qwen3ForCausalLM  # noqa: E402
 from trl.generation.vllm_generation import VLLMGeneration  # noqa: E402
 
-from ecomlab.training import run  # noqa: E402
+from ecomlab.training import config as settings  # noqa: E402
 from ecomlab.training.config import TrainConfig  # noqa: E402
 from ecomlab.training.run import train  # noqa: E402
 
@@ -54,6 +54,6 @@ class Copy(VLLMGeneration):
 
 
 grpo.VLLMGeneration = Copy
-vars(run).update(find_spec=lambda name: object())  # there is no vLLM to find
+vars(settings).update(find_spec=lambda name: object())  # there is no vLLM to find
 lottery()
 train(config)

@@ -55,7 +55,7 @@ def commands(command: Any, *names: str) -> Iterator[str]:
         yield from commands(below, *names, name)
 
 
-@pytest.mark.parametrize("command", commands(typer.main.get_command(app)))
+@pytest.mark.parametrize("command", list(commands(typer.main.get_command(app))))
 def test_every_command_has_its_help(command: str) -> None:
     assert invoke(command, "--help").exit_code == 0
 

@@ -19,7 +19,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from ecomlab.lab.layout import FILES
-from ecomlab.training.run import CONSTRAINTS
+from ecomlab.training.config import CONSTRAINTS
 
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]

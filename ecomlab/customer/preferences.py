@@ -58,7 +58,9 @@ def draw_change(
     """Draw a change of mind: a limit moved up or down, or another order of preferences. None that leaves the same
     products the best, or that leaves fewer than are shown without it."""
     order = goal["importance"]
-    moved = [{limit.name: new} for limit, value in limits_in(goal.of()) for new in limit.moved(value)]
+    moved: list[dict[str, Any]] = [
+        {limit.name: new} for limit, value in limits_in(goal.of()) for new in limit.moved(value)
+    ]
     turned = [{"importance": [*order[i:], *order[:i]]} for i in range(1, len(order))]
     before = ranking.stages(goal, events, key, shop)
     enough = min(axes.k_rec, *map(len, before))

@@ -219,14 +219,16 @@ def _give(play: _Play, start: Start, shop: "Shop") -> None:
     assert play.episode is not None and play.dialogue is not None
     player = play.episode.env.reference_player(shop) if start.turns else None
     for turn in range(len(start.first) or start.turns):
-        given = start.first[turn] if player is None else player(play.episode.messages, play.episode.tools)
-        ids = play.dialogue.say(given)
-        turn = play.episode.act(play.dialogue.read(ids))
+        said = list(play.episode.messages)
+        message = start.first[turn] if player is None else player(said, play.episode.tools)
+        ids = play.dialogue.say(message)
+        play.dialogue.read(ids)  # it remembers what was called
+        came = play.episode.act(message)  # by whose ids a player knows its calls
         play.prompt += ids
-        if turn.done:
-            play.end = turn.end
+        if came.done:
+            play.end = came.end
             return
-        play.prompt += play.dialogue.follow(turn.messages)
+        play.prompt += play.dialogue.follow(came.messages)
 
 
 def _append(play: _Play, ids: Sequence[int], mask: int, logprobs: Sequence[float]) -> None:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterator, Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any, Self
 
@@ -26,6 +27,10 @@ MOST_FOR_ALL = 3e-6
 KEEPS = ("correct", "reward")
 SCHEDULE_SETTINGS = ("tau_acc", "tau_num", "d_delta", "initial_difficulty", "check_every")
 """Settings that a schedule gets where it names them as parameters."""
+
+
+CONSTRAINTS = {"vllm": "constraints-vllm.txt", "loggers": "constraints-loggers.txt"}
+"""Pins of the extras that contradict constraints.txt (experiments/extras)."""
 
 
 class RunError(RuntimeError):
@@ -294,8 +299,34 @@ class TrainConfig(Settings):
         which = self.schedule if which is None else which
         tau_num = self.tau_num or 8 * self.group_size
         known = {name: getattr(self, name) for name in SCHEDULE_SETTINGS} | {"tau_num": tau_num}
-        settings = settings_of(which, known) | self.schedule_settings
+        settings = {**settings_of(which, known), **self.schedule_settings}
         return make_schedule(which, self.envs, **settings)
+
+
+def check_model(config: TrainConfig) -> None:
+    """Check that the configuration fits the model. Raises ConfigError."""
+    if not is_ordinary(config.starter):
+        plain = TrainConfig()
+        for name in ("dtype", "thinking", "generation"):
+            if getattr(config, name) != getattr(plain, name):
+                raise ConfigError(
+                    f"{name} = {getattr(config, name)!r} is for Hugging Face models; the starter {config.starter} "
+                    f"takes only {getattr(plain, name)!r}: leave it out, or choose a starter such as Qwen/Qwen3-8B"
+                )
+
+
+def lacking(config: TrainConfig) -> Iterator[str]:
+    """Word each package that the run needs and this machine lacks."""
+    for package, needed, extra in (
+        ("torchao", config.optimizer == "adamw-8bit", "gpu"),
+        ("vllm", config.with_vllm, "vllm"),
+        (config.logger, config.logger != "none", "loggers"),
+    ):
+        if needed and find_spec(package) is None:
+            yield (
+                f"this configuration needs {package}, which is not installed; "
+                f"pip install -c {CONSTRAINTS.get(extra, 'constraints.txt')} -e '.[{extra}]' brings it"
+            )
 
 
 def check_split(config: TrainConfig, processes: int) -> None:

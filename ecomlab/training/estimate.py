@@ -19,8 +19,7 @@ from rich.table import Table
 
 from ecomlab.models.load import is_ordinary, policy_folder
 from ecomlab.models.policy import CONFIG, PolicyError
-from ecomlab.training.config import ConfigError, TrainConfig, check_split, from_toml
-from ecomlab.training.run import check_model, lacking
+from ecomlab.training.config import ConfigError, TrainConfig, check_model, check_split, from_toml, lacking
 from ecomlab.training.schedule import windows
 from ecomlab.training.tokens import TABLE, Count, read_table
 
@@ -413,7 +412,7 @@ def _seconds_table(config: TrainConfig, size: Size, mean: Mean, ways: list[Launc
     for phase in columns[0]:
         table.add_row(phase, *(f"{column[phase]:,.0f}" for column in columns))
     lost = [evicted(each, size, mean, processes) for each, processes in shown.values()]
-    table.add_row("keys, values evicted", *(f"{share:.0%}" for share in lost))
+    table.add_row("share evicted", *(f"{share:.0%}" for share in lost))
     return table
 
 

@@ -10,10 +10,9 @@ episode), `eval.csv` (drawn from it), `transcripts.jsonl` (held-out failures and
 
 import os
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,10 +21,18 @@ from ecomlab.catalog.store import CatalogError
 from ecomlab.catalog.support import UnsupportedError, check_supported
 from ecomlab.files import lock, read_json, write_json
 from ecomlab.markup.elements import in_notebook, table
-from ecomlab.models.load import is_ordinary, load_policy
+from ecomlab.models.load import load_policy
 from ecomlab.models.policy import Policy
 from ecomlab.training import checkpoints
-from ecomlab.training.config import ConfigError, RunError, TrainConfig, check_split, from_toml
+from ecomlab.training.config import (
+    ConfigError,
+    RunError,
+    TrainConfig,
+    check_model,
+    check_split,
+    from_toml,
+    lacking,
+)
 from ecomlab.training.distributed import join_processes
 from ecomlab.training.loop import Loop, Progress
 from ecomlab.training.metrics import DONE
@@ -37,8 +44,6 @@ if TYPE_CHECKING:
 CONFIG = "config.json"
 CATALOG = "catalog.json"
 """File that says where the catalog of a run lay, and its fingerprint."""
-CONSTRAINTS = {"vllm": "constraints-vllm.txt", "loggers": "constraints-loggers.txt"}
-"""Pins of the extras that contradict constraints.txt (experiments/extras)."""
 FREE = ("out", "steps", "logger", "micro_batch", "gradient_checkpointing", "vllm_memory", "vllm_address")
 """Settings that may differ where a run goes on: how far, where its metrics go, and what memory and machines ask for."""
 
@@ -64,18 +69,23 @@ class Run:
         newest, settings = checkpoints.newest(self.folder / "checkpoints"), read_json(self.folder / CONFIG)
         if newest is None or settings is None:
             raise RunError(f"{self.folder} has no checkpoint yet; train some steps")
-        own = ("schedule", "schedule_name", "schedule_digest")  # of which nothing is needed to play
+        own = (
+            "schedule",
+            "schedule_name",
+            "schedule_digest",
+            "schedule_settings",
+        )  # of which nothing is needed to play
         config = TrainConfig(**{name: value for name, value in settings.items() if name not in own})
         return load_policy(str(newest.folder), config.load_shop(), config.played)
 
     def _table(self, name: str) -> "pd.DataFrame":
         import pandas as pd
 
-        return pd.read_csv(self.folder / name, keep_default_na=False, na_values=["nan", ""])
+        return pd.read_csv(self.folder / name, keep_default_na=False, na_values=["nan"])
 
     def _repr_html_(self) -> str:
-        last = self.eval.query("step == step.max()")
-        rows = last[["step", "env", "d", "decoding", "episodes", "success"]]
+        every = self.eval[["step", "env", "d", "decoding", "episodes", "success"]]
+        rows = every[every.step == every.step.max()]
         return in_notebook(table(list(rows.columns), rows.round(3).to_numpy().tolist()))
 
 
@@ -140,32 +150,6 @@ def _identity(config: TrainConfig, which: Any, made: Schedule) -> dict[str, Any]
         "schedule_name": name,
         "schedule_digest": digest_of(which, made),
     }
-
-
-def check_model(config: TrainConfig) -> None:
-    """Check that the configuration fits the model. Raises ConfigError."""
-    if not is_ordinary(config.starter):
-        plain = TrainConfig()
-        for name in ("dtype", "thinking", "generation"):
-            if getattr(config, name) != getattr(plain, name):
-                raise ConfigError(
-                    f"{name} = {getattr(config, name)!r} is for Hugging Face models; the starter {config.starter} "
-                    f"takes only {getattr(plain, name)!r}: leave it out, or choose a starter such as Qwen/Qwen3-8B"
-                )
-
-
-def lacking(config: TrainConfig) -> Iterator[str]:
-    """Word each package that the run needs and this machine lacks."""
-    for package, needed, extra in (
-        ("torchao", config.optimizer == "adamw-8bit", "gpu"),
-        ("vllm", config.with_vllm, "vllm"),
-        (config.logger, config.logger != "none", "loggers"),
-    ):
-        if needed and find_spec(package) is None:
-            yield (
-                f"this configuration needs {package}, which is not installed; "
-                f"pip install -c {CONSTRAINTS.get(extra, 'constraints.txt')} -e '.[{extra}]' brings it"
-            )
 
 
 def _check_setting(config: TrainConfig) -> None:

@@ -40,7 +40,7 @@ def of_groups(collection: Collection, step: int, config: TrainConfig) -> Iterato
     chosen = shuffled(rng("transcripts", config.seed, step), range(len(collection.groups)))
     for number in sorted(chosen[:GROUPS]):
         group = collection.groups[number]
-        notes = {"group": number, "effective": group.effective(config.keep)}  # type: ignore[arg-type]
+        notes: dict[str, Any] = {"group": number, "effective": group.effective(config.keep)}  # type: ignore[arg-type]
         if group.draw.given:
             notes["given"] = group.draw.given
         for trial, rollout in enumerate(group.rollouts):

@@ -105,7 +105,7 @@ def windows(schedule: Schedule, envs: Iterable[str]) -> dict[str, tuple[int, int
 def _next(found: Any, before: Schedule) -> Schedule:
     if found is None:
         raise ScheduleError(f"{type(before).__name__} returned no schedule; return the next one, or self")
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 # --- the built-in ones ---

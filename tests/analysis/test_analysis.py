@@ -484,8 +484,13 @@ def test_equal_data_give_equal_pdf_bytes(experiment):
         figure = plots.difficulty_growth(*tables.load_experiment(experiment))
         if folder == "b":  # as where a notebook has shown it
             figure.savefig(io.BytesIO(), dpi=72)
-        given = {"parameters": {"run": folder}, "inputs": [experiment / "train.csv"]}
-        pdf, png, *_ = figures.save(figure, "growth", out=experiment / folder, **given)
+        pdf, png, *_ = figures.save(
+            figure,
+            "growth",
+            out=experiment / folder,
+            parameters={"run": folder},
+            inputs=[experiment / "train.csv"],
+        )
         made.append(pdf.read_bytes())
         assert png.stat().st_size > 10_000
     assert made[0] == made[1]

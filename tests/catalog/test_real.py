@@ -15,6 +15,8 @@ from ecomlab.catalog.products import Products, open_products
 from ecomlab.catalog.real import FEWEST, WRAPPING, _best, _said, catalog_of, left_out, unused
 from ecomlab.catalog.support import limits, unsupported
 from ecomlab.customer.nlu import read_opening
+from ecomlab.lab.catalogs import _carried
+from ecomlab.slots import LIMITS
 
 
 @pytest.fixture(scope="module")
@@ -72,8 +74,11 @@ def test_the_catalog_is_the_same_in_another_process(catalog: Catalog, products: 
 
 
 def test_one_product_with_variants_leaves_the_others_of_its_type_on_sale(tmp_path: Path) -> None:
-    lines = [f"{i},Maker X{i}Q Tripod,Maker,{10 + i},{'Black' if i < 15 else 'White'}" for i in range(20)]
-    lines = ["sku,title,brand,price,color", *lines]
+    lines = [
+        "sku,title,brand,price,color",
+        *(f"{i},Maker X{i}Q Tripod,Maker,{10 + i},Black" for i in range(15)),
+    ]
+    lines += [f"{i},Maker Y{i}Q Tripod,Maker,{10 + i},White" for i in range(15, 20)]
     found = catalog_from([*lines, "0,Maker X0Q Tripod,Maker,12,White"], tmp_path)
     assert found.size == 20 and found.types[0].option == WRAPPING
     assert [attribute.name for attribute in found.types[0].attributes] == ["color"]
@@ -81,7 +86,7 @@ def test_one_product_with_variants_leaves_the_others_of_its_type_on_sale(tmp_pat
 
 def test_without_prices_and_ratings_nothing_is_said_about_them(tmp_path: Path) -> None:
     bare = catalog_from(priceless().splitlines(), tmp_path)
-    assert bare.bounds == {"days"}
+    assert [limit.name for limit in LIMITS if bare.has(limit)] == ["days"]
     assert (bare.record(0)["price"], bare.record(0)["rating"]) == (None, None)
     assert set(unsupported(bare)) == {"PD", "BUNDLE", "SUB", "JOURNEY"}
     assert len(limits(bare)) == 2
@@ -116,9 +121,13 @@ def test_a_number_that_few_products_have_costs_no_others_their_place(
     products = with_numbers(rated, priced, tmp_path)
     catalog = catalog_of(products)
     assert (catalog.size, len(catalog.drawable_types), left_out(products)) == (40, 2, {})
-    assert catalog.bounds == {"days", *bounds}
+    assert {limit.name for limit in LIMITS if catalog.has(limit)} == {"days", *bounds}
     assert unused(products) == ({"rating": rated} if rated < 40 else {"price": priced})
     assert products.rows["rating_tenths"].null_count == 40 - rated  # the product table keeps them
+    said = "\n".join(_carried(catalog, products))
+    name = "rating" if rated < 40 else "price"
+    assert f"a {name} is known of {min(rated, priced)} of 40 products, too few: none is used" in said
+    assert "customers set no limit" in said and f"no product has a {name}: customers" not in said
 
 
 @pytest.mark.parametrize(
@@ -127,13 +136,17 @@ def test_a_number_that_few_products_have_costs_no_others_their_place(
 def test_products_without_what_enough_others_have_are_left_out(
     rated: int, priced: int, left: str, tmp_path: Path
 ) -> None:
-    """From half the products up a rating is used, from a tenth up a price."""
-    assert FEWEST == {"rating_tenths": 0.5, "price_cents": 0.1}
+    assert {name: round(40 * share) for name, share in FEWEST.items()} == {
+        "rating_tenths": 20,
+        "price_cents": 4,
+    }
     products = with_numbers(rated, priced, tmp_path)
     assert (left_out(products), unused(products)) == ({left: 40 - min(rated, priced)}, {})
-    if min(rated, priced) == 4:
-        with pytest.raises(ValueError, match="36"):
-            catalog_of(products)
+
+
+def test_a_shop_that_cannot_be_made_says_what_was_left_out(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"12 products .* left out of 40 products: no price \(36\)"):
+        catalog_of(with_numbers(40, 4, tmp_path))
 
 
 def test_real_products_are_named_as_people_write_them(tmp_path: Path) -> None:
@@ -145,8 +158,10 @@ def test_real_products_are_named_as_people_write_them(tmp_path: Path) -> None:
     assert is_speakable("Tripod") and not is_speakable("Furniture")
     assert {str(bare.feature(row)).partition("-")[0] for row in bare.type_rows("Cover")} == {"Electrified"}
     assert (_said("SUPER-SPEED"), _said("HDMI-SATA"), _said("ASUS-LCD")) == (
-        "Super-Speed", "HDMI-SATA", "ASUS-LCD",
-    )  # fmt: skip
+        "Super-Speed",
+        "HDMI-SATA",
+        "ASUS-LCD",
+    )
     shop = Shop(bare, SearchEngine(bare, LexicalEmbedder()))
     said = "".join(make_task("CART", d, seed, shop).opening for d in (0, 2) for seed in range(20))
     assert " an HP " in said and " a HP " not in said
@@ -159,33 +174,26 @@ def test_a_list_for_any_department_has_a_purpose_that_people_name() -> None:
     assert departments <= set(ENVIRONMENTS["BUNDLE"].phrases.data["projects"])
 
 
-def sold(kind: str, count: int = 15) -> list[str]:
-    """Rows of products that can be sold, all green."""
-    return [f"Maker X{i}Q {kind},Maker,{10 + i},Green" for i in range(count)]
+def test_a_name_that_reads_on_as_another_type_is_none(tmp_path: Path) -> None:
+    """ "The Wilson Cell Phone Mount" begins like a cell phone."""
+    lines = ["title,brand,price", *(f"Maker X{i}Q Cell Phone,Maker,{10 + i}" for i in range(15))]
+    lines += ["Wilson Cell Phone Holder,Wilson,9"]
+    catalog_from(lines, tmp_path)
+    products = open_products(tmp_path / "out")
+    assert ("Cell", "Phone Mount") in {(row["feature"], row["type"]) for row in products.rows.to_pylist()}
+    assert left_out(products) == {"no short name": 1}
 
 
-LEFT_OUT = {
-    'it begins like a cell phone: "The Wilson Cell Phone Mount"': (
-        "Cell Phone", ["Wilson Cell Phone Holder,Wilson,9,"], {"no short name": 1},
-    ),
-    "a brand that is a colour": ("Tripod", ["Green Y1Q Tripod,Green,9,Black"], {"no brand": 1}),
-    "each reason is counted": (
-        "Tripod", ["Maker Z77Q Tripod,Maker,,", "Maker Tripod,Maker,3,", "Q9X9 Tripod,???,4,"],
-        {"no price": 1, "no short name": 1, "no brand": 1},
-    ),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("why", LEFT_OUT)
-def test_what_cannot_be_sold_is_counted_by_reason(why: str, tmp_path: Path) -> None:
-    kind, lines, reasons = LEFT_OUT[why]
-    found = catalog_from(["title,brand,price,color", *sold(kind), *lines], tmp_path)
-    assert (found.size, left_out(open_products(tmp_path / "out"))) == (15, reasons)
+def test_a_brand_that_is_a_colour_is_not_sold(tmp_path: Path) -> None:
+    lines = ["title,brand,price,color", *(f"Maker X{i}Q Tripod,Maker,{10 + i},Green" for i in range(15))]
+    lines += ["Green Y1Q Tripod,Green,9,Black"]
+    assert catalog_from(lines, tmp_path).size == 15
+    assert left_out(open_products(tmp_path / "out")) == {"no brand": 1}
 
 
 def test_one_row_takes_no_brand_off_sale(tmp_path: Path) -> None:
     """A value that too few products share is in no vocabulary, so that nobody takes the brand for it."""
-    lines = ["title,brand,price,color", *sold("Tripod")]
+    lines = ["title,brand,price,color", *(f"Maker X{i}Q Tripod,Maker,{10 + i},Green" for i in range(15))]
     lines += ["Other Y1Q Tripod,Other,9,Maker", *(f"Green Y{i}Q Tripod,Green,9,Black" for i in range(2, 9))]
     (tmp_path / "a.toml").write_text(
         '[columns]\ntitle = "title"\nbrand = "brand"\nprice = "price"\n[attributes]\nfabric = "color"\n'
@@ -196,20 +204,25 @@ def test_one_row_takes_no_brand_off_sale(tmp_path: Path) -> None:
 
 
 def test_the_options_of_a_type_are_chosen_among_any_number_of_sets() -> None:
-    sets = Counter({tuple(f"Shade {number} {step}" for step in range(12)): 1 for number in range(5_000)})
+    sets = Counter({tuple(f"Shade {number} {step}" for step in range(12)): 1 for number in range(20_000)})
     assert _best(sets + Counter({("S", "M"): 6_000, ("S", "M", "L"): 15_000})) == ("S", "M", "L")
     assert _best(sets + Counter({(): 10})) == ()
 
 
 def test_what_says_that_this_is_all_names_nothing(tmp_path: Path) -> None:
     """ "That covers everything" does not ask for a Cover where covers are sold."""
-    lexicon = lexicon_of(catalog_from(["title,brand,price,color", *sold("Cover", 20)], tmp_path))
+    lines = ["title,brand,price", *(f"Maker X{i}Q Cover,Maker,{10 + i}" for i in range(20))]
+    lexicon = lexicon_of(catalog_from(lines, tmp_path))
     phrases = ENVIRONMENTS["STATUS"].phrases
     assert read_opening("Where is my order? That covers everything.", phrases, lexicon) == []
 
 
-def test_a_file_without_brands_makes_no_shop(tmp_path: Path) -> None:
+def test_what_cannot_be_sold_is_counted_by_reason(tmp_path: Path) -> None:
+    lines = ["title,brand,price", *(f"Maker Z{i}Q Tripod,Maker,{10 + i}" for i in range(15))]
+    lines += ["Maker Z77Q Tripod,Maker,", "Maker Tripod,Maker,3", "Q9X9 Tripod,???,4"]
+    catalog_from(lines, tmp_path)
+    assert left_out(open_products(tmp_path / "out")) == {"no price": 1, "no short name": 1, "no brand": 1}
     (tmp_path / "b.csv").write_text("title,price\nSome Blue Lamp,3\n")
     built(tmp_path / "b.csv", tmp_path / "none")
-    with pytest.raises(ValueError, match="1 no brand"):
+    with pytest.raises(ValueError, match=r"1 no brand.*a mapping file names"):
         catalog_of(open_products(tmp_path / "none"))

@@ -19,7 +19,7 @@ from ecomlab.envs.base import Environment
 from ecomlab.envs.registry import Registry, UnknownEnvironmentError
 from ecomlab.episode.play import ReplayError, record, replay
 from ecomlab.laws.attackers import SUBMIT, calls, text
-from ecomlab.reward import Weights, cart_credit, efficiency, hallucination, share_used
+from ecomlab.reward import PUBLISHED, Weights, cart_credit, efficiency, hallucination, share_used
 from ecomlab.seeding import digest, rng
 from ecomlab.suggest import unknown
 from ecomlab.task import Message
@@ -87,17 +87,16 @@ def test_named_randomness_is_independent_of_everything_else() -> None:
 # Rewards, by hand.
 
 
-def composed(task: float, efficiency: float, hallucination: float, **weights: float) -> float:
-    parts = {"task": task, "efficiency": efficiency, "hallucination": hallucination}
-    return Weights.of(weights).compose(parts)
+def composed(task: float, efficiency: float, hallucination: float, weights: Weights = PUBLISHED) -> float:
+    return weights.compose({"task": task, "efficiency": efficiency, "hallucination": hallucination})
 
 
 def test_reward_parts_by_hand() -> None:
     assert composed(1, 1, 0) == 0.9
     assert composed(-1, -1, -1) == -1.0
     assert composed(-1, -1, 0) == -0.9
-    assert composed(0.5, -1, -1, task=1, efficiency=0) == 0.4
-    assert composed(1, 1, 1, task=1) == 1.0
+    assert composed(0.5, -1, -1, Weights(task=1, efficiency=0)) == 0.4
+    assert composed(1, 1, 1, Weights(task=1)) == 1.0
     assert cart_credit(matched=2, near=0, got=2, wanted=2) == 1
     assert cart_credit(matched=0, near=0, got=0, wanted=2) == -1
     assert cart_credit(matched=1, near=0, got=1, wanted=2) == pytest.approx(2 * 2 / 3 - 1)

@@ -244,7 +244,8 @@ def test_a_report_shows_itself(perturbed: Report) -> None:
         assert "perturbed: held-out success" in shown and "flips" in shown and "difference" in shown
         assert reports.LOOK in shown
     (axes,) = perturbed.plot().axes
-    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["CART", "PD"]
+    legend = axes.get_legend()
+    assert legend and [text.get_text() for text in legend.get_texts()] == ["CART", "PD"]
 
 
 def test_a_saved_report_is_the_same_again(perturbed: Report, tmp_path: Path) -> None:

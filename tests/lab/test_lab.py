@@ -39,6 +39,8 @@ from ecomlab.lab import (
     sweep,
 )
 from ecomlab.training import checkpoints
+from ecomlab.training import run as training_run
+from ecomlab.training.config import RunError
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -442,20 +444,20 @@ def test_an_unwatched_run_prints_a_line_for_each_row(tmp_path, capsys):
 def test_in_a_notebook_the_end_of_training_is_one_line(tmp_path, capsys, monkeypatch):
     """Of an interruption and of a wrong setting; what has nothing to do with training keeps its traceback."""
     shell = InteractiveShell.instance(config=Config(HistoryManager={"enabled": False}))
-    shell.kernel = None  # by which a kernel's shell is known
-    shell.user_ns["train"] = run.train
+    vars(shell)["kernel"] = None  # by which a kernel's shell is known
+    shell.user_ns["train"] = training_run.train
     try:
         live.watch(tmp_path, live=False)
         for error, cell, word in (
             (KeyboardInterrupt(), "train(None)", str(tmp_path)),
-            (run.RunError("no room"), "train(None)", "no room"),
+            (RunError("no room"), "train(None)", "no room"),
             (None, "raise KeyboardInterrupt", "Traceback"),
         ):
 
             def stop(*_, error=error):
                 raise error
 
-            monkeypatch.setattr(run, "join_processes", stop)
+            monkeypatch.setattr(training_run, "join_processes", stop)
             capsys.readouterr()
             shell.run_cell(cell)
             said = capsys.readouterr().out.strip()

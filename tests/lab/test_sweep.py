@@ -290,8 +290,8 @@ def test_slurm_gets_an_array_with_what_the_table_asks_for_once(toy, slurm):
     code, text = run(file, on="slurm")
     assert code == 0, text
     given = (slurm / "given.sh").read_text().splitlines()
-    asked = "array=0-1%2 time=1560 partition=gpu gpus-per-node=2 cpus-per-task=8 mem=64GB exclusive requeue"
-    asked = [*asked.split(), "signal=USR2@90", "job-name=toy", "account='shop floor'"]
+    words = "array=0-1%2 time=1560 partition=gpu gpus-per-node=2 cpus-per-task=8 mem=64GB exclusive requeue"
+    asked = [*words.split(), "signal=USR2@90", "job-name=toy", "account='shop floor'"]
     assert {f"#SBATCH --{one}" for one in asked} <= set(given)
     assert any(line.startswith("export PYTHONPATH=") and str(ROOT) in line for line in given)
     assert jobs_of(runs) == ["42_0", "42_1"]

@@ -98,7 +98,7 @@ def test_a_record_is_json_and_says_every_word(env: str, shop: Shop) -> None:
     found = record_of(transcript, shop, "someone", [Label(1, "wrong product", "not that")])
     text = json.dumps(found.to_json(), allow_nan=False)
     assert json.loads(text)["labels"] == [{"turn": 1, "kind": "wrong product", "words": "not that"}]
-    said = {found.system, *(one for step in found.steps for one in (step.text, *step.said))}
+    said: set[str | None] = {found.system, *(one for step in found.steps for one in (step.text, *step.said))}
     said |= {part for step in found.steps for call in step.calls for part in (call.arguments, call.result)}
     for message in transcript.messages:
         assert message["content"] in said or not message["content"]
@@ -395,7 +395,7 @@ def test_two_episodes_stand_side_by_side_in_a_notebook(shop: Shop) -> None:
     assert page.count("<article") == 2 and page.count("wrong product") == 1
     assert repr(shown).startswith("CART d = 1")
     with pytest.raises(TypeError, match="transcripts"):
-        watch("CART", shop=shop)  # type: ignore[arg-type]
+        watch("CART", shop=shop)
 
 
 def test_whatever_is_shown_in_a_notebook_is_no_formula(shop: Shop) -> None:

@@ -615,14 +615,14 @@ def vllm_in_trl(made: list[Any], monkeypatch: pytest.MonkeyPatch, kind: type[Fak
     """Let TRL make a `kind` in place of its VLLMGeneration, and note it in `made`."""
     import trl.trainer.grpo_trainer as grpo
 
-    from ecomlab.training import run
+    from ecomlab.training import config
 
     def generation(model: Any, mode: str, **_: Any) -> FakeVllm:
         made.append(kind(model, mode))
         return made[-1]
 
     monkeypatch.setattr(grpo, "VLLMGeneration", generation)
-    monkeypatch.setattr(run, "find_spec", lambda name: object())
+    monkeypatch.setattr(config, "find_spec", lambda name: object())
 
 
 @pytest.mark.parametrize("mode", ["server", "colocate"])

@@ -188,7 +188,7 @@ def test_memory_and_seconds_are_those_of_each_way_to_start_it() -> None:
     assert row_of(text, "peak") == [f"{memory(sharded, SIZE, many)['peak']:,.1f}" for many in ways]
     assert row_of(text, "update") == [f"{seconds(sharded, SIZE, mean, many)['update']:,.0f}" for many in ways]
     lost = [evicted(sharded, SIZE, mean, many) for many in ways]
-    assert 0 < lost[1] < 1 and row_of(text, "keys, values evicted") == [f"{share:.0%}" for share in lost]
+    assert 0 < lost[1] < 1 and row_of(text, "share evicted") == [f"{share:.0%}" for share in lost]
     assert f"1 process, more than {GPU_GB:.0f} GB:" in text and "4 processes, sharded:" in text
 
 
@@ -206,7 +206,7 @@ def test_the_plan_refuses_what_no_run_takes_and_warns_of_what_this_machine_lacks
         plan(TrainConfig(generation="vllm-colocate"))
     asked = LORA.replace(logger="wandb", optimizer="adamw-8bit", generation="vllm-colocate")
     for there in (None, object()):
-        monkeypatch.setattr("ecomlab.training.run.find_spec", lambda name, there=there: there)
+        monkeypatch.setattr("ecomlab.training.config.find_spec", lambda name, there=there: there)
         text = plan(asked)
         for package in ("torchao", "vllm", "wandb"):
             assert (f"needs {package}, which is not installed" in text) == (there is None)

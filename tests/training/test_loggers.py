@@ -12,7 +12,7 @@ from runs import Killed, kill_at
 from ecomlab.evaluation.contestant import Job
 from ecomlab.evaluation.transcript import Transcript
 from ecomlab.reward import Score
-from ecomlab.training import loop, run
+from ecomlab.training import config, loop, run
 from ecomlab.training.config import ConfigError, TrainConfig
 from ecomlab.training.loggers import MOST_EPISODES, Log, logger
 
@@ -114,7 +114,7 @@ def test_a_missing_package_is_named_before_anything_runs(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[str] = []
-    monkeypatch.setattr(run, "find_spec", asked.append)  # nothing is installed
+    monkeypatch.setattr(config, "find_spec", asked.append)  # nothing is installed
     with pytest.raises(
         ConfigError, match=rf"needs {name}, which is not installed; pip install .*\[loggers\]"
     ):
