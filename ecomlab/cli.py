@@ -133,10 +133,10 @@ def certify(
 
     envs, levels = options.environments(env), options.levels(difficulty)
     fewer, shop = seeds if full else min(others, seeds), catalog_named(catalog)
-    with each_minute(console) as tell:
+    with each_minute(console) as on_progress:
         broken = report.certify(
             envs, levels, seeds, fewer, leaks, console,
-            workers=workers, json_file=json_file, ask=questions, catalog=shop, tell=tell,
+            workers=workers, json_file=json_file, ask=questions, catalog=shop, on_progress=on_progress,
         )  # fmt: skip
     raise typer.Exit(1 if broken else 0)
 
@@ -157,12 +157,12 @@ def bench_env(
     from ecomlab.lab.progress import each_minute
 
     timings = []
-    with each_minute(console) as tell:
+    with each_minute(console) as on_progress:
         for name, products in product(options.environments(env), size):
             shop = ecomlab.load_shop(products)
             for d in difficulty:
                 timings.append(time_environment(name, shop, d, episodes))
-                tell(f"timed {name}, d = {d}")
+                on_progress(f"timed {name}, d = {d}")
     wide = Console(highlight=False, width=max(console.width, 140))  # a narrower table would cut values
     show_timings(timings, wide, json_file)
 

@@ -119,38 +119,38 @@ class Goal:
         """Return the slots of one item by name."""
         return {name: value for (i, name), value in self.slots.items() if i == item}
 
-    def with_(self, slots: Mapping[str, Any], item: int = 0) -> "Goal":
+    def set_slots(self, slots: Mapping[str, Any], item: int = 0) -> "Goal":
         """Set slots of an item; new ones come last."""
         return replace(self, slots={**self.slots, **{(item, name): value for name, value in slots.items()}})
 
-    def but(self, *names: str, item: int = 0) -> "Goal":
+    def drop_slots(self, *names: str, item: int = 0) -> "Goal":
         """Drop these slots of an item."""
         return replace(self, slots={p: v for p, v in self.slots.items() if p[0] != item or p[1] not in names})
 
-    def without(self, item: int) -> "Goal":
+    def drop_item(self, item: int) -> "Goal":
         """Drop an item."""
         return replace(self, slots={place: value for place, value in self.slots.items() if place[0] != item})
 
-    def replaced(self, item: int, slots: Mapping[str, Any]) -> "Goal":
+    def replace_item(self, item: int, slots: Mapping[str, Any]) -> "Goal":
         """Put another item in the place of this one."""
         of = {i: self.of(i) if i != item else slots for i in self.items}
         return replace(self, slots={(i, name): value for i in of for name, value in of[i].items()})
 
-    def changed(self, change: "GoalChange") -> "Goal":
+    def apply(self, change: "GoalChange") -> "Goal":
         """Apply a goal change."""
         if change.how == "drop":
-            return self.without(change.item)
+            return self.drop_item(change.item)
         if change.how == "anew":
             return replace(self, slots={(change.item, name): value for name, value in change.slots.items()})
         if change.how == "replace":
-            return self.replaced(change.item, change.slots)
-        return self.with_(change.slots, change.item)
+            return self.replace_item(change.item, change.slots)
+        return self.set_slots(change.slots, change.item)
 
     def after(self, events: Sequence["Event"]) -> "Goal":
         """Apply every goal change among these events."""
         goal = self
         for change in changes_of(events):
-            goal = goal.changed(change)
+            goal = goal.apply(change)
         return goal
 
     def said(self, withheld: bool = False) -> list[Slot]:

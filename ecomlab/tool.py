@@ -18,8 +18,8 @@ class InvalidCallError(Exception):
     """Output that is no message or no call, such as malformed JSON; it ends the episode."""
 
 
-class SlipError(Exception):
-    """A slip of form: an unknown tool, a missing, unknown or wrong argument. Its text, which names the fact and the way
+class FormatError(Exception):
+    """A format error: an unknown tool, a missing, unknown or wrong argument. Its text, which names the fact and the way
     out, becomes the call's result; few are forgiven."""
 
 
@@ -114,11 +114,11 @@ class Tool:
 
     def check(self, given: Any) -> dict[str, Any]:
         """Check the arguments of a call, reading what can be read in one way only. An optional argument that says
-        nothing counts as left out; null or "" for all of them as none. Raises SlipError."""
+        nothing counts as left out; null or "" for all of them as none. Raises FormatError."""
         if given in (None, ""):
             given = {}
         if not isinstance(given, dict):
-            raise SlipError(f"{self.name} takes its arguments as a JSON object: {self._takes()}")
+            raise FormatError(f"{self.name} takes its arguments as a JSON object: {self._takes()}")
         given = {
             name: value
             for name, value in given.items()
@@ -127,7 +127,7 @@ class Tool:
         try:
             checked = self.arguments.model_validate(read_arguments(given, self._schemas))
         except ValidationError as error:
-            raise SlipError(f"{self.name}: {mistakes(error, self.arguments)[0][:MOST_SAID]}") from None
+            raise FormatError(f"{self.name}: {mistakes(error, self.arguments)[0][:MOST_SAID]}") from None
         return {name: getattr(checked, name) for name in type(checked).model_fields}
 
     def _empty(self, name: str, value: Any) -> bool:
@@ -188,11 +188,11 @@ def load_arguments(name: str, arguments: str) -> Any:
 
 
 def find(tools: dict[str, Tool], name: str) -> Tool:
-    """Look up a tool by name. Raises SlipError with a suggestion."""
+    """Look up a tool by name. Raises FormatError with a suggestion."""
     try:
         return tools[name]
     except KeyError:
-        raise SlipError(unknown("tool", name, tools)) from None
+        raise FormatError(unknown("tool", name, tools)) from None
 
 
 def plain(record: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:

@@ -224,7 +224,7 @@ class Customer:
         goal = self.goal
         for item in goal.items if self._instead else ():
             change = self._change_for(item, goal, world)
-            goal = goal.changed(change) if change else goal
+            goal = goal.apply(change) if change else goal
         return goal
 
     def _change_for(self, item: int, goal: Goal, world: World) -> GoalChange | None:
@@ -242,7 +242,7 @@ class Customer:
             change = self._change_for(item, goal, world)
             if change is None or change.how == "drop":
                 continue
-            other = goal.changed(change)
+            other = goal.apply(change)
             wants = wants_of(other)
             at = next(number for number, want in enumerate(wants) if want.item == item)
             if match(wants, world).held[at] == wants[at].quantity:

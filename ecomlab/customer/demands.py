@@ -184,7 +184,7 @@ def draw_change(
         after = stages_of(goal, [*events, change], gone, key, shop)
         if min(map(len, after)) < max(2, count // 2):  # fewer are suggested then, from the start
             continue
-        rows = stages_of(goal.changed(change), events, gone, key, shop)[-1]
+        rows = stages_of(goal.apply(change), events, gone, key, shop)[-1]
         still, now = best[np.isin(best, rows)], most_similar(rows, goal, count, shop)
         if similarity(still, goal, shop).sum() < similarity(now, goal, shop).sum():
             return change
@@ -217,5 +217,5 @@ def other_originals(goal: Goal, gone: Sequence[str], shop: Shop) -> list[Goal]:
             for name in slots
             if name.startswith("was_")
         }
-        made.append(replace(goal.with_(words), unsaid={"original": catalog.ids[row]}))
+        made.append(replace(goal.set_slots(words), unsaid={"original": catalog.ids[row]}))
     return made

@@ -99,7 +99,7 @@ def _change(
     slots = dict(event.slots)
     if event.how == "drop":
         state.forget(event.item)
-        return goal.without(event.item), [Act(kind or "drop", type_name)]
+        return goal.drop_item(event.item), [Act(kind or "drop", type_name)]
     hidden = []
     if event.how == "replace":
         quantity = goal.get("quantity", 1, event.item)
@@ -113,7 +113,7 @@ def _change(
         if name not in phrases.slots or not phrases.slots[name].once
     }
     untold = {slot.name for slot in state.withheld if slot.item == event.item}
-    after = goal.changed(replace(event, slots=kept))
+    after = goal.apply(replace(event, slots=kept))
     state.unsay(event.forgets)
     first = {name: slots.pop(name) for name in event.known}
     unsaid = any(slot.item == event.item and slot.name in first for slot in state.withheld)
@@ -147,4 +147,4 @@ def _turn_to(event: GoalChange, goal: Goal, state: GoalState, phrases: Phrases) 
     *announcements, description = phrases.anew
     acts = [Act(announcement) for announcement in announcements]
     acts += [Act(description, kind, described)] if kind else []
-    return goal.changed(event), [*acts, *([Act("elaborate", kind, said)] if said else [])]
+    return goal.apply(event), [*acts, *([Act("elaborate", kind, said)] if said else [])]

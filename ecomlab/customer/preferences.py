@@ -69,7 +69,7 @@ def draw_change(
             change = GoalChange(slots=slots)
             if min(map(len, ranking.stages(goal, [*events, change], key, shop))) < enough:
                 continue
-            after = goal.changed(change)
+            after = goal.apply(change)
             rows = ranking.stages(after, events, key, shop)[-1]
             if not ranking.among_the_best(before[-1], rows, goal, after, enough, shop):
                 return change

@@ -26,7 +26,7 @@ from ecomlab.markup.elements import in_notebook
 from ecomlab.reward import PUBLISHED, Score, Weights
 from ecomlab.suggest import whole
 from ecomlab.task import Event, Goal, Message, Problem, Task, TaskError, TaskKey
-from ecomlab.tool import InvalidCallError, RefusedError, SlipError, Tool, find, load_arguments, tool
+from ecomlab.tool import FormatError, InvalidCallError, RefusedError, Tool, find, load_arguments, tool
 from ecomlab.world.state import World
 
 SYSTEM = (
@@ -154,7 +154,7 @@ class Episode:
     end: str | None = None
     why: str = ""
     strict: bool = False
-    """End at the first slip of form, such as an unknown tool or a wrong argument; otherwise a slip is an error that the
+    """End at the first format error, such as an unknown tool or a wrong argument; otherwise a slip is an error that the
     agent sees, and the third ends the episode."""
     wording: Wording | None = None
     """Part of an endpoint that words the customer; made for this episode alone."""
@@ -266,9 +266,9 @@ class Episode:
                 result = referee.with_notice(self._call(name, arguments))
             except InvalidCallError as error:
                 return self._finish("invalid", str(error), before)
-            except SlipError as slip:
+            except FormatError as slip:
                 result = {"error": str(slip)}
-                if referee.slip(self.subtask):
+                if referee.count_format_error(self.subtask):
                     self.end, self.why = "invalid", str(slip)
             content = written(result)
             self.messages.append({"role": "tool", "tool_call_id": call_id, "name": name, "content": content})

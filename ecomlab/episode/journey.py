@@ -16,7 +16,7 @@ from ecomlab.episode.subtask import Subtask
 from ecomlab.reward import Verdict
 from ecomlab.seeding import pick, rng, shuffled, whole_near
 from ecomlab.task import Goal, Interrupt, Need, Problem, Task, TaskError, TaskKey
-from ecomlab.tool import RefusedError, SlipError
+from ecomlab.tool import FormatError, RefusedError
 from ecomlab.world.orders.history import draw_history
 
 LOOKING = ("CART", "SUB")
@@ -97,7 +97,7 @@ def answer_of(environment: Environment, values: Mapping[str, Any]) -> dict[str, 
         raise RefusedError(f"{belongs}; nothing of that was given")  # another subtask was meant
     try:
         return own.check(given)
-    except SlipError as error:
+    except FormatError as error:
         raise RefusedError(f"{belongs}: {error}") from None
 
 

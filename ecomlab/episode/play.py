@@ -23,7 +23,7 @@ def play(
     customer: Chat | None = None,
     weights: Weights = PUBLISHED,
 ) -> Trajectory:
-    """Play a task to its end, with `strict` only up to the first slip of form. Any exception makes the episode unscored
+    """Play a task to its end, with `strict` only up to the first format error. Any exception makes the episode unscored
     (BROKEN IS NOT WRONG). `customer` is an endpoint that words the customer; without it the templates are said.
     `weights` are those of the reward."""
     wording = Wording(customer) if customer else None

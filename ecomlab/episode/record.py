@@ -22,7 +22,7 @@ class Trajectory:
     """Assistant messages that were played; a replay must come to as many, so that a record cut short is noticed."""
     calls: int
     strict: bool = False
-    """True if the first slip of form ended the episode."""
+    """True if the first format error ended the episode."""
     wording: list[dict[str, Any]] = field(default_factory=list)
     """Exchanges with the endpoint that worded the customer (`customer.llm.Exchange`), as JSON objects, in order; empty
     where the templates were said. A replay takes the answers from here."""

@@ -1,4 +1,4 @@
-"""The rules of play: slips of form, notices, the gate of submit, and what counts as a turn."""
+"""The rules of play: format errors, notices, the gate of submit, and what counts as a turn."""
 
 import json
 from collections.abc import Mapping
@@ -10,8 +10,8 @@ from ecomlab.task import Message
 from ecomlab.tool import RefusedError
 from ecomlab.world.state import World
 
-SLIPS = 3
-"""Slips of form that end an episode as invalid; in a journey, those of one subtask."""
+MOST_FORMAT_ERRORS = 3
+"""Format errors that end an episode as invalid; in a journey, those of one subtask."""
 LAST = 2
 """Messages left of which the agent is reminded."""
 
@@ -28,7 +28,8 @@ class Referee:
         """Assistant messages that count; a submit that is rejected for news does not."""
         self.rejected = False
         """True if submit was rejected for news in this turn."""
-        self._unread = self._slipped = False  # of this turn: news was waiting for it; it holds a slip of form
+        # Of this turn: news was waiting for it; it holds a format error.
+        self._unread = self._had_format_error = False
         self._changes = 0
 
     @property
@@ -46,17 +47,17 @@ class Referee:
         self.turn += 1
         self.world.touched.clear()
         self._unread, self._changes = bool(self.world.news), self.world.changes
-        self._slipped = self.rejected = False
+        self._had_format_error = self.rejected = False
 
     def count_turn(self) -> None:
         """Take a turn back in which submit was rejected: our news came too late, so the message counts for nothing."""
         self.turn -= self.rejected
 
-    def slip(self, subtask: Subtask) -> bool:
-        """Count a slip of form, several in one message once; tell whether it ends the episode."""
-        subtask.slips += not self._slipped
-        self._slipped = True
-        return self.strict or subtask.slips >= SLIPS
+    def count_format_error(self, subtask: Subtask) -> bool:
+        """Count a format error, several in one message once; tell whether it ends the episode."""
+        subtask.format_errors += not self._had_format_error
+        self._had_format_error = True
+        return self.strict or subtask.format_errors >= MOST_FORMAT_ERRORS
 
     def with_notice(self, result: dict[str, Any]) -> dict[str, Any]:
         """Add to a tool's result what the shop has to tell the agent."""

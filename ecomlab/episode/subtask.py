@@ -47,8 +47,8 @@ class Subtask:
         """Turns in which a question revealed something."""
         self.confirmed = 0
         """Messages that the customer had nothing to add to: a confirmation, a word when the work is done."""
-        self.slips = 0
-        """Messages with a slip of form."""
+        self.format_errors = 0
+        """Messages with a format error."""
 
     @property
     def goal(self) -> Goal:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from ecomlab.customer.templates import SENTENCE_BREAK
 from ecomlab.envs.base import Environment
-from ecomlab.laws.surface import ids_of, records, taken
+from ecomlab.laws.tool_introspection import ids_of, records, taken
 from ecomlab.tool import Tool
 from ecomlab.world.cart import Want
 from ecomlab.world.state import World

@@ -8,7 +8,7 @@ from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.episode.episode import ask_user
 from ecomlab.episode.record import Trajectory
 from ecomlab.task import Message
-from ecomlab.tool import InvalidCallError, SlipError, Tool, find, load_arguments
+from ecomlab.tool import FormatError, InvalidCallError, Tool, find, load_arguments
 
 if TYPE_CHECKING:
     from ecomlab.models.batch import Rollout
@@ -113,6 +113,6 @@ def _is_malformed(function: Message, tools: dict[str, Tool]) -> bool:
     try:
         given = load_arguments(function["name"], function["arguments"])
         find(tools, function["name"]).check(given)
-    except (InvalidCallError, SlipError):
+    except (InvalidCallError, FormatError):
         return True
     return False

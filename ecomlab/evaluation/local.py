@@ -114,7 +114,7 @@ class LocalContestant:
         strict: bool = False,
     ) -> None:
         """`name` is for the record; `temperature` is that of sampling, `batch` the number of episodes at once,
-        `customer` an endpoint that words the customers; `strict` episodes end with the first slip of form.
+        `customer` an endpoint that words the customers; `strict` episodes end with the first format error.
 
         Raises ValueError for an unknown decoding, and a temperature that is not positive.
         """

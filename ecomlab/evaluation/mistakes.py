@@ -162,7 +162,7 @@ class _Before:
             given_up=frozenset(dialogue.given_up),
             annoyed=dialogue.annoyed,
             guessed=dialogue.guessed,
-            slips=subtask.slips,
+            slips=subtask.format_errors,
             submitted=subtask.answer is not None,
         )
 
@@ -471,7 +471,7 @@ class _Labeller:
             why = "asked whether the wrong one is meant"
         elif talks and dialogue.annoyed > before.annoyed and not subtask.customer.in_sight:
             why = "said or asked what brought nothing new"
-        elif subtask.slips > before.slips and all("error" in result for result in results):
+        elif subtask.format_errors > before.slips and all("error" in result for result in results):
             why = "called a tool in a wrong form"
         if len(self.episode.fired) > self._fired or any("notice" in result for result in results):
             self.looked.clear()  # results may differ now

@@ -38,13 +38,13 @@ from ecomlab.episode.subtask import Subtask
 from ecomlab.evaluation.compare import paired_interval
 from ecomlab.evaluation.mistakes import Call, Labelled, calls_of, label
 from ecomlab.evaluation.summary import CONFIDENCE, share_interval
-from ecomlab.laws.surface import calls as message_of
-from ecomlab.laws.surface import records, results
+from ecomlab.laws.tool_introspection import calls as message_of
+from ecomlab.laws.tool_introspection import records, results
 from ecomlab.models.batch import Start, play_batch
 from ecomlab.seeding import pick, shuffled
 from ecomlab.suggest import raised
 from ecomlab.task import Message, Player, Task
-from ecomlab.tool import RefusedError, SlipError
+from ecomlab.tool import FormatError, RefusedError
 from ecomlab.world.cart import Want
 from ecomlab.world.orders.history import eligible_now, find_line
 from ecomlab.world.orders.lines import lines_meant
@@ -223,7 +223,7 @@ class Scene:
         tool = env.submit if name == env.submit.name else env.offered.get(name)
         try:
             taken = tool.check(given) if tool else None
-        except SlipError:
+        except FormatError:
             return None
         return None if taken is None else {name: taken[name] for name in given if name in taken}
 

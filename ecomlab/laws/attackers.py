@@ -18,7 +18,7 @@ import numpy as np
 
 from ecomlab.catalog import Shop
 from ecomlab.envs.base import Environment
-from ecomlab.laws.surface import (
+from ecomlab.laws.tool_introspection import (
     acts,
     fields,
     follows,
@@ -32,7 +32,7 @@ from ecomlab.laws.surface import (
     taken,
     tools_of,
 )
-from ecomlab.laws.surface import calls as calls
+from ecomlab.laws.tool_introspection import calls as calls
 from ecomlab.seeding import rng
 from ecomlab.task import Message, Player
 from ecomlab.tool import Tool, plain

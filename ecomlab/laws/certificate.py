@@ -21,11 +21,11 @@ from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.episode.episode import Episode
 from ecomlab.episode.play import finish
 from ecomlab.episode.record import Trajectory
-from ecomlab.laws import attackers, foretold
+from ecomlab.laws import attackers, opening_leaks
 from ecomlab.laws.counterfactual import Comparison, compare
 from ecomlab.laws.leaks import LEVELS, Leak, measure
 from ecomlab.laws.listeners import listeners
-from ecomlab.laws.surface import drawn, reference_player
+from ecomlab.laws.tool_introspection import drawn, reference_player
 from ecomlab.players.base import Perturbation
 from ecomlab.seeding import digest, package_digest, rng
 from ecomlab.task import Message, Player
@@ -298,7 +298,7 @@ def _leaks(env_id: str, tasks: int, catalog: str | int) -> tuple[list[Leak], lis
     # What is only drawn, not played, is drawn more often.
     found = [
         *measure(env_id, shop, seeds=tasks),
-        *foretold.unasked(env_id, shop, seeds=3 * tasks),
+        *opening_leaks.opening_leaks(env_id, shop, seeds=3 * tasks),
     ]
     return found, [compare(env_id, d, seeds, shop) for d in LEVELS]
 

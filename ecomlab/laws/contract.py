@@ -19,10 +19,10 @@ from ecomlab.envs.registry import ENVIRONMENTS, observed
 from ecomlab.episode.episode import Episode, make_task, system_of
 from ecomlab.episode.messages import parse_output
 from ecomlab.episode.play import ReplayError, finish, play, record, replay
-from ecomlab.laws import attackers, counterfactual, foretold, laws, leaks
+from ecomlab.laws import attackers, counterfactual, laws, leaks, opening_leaks
 from ecomlab.laws.certificate import certify_cell
 from ecomlab.laws.observed import axes_of, scores_digest, tasks_digest
-from ecomlab.laws.surface import acts, calls, fields, ids_of, reference_player, results, tools_of
+from ecomlab.laws.tool_introspection import acts, calls, fields, ids_of, reference_player, results, tools_of
 from ecomlab.players.base import Perturbation
 from ecomlab.seeding import rng
 from ecomlab.suggest import raised
@@ -262,7 +262,11 @@ class EnvironmentContract:
         self, env: str, big_shop: Shop
     ) -> None:
         """What a journey's first words tell, its jobs' own openings tell as well."""
-        found = [leak for leak in foretold.unasked(env, big_shop, (4, 8), _fewer(env, 340)) if leak.leaks]
+        found = [
+            leak
+            for leak in opening_leaks.opening_leaks(env, big_shop, (4, 8), _fewer(env, 340))
+            if leak.leaks
+        ]
         assert not found, "; ".join(f"{leak.kind} tells {leak.what}, AUC {leak.auc:.2f}" for leak in found)
 
     @shows("SILENT")

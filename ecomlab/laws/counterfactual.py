@@ -12,7 +12,17 @@ from ecomlab.customer.llm import Answered, Chat, Wording
 from ecomlab.envs.base import Environment
 from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.episode.episode import Episode
-from ecomlab.laws.surface import calls, drawn, fields, looks, records, results, sources, taken, tools_of
+from ecomlab.laws.tool_introspection import (
+    calls,
+    drawn,
+    fields,
+    looks,
+    records,
+    results,
+    sources,
+    taken,
+    tools_of,
+)
 from ecomlab.seeding import rng, shuffled
 from ecomlab.task import Goal, Message, Place, Task
 
@@ -162,7 +172,7 @@ def draw(task: Task, shop: Shop, random: np.random.Generator) -> Task | None:
 
 def _with(goal: Goal, place: Place, value: Any) -> Goal:
     """Put another value in a goal's slot; a `value` that is a goal already is returned."""
-    return value if isinstance(value, Goal) else goal.with_({place[1]: value}, place[0])
+    return value if isinstance(value, Goal) else goal.set_slots({place[1]: value}, place[0])
 
 
 def pairs(env: str, d: int, seeds: Iterable[int], shop: Shop) -> Iterator[tuple[Task, Task]]:

@@ -7,7 +7,7 @@ Where a tool tells the status of items, candidates are those of the same status 
 undelivered items are never returned and tend to be new, but that is no secret.
 
 `told` finds withheld values that a tool shows as they are. It sees what counterfactuals cannot where the environment's
-`alternatives` keep the world that was drawn for the first goal. What openings and budgets tell is in `foretold`.
+`alternatives` keep the world that was drawn for the first goal. What openings and budgets tell is in `opening_leaks`.
 """
 
 import json
@@ -26,7 +26,7 @@ from ecomlab.episode.episode import Episode
 from ecomlab.episode.play import play
 from ecomlab.episode.record import Trajectory
 from ecomlab.laws.counterfactual import Prober
-from ecomlab.laws.surface import (
+from ecomlab.laws.tool_introspection import (
     calls,
     drawn,
     ids_of,

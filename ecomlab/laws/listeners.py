@@ -26,7 +26,7 @@ from ecomlab.laws.attackers import (
     scripted,
     text,
 )
-from ecomlab.laws.surface import calls, results, sources
+from ecomlab.laws.tool_introspection import calls, results, sources
 from ecomlab.seeding import shuffled
 from ecomlab.task import Message
 

@@ -31,7 +31,7 @@ def certify(
     json_file: Path | None = None,
     ask: int = 2,
     catalog: str | int = 20_000,
-    tell: Callable[[str], None] = lambda _: None,
+    on_progress: Callable[[str], None] = lambda _: None,
 ) -> list[str]:
     """Measure, show the tables, write `json_file` if given; return the broken laws. `leaks` is in tasks per level,
     `ask` in customers that each question of the banks is asked of, on the first turn and later; `catalog` is a folder
@@ -45,12 +45,12 @@ def certify(
         for row in certificate.certify(envs, levels, seeds, others, catalog, workers, kept):
             rows.append(row)
             progress.update(bar, advance=1, description=f"{row.env} d = {row.d} done")
-            tell(f"{len(rows)}/{len(envs) * len(levels)} cells certified")
+            on_progress(f"{len(rows)}/{len(envs) * len(levels)} cells certified")
         progress.add_task("looking for leaks", total=None, visible=leaks > 0)
-        tell("looking for leaks")
+        on_progress("looking for leaks")
         found, compared = certificate.find_leaks(envs, leaks, workers, catalog, kept) if leaks else ([], [])
         progress.add_task("asking the bank of questions", total=None, visible=ask > 0)
-        tell("asking the bank of questions")
+        on_progress("asking the bank of questions")
         asked = understanding.measure(shop, ask) if ask else []
     rows.sort(key=lambda row: (envs.index(row.env), row.d))
     broken = laws.broken_laws(rows, found, compared, asked)

@@ -18,7 +18,7 @@ from ecomlab.customer.dialogue import AT_ONCE, OPEN
 from ecomlab.customer.llm import Chat, Wording
 from ecomlab.customer.phrasing import phrases
 from ecomlab.episode.episode import Episode
-from ecomlab.laws.surface import drawn
+from ecomlab.laws.tool_introspection import drawn
 from ecomlab.seeding import rng
 from ecomlab.slots import slot_type
 from ecomlab.task import Place, Slot, Task

@@ -24,10 +24,10 @@ def compare(
     cells: Sequence[tuple[str, int]],
     episodes: int,
     shop: Shop,
-    tell: Callable[[str], None] = lambda _: None,
+    on_progress: Callable[[str], None] = lambda _: None,
 ) -> Iterator[dict[str, Any]]:
     """Yield a row for each cell: the starter's success rates and that of the best attacker."""
-    tell(HEADER)
+    on_progress(HEADER)
     for env, d in cells:
         policy = load_policy(name, shop, [env])
         row: dict[str, Any] = {"env": env, "d": d, "episodes": episodes}
@@ -35,7 +35,9 @@ def compare(
         for found in summarize(play_held_out(policy, jobs, shop, decodings=("sampled", "greedy"))):
             row[found["decoding"]] = found["success"]
         row["other"], row["who"] = best_other(env, d, episodes, shop)
-        tell(f"{env:8} {d:2} {row['sampled']:8.3f} {row['greedy']:7.3f} {row['other']:10.3f}  {row['who']}")
+        on_progress(
+            f"{env:8} {d:2} {row['sampled']:8.3f} {row['greedy']:7.3f} {row['other']:10.3f}  {row['who']}"
+        )
         yield row
 
 

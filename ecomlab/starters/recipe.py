@@ -167,7 +167,7 @@ learns to act on a customer's corrections, which clean demonstrations never show
 def make_starter(
     shop: Shop,
     recipe: Recipe,
-    tell: Callable[[str], None] = lambda _: None,
+    on_progress: Callable[[str], None] = lambda _: None,
     work: Path | None = None,
     device: str = "cpu",
 ) -> Policy:
@@ -183,15 +183,15 @@ def make_starter(
     )
     give_induction(model, recipe.seed)
     model.to(device)
-    tell(f"{sum(p.numel() for p in model.parameters()):,} parameters, {len(tokenizer):,} tokens")
+    on_progress(f"{sum(p.numel() for p in model.parameters()):,} parameters, {len(tokenizer):,} tokens")
     policy = Policy(model, renderer, made_for(tokenizer, shop, recipe.environments))
     for stage in range(len(recipe.stages)):
         saved = work / f"stage-{stage}" if work else None
         if saved and saved.exists():
-            tell(f"stage {stage}: as saved in {saved}")
+            on_progress(f"stage {stage}: as saved in {saved}")
             model.load_state_dict(_saved_stage(saved, recipe, stage, shop).model.state_dict())
             continue
-        _train_stage(policy, shop, recipe, stage, tell, work)
+        _train_stage(policy, shop, recipe, stage, on_progress, work)
         for weights in model.parameters():  # as they are saved
             weights.data = weights.data.half().float()
         if saved:
@@ -212,7 +212,12 @@ def _saved_stage(folder: Path, recipe: Recipe, stage: int, shop: Shop) -> Policy
 
 
 def _train_stage(
-    policy: Policy, shop: Shop, recipe: Recipe, stage: int, tell: Callable[[str], None], work: Path | None
+    policy: Policy,
+    shop: Shop,
+    recipe: Recipe,
+    stage: int,
+    on_progress: Callable[[str], None],
+    work: Path | None,
 ) -> None:
     """Draw the demonstrations of a stage's phases and train on them."""
     first = sum(len(phases) for phases in recipe.stages[:stage])
@@ -225,15 +230,15 @@ def _train_stage(
         keep(work, recipe, number, played)
         for env in dict.fromkeys(c.env for c in phase.cells):
             mine = [d for d in played if d.env == env]
-            tell(
+            on_progress(
                 f"phase {number}, {env}: {len(mine)} demonstrations, {np.mean([d.correct for d in mine]):.0%} correct, "
                 f"{np.mean([len(d.ids) for d in mine]):.0f} tokens on average, {max(len(d.ids) for d in mine)} at most"
             )
         batches += list(batches_of(played, recipe.tokens_per_batch, phase.tokens, (recipe.seed, number)))
-        tell(f"phase {number} drawn in {time.perf_counter() - started:.0f} s")
+        on_progress(f"phase {number} drawn in {time.perf_counter() - started:.0f} s")
     kept = Checkpoint(work, digest((recipe.through(stage), stage), size=8)) if work else None
     rate, cooldown = (recipe.finish_rate, 1.0) if stage else (1.0, recipe.cooldown)
-    imitate(policy.model, batches, rate * recipe.muon_lr, rate * recipe.adamw_lr, cooldown, tell, kept)
+    imitate(policy.model, batches, rate * recipe.muon_lr, rate * recipe.adamw_lr, cooldown, on_progress, kept)
     if kept:
         kept.path.unlink(missing_ok=True)  # the next stage begins its own
 
@@ -363,13 +368,13 @@ def make_command(
     work.mkdir(parents=True, exist_ok=True)
     with (work / "log.txt").open("a", buffering=1) as log:
 
-        def tell(line: str) -> None:
+        def on_progress(line: str) -> None:
             print(line, flush=True)
             log.write(line + "\n")
 
-        policy = make_starter(load_shop(), recipe, tell, work)
+        policy = make_starter(load_shop(), recipe, on_progress, work)
         save_policy(out or STARTERS.folder / name, policy, recipe=recipe.to_json())
-        tell(f"written to {out or STARTERS.folder / name}")
+        on_progress(f"written to {out or STARTERS.folder / name}")
 
 
 if __name__ == "__main__":

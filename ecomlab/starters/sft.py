@@ -20,7 +20,7 @@ def imitate(
     muon_lr: float,
     adamw_lr: float,
     cooldown: float,
-    tell: Callable[[str], None] = lambda _: None,
+    on_progress: Callable[[str], None] = lambda _: None,
     kept: "Checkpoint | None" = None,
 ) -> None:
     """Train `model` by cross-entropy on the demonstrators' tokens alone, one step per batch.
@@ -50,7 +50,7 @@ def imitate(
         if step % 100 == 0 or step == len(batches) - 1:
             seconds = time.perf_counter() - started
             pace = 1e6 * seconds / tokens
-            tell(
+            on_progress(
                 f"step {step} of {len(batches)}: loss {loss.item():.3f}, {seconds:.0f} s, {pace:.0f} s a million tokens"
             )
         if kept:

@@ -34,7 +34,7 @@ def stages(
     goals, sold_out = [goal], [np.zeros(len(rows_of_type), bool)]
     for event in events:
         if isinstance(event, GoalChange):
-            goals.append(goal.changed(event))
+            goals.append(goal.apply(event))
         elif isinstance(event, SellOut):
             sold_out.append(sold_out_rows(key, catalog, goal["type"], event.share))
     found = (find(some, shop) for some in goals)

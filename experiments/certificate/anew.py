@@ -18,16 +18,16 @@ import numpy as np
 from ecomlab import ENVIRONMENTS, load_shop
 from ecomlab.catalog import Shop
 from ecomlab.files import write_json
-from ecomlab.laws import foretold, laws
+from ecomlab.laws import laws, opening_leaks
 from ecomlab.laws.certificate import FIRST_SEED, Row
 from ecomlab.laws.counterfactual import Comparison
 from ecomlab.laws.leaks import Leak
-from ecomlab.laws.surface import drawn
+from ecomlab.laws.tool_introspection import drawn
 from ecomlab.laws.understanding import Share
 
 FILE = Path(__file__).with_name("certificate.json")
 TOLD = ("opening: ", "budgets: ", "budget: ", "limits: ", "what is said ")
-"""How the kinds begin that `foretold.unasked` measures."""
+"""How the kinds begin that `opening_leaks.opening_leaks` measures."""
 
 
 def with_chance(row: Row, shop: Shop) -> Row:
@@ -44,7 +44,7 @@ def with_told(found: list[Leak], env: str, tasks: int, shop: Shop) -> list[Leak]
     """Measure again what the tasks of an environment tell before anything is asked, three times `tasks` a level."""
     mine = [leak for leak in found if leak.env == env and not leak.kind.startswith(TOLD)]
     before = [leak for leak in found if leak.env == env and leak.kind.startswith(TOLD)]
-    now = foretold.unasked(env, shop, seeds=3 * tasks)
+    now = opening_leaks.opening_leaks(env, shop, seeds=3 * tasks)
     old, new = ({leak.kind: f"{leak.auc:.3f}" for leak in some} for some in (before, now))
     for kind in {**old, **new}:
         print(f"{env} {kind}: {old.get(kind, 'not measured')}, now {new.get(kind, 'not measured')}")

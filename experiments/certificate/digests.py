@@ -15,7 +15,7 @@ from pathlib import Path
 from ecomlab import ENVIRONMENTS, Episode, load_shop
 from ecomlab.files import write_json
 from ecomlab.laws.certificate import FIRST_SEED, finish, players
-from ecomlab.laws.surface import drawn
+from ecomlab.laws.tool_introspection import drawn
 from ecomlab.seeding import digest
 
 TASKS, PLAYED = 30, 8

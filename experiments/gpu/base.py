@@ -68,16 +68,16 @@ def main() -> None:
                 recipes.keep(work, recipe, number, played)
     with (work / "log.txt").open("a", buffering=1) as log:
 
-        def tell(line: str) -> None:
+        def on_progress(line: str) -> None:
             print(line, flush=True)
             log.write(line + "\n")
 
-        policy = recipes.make_starter(shop, recipe, tell, work, device)
+        policy = recipes.make_starter(shop, recipe, on_progress, work, device)
         starter = arguments.out / f"base-{arguments.size}"
         policy.model.cpu()
         save_policy(starter, policy, recipe=recipe.to_json())
         cells = [(env, d) for env in ENVIRONMENTS for d in (CART_LEVELS if env == "CART" else OTHER_LEVELS)]
-        rows = list(compare(starter, cells, arguments.episodes, shop, tell))
+        rows = list(compare(starter, cells, arguments.episodes, shop, on_progress))
     pd.DataFrame(rows).to_csv(arguments.out / "base.csv", index=False)
     card = torch.cuda.get_device_name() if device == "cuda" else "no GPU"
     machine = {

@@ -28,7 +28,7 @@ from ecomlab.laws import counterfactual, laws, understanding
 from ecomlab.laws.certificate import FIRST_SEED, Row, certify_cell
 from ecomlab.laws.counterfactual import Comparison
 from ecomlab.laws.laws import Evidence, State
-from ecomlab.laws.surface import drawn, reference_player
+from ecomlab.laws.tool_introspection import drawn, reference_player
 from ecomlab.laws.understanding import Share
 from ecomlab.seeding import digest, package_digest
 from ecomlab.task import Message

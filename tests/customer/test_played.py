@@ -15,7 +15,7 @@ import pytest
 
 from ecomlab import Episode, Shop, make_task
 from ecomlab.laws.attackers import calls, text
-from ecomlab.laws.surface import results
+from ecomlab.laws.tool_introspection import results
 from ecomlab.seeding import digest
 from ecomlab.task import Message, Task
 

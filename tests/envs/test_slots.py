@@ -111,7 +111,7 @@ def test_a_new_slot_has_words_everywhere(reviews: SlotType, shop: Shop) -> None:
     kind, limit = task.goal["type"], task.goal[NAME]
     rows = shop.catalog.type_rows(kind)
     (row,) = [row for row in rows if shop.catalog.reviews[row] == min(shop.catalog.reviews[list(rows)])][:1]
-    goal = task.goal.with_({NAME: limit + 20_000})
+    goal = task.goal.set_slots({NAME: limit + 20_000})
     product_id = episode.world.show(row)["product_id"]
     found = env.audit.faults(goal, episode.world, {"product_ids": [product_id]}, goal)
     assert NAME in found[0].slots and "wanted at least" in found[0].words

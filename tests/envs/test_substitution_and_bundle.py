@@ -167,7 +167,7 @@ def test_overspending_costs_its_share_of_the_budget(big_shop: Shop) -> None:
     task = calm("BUNDLE", 0, 3, big_shop)
     episode, ids = answer(task, big_shop)
     cost = sum(big_shop.catalog.price_cents.item(big_shop.catalog.row(i) or 0) for i in ids)
-    verdict = judged(episode, ids, episode.goal.with_({"budget": cost - cost // 5}))
+    verdict = judged(episode, ids, episode.goal.set_slots({"budget": cost - cost // 5}))
     assert not verdict.correct
     assert verdict.credit == pytest.approx(1 - (cost // 5) / (cost - cost // 5))
     assert judged(episode, ids).correct

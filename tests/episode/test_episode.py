@@ -23,7 +23,7 @@ from ecomlab.reward import PUBLISHED, Weights, cart_credit, efficiency, hallucin
 from ecomlab.seeding import digest, rng
 from ecomlab.suggest import unknown
 from ecomlab.task import Message
-from ecomlab.tool import SlipError, tool
+from ecomlab.tool import FormatError, tool
 
 # Names, seeds, difficulty.
 
@@ -167,7 +167,7 @@ def test_a_tool_schema_comes_from_the_signature() -> None:
         ({"book": "Emma", "day": 1}, "did you mean 'days'"),
         ([1], "as a JSON object"),
     ):
-        with pytest.raises(SlipError, match=why):
+        with pytest.raises(FormatError, match=why):
             lend.check(bad)
 
 
@@ -199,7 +199,7 @@ def test_invalid_output_ends_at_once_with_minus_one(name: str, shop: Shop) -> No
         episode.act(SUBMIT)
 
 
-# Slips of form.
+# Format errors.
 
 SLIPS_OF_FORM: dict[str, tuple[Message, str]] = {
     "unknown tool": (calls(("cart_ad", {"product_id": "x"})), "did you mean 'cart_add'?"),
@@ -236,7 +236,7 @@ def test_slips_in_one_message_count_once_and_valid_calls_beside_them_run(shop: S
     for _ in range(2):
         slip, visits, other = (json.loads(m["content"]) for m in episode.act(both).messages[:3])
         assert list(slip) == list(other) == ["error"] and visits["visits"]
-    assert not episode.done and episode.subtask.slips == 2 and episode.world.calls == 2
+    assert not episode.done and episode.subtask.format_errors == 2 and episode.world.calls == 2
 
 
 def test_strict_ends_at_the_first_slip_and_the_record_says_so(shop: Shop) -> None:

@@ -144,5 +144,5 @@ def test_slips_of_form_are_counted_by_subtask(shop: Shop) -> None:
             assert not episode.act(slip).done
         if subtask < len(task.subtasks) - 1:
             assert not episode.act(calls(("submit", nothing))).done
-    assert [subtask.slips for subtask in episode.subtasks] == [2] * len(task.subtasks)
+    assert [subtask.format_errors for subtask in episode.subtasks] == [2] * len(task.subtasks)
     assert episode.act(slip).end == "invalid"

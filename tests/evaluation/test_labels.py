@@ -17,7 +17,7 @@ from ecomlab.evaluation.claims import claims_in, is_false
 from ecomlab.evaluation.mistakes import KINDS, TERMINAL, Labelled, label
 from ecomlab.evaluation.planting import first_turns
 from ecomlab.evaluation.scripted import attackers_of
-from ecomlab.laws.surface import calls
+from ecomlab.laws.tool_introspection import calls
 from ecomlab.players.base import Perturbation
 from ecomlab.seeding import rng
 from ecomlab.task import LOOK, Goal, GoalChange, Message, SellOut, Task

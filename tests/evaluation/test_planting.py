@@ -35,7 +35,7 @@ from ecomlab.evaluation.planting import (
     wrong_acts,
 )
 from ecomlab.evaluation.tasks import held_out_seeds
-from ecomlab.laws.surface import calls
+from ecomlab.laws.tool_introspection import calls
 from ecomlab.models.batch import Start, play_batch
 from ecomlab.models.load import load_policy
 from ecomlab.models.policy import Policy

@@ -263,7 +263,7 @@ def test_every_episode_has_its_row_and_its_words(shop: Shop, tmp_path: Path) -> 
         tmp_path / "view.html",
         [source],
         labels=lambda one: labels.get((one.job.env, one.job.trial), ()),
-        tell=lambda done, total: told.append((done, total)),
+        on_progress=lambda done, total: told.append((done, total)),
     )
     assert (written.episodes, written.of, written.not_acted_out) == (3, 3, 0) and told[-1] == (3, 3)
     rows = index_in(tmp_path / "view.html")

@@ -56,7 +56,7 @@ class LockersAudit(Audit):
         values = [value for value in task.notes["values"] if value != goal[slot[1]]]
         if LEAK in ("flag", "told"):
             return values
-        others = [goal.with_({slot[1]: value}) for value in values]
+        others = [goal.set_slots({slot[1]: value}) for value in values]
         return [
             replace(task, goal=other, world=lockers_of(other, task.notes["values"], task.key))
             for other in others

@@ -10,7 +10,7 @@ import pytest
 from ecomlab import ENVIRONMENTS, Shop, make_task
 from ecomlab.customer import goals, visits
 from ecomlab.envs import bundle
-from ecomlab.laws import foretold, leaks
+from ecomlab.laws import leaks, opening_leaks
 from ecomlab.task import Problem
 from ecomlab.world.shopping_list import least_total, parts_of
 from ecomlab.world.state import World
@@ -61,21 +61,21 @@ def test_a_wanted_product_whose_brand_stands_alone(big_shop: Shop, monkeypatch: 
 
 
 def test_a_limit_that_lies_near_the_wanted_product(big_shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert not found(foretold.bounds, "CART", "limits: visits", big_shop, (4, 8), 200).leaks
+    assert not found(opening_leaks.bounds, "CART", "limits: visits", big_shop, (4, 8), 200).leaks
     monkeypatch.setattr(visits.Cluster, "alike", lambda self, shop: [self.row])
     monkeypatch.setattr(visits, "SLACK", 0.01)
-    assert found(foretold.bounds, "CART", "limits: visits", big_shop, (4, 8), 200).leaks
+    assert found(opening_leaks.bounds, "CART", "limits: visits", big_shop, (4, 8), 200).leaks
 
 
 def test_a_budget_that_names_the_parts_withheld(big_shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert not found(foretold.bounds, "BUNDLE", "budget: parts", big_shop, (4, 6), 200).leaks
+    assert not found(opening_leaks.bounds, "BUNDLE", "budget: parts", big_shop, (4, 6), 200).leaks
 
     def exact(wanted: Any, later: int, usable: Any, catalog: Any, key: Any, sold: Any) -> int:
         return least_total(parts_of(wanted), catalog, key, sold) or 0
 
     monkeypatch.setattr(bundle, "dearest_total", exact)
     monkeypatch.setattr(bundle, "_draw_budget", lambda total, slack, random: 100 * math.ceil(total / 100))
-    assert found(foretold.bounds, "BUNDLE", "budget: parts", big_shop, (4, 6), 200).leaks
+    assert found(opening_leaks.bounds, "BUNDLE", "budget: parts", big_shop, (4, 6), 200).leaks
 
 
 @pytest.mark.slow
@@ -84,7 +84,7 @@ def test_an_opening_that_tells_what_will_happen(
     env: str, big_shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Slots that an event would touch never were withheld: "That's all." foretold a change of mind."""
-    assert not found(foretold.foretold, env, "opening: GoalChange", big_shop, (4, 8), 400).leaks
+    assert not found(opening_leaks.openings, env, "opening: GoalChange", big_shop, (4, 8), 400).leaks
     real = type(ENVIRONMENTS[env]).draw
 
     def draw(self: Any, *args: Any) -> Problem:
@@ -94,7 +94,7 @@ def test_an_opening_that_tells_what_will_happen(
         )
 
     monkeypatch.setattr(type(ENVIRONMENTS[env]), "draw", draw)
-    assert found(foretold.foretold, env, "opening: GoalChange", big_shop, (4, 8), 400).leaks
+    assert found(opening_leaks.openings, env, "opening: GoalChange", big_shop, (4, 8), 400).leaks
 
 
 @pytest.mark.slow
@@ -102,7 +102,7 @@ def test_items_of_which_more_is_said_because_they_sell_out(
     big_shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kind = "what is said of an item: any event"
-    assert not found(foretold.foretold, "CART", kind, big_shop, (6, 8), 200).leaks
+    assert not found(opening_leaks.openings, "CART", kind, big_shop, (6, 8), 200).leaks
     real = type(ENVIRONMENTS["CART"]).draw
 
     def draw(self: Any, *args: Any) -> Problem:
@@ -112,7 +112,7 @@ def test_items_of_which_more_is_said_because_they_sell_out(
         return replace(problem, goal=replace(problem.goal, withheld=kept))
 
     monkeypatch.setattr(type(ENVIRONMENTS["CART"]), "draw", draw)
-    assert found(foretold.foretold, "CART", kind, big_shop, (6, 8), 200).leaks
+    assert found(opening_leaks.openings, "CART", kind, big_shop, (6, 8), 200).leaks
 
 
 @pytest.mark.slow
@@ -121,7 +121,7 @@ def test_a_journey_is_compared_with_those_that_begin_alike(shop: Shop) -> None:
     alike: dict[Any, set[str]] = {}
     for seed in range(40):
         task = make_task("JOURNEY", 8, seed, shop)
-        alike.setdefault(foretold._alike(task), set()).add(task.parts[0].env)
+        alike.setdefault(opening_leaks._alike(task), set()).add(task.parts[0].env)
     assert {len(envs) for envs in alike.values()} == {1} and len(set.union(*alike.values())) > 3
 
 
@@ -143,7 +143,7 @@ def test_tasks_that_look_alike_have_the_same_budgets(shop: Shop) -> None:
     tasks = [make_task("JOURNEY", 2, seed, shop) for seed in range(40)]
     budgets: dict[Any, set[tuple[int, int]]] = {}
     for task in tasks:
-        budgets.setdefault(foretold._alike(task), set()).add((task.turns, task.calls))
+        budgets.setdefault(opening_leaks._alike(task), set()).add((task.turns, task.calls))
     assert {len(of_alike) for of_alike in budgets.values()} == {1}
     assert len(set.union(*budgets.values())) > 1
 
@@ -152,4 +152,4 @@ def test_what_happens_to_a_list_as_a_whole_tells_nothing_of_its_items(shop: Shop
     """Told from the parts of other lists, the list itself, to which everything happens, seemed to leak in journeys."""
     tasks = [make_task("JOURNEY", 8, seed, shop) for seed in range(40)]
     assert {task.parts[0].env for task in tasks if len(task.parts[0].goal.items) > 1} == {"BUNDLE", "CART"}
-    assert {task.parts[0].env for task in foretold._by_item(tasks)} == {"CART"}
+    assert {task.parts[0].env for task in opening_leaks._by_item(tasks)} == {"CART"}

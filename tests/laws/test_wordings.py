@@ -16,7 +16,7 @@ from ecomlab.episode.episode import Episode, make_task
 from ecomlab.episode.play import play, replay
 from ecomlab.episode.record import Trajectory
 from ecomlab.laws import attackers, counterfactual
-from ecomlab.laws.surface import reference_player
+from ecomlab.laws.tool_introspection import reference_player
 from ecomlab.task import Message, Task
 
 LEVEL = 8

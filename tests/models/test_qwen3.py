@@ -22,7 +22,7 @@ from runs import SECONDS, Killed, kill_at, rows_of, run_to_end, steps_of, train_
 
 from ecomlab import ENVIRONMENTS, Episode, Shop, load_shop, make_task
 from ecomlab.episode.play import play
-from ecomlab.laws.surface import calls
+from ecomlab.laws.tool_introspection import calls
 from ecomlab.models.batch import Rollout, play_batch
 from ecomlab.models.load import load_policy
 from ecomlab.models.policy import MADE_FOR, Policy, PolicyError

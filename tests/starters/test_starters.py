@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from ecomlab import ENVIRONMENTS, Episode, Shop, make_task
-from ecomlab.laws import surface
+from ecomlab.laws import tool_introspection
 from ecomlab.models.load import load_policy
 from ecomlab.seeding import rng
 from ecomlab.starters import recipe, sft, tiny_qwen3
@@ -416,7 +416,7 @@ def test_what_a_filter_fixes_need_not_be_shown_again(big_shop: Shop) -> None:
             "catalog_search",
             {"category": change(kind.name), "attributes": {kind.attributes[0].name: change(value)}},
         )
-        turn = Episode(task, big_shop).act(surface.calls(call))
+        turn = Episode(task, big_shop).act(tool_introspection.calls(call))
         assert "rating" in turn.messages[0]["content"] and value not in turn.messages[0]["content"]
         seen.append(View(Aliases()).results([call], turn.messages, str))
     assert seen[0] == seen[1] and seen[0][0].count("\n-") >= 2

@@ -14,7 +14,7 @@ import torch
 from ecomlab import ENVIRONMENTS, Episode, Shop, Task, make_task, play
 from ecomlab.envs.registry import UnknownEnvironmentError, observed
 from ecomlab.episode.play import replay
-from ecomlab.episode.referee import SLIPS
+from ecomlab.episode.referee import MOST_FORMAT_ERRORS
 from ecomlab.models.batch import EVALUATION_SEEDS, TRAINING_SEEDS, Rollout, Start, draw_task, play_batch
 from ecomlab.models.load import load_policy
 from ecomlab.models.policy import Policy
@@ -210,7 +210,7 @@ def test_every_kind_of_end_stops_its_row_alone(novice: Policy, shop: Shop) -> No
     more = ["Anything else?<|im_end|>"] * 50
     search = ['<tool_call>\n{"name": "cart_view", "arguments": {}}\n</tool_call><|im_end|>'] * 50
     rows = [[SUBMIT], ["<tool_call>\nnot json\n</tool_call><|im_end|>"], more, search]
-    rows += [['<tool_call>\n{"name": "fly", "arguments": {}}\n</tool_call><|im_end|>'] * SLIPS]
+    rows += [['<tool_call>\n{"name": "fly", "arguments": {}}\n</tool_call><|im_end|>'] * MOST_FORMAT_ERRORS]
     rollouts = play_batch([task] * 5, [rng("x")] * 5, shop, Scripted(novice, rows), novice.renderer)
     assert [r.end for r in rollouts] == ["submit", "invalid", "patience", "turns", "invalid"]
     assert [r.score.value for r in rollouts][1] == -1.0

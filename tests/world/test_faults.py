@@ -4,7 +4,7 @@ import pytest
 
 from ecomlab import ENVIRONMENTS, Episode, Shop, make_task
 from ecomlab.catalog import Constraint
-from ecomlab.laws.surface import calls
+from ecomlab.laws.tool_introspection import calls
 from ecomlab.world.cart import constraints_of
 from ecomlab.world.faults import MOST_TOLD, faults, told
 from ecomlab.world.policy_book.book import decide

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from ecomlab import ENVIRONMENTS, Episode, Shop, make_task
-from ecomlab.laws.surface import calls
+from ecomlab.laws.tool_introspection import calls
 from ecomlab.task import SellOut
 from ecomlab.world.filters import filters_of
 from ecomlab.world.state import PAGE

@@ -34,7 +34,7 @@ class BundleAudit(Audit):
                 fault = Fault("unwanted item", product_id, product_id, ("parts",), words=words)
             found += [fault] if fault else []
             there |= {kind}
-        for kind in parts.keys() - there:
+        for kind in [part for part in parts if part not in there]:
             found.append(Fault("missed item", kind, "", ("parts",), words=f"no {kind}"))
         if cost > goal["budget"]:
             words = f"it costs {money(cost)}, wanted at most {money(goal['budget'])}"

@@ -81,14 +81,14 @@ class Bundle(Environment):
             return dearest_total(goal.slots, len(later), usable, catalog, key, sold)
 
         goal = Goal(slots, frozenset(slots) & {(0, "parts")})
-        goal = goal.with_({"budget": draw_budget(dearest(goal), axes.bundle.slack, random)})
+        goal = goal.set_slots({"budget": draw_budget(dearest(goal), axes.bundle.slack, random)})
         change = draw_change(goal, spare, axes, random) if random.random() < axes.p_switch else None
         if change and "budget" in change.slots:  # a higher one would leave every list as right as it was
             less = draw_budget(dearest(goal), 0.4 * axes.bundle.slack, random)
             change = replace(change, slots={"budget": less}) if less < goal["budget"] else None
         elif change and "added" in change.slots:
             # A budget that had room for it from the start would tell that it will come.
-            more = draw_budget(dearest(goal.with_(change.slots)), axes.bundle.slack, random)
+            more = draw_budget(dearest(goal.set_slots(change.slots)), axes.bundle.slack, random)
             change = replace(change, slots={**change.slots, "budget": max(more, goal["budget"] + 100)})
         goal = withhold(goal, axes, random, ("parts",))
         need = BundlePlayer.need(goal)

@@ -53,7 +53,7 @@ class CartAudit(Audit):
         stated = {n: value for n, value in slots.items() if n not in hidden}
         fitting = goals.that_fit(task.world["visits"], stated, shop)
         others = (goals.slot_values(shop, row, hidden, slots) for row in fitting)
-        return [goal.with_(other, item) for other in others if other and other[name] != slots[name]]
+        return [goal.set_slots(other, item) for other in others if other and other[name] != slots[name]]
 
     def possible(self, goal: Goal, task: Task, shop: Shop) -> bool:
         """Tell whether there is enough of everything before anything sells out. Afterwards there is, or of what the

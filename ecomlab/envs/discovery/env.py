@@ -63,7 +63,9 @@ class Discovery(Environment):
             timed = replace(change, moment=pick(random, self.moments), about=(kind,))
             events.append(replace(timed, turns=searches, calls=calls))
         most = min(map(len, ranking.stages(goal, events, key, shop)))
-        goal = withhold(goal.with_({"count": min(axes.k_rec, axes.top_k, most)}), axes, random, ("count",))
+        goal = withhold(
+            goal.set_slots({"count": min(axes.k_rec, axes.top_k, most)}), axes, random, ("count",)
+        )
         return Problem(
             goal, {}, DiscoveryPlayer.need(goal), events, notes={"weights": weights.round(6).tolist()}
         )

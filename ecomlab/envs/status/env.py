@@ -112,7 +112,7 @@ class Status(Environment):
     def _near(self, goal: Goal, first: Goal, orders: Sequence[Any], world: World, today: date) -> set[str]:
         """Find the orders that fit part of what was said: they hold such a product, were mentioned to identify another
         order, or were asked about at first."""
-        said = [first.of(), first.but(*STEPS).of(), goal.but(*STEPS).of()]
+        said = [first.of(), first.drop_slots(*STEPS).of(), goal.drop_slots(*STEPS).of()]
         if "type" in goal or "thing" in goal:
             said.append({name: goal.get(name) for name in ("type", "thing")})
         seen = look(orders, world.shop)

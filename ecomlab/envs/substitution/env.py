@@ -68,14 +68,14 @@ class Substitution(Environment):
         else:
             raise TaskError("nothing of this shop can be replaced; load a larger shop")
         left = stages_of(goal, events, gone, key, shop)[-1]
-        goal = goal.with_(demands.draw_limits(kind, left, axes, shop, random))
+        goal = goal.set_slots(demands.draw_limits(kind, left, axes, shop, random))
         while events and not fewest(goal, events, gone, key, shop):  # it must stay possible
             events.pop()
         if random.random() < axes.p_switch:
             change = demands.draw_change(goal, events, gone, axes, key, shop, random)
             events += [replace(change, moment=pick(random, self.moments))] if change else []
         count = min(axes.k_rec, axes.top_k, fewest(goal, events, gone, key, shop))
-        goal = goal.with_({"count": count})
+        goal = goal.set_slots({"count": count})
         goal = withhold(
             goal, axes, random, [n for n in goal.of() if n != "must" and not slot_type(n).is_limit]
         )
@@ -123,7 +123,7 @@ class Substitution(Environment):
         row = world.row(thing.id)
         if world.catalog.type_of(row).name != goal["type"]:
             return None
-        goal = goal if "must" in goal else goal.with_({"must": []})  # nothing was said of it yet
+        goal = goal if "must" in goal else goal.set_slots({"must": []})  # nothing was said of it yet
         if not world.stock(row):  # the product that they had chosen?
             return Opinion(row == original_of(goal, world.shop), identifies=True)
         broken = next(

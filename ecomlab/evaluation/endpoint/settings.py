@@ -70,7 +70,7 @@ class EndpointSettings(Settings):
     template: Annotated[str, one_of("template", TEMPLATES)] = "hermes"
     """How tools and calls are written as text."""
     strict: bool = False
-    """End an episode at the first slip of form."""
+    """End an episode at the first format error."""
     context: int | None = Field(None, ge=1)
     """Tokens that the model was made for; an episode that grows beyond ends truncated, as far as the server counts its
     tokens, whatever else it does."""

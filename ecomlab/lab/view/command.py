@@ -42,7 +42,9 @@ def write_view(
         Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as bar,
         each_minute(console) as say,
     ):
-        written = write_page(out or sources[0].path.parent / FILE, sources, limit, tell=_Teller(bar, say))
+        written = write_page(
+            out or sources[0].path.parent / FILE, sources, limit, on_progress=_Teller(bar, say)
+        )
     _report(written, plain, console)
     return written
 

@@ -55,7 +55,7 @@ def write_page(
     sources: Sequence[Source],
     limit: int = 5_000,
     labels: Labels | None = None,
-    tell: Callable[[int, int], None] = lambda done, total: None,
+    on_progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Written:
     """Write the page of these sources' episodes, whole or not at all. `labels` gives others than the mistakes that code
     finds; `tell` hears how many of how many are done.
@@ -72,7 +72,7 @@ def write_page(
             record = record_of(transcript, source.shop, source.player, named)
             missed += source.shop is None or bool(record.note)
             yield row_of(source.player, transcript, record), record
-            tell(number, len(chosen))
+            on_progress(number, len(chosen))
 
     write_episodes(path, episodes(), _about(sources, len(chosen), chosen.of))
     return Written(path, len(chosen), chosen.of, missed, chosen.together, path.stat().st_size)

@@ -1,11 +1,11 @@
 """What openings, budgets and bounds tell before anything is asked, which SILENT forbids.
 
-`foretold` measures whether the words and the silence of an opening, or the budgets of turns and calls, tell what will
+`openings` measures whether the words and the silence of an opening, or the budgets of turns and calls, tell what will
 happen, and whether the budgets tell how much is withheld. `bounds` measures whether the limits that a customer states
 single out the product or the parts that they withhold. Tasks are drawn, not played.
 
-`python -m ecomlab.laws.foretold CART BUNDLE --tasks 400` prints both; with `--played 120` also the leaks of what tools
-list, for which so many tasks a level are played.
+`python -m ecomlab.laws.opening_leaks CART BUNDLE --tasks 400` prints both; with `--played 120` also the
+leaks of what tools list, for which that many tasks a level are played.
 """
 
 import argparse
@@ -19,7 +19,7 @@ from ecomlab.catalog import Shop, load_shop
 from ecomlab.customer.nlu import is_complete
 from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.laws.leaks import FIRST_SEED, LEVELS, Features, Leak, Lists, auc_of, measure
-from ecomlab.laws.surface import drawn
+from ecomlab.laws.tool_introspection import drawn
 from ecomlab.slots import limits_in
 from ecomlab.task import Event, GoalChange, Task
 from ecomlab.world.cart import constraints_of
@@ -31,13 +31,13 @@ Case = tuple[Any, Features, bool]
 """(what looks alike, features, whether it is so)."""
 
 
-def foretold(env_id: str, shop: Shop, levels: Iterable[int] = LEVELS, seeds: int = 400) -> list[Leak]:
+def openings(env_id: str, shop: Shop, levels: Iterable[int] = LEVELS, seeds: int = 400) -> list[Leak]:
     """Measure what openings and budgets tell of what will happen, and budgets of how much is withheld.
 
     Tasks are compared with those of the same level whose opening shows as many items of the same environment: a journey
     begins with any, and says so. Those of journeys have as many subtasks.
     """
-    return _foretold(env_id, _drawn(env_id, shop, levels, seeds))
+    return _openings(env_id, _drawn(env_id, shop, levels, seeds))
 
 
 def bounds(env_id: str, shop: Shop, levels: Iterable[int] = LEVELS, seeds: int = 400) -> list[Leak]:
@@ -46,10 +46,10 @@ def bounds(env_id: str, shop: Shop, levels: Iterable[int] = LEVELS, seeds: int =
     return _bounds(env_id, _drawn(env_id, shop, levels, seeds), shop)
 
 
-def unasked(env_id: str, shop: Shop, levels: Iterable[int] = LEVELS, seeds: int = 400) -> list[Leak]:
+def opening_leaks(env_id: str, shop: Shop, levels: Iterable[int] = LEVELS, seeds: int = 400) -> list[Leak]:
     """Measure both on the same tasks: all that is told before anything is asked."""
     tasks = _drawn(env_id, shop, levels, seeds)
-    return [*_foretold(env_id, tasks), *_bounds(env_id, tasks, shop)]
+    return [*_openings(env_id, tasks), *_bounds(env_id, tasks, shop)]
 
 
 def _drawn(env_id: str, shop: Shop, levels: Iterable[int], seeds: int) -> list[Task]:
@@ -57,7 +57,7 @@ def _drawn(env_id: str, shop: Shop, levels: Iterable[int], seeds: int) -> list[T
     return [task for d in levels for task in drawn(env_id, d, numbers, shop)[0]]
 
 
-def _foretold(env_id: str, tasks: Sequence[Task]) -> list[Leak]:
+def _openings(env_id: str, tasks: Sequence[Task]) -> list[Leak]:
     kinds = sorted({kind for task in tasks for event in task.parts[0].events for kind in _kinds(event)})
     alike = [_alike(task) for task in tasks]
     openings, budgets = [_opening(task) for task in tasks], [_budgets(task) for task in tasks]
@@ -215,7 +215,7 @@ def main() -> None:
     given = parser.parse_args()
     shop = load_shop()
     for env in given.envs:
-        found = unasked(env, shop, given.levels, given.tasks) if given.tasks else []
+        found = opening_leaks(env, shop, given.levels, given.tasks) if given.tasks else []
         found += measure(env, shop, given.levels, given.played) if given.played else []
         for leak in found:
             print(f"{env} {leak.kind}: AUC {leak.auc:.3f}, 99% {leak.low:.3f} to {leak.high:.3f}", flush=True)
