@@ -17,11 +17,10 @@ import psutil
 import pytest
 import torch
 from fake_tables import eval_rows, train_rows
-from IPython.core.interactiveshell import InteractiveShell
+from nbclient import NotebookClient
 from rich.console import Console
 from safetensors.torch import load_file
 from toy_sweep import PARAMETERS, trained, write_notebook
-from traitlets.config import Config
 
 from ecomlab import ENVIRONMENTS, files, load_shop, make_task, play
 from ecomlab.analysis import tables
@@ -39,8 +38,6 @@ from ecomlab.lab import (
     sweep,
 )
 from ecomlab.training import checkpoints
-from ecomlab.training import run as training_run
-from ecomlab.training.config import RunError
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -441,30 +438,21 @@ def test_an_unwatched_run_prints_a_line_for_each_row(tmp_path, capsys):
     assert "0 to 2" in first and "0.50" in first and "greedy" in second and "0.25" in second
 
 
-def test_in_a_notebook_the_end_of_training_is_one_line(tmp_path, capsys, monkeypatch):
+def test_in_a_notebook_the_end_of_training_is_one_line(tmp_path):
     """Of an interruption and of a wrong setting; what has nothing to do with training keeps its traceback."""
-    shell = InteractiveShell.instance(config=Config(HistoryManager={"enabled": False}))
-    vars(shell)["kernel"] = None  # by which a kernel's shell is known
-    shell.user_ns["train"] = training_run.train
-    try:
-        live.watch(tmp_path, live=False)
-        for error, cell, word in (
-            (KeyboardInterrupt(), "train(None)", str(tmp_path)),
-            (RunError("no room"), "train(None)", "no room"),
-            (None, "raise KeyboardInterrupt", "Traceback"),
-        ):
-
-            def stop(*_, error=error):
-                raise error
-
-            monkeypatch.setattr(training_run, "join_processes", stop)
-            capsys.readouterr()
-            shell.run_cell(cell)
-            said = capsys.readouterr().out.strip()
-            assert word in said and (len(said.splitlines()) == 1) == (error is not None)
-    finally:
-        shell.restore_sys_module_state()
-        InteractiveShell.clear_instance()
+    cells = (
+        "from ecomlab.lab import live; from ecomlab.training import config, run",
+        f"hear = live.watch({str(tmp_path)!r}, live=False)",
+        "def stop(*_): raise KeyboardInterrupt\nrun.join_processes = stop; run.train(None)",
+        "def stop(*_): raise config.RunError('no room')\nrun.join_processes = stop; run.train(None)",
+        "raise KeyboardInterrupt",
+    )
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
+    done = NotebookClient(notebook, allow_errors=True).execute()
+    (interrupted,), (wrong,), (other,) = (cell.outputs for cell in done.cells[2:])
+    for output, word in ((interrupted, str(tmp_path)), (wrong, "no room")):
+        assert len(output.text.splitlines()) == 1 and word in output.text
+    assert other.output_type == "error"
 
 
 def test_a_conversation_is_shown_as_text_and_as_safe_html():
