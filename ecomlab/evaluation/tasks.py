@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
-from ecomlab.difficulty import RANGES, Difficulty
+from ecomlab.difficulty import Difficulty
 from ecomlab.envs.registry import COLLECTIONS, ENVIRONMENTS, moved_by
 from ecomlab.models.batch import EVALUATION_SEEDS
 from ecomlab.suggest import unknown
@@ -80,20 +80,6 @@ def axes_of(axes: Axes, env: str) -> dict[str, float]:
 def write_axes(axes: Axes) -> str:
     """Write axes for a table, by name: "cart.items=2 p_missing=0"; "" without any."""
     return " ".join(f"{name}={axes[name]:g}" for name in sorted(axes))
-
-
-def read_axis(text: str) -> tuple[str, float]:
-    """Read NAME=VALUE. Raises ValueError, which names the axes that there are."""
-    name, equals, value = (part.strip() for part in text.partition("="))
-    if not equals:
-        raise ValueError(f"an axis is given as NAME=VALUE, such as p_missing=0, not {text!r}")
-    if name not in RANGES:
-        raise ValueError(unknown("axis", name, RANGES))
-    try:
-        return name, float(value)
-    except ValueError:
-        low, high = RANGES[name]
-        raise ValueError(f"axis {name!r} takes a number from {low:g} to {high:g}, not {value!r}") from None
 
 
 def block_of(seed: int) -> int:

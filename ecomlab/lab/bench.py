@@ -16,6 +16,7 @@ from ecomlab.catalog import Shop
 from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.episode.episode import Episode, make_task
 from ecomlab.files import write_json
+from ecomlab.lab.evaluation_tables import widened
 
 REPEATS, WARM_UP = 5, 20
 Spread = tuple[float, float, float]
@@ -102,7 +103,7 @@ def show_timings(timings: Sequence[Timing], console: Console, json_file: Path | 
         spreads = (one.reset_ms, one.verify_ms, one.episode_ms, one.without_search_ms)
         cells = [f"{middle:.2f} ({low:.2f}-{high:.2f})" for low, middle, high in spreads]
         table.add_row(one.env, f"{one.products:,}", str(one.d), *cells, f"{one.episodes_per_second:,.0f}")
-    console.print(table)
+    widened(console, table).print(table)  # a narrower one would cut values
     console.print(
         "median (lowest-highest) of five repeats, seconds of the processor; episodes/s without search, one core"
     )

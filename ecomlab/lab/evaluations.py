@@ -201,7 +201,7 @@ class _Made:
 def _make(config: Config, kind: str, stack: ExitStack, say: Callable[[str], None]) -> _Made:
     shop, catalog = _shop_of(config.shop)
     envs, told = environments_on(shop, config.cells.envs, config.leave_out)
-    for line in told:
+    for line in (*check_axes(config.cells.axes, envs), *told):
         say(line)
     contestant = contestant_of(config.player, shop, envs, config.playing)
     folder = config.out or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="ecomlab-eval-")))

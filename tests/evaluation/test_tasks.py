@@ -82,20 +82,6 @@ def test_what_moves_is_what_was_observed():
         assert tuple(tasks.axes_of(every, env)) == tuple(n for n in every if n in (moved_by(env) or ()))
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("p_mising=0", "no axis 'p_mising'; did you mean 'p_missing'.*there are"),
-        ("p_missing", "an axis is given as NAME=VALUE, such as p_missing=0"),
-        ("p_missing=much", "axis 'p_missing' takes a number from 0 to 1, not 'much'"),
-    ],
-)
-def test_an_axis_is_read_with_errors_that_name_the_axes(text, words):
-    assert tasks.read_axis(" cart.items = 2 ") == ("cart.items", 2.0)
-    with pytest.raises(ValueError, match=words):
-        tasks.read_axis(text)
-
-
 @pytest.mark.parametrize("axes", [{"p_missing": 2}, {"top_k": 10.5}, {"p_mising": 0}, {"p_missing": True}])
 def test_wrong_values_of_axes_stop_before_anything_runs(axes):
     with pytest.raises(ConfigError, match="axes"):
