@@ -127,16 +127,16 @@ def certify(
 
     Example: [cyan]ecomlab certify --env CART --difficulty 0:12 --seeds 500 --json certificate.json[/cyan]
     """
-    from ecomlab.lab.progress import each_minute
+    from ecomlab.lab.progress import Bar
     from ecomlab.lab.shops import catalog_named
     from ecomlab.laws import report
 
     envs, levels = options.environments(env), options.levels(difficulty)
     fewer, shop = seeds if full else min(others, seeds), catalog_named(catalog)
-    with each_minute(console) as tell:
+    with Bar(console) as bar:
         broken = report.certify(
             envs, levels, seeds, fewer, leaks, console,
-            workers=workers, json_file=json_file, ask=questions, catalog=shop, tell=tell,
+            workers=workers, json_file=json_file, ask=questions, catalog=shop, tell=bar.update,
         )  # fmt: skip
     raise typer.Exit(1 if broken else 0)
 
@@ -154,15 +154,15 @@ def bench_env(
     Example: [cyan]ecomlab bench env --env CART --json bench.json[/cyan]
     """
     from ecomlab.lab.bench import show_timings, time_environment
-    from ecomlab.lab.progress import each_minute
+    from ecomlab.lab.progress import Bar
 
     timings = []
-    with each_minute(console) as tell:
+    with Bar(console) as bar:
         for name, products in product(options.environments(env), size):
             shop = ecomlab.load_shop(products)
             for d in difficulty:
                 timings.append(time_environment(name, shop, d, episodes))
-                tell(f"timed {name}, d = {d}")
+                bar.update(f"timed {name}, d = {d}")
     wide = Console(highlight=False, width=max(console.width, 140))  # a narrower table would cut values
     show_timings(timings, wide, json_file)
 

@@ -405,21 +405,32 @@ def test_a_run_reports_how_far_it_is(tmp_path):
     assert progress.RunState.read(tmp_path) == progress.RunState()
 
 
-def test_without_a_terminal_a_long_command_says_how_far_it_is_even_where_nothing_new_comes(
-    capsys, monkeypatch
+@pytest.mark.parametrize(
+    ("console", "speaks"),
+    [(Console(), True), (Console(quiet=True), False), (Console(force_terminal=True), False)],
+)
+def test_without_a_terminal_a_long_command_says_how_far_it_is_every_minute(
+    console, speaks, capsys, monkeypatch
 ):
     monkeypatch.setattr(progress, "QUIET_SECONDS", 0.001)
-    for console, speaks in (
-        (Console(), True),
-        (Console(quiet=True), False),
-        (Console(force_terminal=True), False),
-    ):
-        told = ""
-        with progress.each_minute(console) as tell:
-            tell("3 of [4] episodes")
-            while speaks and told.count("3 of [4] episodes\n") < 2:
-                told += capsys.readouterr().err
-        assert speaks or capsys.readouterr().err == ""
+    told = ""
+    with progress.Bar(console) as bar:
+        bar.update("3 of [4] episodes")
+        while speaks and told.count("3 of [4] episodes\n") < 2:
+            told += capsys.readouterr().err
+    assert speaks or capsys.readouterr().err == ""
+
+
+def test_the_time_left_is_that_of_the_pace_since_the_first_share(monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+    pace = progress.Pace()
+    assert pace.left(0.5) == ""
+    now[0] += 60
+    assert pace.left(0.6) == "0:04:00 left", "a tenth a minute, four tenths to go"
+    assert pace.left(0.1) == "", "another count begins"
+    now[0] += 10
+    assert pace.left(0.2) == "0:01:20 left"
 
 
 def test_a_watched_run_draws_its_curves(tmp_path, capsys):
@@ -460,7 +471,7 @@ def test_in_a_notebook_the_end_of_training_is_one_line(tmp_path, capsys, monkeyp
             monkeypatch.setattr(training_run, "join_processes", stop)
             capsys.readouterr()
             shell.run_cell(cell)
-            said = capsys.readouterr().out.strip()
+            said = "".join(capsys.readouterr()).strip()
             assert word in said and (len(said.splitlines()) == 1) == (error is not None)
     finally:
         shell.restore_sys_module_state()
