@@ -425,7 +425,7 @@ def init(folder: Annotated[Path, Argument(help="A folder that is new or empty.")
 
     Example: [cyan]ecomlab init shopping[/cyan]
     """
-    from ecomlab.lab.layout import lay_out
+    from ecomlab.lab.paths import lay_out
 
     console.print(f"{len(lay_out(folder))} files in {folder}; start there with notebooks/start_here.ipynb")
 

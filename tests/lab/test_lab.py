@@ -9,7 +9,6 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from types import SimpleNamespace
 
 import nbformat
 import pandas as pd
@@ -28,8 +27,6 @@ from ecomlab.analysis import tables
 from ecomlab.difficulty import AXES
 from ecomlab.lab import (
     experiment,
-    iri_grammar,
-    layout,
     live,
     notebooks,
     paths,
@@ -93,21 +90,6 @@ def test_notebooks_that_papermill_would_run_wrongly_are_refused(tmp_path, cell, 
         notebooks.check(path, {})
     with pytest.raises(notebooks.NotebookError, match="'a.ipynb'"):
         notebooks.check(tmp_path / "b.ipynb", {})
-
-
-def test_a_grammar_of_iris_is_compiled_where_one_is_checked(monkeypatch):
-    """Not where jsonschema is imported: no notebook has an IRI to check."""
-    for name in (iri_grammar.GRAMMAR, iri_grammar.USER):
-        monkeypatch.delitem(sys.modules, name, raising=False)
-    with iri_grammar.compiled_on_demand():
-        from rfc3987_syntax import is_valid_syntax
-    assert iri_grammar.GRAMMAR not in sys.modules, "others that import it get the library itself"
-    library = SimpleNamespace(is_valid_syntax=lambda term, value: (term, value) == ("iri", "http://a/b"))
-    monkeypatch.setitem(sys.modules, iri_grammar.GRAMMAR, library)
-    assert is_valid_syntax("iri", "http://a/b") and not is_valid_syntax("iri", "a b")
-    with iri_grammar.compiled_on_demand():
-        from rfc3987_syntax import is_valid_syntax
-    assert is_valid_syntax is library.is_valid_syntax, "what is compiled already is taken"
 
 
 # --- sweep.toml -----------------------------------------------------------------------------------
@@ -500,7 +482,7 @@ def test_a_task_is_shown_with_what_nobody_is_told(shop):
     task = make_task("CART", 6, 7, shop)
     table = show.task(task).frame.reset_index()
     assert table.iloc[0, 2] == task.opening
-    hidden = " ".join(table[table[""] == "withheld"]["the task"])
+    hidden = " ".join(table[table[""] == "withheld until asked"]["the task"])
     assert task.goal.withheld and hidden.count(": ") == len(task.goal.withheld)
     assert (table[""].str.startswith(("after ", "hearing"))).sum() == len(task.events)
     assert str(task.turns) in table["the task"].iloc[-2]
@@ -510,7 +492,7 @@ def test_a_journey_is_shown_by_part_with_its_interruptions(shop):
     journeys = [make_task("JOURNEY", 12, seed, shop) for seed in range(4)]
     journey = next(task for task in journeys if task.interrupts)
     table = show.task(journey).frame
-    begun = {about.split()[0] for about in table.loc["withheld", "about"]}
+    begun = {about.split(":")[0] for about in table.loc["withheld until asked", "about"]}
     assert begun <= {part.env for part in journey.subtasks}
     assert any("interrupted by" in text for text in table["the task"])
 
@@ -548,7 +530,7 @@ def test_a_lock_is_held_by_one_process_and_let_go_of_when_that_is_killed(tmp_pat
 
 
 def test_a_new_folder_is_laid_out_and_is_a_project_of_its_own(tmp_path, monkeypatch):
-    made = layout.lay_out(tmp_path / "work")
+    made = paths.lay_out(tmp_path / "work")
     there = {path.relative_to(tmp_path / "work").as_posix() for path in made}
     assert {
         "notebooks/start_here.ipynb",
@@ -570,10 +552,10 @@ def test_a_folder_with_something_in_it_is_not_laid_out(tmp_path):
     (tmp_path / "mine.txt").write_text("mine")
     for folder in (tmp_path, tmp_path / "mine.txt"):
         with pytest.raises(FileExistsError, match="new"):
-            layout.lay_out(folder)
+            paths.lay_out(folder)
     assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
     with pytest.raises(FileNotFoundError, match="nothing"):
-        layout.lay_out(tmp_path / "new", given=tmp_path)
+        paths.lay_out(tmp_path / "new", given=tmp_path)
 
 
 # --- provenance -----------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from html import escape
 from importlib import resources
 
 from ecomlab.lab.play.seat import Call, Left, Line, Outcome, used
-from ecomlab.lab.play.truth import Fact
+from ecomlab.lab.truth import Fact
 from ecomlab.markup import elements
 from ecomlab.markup.conversation import alone
 from ecomlab.markup.elements import element, table

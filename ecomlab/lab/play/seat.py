@@ -23,9 +23,9 @@ from ecomlab.evaluation.transcripts import FILE, write
 from ecomlab.lab.paths import resolve
 from ecomlab.lab.play.choice import Choice, read_key, share_key
 from ecomlab.lab.play.forms import Entries, Form, forms_of
-from ecomlab.lab.play.truth import Fact, Part, parts_of, truth_of, wanted
 from ecomlab.lab.provenance import commit, versions
 from ecomlab.lab.shops import record_of
+from ecomlab.lab.truth import Fact, Part, parts_of, truth_of, wanted
 from ecomlab.markup.entries import Entry, conversation
 from ecomlab.markup.results import call_in_a_line
 from ecomlab.suggest import raised, unknown
