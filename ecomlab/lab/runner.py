@@ -132,17 +132,16 @@ class ClusterExecutor:
         jobs = jobs_of(unfinished) or {}
         left = [run for run in unfinished if run.id not in jobs and not run.at_work]
         if taken := len(unfinished) - len(left):
-            many = "run is" if taken == 1 else "runs are"
-            console.print(f"{taken} {many} with the cluster or at work already, and left alone")
+            console.print(f"runs with the cluster or at work already, and left alone: {taken}")
         if self.kind == LOCAL:  # it starts all its jobs at once
             left = left[: max(0, self.at_a_time - taken)]
         if not left:
             console.print("nothing to submit now")
             return []
         ids = self.submit(left)
-        many = "1 run" if len(left) == 1 else f"{len(left)} runs"
         names = ", ".join(dict.fromkeys(job.partition("_")[0] for job in ids))
-        console.print(f"submitted {many} as job {names}, at most {self.at_a_time} at a time", highlight=False)
+        told = f"submitted runs: {len(left)}, job {names}, at most {self.at_a_time} at a time"
+        console.print(told, highlight=False)
         console.print(escape(self._how_to_look(ids)), highlight=False, soft_wrap=True)
         return []
 

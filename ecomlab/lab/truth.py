@@ -73,6 +73,10 @@ class Part:
         """What it measures; empty for one that is not known here."""
         return MEANS.get(self.name, "")
 
+    def __str__(self) -> str:
+        means = f" ({self.means})" if self.means else ""
+        return f"{self.name} {self.value:.3f} x {self.weight:.2f} = {self.adds:.3f}{means}"
+
 
 def truth_of(task: Task) -> list[Fact]:
     """List what the customer wanted, what of it they withheld, and what was to happen; a journey's by subtask."""

@@ -47,9 +47,8 @@ def write_view(
 
 def _report(written: Written, plain: bool, console: Console) -> None:
     console.print(
-        f"{written.episodes} episode{'s' * (written.episodes != 1)} written to {shown(written.path)} "
-        f"({written.bytes / 1e6:.1f} MB); "
-        "open it in a browser",
+        f"episodes: {written.episodes}, written to {shown(written.path)} ({written.bytes / 1e6:.1f} MB); open it in a "
+        "browser",
         soft_wrap=True,
     )
     if written.episodes < written.of:
