@@ -17,18 +17,15 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import nbformat
 from rich.console import Console
 
 from ecomlab.files import cache_folder, read_json
 from ecomlab.lab import notebooks
-from ecomlab.lab.iri_grammar import compiled_on_demand
 from ecomlab.lab.provenance import commit
 from ecomlab.lab.runner import ProcessExecutor
 from ecomlab.lab.sweep import FAILED, FINISHED, Run
 from ecomlab.seeding import digest
-
-with compiled_on_demand():
-    import nbformat
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent

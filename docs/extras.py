@@ -1,5 +1,6 @@
 """Extend Sphinx: the diagram of packages without a script, the gallery of figures, and the diary as a page."""
 
+import csv
 import json
 import re
 from html import escape
@@ -40,8 +41,8 @@ class Layers(Directive):
 
 
 class Gallery(Directive):
-    """Every figure of the folder `figures`, with its caption and alternative text where it has them, and what it was
-    drawn from."""
+    """Every figure of the folder `figures`, with its caption, alternative text and tables of numbers where it has them,
+    and what it was drawn from."""
 
     def run(self) -> list[nodes.Node]:
         found = list[nodes.Node]()
@@ -54,20 +55,36 @@ class Gallery(Directive):
 
 
 def shown(png: Path) -> str:
-    """Write a figure as Markdown: picture, caption, and a line on its files and its source."""
+    """Write a figure as Markdown: picture, caption, its tables of numbers, and a line on its files and its source."""
     tex, txt = (png.with_suffix(ending) for ending in (".tex", ".txt"))
     caption = plain(tex.read_text("utf-8")) if tex.is_file() else ""
     alternative = txt.read_text("utf-8").strip() if txt.is_file() else caption
     about = json.loads(png.with_suffix(".json").read_text("utf-8"))
+    numbers = sorted(png.parent.glob(f"{png.stem}.*.csv"))
+    beside = [png.with_suffix(ending) for ending in (".pdf", ".tex", ".txt", ".json")]
     files = ", ".join(
-        f"{{download}}`{ending[1:]} <../figures/{png.with_suffix(ending).name}>`"
-        for ending in (".pdf", ".tex", ".txt", ".json")
-        if png.with_suffix(ending).is_file()
+        f"{{download}}`{file.name.removeprefix(png.stem)[1:]} <../figures/{file.name}>`"
+        for file in (*beside, *numbers)
+        if file.is_file()
     )
     read = ", ".join(f"`{name}`" for name in about["inputs"]) or "the library alone"
     width = ":width: 50%\n" if png.stem.endswith("_column") else ""  # as beside a whole page's
     picture = f"```{{image}} ../figures/{png.name}\n:alt: {alternative or png.stem}\n{width}```"
-    return "\n\n".join([picture, caption, f"Drawn at {about['commit']} from {read}. Files: {files}."])
+    return "\n\n".join(
+        [
+            picture,
+            caption,
+            *map(table_of, numbers),
+            f"Drawn at {about['commit']} from {read}. Files: {files}.",
+        ]
+    )
+
+
+def table_of(file: Path) -> str:
+    """Write a CSV as a Markdown table."""
+    heading, *rows = csv.reader(file.read_text("utf-8").splitlines())
+    lines = ["| " + " | ".join(row) + " |" for row in (heading, ["---"] * len(heading), *rows)]
+    return "\n".join([f"`{file.stem}`:", "", *lines])
 
 
 def plain(latex: str) -> str:

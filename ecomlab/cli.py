@@ -116,16 +116,16 @@ def certify(
 
     Example: [cyan]ecomlab certify --env CART --difficulty 0:12 --seeds 500 --json certificate.json[/cyan]
     """
-    from ecomlab.lab.progress import each_minute
+    from ecomlab.lab.progress import Bar
     from ecomlab.lab.shops import catalog_named
     from ecomlab.laws import report
 
     chosen, levels = options.environments(env), options.levels(difficulty)
     fewer, shop = seeds if full else min(others, seeds), catalog_named(catalog)
-    with each_minute(console) as on_progress:
+    with Bar(console) as bar:
         broken = report.certify(
             chosen, levels, seeds, fewer, leaks, console,
-            workers=workers, json_file=json_file, ask=questions, catalog=shop, on_progress=on_progress,
+            workers=workers, json_file=json_file, ask=questions, catalog=shop, on_progress=bar.update,
         )  # fmt: skip
     raise Exit(1 if broken else 0)
 
@@ -143,14 +143,14 @@ def bench_env(
     Example: [cyan]ecomlab bench env --env CART --json bench.json[/cyan]
     """
     from ecomlab.lab.bench import show_timings, time_environment
-    from ecomlab.lab.progress import each_minute
+    from ecomlab.lab.progress import Bar
 
     timings = []
-    with each_minute(console) as on_progress:
+    with Bar(console) as bar:
         for name, products in product(options.environments(env), size):
             for d in difficulty:
                 timings.append(time_environment(name, ecomlab.load_shop(products), d, episodes))
-                on_progress(f"timed {name}, d = {d}")
+                bar.update(f"timed {name}, d = {d}")
     show_timings(timings, console, json_file)
 
 
@@ -426,7 +426,7 @@ def init(folder: Path = Argument(help="A folder that is new or empty.")) -> None
 
     Example: [cyan]ecomlab init shopping[/cyan]
     """
-    from ecomlab.lab.layout import lay_out
+    from ecomlab.lab.paths import lay_out
 
     console.print(f"{len(lay_out(folder))} files in {folder}; start there with notebooks/start_here.ipynb")
 

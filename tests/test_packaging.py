@@ -18,7 +18,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from ecomlab.lab.layout import FILES
+from ecomlab.lab.paths import FILES
 from ecomlab.training.config import CONSTRAINTS
 
 ROOT = Path(__file__).resolve().parent.parent

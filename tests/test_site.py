@@ -45,7 +45,7 @@ def test_an_annotated_episode_fails_and_its_twin_does_not(tool: ModuleType, shop
     assert f"seed {seed}" in page and ":file: CART-perturbed.html" in page
 
 
-def test_a_figure_is_shown_with_its_caption_alternative_text_and_source(
+def test_a_figure_is_shown_with_its_caption_alternative_text_numbers_and_source(
     tool: ModuleType, tmp_path: Path
 ) -> None:
     text = "50% of #1 & #2: .08 [.06, .10] ± x_1 × 3 ≤ 4 – a–b…"
@@ -54,8 +54,10 @@ def test_a_figure_is_shown_with_its_caption_alternative_text_and_source(
         (".tex", as_latex(text)),
         (".txt", "Two lines.\n"),
         (".json", '{"commit": "abc", "inputs": {"experiments/quick/train.csv": "0"}}'),
+        (".arms.csv", "arm,mean\nadaptive,0.5\n"),
     ):
         (tmp_path / f"one{ending}").write_text(held, "utf-8")
     page = tool.extras.shown(tmp_path / "one.png")
     assert text in page and ":alt: Two lines." in page
+    assert "| arm | mean |\n| --- | --- |\n| adaptive | 0.5 |" in page and "{download}`arms.csv" in page
     assert "abc" in page and "`experiments/quick/train.csv`" in page and "{download}`tex" in page

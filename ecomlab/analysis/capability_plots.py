@@ -20,10 +20,8 @@ from ecomlab.analysis.plots import (
     laid_out,
     lettered,
     look,
-    paper_style,
     places_of,
 )
-from ecomlab.analysis.statistics import share_bounds
 from ecomlab.analysis.tables import chosen, in_order
 from ecomlab.evaluation.frontier import TOP
 from ecomlab.laws.laws import UNDERSTOOD, UNDERSTOOD_GROUP
@@ -36,7 +34,7 @@ FORMS = {
     "count": "how many",
     "scope": "what matters",
     "open": "open",
-    "nothing": "for nothing",
+    "nothing": "about no slot",
     "nonsense": "nonsense",
     "all": "all",
 }
@@ -47,23 +45,20 @@ FORMS = {
 def capability(
     players: pd.DataFrame, runs: pd.DataFrame, env: str = "CART", width: float = PAGE_WIDTH
 ) -> Figure:
-    """Draw the highest level held by players in each environment, with 95% intervals, and by the runs of an ablation in
-    one environment before and after training, a mark each.
+    """Draw the highest level that players pass in each environment, with 95% intervals, and that runs of an ablation
+    pass in one environment before and after training, a mark each.
 
     `players` has rows of `statistics.frontiers` and of `tables.load_frontier`, `runs` is `statistics.run_frontiers`.
-    Filled marks hold the level in half of the tasks, hollow ones in nine of ten. Raises TableError where no run was
+    Filled marks pass in half of the tasks, hollow ones in nine of ten. Raises TableError where no run was
     evaluated in `env`.
     """
     page = width > COLUMN_WIDTH
-    with paper_style():
-        figure = plt.figure(figsize=(width, 2.9 if page else 4.9), layout="constrained")
-        grid = figure.add_gridspec(1, 2) if page else figure.add_gridspec(2, 1, height_ratios=(1.5, 1))
-        left, right = (figure.add_subplot(place) for place in places_of(grid))
-        _by_environment(left, players)
-        _by_run(right, chosen(runs, "eval.csv", env=env), env)
-        lettered([left, right])
-        sns.despine(figure)
-    plt.close(figure)
+    figure = plt.figure(figsize=(width, 2.9 if page else 4.9), layout="constrained")
+    grid = figure.add_gridspec(1, 2) if page else figure.add_gridspec(2, 1, height_ratios=(1.5, 1))
+    left, right = (figure.add_subplot(place) for place in places_of(grid))
+    _by_environment(left, players)
+    _by_run(right, chosen(runs, "eval.csv", env=env), env)
+    lettered([left, right])
     return figure
 
 
@@ -82,14 +77,14 @@ def _by_environment(ax: Axes, table: pd.DataFrame) -> None:
                 label=f"{player}, {share:.0%}",
             )  # fmt: skip
     ax.set_yticks(range(len(envs)), envs)
-    ax.set(xlabel="highest difficulty held", xlim=(-1.6, TOP + 0.6), ylim=(len(envs) - 0.5, -0.5))
+    ax.set(xlabel="highest difficulty passed", xlim=(-1.6, TOP + 0.6), ylim=(len(envs) - 0.5, -0.5))
     ax.set_xticks([-1, 0, 3, 6, 9, TOP], ["<0", "0", "3", "6", "9", f"{TOP}"])
     ax.grid(axis="y", visible=False)
     ax.legend(frameon=False, loc="lower right", handletextpad=0.2)
 
 
 def _by_run(ax: Axes, runs: pd.DataFrame, env: str) -> None:
-    """Draw a row per schedule and one for what it began with; runs that hold the same level stand side by side."""
+    """Draw a row per schedule and one for the untrained policy; runs at the same level stand side by side."""
     first, last = runs.step.min(), runs.step.max()
     rows = runs.assign(schedule=runs.schedule.where(runs.step == last, UNTRAINED))
     rows = rows[(rows.step == last) | (rows.step == first)]
@@ -107,7 +102,7 @@ def _by_run(ax: Axes, runs: pd.DataFrame, env: str) -> None:
     ax.set_yticks(range(len(names)), names)
     ax.set_xticks(range(-1, most + 1), ["<0", *map(str, range(most + 1))])
     ax.set(
-        xlabel=f"highest difficulty held in {env}, {runs.seed.nunique()} runs each", xlim=(-1.6, most + 0.6),
+        xlabel=f"highest difficulty passed in {env}, {runs.seed.nunique()} runs each", xlim=(-1.6, most + 0.6),
         ylim=(len(names) - 0.5, -0.5),
     )  # fmt: skip
     ax.grid(axis="y", visible=False)
@@ -117,32 +112,27 @@ def _by_run(ax: Axes, runs: pd.DataFrame, env: str) -> None:
 def understanding(table: pd.DataFrame, width: float = PAGE_WIDTH) -> Figure:
     """Draw the share of questions that are understood exactly, by environment and by form, with exact 95% intervals: a
     mark per bank of questions, where it has questions, and the thresholds of the law as lines. `table` is that of
-    `tables.load_understanding`.
+    `statistics.understood`.
     """
     page, banks = width > COLUMN_WIDTH, list(dict.fromkeys(table.bank))
-    with paper_style():
-        figure = plt.figure(figsize=(width, 3.2 if page else 6.0), layout="constrained")
-        grid = figure.add_gridspec(*((1, 2) if page else (2, 1)))
-        left, right = (figure.add_subplot(place) for place in places_of(grid))
-        _understood(
-            left, table[(table.form == "all")], "env", [*in_order(set(table.env) - {"all"}), "all"], banks
-        )
-        forms = [form for form in FORMS if form in set(table.form)]
-        _understood(right, table[table.env == "all"], "form", forms, banks)
-        right.set_yticks(range(len(forms)), [FORMS[form] for form in forms])
-        lettered([left, right])
-        handles = [
-            Line2D(
-                [], [], color=sns.color_palette("colorblind")[i], marker=MARKERS[i], linestyle="", label=bank
-            )
-            for i, bank in enumerate(banks)
-        ]
-        figure.legend(
-            handles=handles, title="bank of questions", loc="outside upper center", ncols=len(banks), frameon=False,
-            handletextpad=0.2,
-        )  # fmt: skip
-        sns.despine(figure)
-    plt.close(figure)
+    figure = plt.figure(figsize=(width, 3.2 if page else 6.0), layout="constrained")
+    grid = figure.add_gridspec(*((1, 2) if page else (2, 1)))
+    left, right = (figure.add_subplot(place) for place in places_of(grid))
+    _understood(
+        left, table[(table.form == "all")], "env", [*in_order(set(table.env) - {"all"}), "all"], banks
+    )
+    forms = [form for form in FORMS if form in set(table.form)]
+    _understood(right, table[table.env == "all"], "form", forms, banks)
+    right.set_yticks(range(len(forms)), [FORMS[form] for form in forms])
+    lettered([left, right])
+    handles = [
+        Line2D([], [], color=sns.color_palette("colorblind")[i], marker=MARKERS[i], linestyle="", label=bank)
+        for i, bank in enumerate(banks)
+    ]
+    figure.legend(
+        handles=handles, title="bank of questions", loc="outside upper center", ncols=len(banks), frameon=False,
+        handletextpad=0.2,
+    )  # fmt: skip
     return figure
 
 
@@ -150,8 +140,7 @@ def _understood(ax: Axes, table: pd.DataFrame, by: str, order: Sequence[str], ba
     for i, bank in enumerate(banks):
         there = table[table.bank == bank].set_index(by)
         mine = there.reindex([one for one in order if one in there.index])
-        bounds = [share_bounds(share, int(n)) for share, n in zip(mine.exact, mine.asks, strict=True)]
-        bars = [mine.exact - [low for low, _ in bounds], [high for _, high in bounds] - mine.exact]
+        bars = [mine.exact - mine.low, mine.high - mine.exact]
         places = [order.index(one) + 0.19 * (i - (len(banks) - 1) / 2) for one in mine.index]
         ax.errorbar(
             mine.exact, places, xerr=bars, fmt=MARKERS[i], color=sns.color_palette("colorblind")[i], markersize=3,

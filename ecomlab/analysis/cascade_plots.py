@@ -19,7 +19,7 @@ from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from ecomlab.analysis import cascades
 from ecomlab.analysis.cascades import LOW, ORDER, OTHER, PAIRS
-from ecomlab.analysis.plots import COLUMN_WIDTH, PAGE_WIDTH, laid_out, lettered, look, paper_style, places_of
+from ecomlab.analysis.plots import COLUMN_WIDTH, PAGE_WIDTH, laid_out, lettered, look, places_of
 from ecomlab.evaluation.mistakes import WORLD
 
 _OTHERS: dict[str, tuple[int, str]] = {"perturbed": (7, "X"), "base": (9, "p"), "novice": (5, "P")}
@@ -68,28 +68,24 @@ def error_cascade(
     hard = {player: levels[player] for player in players}
     sides = [cascades.at_levels(played, some) for some in (dict.fromkeys(players, LOW), hard)]
     kinds = cascades.kinds_of(pd.concat(sides))
-    with paper_style():
-        heights = PAGE_HEIGHTS if page else COLUMN_HEIGHTS
-        close = ConstrainedLayoutEngine(h_pad=0.02, w_pad=0.03, hspace=0.01, wspace=0.02)
-        figure = plt.figure(figsize=(width, sum(heights)), layout=close)
-        legend, *rows = places_of(figure.add_gridspec(len(heights), 1, height_ratios=heights))
-        blocks = [one for row in rows for one in (places_of(row.subgridspec(1, 2)) if page else [row])]
-        panels = [
-            _first(figure, blocks[0], sides, kinds),
-            _survival(figure, blocks[1], sides, looks),
-            _follows(figure, blocks[2], sides, [kind for kind in kinds if kind != OTHER]),
-            _fates(figure, blocks[3], sides),
-            _planted(figure, blocks[4], effects, gained, hard, looks, "mended"),
-            _planted(figure, blocks[5], effects, gained, hard, looks, "effect"),
-        ]
-        lettered(panels)
-        handles = [
-            Line2D([], [], color=looks[n][0], marker=looks[n][1], markersize=3.5, label=n) for n in players
-        ]
-        _legend(figure.add_subplot(legend), handles, len(players) if page else 3, "center")
-        for ax in figure.axes:
-            sns.despine(ax=ax)
-    plt.close(figure)
+    heights = PAGE_HEIGHTS if page else COLUMN_HEIGHTS
+    close = ConstrainedLayoutEngine(h_pad=0.02, w_pad=0.03, hspace=0.01, wspace=0.02)
+    figure = plt.figure(figsize=(width, sum(heights)), layout=close)
+    legend, *rows = places_of(figure.add_gridspec(len(heights), 1, height_ratios=heights))
+    blocks = [one for row in rows for one in (places_of(row.subgridspec(1, 2)) if page else [row])]
+    panels = [
+        _first(figure, blocks[0], sides, kinds),
+        _survival(figure, blocks[1], sides, looks),
+        _follows(figure, blocks[2], sides, [kind for kind in kinds if kind != OTHER]),
+        _fates(figure, blocks[3], sides),
+        _planted(figure, blocks[4], effects, gained, hard, looks, "mended"),
+        _planted(figure, blocks[5], effects, gained, hard, looks, "effect"),
+    ]
+    lettered(panels)
+    handles = [
+        Line2D([], [], color=looks[n][0], marker=looks[n][1], markersize=3.5, label=n) for n in players
+    ]
+    _legend(figure.add_subplot(legend), handles, len(players) if page else 3, "center")
     return figure
 
 
@@ -301,15 +297,13 @@ def traces(shown: Sequence[Mapping[str, Any]], width: float = PAGE_WIDTH) -> Fig
     told = [list(_told(one, int(wide * CHARACTERS))) for one in shown]
     lines = [len(one) for one in told]
     high = 0.25 + LINE * (max(lines) if page else sum(lines) + 1)
-    with paper_style():
-        figure = plt.figure(figsize=(width, high))
-        for number, one in enumerate(told):
-            x = 0.1 + number * width / len(shown) if page else 0.1
-            y = high - 0.2 - (0 if page else LINE * (sum(lines[:number]) + number))
-            for line, (text, style) in enumerate(one):
-                at = (x / width, (y - LINE * line) / high)
-                figure.text(*at, text, fontsize=7, family="monospace", va="center", **_STYLES[style])
-    plt.close(figure)
+    figure = plt.figure(figsize=(width, high))
+    for number, one in enumerate(told):
+        x = 0.1 + number * width / len(shown) if page else 0.1
+        y = high - 0.2 - (0 if page else LINE * (sum(lines[:number]) + number))
+        for line, (text, style) in enumerate(one):
+            at = (x / width, (y - LINE * line) / high)
+            figure.text(*at, text, fontsize=7, family="monospace", va="center", **_STYLES[style])
     return figure
 
 

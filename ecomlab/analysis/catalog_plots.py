@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullLocator
 
-from ecomlab.analysis.plots import PAGE_WIDTH, laid_out, paper_style
+from ecomlab.analysis.plots import PAGE_WIDTH, laid_out
 from ecomlab.catalog.columns import Catalog
 from ecomlab.catalog.ingest import Report
 from ecomlab.catalog.real import ENOUGH
@@ -28,28 +28,23 @@ KEPT, REPAIRED, ASIDE = ".6", 0, 3
 def contents(report: Report, catalog: Catalog) -> Figure:
     """Draw what became of a source's rows, how many products of each type there are and are sold, their prices by
     department, and of how many each property is known."""
-    with paper_style():
-        figure = plt.figure(figsize=(PAGE_WIDTH, 5.2), layout="constrained")
-        halves: Any = figure.subfigures(
-            2, 1
-        )  # so that the long names of the upper half do not narrow the lower
-        panels = [ax for half in halves for ax in half.subplots(1, 2)]
-        _rows(panels[0], report)
-        _types(panels[1], report, catalog)
-        _prices(panels[2], catalog)
-        _known(panels[3], report)
-        for ax, letter in zip(panels, "abcd", strict=True):
-            ax.set_title(letter, loc="left", fontweight="bold", x=-0.02)
-            ax.grid(axis="y", visible=False)
-            sns.despine(ax=ax)
-    plt.close(figure)
+    figure = plt.figure(figsize=(PAGE_WIDTH, 5.2), layout="constrained")
+    halves: Any = figure.subfigures(2, 1)  # so that the long names of the upper half do not narrow the lower
+    panels = [ax for half in halves for ax in half.subplots(1, 2)]
+    _rows(panels[0], report)
+    _types(panels[1], report, catalog)
+    _prices(panels[2], catalog)
+    _known(panels[3], report)
+    for ax, letter in zip(panels, "abcd", strict=True):
+        ax.set_title(letter, loc="left", fontweight="bold", x=-0.02)
+        ax.grid(axis="y", visible=False)
     return figure
 
 
 def _rows(ax: Axes, report: Report) -> None:
     """Draw the numbers of rows by what became of them."""
     palette = sns.color_palette("colorblind")
-    bars = [("kept as they came", report.kept, KEPT)]
+    bars = [("unchanged", report.kept, KEPT)]
     bars += [(f"repaired: {name}", count, palette[REPAIRED]) for name, count in _most(report.repairs)]
     bars += [(f"set aside: {name}", count, palette[ASIDE]) for name, count in _most(report.reasons)]
     names, counts, colours = zip(*bars, strict=True)

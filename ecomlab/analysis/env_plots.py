@@ -13,7 +13,7 @@ from matplotlib.gridspec import SubplotSpec
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
-from ecomlab.analysis.plots import COLUMN_WIDTH, PAGE_WIDTH, laid_out, paper_style
+from ecomlab.analysis.plots import COLUMN_WIDTH, PAGE_WIDTH, laid_out
 
 _PLAYERS: dict[str, tuple[int | str, str, str]] = {  # colour, marker, line
     "oracle": (".1", "s", ""),
@@ -44,12 +44,9 @@ AXIS_WORDS = {
 @laid_out
 def axes_over_difficulty(table: pd.DataFrame) -> Figure:
     """Draw a panel per axis (row of `table`) over difficulties (its columns)."""
-    with paper_style():
-        figure = plt.figure(figsize=(PAGE_WIDTH, 4.2), layout="constrained")
-        _axis_panels(figure, figure.add_gridspec(1, 1)[0], table, 4)
-        figure.supxlabel("difficulty d", fontsize=8)
-        sns.despine(figure)
-    plt.close(figure)
+    figure = plt.figure(figsize=(PAGE_WIDTH, 4.2), layout="constrained")
+    _axis_panels(figure, figure.add_gridspec(1, 1)[0], table, 4)
+    figure.supxlabel("difficulty d", fontsize=8)
     return figure
 
 
@@ -58,27 +55,16 @@ def axes_and_environments(table: pd.DataFrame, matrix: pd.DataFrame, width: floa
     """Draw rows of panels: each axis (row of `table`) over difficulties (its columns), and below them the axes (columns
     of `matrix`) that move each environment (its rows)."""
     page = width > COLUMN_WIDTH
-    with paper_style():
-        figure = plt.figure(figsize=(width, 5.0 if page else 7.4), layout="constrained")
-        halves: Any = figure.subfigures(2, 1, height_ratios=(1.6, 1) if page else (2, 1))
-        upper, lower = halves
-        panels = _axis_panels(upper, upper.add_gridspec(1, 1)[0], table, 6 if page else 3)
-        upper.supxlabel("difficulty d", fontsize=8)
-        ax = lower.add_subplot()
-        moving_axes(ax, matrix, 20 if page else 90)
-        for first, letter in ((panels[0], "a"), (ax, "b")):
-            first.annotate(
-                letter,
-                (0, 1),
-                xytext=(-4, 8),
-                xycoords="axes fraction",
-                textcoords="offset points",
-                ha="right",
-                fontweight="bold",
-            )
-        for panel in panels:
-            sns.despine(ax=panel)
-    plt.close(figure)
+    figure = plt.figure(figsize=(width, 5.0 if page else 7.4), layout="constrained")
+    halves: Any = figure.subfigures(2, 1, height_ratios=(1.6, 1) if page else (2, 1))
+    upper, lower = halves
+    panels = _axis_panels(upper, upper.add_gridspec(1, 1)[0], table, 6 if page else 3)
+    upper.supxlabel("difficulty d", fontsize=8)
+    ax = lower.add_subplot()
+    moving_axes(ax, matrix, 20 if page else 90)
+    for first, letter in ((panels[0], "a"), (ax, "b")):
+        corner: Any = {"xytext": (-4, 8), "xycoords": "axes fraction", "textcoords": "offset points"}
+        first.annotate(letter, (0, 1), ha="right", fontweight="bold", **corner)
     return figure
 
 
@@ -106,27 +92,20 @@ def certificate(table: pd.DataFrame, width: float = PAGE_WIDTH) -> Figure:
     page = width > COLUMN_WIDTH
     columns = min(4 if page else 2, len(envs))
     rows = math.ceil(len(envs) / columns)
-    with paper_style():
-        figure = plt.figure(figsize=(width, (0.6 if page else 0.9) + 1.55 * rows), layout="constrained")
-        grid = figure.add_gridspec(rows, columns)
-        for place, env in enumerate(envs):
-            ax = figure.add_subplot(grid[place // columns, place % columns])
-            _players(ax, table[table.env == env])
-            ax.set_title(env)
-            ax.tick_params(labelleft=place % columns == 0, labelbottom=place + columns >= len(envs))
-        figure.supxlabel("difficulty d", fontsize=8)
-        figure.supylabel("tasks solved", fontsize=8)
-        handles = [Line2D([], [], label=name, **_mark(name)) for name in _PLAYERS]
-        figure.legend(
-            handles=handles,
-            loc="outside upper center",
-            ncols=len(handles) if page else 3,
-            frameon=False,
-            handlelength=1.8,
-            columnspacing=1.3,
-        )
-        sns.despine(figure)
-    plt.close(figure)
+    figure = plt.figure(figsize=(width, (0.6 if page else 0.9) + 1.55 * rows), layout="constrained")
+    grid = figure.add_gridspec(rows, columns)
+    for place, env in enumerate(envs):
+        ax = figure.add_subplot(grid[place // columns, place % columns])
+        _players(ax, table[table.env == env])
+        ax.set_title(env)
+        ax.tick_params(labelleft=place % columns == 0, labelbottom=place + columns >= len(envs))
+    figure.supxlabel("difficulty d", fontsize=8)
+    figure.supylabel("tasks solved", fontsize=8)
+    handles = [Line2D([], [], label=name, **_mark(name)) for name in _PLAYERS]
+    figure.legend(
+        handles=handles, loc="outside upper center", ncols=len(handles) if page else 3, frameon=False,
+        handlelength=1.8, columnspacing=1.3,
+    )  # fmt: skip
     return figure
 
 
@@ -180,16 +159,8 @@ def _axis_panels(figure: Any, place: SubplotSpec, table: pd.DataFrame, columns: 
         words, unit = AXIS_WORDS.get(str(name), ("", ""))
         ax.set_title(words, pad=13, fontsize=8 if columns > 3 else 7)
         ax.set_ylabel(unit, fontsize=7, color=".4", labelpad=2)
-        ax.annotate(
-            str(name),
-            (0.5, 1),
-            xytext=(0, 4),
-            xycoords="axes fraction",
-            textcoords="offset points",
-            ha="center",
-            fontsize=7,
-            color=".4",
-        )
+        above: Any = {"xytext": (0, 4), "xycoords": "axes fraction", "textcoords": "offset points"}
+        ax.annotate(str(name), (0.5, 1), ha="center", fontsize=7, color=".4", **above)
         ax.set_ylim(bottom=0)
         whole = bool((values % 1 == 0).all())
         ax.yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10], integer=whole))

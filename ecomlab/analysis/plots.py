@@ -52,16 +52,19 @@ def paper_style() -> Iterator[None]:
 
 
 def laid_out(draw: Callable[P, Figure]) -> Callable[P, Figure]:
-    """Fix the layout of the figures that `draw` makes, to a ten-thousandth of their size.
+    """Draw in the style of papers, without upper and right spines, and fix the layout to a ten-thousandth of the size.
 
-    It would be solved anew whenever one is drawn, to slightly other places, so that a notebook which has shown a figure
-    would save other bytes than one that has not; and what the solver finds differs in its last bit from process to
-    process.
+    Otherwise the solver would run again at each drawing, with slightly different results: a figure that a notebook has
+    shown would be saved with other bytes than one that it has not. The results also differ in their last bit between
+    processes.
     """
 
     @wraps(draw)
     def drawn(*args: P.args, **more: P.kwargs) -> Figure:
-        figure = draw(*args, **more)
+        with paper_style():
+            figure = draw(*args, **more)
+            sns.despine(figure)
+        plt.close(figure)  # the notebook's last expression shows it, once
         figure.draw_without_rendering()
         figure.set_layout_engine("none")
         for ax in figure.axes:
@@ -117,8 +120,8 @@ def success(ax: Axes, train: pd.DataFrame, rows: pd.DataFrame, x: str = "step") 
 def lead(
     ax: Axes, train: pd.DataFrame, evaluation: pd.DataFrame, decoding: str, arm: str = "adaptive"
 ) -> None:
-    """Draw by how much `arm` exceeds each other schedule that has learned, at each difficulty and in their mean: paired
-    differences after equally many steps, with 95% intervals where there are at least three pairs."""
+    """Draw the success of `arm` minus that of each other schedule that has learned, at each difficulty and in their
+    mean: paired differences after equal numbers of steps, with 95% intervals from three pairs on."""
     rows = differences(train, evaluation, arm, decoding)
     rows = rows[(rows.equal == "steps") & rows.against.isin(learned(evaluation, decoding))]
     order = ["mean", *sorted(set(rows.d) - {"mean"})]
@@ -126,7 +129,7 @@ def lead(
         ax, rows, [name for name in arms(train) if name in set(rows.against)], look(train), "d", order
     )
     ax.set_xticks(ax.get_xticks(), ["all", *map(str, order[1:])])
-    ax.set(xlabel="difficulty", ylabel=f"{arm} less another,\npercentage points")
+    ax.set(xlabel="difficulty", ylabel=f"{arm} minus the\nother schedule,\npercentage points")
 
 
 def _differences(
@@ -162,7 +165,7 @@ def difficulty_growth(
     """Draw the ablation of one collection.
 
     As wide as a page: the highest difficulty trained on; mean held-out success over steps and over generated tokens;
-    by how much the adaptive arm exceeds the others; below, held-out success at each difficulty. As wide as a column,
+    the adaptive arm minus the others; below, held-out success at each difficulty. As wide as a column,
     without the tokens and the single difficulties. Raises ValueError for tables of several collections, and of none
     evaluated with `decoding`.
     """
@@ -173,43 +176,40 @@ def difficulty_growth(
         )
     means, levels = held_out(evaluation, decoding), sorted(evaluation.d.unique())
     page = width > COLUMN_WIDTH
-    with paper_style():
-        figure = plt.figure(figsize=(width, 4.1 if page else 3.9), layout="constrained")
-        rows = figure.add_gridspec(2, 1, height_ratios=(1.15, 1))
-        upper = _row(figure, rows[0], 4 if page else 2)
-        frontier(upper[0], train)
-        upper[0].set_ylabel("highest difficulty\ntrained on")
-        success(upper[1], train, means)
-        upper[1].set_ylabel(f"held-out success,\nmean of d = {levels[0]}–{levels[-1]}")
-        if page:
-            success(upper[2], train, means, "tokens")
-            lower = _row(figure, rows[1], len(levels))
-            panels = [*upper, lower[0]]
-            lead(upper[3], train, evaluation, decoding)
-            for ax, d in zip(lower, levels, strict=True):
-                at_d = evaluation[(evaluation.d == d) & (evaluation.decoding == decoding)]
-                success(ax, train, at_d.groupby([*RUN, "step"], as_index=False)["success"].mean())
-                ax.set_title(f"d = {d}")
-                ax.set_xlabel("")
-                ax.tick_params(labelleft=ax is lower[0])
-            lower[0].set_ylabel("held-out success")
-            figure.supxlabel("training steps", fontsize=8)
-        else:
-            below = figure.add_subplot(rows[1])
-            lead(below, train, evaluation, decoding)
-            panels = [*upper, below]
-        lettered(panels)
-        _legend(figure, train, 6 if page else 3)
-        sns.despine(figure)
-    plt.close(figure)  # shown by the notebook's last expression, once
+    figure = plt.figure(figsize=(width, 4.1 if page else 3.9), layout="constrained")
+    rows = figure.add_gridspec(2, 1, height_ratios=(1.15, 1))
+    upper = _row(figure, rows[0], 4 if page else 2)
+    frontier(upper[0], train)
+    upper[0].set_ylabel("highest difficulty\ntrained on")
+    success(upper[1], train, means)
+    upper[1].set_ylabel(f"held-out success, {decoding},\nmean of d = {levels[0]}–{levels[-1]}")
+    if page:
+        success(upper[2], train, means, "tokens")
+        lower = _row(figure, rows[1], len(levels))
+        panels = [*upper, lower[0]]
+        lead(upper[3], train, evaluation, decoding)
+        for ax, d in zip(lower, levels, strict=True):
+            at_d = evaluation[(evaluation.d == d) & (evaluation.decoding == decoding)]
+            success(ax, train, at_d.groupby([*RUN, "step"], as_index=False)["success"].mean())
+            ax.set_title(f"d = {d}")
+            ax.set_xlabel("")
+            ax.tick_params(labelleft=ax is lower[0])
+        lower[0].set_ylabel("held-out success")
+        figure.supxlabel("training steps", fontsize=8)
+    else:
+        below = figure.add_subplot(rows[1])
+        lead(below, train, evaluation, decoding)
+        panels = [*upper, below]
+    lettered(panels)
+    _legend(figure, train, 6 if page else 3)
     return figure
 
 
 @laid_out
 def effective_ratio(train: pd.DataFrame, window: int = 10, width: float = PAGE_WIDTH) -> Figure:
     """Draw the effective prompt ratio over steps: the share of groups whose rewards differ, and the share in which some
-    rollouts are correct and some are not; the share of tokens in the loss; and by how much the adaptive arm exceeds the
-    others in each, over whole runs.
+    rollouts are correct and some are not; the share of tokens in the loss; and the adaptive arm minus the others in
+    each, over whole runs.
 
     Shares are taken over the last `window` steps; environments of a step are pooled by their counts.
     """
@@ -233,23 +233,20 @@ def effective_ratio(train: pd.DataFrame, window: int = 10, width: float = PAGE_W
         ("tokens_used", "tokens_generated", "generated tokens\nin the loss"),
     )
     page = width > COLUMN_WIDTH
-    with paper_style():
-        figure = plt.figure(figsize=(width, 2.2 if page else 3.9), layout="constrained")
-        grid = figure.add_gridspec(*((1, 4) if page else (2, 2)))
-        places = [figure.add_subplot(place) for place in places_of(grid)]
-        for ax, (part, whole, label) in zip(places, panels, strict=False):
-            rows = rolled.assign(share=rolled[part] / rolled[whole].clip(lower=1))
-            _lines(ax, rows, "step", "share", look(train), marked=True, marks=6)
-            ax.set(ylabel=label, ylim=(0, 1.02))
-            ax.yaxis.set_major_formatter(PercentFormatter(1))
-        rows = effective_differences(train)
-        _differences(places[3], rows, [name for name in arms(train) if name != "adaptive"], look(train), "of")
-        places[3].set(ylabel="adaptive less another,\npercentage points")
-        places[3].tick_params(axis="x", labelrotation=30)
-        lettered(places)
-        _legend(figure, train, 6 if page else 3)
-        sns.despine(figure)
-    plt.close(figure)
+    figure = plt.figure(figsize=(width, 2.2 if page else 3.9), layout="constrained")
+    grid = figure.add_gridspec(*((1, 4) if page else (2, 2)))
+    places = [figure.add_subplot(place) for place in places_of(grid)]
+    for ax, (part, whole, label) in zip(places, panels, strict=False):
+        rows = rolled.assign(share=rolled[part] / rolled[whole].clip(lower=1))
+        _lines(ax, rows, "step", "share", look(train), marked=True, marks=6)
+        ax.set(ylabel=label, ylim=(0, 1.02))
+        ax.yaxis.set_major_formatter(PercentFormatter(1))
+    rows = effective_differences(train)
+    _differences(places[3], rows, [name for name in arms(train) if name != "adaptive"], look(train), "of")
+    places[3].set(ylabel="adaptive minus the\nother schedule,\npercentage points")
+    places[3].tick_params(axis="x", labelrotation=30)
+    lettered(places)
+    _legend(figure, train, 6 if page else 3)
     return figure
 
 
@@ -260,7 +257,7 @@ def environment_scaling(
     """Draw a comparison of collections of environments.
 
     Above: success in the environment that all of them have, over the rollouts of all environments and over its own, and
-    by how much the other collections exceed the smallest after equally many, paired by seed. Below, as wide as a page:
+    the other collections minus the smallest after equal numbers of them, paired by seed. Below, as wide as a page:
     success in each environment of the largest collection, over steps, of every collection that was evaluated in it,
     trained on it or not; as wide as a column: what training adds to it. Colour and marker per collection. Raises
     ValueError for tables of several schedules, and of none in that environment with `decoding`.
@@ -273,48 +270,43 @@ def environment_scaling(
     chosen(evaluation, "eval.csv", env=SHARED, decoding=decoding)
     sizes = train.groupby("collection").env.nunique()
     envs = in_order(set(train.env[train.collection == sizes.idxmax()]))
-    gap = collections_compared(train, evaluation, SHARED, str(sizes.idxmin()), decoding)
+    gap = collections_compared(train, evaluation, SHARED, decoding=decoding)
     gap = gap.assign(against=gap.collection, of=gap.equal.str.replace(" rollouts", "\nrollouts"))
     gained = gains(train, evaluation, decoding)
     # An arm is a collection here: it takes the schedule's place.
     train, evaluation = (t.assign(schedule=t.collection) for t in (train, evaluation))
     shared = held_out(evaluation[evaluation.env == SHARED], decoding)
     page = width > COLUMN_WIDTH
-    with paper_style():
-        figure = plt.figure(figsize=(width, 4.8 if page else 6.0), layout="constrained")
-        rows = figure.add_gridspec(
-            *((2, 1) if page else (3, 1)), height_ratios=(1, 1.35) if page else (1.5, 0.9, 1.4)
-        )
-        upper = _row(figure, rows[0], 3 if page else 2)
-        success(upper[0], train, shared, "rollouts")
-        success(upper[1], train[train.env == SHARED], shared, "rollouts")
-        upper[0].set(ylabel=f"held-out success,\n{SHARED}", xlabel="rollouts of all\nenvironments, thousands")
-        upper[1].set(xlabel=f"rollouts of {SHARED}\nalone, thousands")
-        upper[1].tick_params(labelleft=False)
-        reached = generated(train, SHARED).groupby("collection").rollouts.max() / 1000
-        upper[1].set_xlim(right=1.5 * reached.min())  # a collection of one environment has many more
-        _mark_cut(upper[1], _with_x(shared, train[train.env == SHARED], "rollouts"), "rollouts", look(train))
-        paired = upper[2] if page else figure.add_subplot(rows[1])
-        _differences(
-            paired, gap, [name for name in arms(train) if name in set(gap.against)], look(train), "of"
-        )
-        paired.set(
-            xlabel="after equally many", ylabel=f"{SHARED}, more than {sizes.idxmin()},\npercentage points"
-        )
-        if page:
-            below = _environments(figure, rows[1], train, evaluation, decoding, envs)
-        else:
-            below = figure.add_subplot(rows[2])
-            _gained(below, gained, envs, look(train))
-        lettered([*upper[:2], paired, below])
-        _legend(figure, train, 6 if page else 2)
-        sns.despine(figure)
-    plt.close(figure)
+    figure = plt.figure(figsize=(width, 4.8 if page else 6.0), layout="constrained")
+    rows = figure.add_gridspec(
+        *((2, 1) if page else (3, 1)), height_ratios=(1, 1.35) if page else (1.5, 0.9, 1.4)
+    )
+    upper = _row(figure, rows[0], 3 if page else 2)
+    success(upper[0], train, shared, "rollouts")
+    success(upper[1], train[train.env == SHARED], shared, "rollouts")
+    upper[0].set(
+        ylabel=f"held-out success,\n{SHARED}, {decoding}", xlabel="rollouts of all\nenvironments, thousands"
+    )
+    upper[1].set(xlabel=f"rollouts of {SHARED}\nalone, thousands")
+    upper[1].tick_params(labelleft=False)
+    reached = generated(train, SHARED).groupby("collection").rollouts.max() / 1000
+    upper[1].set_xlim(right=1.5 * reached.min())  # a collection of one environment has many more
+    _mark_cut(upper[1], _with_x(shared, train[train.env == SHARED], "rollouts"), "rollouts", look(train))
+    paired = upper[2] if page else figure.add_subplot(rows[1])
+    _differences(paired, gap, [name for name in arms(train) if name in set(gap.against)], look(train), "of")
+    paired.set(xlabel="at equal numbers of", ylabel=f"{SHARED}, minus {sizes.idxmin()},\npercentage points")
+    if page:
+        below = _environments(figure, rows[1], train, evaluation, decoding, envs)
+    else:
+        below = figure.add_subplot(rows[2])
+        _gained(below, gained, envs, look(train))
+    lettered([*upper[:2], paired, below])
+    _legend(figure, train, 6 if page else 2)
     return figure
 
 
 def _mark_cut(ax: Axes, rows: pd.DataFrame, x: str, looks: Mapping[str, Look]) -> None:
-    """Mark the arms whose mean goes on beyond the right edge: an arrow there, and below it up to where."""
+    """Mark the arms whose mean continues beyond the right edge: an arrow, and in the corner its last x."""
     edge, at = ax.get_xlim()[1], ax.get_yaxis_transform()  # of which x is in widths of the panel
     means = {name: mine.groupby("step")[[x, "success"]].mean() for name, mine in rows.groupby("schedule")}
     cut = [name for name in arms(rows) if means[name][x].max() > edge]
@@ -324,7 +316,7 @@ def _mark_cut(ax: Axes, rows: pd.DataFrame, x: str, looks: Mapping[str, Look]) -
         arrow = {"arrowstyle": "-|>", "color": colour, "shrinkA": 0, "shrinkB": 0, "mutation_scale": 14}
         ax.annotate("", (1, height), (0.9, height), xycoords=at, textcoords=at, arrowprops=arrow)
         ax.annotate(
-            f"{name} goes on to {mean[x].max():.0f}", (1, 0), (-2, 4 + 9 * number), xycoords="axes fraction",
+            f"{name} continues to {mean[x].max():.0f}", (1, 0), (-2, 4 + 9 * number), xycoords="axes fraction",
             textcoords="offset points", ha="right", color=colour, fontsize=7,
         )  # fmt: skip
 
@@ -372,37 +364,38 @@ def _gained(ax: Axes, table: pd.DataFrame, envs: Sequence[str], looks: Mapping[s
 @laid_out
 def reward_parts(parts: pd.DataFrame, decoding: str = "sampled", width: float = PAGE_WIDTH) -> Figure:
     """Draw the mean reward of held-out episodes, and its parts for the task and for efficiency, over difficulty: of
-    each schedule after its last step, and before the first, which is the same for all. Raises ValueError where
+    each schedule after its last step, and before the first, which all schedules share. Raises ValueError where
     `decoding` was not evaluated."""
     rows = chosen(parts, "the table of parts", decoding=decoding)
     last = rows[rows.step == rows.groupby(RUN).step.transform("max")]
     before = rows[rows.step == 0].assign(schedule=UNTRAINED)
     looks = {**look(last), **UNTRAINED_LOOK}
-    shown = {"reward": "reward", "reward_task": "for the task", "reward_efficiency": "for efficiency"}
+    shown = {
+        "reward": f"reward, {decoding}",
+        "reward_task": "for the task",
+        "reward_efficiency": "for efficiency",
+    }
     page = width > COLUMN_WIDTH
-    with paper_style():
-        figure = plt.figure(figsize=(width, 2.2 if page else 3.9), layout="constrained")
-        grid = figure.add_gridspec(*((1, 4) if page else (2, 2)))
-        panels = [figure.add_subplot(place) for place in places_of(grid)]
-        for ax, (name, label) in zip(panels, shown.items(), strict=False):
-            for schedule in (*arms(last), UNTRAINED):
-                mine = before if schedule == UNTRAINED else last[last.schedule == schedule]
-                colour, marker = looks[schedule]
-                for _, run in mine.groupby("seed"):
-                    ax.plot(run.groupby("d")[name].mean(), color=colour, linewidth=0.7, alpha=0.55)
-                ax.plot(mine.groupby("d")[name].mean(), color=colour, marker=marker, **_mark(schedule))
-            ax.axhline(0, color=".3", linewidth=0.8)
-            ax.set(xlabel="difficulty", ylabel=label, ylim=(-1.05, 1.05))
-            ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-        lettered(panels[:3])
-        panels[3].set_axis_off()
-        handles = [
-            Line2D([], [], color=looks[n][0], marker=looks[n][1], label=n, **_mark(n))
-            for n in (*arms(last), UNTRAINED)
-        ]
-        panels[3].legend(handles=handles, loc="center", frameon=False, title=f"seeds: {last.seed.nunique()}")
-        sns.despine(figure)
-    plt.close(figure)
+    figure = plt.figure(figsize=(width, 2.2 if page else 3.9), layout="constrained")
+    grid = figure.add_gridspec(*((1, 4) if page else (2, 2)))
+    panels = [figure.add_subplot(place) for place in places_of(grid)]
+    for ax, (name, label) in zip(panels, shown.items(), strict=False):
+        for schedule in (*arms(last), UNTRAINED):
+            mine = before if schedule == UNTRAINED else last[last.schedule == schedule]
+            colour, marker = looks[schedule]
+            for _, run in mine.groupby("seed"):
+                ax.plot(run.groupby("d")[name].mean(), color=colour, linewidth=0.7, alpha=0.55)
+            ax.plot(mine.groupby("d")[name].mean(), color=colour, marker=marker, **_mark(schedule))
+        ax.axhline(0, color=".3", linewidth=0.8)
+        ax.set(xlabel="difficulty", ylabel=label, ylim=(-1.05, 1.05))
+        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+    lettered(panels[:3])
+    panels[3].set_axis_off()
+    handles = [
+        Line2D([], [], color=looks[n][0], marker=looks[n][1], label=n, **_mark(n))
+        for n in (*arms(last), UNTRAINED)
+    ]
+    panels[3].legend(handles=handles, loc="center", frameon=False, title=f"seeds: {last.seed.nunique()}")
     return figure
 
 
@@ -428,30 +421,27 @@ def one_run(
     )
     done["success"] = done.won / done.scored.where(done.scored > 0)
     rows = evaluation[evaluation.decoding == decoding]
-    with paper_style():
-        figure = plt.figure(figsize=(PAGE_WIDTH, 2.2), layout="constrained")
-        window, training, held = _row(figure, figure.add_gridspec(1, 1)[0], 3)
-        window.fill_between(done.index, done.low, done.high, step="mid", alpha=0.3)
-        window.plot(done.index, done.high, drawstyle="steps-mid")
-        window.set(ylabel="difficulty trained on", ylim=(0, max(1, done.high.max())))
-        window.yaxis.set_major_locator(MaxNLocator(integer=True))
-        training.plot(done.index, done.success)
-        training.set(ylabel="success in training")
-        shades = sns.color_palette("viridis", rows.d.nunique())
-        for shade, (d, level) in zip(shades, rows.groupby("d"), strict=True):
-            means = level.groupby("step").success.mean()
-            held.plot(means.index, means, marker="o", markersize=3, color=shade, label=f"d = {d}")
-        held.set(ylabel=f"held-out success, {decoding}")
-        if len(rows):
-            held.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
-        for ax in (training, held):
-            ax.set_ylim(0, 1)
-            ax.yaxis.set_major_formatter(PercentFormatter(1))
-        for ax in (window, training, held):
-            ax.set(xlabel="training steps", xlim=(0, max(steps or train.step.max(), 1)))
-            ax.xaxis.set_major_locator(MaxNLocator(4, integer=True))
-        sns.despine(figure)
-    plt.close(figure)
+    figure = plt.figure(figsize=(PAGE_WIDTH, 2.2), layout="constrained")
+    window, training, held = _row(figure, figure.add_gridspec(1, 1)[0], 3)
+    window.fill_between(done.index, done.low, done.high, step="mid", alpha=0.3)
+    window.plot(done.index, done.high, drawstyle="steps-mid")
+    window.set(ylabel="difficulty trained on", ylim=(0, max(1, done.high.max())))
+    window.yaxis.set_major_locator(MaxNLocator(integer=True))
+    training.plot(done.index, done.success)
+    training.set(ylabel="success in training")
+    shades = sns.color_palette("viridis", rows.d.nunique())
+    for shade, (d, level) in zip(shades, rows.groupby("d"), strict=True):
+        means = level.groupby("step").success.mean()
+        held.plot(means.index, means, marker="o", markersize=3, color=shade, label=f"d = {d}")
+    held.set(ylabel=f"held-out success, {decoding}")
+    if len(rows):
+        held.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    for ax in (training, held):
+        ax.set_ylim(0, 1)
+        ax.yaxis.set_major_formatter(PercentFormatter(1))
+    for ax in (window, training, held):
+        ax.set(xlabel="training steps", xlim=(0, max(steps or train.step.max(), 1)))
+        ax.xaxis.set_major_locator(MaxNLocator(4, integer=True))
     return figure
 
 

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
-from ecomlab.analysis.plots import COLUMN_WIDTH, MARKERS, PAGE_WIDTH, laid_out, lettered, paper_style
+from ecomlab.analysis.plots import COLUMN_WIDTH, MARKERS, PAGE_WIDTH, laid_out, lettered
 
 PANELS: Final[tuple[tuple[str, Mapping[str, str]], ...]] = (
     (
@@ -38,14 +38,11 @@ def catalog_scale(table: pd.DataFrame, width: float = PAGE_WIDTH) -> Figure:
     """Draw the table of `tables.load_catalog_scale` over the number of products: lexical search as lines, sentence
     models as hollow marks."""
     page = width > COLUMN_WIDTH
-    with paper_style():
-        figure = plt.figure(figsize=(width, 3.1 if page else 8.0), layout="constrained")
-        panels = list(figure.subplots(*((1, 3) if page else (3, 1))))
-        for ax, (unit, columns) in zip(panels, PANELS, strict=True):
-            _panel(ax, table, unit, columns)
-        lettered(panels)
-        sns.despine(figure)
-    plt.close(figure)
+    figure = plt.figure(figsize=(width, 3.1 if page else 8.0), layout="constrained")
+    panels = list(figure.subplots(*((1, 3) if page else (3, 1))))
+    for ax, (unit, columns) in zip(panels, PANELS, strict=True):
+        _panel(ax, table, unit, columns)
+    lettered(panels)
     return figure
 
 

@@ -13,6 +13,7 @@ import pandas as pd
 
 from ecomlab.analysis.tables import RUN, TableError, chosen
 from ecomlab.evaluation.frontier import SHARES, Counts, held
+from ecomlab.laws.laws import UNDERSTOOD, UNDERSTOOD_GROUP, at_least
 
 MIN_RUNS = 3
 
@@ -40,28 +41,25 @@ def t_interval(values: Sequence[float] | np.ndarray, confidence: float = 0.95) -
     return Interval(float(runs.mean()), float(runs.mean() - half), float(runs.mean() + half), len(runs))
 
 
-def _t_bounds(values: Sequence[float] | np.ndarray, confidence: float = 0.95) -> tuple[float, float]:
+def _t_bounds(values: Sequence[float] | np.ndarray) -> tuple[float, float]:
     """Bound a mean by `t_interval`; NaN where there is none."""
-    found = t_interval(values, confidence)
+    found = t_interval(values)
     return (found.low, found.high) if found else (math.nan, math.nan)
 
 
-def share_bounds(share: float, n: int, confidence: float = 0.95) -> tuple[float, float]:
-    """Bound a share of `n` tasks by the exact (Clopper-Pearson) two-sided interval.
+def with_bounds(table: pd.DataFrame, confidence: float = 0.95) -> pd.DataFrame:
+    """Add columns low and high, the exact (Clopper-Pearson) two-sided bounds of each `share` of `n` tasks.
 
     If n is 0, the share was computed, not measured: it is both bounds.
     """
     from scipy.stats import binomtest
 
-    if n == 0:
-        return share, share
-    found = binomtest(round(share * n), n).proportion_ci(confidence, method="exact")
-    return float(found.low), float(found.high)
-
-
-def with_bounds(table: pd.DataFrame, confidence: float = 0.95) -> pd.DataFrame:
-    """Add columns low and high, the `share_bounds` of a table's shares."""
-    bounds = [share_bounds(share, n, confidence) for share, n in zip(table.share, table.n, strict=True)]
+    bounds = [
+        tuple(binomtest(round(share * n), n).proportion_ci(confidence, method="exact"))
+        if n
+        else (share, share)
+        for share, n in zip(table.share, table.n, strict=True)
+    ]
     return table.assign(low=[low for low, _ in bounds], high=[high for _, high in bounds])
 
 
@@ -76,8 +74,18 @@ def pooled(table: pd.DataFrame, confidence: float = 0.95) -> pd.DataFrame:
     return with_bounds(shares, confidence)
 
 
+def understood(table: pd.DataFrame) -> pd.DataFrame:
+    """Add to a table of `tables.load_understanding` exact 95% bounds (low, high), the share that the law asks for
+    (least), and the law's state."""
+    bounded = with_bounds(table.assign(share=table.exact, n=table.asks)).drop(columns=["share", "n"])
+    whole = (table.env == "all") & (table.form == "all")
+    least = whole.map({True: UNDERSTOOD, False: UNDERSTOOD_GROUP})
+    judged = zip(table.exact, table.asks, least, strict=True)
+    return bounded.assign(least=least, law=[str(at_least(*one)) for one in judged])
+
+
 def frontiers(table: pd.DataFrame, players: Sequence[str]) -> pd.DataFrame:
-    """Find the highest level that each player holds in each environment of a certificate, as `ecomlab frontier` does.
+    """Find the highest level that each player passes in each environment of a certificate, as `ecomlab frontier` does.
 
     `table` is that of `tables.load_certificate`. Columns: env, player, share (of tasks that is asked for), level, low,
     high (95% interval); -1 stands for below 0.
@@ -95,11 +103,11 @@ def frontiers(table: pd.DataFrame, players: Sequence[str]) -> pd.DataFrame:
 
 
 def run_frontiers(evaluation: pd.DataFrame, decoding: str = "sampled") -> pd.DataFrame:
-    """Find the highest level that each run holds at its first and last evaluation, in each of its environments.
+    """Find the highest level that each run passes at its first and last evaluation, in each of its environments.
 
     Columns: schedule, collection, seed, step, env, share, level; -1 stands for below the lowest that was evaluated.
-    Levels that were not evaluated count as held below one that is, and as not held above the highest. Raises TableError
-    where `decoding` was not evaluated.
+    A level that was not evaluated counts as passed below one that is, and as not passed above the highest. Raises
+    TableError where `decoding` was not evaluated.
     """
     mine = chosen(evaluation, "eval.csv", decoding=decoding)
     mine = mine[mine.success.notna()]
@@ -197,8 +205,8 @@ def effective(train: pd.DataFrame, ends: float = 0.2) -> pd.DataFrame:
 
 
 def effective_differences(train: pd.DataFrame, arm: str = "adaptive") -> pd.DataFrame:
-    """Measure by how much `arm` exceeds each other schedule in the effective prompt ratio and in the share of tokens in
-    the loss, over whole runs, paired by collection and seed.
+    """Compute `arm` minus each other schedule in the effective prompt ratio and in the share of tokens in the loss,
+    over whole runs, paired by collection and seed.
 
     Columns: of ("reward", "correct", "tokens"), against, mean, low, high, pairs; the bounds of
     Student's interval are NaN below three pairs. Empty without `arm`.
@@ -227,50 +235,30 @@ def by_level(train: pd.DataFrame) -> pd.DataFrame:
     if "d" not in train:
         raise TableError("this train.csv is of an older ecomlab, without levels; run its sweep again")
     rows = train[train.groups > 0]
+    scored = rows.rollouts - rows.unscored
     counted = rows.assign(
         by_correct=rows.effective_correct * rows.groups,
         by_reward=rows.effective_reward * rows.groups,
-        correct=rows.rollouts - rows.unscored - rows.failed,
-        scored=rows.rollouts - rows.unscored,
+        success=scored - rows.failed,
+        cut_off=rows.truncated,
+        scored=scored,
         tokens=rows.tokens_generated,
     )
-    names = [
-        "groups",
-        "by_correct",
-        "by_reward",
-        "rollouts",
-        "scored",
-        "correct",
-        "failed",
-        "invalid",
-        "truncated",
-    ]
-    sums = counted.groupby([*RUN, "env", "d"])[[*names, "tokens", "tokens_used"]].sum()
-    shares = {
-        "by_correct": sums.by_correct / sums.groups,
-        "by_reward": sums.by_reward / sums.groups,
-        "success": sums.correct / sums.scored.where(sums.scored > 0),
-        "cut_off": sums.truncated / sums.failed.where(sums.failed > 0),
-        "tokens_used": sums.tokens_used / sums.tokens.where(sums.tokens > 0),
-    }
-    order = [
-        "groups",
-        "by_correct",
-        "by_reward",
-        "rollouts",
-        "success",
-        "failed",
-        "invalid",
-        "truncated",
-        "cut_off",
-    ]
-    return sums.assign(**shares)[[*order, "tokens", "tokens_used"]].reset_index()
+    wholes = {"by_correct": "groups", "by_reward": "groups", "success": "scored", "cut_off": "failed"}
+    wholes["tokens_used"] = "tokens"
+    shown = [
+        "groups", "by_correct", "by_reward", "rollouts", "success", "failed", "invalid", "truncated", "cut_off",
+        "tokens", "tokens_used",
+    ]  # fmt: skip
+    sums = counted.groupby([*RUN, "env", "d"])[[*shown, "scored"]].sum()
+    shares = {part: sums[part] / sums[whole].where(sums[whole] > 0) for part, whole in wholes.items()}
+    return sums.assign(**shares)[shown].reset_index()
 
 
 def gains(train: pd.DataFrame, evaluation: pd.DataFrame, decoding: str = "sampled") -> pd.DataFrame:
-    """Measure by how much training raises each environment's held-out success, by collection: the mean over runs of
-    the mean over difficulties, over the better of the starter's decodings. (Sharpening alone, which
-    moves samples toward the starter's most probable outputs, gains over its samples, but not over its greedy decoding.)
+    """Compute each environment's held-out success after training minus the better of the starter's decodings, by
+    collection: the mean over runs of the mean over difficulties. (Sharpening alone, which moves samples toward the
+    starter's most probable outputs, gains over its samples, but not over its greedy decoding.)
 
     Runs that lack an evaluation, as in an unfinished sweep, are left out. Columns: collection, env, starter (the better
     of its decodings), first, middle (the evaluation after a third of the steps), last, mean, low, high (of last -
@@ -295,18 +283,8 @@ def gains(train: pd.DataFrame, evaluation: pd.DataFrame, decoding: str = "sample
         highest = reached.get((collection, env), math.nan)
         rows.append((collection, env, starter, *levels, gain.mean(), low, high, len(gain), highest))
     names = [
-        "collection",
-        "env",
-        "starter",
-        "first",
-        "middle",
-        "last",
-        "mean",
-        "low",
-        "high",
-        "runs",
-        "d_high",
-    ]
+        "collection", "env", "starter", "first", "middle", "last", "mean", "low", "high", "runs", "d_high",
+    ]  # fmt: skip
     return pd.DataFrame(rows, columns=names).round(3)
 
 
@@ -317,29 +295,23 @@ def arm_names(runs: pd.DataFrame) -> pd.Series:
 
 
 def arm_intervals(runs: pd.DataFrame, value: str) -> pd.DataFrame:
-    """Average `value`, a column of `summary`, per arm, with 95% intervals, which are NaN below three runs."""
-    rows = {}
-    for name, arm in runs.groupby(arm_names(runs)):
-        values = arm[value].dropna().to_numpy()
-        low, high = _t_bounds(values)
-        rows[name] = {"runs": len(values), "mean": values.mean(), "low": low, "high": high}
-    return pd.DataFrame.from_dict(rows, orient="index").round(3)
+    """Average `value`, a column of `summary`, per arm (the index), with 95% intervals, NaN below three runs."""
+    arms = runs[value].dropna().groupby(arm_names(runs).rename("arm"))
+    rows = {name: (len(values), values.mean(), *_t_bounds(values)) for name, values in arms}
+    found = pd.DataFrame.from_dict(rows, orient="index", columns=["runs", "mean", "low", "high"])
+    return found.rename_axis("arm").round(3)
 
 
 def differences(
-    train: pd.DataFrame,
-    evaluation: pd.DataFrame,
-    arm: str = "adaptive",
-    decoding: str = "sampled",
-    confidence: float = 0.95,
+    train: pd.DataFrame, evaluation: pd.DataFrame, arm: str = "adaptive", decoding: str = "sampled"
 ) -> pd.DataFrame:
-    """Measure by how much `arm` exceeds each other schedule in held-out success, after equally many steps and after
-    equally many generated tokens, paired by collection and seed, at each difficulty and in their mean (d = "mean").
+    """Compute the held-out success of `arm` minus that of each other schedule, after equal numbers of steps and of
+    generated tokens, paired by collection and seed, at each difficulty and in their mean (d = "mean").
 
-    A pair is compared at the most that both of its runs have made; between two evaluations success is interpolated
-    linearly. Columns: equal ("steps" or "tokens"), against, d, at (steps or tokens, mean over pairs), mean, low, high,
-    pairs; the bounds of Student's interval are NaN below three pairs. Runs without a partner are left out, as in an
-    unfinished sweep: see `pairs`. Empty without `arm`.
+    A pair is compared at the highest number that both of its runs have reached; between two evaluations success is
+    interpolated linearly. Columns: equal ("steps" or "tokens"), against, d, at (steps or tokens, mean over pairs),
+    mean, low, high, pairs; the bounds of Student's interval are NaN below three pairs. Runs without a partner are left
+    out, as in an unfinished sweep: see `pairs`. Empty without `arm`.
     """
     scored = evaluation[(evaluation.decoding == decoding) & evaluation.success.notna()]
     cells = scored.pivot_table(index=[*RUN, "step"], columns="d", values="success").dropna()
@@ -359,8 +331,7 @@ def differences(
                 at, gain = (
                     np.array(values) for values in zip(*((at, gain[i]) for at, gain in pairs), strict=True)
                 )
-                low, high = _t_bounds(gain, confidence)
-                found.append((equal, against, d, at.mean(), gain.mean(), low, high, len(gain)))
+                found.append((equal, against, d, at.mean(), gain.mean(), *_t_bounds(gain), len(gain)))
     names = ["equal", "against", "d", "at", "mean", "low", "high", "pairs"]
     return pd.DataFrame(found, columns=names).round(3)
 
@@ -368,7 +339,7 @@ def differences(
 def _difference(
     one: pd.DataFrame, two: pd.DataFrame, x: str, levels: Sequence[int | str]
 ) -> tuple[float, list[float]]:
-    """Subtract two runs' success at each level, at the most of `x` that both have made."""
+    """Subtract two runs' success at each level, at the highest `x` that both have reached."""
     most = min(one[x].max(), two[x].max())
     return most, [float(np.interp(most, one[x], one[d]) - np.interp(most, two[x], two[d])) for d in levels]
 
@@ -377,50 +348,52 @@ def collections_compared(
     train: pd.DataFrame,
     evaluation: pd.DataFrame,
     env: str = "CART",
-    against: str = "C1",
+    against: str = "",
     decoding: str = "sampled",
 ) -> pd.DataFrame:
-    """Measure by how much each other collection exceeds `against` in `env`'s held-out success, after equally many
-    rollouts of all environments, and after equally many of `env` alone; paired by schedule and seed.
+    """Compute the held-out success in `env` of each other collection minus that of `against` (default: the collection
+    of fewest environments), after equal numbers of rollouts of all environments, and of `env` alone; paired by schedule
+    and seed.
 
-    The number of rollouts is the most that both runs of a pair have generated; between two evaluations success is
+    The number of rollouts is the highest that both runs of a pair have reached; between two evaluations success is
     interpolated linearly. A concave curve lies above that line, which favours the run that is not interpolated. The
     difference is therefore also taken with `against` read at its next evaluation, after at least as many rollouts.
     Columns: collection, equal (the rollouts counted), rollouts (mean over pairs), success, against (their means), mean,
     low, high (of the difference, Student's 95%), next, next_low, next_high (with the next evaluation), pairs. Empty
     without `against`.
     """
+    against = against or str(train.groupby("collection").env.nunique().idxmin())
     means = held_out(evaluation[evaluation.env == env], decoding)
     rows = []
     for equal, counted in (("all rollouts", generated(train)), (f"{env} rollouts", generated(train, env))):
-        curves = {
-            (name, key): (curve.rollouts.to_numpy(), curve.success.to_numpy())
-            for (name, *key), curve in means.merge(counted, on=[*RUN, "step"]).groupby(
-                ["collection", "schedule", "seed"]
-            )
-            for key in [tuple(key)]
-        }
-        for name in sorted({name for name, _ in curves} - {against}):
-            pairs = []
-            for other, key in curves:
-                if other == name and (against, key) in curves:
-                    one, two = curves[name, key], curves[against, key]
-                    most = min(one[0].max(), two[0].max())
-                    later = two[1][np.searchsorted(two[0], most)]
-                    pairs.append((most, np.interp(most, *one), np.interp(most, *two), later))
+        points = means.merge(counted, on=[*RUN, "step"]).groupby(["collection", "schedule", "seed"])
+        curves = {run: (curve.rollouts.to_numpy(), curve.success.to_numpy()) for run, curve in points}
+        for name in sorted({name for name, *_ in curves} - {against}):
+            pairs = [
+                _at_equal_rollouts(one, curves[against, *key])
+                for (other, *key), one in curves.items()
+                if other == name and (against, *key) in curves
+            ]
             if not pairs:
                 continue
             rollouts, reached, between, later = np.array(pairs, dtype=float).T
-            differences = [
-                figure
-                for gains in (reached - between, reached - later)
-                for figure in (gains.mean(), *_t_bounds(gains))
-            ]
-            rows.append(
-                (name, equal, rollouts.mean(), reached.mean(), between.mean(), *differences, len(pairs))
-            )
+            rows.append((
+                name, equal, rollouts.mean(), reached.mean(), between.mean(),
+                (reached - between).mean(), *_t_bounds(reached - between),
+                (reached - later).mean(), *_t_bounds(reached - later), len(pairs),
+            ))  # fmt: skip
     names = [
         "collection", "equal", "rollouts", "success", "against", "mean", "low", "high", "next", "next_low", "next_high",
         "pairs",
     ]  # fmt: skip
     return pd.DataFrame(rows, columns=names).round(3)
+
+
+def _at_equal_rollouts(
+    one: tuple[np.ndarray, np.ndarray], two: tuple[np.ndarray, np.ndarray]
+) -> tuple[float, float, float, float]:
+    """Read two curves of (rollouts, success) at the highest number that both have reached: that number, the success of
+    each there, and that of the second at its next evaluation."""
+    most = min(one[0].max(), two[0].max())
+    later = two[1][np.searchsorted(two[0], most)]
+    return most, float(np.interp(most, *one)), float(np.interp(most, *two)), later

@@ -3,7 +3,8 @@
 import csv
 import json
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -11,7 +12,6 @@ import pandas as pd
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, WrapValidator, create_model
 
 from ecomlab.envs.registry import COLLECTIONS
-from ecomlab.files import read_json
 from ecomlab.suggest import mistakes, unknown
 
 if TYPE_CHECKING:
@@ -171,6 +171,28 @@ def in_order(envs: Iterable[str]) -> list[str]:
     return sorted(envs, key=lambda env: (known.index(env) if env in known else len(known), env))
 
 
+@contextmanager
+def _made_by(path: str | Path, what: str, command: str) -> Iterator[None]:
+    """Turn what goes wrong while a file is read into a TableError with the command that writes such a file."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise TableError(f"no file {path}; {command} writes one") from None
+    except (OSError, ValueError, KeyError, TypeError) as e:
+        lacks = f"it lacks {e}" if isinstance(e, KeyError) else f"{type(e).__name__}: {e}"
+        raise TableError(f"{path} is no {what} ({lacks}); {command} writes one") from e
+
+
+@contextmanager
+def _certificate(path: str | Path) -> Iterator[dict[str, Any]]:
+    """Read a certificate's file, which must have all that figures of it record. Raises TableError."""
+    with _made_by(path, "whole certificate", f"`ecomlab certify --json {path}`"):
+        found = json.loads(Path(path).read_text(encoding="utf-8"))
+        for name in ("rows", "broken", "environments", "slip_rate", "fingerprint"):
+            found[name]
+        yield found
+
+
 def load_certificate(path: str | Path) -> pd.DataFrame:
     """Read the certificate of `ecomlab certify --json`: a row per environment, level and player, in that order.
 
@@ -180,13 +202,10 @@ def load_certificate(path: str | Path) -> pd.DataFrame:
     """
     from ecomlab.laws import certificate
 
-    known = _certificate(path)
-    try:
+    with _certificate(path) as known:
         cells = [certificate.Row.from_json(row) for row in known["rows"]]
-    except (ValueError, KeyError, TypeError) as e:
-        raise _no_certificate(path, e) from e
-    if not cells:
-        raise TableError(f"{path} has no rows; ecomlab certify --json writes some")
+        if not cells:
+            raise ValueError("it has no rows")
     order = in_order({cell.env for cell in cells})
     rows = [
         {"env": cell.env, "d": cell.d, "player": player, "share": share, "n": n}
@@ -212,57 +231,20 @@ def load_understanding(path: str | Path) -> pd.DataFrame:
     Columns: bank, env ("all" in rows of a form), form ("all" in rows of an environment and in the bank's own row),
     asks, exact (share), denied (number). Raises TableError.
     """
-    known = _certificate(path)
-    try:
-        found = [
-            {
-                "bank": row["bank"],
-                "env": row["env"],
-                "form": "all" if row["group"] == "of it" else row["group"],
-                "asks": int(row["asks"]),
-                "exact": float(row["exact"]),
-                "denied": int(row["denied"]),
-            }
-            for row in known["understood"]
-        ]
-    except (ValueError, KeyError, TypeError) as e:
-        raise _no_certificate(path, e) from e
-    if not found:
-        raise TableError(f"{path} has no questions; ecomlab certify --json asks some")
-    return pd.DataFrame(found)
+    with _certificate(path) as known:
+        found = pd.DataFrame(known["understood"]).rename(columns={"group": "form"})
+        if found.empty:
+            raise ValueError("it has no questions")
+        found["form"] = found.form.replace("of it", "all")
+        return found[["bank", "env", "form", "asks", "exact", "denied"]]
 
 
 def load_catalog_scale(path: str | Path) -> pd.DataFrame:
-    """Read the table of experiments/catalog_scale/bench.py: a row per number of products and embedder, the smallest
-    first.
-
-    Columns are those of results.csv. Raises TableError.
+    """Read the table of experiments/catalog_scale/bench.py, results.csv: a row per number of products and embedder, the
+    smallest first. Raises TableError.
     """
-    try:
-        found = pd.read_csv(path)
-        return found.sort_values(["embedder", "products"]).reset_index(drop=True)
-    except (OSError, ValueError, KeyError) as e:
-        raise TableError(
-            f"{path} is no table of catalogs by size ({e}); experiments/catalog_scale/bench.py makes it"
-        ) from e
-
-
-def _certificate(path: str | Path) -> dict[str, Any]:
-    """Read a certificate's file, which must have all that figures of it record. Raises TableError."""
-    try:
-        found = json.loads(Path(path).read_text(encoding="utf-8"))
-        for name in ("rows", "broken", "environments", "slip_rate", "fingerprint"):
-            found[name]
-    except FileNotFoundError:
-        raise TableError(f"no file {path}; `ecomlab certify --json {path}` writes it") from None
-    except (OSError, ValueError, KeyError, TypeError) as e:
-        raise _no_certificate(path, e) from e
-    return dict(found)
-
-
-def _no_certificate(path: str | Path, error: Exception) -> TableError:
-    lacks = f"it lacks {error}" if isinstance(error, KeyError) else f"{type(error).__name__}: {error}"
-    return TableError(f"{path} is no whole certificate ({lacks}); `ecomlab certify --json {path}` writes one")
+    with _made_by(path, "table of catalogs by size", "experiments/catalog_scale/bench.py"):
+        return pd.read_csv(path).sort_values(["embedder", "products"]).reset_index(drop=True)
 
 
 def load_frontier(path: str | Path) -> pd.DataFrame:
@@ -271,20 +253,15 @@ def load_frontier(path: str | Path) -> pd.DataFrame:
     Columns: env, player (an endpoint's is its model), share, level, low, high (95% interval); -1 stands for below 0.
     Raises TableError.
     """
-    made = f"`ecomlab frontier PLAYER --json {path}` writes one"
-    try:
+    with _made_by(path, "frontier", f"`ecomlab frontier PLAYER --json {path}`"):
         found = json.loads(Path(path).read_text(encoding="utf-8"))
         player = found["header"]["identity"].get("model") or found["header"]["player"]
-        held = [
+        rows = [
             {"env": one["env"], "player": player, **row}
             for one in found["environments"]
             for row in one["held"]
         ]
-        return pd.DataFrame(held)[["env", "player", "share", "level", "low", "high"]]
-    except FileNotFoundError:
-        raise TableError(f"no file {path}; {made}") from None
-    except (OSError, ValueError, KeyError, TypeError) as e:
-        raise TableError(f"{path} is no frontier ({type(e).__name__}: {e}); {made}") from e
+        return pd.DataFrame(rows)[["env", "player", "share", "level", "low", "high"]]
 
 
 class PartsRow(Row):
@@ -369,10 +346,9 @@ def load_effect(path: str | Path) -> pd.DataFrame:
 def load_traces(path: str | Path) -> dict[str, Any]:
     """Read the file of experiments/cascade/traces.py: its traces, and the record of what they were made with. Raises
     TableError."""
-    found = read_json(Path(path)) or {}
-    if not {"traces", "record"} <= set(found):
-        raise TableError(f"no traces in {path}; python experiments/cascade/traces.py base writes some")
-    return found
+    with _made_by(path, "file of traces", "python experiments/cascade/traces.py base"):
+        found = json.loads(Path(path).read_text(encoding="utf-8"))
+        return {name: found[name] for name in ("traces", "record")}
 
 
 def last_steps(train: pd.DataFrame, steps: int = 6) -> pd.DataFrame:
@@ -389,7 +365,9 @@ def last_steps(train: pd.DataFrame, steps: int = 6) -> pd.DataFrame:
         **({"d": rows.d} if "d" in rows else {}),
         "window": window,
         "success": rows.success.map("{:.0%}".format),
-        "groups that teach": (rows.groups - rows.discarded).astype(str) + " of " + rows.groups.astype(str),
+        "groups with non-zero advantage": (rows.groups - rows.discarded).astype(str)
+        + " of "
+        + rows.groups.astype(str),
         "tokens used": (rows.tokens_used / rows.tokens_generated.clip(lower=1)).map("{:.0%}".format),
         **{label: rows[name].map("{:.0f}".format) for label, name in counts.items() if name in rows},
         **{label: rows[name].map(_short) for label, name in metrics.items() if name in rows},

@@ -13,7 +13,7 @@ from ecomlab.evaluation.transcripts import TranscriptError
 if TYPE_CHECKING:
     from datasets import Dataset
 
-AS_TEXT = ("axes", "parts", "asking", "wording", "faults", "usage", "notes", "header")
+AS_TEXT = ("axes", "parts", "weights", "asking", "wording", "faults", "usage", "notes", "header")
 """Columns with JSON as text: `datasets`' own type for JSON, which messages have, cuts numbers to ten digits."""
 
 
@@ -56,7 +56,7 @@ def _row(transcript: Transcript, header: Mapping[str, Any]) -> dict[str, Any]:
 
 def _transcript(row: Mapping[str, Any]) -> Transcript:
     row = {**row, **{name: json.loads(row[name]) for name in AS_TEXT}}
-    score = {name: row[name] for name in ("correct", "why", "parts", "asking")}
+    score = {name: row[name] for name in ("correct", "why", "parts", "weights", "asking")}
     unscored = bool(row["unscored"])
     score |= {"value": None if unscored else row["reward"], "unscored": unscored}
     names = [name for name in Transcript.__dataclass_fields__ if name not in ("job", "score")]

@@ -19,7 +19,7 @@ from ecomlab.evaluation.transcripts import path_of, read, read_header
 from ecomlab.files import replacing, write_json
 from ecomlab.lab.evaluation_tables import widened
 from ecomlab.lab.paths import shown
-from ecomlab.lab.progress import each_minute
+from ecomlab.lab.progress import Bar
 from ecomlab.lab.shops import recorded_shop
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def label_run(
     check_conditions(header, shop)
     episodes, file = list[LabelledEpisode](), csv_file or path_of(folder).parent / FILE
     with (
-        each_minute(console) as tell,
+        Bar(console) as bar,
         replacing(file) as draft,
         draft.open("w", newline="", encoding="utf-8") as out,
     ):
@@ -74,7 +74,7 @@ def label_run(
         writer.writeheader()
         for episode in label_folder(folder, shop):
             episodes.append(episode)
-            tell(f"{len(episodes)} episodes labelled")
+            bar.update(f"{len(episodes)} episodes labelled")
             writer.writerows(rows_of(episode))
     labelled = [episode.labelled for episode in episodes if episode.labelled is not None]
     found = summary(labelled)

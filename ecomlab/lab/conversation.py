@@ -10,6 +10,7 @@ from rich.markup import escape
 
 from ecomlab.episode.record import Trajectory
 from ecomlab.files import write_json
+from ecomlab.lab.truth import parts_of
 from ecomlab.markup.conversation import alone
 from ecomlab.markup.elements import in_notebook
 from ecomlab.markup.entries import as_text, conversation
@@ -54,14 +55,11 @@ def show_episode(episode: Trajectory, console: Console) -> None:
     console.print(f"[bold]{task.title}[/bold]: {budgets}\n", soft_wrap=True)
     console.print(escape(str(Conversation(episode.messages[1:]))), soft_wrap=True)
     verdict = "correct" if episode.score.correct else "not correct"
-    why = escape(episode.score.why)
-    console.print(f"\nreward {episode.score.value:.3f}, {verdict}: {why}", soft_wrap=True)
-    weights = episode.score.weights
-    parts = [(name, weights.get(name, 1.0), part) for name, part in episode.score.parts.items()]
-    if parts:
-        most = weights["task"] + weights["efficiency"]  # hallucination is at best 0
-        weighed = " + ".join(f"{weight:.2f} x {name} {part:.3f}" for name, weight, part in parts)
-        console.print(f"{weighed}; at most {most:.2f}", soft_wrap=True)
+    console.print(
+        f"\nreward {episode.score.value:.3f}, {verdict}: {escape(episode.score.why)}", soft_wrap=True
+    )
+    for part in parts_of(episode.score):
+        console.print(f"  {part}", soft_wrap=True)
 
 
 def write_episode(episode: Trajectory, path: Path) -> None:

@@ -200,7 +200,7 @@ def draw(books: Sequence[Path], plan: Sweep | None, out: Path, console: Console)
     for drawing in drawings:
         notebooks.check(drawing.notebook, drawing.given)
         (drawing.folder / FINISHED).unlink(missing_ok=True)
-    executor = ProcessExecutor(1, plan.threads if plan else 1, noun="figures")
+    executor = ProcessExecutor(1, plan.threads if plan else 1)
     failures = executor.execute(drawings, console) if drawings else []
     for pdf, written in _written(out).items():
         if written != before.get(pdf):

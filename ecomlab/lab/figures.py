@@ -1,16 +1,27 @@
 """Saved figures: PDF for a paper (byte-identical for equal data), PNG for the screen, JSON for provenance."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ecomlab.analysis.captions import Caption
 from ecomlab.files import read_json, replacing, write_json, write_text
 from ecomlab.lab.paths import resolve, shown
 from ecomlab.lab.provenance import provenance
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True)
+class Caption:
+    """The caption below a figure, and the alternative text for readers who cannot see it."""
+
+    text: str
+    alternative: str
+    column: str = ""
+    """Caption of the column-wide version, if that shows other panels."""
 
 
 def save(
@@ -23,8 +34,10 @@ def save(
     catalog: str | None = None,
     data: Mapping[str, Any] | None = None,
     caption: Caption | None = None,
+    numbers: "Mapping[str, pd.DataFrame] | None" = None,
 ) -> list[Path]:
-    """Write `out`/`name`.pdf, .png and .json, with a caption also .tex and .txt (alternative text); return the paths.
+    """Write `out`/`name`.pdf, .png and .json, with a caption also .tex and .txt (alternative text), and each table of
+    `numbers` as `name`.LABEL.csv; return the paths. A table's index is written if it has a name.
 
     The PDF holds no date, commit or parameter, so that equal data and libraries give equal bytes. Commit and parameters
     are in the JSON, with the SHA-256 of every file in `inputs` and, as `data`, the provenance of those. Drawn again at
@@ -51,19 +64,28 @@ def save(
         if caption is not None:
             write_text(tex, f"{as_latex(caption.text)}\n")
             write_text(alt, f"{caption.alternative}\n")
+        csvs = {folder / f"{name}.{label}.csv": table for label, table in (numbers or {}).items()}
+        for path, table in csvs.items():
+            write_text(path, table.to_csv(index=table.index.names[0] is not None))
     except OSError as e:
         raise OSError(f"cannot write the figure to {shown(folder)}/: {e.strerror}; give another `out`") from e
-    return [pdf, png, sidecar, *([tex, alt] if caption else [])]
+    return [pdf, png, sidecar, *([tex, alt] if caption else []), *csvs]
 
 
 def save_widths(
-    page: "Figure", column: "Figure", name: str, *, caption: Caption | None = None, **more: Any
+    page: "Figure",
+    column: "Figure",
+    name: str,
+    *,
+    caption: Caption | None = None,
+    numbers: "Mapping[str, pd.DataFrame] | None" = None,
+    **more: Any,
 ) -> list[Path]:
-    """Save a figure as wide as a page as `name`, and its narrow version as `name`_column, both as `save` does, each
-    with its own caption if there are two."""
-    narrow = caption and (caption.column or caption)
+    """Save a figure as wide as a page as `name`, and its narrow version as `name`_column, both as `save` does. They
+    share the tables of `numbers`."""
+    narrow = replace(caption, text=caption.column or caption.text) if caption else None
     return [
-        *save(page, name, caption=caption, **more),
+        *save(page, name, caption=caption, numbers=numbers, **more),
         *save(column, f"{name}_column", caption=narrow, **more),
     ]
 

@@ -14,7 +14,7 @@ from rich.markup import escape
 
 from ecomlab.analysis.tables import TableError, last_steps, load_eval, load_train
 from ecomlab.lab.paths import resolve, shown
-from ecomlab.lab.progress import QUIET_SECONDS, Pace, reporter, time_left
+from ecomlab.lab.progress import QUIET_SECONDS, Pace, reporter
 from ecomlab.lab.shops import training_settings
 from ecomlab.training.metrics import by_environment
 
@@ -115,44 +115,31 @@ def print_line(state: dict[str, Any]) -> None:
 
 
 class Lines:
-    """Prints as `print_line` does; once a minute a line says how long the run takes, or how far an evaluation is."""
+    """Prints as `print_line` does; once a minute a line says how far the run is, and the time left."""
 
     def __init__(self) -> None:
         self.printed = time.monotonic()
-        self.pace: Pace | None = None
-        self.evaluation = Evaluating()
+        self.pace = Pace()
 
     def __call__(self, state: dict[str, Any]) -> None:
         print_line(state)
-        now, share = time.monotonic(), state["step"] / state["steps"]
-        how_far = self.evaluation.how_far(state)
-        self.pace = self.pace or Pace(now, share)
-        if now - self.printed >= QUIET_SECONDS:
-            self.printed = now
-            told = how_far or time_left(self.pace.seconds_left(now, share))
+        left = self.pace.left(state["step"] / state["steps"])
+        if time.monotonic() - self.printed >= QUIET_SECONDS:
+            self.printed = time.monotonic()
+            told = ", ".join(filter(None, [evaluating(state), left])) or "at work"
             print(f"step {state['step']}/{state['steps']}: {told}", flush=True)
 
 
-class Evaluating:
-    """Says how far the evaluation under way is."""
-
-    def __init__(self) -> None:
-        self.pace: Pace | None = None
-
-    def how_far(self, state: Mapping[str, Any]) -> str:
-        """Say how many episodes are played and how long the rest takes; "" if there is no evaluation under way."""
-        if state.get("kind") != "evaluating":
-            self.pace = None
-            return ""
-        now, share = time.monotonic(), state["episodes"] / state["of"]
-        self.pace = self.pace or Pace(now, share)
-        left = time_left(self.pace.seconds_left(now, share))
-        return f"evaluating, {state['episodes']:,} of {state['of']:,} episodes, {left}"
+def evaluating(state: Mapping[str, Any]) -> str:
+    """Return how many episodes of the evaluation under way are played; "" where there is none."""
+    if state.get("kind") != "evaluating":
+        return ""
+    return f"evaluating, {state['episodes']:,} of {state['of']:,} episodes"
 
 
 class Curves:
-    """A bar with steps done, time spent and time left; below it the run's curves and the metrics of its last steps,
-    redrawn in place. Alarms are printed."""
+    """A bar with steps, time spent and time left; below it the run's curves and the metrics of its last steps, redrawn
+    in place. Alarms are printed."""
 
     def __init__(self, folder: Path) -> None:
         from IPython.display import DisplayHandle
@@ -160,26 +147,22 @@ class Curves:
         self.folder = folder
         self.curves, self.metrics = DisplayHandle(), DisplayHandle()
         self.shown = False
-        self.began = self.drawn = time.monotonic()
-        self.pace: Pace | None = None
-        self.evaluation = Evaluating()
+        self.drawn = time.monotonic()
+        self.bar: Any = None
 
     def __call__(self, state: dict[str, Any]) -> None:
         if state.get("kind") == "alarm":
             print_line(state)
             return
         step, steps = state["step"], state["steps"]
-        now = time.monotonic()
-        if self.pace is None:
+        if self.bar is None:
             from tqdm.auto import tqdm
 
-            self.pace = Pace(self.began, step / steps)
-            self.bar = tqdm(total=steps, initial=step, bar_format="{l_bar}{bar}| {n_fmt}/{total_fmt} steps")
-        left = self.evaluation.how_far(state) or time_left(self.pace.seconds_left(now, step / steps))
-        self.bar.set_description_str(f"{(now - self.began) / 60:.1f} min spent, {left}", refresh=False)
-        self.bar.n = step
+            self.bar = tqdm(total=steps, initial=step, unit="step")
+        self.bar.set_postfix_str(evaluating(state), refresh=False)
+        self.bar.update(step - self.bar.n)
         self.bar.refresh()
-        if step == steps or now - self.drawn >= REDRAW_SECONDS:
+        if step == steps or time.monotonic() - self.drawn >= REDRAW_SECONDS:
             self.draw(steps)
 
     def draw(self, steps: int) -> None:

@@ -2,17 +2,23 @@
 
 import ast
 import re
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
-from ecomlab.lab.iri_grammar import compiled_on_demand
 from ecomlab.lab.paths import shown
 from ecomlab.suggest import unknown
 
-with compiled_on_demand():
+GRAMMAR = "rfc3987_syntax"
+if GRAMMAR in sys.modules or "jsonschema" in sys.modules:
     import nbformat
+else:  # jsonschema, which nbformat imports, compiles a grammar of IRIs for seconds; no notebook has one to check
+    sys.modules[GRAMMAR] = None  # type: ignore[assignment]
+    import nbformat
+
+    del sys.modules[GRAMMAR]
 
 EXECUTED = "notebook.ipynb"  # the executed copy, in the run's folder
 

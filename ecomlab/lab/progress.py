@@ -1,18 +1,17 @@
-"""Progress: of a run, which writes it as progress.json and the sweep shows as one bar for all runs; and a line a minute
-of long commands without a terminal."""
+"""Progress: of a run, in progress.json; of a command, as a bar, or as a line a minute where there is no terminal."""
 
-import math
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
+from types import TracebackType
 from typing import Any
 
 from rich.console import Console
-from rich.markup import escape
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
+from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Column
 
 from ecomlab.files import read_json, write_json
@@ -38,54 +37,22 @@ def reporter(
     return report
 
 
-@contextmanager
-def each_minute(console: Console) -> Iterator[Callable[[str], None]]:
-    """Give a function that is told how far a command is.
-
-    Where `console` has no terminal for a bar, what it was told last is printed on standard error every `QUIET_SECONDS`,
-    also while nothing new comes. A quiet console stays quiet.
-    """
-    last, over, began = ["at work"], threading.Event(), time.monotonic()
-
-    def say(text: str) -> None:
-        last[0] = text
-
-    def repeat() -> None:
-        while not over.wait(QUIET_SECONDS):
-            minutes = round((time.monotonic() - began) / 60)
-            Console(stderr=True, highlight=False, soft_wrap=True).print(escape(f"{minutes} min: {last[0]}"))
-
-    if console.is_terminal or console.quiet:
-        yield say
-        return
-    thread = threading.Thread(target=repeat, daemon=True)
-    thread.start()
-    try:
-        yield say
-    finally:
-        over.set()
-        thread.join()
-
-
 @dataclass(frozen=True)
 class RunState:
-    """One run as the bar shows it."""
+    """How far a run is, as it last wrote."""
 
     step: int = 0
     steps: int = 0
     evaluated: float | None = None
-    """Share of an evaluation that is under way."""
+    """Share of the evaluation under way."""
 
     @property
     def share(self) -> float:
         return min(1.0, self.step / self.steps) if self.steps else 0.0
 
-    def describe(self, word: str = "") -> str:
-        """Say where it stands: "3/150, evaluating 40%"; `word` comes before the steps."""
-        if not self.steps:
-            return "at work"
+    def __str__(self) -> str:
         evaluating = "" if self.evaluated is None else f", evaluating {self.evaluated:.0%}"
-        return f"{word}{self.step}/{self.steps}{evaluating}"
+        return f"{self.step}/{self.steps}{evaluating}" if self.steps else "at work"
 
     @classmethod
     def read(cls, folder: Path) -> "RunState":
@@ -98,86 +65,69 @@ class RunState:
             return cls()
 
 
-class Bar:
-    """One bar for all runs of a sweep: those running, their steps, the time left. A context manager.
+class Pace:
+    """Estimates the time left from the pace since the first share that it was given."""
 
-    Without a terminal it prints a line at every start and end of a run, and one per minute.
+    def __init__(self) -> None:
+        self.began, self.first, self.last = 0.0, 0.0, 2.0
+
+    def left(self, share: float) -> str:
+        """Return "0:12:00 left", or "" before any progress. A share below the last one begins anew."""
+        now = time.monotonic()
+        if share < self.last:
+            self.began, self.first = now, share
+        self.last = share
+        if share == self.first:
+            return ""
+        return f"{timedelta(seconds=round((now - self.began) * (1 - share) / (share - self.first)))} left"
+
+
+class Bar(AbstractContextManager["Bar"]):
+    """A bar with a text and the time left.
+
+    Where `console` has no terminal, the last text is printed on standard error every `QUIET_SECONDS`, also while
+    nothing new comes. A quiet console stays quiet.
     """
 
-    def __init__(self, total: int, console: Console, noun: str = "runs") -> None:
-        self.total, self.console, self.noun = total, console, noun
-        self.printed = time.monotonic()
-        self.paces: dict[str, Pace] = {}
-        runs = TextColumn(
-            "{task.description}", table_column=Column(no_wrap=True, overflow="ellipsis", ratio=4)
+    def __init__(self, console: Console) -> None:
+        text = TextColumn(
+            "{task.description}",
+            markup=False,
+            table_column=Column(no_wrap=True, overflow="ellipsis", ratio=4),
         )
         bar = BarColumn(bar_width=None, table_column=Column(ratio=1, min_width=6))
         left = TextColumn("{task.fields[left]}", table_column=Column(no_wrap=True))
-        columns = (runs, bar, TaskProgressColumn(), left)
         self.bar = Progress(
-            *columns, console=console, disable=not console.is_terminal, expand=True, transient=True
+            text, bar, left, console=console, disable=not console.is_terminal, expand=True, transient=True
         )
-        self.task = self.bar.add_task("", total=1.0, left="")
+        self.task = self.bar.add_task("at work", total=None, left="")
+        self.pace, self.line = Pace(), "at work"
+        self.over, self.began = threading.Event(), time.monotonic()
+        speaks = not (console.is_terminal or console.quiet)
+        self.thread = threading.Thread(target=self._repeat, daemon=True) if speaks else None
 
     def __enter__(self) -> "Bar":
         self.bar.start()
+        if self.thread:
+            self.thread.start()
         return self
 
-    def __exit__(self, *error: object) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.over.set()
+        if self.thread:
+            self.thread.join()
         self.bar.stop()
 
-    def say(self, line: str) -> None:
-        """Print a line above the bar."""
-        self.console.print(line, highlight=False)
+    def update(self, text: str, share: float | None = None) -> None:
+        """Show a text and the share that is done, if it is known."""
+        left = "" if share is None else self.pace.left(share)
+        self.line = ", ".join(filter(None, [text, left]))
+        total = None if share is None else 1.0
+        self.bar.update(self.task, description=text, completed=share, total=total, left=left)
 
-    def update(self, finished: int, running: Mapping[str, RunState]) -> None:
-        """Draw the bar; `running` maps the names of runs to their states."""
-        share = (finished + sum(state.share for state in running.values())) / max(1, self.total)
-        whole = self._pace("", share)
-        # When the last runs are alone, the slowest of them says more than the pace of all.
-        slowest = max((self._pace(name, state.share) for name, state in running.items()), default=whole)
-        left = time_left(max(whole, slowest) if slowest < math.inf else whole)
-        text = self._describe(finished, running, "step ", f" {self.noun}")
-        if len(text) > self.console.width - 26:
-            text = self._describe(finished, running, "", "")
-        self.bar.update(self.task, completed=share, description=text.replace("[", r"\["), left=left)
-        if not self.console.is_terminal and time.monotonic() - self.printed >= QUIET_SECONDS:
-            self.printed = time.monotonic()
-            self.say(escape(f"{text}: {share:.0%}, {left}"))
-
-    def _pace(self, name: str, share: float) -> float:
-        """Estimate the seconds left for the run `name` ('' is all of them) at its pace since it was first seen."""
-        pace = self.paces.setdefault(name, Pace(time.monotonic(), share))
-        return pace.seconds_left(time.monotonic(), share)
-
-    def _describe(self, finished: int, running: Mapping[str, RunState], step: str, noun: str) -> str:
-        states = (f"{name} {state.describe(step)}" for name, state in running.items())
-        return f"[{finished}/{self.total}{noun}] " + " · ".join(states)
-
-
-@dataclass(frozen=True)
-class Pace:
-    """Time at which a run was first seen, and the share of it that was done then."""
-
-    began: float
-    share: float
-
-    def seconds_left(self, now: float, share: float) -> float:
-        """Estimate the time of the rest at the pace so far; infinite before any progress."""
-        if share >= 1:
-            return 0.0
-        return (now - self.began) * (1 - share) / (share - self.share) if share > self.share else math.inf
-
-
-def time_left(seconds: float) -> str:
-    """Put the seconds that are left into words."""
-    if seconds == 0:
-        return "done"
-    return "time left: ?" if seconds == math.inf else f"{duration(max(1, seconds))} left"
-
-
-def duration(seconds: float) -> str:
-    """Put a number of seconds into words: "40 s", "12 min", "3.5 h"."""
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+    def _repeat(self) -> None:
+        console = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
+        while not self.over.wait(QUIET_SECONDS):
+            console.print(f"{(time.monotonic() - self.began) / 60:.0f} min: {self.line}")

@@ -82,32 +82,26 @@ def made_with(starter: str, envs: Iterable[str]) -> dict[str, Any]:
 
 
 def outdated(record: Mapping[str, Any]) -> Iterator[str]:
-    """Say, in words, why what a record belongs to could not be made today: one for each thing that is another now.
+    """List what a record was made with and is different now: "adaptive-seed0: CART: was ..., is ...".
 
     `record` is a run's, or that of a sweep, as `merged` gives it.
     """
     from ecomlab.envs.registry import ENVIRONMENTS
 
-    runs = record.get("runs") or {"": {}}
-    for name, own in runs.items():
-        where, full = f"{name}: " if name else "", _joined(record.get("common", record), own)
-        known, parameters = full.get("made_with"), full.get("parameters", {})
-        if not known:
-            yield f"{where}it does not say what it was made with"
+    for name, own in (record.get("runs") or {"record": {}}).items():
+        full = _joined(record.get("common", record), own)
+        then, parameters = full.get("made_with"), full.get("parameters", {})
+        if not then:
+            yield f"{name}: made_with: absent"
             continue
-        place = parameters.get("catalog") or parameters["catalog_size"]
-        if (now_there := _catalog(place, parameters.get("catalog_seed", 0))) != full.get("catalog"):
-            yield f"{where}the catalog is {'another' if now_there else f'not in {place} any more'}"
-        there = [env for env in known["environments"] if env in ENVIRONMENTS]
-        now = made_with(parameters["starter"], there)
-        if known["starter"] != now["starter"]:
-            yield f"{where}the starter {parameters['starter']} has other weights"
-        for env, was in known["environments"].items():
-            if env not in there:
-                yield f"{where}there is no environment {env}"
-            elif was != now["environments"][env]:
-                is_now = ENVIRONMENTS[env].version
-                yield f"{where}{env} is another (version {was['version']}, now {is_now})"
+        starter, place = parameters["starter"], parameters.get("catalog") or parameters["catalog_size"]
+        now = made_with(starter, [env for env in then["environments"] if env in ENVIRONMENTS])
+        pairs = {"catalog": (full.get("catalog"), _catalog(place, parameters.get("catalog_seed", 0)))}
+        pairs[f"starter {starter}"] = then["starter"], now["starter"]
+        pairs |= {env: (was, now["environments"].get(env)) for env, was in then["environments"].items()}
+        for what, (was, here) in pairs.items():
+            if was != here:
+                yield f"{name}: {what}: was {was}, is {here or 'absent'}"
 
 
 @cache

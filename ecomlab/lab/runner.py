@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -65,8 +66,6 @@ class ProcessExecutor:
 
     processes: int
     threads: int = 1
-    noun: str = "runs"
-    """Name of the runs in the bar."""
 
     def execute(self, runs: Sequence[Run], console: Console) -> list[Failure]:
         """Execute the unfinished runs and show one bar. A failed run does not stop the others.
@@ -85,27 +84,30 @@ class ProcessExecutor:
         failures: dict[str, Failure] = {}
         finished = len(runs) - len(waiting)
         environment = kernel_environment(self.threads)
-        with Bar(len(runs), console, self.noun) as bar, _terminate_as_interrupt():
+        say = partial(console.print, highlight=False)
+        with Bar(console) as bar, _terminate_as_interrupt():
             try:
                 while waiting or running:
                     while waiting and len(running) < self.processes:
                         run = waiting.popleft()
                         running[run.id] = run, start(run, environment)
                         step = RunState.read(run.folder).step
-                        bar.say(f"{run.id}: goes on from step {step}" if step else f"{run.id}: starts")
+                        say(f"{run.id}: goes on from step {step}" if step else f"{run.id}: starts")
                     for run, process in list(running.values()):
                         if process.poll() is None:
                             continue
                         del running[run.id]
                         if process.returncode == 0 and run.finished:
                             finished += 1
-                            bar.say(f"{run.id}: finished")
+                            say(f"{run.id}: finished")
                         else:
                             log = run.folder / LOG
                             failures[run.id] = Failure(run, process.returncode, last_lines(log))
-                            bar.total -= 1
-                            bar.say(f"[red]{run.id}: failed[/red], see {escape(shown(log))}")
-                    bar.update(finished, {run.id: RunState.read(run.folder) for run, _ in running.values()})
+                            say(f"[red]{run.id}: failed[/red], see {escape(shown(log))}")
+                    states = {run.id: RunState.read(run.folder) for run, _ in running.values()}
+                    told = " · ".join(f"{name} {state}" for name, state in states.items())
+                    ended = finished + len(failures) + sum(state.share for state in states.values())
+                    bar.update(f"[{finished}/{len(runs)}] {told}", ended / len(runs))
                     time.sleep(POLL_SECONDS)
             finally:
                 stop([process for _, process in running.values()])
@@ -130,17 +132,16 @@ class ClusterExecutor:
         jobs = jobs_of(unfinished) or {}
         left = [run for run in unfinished if run.id not in jobs and not run.at_work]
         if taken := len(unfinished) - len(left):
-            many = "run is" if taken == 1 else "runs are"
-            console.print(f"{taken} {many} with the cluster or at work already, and left alone")
+            console.print(f"runs with the cluster or at work already, and left alone: {taken}")
         if self.kind == LOCAL:  # it starts all its jobs at once
             left = left[: max(0, self.at_a_time - taken)]
         if not left:
             console.print("nothing to submit now")
             return []
         ids = self.submit(left)
-        many = "1 run" if len(left) == 1 else f"{len(left)} runs"
         names = ", ".join(dict.fromkeys(job.partition("_")[0] for job in ids))
-        console.print(f"submitted {many} as job {names}, at most {self.at_a_time} at a time", highlight=False)
+        told = f"submitted runs: {len(left)}, job {names}, at most {self.at_a_time} at a time"
+        console.print(told, highlight=False)
         console.print(escape(self._how_to_look(ids)), highlight=False, soft_wrap=True)
         return []
 

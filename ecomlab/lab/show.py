@@ -12,9 +12,8 @@ from ecomlab.difficulty import AXES, Difficulty
 from ecomlab.envs.registry import ENVIRONMENTS, moved_by
 from ecomlab.episode.record import Trajectory
 from ecomlab.lab.conversation import Conversation, call, say, write_episode
-from ecomlab.lab.events import event_in_words, moment_in_words, slot_in_words
 from ecomlab.lab.paths import resolve
-from ecomlab.lab.play.truth import truth_of
+from ecomlab.lab.truth import SAID, truth_of
 from ecomlab.markup.elements import element, in_notebook, table
 from ecomlab.markup.results import cut
 from ecomlab.task import Task
@@ -85,25 +84,9 @@ def matrix() -> pd.DataFrame:
 
 
 def task(task: Task) -> Table:
-    """Tabulate a task with what no player sees: opening, withheld values, events to come, budgets; a journey's by
-    subtask."""
+    """Tabulate a task with what no player sees: opening, withheld slots, events to come, budgets."""
     rows = [("opening", "", task.opening)]
-    for subtask in task.parts:
-        phrases = ENVIRONMENTS[subtask.env].phrases
-        withheld: dict[str, list[str]] = {}
-        for slot in subtask.goal.said(withheld=True):
-            about = subtask.goal.get("type", "", slot.item)
-            withheld.setdefault(about, []).append(slot_in_words(slot.name, slot.value, phrases))
-        told = [("withheld", about, "; ".join(slots)) for about, slots in withheld.items()]
-        for event in subtask.events:
-            about = subtask.goal.get("type", "", event.item)
-            words = event_in_words(event, phrases)
-            told.append((f"after {moment_in_words(event)}", about, cut(words, 200)))
-        named = f"{subtask.env} " if task.subtasks else ""
-        rows += [(row, named + about, text) for row, about, text in told]
-    for number, event in task.interrupts:
-        inner, outer = task.parts[number + 1].env, task.parts[number].env
-        rows.append((f"after {moment_in_words(event)}", outer, f"interrupted by {inner}"))
+    rows += [(fact.what, fact.about, cut(fact.text, 200)) for fact in truth_of(task) if fact.what != SAID]
     most, jobs = task.fullest, len(task.parts)
     for name, budget, need, slack in (
         ("turns", task.turns, most.turns, jobs * task.axes.turn_slack),

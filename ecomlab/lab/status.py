@@ -28,14 +28,6 @@ class State(StrEnum):
 
 
 @dataclass(frozen=True)
-class Estimate:
-    """Expected hours of one run before any was measured, and the arithmetic in words."""
-
-    hours: float
-    how: str
-
-
-@dataclass(frozen=True)
 class Status:
     """One run as the table shows it."""
 
@@ -45,8 +37,8 @@ class Status:
     """Hours so far."""
     expected: float
     """Hours of the whole run: measured if it is done, else a mean or an estimate; NaN when nothing is known."""
-    estimate: Estimate | None
-    """The file's estimate, if `expected` comes from it."""
+    estimated: bool
+    """True if `expected` is the file's estimate."""
 
     @property
     def to_come(self) -> float:
@@ -71,11 +63,11 @@ def survey(plan: Sweep, runs: Sequence[Run], jobs: Mapping[str, str]) -> list[St
             expected = spent[run.id]
         elif alike := [spent[other.id] for other in done if arm(plan, other) == arm(plan, run)]:
             expected = sum(alike) / len(alike)
-        elif estimate := _estimate(plan, run):
-            expected = estimate.hours
+        elif (estimate := _estimate(plan, run)) is not None:
+            expected = estimate
         else:
             expected = sum(spent[other.id] for other in done) / len(done) if done else math.nan
-        found.append(Status(run, states[run.id], spent[run.id], expected, estimate))
+        found.append(Status(run, states[run.id], spent[run.id], expected, estimate is not None))
     return found
 
 
@@ -113,8 +105,7 @@ def show(plan: Sweep, statuses: Sequence[Status], console: Console) -> None:
     for status in statuses:
         name, folder = escape(status.run.id), status.run.folder
         if status.state is State.RUNNING:
-            at = RunState.read(folder)
-            console.print(f"running: {name}" + f", step {at.step}/{at.steps}" * bool(at.steps))
+            console.print(f"running: {name}, {RunState.read(folder)}")
         if status.state is State.FAILED:
             console.print(f"failed: {name}: {escape((read_json(folder / FAILED) or {}).get('why', ''))}")
     for line in _costs(plan, statuses):
@@ -122,28 +113,20 @@ def show(plan: Sweep, statuses: Sequence[Status], console: Console) -> None:
 
 
 def _costs(plan: Sweep, statuses: Sequence[Status]) -> list[str]:
-    """Describe the cost so far and to come, with the arithmetic of estimates."""
+    """List the cost so far and to come."""
     spent, to_come = sum(s.spent for s in statuses), sum(s.to_come for s in statuses)
-    lines = [f"cost so far: {_cost(spent, plan.gpus)}"]
-    unfinished = [s for s in statuses if s.state is not State.DONE]
-    if not unfinished:
-        return lines
+    lines = [f"so far: {_cost(spent, plan.gpus)}", f"to come: {_cost(to_come, plan.gpus)}"]
     if math.isnan(to_come):
-        way_out = f"[cost] in {shown(plan.file)} may estimate it"
-        return [*lines, f"cost to come: unknown until a run is finished; {way_out}"]
-    estimated = [s.estimate for s in unfinished if s.estimate]
-    words = {0: "by the finished runs", len(unfinished): f"an estimate in {shown(plan.file)}"}
-    basis = words.get(len(estimated), f"{len(estimated)} of {len(unfinished)} runs by an estimate")
-    lines.append(f"cost to come: {_cost(to_come, plan.gpus)} ({basis})")
-    for estimate, count in Counter(estimated).items():
-        sum_ = f"{estimate.hours:.2f} h = {count * estimate.hours:.1f} h"
-        lines.append(f"  {count} run{'s' * (count != 1)} of {estimate.how} = {count} × {sum_}")
-    return lines + [f"  {plan.cost.note}"] * bool(estimated and plan.cost.note)
+        lines.append(f"to come is known once a run is finished, or by [cost] in {shown(plan.file)}")
+    if estimated := sum(s.estimated for s in statuses):
+        lines.append(
+            f"runs estimated by [cost] in {shown(plan.file)}: {estimated}; {plan.cost.note}".rstrip("; ")
+        )
+    return lines
 
 
-def _cost(total: float, gpus: int) -> str:
-    text = f"{_number(total)} hours of runs"
-    return f"{text} × {gpus} GPU{'s' * (gpus != 1)} = {_number(total * gpus)} GPU-hours" if gpus else text
+def _cost(hours: float, gpus: int) -> str:
+    return f"{_number(hours)} hours" + (f", {_number(hours * gpus)} GPU-hours" if gpus else "")
 
 
 def _number(value: float) -> str:
@@ -162,13 +145,13 @@ def _state(run: Run, jobs: Mapping[str, Any]) -> State:
     return State.FAILED if (run.folder / FAILED).is_file() else State.LEFT
 
 
-def _estimate(plan: Sweep, run: Run) -> Estimate | None:
-    """Estimate a run from the file's [cost]; None if that is empty. Raises SweepError."""
+def _estimate(plan: Sweep, run: Run) -> float | None:
+    """Estimate the hours of a run from the file's [cost]; None if that is empty. Raises SweepError."""
     cost = plan.cost
-    if cost.hours:
-        return Estimate(cost.hours, f"{cost.hours:g} h")
+    if cost.hours or not cost.step:
+        return cost.hours or None
     try:
-        return _of_its_parts(cost, notebooks.check(run.notebook, run.given)) if cost.step else None
+        return _of_its_parts(cost, notebooks.check(run.notebook, run.given))
     except KeyError as e:
         raise SweepError(
             f"{shown(plan.file)}: cost: counts steps and episodes, but the notebook has no parameter {e}; give "
@@ -176,27 +159,19 @@ def _estimate(plan: Sweep, run: Run) -> Estimate | None:
         ) from None
 
 
-def _of_its_parts(cost: Cost, parameters: Mapping[str, Any]) -> Estimate:
-    """Add up the steps and held-out episodes of a training run. Raises KeyError for another notebook."""
-    steps = parameters["steps"]
-    seconds, how = steps * cost.step, f"{steps} steps × {cost.step:g} s"
+def _of_its_parts(cost: Cost, parameters: Mapping[str, Any]) -> float:
+    """Add up the hours of a training run's steps and held-out episodes. Raises KeyError for another notebook."""
+    steps, episodes = parameters["steps"], 0
     if cost.episode:
         from ecomlab.evaluation.tasks import environments_of
 
         every = parameters["eval_every"]
-        regular = range(0, steps, every) if every else ()
-        evaluations = len({0, *regular, *parameters.get("eval_at", ()), steps})
-        factors = {
-            "environments": len(
-                environments_of(parameters.get("eval_collection") or parameters["collection"])
-            ),
-            "difficulties": len(parameters["eval_difficulties"]),
-            "decodings": len(parameters["eval_decodings"]),
-            "episodes": parameters["eval_episodes"],
-        }
-        if (blocks := len(parameters.get("eval_block", (0,)))) > 1:
-            factors["blocks"] = blocks
-        words = " × ".join(f"{n} {name[:-1] if n == 1 else name}" for name, n in factors.items())
-        seconds += evaluations * math.prod(factors.values()) * cost.episode
-        how += f" + {evaluations} evaluations × ({words}) × {cost.episode:g} s"
-    return Estimate(seconds / 3600, how)
+        evaluations = {0, *(range(0, steps, every) if every else ()), *parameters.get("eval_at", ()), steps}
+        cells = (
+            environments_of(parameters.get("eval_collection") or parameters["collection"]),
+            parameters["eval_difficulties"],
+            parameters["eval_decodings"],
+            parameters.get("eval_block", (0,)),
+        )
+        episodes = len(evaluations) * math.prod(map(len, cells)) * parameters["eval_episodes"]
+    return (steps * cost.step + episodes * cost.episode) / 3600

@@ -35,10 +35,10 @@ ENVS = ("CART", "PD", "RETURN", "POLICY")
 
 
 class OnTheSpot(Client):
-    """A client without HTTP: its answers are a recorded episode's messages, as bytes."""
+    """A client without HTTP: its answers are a recorded episode's messages."""
 
-    def __init__(self, settings: EndpointSettings, trajectory: Trajectory) -> None:
-        super().__init__(settings)
+    def plays(self, trajectory: Trajectory) -> None:
+        """Answer with this episode's messages from now on."""
         said = [message for message in trajectory.messages if message["role"] == "assistant"]
         self._texts = iter([json.dumps(_completion(message)) for message in said])
 
@@ -70,9 +70,11 @@ def own_cpu(shop: Shop, rounds: int) -> dict[str, Any]:
             episode.score()
 
     async def through() -> None:
+        client = OnTheSpot(settings)
         for job, trajectory in zip(jobs, played, strict=True):
             conversation = _Conversation(job, Episode(trajectory.task, shop), settings)
-            await conversation.play(OnTheSpot(settings, trajectory))
+            client.plays(trajectory)
+            await conversation.play(client)
             found = conversation.played()
             assert found.trajectory is not None and found.trajectory.score == trajectory.score
 

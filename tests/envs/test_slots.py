@@ -10,7 +10,7 @@ import pytest
 from ecomlab import ENVIRONMENTS, Episode, Shop, make_task, slots
 from ecomlab.customer.templates import Phrases
 from ecomlab.episode.play import finish
-from ecomlab.lab.events import slot_in_words
+from ecomlab.lab.truth import slot_in_words
 from ecomlab.laws import contract, counterfactual, understanding
 from ecomlab.seeding import rng
 from ecomlab.slots import DAYS, LIMITS, PRICE, RATING, SlotType, slot_type

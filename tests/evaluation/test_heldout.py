@@ -47,8 +47,8 @@ def played(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     seen: list[Any] = []
 
     def play(given: Any, *_: Any) -> Iterator[tuple[int, Rollout]]:
-        seen.extend(given)
-        return ((number, rollout_of(given[number])) for number in reversed(range(len(given))))
+        seen.extend(start.task for start in given)
+        return ((number, rollout_of(given[number].task)) for number in reversed(range(len(given))))
 
     monkeypatch.setattr(local, "play_each", play)
     return seen

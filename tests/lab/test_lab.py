@@ -9,7 +9,6 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from types import SimpleNamespace
 
 import nbformat
 import pandas as pd
@@ -17,19 +16,16 @@ import psutil
 import pytest
 import torch
 from fake_tables import eval_rows, train_rows
-from IPython.core.interactiveshell import InteractiveShell
+from nbclient import NotebookClient
 from rich.console import Console
 from safetensors.torch import load_file
 from toy_sweep import PARAMETERS, trained, write_notebook
-from traitlets.config import Config
 
 from ecomlab import ENVIRONMENTS, files, load_shop, make_task, play
 from ecomlab.analysis import tables
 from ecomlab.difficulty import AXES
 from ecomlab.lab import (
     experiment,
-    iri_grammar,
-    layout,
     live,
     notebooks,
     paths,
@@ -39,8 +35,6 @@ from ecomlab.lab import (
     sweep,
 )
 from ecomlab.training import checkpoints
-from ecomlab.training import run as training_run
-from ecomlab.training.config import RunError
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -93,21 +87,6 @@ def test_notebooks_that_papermill_would_run_wrongly_are_refused(tmp_path, cell, 
         notebooks.check(path, {})
     with pytest.raises(notebooks.NotebookError, match="'a.ipynb'"):
         notebooks.check(tmp_path / "b.ipynb", {})
-
-
-def test_a_grammar_of_iris_is_compiled_where_one_is_checked(monkeypatch):
-    """Not where jsonschema is imported: no notebook has an IRI to check."""
-    for name in (iri_grammar.GRAMMAR, iri_grammar.USER):
-        monkeypatch.delitem(sys.modules, name, raising=False)
-    with iri_grammar.compiled_on_demand():
-        from rfc3987_syntax import is_valid_syntax
-    assert iri_grammar.GRAMMAR not in sys.modules, "others that import it get the library itself"
-    library = SimpleNamespace(is_valid_syntax=lambda term, value: (term, value) == ("iri", "http://a/b"))
-    monkeypatch.setitem(sys.modules, iri_grammar.GRAMMAR, library)
-    assert is_valid_syntax("iri", "http://a/b") and not is_valid_syntax("iri", "a b")
-    with iri_grammar.compiled_on_demand():
-        from rfc3987_syntax import is_valid_syntax
-    assert is_valid_syntax is library.is_valid_syntax, "what is compiled already is taken"
 
 
 # --- sweep.toml -----------------------------------------------------------------------------------
@@ -405,21 +384,32 @@ def test_a_run_reports_how_far_it_is(tmp_path):
     assert progress.RunState.read(tmp_path) == progress.RunState()
 
 
-def test_without_a_terminal_a_long_command_says_how_far_it_is_even_where_nothing_new_comes(
-    capsys, monkeypatch
+@pytest.mark.parametrize(
+    ("console", "speaks"),
+    [(Console(), True), (Console(quiet=True), False), (Console(force_terminal=True), False)],
+)
+def test_without_a_terminal_a_long_command_says_how_far_it_is_every_minute(
+    console, speaks, capsys, monkeypatch
 ):
     monkeypatch.setattr(progress, "QUIET_SECONDS", 0.001)
-    for console, speaks in (
-        (Console(), True),
-        (Console(quiet=True), False),
-        (Console(force_terminal=True), False),
-    ):
-        told = ""
-        with progress.each_minute(console) as tell:
-            tell("3 of [4] episodes")
-            while speaks and told.count("3 of [4] episodes\n") < 2:
-                told += capsys.readouterr().err
-        assert speaks or capsys.readouterr().err == ""
+    told = ""
+    with progress.Bar(console) as bar:
+        bar.update("3 of [4] episodes")
+        while speaks and told.count("3 of [4] episodes\n") < 2:
+            told += capsys.readouterr().err
+    assert speaks or capsys.readouterr().err == ""
+
+
+def test_the_time_left_is_that_of_the_pace_since_the_first_share(monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+    pace = progress.Pace()
+    assert pace.left(0.5) == ""
+    now[0] += 60
+    assert pace.left(0.6) == "0:04:00 left", "a tenth a minute, four tenths to go"
+    assert pace.left(0.1) == "", "another count begins"
+    now[0] += 10
+    assert pace.left(0.2) == "0:01:20 left"
 
 
 def test_a_watched_run_draws_its_curves(tmp_path, capsys):
@@ -441,30 +431,21 @@ def test_an_unwatched_run_prints_a_line_for_each_row(tmp_path, capsys):
     assert "0 to 2" in first and "0.50" in first and "greedy" in second and "0.25" in second
 
 
-def test_in_a_notebook_the_end_of_training_is_one_line(tmp_path, capsys, monkeypatch):
+def test_in_a_notebook_the_end_of_training_is_one_line(tmp_path):
     """Of an interruption and of a wrong setting; what has nothing to do with training keeps its traceback."""
-    shell = InteractiveShell.instance(config=Config(HistoryManager={"enabled": False}))
-    vars(shell)["kernel"] = None  # by which a kernel's shell is known
-    shell.user_ns["train"] = training_run.train
-    try:
-        live.watch(tmp_path, live=False)
-        for error, cell, word in (
-            (KeyboardInterrupt(), "train(None)", str(tmp_path)),
-            (RunError("no room"), "train(None)", "no room"),
-            (None, "raise KeyboardInterrupt", "Traceback"),
-        ):
-
-            def stop(*_, error=error):
-                raise error
-
-            monkeypatch.setattr(training_run, "join_processes", stop)
-            capsys.readouterr()
-            shell.run_cell(cell)
-            said = capsys.readouterr().out.strip()
-            assert word in said and (len(said.splitlines()) == 1) == (error is not None)
-    finally:
-        shell.restore_sys_module_state()
-        InteractiveShell.clear_instance()
+    cells = (
+        "from ecomlab.lab import live; from ecomlab.training import config, run",
+        f"hear = live.watch({str(tmp_path)!r}, live=False)",
+        "def stop(*_): raise KeyboardInterrupt\nrun.join_processes = stop; run.train(None)",
+        "def stop(*_): raise config.RunError('no room')\nrun.join_processes = stop; run.train(None)",
+        "raise KeyboardInterrupt",
+    )
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
+    done = NotebookClient(notebook, allow_errors=True).execute()
+    (interrupted,), (wrong,), (other,) = (cell.outputs for cell in done.cells[2:])
+    for output, word in ((interrupted, str(tmp_path)), (wrong, "no room")):
+        assert len(output.text.splitlines()) == 1 and word in output.text
+    assert other.output_type == "error"
 
 
 def test_a_conversation_is_shown_as_text_and_as_safe_html():
@@ -489,7 +470,7 @@ def test_a_task_is_shown_with_what_nobody_is_told(shop):
     task = make_task("CART", 6, 7, shop)
     table = show.task(task).frame.reset_index()
     assert table.iloc[0, 2] == task.opening
-    hidden = " ".join(table[table[""] == "withheld"]["the task"])
+    hidden = " ".join(table[table[""] == "withheld until asked"]["the task"])
     assert task.goal.withheld and hidden.count(": ") == len(task.goal.withheld)
     assert (table[""].str.startswith(("after ", "hearing"))).sum() == len(task.events)
     assert str(task.turns) in table["the task"].iloc[-2]
@@ -499,7 +480,7 @@ def test_a_journey_is_shown_by_part_with_its_interruptions(shop):
     journeys = [make_task("JOURNEY", 12, seed, shop) for seed in range(4)]
     journey = next(task for task in journeys if task.interrupts)
     table = show.task(journey).frame
-    begun = {about.split()[0] for about in table.loc["withheld", "about"]}
+    begun = {about.split(":")[0] for about in table.loc["withheld until asked", "about"]}
     assert begun <= {part.env for part in journey.subtasks}
     assert any("interrupted by" in text for text in table["the task"])
 
@@ -537,7 +518,7 @@ def test_a_lock_is_held_by_one_process_and_let_go_of_when_that_is_killed(tmp_pat
 
 
 def test_a_new_folder_is_laid_out_and_is_a_project_of_its_own(tmp_path, monkeypatch):
-    made = layout.lay_out(tmp_path / "work")
+    made = paths.lay_out(tmp_path / "work")
     there = {path.relative_to(tmp_path / "work").as_posix() for path in made}
     assert {
         "notebooks/start_here.ipynb",
@@ -559,10 +540,10 @@ def test_a_folder_with_something_in_it_is_not_laid_out(tmp_path):
     (tmp_path / "mine.txt").write_text("mine")
     for folder in (tmp_path, tmp_path / "mine.txt"):
         with pytest.raises(FileExistsError, match="new"):
-            layout.lay_out(folder)
+            paths.lay_out(folder)
     assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
     with pytest.raises(FileNotFoundError, match="nothing"):
-        layout.lay_out(tmp_path / "new", given=tmp_path)
+        paths.lay_out(tmp_path / "new", given=tmp_path)
 
 
 # --- provenance -----------------------------------------------------------------------------------

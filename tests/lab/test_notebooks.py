@@ -104,27 +104,35 @@ def drawn(folder):
     return sorted(path.name for path in folder.iterdir())
 
 
-def both_widths(name):
-    """Files of a figure, as wide as a page and as a column, with captions."""
+def both_widths(name, *numbers):
+    """Files of a figure, as wide as a page and as a column, with captions and tables of numbers."""
     kinds = ("json", "pdf", "png", "tex", "txt")
-    return sorted(f"{name}{width}.{kind}" for width in ("", "_column") for kind in kinds)
+    found = [f"{name}{width}.{kind}" for width in ("", "_column") for kind in kinds]
+    return sorted([*found, *(f"{name}.{label}.csv" for label in numbers)])
 
 
-@pytest.mark.parametrize("name", ["difficulty_growth", "effective_ratio", "environment_scaling"])
-def test_a_figure_is_drawn_from_tables(name, tmp_path):
+@pytest.mark.parametrize(
+    ("name", "numbers"),
+    [
+        ("difficulty_growth", ("arms", "differences")),
+        ("effective_ratio", ("arms", "differences")),
+        ("environment_scaling", ("collections", "gains")),
+    ],
+)
+def test_a_figure_is_drawn_from_tables(name, numbers, tmp_path):
     experiment = tmp_path / "toy"
     experiment.mkdir()
     train, evaluation = collection_rows() if name == "environment_scaling" else (train_rows(), eval_rows())
     train.to_csv(experiment / "train.csv", index=False)
     evaluation.to_csv(experiment / "eval.csv", index=False)
     run(f"fig_{name}", tmp_path, experiment=str(experiment), out=str(tmp_path / "figures"))
-    assert drawn(tmp_path / "figures") == both_widths(f"{name}_toy")
+    assert drawn(tmp_path / "figures") == both_widths(f"{name}_toy", *numbers)
 
 
 def test_the_figure_of_a_certificate_is_drawn_from_it(tmp_path):
     file = write_certificate(tmp_path / "certificate.json")
     done = run("fig_certificate", tmp_path, certificate=str(file), out=str(tmp_path / "figures"))
-    assert drawn(tmp_path / "figures") == both_widths("certificate")
+    assert drawn(tmp_path / "figures") == both_widths("certificate", "players")
     record = json.loads((tmp_path / "figures" / "certificate.json").read_text())
     assert record["catalog"] == "f00" and record["data"]["environments"] == {"CART": 1, "BUNDLE": 1}
     assert any("best positional" in str(output) for cell in done for output in cell.outputs)
@@ -132,7 +140,7 @@ def test_the_figure_of_a_certificate_is_drawn_from_it(tmp_path):
 
 def test_the_figure_of_the_axes_is_drawn(tmp_path):
     run("fig_axes", tmp_path, highest=4, out=str(tmp_path / "figures"))
-    assert drawn(tmp_path / "figures") == both_widths("axes")
+    assert drawn(tmp_path / "figures") == both_widths("axes", "axes", "environments")
 
 
 CERTIFICATE, LAPTOP = "experiments/certificate/certificate.json", "experiments/laptop"
@@ -140,21 +148,25 @@ FRONTIER = "experiments/serve_base/frontier.json"
 
 
 @pytest.mark.parametrize(
-    ("name", "read"),
+    ("name", "numbers", "read"),
     [
-        ("reward_parts", {"table": f"{LAPTOP}/parts.csv"}),
-        ("capability_frontier", {"certificate": CERTIFICATE, "frontier": FRONTIER, "ablation": LAPTOP}),
-        ("understanding", {"certificate": CERTIFICATE}),
-        ("error_cascade", {"folder": "experiments/cascade"}),
-        ("catalog_scale", {"table": "experiments/catalog_scale/results.csv"}),
+        ("reward_parts", ["means"], {"table": f"{LAPTOP}/parts.csv"}),
+        (
+            "capability_frontier",
+            ["players", "runs"],
+            {"certificate": CERTIFICATE, "frontier": FRONTIER, "ablation": LAPTOP},
+        ),
+        ("understanding", ["banks", "below"], {"certificate": CERTIFICATE}),
+        ("error_cascade", ["planted", "gained"], {"folder": "experiments/cascade"}),
+        ("catalog_scale", ["sizes"], {"table": "experiments/catalog_scale/results.csv"}),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_a_figure_is_drawn_from_committed_tables(name, read, tmp_path):
+def test_a_figure_is_drawn_from_committed_tables(name, numbers, read, tmp_path):
     tables = {parameter: str(ROOT / path) for parameter, path in read.items()}
     run(f"fig_{name}", tmp_path, out=str(tmp_path / "figures"), **tables)
     more = both_widths("error_cascade_traces") if name == "error_cascade" else []
-    assert drawn(tmp_path / "figures") == sorted(both_widths(name) + more)
+    assert drawn(tmp_path / "figures") == sorted(both_widths(name, *numbers) + more)
 
 
 def test_start_environments_plays_all_eight(tmp_path):

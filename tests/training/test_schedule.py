@@ -55,7 +55,7 @@ def make_schedule(*given: Any, **settings: Any) -> Any:
 
 def schedule_of(**settings: Any) -> Any:
     """The schedule of a run."""
-    return schedule_of(**settings)
+    return TrainConfig(**settings).make_schedule()
 
 
 def made(name, options=None):

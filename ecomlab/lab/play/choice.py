@@ -11,6 +11,7 @@ from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.episode.episode import make_task
 from ecomlab.lab.shops import catalog_named
 from ecomlab.seeding import digest
+from ecomlab.suggest import unknown
 from ecomlab.task import Task
 
 SCHEME = "ecomlab:play?"
@@ -91,53 +92,42 @@ def read_key(key: str, catalog: str | None = None) -> tuple[Choice, Task]:
     environment, another catalog or another task than there is today.
     """
     choice, told = _choice_of(key.strip())
-    if "folder" in told:
-        choice = _in_folder(choice, told, catalog)
     if choice.env not in ENVIRONMENTS:
         raise ShareKeyError(
-            f"the key is for an environment {choice.env!r} that is not here; there are {', '.join(ENVIRONMENTS)}: "
-            "load its file with ENVIRONMENTS.load, or ask for another key"
+            f"{unknown('environment', choice.env, ENVIRONMENTS)}: load its file with ENVIRONMENTS.load, or ask for "
+            "another key"
         )
-    if told["version"] != str(now := ENVIRONMENTS[choice.env].version):
-        raise ShareKeyError(
-            f"the key is for {choice.env} version {told['version']}, and this is version {now}: the same seed is "
-            "another task now; install the ecomlab that made the key, or choose by hand and share a new one"
-        )
-    if not (there := choice.shop.fingerprint).startswith(told["shop"]):
-        raise ShareKeyError(
-            f"the key is for a catalog {told['shop']} of {choice.size} products, which is {there[:SHORT]} here; "
-            "install the ecomlab that made the key, or choose by hand and share a new one"
-        )
+    _check(f"version of {choice.env}", told["version"], str(ENVIRONMENTS[choice.env].version))
     try:
+        if "folder" in told:
+            choice = replace(choice, folder=_folder_of(told, catalog))
+        _check("catalog", told["shop"], choice.shop.fingerprint[:SHORT])
         task = choice.task()
+    except ShareKeyError:
+        raise
     except ValueError as error:
-        raise ShareKeyError(f"the key names a task that cannot be made here: {error}") from None
-    if not task.digest().startswith(told["task"]):
-        raise ShareKeyError(
-            f"the key's task was {told['task']} and is {task.digest()[:SHORT]} here, so something between has changed; "
-            "install the ecomlab that made the key, or choose by hand and share a new one"
-        )
+        raise ShareKeyError(f"the key's catalog or task cannot be made here: {error}") from None
+    _check("task", told["task"], task.digest()[:SHORT])
     return choice, task
 
 
-def _in_folder(choice: Choice, told: Mapping[str, str], catalog: str | None) -> Choice:
-    """Put the catalog's folder on this machine into a choice. Raises ShareKeyError without the catalog of the key."""
-    wanted = f"the key is for the catalog {told['shop']} in a folder {told['folder']!r}"
+def _check(what: str, was: str, here: str) -> None:
+    """Raise ShareKeyError where something is not what it was."""
+    if was != here:
+        raise ShareKeyError(
+            f"the key's {what} was {was} and is {here} here; install the ecomlab that "
+            "made the key, name the key's own catalog with --catalog, or choose by hand and share a new key"
+        )
+
+
+def _folder_of(told: Mapping[str, str], catalog: str | None) -> str:
+    """Return the folder of the key's catalog on this machine. Raises ShareKeyError if none is named."""
     if not catalog:
         raise ShareKeyError(
-            f"{wanted}; name the folder where you have it with --catalog, or in its field of the seat"
+            f"the key is for the catalog {told['shop']} in a folder {told['folder']!r}; name the folder where you have "
+            "it with --catalog, or in its field of the seat"
         )
-    found = replace(choice, folder=str(catalog_named(catalog)))
-    try:
-        there = found.shop.fingerprint
-    except ValueError as error:
-        raise ShareKeyError(f"{wanted}, and {error}") from None
-    if not there.startswith(told["shop"]):
-        raise ShareKeyError(
-            f"{wanted}, and what is in {found.folder} is {there[:SHORT]}; name another folder, or ask whoever made the "
-            "key for the catalog"
-        )
-    return found
+    return str(catalog_named(catalog))
 
 
 def _choice_of(key: str) -> tuple[Choice, dict[str, str]]:

@@ -267,7 +267,7 @@ def _cards(cards: tuple[Card, ...], pick: Callable[[Mapping[str, str]], None]) -
     """Lay out the cards of one list; those with ids have a button."""
     held = []
     for card in cards:
-        parts: list[ipywidgets.Widget] = [ipywidgets.HTML(markup.block(markup.card(card), "result"))]
+        parts: list[ipywidgets.Widget] = [ipywidgets.HTML(markup.card(card))]
         if card.ids:
             what = ", ".join(card.ids.values())
             parts.append(_button("Pick", partial(pick, card.ids), f"Enter {what} in the forms"))

@@ -1,119 +1,100 @@
-"""HTML of a seat: every text that comes from products, customers and people is escaped here, and `$` is no formula."""
+"""HTML of a seat: every text that comes from products, customers and people is escaped, and `$` is no formula."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from html import escape
+from collections.abc import Mapping, Sequence
 from importlib import resources
+from typing import Any
 
-from ecomlab.lab.play.seat import Call, Left, Line, Outcome, used
-from ecomlab.lab.play.truth import Fact
+from ecomlab.lab.play.seat import Call, Left, Line, Outcome
 from ecomlab.markup import elements
 from ecomlab.markup.conversation import alone
-from ecomlab.markup.elements import element, table
+from ecomlab.markup.elements import Html, element, joined, table
 from ecomlab.markup.entries import Entry
 from ecomlab.markup.results import Card, Result, plain
 from ecomlab.task import Message
 
 
 def style() -> str:
-    """The style sheets of the seat, which takes its colours from JupyterLab's theme, and of the conversation in it."""
+    """Read the style sheets of the seat, which takes its colours from JupyterLab's theme, and of the conversation."""
     own = resources.files("ecomlab.lab.play").joinpath("desk.css").read_text("utf-8")
     return f"<style>{elements.style()}{own}</style>"
 
 
-def block(content: str, kind: str) -> str:
+def block(kind: str, *children: Any) -> str:
     """Wrap HTML so that the style sheet applies and no formula is looked for in it."""
-    return f'<div class="ecomlab-seat ecomlab-{kind} mathjax_ignore tex2jax_ignore">{content}</div>'
+    return element("div", *children, class_=f"ecomlab-seat ecomlab-{kind} mathjax_ignore tex2jax_ignore")
 
 
 def line(text: str, kind: str) -> str:
     """Show a text as a line of its own."""
-    return block(f"<p>{escape(text)}</p>", kind)
+    return block(kind, element("p", text))
 
 
 def problem(text: str) -> str:
-    """Say why nothing was done."""
-    return block(f'<p role="alert">{escape(text)}</p>', "problem") if text else ""
+    """Say why nothing was done; "" for no text."""
+    return block("problem", element("p", text, role="alert")) if text else ""
 
 
 def bug(text: str) -> str:
     """Show an error of ours whole."""
     said = "This is a mistake of ecomlab's, not yours; the message for a report:"
-    return block(f'<p role="alert">{said}</p><pre>{escape(text)}</pre>', "problem")
+    return block("problem", element("p", said, role="alert"), element("pre", text))
 
 
 def left(left: Left, env: str, difficulty: int, seed: int) -> str:
     """Show the budgets as two bars, with their numbers."""
-    rows = "".join(
-        f"<span>{name}</span><meter min=0 max={most} low={min(3, most)} value={there} "
-        f'aria-label="{name} left"></meter><b>{there} of {most}</b>'
-        for name, there, most in (
-            ("messages left", left.messages, left.of_messages),
-            ("calls left", left.calls, left.of_calls),
-        )
-    )
-    return block(f"<h4>{escape(env)}, d = {difficulty}, seed {seed}</h4><div class=left>{rows}</div>", "left")
+    bars = []
+    for name, there, most in (
+        ("messages left", left.messages, left.of_messages),
+        ("calls left", left.calls, left.of_calls),
+    ):
+        limits = {"min": 0, "max": most, "low": min(3, most), "value": there, "aria-label": name}
+        bars += [element("span", name), element("meter", **limits), element("b", f"{there} of {most}")]
+    title = element("h4", f"{env}, d = {difficulty}, seed {seed}")
+    return block("left", title, element("div", *bars, class_="left"))
 
 
 def lines(name: str, held: Sequence[Line]) -> str:
     """Show the cart, or the returns that were started."""
-    rows = "".join(
-        f"<li><b>{line.quantity} ×</b> {escape(line.title)} {_ids(line.ids)}</li>" for line in held
-    )
-    return block(
-        f"<h4>{escape(name.capitalize())}</h4>" + (f"<ul>{rows}</ul>" if rows else "<p>nothing yet</p>"),
-        "lines",
-    )
+    rows = [element("li", element("b", f"{x.quantity} ×"), f" {x.title} ", _ids(x.ids)) for x in held]
+    shown = element("ul", *rows) if rows else element("p", "nothing yet")
+    return block("lines", element("h4", name.capitalize()), shown)
 
 
 def draft(calls: Sequence[Call]) -> str:
-    """Show the calls that wait."""
-    if not calls:
-        return ""
-    rows = "".join(f"<li><code>{escape(str(call))}</code></li>" for call in calls)
-    said = "These calls wait and go together, in one message, with the next call or words:"
-    return block(f"<p>{said}</p><ol>{rows}</ol>", "draft")
+    """Show the calls that wait; "" without any."""
+    said = element("p", "These calls wait and go together, in one message, with the next call or words:")
+    rows = element("ol", *(element("li", element("code", call)) for call in calls))
+    return block("draft", said, rows) if calls else ""
 
 
 def talk(messages: Sequence[Message], job: str) -> str:
     """Show what happened, by turn, the newest in view. `job` is what the agent is told to do."""
-    work = f'<p class="job"><b>Your work</b> {escape(job)}</p>'
-    return block(f"<div>{work}{_turns(messages)}</div>", "talk")
-
-
-def _turns(messages: Sequence[Message]) -> str:
-    return element("div", alone(messages), class_="ecomlab")
+    work = element("p", element("b", "Your work"), f" {job}", class_="job")
+    return block("talk", element("div", work, _turns(messages)))
 
 
 def came(entry: Entry) -> str:
     """Show what came of a call beside its rows."""
     found = entry.result or Result()
-    return block(f"<h4>{escape(str(entry))}</h4>{problems(found)}{facts(found.facts)}", "came")
-
-
-def problems(found: Result) -> str:
-    """Show what a result has to say beside its rows."""
-    said = [f"<p class=error>{escape(found.error)}</p>"] * bool(found.error)
-    return "".join(said + [f"<p class=notice>{escape(found.notice)}</p>"] * bool(found.notice))
-
-
-def facts(values: Mapping[str, str]) -> str:
-    """Show facts as a line of names and values; a text of several lines keeps them."""
-    return f"<p class=facts>{escape(plain(values))}</p>" if values else ""
+    told = [
+        element("p", text, class_=kind)
+        for kind, text in (("error", found.error), ("notice", found.notice), ("facts", plain(found.facts)))
+        if text
+    ]
+    return block("came", element("h4", entry), *told)
 
 
 def card(shown: Card) -> str:
     """Show one row of a result."""
-    marks = "".join(f"<mark>{escape(mark)}</mark>" for mark in shown.marks)
-    return f"<div class=card><b>{escape(shown.title)}</b> {marks} {_ids(shown.ids)}{facts(shown.facts)}</div>"
-
-
-def _ids(ids: Mapping[str, str]) -> str:
-    return " ".join(f'<code title="{escape(name)}">{escape(value)}</code>' for name, value in ids.items())
+    marks = joined(element("mark", mark) for mark in shown.marks)
+    facts = element("p", plain(shown.facts), class_="facts") if shown.facts else None
+    row = element("div", element("b", shown.title), " ", marks, " ", _ids(shown.ids), facts, class_="card")
+    return block("result", row)
 
 
 def outcome(found: Outcome) -> str:
     """Show the reward with its parts and the reason, the truth, and how the reference player did it."""
-    score = found.trajectory.score
+    score, theirs = found.trajectory.score, found.reference
     verdict = "unscored" if score.unscored else "correct" if score.correct else "not correct"
     style = {"unscored": "unscored", "correct": "right"}.get(verdict, "wrong")
     value = "" if score.unscored else f", reward {score.value:.3f} of at most 0.900"
@@ -121,21 +102,24 @@ def outcome(found: Outcome) -> str:
         (part.name, f"{part.value:.3f}", f"× {part.weight:.2f}", f"= {part.adds:.3f}", part.means)
         for part in found.parts
     ]
-    ended = f"The episode ended by {found.trajectory.end}."
-    theirs = found.reference.score
     way = (
-        f"<details><summary>How the reference player, who sees what you saw, does it: "
-        f"{used(found.reference)}, reward {theirs.value:.3f}</summary>"
-        f"<p>{escape(theirs.why)}</p>{_turns(found.reference.messages)}</details>"
+        f"How the reference player, who sees what you saw, does it: messages {theirs.turns}, calls {theirs.calls}, "
+        f"reward {theirs.score.value:.3f}"
     )
     return block(
-        f'<h3 class="{style}">{verdict}{value}</h3>'
-        f"<p>{escape(score.why)}. {ended}</p>{table(('part', 'value', 'weight', 'adds', 'what it is'), rows)}"
-        f"<h4>What was wanted</h4>{truth(found.truth)}{way}",
         "outcome",
+        element("h3", verdict + value, class_=style),
+        element("p", f"{score.why}. The episode ended by {found.trajectory.end}."),
+        table(("part", "value", "weight", "adds", "what it is"), rows),
+        element("h4", "What was wanted"),
+        table(("about", "when", "what"), [(fact.about, fact.what, fact.text) for fact in found.truth]),
+        element("details", element("summary", way), element("p", theirs.score.why), _turns(theirs.messages)),
     )
 
 
-def truth(found: Iterable[Fact]) -> str:
-    """Show the truth as a table."""
-    return table(("about", "when", "what"), [(fact.about, fact.what, fact.text) for fact in found])
+def _turns(messages: Sequence[Message]) -> Html:
+    return element("div", alone(messages), class_="ecomlab")
+
+
+def _ids(ids: Mapping[str, str]) -> Html:
+    return joined((element("code", value, title=name) for name, value in ids.items()), " ")

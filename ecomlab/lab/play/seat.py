@@ -23,9 +23,9 @@ from ecomlab.evaluation.transcripts import FILE, write
 from ecomlab.lab.paths import resolve
 from ecomlab.lab.play.choice import Choice, read_key, share_key
 from ecomlab.lab.play.forms import Entries, Form, forms_of
-from ecomlab.lab.play.truth import Fact, Part, parts_of, truth_of, wanted
 from ecomlab.lab.provenance import commit, versions
 from ecomlab.lab.shops import record_of
+from ecomlab.lab.truth import Fact, Part, parts_of, truth_of, wanted
 from ecomlab.markup.entries import Entry, conversation
 from ecomlab.markup.results import call_in_a_line
 from ecomlab.suggest import raised, unknown
@@ -159,10 +159,6 @@ class Seat:
         return self._episode
 
     @property
-    def begun(self) -> bool:
-        return self._episode is not None
-
-    @property
     def key(self) -> str:
         """The key by which somebody else plays the same."""
         return share_key(self.choice, self.episode.task)
@@ -236,7 +232,7 @@ class Seat:
 
     @property
     def done(self) -> bool:
-        return self.begun and self.episode.done
+        return self._episode is not None and self._episode.done
 
     @property
     def job(self) -> str:
@@ -323,14 +319,8 @@ class Seat:
             return self.saved
         made, choice, env = self.outcome.trajectory, self.choice, self.episode.task.env
         job = Job(env, choice.difficulty, choice.seed, axes=dict(made.task.overrides))
-        transcript = Transcript.of(
-            job,
-            made,
-            customer_usage(made),
-            faults_of(made),
-            "bug" if made.score.unscored else "",
-            {"key": self.key, **customer_notes(made)},
-        )
+        broken, notes = "bug" if made.score.unscored else "", {"key": self.key, **customer_notes(made)}
+        transcript = Transcript.of(job, made, customer_usage(made), faults_of(made), broken, notes)
         catalog = record_of(choice.folder or choice.size, choice.catalog)
         cells = {"envs": [env], "levels": [choice.difficulty], "tasks": 1, "trials": 1}
         header = header_of(
@@ -341,13 +331,6 @@ class Seat:
         write(path / FILE, header, [transcript])
         self.saved = path
         return path
-
-
-def used(made: Trajectory) -> str:
-    """Say how many messages and calls an episode took."""
-    return ", ".join(
-        f"{n} {what}{'s' * (n != 1)}" for n, what in ((made.turns, "message"), (made.calls, "call"))
-    )
 
 
 def _free(folder: Path, name: str) -> Path:

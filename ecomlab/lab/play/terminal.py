@@ -9,8 +9,9 @@ from rich.markup import escape
 
 from ecomlab.lab.paths import shown
 from ecomlab.lab.play.forms import Field, Form, FormError
-from ecomlab.lab.play.seat import Line, Outcome, Seat, SeatError, used
+from ecomlab.lab.play.seat import Line, Outcome, Seat, SeatError
 from ecomlab.markup.entries import AGENT, Entry, conversation, lines_of
+from ecomlab.suggest import unknown
 
 HELP = """Write to the customer, or begin a line with / :
   /TOOL name=value ...   call a tool, such as /catalog_search query="desk lamp" price_max=30
@@ -77,7 +78,7 @@ def _done(line: str, seat: Seat, console: Console, read: Read) -> list[Entry]:
         _print(console, f"waits: {'; '.join(map(str, seat.draft))}")
         return []
     if name in COMMANDS:
-        return COMMANDS[name](seat, console, given)
+        return _command(name, seat, console, given)
     return seat.call(name, _entries(seat, console, name, given, read))
 
 
@@ -145,67 +146,38 @@ def _about(one: Field) -> str:
 
 # --- commands ---
 
-
-def _send(seat: Seat, console: Console, given: list[str]) -> list[Entry]:
-    return seat.send()
+COMMANDS = ("send", "back", "tools", "help", "held", "left", "key", "quit")
 
 
-def _back(seat: Seat, console: Console, given: list[str]) -> list[Entry]:
-    seat.take_back()
-    _print(console, f"{len(seat.draft)} calls wait")
+def _command(name: str, seat: Seat, console: Console, given: list[str]) -> list[Entry]:
+    """Do what a command says; return what came of it. Raises _LeftError for /quit."""
+    match name:
+        case "send":
+            return seat.send()
+        case "back":
+            seat.take_back()
+            _print(console, f"calls that wait: {len(seat.draft)}")
+        case "tools":
+            for form in seat.forms.values():
+                names = ", ".join(one.name + "?" * (not one.required) for one in form.fields)
+                _print(console, f"/{form.tool} {names}".rstrip() + f"\n    {form.about}")
+        case "help" if not given:
+            _print(console, HELP)
+        case "help" if given[0] not in seat.forms:
+            _print(console, unknown("tool", given[0], seat.forms))
+        case "help":
+            form = seat.forms[given[0]]
+            _print(console, "\n".join([form.about, *(f"  {one.name}: {_about(one)}" for one in form.fields)]))
+        case "held":
+            for what, held in seat.holdings or [("cart and returns", [])]:
+                _print(console, f"{what}: {'; '.join(map(_line, held)) or 'nothing'}")
+        case "left":
+            _print(console, str(seat.left))
+        case "key":
+            _print(console, seat.key)
+        case "quit":
+            raise _LeftError
     return []
-
-
-def _tools(seat: Seat, console: Console, given: list[str]) -> list[Entry]:
-    for form in seat.forms.values():
-        names = ", ".join(one.name + "?" * (not one.required) for one in form.fields)
-        _print(console, f"/{form.tool} {names}".rstrip() + f"\n    {form.about}")
-    return []
-
-
-def _help(seat: Seat, console: Console, given: list[str]) -> list[Entry]:
-    form = seat.forms.get(given[0]) if given else None
-    if form is None:
-        _print(console, HELP if not given else f"no tool {given[0]!r}; /tools lists them")
-        return []
-    _print(console, form.about)
-    for one in form.fields:
-        _print(console, f"  {one.name}: {_about(one)}")
-    return []
-
-
-def _held(seat: Seat, console: Console, given: list[str]) -> list[Entry]:
-    if not seat.holdings:
-        _print(console, f"an agent of {seat.choice.env} changes no cart and starts no returns")
-    for name, held in seat.holdings:
-        _print(console, f"{name}: {'; '.join(map(_line, held)) or 'nothing yet'}")
-    return []
-
-
-def _left(seat: Seat, console: Console, given: list[str]) -> list[Entry]:
-    _print(console, str(seat.left))
-    return []
-
-
-def _key(seat: Seat, console: Console, given: list[str]) -> list[Entry]:
-    _print(console, seat.key)
-    return []
-
-
-def _quit(seat: Seat, console: Console, given: list[str]) -> list[Entry]:
-    raise _LeftError
-
-
-COMMANDS = {
-    "send": _send,
-    "back": _back,
-    "tools": _tools,
-    "help": _help,
-    "held": _held,
-    "left": _left,
-    "key": _key,
-    "quit": _quit,
-}
 
 
 # --- what is printed ---
@@ -229,14 +201,14 @@ def _show_outcome(outcome: Outcome, console: Console) -> None:
     """Print the reward and why, the truth, and how the reference player does it."""
     console.print(f"\n[bold]{escape(outcome.verdict)}[/bold]", soft_wrap=True)
     for part in outcome.parts:
-        sum_ = f"{part.name} {part.value:.3f} x {part.weight:.2f} = {part.adds:.3f}"
-        _print(console, f"  {sum_}" + f" ({part.means})" * bool(part.means))
+        _print(console, f"  {part}")
     _print(console, "\nwhat was wanted:")
     for fact in outcome.truth:
         _print(console, f"  {fact}")
     theirs = outcome.reference
     _print(
         console,
-        f"\nthe reference player: {used(theirs)}, reward {theirs.score.value:.3f} of at most 0.900",
+        f"\nthe reference player: messages {theirs.turns}, calls {theirs.calls}, reward {theirs.score.value:.3f} of at "
+        "most 0.900",
     )
     _show(conversation(theirs.messages)[1:], console, "it")

@@ -12,7 +12,7 @@ from ecomlab.episode.record import Trajectory
 from ecomlab.evaluation.evaluation import trajectory_of
 from ecomlab.evaluation.mistakes import PASSED, label
 from ecomlab.evaluation.transcript import Transcript
-from ecomlab.lab.events import event_in_words, slot_in_words
+from ecomlab.lab.truth import event_in_words, slot_in_words
 from ecomlab.markup.record import Label, Record, State, number
 from ecomlab.markup.results import cut
 from ecomlab.reward import Score

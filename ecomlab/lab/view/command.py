@@ -1,15 +1,13 @@
 """The command `ecomlab view`: it writes the page, shows progress, and says what is in it."""
 
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, Progress, TextColumn
 
 from ecomlab.lab.paths import shown
-from ecomlab.lab.progress import Pace, each_minute, time_left
+from ecomlab.lab.progress import Bar
 from ecomlab.lab.view.page import LARGEST, Written, write_page
 from ecomlab.lab.view.sources import sources_of
 
@@ -37,23 +35,20 @@ def write_view(
             console.print(
                 f"[yellow]warning[/yellow]  {escape(f'{shown(source.path)}: {source.note}')}", soft_wrap=True
             )
-    columns = (TextColumn("{task.description}"), BarColumn(bar_width=None), TextColumn("{task.fields[left]}"))
-    with (
-        Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as bar,
-        each_minute(console) as say,
-    ):
-        written = write_page(
-            out or sources[0].path.parent / FILE, sources, limit, on_progress=_Teller(bar, say)
-        )
+    with Bar(console) as bar:
+
+        def on_progress(done: int, total: int) -> None:
+            bar.update(f"{done}/{total} episodes", done / total)
+
+        written = write_page(out or sources[0].path.parent / FILE, sources, limit, on_progress=on_progress)
     _report(written, plain, console)
     return written
 
 
 def _report(written: Written, plain: bool, console: Console) -> None:
     console.print(
-        f"{written.episodes} episode{'s' * (written.episodes != 1)} written to {shown(written.path)} "
-        f"({written.bytes / 1e6:.1f} MB); "
-        "open it in a browser",
+        f"episodes: {written.episodes}, written to {shown(written.path)} ({written.bytes / 1e6:.1f} MB); open it in a "
+        "browser",
         soft_wrap=True,
     )
     if written.episodes < written.of:
@@ -70,20 +65,3 @@ def _report(written: Written, plain: bool, console: Console) -> None:
         console.print(
             f"that is more than {LARGEST / 1e6:.0f} MB, which opens slowly; a lower --limit makes it smaller"
         )
-
-
-class _Teller:
-    """Draws the bar, and says the same without a terminal."""
-
-    def __init__(self, bar: Progress, say: Callable[[str], None]) -> None:
-        self.bar, self.say = bar, say
-        self.task = bar.add_task("", total=1.0, left="")
-        self.pace: Pace | None = None
-
-    def __call__(self, done: int, total: int) -> None:
-        now = time.monotonic()
-        self.pace = self.pace or Pace(now, (done - 1) / total)  # what comes before is reading
-        left = time_left(self.pace.seconds_left(now, done / total))
-        text = f"{done}/{total} episodes"
-        self.bar.update(self.task, completed=done / total, description=text, left=left)
-        self.say(f"{text}, {left}")

@@ -56,13 +56,6 @@ class Sampler(Protocol):
         """
 
 
-class OpenSampler(Sampler, Protocol):
-    """A sampler that takes more rows while others are open."""
-
-    def join(self, streams: Sequence[np.random.Generator]) -> None:
-        """Open `len(streams)` more rows, numbered after those that were opened before."""
-
-
 @dataclass(frozen=True)
 class Limits:
     """Numbers of tokens at which a turn is cut off. Tool and customer tokens count only towards `context`."""
@@ -86,7 +79,6 @@ class _RowCache:
         self.slots = self.capacity = 0
         self._position: Tensor = torch.empty(0, 0, dtype=torch.long)
         self._row: Tensor = self._position
-        self._slots = slice(0, 0)
         self._width = 0
 
     @property
@@ -112,12 +104,11 @@ class _RowCache:
     def _new(self, like: Tensor) -> Tensor:
         return like.new_zeros(self.slots, like.shape[1], self.capacity, like.shape[3])
 
-    def at(self, position_BL: Tensor, width: int, first: int = 0) -> None:
-        """Set where the next forward pass writes: the tokens of the row at slot `first` + b go to its own positions;
-        `width` columns are read."""
+    def at(self, position_BL: Tensor, width: int) -> None:
+        """Set where the next forward pass writes: the tokens of the row at slot b go to its own positions; `width`
+        columns are read."""
         self._position, self._width = position_BL, width
-        self._slots = slice(first, first + position_BL.shape[0])
-        self._row = torch.arange(first, self._slots.stop, device=position_BL.device)[:, None]
+        self._row = torch.arange(len(position_BL), device=position_BL.device)[:, None]
 
     def update(self, keys: Tensor, values: Tensor, layer: int, *_: Any, **__: Any) -> tuple[Tensor, Tensor]:
         """Store the new (B, heads, L, size) keys and values; return all that these rows have."""
@@ -126,7 +117,7 @@ class _RowCache:
         seen = []
         for store, new in zip(self.layers[layer], (keys, values), strict=True):
             store[self._row, :, self._position] = new.transpose(1, 2)
-            seen.append(store[self._slots, :, : self._width])
+            seen.append(store[: len(self._row), :, : self._width])
         return seen[0], seen[1]
 
     def swap(self, a: int, b: int, width: int) -> None:
@@ -213,18 +204,7 @@ class CachedSampler:
         self._pending: list[list[int]] = [[] for _ in range(rows)]  # sampled, not yet cached, by row
         self._said = [0] * rows  # sampled tokens so far, by row
         self._open: dict[int, tuple[list[int], list[float]]] = {}  # turns under way, by row
-        self._held: list[int] = []
         self._make_room(0)
-
-    def join(self, streams: Sequence[np.random.Generator]) -> None:
-        """Open more rows, numbered after those that were opened before. They get slots in the next turn."""
-        self._streams += streams
-        self._pending += [[] for _ in streams]
-        self._said += [0] * len(streams)
-
-    def hold(self, rows: Sequence[int]) -> None:
-        """Keep `rows`, which the next turn leaves out and a later one asks again."""
-        self._held = [row for row in rows if row in self._slot]
 
     @torch.no_grad()
     def turn(self, rows: Sequence[int], inputs: Sequence[Sequence[int]]) -> list[Sampled | None]:
@@ -246,12 +226,8 @@ class CachedSampler:
         stopped: set[int] = set()
         active = [row for row in rows if said[row][0] or self._fits(row, len(chunks[row]))]
         answered = len(rows) - len(active)
-        old = self._seat(active)
+        self._seat(active)
         active = self._row[: len(active)]  # in the order of their slots
-        if 0 < old < len(active):  # prompts are longer than what the others read
-            fresh = active[old:]
-            self._read(fresh, [chunks[row][:-1] for row in fresh], old)
-            chunks |= {row: chunks[row][-1:] for row in fresh}
         while active:
             logits = self._read(active, [chunks[row] for row in active])
             going = []
@@ -282,24 +258,13 @@ class CachedSampler:
         used = cached + new + 1
         return bool(self._said[row] + said < self.limits.episode and used <= self.limits.context)
 
-    def _seat(self, active: Sequence[int]) -> int:
-        """Give the rows of a turn the first slots, those that are held the next, and no other row any. Returns how many
-        of the turn's rows had a slot; those that have joined come after them."""
-        old = [row for row in active if row in self._slot]
-        self._to_front(old)
-        self._to_front([*old, *self._held])
-        for row in self._row[len(old) + len(self._held) :]:
-            del self._slot[row]
-        joined = [row for row in active if row not in self._slot]
-        self._row = [*self._row[: len(self._slot)], *joined]
-        self._slot = {row: slot for slot, row in enumerate(self._row)}
-        self._length = np.concatenate(
-            [self._length[: len(self._row) - len(joined)], np.zeros(len(joined), np.int64)]
-        )
-        self._held = []
-        self._make_room(0)
+    def _seat(self, active: Sequence[int]) -> None:
+        """Give the rows of a turn the first slots, and no other row any."""
         self._to_front(active)
-        return len(old)
+        for row in self._row[len(active) :]:
+            del self._slot[row]
+        self._row, self._length = self._row[: len(active)], self._length[: len(active)]
+        self._make_room(0)
 
     def _make_room(self, width: int) -> None:
         """Let the cache hold `width` tokens of each seated row. A large one gives the room of other rows back when it
@@ -328,9 +293,8 @@ class CachedSampler:
             self._row[there], self._row[here] = row, other
             self._slot[row], self._slot[other] = there, here
 
-    def _read(self, rows: Sequence[int], chunks: Sequence[Sequence[int]], first: int = 0) -> Tensor:
-        """Feed `chunks[i]` to the row at slot `first` + i; return the logits after each chunk's last token,
-        (B, vocabulary).
+    def _read(self, rows: Sequence[int], chunks: Sequence[Sequence[int]]) -> Tensor:
+        """Feed `chunks[i]` to the row at slot i; return the logits after each chunk's last token, (B, vocabulary).
 
         Padding that would lie beyond `limits.context` goes to its last column, which no real token ever has: a row that
         long is truncated before it reads its last token.
@@ -341,14 +305,14 @@ class CachedSampler:
         ids_BL = np.zeros((len(rows), longest), dtype=np.int64)
         for i, chunk in enumerate(chunks):
             ids_BL[i, : len(chunk)] = chunk
-        slots = slice(first, first + len(rows))
+        slots = slice(len(rows))
         start_B = torch.from_numpy(self._length[slots].copy()).to(device)
         width = min(int(self._length[slots].max()) + longest, self.limits.context)
         position_BL = (start_B[:, None] + torch.arange(longest, device=device)).clamp(max=width - 1)
         if width > self._cache.capacity:
             self._make_room(width)
         mask = torch.arange(width, device=device) <= position_BL[:, None, :, None]  # (B, 1, L, width)
-        self._cache.at(position_BL, width, first)
+        self._cache.at(position_BL, width)
         hidden = self.model.get_decoder()(
             input_ids=torch.from_numpy(ids_BL).to(device),
             attention_mask=mask,

@@ -39,13 +39,8 @@ class VllmSampler:
 
     def start(self, streams: Sequence[np.random.Generator]) -> None:
         """Open `len(streams)` rows. The streams are not used: vLLM draws its own random numbers."""
-        self._ids, self._said = [], []
-        self.join(streams)
-
-    def join(self, streams: Sequence[np.random.Generator]) -> None:
-        """Open more rows, numbered after those that were opened before."""
-        self._ids += [[] for _ in streams]
-        self._said += [0] * len(streams)
+        self._ids = [[] for _ in streams]
+        self._said = [0] * len(streams)
 
     def turn(self, rows: Sequence[int], inputs: Sequence[Sequence[int]]) -> list[Sampled]:
         """Sample an answer for each of `rows`; none is left unfinished.

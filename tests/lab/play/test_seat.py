@@ -52,7 +52,7 @@ def test_nothing_can_be_done_before_an_episode_has_begun() -> None:
     for attempt in (lambda: seat.say("hello"), lambda: seat.add("cart_view", {}), lambda: seat.key):
         with pytest.raises(SeatError, match="reset"):
             attempt()
-    assert not seat.begun and not seat.done
+    assert not seat.done
 
 
 def test_the_customer_opens_and_what_is_left_is_told(shop: Shop) -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from ecomlab import ENVIRONMENTS, make_task
 from ecomlab.catalog import Shop
-from ecomlab.lab.play.truth import WITHHELD, Part, parts_of, truth_of, wanted
+from ecomlab.lab.truth import WITHHELD, Part, parts_of, truth_of, wanted
 from ecomlab.reward import Score, Weights
 from ecomlab.task import Goal
 
@@ -34,7 +34,7 @@ def test_what_is_wanted_in_the_end_is_that_of_the_goals_as_they_are() -> None:
 
 def test_the_parts_of_a_reward_are_weighed() -> None:
     score = Score(0.6, True, "", {"task": 1.0, "efficiency": -1.0})
-    assert parts_of(score) == [Part("task", 1.0, 0.75, 0.75), Part("efficiency", -1.0, 0.15, -0.15)]
+    assert parts_of(score) == [Part("task", 1.0, 0.75), Part("efficiency", -1.0, 0.15)]
 
 
 @pytest.mark.parametrize("env", ENVIRONMENTS)
@@ -46,5 +46,5 @@ def test_a_fact_without_an_item_begins_with_when_it_was_said(env: str, shop: Sho
 
 def test_every_part_of_a_reward_says_what_it_measures() -> None:
     assert all(
-        Part(name, 0.0, weight, 0.0).means for name, weight in {**Weights().by_name, "invalid": 1.0}.items()
+        Part(name, 0.0, weight).means for name, weight in {**Weights().by_name, "invalid": 1.0}.items()
     )

@@ -1,0 +1,155 @@
+"""What nobody is shown while an episode is played, in words: wishes, withheld slots, events, parts of the reward."""
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from ecomlab.customer.templates import Phrases
+from ecomlab.envs.registry import ENVIRONMENTS
+from ecomlab.reward import Score
+from ecomlab.slots import slot_type
+from ecomlab.task import ACT, LOOK, Event, Goal, GoalChange, Instead, SellOut, Task
+
+HOW = {
+    "set": "now wants",
+    "add": "adds",
+    "drop": "gives up",
+    "replace": "wants instead",
+    "anew": "wants something else:",
+}
+"""Goal changes in words."""
+PREFERS = {
+    "option": "another option",
+    "quantity": "as many as there are",
+    "replace": "another product",
+    "drop": "nothing",
+}
+"""What is preferred instead of what has run short, in words."""
+BOUNDS = {"<=": "at most ", ">=": "at least ", "==": ""}
+"""Directions of limits in words."""
+CALLED = {"must": "must be the same"}
+"""Slots whose names say too little by themselves."""
+SAID, WITHHELD = "said at once", "withheld until asked"
+NOTHING = "nothing in particular"
+"""Of an item of which nothing but its type is wanted."""
+MEANS = {
+    "task": "the submitted answer, from -1 to 1, which is correct",
+    "efficiency": "-1 unless correct; else 1 minus the shares of the slack of turns and of calls that were used",
+    "hallucination": "0 minus the share of the submitted products that no tool had shown",
+    "invalid": "a message that is no valid call or text ends the episode",
+}
+"""What a part of a reward measures, in words."""
+
+
+@dataclass(frozen=True)
+class Fact:
+    """One line of the truth."""
+
+    about: str
+    """The subtask and the item: "CART: Yoga Mat"; empty where there is but one and it has no type."""
+    what: str
+    """wanted, withheld, or when it was to happen."""
+    text: str
+
+    def __str__(self) -> str:
+        return f"{', '.join(filter(None, [self.about, self.what]))}: {self.text}"
+
+
+@dataclass(frozen=True)
+class Part:
+    """One part of a reward."""
+
+    name: str
+    value: float
+    weight: float
+
+    @property
+    def adds(self) -> float:
+        return self.value * self.weight
+
+    @property
+    def means(self) -> str:
+        """What it measures; empty for one that is not known here."""
+        return MEANS.get(self.name, "")
+
+    def __str__(self) -> str:
+        means = f" ({self.means})" if self.means else ""
+        return f"{self.name} {self.value:.3f} x {self.weight:.2f} = {self.adds:.3f}{means}"
+
+
+def truth_of(task: Task) -> list[Fact]:
+    """List what the customer wanted, what of it they withheld, and what was to happen; a journey's by subtask."""
+    found = []
+    for subtask in task.parts:
+        named, phrases = f"{subtask.env}: " * bool(task.subtasks), ENVIRONMENTS[subtask.env].phrases
+        for item in subtask.goal.items:
+            about = (named + str(subtask.goal.get("type", "", item))).removesuffix(": ")
+            for withheld in (False, True):
+                slots = [slot for slot in subtask.goal.said(withheld) if slot.item == item]
+                text = _told(((slot.name, slot.value) for slot in slots), phrases)
+                if text or not withheld:
+                    found.append(Fact(about, WITHHELD if withheld else SAID, text or NOTHING))
+        for name, value in subtask.goal.unsaid.items():
+            found.append(Fact(named.removesuffix(": "), "never said", f"{name.replace('_', ' ')}: {value}"))
+        for event in subtask.events:
+            about = (named + str(subtask.goal.get("type", "", event.item))).removesuffix(": ")
+            found.append(Fact(about, f"after {moment_in_words(event)}", event_in_words(event, phrases)))
+    for number, event in task.interrupts:
+        inner, outer = task.parts[number + 1].env, task.parts[number].env
+        found.append(Fact(outer, f"after {moment_in_words(event)}", f"interrupted by {inner}"))
+    return found
+
+
+def wanted(goals: list[tuple[str, Goal]]) -> Iterator[Fact]:
+    """List what is wanted by goals as they are now, each with its environment."""
+    for env, goal in goals:
+        phrases, named = ENVIRONMENTS[env].phrases, f"{env}: " * (len(goals) > 1)
+        for item in goal.items:
+            slots = {name: value for name, value in goal.of(item).items() if name != "type"}
+            text = _told(slots.items(), phrases)
+            about = named + str(goal.get("type", "", item))
+            yield Fact(about.removesuffix(": "), "wanted in the end", text or NOTHING)
+
+
+def parts_of(score: Score) -> list[Part]:
+    """List the parts of a reward with their weights."""
+    return [Part(name, value, score.weights.get(name, 1.0)) for name, value in score.parts.items()]
+
+
+def slot_in_words(name: str, value: Any, phrases: Phrases, called: str = "") -> str:
+    """Write a slot: its name, or what the customer calls it, whether it is a bound, and its value."""
+    said = (called or CALLED.get(name) or name.removeprefix("attr:")).replace("_", " ")
+    return f"{said}: {BOUNDS[slot_type(name).op]}{value_in_words(name, value, phrases)}"
+
+
+def value_in_words(name: str, value: Any, phrases: Phrases) -> str:
+    """Write the value of a slot as the customer would, $12.50 for 1250; what has no words is JSON."""
+    own = phrases.slots.get(name)
+    form = own.format if own else slot_type(name).format
+    if form is None:
+        return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return form.write(value)
+
+
+def moment_in_words(event: Event) -> str:
+    """Describe when an event happens, at the latest at the agent's first submit."""
+    if isinstance(event, Instead):
+        return "hearing of it"
+    return {LOOK: "a look at the type", ACT: "a first act or proposal"}.get(event.moment, event.moment)
+
+
+def event_in_words(event: Event, phrases: Phrases) -> str:
+    """Describe an event: its kind and what it changes."""
+    if isinstance(event, SellOut):
+        options = " (options)" if event.of == "options" else ""
+        return f"sells out: {event.share:.0%} of {', '.join(event.types)}{options}"
+    if isinstance(event, Instead):
+        return f"would take: {PREFERS[event.prefers]}, or {_told(event.slots.items(), phrases)}"
+    if isinstance(event, GoalChange):
+        return f"{HOW[event.how]} {_told(event.slots.items(), phrases)}".rstrip()
+    return type(event).__name__
+
+
+def _told(slots: Iterable[tuple[str, Any]], phrases: Phrases) -> str:
+    return "; ".join(slot_in_words(name, value, phrases) for name, value in slots)
