@@ -87,7 +87,7 @@ def settings(texts: list[str] | None, flag: str = "--set") -> dict[str, Any]:
     for text in texts or ():
         name, equals, value = (part.strip() for part in text.partition("="))
         if not equals or not name:
-            raise BadParameter(f"{flag} takes NAME=VALUE, such as seed=1, not {text!r}")
+            raise BadParameter(f"{flag} takes NAME=VALUE, not {text!r}")
         found[name] = value
         for read in (lambda written: tomllib.loads(f"value = {written}")["value"], float):
             with suppress(ValueError):

@@ -1,4 +1,4 @@
-"""Classes and functions in a file of one's own, named as FILE.py:NAME."""
+"""Import classes and functions from a file of the user, named as FILE.py:NAME."""
 
 import hashlib
 import importlib.util

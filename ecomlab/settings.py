@@ -1,4 +1,4 @@
-"""TOML files and their schemas: data of the package, and settings that report all their mistakes at once."""
+"""TOML files with a schema: data of the package, and settings that report all mistakes at once."""
 
 import json
 import tomllib
