@@ -1,4 +1,4 @@
-"""The seat as a widget for notebooks: choose, talk, call tools by forms, hand in, and see what it came to."""
+"""The seat as a widget for notebooks: choose, talk, call tools by forms, submit, and see the outcome."""
 
 import traceback
 from collections.abc import Callable, Iterator, Mapping
@@ -33,7 +33,7 @@ class Desk(ipywidgets.VBox):
         self.seat, self.out = Seat(customer), out
         self.views: dict[str, FormView] = {}
         self.asked_twice = False
-        """True once somebody was told that an empty answer hands in nothing."""
+        """True once an empty answer was refused: the next one is sent."""
         self.chooser = Chooser(choice or Choice(), self.reset, self.reset_to_key)
         self.talk, self.about, self.held, self.waiting = (ipywidgets.HTML() for _ in range(4))
         self.wrong_choice, self.wrong_words, self.wrong_call = (ipywidgets.HTML() for _ in range(3))
@@ -159,14 +159,12 @@ class Desk(ipywidgets.VBox):
 
     def _check_answer(self, tool: str, view: FormView) -> None:
         """Raise SeatError, once, for an answer of which no field is filled in: the second half of a double click would
-        hand in the next job of a journey."""
+        submit the next job of a journey."""
         submit = ENVIRONMENTS[self.seat.choice.env].submit.name
         empty = tool == submit and not any(view.entries.values())
         self.asked_twice = empty and not self.asked_twice
         if self.asked_twice:
-            raise SeatError(
-                "no field is filled in, so nothing would be handed in; once more, if that is meant"
-            )
+            raise SeatError("no field is filled in, so the answer is empty; submit once more to send it")
 
     def _is_repeated(self, tool: str, came: list[Entry]) -> bool:
         """Tell whether a form stays filled in: after an error, and of a search, which is refined."""
