@@ -77,10 +77,14 @@ def label_run(
             bar.update(f"{len(episodes)} episodes labelled")
             writer.writerows(rows_of(episode))
     labelled = [episode.labelled for episode in episodes if episode.labelled is not None]
+    by_cell: dict[tuple[str, int], list[Labelled]] = defaultdict(list)
+    for one in labelled:
+        by_cell[one.env, one.d].append(one)
+    cells = [{"env": env, "d": d, **summary(cell)} for (env, d), cell in sorted(by_cell.items())]
     found = summary(labelled)
     _show(found, len(episodes) - len(labelled), console)
     if json_file:
-        write_json(json_file, without_nan({"header": header, "all": found, "cells": _by_cell(labelled)}))
+        write_json(json_file, without_nan({"header": header, "all": found, "cells": cells}))
     console.print(
         f"written to {' and '.join(shown(one) for one in (file, json_file) if one)}", soft_wrap=True
     )
@@ -142,14 +146,6 @@ def summary(labelled: Sequence[Labelled]) -> dict[str, Any]:
         "causes": dict(Counter(mistake.cause for mistake in mistakes if mistake.cause).most_common()),
         "fates": fates,
     }
-
-
-def _by_cell(labelled: Sequence[Labelled]) -> list[dict[str, Any]]:
-    """Summarize each environment and level."""
-    cells: dict[tuple[str, int], list[Labelled]] = defaultdict(list)
-    for one in labelled:
-        cells[one.env, one.d].append(one)
-    return [{"env": env, "d": d, **summary(cell)} for (env, d), cell in sorted(cells.items())]
 
 
 def _show(found: dict[str, Any], left_out: int, console: Console) -> None:

@@ -1,7 +1,6 @@
 """Experiments from end to end: run a sweep, gather its tables, draw its figures, print its results."""
 
 import csv
-import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -18,7 +17,7 @@ from ecomlab.files import lock, read_json, write_json, write_text
 from ecomlab.lab import notebooks, status
 from ecomlab.lab.paths import project_root, resolve, shown
 from ecomlab.lab.provenance import RECORD, merged, sha256
-from ecomlab.lab.runner import ClusterExecutor, Executor, Failure, ProcessExecutor, jobs_of
+from ecomlab.lab.runner import ClusterExecutor, Failure, ProcessExecutor, jobs_of
 from ecomlab.lab.sweep import FINISHED, LOG, NO_PROJECT, Run, Sweep, SweepError, load
 from ecomlab.training.metrics import ALARMS, DONE
 
@@ -58,28 +57,18 @@ def run_sweep(
         left = [run for run in runs if not run.finished]
         at_a_time = min(processes or plan.processes, max(1, len(left)))
         with lock(plan.runs_folder / ".lock", _busy(plan.runs_folder)):
-            began = time.monotonic()
+            counts = f"{len(runs)} runs, {len(left)} to do, {at_a_time} at a time"
+            console.print(f"{plan.name}: {counts}", highlight=False)
             failures = []
+            if left and on:
+                return ClusterExecutor(plan, on, processes or plan.processes).execute(runs, console)
             if left:
-                executor: Executor = ProcessExecutor(at_a_time, plan.threads)
-                if on:
-                    executor = ClusterExecutor(plan, on, processes or plan.processes)
-                else:
-                    counts = f"{len(runs)} runs, {len(left)} to do, {at_a_time} at a time"
-                    console.print(f"{plan.name}: {counts}", highlight=False)
-                failures = executor.execute(runs, console)
-                if on:
-                    return 0
-            else:
-                then = "gathering their tables" if figures is None else "redrawing"
-                console.print(f"{plan.name}: all {len(runs)} runs are done; {then}", highlight=False)
+                failures = ProcessExecutor(at_a_time, plan.threads).execute(runs, console)
             if finished := [run for run in runs if run.finished]:
                 gather(plan, finished)
                 if figures is not None:
                     failures += draw(plan.figures, plan, resolve(figures), console)
                 show_results(plan, console)
-            if left:
-                console.print(f"{(time.monotonic() - began) / 60:.1f} minutes", highlight=False)
         return _show_failures(failures, console)
 
     return _guarded(work, errors)
@@ -102,11 +91,8 @@ def draw_figures(
         others = [path for path in others if "experiment" not in parameters[path]]
         if not plans and not others:
             raise SweepError(f"no sweep and no figure in {project_root()}; {NO_PROJECT}")
-        absent = {
-            plan.name: f"`ecomlab sweep {shown(plan.file)}` makes its tables"
-            for plan in plans
-            if plan not in drawable
-        }
+        bare = [plan for plan in plans if plan not in drawable]
+        absent = {p.name: f"`ecomlab sweep {shown(p.file)}` makes its tables" for p in bare}
         absent |= {path.stem: why for path in others if (why := _lacks(parameters[path]))}
         others = [path for path in others if path.stem not in absent]
         for name, why in absent.items():
@@ -129,11 +115,8 @@ def _lacks(parameters: Mapping[str, notebooks.Parameter]) -> str:
     read = {name: p.default for name, p in parameters.items() if name != "out" and isinstance(p.default, str)}
     for name, path in read.items():
         if path.startswith("experiments/") and not resolve(path).exists():
-            return (
-                f"`ecomlab certify --json {path}` makes its tables"
-                if name == "certificate"
-                else f"it reads {path}"
-            )
+            made = f"; `ecomlab certify --json {path}` makes its tables" if name == "certificate" else ""
+            return f"no file {path}{made}"
     return ""
 
 
@@ -149,9 +132,7 @@ def gather(plan: Sweep, runs: Sequence[Run]) -> None:
             check(run.folder / name)
         tables = [pd.read_csv(run.folder / name, dtype=str, keep_default_na=False) for run in runs]
         text = pd.concat(tables).to_csv(index=False, lineterminator="\n", quoting=csv.QUOTE_MINIMAL)
-        target = plan.folder / name
-        if not target.is_file() or target.read_text(encoding="utf-8") != text:
-            write_text(target, text)
+        _write(plan.folder / name, text)
     load_experiment(plan.folder)
     _gather_alarms(plan, runs)
     files = ((run, run.folder / FINISHED, run.folder / RECORD, _keep_policy(plan, run)) for run in runs)
@@ -168,9 +149,14 @@ def _gather_alarms(plan: Sweep, runs: Sequence[Run]) -> None:
     lines = [
         f"{name}: {line}\n" for name, file in files for line in file.read_text(encoding="utf-8").splitlines()
     ]
-    target, text = plan.folder / ALARMS, "".join(lines)
-    if files and (not target.is_file() or target.read_text(encoding="utf-8") != text):
-        write_text(target, text)
+    if files:
+        _write(plan.folder / ALARMS, "".join(lines))
+
+
+def _write(file: Path, text: str) -> None:
+    """Write a text, unless the file holds it already."""
+    if not file.is_file() or file.read_text(encoding="utf-8") != text:
+        write_text(file, text)
 
 
 def _keep_policy(plan: Sweep, run: Run) -> dict[str, str]:

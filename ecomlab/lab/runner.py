@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import psutil
 from rich.console import Console
@@ -51,13 +51,6 @@ class Failure:
     run: Run
     code: int
     last_lines: str
-
-
-class Executor(Protocol):
-    """A way to execute runs."""
-
-    def execute(self, runs: Sequence[Run], console: Console) -> list[Failure]:
-        """Execute or submit the unfinished `runs`; return the failures known by then."""
 
 
 @dataclass(frozen=True)
@@ -126,8 +119,9 @@ class ClusterExecutor:
     """SLURM or LOCAL."""
     at_a_time: int
 
-    def execute(self, runs: Sequence[Run], console: Console) -> list[Failure]:
-        """Submit the unfinished runs and print how to follow them. Raises SweepError when nothing can be submitted."""
+    def execute(self, runs: Sequence[Run], console: Console) -> int:
+        """Submit the unfinished runs and print how to follow them; return the exit code. Raises SweepError where
+        nothing can be submitted."""
         unfinished = [run for run in runs if not run.finished]
         jobs = jobs_of(unfinished) or {}
         left = [run for run in unfinished if run.id not in jobs and not run.at_work]
@@ -137,13 +131,13 @@ class ClusterExecutor:
             left = left[: max(0, self.at_a_time - taken)]
         if not left:
             console.print("nothing to submit now")
-            return []
+            return 0
         ids = self.submit(left)
         names = ", ".join(dict.fromkeys(job.partition("_")[0] for job in ids))
         told = f"submitted runs: {len(left)}, job {names}, at most {self.at_a_time} at a time"
         console.print(told, highlight=False)
         console.print(escape(self._how_to_look(ids)), highlight=False, soft_wrap=True)
-        return []
+        return 0
 
     def submit(self, runs: Sequence[Run]) -> list[str]:
         """Submit `runs` and return their job ids. Raises SweepError when SLURM refuses them."""

@@ -55,29 +55,18 @@ def recorded_shop(record: Mapping[str, Any], now: str | None = None) -> Shop:
     """
     if "folder" not in record and not now:
         return load_shop(int(record["size"]), int(record["seed"]))
-    was, known = words_of(record), str(record.get("fingerprint", ""))
-    place = catalog_named(now or record["folder"])
+    known, place = str(record.get("fingerprint", "")), catalog_named(now or record["folder"])
+    was = f"this was made with the catalog {known[:SHORT]} in {record.get('folder', record.get('size'))}"
     try:
         shop = load_shop(place)
     except CatalogError as error:
-        raise CatalogError(
-            f"this was made with {was}, which cannot be opened: {error}; if that catalog is somewhere else now, name "
-            "its folder with --catalog"
-        ) from None
+        raise CatalogError(f"{was}: {error}; if it has moved, name its folder with --catalog") from None
     if known != shop.fingerprint:
         raise CatalogError(
-            f"this was made with {was}, and what is in {place} is {shop.fingerprint[:SHORT]}; name the folder where "
-            "the first one is with --catalog, or make this again with the second"
+            f"{was}, and {place} holds {shop.fingerprint[:SHORT]}; name the first one's folder with --catalog, or make "
+            "this again with the second"
         )
     return shop
-
-
-def words_of(record: Mapping[str, Any]) -> str:
-    """Name the catalog of a record in words."""
-    known = str(record.get("fingerprint", ""))[:SHORT]
-    if "folder" in record:
-        return f"the catalog {known} in {record['folder']}"
-    return f"the catalog {known} of {record['size']} generated products"
 
 
 def environments_on(shop: Shop, envs: Sequence[str], leave_out: bool = False) -> tuple[list[str], list[str]]:

@@ -1,5 +1,6 @@
 """Tasks, conversations, tools and scores as a notebook shows them."""
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
@@ -11,15 +12,45 @@ from ecomlab.analysis.tables import in_order
 from ecomlab.difficulty import AXES, Difficulty
 from ecomlab.envs.registry import ENVIRONMENTS, moved_by
 from ecomlab.episode.record import Trajectory
-from ecomlab.lab.conversation import Conversation, call, say, write_episode
 from ecomlab.lab.paths import resolve
+from ecomlab.lab.play.watch import write_episode
 from ecomlab.lab.truth import SAID, truth_of
+from ecomlab.markup.conversation import alone
 from ecomlab.markup.elements import element, in_notebook, table
+from ecomlab.markup.entries import as_text, conversation
+from ecomlab.markup.record import system_of
 from ecomlab.markup.results import cut
-from ecomlab.task import Task
+from ecomlab.task import Message, Task
 
-__all__ = ["Conversation", "Table", "Tokens", "axes", "call", "matrix", "openings", "results"]
-__all__ += ["save", "say", "task", "tools", "truth"]
+
+def call(tool: str, **arguments: Any) -> Message:
+    """Make the assistant message that calls one tool: `episode.act(call("cart_add", product_id="P3B43PH"))`."""
+    made = {
+        "id": "call_0",
+        "type": "function",
+        "function": {"name": tool, "arguments": json.dumps(arguments)},
+    }
+    return {"role": "assistant", "content": "", "tool_calls": [made]}
+
+
+def say(text: str) -> Message:
+    """Make the assistant message that says `text` to the customer."""
+    return {"role": "assistant", "content": text}
+
+
+class Conversation:
+    """Messages: in a notebook by turns, with tool calls folded; elsewhere as lines, one for each row of a result."""
+
+    def __init__(self, messages: Sequence[Message]) -> None:
+        self.messages = messages
+
+    def __repr__(self) -> str:
+        work = system_of(self.messages)
+        told = [f"{'task':>8}  {work}"] if work else []
+        return "\n".join([*told, as_text(conversation(self.messages))])
+
+    def _repr_html_(self) -> str:
+        return in_notebook(alone(self.messages))
 
 
 class Table:

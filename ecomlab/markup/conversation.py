@@ -167,7 +167,7 @@ def _held(
 ) -> Html | None:
     """Show lines of the cart or of returns: a table where they changed, a count where not."""
     if list(lines) == list(before):
-        return element("p", f"{name} as before: {_count(lines)}", class_="quiet") if lines else None
+        return element("p", f"{name} as before, lines: {len(lines)}", class_="quiet") if lines else None
     if not lines:
         return element("p", f"{name} now empty", class_="quiet")
     names = list(lines[0])
@@ -175,10 +175,6 @@ def _held(
     return joined(
         [element("p", name, class_="caption"), table([one.replace("_", " ") for one in names], rows)]
     )
-
-
-def _count(lines: Sequence[Mapping[str, object]]) -> str:
-    return "1 line" if len(lines) == 1 else f"{len(lines)} lines"
 
 
 def _new(now: Sequence[str], before: Sequence[str]) -> list[str]:

@@ -175,7 +175,7 @@ def test_a_turn_shows_what_it_changed_and_not_what_stayed() -> None:
     page = Reader(episode(Record("t", steps=[Step(0, state=before), Step(1, "hm", state=after)])))
     turn = page.text[page.text.index("turn 1") :]
     assert "gained 0.500 (task +0.500)" in turn and "size: M" in turn and "cart now empty" in turn
-    assert "returns as before: 1 line" in turn and "efficiency" not in turn and turn.count("old") == 0
+    assert "returns as before, lines: 1" in turn and "efficiency" not in turn and turn.count("old") == 0
 
 
 def test_labels_of_a_turn_that_was_cut_off_stand_last() -> None:

@@ -8,7 +8,7 @@ import ipywidgets
 from ecomlab.difficulty import RANGES, Difficulty, about
 from ecomlab.envs.registry import COLLECTIONS, ENVIRONMENTS, moved_by
 from ecomlab.lab.play.choice import Choice
-from ecomlab.lab.play.form_view import GRID, OnEnter
+from ecomlab.lab.play.form_view import OnEnter, grid
 from ecomlab.lab.shops import catalog_named
 
 MOST_PRODUCTS = 2_000_000
@@ -20,41 +20,25 @@ class Chooser(ipywidgets.VBox):
     def __init__(self, choice: Choice, begin: Callable[[], None], begin_key: Callable[[], None]) -> None:
         first = [env for env in COLLECTIONS["C8"] if env in ENVIRONMENTS]
         envs = [*first, *(env for env in ENVIRONMENTS if env not in first)]
+        number = ipywidgets.BoundedIntText
         self.env = ipywidgets.Dropdown(options=envs, value=choice.env, description="environment")
-        self.difficulty = ipywidgets.BoundedIntText(
-            choice.difficulty, min=0, max=10**6, description="difficulty"
+        self.difficulty = number(choice.difficulty, min=0, max=10**6, description="difficulty")
+        self.seed = number(choice.seed, min=0, max=2**53, description="seed")
+        self.size = number(choice.size, min=1, max=MOST_PRODUCTS, description="products in the catalog")
+        self.folder = ipywidgets.Text(choice.folder, description="or the folder of a catalog")
+        self.folder.tooltip = (
+            "A folder that `ecomlab catalog build` made; a relative path starts at the project"
         )
-        self.seed = ipywidgets.BoundedIntText(choice.seed, min=0, max=2**53, description="seed")
-        self.size = ipywidgets.BoundedIntText(
-            choice.size, min=1, max=MOST_PRODUCTS, description="products in the catalog"
-        )
-        self.folder = ipywidgets.Text(
-            choice.folder,
-            description="or the folder of a catalog",
-            tooltip="A folder that `ecomlab catalog build` made; a relative path starts at the project",
-        )
-        self.reset = ipywidgets.Button(
-            description="Reset", button_style="primary", tooltip="Begin this episode"
-        )
-        self.key = ipywidgets.Text(
-            description="key of this episode, to share; or paste another's and press Enter"
-        )
+        self.reset = ipywidgets.Button(description="Reset", button_style="primary")
+        self.reset.tooltip = "Begin this episode"
+        self.key = ipywidgets.Text(description="key of this episode; or paste another's and press Enter")
         self.axes = {n: ipywidgets.Text(description=n, tooltip=about(n)) for n in RANGES}
-        for field in (
-            self.env,
-            self.difficulty,
-            self.seed,
-            self.size,
-            self.folder,
-            self.key,
-            *self.axes.values(),
-        ):
+        choosing = [self.env, self.difficulty, self.seed, self.size, self.folder]
+        for field in (*choosing, self.key, *self.axes.values()):
             field.add_class("ecomlab-field")
         self.catalog = choice.catalog
         """Seed of a generated catalog, which a key may name."""
-        self._grid = ipywidgets.GridBox(
-            layout=ipywidgets.Layout(grid_template_columns=GRID, grid_gap="2px 10px")
-        )
+        self._grid = grid([])
         self.more = ipywidgets.ToggleButton(description="axes: override any of them", icon="sliders")
         self.more.layout.width = "auto"  # an accordion's head cannot be reached by the keyboard
         self.more.observe(lambda _: self._unfold(), "value")
@@ -66,24 +50,16 @@ class Chooser(ipywidgets.VBox):
         self.reset.on_click(lambda _: begin())
         OnEnter(self.folder, begin)
         OnEnter(self.key, begin_key)
-        row = ipywidgets.Layout(grid_template_columns=GRID, grid_gap="2px 10px", align_items="flex-end")
-        held = [self.env, self.difficulty, self.seed, self.size, self.folder, self.reset]
-        super().__init__([ipywidgets.GridBox(held, layout=row), self.more, self._grid, self.key])
+        first_row = grid([*choosing, self.reset], align_items="flex-end")
+        super().__init__([first_row, self.more, self._grid, self.key])
 
     @property
     def choice(self) -> Choice:
         """The choice that the fields hold. Raises ValueError for an axis that holds no number."""
         named = catalog_named(self.folder.value.strip(), self.size.value)
         size, folder = (named, "") if isinstance(named, int) else (self.size.value, named)
-        return Choice(
-            self.env.value,
-            self.difficulty.value,
-            self.seed.value,
-            self._overridden(),
-            size,
-            self.catalog,
-            folder,
-        )
+        env, difficulty, seed = self.env.value, self.difficulty.value, self.seed.value
+        return Choice(env, difficulty, seed, self._overridden(), size, self.catalog, folder)
 
     def show(self, choice: Choice, key: str = "") -> None:
         """Set the fields to a choice, and show its key."""
@@ -125,9 +101,8 @@ class Chooser(ipywidgets.VBox):
         at = Difficulty.at(self.difficulty.value)
         for name in self._moving():
             low, high = RANGES[name]
-            self.axes[
-                name
-            ].placeholder = f"{at.value(name):.3g} at d = {self.difficulty.value}; from {low:g} to {high:g}"
+            here = f"{at.value(name):.3g} at d = {self.difficulty.value}; from {low:g} to {high:g}"
+            self.axes[name].placeholder = here
         moving = tuple(self.axes[name] for name in self._moving())
         if self._grid.children != moving:  # drawn anew only where it must be, for whoever types meanwhile
             self._grid.children = moving

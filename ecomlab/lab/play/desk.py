@@ -1,4 +1,4 @@
-"""The seat as a widget for notebooks: choose, talk, call tools by forms, hand in, and see what it came to."""
+"""The seat as a widget for notebooks: choose, talk, call tools by forms, submit, and see the outcome."""
 
 import traceback
 from collections.abc import Callable, Iterator, Mapping
@@ -14,7 +14,7 @@ from ecomlab.lab.paths import shown
 from ecomlab.lab.play import markup
 from ecomlab.lab.play.choice import Choice
 from ecomlab.lab.play.chooser import Chooser
-from ecomlab.lab.play.form_view import FormView, OnEnter
+from ecomlab.lab.play.form_view import FormView, OnEnter, grid
 from ecomlab.lab.play.forms import Entries, FormError
 from ecomlab.lab.play.seat import RUNS, Seat, SeatError
 from ecomlab.markup.entries import Entry
@@ -33,7 +33,7 @@ class Desk(ipywidgets.VBox):
         self.seat, self.out = Seat(customer), out
         self.views: dict[str, FormView] = {}
         self.asked_twice = False
-        """True once somebody was told that an empty answer hands in nothing."""
+        """True once an empty answer was refused: the next one is sent."""
         self.chooser = Chooser(choice or Choice(), self.reset, self.reset_to_key)
         self.talk, self.about, self.held, self.waiting = (ipywidgets.HTML() for _ in range(4))
         self.wrong_choice, self.wrong_words, self.wrong_call = (ipywidgets.HTML() for _ in range(3))
@@ -62,47 +62,21 @@ class Desk(ipywidgets.VBox):
         self.form = ipywidgets.VBox()
         self.picks = ipywidgets.VBox()
         self.send_words = _button("Send", self.say, "Send what you wrote to the customer")
-        self.call = _button(
-            "Call", self.send, "Call the tool, together with the calls that wait (Enter in a field)"
-        )
-        self.add = _button(
-            "Add to the message", self.wait, "Let this call wait, to go with others in one message"
-        )
-        self.send_draft = _button(
-            "Send what waits", self.send_waiting, "Send the calls that wait as one message"
-        )
-        self.take_back = _button("Take back", self.unwait, "Take the last call that waits out of the message")
+        self.call = _button("Call", self.send, "Call the tool, with the calls that wait (Enter in a field)")
+        self.add = _button("Add to the message", self.wait, "Let this call wait, to go with others")
+        self.send_draft = _button("Send what waits", self.send_waiting, "Send the calls that wait")
+        self.take_back = _button("Take back", self.unwait, "Take back the last call that waits")
         self.clear = _button("Clear", self.empty, "Empty the form's fields")
         self.save = _button("Save the episode", self.keep, "Write it where `ecomlab eval` reads it")
 
     def _laid_out(self) -> list[ipywidgets.Widget]:
-        said = ipywidgets.GridBox(
-            [self.words, self.send_words],
-            layout=ipywidgets.Layout(
-                grid_template_columns="1fr auto", grid_gap="6px", align_items="flex-end"
-            ),
-        )
+        said = grid([self.words, self.send_words], "1fr auto", "6px", align_items="flex-end")
         buttons = ipywidgets.HBox([self.call, self.add, self.clear])
         self.draft_buttons = ipywidgets.HBox([self.send_draft, self.take_back])
         talking = ipywidgets.VBox([self.talk, said, self.wrong_words, self.picks])
-        calling = ipywidgets.VBox(
-            [
-                self.about,
-                self.held,
-                self.tool,
-                self.form,
-                self.wrong_call,
-                buttons,
-                self.waiting,
-                self.draft_buttons,
-            ]
-        )
-        columns = ipywidgets.GridBox(
-            [talking, calling],
-            layout=ipywidgets.Layout(
-                grid_template_columns="repeat(auto-fit, minmax(420px, 1fr))", grid_gap="16px"
-            ),
-        )
+        calling = [self.about, self.held, self.tool, self.form, self.wrong_call, buttons, self.waiting]
+        both = [talking, ipywidgets.VBox([*calling, self.draft_buttons])]
+        columns = grid(both, "repeat(auto-fit, minmax(420px, 1fr))", "16px")
         self.ended = ipywidgets.VBox([self.over, ipywidgets.HBox([self.save]), self.wrong_save])
         return [ipywidgets.HTML(markup.style()), self.chooser, self.wrong_choice, columns, self.ended]
 
@@ -154,12 +128,10 @@ class Desk(ipywidgets.VBox):
         """Enter the ids of a card in every form that takes them; lists and others only in the one that is shown."""
         with self._told(self.wrong_call):
             for name, view in self.views.items():
-                if name == self.tool.value or any(one.name in ids for one in view.form.fields):
-                    view.fill(
-                        _but_lists(view, ids)
-                        if name != self.tool.value
-                        else view.form.picked(view.entries, ids)
-                    )
+                shown, fields = name == self.tool.value, view.form.fields
+                if shown or any(one.name in ids for one in fields):
+                    picked = view.form.picked(view.entries, ids)
+                    view.fill({one.name: picked[one.name] for one in fields if shown or one.kind != "list"})
 
     def keep(self) -> None:
         """Save the episode, and say where."""
@@ -187,14 +159,12 @@ class Desk(ipywidgets.VBox):
 
     def _check_answer(self, tool: str, view: FormView) -> None:
         """Raise SeatError, once, for an answer of which no field is filled in: the second half of a double click would
-        hand in the next job of a journey."""
+        submit the next job of a journey."""
         submit = ENVIRONMENTS[self.seat.choice.env].submit.name
         empty = tool == submit and not any(view.entries.values())
         self.asked_twice = empty and not self.asked_twice
         if self.asked_twice:
-            raise SeatError(
-                "no field is filled in, so nothing would be handed in; once more, if that is meant"
-            )
+            raise SeatError("no field is filled in, so the answer is empty; submit once more to send it")
 
     def _is_repeated(self, tool: str, came: list[Entry]) -> bool:
         """Tell whether a form stays filled in: after an error, and of a search, which is refined."""
@@ -272,11 +242,4 @@ def _cards(cards: tuple[Card, ...], pick: Callable[[Mapping[str, str]], None]) -
             what = ", ".join(card.ids.values())
             parts.append(_button("Pick", partial(pick, card.ids), f"Enter {what} in the forms"))
         held.append(ipywidgets.VBox(parts, layout=ipywidgets.Layout(align_items="flex-start")))
-    layout = ipywidgets.Layout(grid_template_columns="repeat(auto-fill, minmax(260px, 1fr))", grid_gap="8px")
-    return ipywidgets.GridBox(held, layout=layout)
-
-
-def _but_lists(view: FormView, ids: Mapping[str, str]) -> dict[str, str | bool]:
-    """Enter ids by name alone."""
-    lists = {one.name for one in view.form.fields if one.kind == "list"}
-    return {name: entry for name, entry in view.form.picked(view.entries, ids).items() if name not in lists}
+    return grid(held, "repeat(auto-fill, minmax(260px, 1fr))", "8px")

@@ -1,7 +1,7 @@
 """One tool's form as widgets: a field for each argument, its errors below it."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import ipywidgets
@@ -14,6 +14,14 @@ LONGEST = 0.25
 """Seconds for which the value of a field is waited for after Enter."""
 
 
+def grid(
+    children: Sequence[ipywidgets.Widget], columns: str = GRID, gap: str = "2px 10px", **layout: str
+) -> ipywidgets.GridBox:
+    """Lay out widgets in as many columns as there is room for."""
+    made = ipywidgets.Layout(grid_template_columns=columns, grid_gap=gap, **layout)
+    return ipywidgets.GridBox(children, layout=made)
+
+
 class FormView(ipywidgets.VBox):
     """The fields of a form. `send` is called when Enter is pressed in one."""
 
@@ -23,10 +31,7 @@ class FormView(ipywidgets.VBox):
         self.errors = {name: ipywidgets.HTML() for name in self.fields}
         about = ipywidgets.HTML(markup.line(form.about, "about"))
         held = [ipywidgets.VBox([self.fields[name], self.errors[name]]) for name in self.fields]
-        grid = ipywidgets.GridBox(
-            held, layout=ipywidgets.Layout(grid_template_columns=GRID, grid_gap="2px 10px")
-        )
-        super().__init__([about, grid])
+        super().__init__([about, grid(held)])
         self.add_class(f"ecomlab-form-{form.tool}")
 
     @property

@@ -1,4 +1,4 @@
-"""The agent's seat without any view: choose, reset, call tools and write to the customer, hand in, look back, save."""
+"""The agent's seat without any view: choose, reset, call tools and write to the customer, submit, look back, save."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -106,7 +106,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Person:
-    """Whoever sits in the seat, as the header of their transcripts names them."""
+    """The person in the seat, as the header of their transcripts names them."""
 
     customer: Chat | None = None
     at_once = 1

@@ -8,13 +8,16 @@ from rich.markup import escape
 from ecomlab.customer.llm import Chat
 from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.episode.play import play
+from ecomlab.episode.record import Trajectory
 from ecomlab.evaluation.contestant import Job
 from ecomlab.evaluation.evaluation import trajectory_of
-from ecomlab.lab.conversation import show_episode, write_episode
+from ecomlab.files import write_json
 from ecomlab.lab.paths import check_writable, resolve
 from ecomlab.lab.play.choice import Choice
 from ecomlab.lab.play.seat import PLAYER, RUNS, Seat
 from ecomlab.lab.play.terminal import sit
+from ecomlab.lab.truth import parts_of
+from ecomlab.markup.entries import as_text, conversation
 
 
 def show(
@@ -61,3 +64,26 @@ def show(
     if json_file:
         write_episode(trajectory, json_file)
     return 0
+
+
+def show_episode(episode: Trajectory, console: Console) -> None:
+    """Print an episode and its score; a line is as long as it is, for what is piped must not be cut."""
+    task = episode.task
+    budgets = f"at most {task.turns} messages and {task.calls} calls"
+    console.print(f"[bold]{task.title}[/bold]: {budgets}\n", soft_wrap=True)
+    console.print(escape(as_text(conversation(episode.messages[1:]))), soft_wrap=True)
+    verdict = "correct" if episode.score.correct else "not correct"
+    console.print(
+        f"\nreward {episode.score.value:.3f}, {verdict}: {escape(episode.score.why)}", soft_wrap=True
+    )
+    for part in parts_of(episode.score):
+        console.print(f"  {part}", soft_wrap=True)
+
+
+def write_episode(episode: Trajectory, path: Path) -> None:
+    """Write an episode as JSON: task, messages, end and score, whose value is null where it is unscored."""
+    score = episode.score
+    value = None if score.unscored else score.value
+    verdict = {"value": value, "correct": score.correct, "parts": dict(score.parts), "why": score.why}
+    told = {"task": episode.task.to_json(), "messages": episode.messages, "end": episode.end}
+    write_json(path, {**told, "score": verdict})
