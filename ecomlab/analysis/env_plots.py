@@ -78,7 +78,7 @@ def moving_axes(ax: Axes, matrix: pd.DataFrame, rotation: int = 0) -> None:
     ax.tick_params(length=0, labeltop=True, labelbottom=False)
     slanted: Any = {"ha": "left", "rotation_mode": "anchor"} if 0 < rotation < 90 else {}
     plt.setp(ax.get_xticklabels(), rotation=rotation, **slanted)
-    ax.spines[:].set_visible(False)
+    ax.set_frame_on(False)
 
 
 @laid_out

@@ -182,7 +182,7 @@ def difficulty_growth(
     frontier(upper[0], train)
     upper[0].set_ylabel("highest difficulty\ntrained on")
     success(upper[1], train, means)
-    upper[1].set_ylabel(f"held-out success, {decoding},\nmean of d = {levels[0]}–{levels[-1]}")
+    upper[1].set_ylabel(f"held-out success,\n{decoding}, d = {levels[0]}–{levels[-1]}")
     if page:
         success(upper[2], train, means, "tokens")
         lower = _row(figure, rows[1], len(levels))
@@ -294,7 +294,7 @@ def environment_scaling(
     _mark_cut(upper[1], _with_x(shared, train[train.env == SHARED], "rollouts"), "rollouts", look(train))
     paired = upper[2] if page else figure.add_subplot(rows[1])
     _differences(paired, gap, [name for name in arms(train) if name in set(gap.against)], look(train), "of")
-    paired.set(xlabel="at equal numbers of", ylabel=f"{SHARED}, minus {sizes.idxmin()},\npercentage points")
+    paired.set(xlabel="equal number", ylabel=f"{SHARED}, minus {sizes.idxmin()},\npercentage points")
     if page:
         below = _environments(figure, rows[1], train, evaluation, decoding, envs)
     else:
