@@ -107,7 +107,9 @@ def test_commands_and_their_options_exist(page: Path, line: str) -> None:
     elif words[0] == "sbatch" or "/" in words[0]:  # a script of ours
         assert (ROOT / next(word for word in words if "/" in word)).is_file(), line
     else:
-        assert words[0] in ("pip", "hf", "torchrun", "transformers", "vllm") or line == ". .venv/bin/activate", line
+        assert (
+            words[0] in ("pip", "hf", "torchrun", "transformers", "vllm") or line == ". .venv/bin/activate"
+        ), line
 
 
 def parse(command: Any, words: list[str]) -> None:
