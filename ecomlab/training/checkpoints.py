@@ -1,7 +1,8 @@
 """Checkpoints sealed with digests: TRL saves weights and optimizer, ecomlab adds the schedule and the step.
 
-A checkpoint gets its name, `step-14`, last: what a kill cut short has TRL's name for it, which counts optimizer steps,
-and is none. One whose files differ from its seal is damaged: it is reported, and the one before it is used.
+A checkpoint gets its name, `step-14`, last: a folder that a kill cut short still has TRL's name, which counts optimizer
+steps, and is ignored. If a checkpoint's files differ from its seal, it is reported as damaged and the previous one is
+used.
 """
 
 import errno
@@ -34,11 +35,11 @@ NAME = "step-"
 LAST = 2
 """Checkpoints that a run keeps."""
 LARGE, BLOCKS, BLOCK = 2**28, 256, 2**20
-"""Bytes above which a seal covers a file by so many blocks of so many bytes: an 8B model and its optimizer have tens of
+"""Size above which a seal covers only `BLOCKS` blocks of `BLOCK` bytes: an 8B model and its optimizer have tens of
 gigabytes."""
 LARGEST = 4_000_000
-"""Most bytes of half-precision weights that `export` saves: the laptop policies have 1.1 and 2.1 MB, so that those of a
-sweep of twenty runs can be committed."""
+"""Maximum size of half-precision weights that `export` saves, in bytes: the laptop policies have 1.1 and 2.1 MB, so the
+policies of a sweep of twenty runs can be committed."""
 
 
 class CheckpointError(RunError):
@@ -104,11 +105,11 @@ def newest(root: Path) -> Checkpoint | None:
 
 
 def export(checkpoint: Path, folder: Path) -> bool:
-    """Save a checkpoint's policy in half precision, without optimizer and random states, as `load_policy` reads it; the
-    merged one where a small policy's adapters are trained.
+    """Save a checkpoint's policy in half precision for `load_policy`, without optimizer and random states. If a small
+    policy's adapters are trained, the merged policy is saved.
 
-    Returns False, and writes nothing, for weights of more than `LARGEST` bytes in half precision, and for those that
-    are not in one file of their own, such as adapters. A folder that holds the same is not written again.
+    Returns False and writes nothing if the weights exceed `LARGEST` bytes in half precision or are not in a single
+    file, as with adapters. Files that are already equal are not rewritten.
     """
     from safetensors import safe_open
     from safetensors.torch import load_file, save
@@ -164,7 +165,7 @@ def prepare_folder(out: Path) -> Path:
 
 @contextmanager
 def plain_errors(out: Path) -> Iterator[None]:
-    """Turn a full disk, whichever library meets it, and a dead sampler into errors that say what to do."""
+    """Turn a full disk, in whichever library it raises, and a dead sampler into errors that say what to do."""
     try:
         yield
     except SamplerError as error:
@@ -185,8 +186,9 @@ def _number(folder: Path) -> int:
 
 
 def _digest(path: Path) -> str:
-    """Digest a file: all of it, or of a large one its size and `BLOCKS` blocks from end to end, as the other processes
-    wait while it is read. A file that was cut short or lost a part is noticed either way, one changed byte is not."""
+    """Digest a file: all of it, or for a large file its size and `BLOCKS` blocks spread over it, because the other
+    processes wait. A truncated file or a missing part is always detected; in a large file one changed byte may not
+    be."""
     size = path.stat().st_size
     with path.open("rb") as file:
         if size <= LARGE:

@@ -23,10 +23,11 @@ from ecomlab.training.schedule import CHECKS, Schedule, factory_of, make_schedul
 OPTIMIZERS = ("adamw", "adamw-8bit")
 GENERATIONS = ("own", "vllm-server", "vllm-colocate")
 MOST_FOR_ALL = 3e-6
-"""Learning rate for all weights of a large model above which a run is warned: DAPO has 1e-6, LoRA ten times as much."""
+"""Learning rate above which a run that trains all weights of a large model is warned: DAPO uses 1e-6, LoRA ten times
+that."""
 KEEPS = ("correct", "reward")
 SCHEDULE_SETTINGS = ("tau_acc", "tau_num", "d_delta", "initial_difficulty", "check_every")
-"""Settings that a schedule gets where it names them as parameters."""
+"""Settings that are passed to a schedule whose factory has parameters of these names."""
 
 
 CONSTRAINTS = {"vllm": "constraints-vllm.txt", "loggers": "constraints-loggers.txt"}
@@ -53,12 +54,12 @@ def _check_starter(name: str) -> None:
 
 
 def _weights(given: Any) -> Any:
-    """Make weights of what TOML and JSON hold."""
+    """Make weights from a table of TOML or JSON."""
     return Weights.of(given) if isinstance(given, Mapping) else given
 
 
 def _flat(axes: Any) -> Any:
-    """Name what TOML nests as axes are named: {"cart": {"items": 2}} as {"cart.items": 2}."""
+    """Flatten nested TOML tables to names of axes: {"cart": {"items": 2}} to {"cart.items": 2}."""
     if not isinstance(axes, Mapping):
         return axes
     found: dict[Any, Any] = {}
@@ -84,43 +85,44 @@ class TrainConfig(Settings):
     )
     schedule: Annotated[str, _passes(factory_of)] = "adaptive"
     """adaptive, static-low, static-high, static-A-B, or FILE.py:NAME: a class or function in a file of your own. It is
-    called with the environments, and with those of `SCHEDULE_SETTINGS` that it names as parameters."""
+    called with the environments, and with each of `SCHEDULE_SETTINGS` for which it has a parameter."""
     schedule_settings: Mapping[str, Any] = Field(default_factory=dict)
     """Further keywords for a schedule of your own."""
     collection: Annotated[str, _passes(environments_of)] = "C1"
     """C1, C2, C4, C8, or environments, as in "CART,PD"."""
     axes: AxisValues = Field(default_factory=dict)
-    """Overridden axes of all training tasks, such as {"p_missing": 0}; `difficulty.Difficulty` says what there is. In a
-    collection, the environments that an axis does not move are played without it."""
+    """Overridden axes of all training tasks, such as {"p_missing": 0}; `difficulty.Difficulty` lists them. In a
+    collection, environments that an axis does not move are played without the override."""
     seed: Annotated[int, Field(ge=0, lt=2**32)] = 0
-    """Below 2**32, for transformers seeds NumPy's older generator with it."""
+    """Below 2**32, because transformers seeds NumPy's legacy generator with it."""
     steps: PositiveInt = 60
     starter: Annotated[str, _passes(_check_starter)] = "novice"
     """A shipped starter's name or a folder with a saved policy."""
     eval_every: NonNegativeInt = 20
-    """Steps between evaluations. With 0 there is one before training and one at the end, as there is with any."""
+    """Steps between evaluations. There is always one before training and one at the end; with 0 there are no others."""
     eval_at: Annotated[tuple[PositiveInt, ...], Field(strict=False)] = ()
-    """Further steps after which is evaluated."""
+    """Further steps after which the policy is evaluated."""
     eval_difficulties: Annotated[tuple[NonNegativeInt, ...], Field(strict=False)] = (0, 1, 2, 3, 4)
     eval_episodes: PositiveInt = 40
     """Held-out episodes per environment, difficulty, block and decoding."""
     eval_block: Blocks = (0,)
-    """Blocks of held-out tasks, one or several, which share no task: another seed of evaluation is another block."""
+    """One or several blocks of held-out tasks; blocks share no task and serve as evaluation seeds."""
     eval_collection: Annotated[str, _passes(lambda name: name and environments_of(name))] = ""
-    """Environments that are evaluated, named as `collection` does; those of `collection` by default."""
+    """Environments to evaluate, in the format of `collection`; by default those of `collection`."""
     eval_decodings: Annotated[tuple[Decoding, ...], Field(strict=False)] = DECODINGS
     prompts_per_step: PositiveInt = 8
     group_size: Annotated[int, Field(ge=2)] = 8
     rounds: PositiveInt = 3
-    """Most rounds of drawing tasks per step, the first included."""
+    """Maximum number of rounds of drawing tasks per step, including the first."""
     keep: Annotated[str, one_of("way to keep groups", KEEPS)] = "correct"
-    """Groups that are kept: those whose verdicts differ (correct) or whose rewards do (reward)."""
+    """Which groups are kept: groups with different verdicts (correct) or with different rewards (reward)."""
     reward: Annotated[Weights, BeforeValidator(_weights)] = PUBLISHED
     """Weights of the reward's parts, in training and in evaluation."""
     minibatches: PositiveInt = 2
     """Optimizer steps per training step, each on an equal share of its groups."""
     lr: Annotated[float, Field(gt=0, lt=1)] = 3e-4
-    """Learning rate; 3e-4 suits the laptop policy. For a large model's weights it is about a tenth of that for LoRA."""
+    """Learning rate; 3e-4 suits the laptop policy. All weights of a large model need about a tenth of LoRA's learning
+    rate."""
     warmup: NonNegativeInt = 0
     """Linear warmup steps (Adam's first updates are full-size regardless of gradient scale)."""
     max_grad_norm: Annotated[float, Field(gt=0)] = 1.0
@@ -131,28 +133,29 @@ class TrainConfig(Settings):
     episode_tokens: PositiveInt = 512
     """Limits of sampled tokens per turn and per episode; an episode beyond them is truncated."""
     mask_truncated: bool = False
-    """False: truncated episodes are trained, with reward -1. True: they are left out of the loss, as in DAPO's overlong
-    filtering, which teaches a policy that often fails to ramble."""
+    """False: truncated episodes are trained with reward -1. True: they are left out of the loss, as in DAPO's overlong
+    filtering. In runs with masking, truncated episodes became more frequent, but it was never tested whether masking is
+    the cause: the runs with and without it had different starters."""
     overlong_buffer: NonNegativeInt = 128
-    """Number of last tokens of `episode_tokens` over which the soft overlong penalty falls from 0 to -1."""
+    """Number of tokens before `episode_tokens` over which the soft overlong penalty falls from 0 to -1."""
     turn_buffer: NonNegativeInt = 0
-    """The same for `turn_tokens`, over which the penalty for the longest turn falls; 0: none."""
+    """The same for `turn_tokens` and the longest turn; 0: no penalty per turn."""
     tau_acc: Annotated[float, Field(gt=0, le=1)] = 0.9
     tau_num: NonNegativeInt = 0
-    """Fewest rollouts at the window's upper edge for a decision; 0 means 8 x group_size."""
+    """Minimum number of rollouts at the window's upper edge for a decision; 0 means 8 x group_size."""
     d_delta: PositiveInt = 4
-    """Most levels that the adaptive window spans."""
+    """Maximum number of levels in the adaptive window."""
     initial_difficulty: NonNegativeInt = 0
-    """Upper edge of the adaptive window at the start; the window then spans d_delta levels, or fewer at the bottom."""
+    """Upper edge of the adaptive window at the start. The window spans d_delta levels down from it, but not below 0."""
     check_every: Annotated[str, one_of("time to check", CHECKS)] = "step"
     """When adaptive decides whether to move up: at the end of a step, as in RLVE, or after every group."""
     catalog: str = ""
-    """Folder of a catalog that `ecomlab catalog build` made; empty: a generated one, of the next two."""
+    """Folder of a catalog made by `ecomlab catalog build`; empty: a generated catalog of `catalog_size` products."""
     catalog_size: Annotated[int, checked_by(too_few)] = 20_000
     logger: Annotated[str, one_of("logger", LOGGERS)] = "none"
     """Destination of the metrics beside the tables: none, tensorboard, trackio or wandb."""
     transcripts_every: NonNegativeInt = 50
-    """Steps between those of which the transcripts of two groups are written; 0: never."""
+    """Interval, in steps, at which the transcripts of two groups are written; 0: never."""
     dtype: Annotated[str, one_of("dtype", DTYPES)] = "float32"
     """Type of a Hugging Face model's weights: float32 or bfloat16. LoRA adapters are float32 either way."""
     lora_rank: NonNegativeInt = 0
@@ -237,7 +240,7 @@ class TrainConfig(Settings):
 
     @property
     def evaluation_episodes(self) -> int:
-        """How many held-out episodes one evaluation has."""
+        """Number of held-out episodes of one evaluation."""
         cells = (self.eval_envs, self.eval_difficulties, self.eval_block, self.eval_decodings)
         return math.prod(map(len, cells)) * self.eval_episodes
 
@@ -248,7 +251,7 @@ class TrainConfig(Settings):
 
     @property
     def warnings(self) -> list[str]:
-        """What does not stop the run and should be known, in words."""
+        """Warnings about the run, which do not stop it."""
         found = check_axes(self.axes, self.envs)
         if is_ordinary(self.starter) and not self.lora_rank and self.lr > MOST_FOR_ALL:
             found.append(
@@ -289,7 +292,7 @@ class TrainConfig(Settings):
 
     @property
     def catalog_place(self) -> dict[str, Any]:
-        """How the catalog is loaded, as records have it beside its fingerprint."""
+        """How to load the catalog; recorded beside its fingerprint."""
         if self.catalog:
             return {"folder": self.catalog}
         return {"size": self.catalog_size, "seed": 0}
@@ -316,7 +319,7 @@ def check_model(config: TrainConfig) -> None:
 
 
 def lacking(config: TrainConfig) -> Iterator[str]:
-    """Word each package that the run needs and this machine lacks."""
+    """Describe each missing package that the run needs."""
     for package, needed, extra in (
         ("torchao", config.optimizer == "adamw-8bit", "gpu"),
         ("vllm", config.with_vllm, "vllm"),
@@ -345,10 +348,10 @@ def check_split(config: TrainConfig, processes: int) -> None:
 
 
 def from_toml(path: Path, changes: Mapping[str, Any] | None = None) -> TrainConfig:
-    """Read `TrainConfig` from a TOML file of its fields, overridden by `changes`, which are called --set in messages; a
-    name such as "reward.task" changes one entry of a table.
+    """Read `TrainConfig` from a TOML file of its fields, overridden by `changes`, which messages call --set. A name
+    such as "reward.task" changes one entry of a table.
 
-    Raises ConfigError, which names the file or the option, whichever the mistakes come from.
+    Raises ConfigError, which names the source of the mistake: the file, --set, or both.
     """
     given = load_toml(path, "experiments/*/train.toml are examples")
     if "notebook" in given:
@@ -368,7 +371,7 @@ def _changed(given: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, 
 
 
 def _blamed(path: Path, given: Mapping[str, Any], changes: Mapping[str, Any] | None) -> str:
-    """Name what the mistakes come from: the file, the option, or both."""
+    """Name the source of the mistakes: the file, the option, or both."""
     if not changes:
         return str(path)
     try:

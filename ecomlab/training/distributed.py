@@ -59,7 +59,7 @@ def join_processes() -> ProcessGroup:
 
 
 def _leave() -> None:
-    """Leave the process group: gloo's threads, which end when nothing refers to it, may otherwise abort the exit."""
+    """Leave the process group, so that gloo's threads end; otherwise they may abort the interpreter's exit."""
     from torch import distributed
 
     gc.collect()  # finished trainers refer to it

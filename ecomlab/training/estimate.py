@@ -1,8 +1,8 @@
-"""What a run takes before it starts: memory and seconds by part, how far its token limits reach, and how to launch it.
+"""Estimate a run before it starts: memory and seconds by part, the reach of its token limits, and the launch commands.
 
-Nothing is trained or downloaded. Memory and seconds are arithmetic on the model's dimensions and on `ASSUMED`; what a
-GPU measured stands in `bench.csv` beside the run's file (`experiments/qwen3_8b/bench.py`). Limits are held against the
-tokens of a courteous player's episodes, which `experiments/tokens/count.py` counted.
+Nothing is trained or downloaded. Memory and seconds are arithmetic on the model's dimensions and on `ASSUMED`;
+measurements of GPUs are in `bench.csv` beside the run's file (`experiments/qwen3_8b/bench.py`). Limits are compared
+with the tokens of a courteous player's episodes, which `experiments/tokens/count.py` counted.
 """
 
 import csv
@@ -41,16 +41,16 @@ GPU_GB, BANDWIDTH, PEAK = 141.0, 4.8e12, 989e12
 MFU, EFFICIENCY = 0.4, 0.6
 """Shares of the peak FLOP/s that training and prefill reach, and of the bandwidth that vLLM's decoding reaches."""
 OWN_STEP = 0.1
-"""Least seconds of a decoding step of our own sampler, measured on an H200 with the 8B (experiments/qwen3_8b)."""
+"""Minimum seconds of a decoding step of our own sampler, measured on an H200 with the 8B (experiments/qwen3_8b)."""
 OWN_LAG, VLLM_LAG = 3.6, 4.6
 """Decoding steps per sampled token of a mean episode: rows wait for the longest turn of the batch, with vLLM in every
 turn. As *novice* plays, on a laptop."""
 TURNS = 6
 """Turns of a mean episode."""
 WRITES = 0.5
-"""Tokens that a policy writes in a mean episode, for each that a courteous player writes in its longest."""
+"""Tokens of a policy's mean episode per token of the courteous player's longest."""
 VLLM_WIDTH = 2
-"""Bytes of vLLM's weights, keys and values, whatever `dtype`."""
+"""Bytes per number in vLLM's weights and KV cache, whatever `dtype`."""
 TILE, TILE_TOKENS = 32_768, 4_096
 """Vocabulary entries and most positions of a tile of the output layer (trl.kernels)."""
 MEASURED, SHARDED = "bench.csv", "fsdp.yaml"
@@ -234,19 +234,19 @@ def seconds(config: TrainConfig, size: Size, mean: Mean, processes: int = 1) -> 
 
 @dataclass(frozen=True)
 class Reach:
-    """The levels of one environment at which 99% of courteous episodes are within the token limits."""
+    """Levels of one environment at which 99% of courteous episodes fit the token limits."""
 
     env: str
     holds: int | None
-    """Highest level, of those counted, up to which they are; None if at none."""
+    """Highest counted level up to which they fit; None if they fit at no level."""
     breaks: int | None
-    """Lowest level counted at which they are not; None if at none."""
+    """Lowest counted level at which they do not fit; None if they fit at every level."""
     played: int | None
-    """Highest level that the schedule can draw at first, or that is evaluated."""
+    """Highest level that the schedule can draw at the start, or that is evaluated."""
 
 
 def reaches(config: TrainConfig, counts: Path = TABLE) -> Iterator[Reach]:
-    """Find the reach of a chat policy's limits in each environment that the token table has."""
+    """Find the reach of a chat policy's token limits in each environment of the token table."""
     rows = read_table(counts) if counts.is_file() and is_ordinary(config.starter) else []
     drawn = {env: high for env, (_, high) in windows(config.make_schedule(), config.envs).items()}
     for env in config.played:
@@ -270,18 +270,18 @@ def _within(row: Count, config: TrainConfig) -> bool:
 
 @dataclass(frozen=True)
 class Launch:
-    """One way to start a run: its processes, and the commands in their order, the training's last."""
+    """One way to start a run: the number of processes, and the commands in order, training last."""
 
     processes: int
     lines: tuple[str, ...]
 
 
 def launches(config: TrainConfig, file: Path) -> list[Launch]:
-    """List the ways to start the run of `config`, read from `file`: in one process, and sharded over as many GPUs as
-    the launch configuration beside the file names and the groups split over.
+    """List the ways to start the run of `config`, read from `file`: in one process, and sharded over the GPUs of the
+    launch configuration beside the file, as far as the groups divide evenly.
 
-    Our own sampler needs all weights in every process, so that sharding is only for runs with vLLM. Raises ConfigError
-    for a configuration that cannot be started with one process either.
+    Our own sampler needs all weights in every process, so only runs with vLLM can be sharded. Raises ConfigError if the
+    configuration cannot be started even with one process.
     """
     check_split(config, 1)
     train = ["ecomlab", "train", *_arguments(config, file)]
@@ -296,7 +296,7 @@ def launches(config: TrainConfig, file: Path) -> list[Launch]:
 
 
 def split_over(config: TrainConfig, most: int) -> int:
-    """Count the processes that a run can have: `most`, or the next smaller number over which its groups split."""
+    """Find the largest number of processes, at most `most`, over which the run's groups divide evenly."""
     for processes in range(most, 1, -1):
         try:
             check_split(config, processes)
@@ -349,7 +349,7 @@ def _toml(value: Any) -> str:
 
 
 def show_plan(config: TrainConfig, file: Path, console: Console, counts: Path = TABLE) -> None:
-    """Print what a run of `config`, read from `file`, takes; `counts` is the token table."""
+    """Print the estimate for a run of `config`, read from `file`; `counts` is the token table."""
     check_model(config)
     size, mean, ways = size_of(config.starter), mean_episode(config, counts), launches(config, file)
     for table in (

@@ -6,14 +6,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 FIRST, LATELY, IDLE = 5, 5, 3
-"""First steps, with which later ones are compared; last steps over which shares are taken; steps with nothing kept."""
+"""Number of first steps that serve as baseline; of last steps over which shares are taken; of steps without a kept
+group."""
 GAP, GAP_JUMP, GAP_GROWTH, GAP_NOISE = 0.05, 10.0, 4.0, 1e-3
 """Bounds of the mean `|Δ logp|` between sampler and trainer: absolute; relative to its median so far; relative to the
-first steps, when it is the backend's noise (1e-6 in float32, 1e-2 in bfloat16), for weights that reach the sampler in
-part lag behind a little more with every step, which no median would show; and the gap below which the two relative ones
-do not apply."""
+first steps, when it is the backend's noise (1e-6 in float32, 1e-2 in bfloat16), because weights that reach the sampler
+in part lag behind a little more with every step, which no median would show; and the gap below which the two relative
+ones do not apply."""
 FAILURES = 16
-"""Fewest failed episodes of an environment at one level of which the share that was cut off is judged."""
+"""Minimum number of failed episodes of an environment at one level before the share of truncated ones is judged."""
 
 Rows = Sequence[Mapping[str, Any]]
 """A row per step, as `metrics.whole_steps` gives them, oldest first."""
@@ -26,7 +27,7 @@ def _entropy(rows: Rows) -> dict[str, float]:
 
 
 def _gap(rows: Rows) -> dict[str, float]:
-    """Mean `|Δ logp|` in multiples of what is tolerated."""
+    """Mean `|Δ logp|` in multiples of its bound."""
     gap, before = rows[-1]["logp_gap"], [row["logp_gap"] for row in rows[:-1]]
     shares = [gap / GAP]
     if gap > GAP_NOISE:
@@ -69,12 +70,12 @@ HEALTH = (
     ),
     (_unscored, ">", 0.25, "more than a quarter of the episodes were unscored: infrastructure errors (unscored.txt)"),
 )  # fmt: skip
-"""Alarms: a metric by the place that it is about ("" for the run), the bound beyond which it is one, and its message.
-NaN, or no place, says nothing yet."""
+"""Alarms: a metric by place ("" for the whole run), the bound beyond which it is an alarm, and the message. NaN, or no
+place, says nothing yet."""
 
 
 def alarms(history: Rows, now: Mapping[str, Any]) -> list[str]:
-    """List the alarms of the step `now`, given the rows before it; one that held in the step before is not repeated."""
+    """List the alarms of the step `now`, given the earlier rows; alarms of the previous step are not repeated."""
     before = set(_true_of(history)) if history else set()
     return [words for words in _true_of([*history, now]) if words not in before]
 

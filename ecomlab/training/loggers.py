@@ -11,23 +11,23 @@ from ecomlab.markup.entries import as_text, conversation
 
 LOGGERS = ("none", "tensorboard", "trackio", "wandb")
 MOST_EPISODES = 50
-"""Most episodes in a table; all that a run keeps are in its transcripts.jsonl."""
+"""Maximum number of episodes in a table; transcripts.jsonl has all that a run keeps."""
 
 Rows = Sequence[Mapping[str, Any]]
 
 
 class Log:
-    """What a run tells its logger; without one, nothing."""
+    """A run's log; this base class logs nothing."""
 
     def metrics(self, rows: Rows) -> None:
-        """Log a step's metrics, rows with `env` and `step`, as `env/column`."""
+        """Log a step's metrics (rows with `env` and `step`) as `env/column`."""
 
     def transcripts(self, name: str, step: int, episodes: Sequence[Transcript]) -> None:
         """Log the first `MOST_EPISODES` episodes as a table of that name, conversations as text."""
 
 
 class TrackerLog(Log):
-    """A log through one of accelerate's trackers; `package` has tables, where the logger has any."""
+    """A log through one of accelerate's trackers; `package` provides tables, if the logger has any."""
 
     def __init__(self, tracker: Any, package: Any = None) -> None:
         self.tracker, self.package = tracker, package
@@ -88,7 +88,7 @@ def logger(name: str, folder: Path, settings: Mapping[str, Any]) -> Iterator[Log
 
 
 def _row(episode: Transcript, step: int) -> dict[str, Any]:
-    """Make an episode's row: what was played, what it came to, and what was said."""
+    """Make an episode's row: task, outcome and conversation."""
     job, score = episode.job, episode.score
     return {
         "step": step,

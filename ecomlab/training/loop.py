@@ -97,7 +97,7 @@ class Loop:
         return VllmSampler(generation, self.policy.renderer.stop_ids, self.limits, greedy)
 
     def _left_off(self) -> tuple[checkpoints.Checkpoint | None, bool]:
-        """Find the newest valid checkpoint or None, and trim the tables to it; tell whether step 0 was evaluated."""
+        """Find the newest valid checkpoint or None, trim the tables to it, and return whether step 0 was evaluated."""
         resume = checkpoints.newest(self.out / "checkpoints")
         done = resume.step if resume else 0
         metrics.trim(self.out / "train.csv", done, metrics.TRAIN_COLUMNS)
@@ -110,7 +110,7 @@ class Loop:
         return resume, begun
 
     def _collect(self, number: int) -> Collection:
-        """Collect the rollouts of step `number` (from 0), or take them from the flight, and advance the schedule."""
+        """Collect the rollouts of step `number` (from 0) and advance the schedule."""
         config = self.config
         self.windows = windows(self.schedule, config.envs)
         # A large model's cache is freed for the update; a small one's is reused.
@@ -156,7 +156,8 @@ class Loop:
         self.log.metrics(metrics.logged(rows))
 
     def _alarms(self, rows: Sequence[Mapping[str, Any]], broken: str = "") -> list[str]:
-        """Check the run's health: write a step's alarms, and what breaks it off, to alarms.txt and return them."""
+        """Check the run's health: write a step's alarms, and the reason if the run stops, to alarms.txt and return
+        them."""
         (now,) = metrics.whole_steps(rows)
         found = [*([f"the run stops: {broken}"] if broken else []), *alarms(self.history, now)]
         self.history.append(now)
@@ -171,8 +172,8 @@ class Loop:
         append(self.out / FILE, header_of(self.config, self.shop.fingerprint, self.identity), transcripts)
 
     def _evaluate(self, number: int) -> None:
-        """Evaluate the policy after step `number` and write what was found; before training, take what another run of
-        the same folder has found, or leave it for the next one."""
+        """Evaluate the policy after step `number` and write the result; before training, reuse the result of another
+        run of the same folder has found, or leave it for the next one."""
         config = self.config
         shared = None
         if number == 0 and not self.ordinary and self.processes.workers == 1:

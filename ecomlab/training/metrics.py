@@ -33,7 +33,7 @@ UPDATE = ("entropy", "clip_share", "grad_norm", "logp_gap", "logp_gap_max")
 
 @dataclass(frozen=True)
 class Cell:
-    """What a step played of one environment at one level."""
+    """The episodes of a step in one environment at one level."""
 
     collection: Collection
     env: str
@@ -61,7 +61,7 @@ class Cell:
 
     @cached_property
     def scores(self) -> list[Score]:
-        """Of the rollouts that are scored."""
+        """Scores of the scored rollouts."""
         return [r.score for r in self.rollouts if not r.score.unscored]
 
     @cached_property
@@ -86,7 +86,7 @@ class Metric:
     of: Callable[[Cell], float]
     pooled: str
     """How rows are pooled over levels: "sum", "max", "same" (a metric of the whole step), or a mean weighted by what it
-    is over: "scored" rollouts, all "rollouts", or "groups"."""
+    counts over: "scored" rollouts, all "rollouts", or "groups"."""
 
 
 METRICS = (
@@ -147,10 +147,10 @@ def train_rows(
     seconds: Mapping[str, float],
     mask_truncated: bool = False,
 ) -> list[dict[str, Any]]:
-    """Make a step's rows, from `env` on, of the environments in `windows`, (low, high) at the step's beginning; without
-    windows, of those that were drawn.
+    """Make a step's rows (columns from `env` on) for the environments in `windows`, which gives (low, high) at the
+    step's beginning; without windows, for the environments that were drawn.
 
-    `seconds` as `phases` gives them; `mask_truncated` as the run sets it, for the count of tokens that were used.
+    `seconds` is the result of `phases`; `mask_truncated` is the run's setting, for the count of trained tokens.
     """
     shared = {name: step.update.get(name, math.nan) for name in UPDATE} | dict(seconds)
     drawn: dict[str, set[int]] = {}
@@ -229,7 +229,7 @@ def check_alive(collection: Collection) -> None:
 
 
 def append(path: Path, rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> None:
-    """Append rows and flush them to disk; write the header before the first."""
+    """Append rows and flush them to disk; write the header first in a new file."""
     fresh = not path.exists() or path.stat().st_size == 0
     with path.open("a", newline="") as file:
         writer = csv.DictWriter(file, columns)
@@ -241,11 +241,9 @@ def append(path: Path, rows: Sequence[Mapping[str, Any]], columns: Sequence[str]
 
 
 def trim(path: Path, last: int, columns: Sequence[str]) -> None:
-    """Drop rows of steps after `last`, and a half-written last line: those steps will be repeated. Columns that the
-    table lacks, as one of an older ecomlab may, are added as NaN.
-
-    A table with an incomplete header has no rows and is removed. Raises RunError for a header with other columns, and
-    changes nothing.
+    """Drop rows of steps after `last`, and a half-written last line: those steps will be repeated. Columns missing from
+    a table of an older ecomlab are added as NaN. A table with an incomplete header has no rows and is removed. Raises
+    RunError for a header with other columns, and changes nothing.
     """
     if not path.exists():
         return

@@ -63,9 +63,9 @@ def shaped_reward(
     the limit of a turn and its buffer.
 
     A truncated episode has `TRUNCATED`, whatever it had achieved, in place of the overlong penalty. Any other has its
-    score and the penalty, but no less than `TRUNCATED`: to go on until one is cut off must never pay. With
-    `mask_truncated` it is the score and the penalty for all, as DAPO has it; a truncated episode then counts only in
-    the mean and the deviation of its group.
+    score plus the penalty, but at least `TRUNCATED`, because truncation must never pay. With `mask_truncated` it is the
+    score and the penalty for all, as DAPO has it; a truncated episode then counts only in the mean and the deviation of
+    its group.
     """
     penalty = overlong_penalty(rollout.sampled, limit, buffer)
     if turn[1]:

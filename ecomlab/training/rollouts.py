@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 Keep = Literal["correct", "reward"]
 TRUNCATED = -1.0
-"""Reward that a truncated episode is trained with, the lowest there is."""
+"""Reward with which truncated episodes are trained: the minimum."""
 
 
 @dataclass(frozen=True)
@@ -49,8 +49,8 @@ class Group:
         return [None if r.score.unscored else r.score.correct for r in self.rollouts]
 
     def effective(self, by: Keep) -> bool:
-        """True if the group's scored rollouts differ in their verdicts, or in their rewards, of which truncated ones
-        have `TRUNCATED`."""
+        """True if the group's scored rollouts differ in their verdicts (correct) or rewards (reward; truncated rollouts
+        count as `TRUNCATED`)."""
         if by == "correct":
             return len(set(self.outcomes) - {None}) == 2
         return varies([TRUNCATED if r.end == "truncated" else r.score.value for r in self.rollouts])
@@ -84,15 +84,16 @@ class Collection:
 
 @dataclass(frozen=True)
 class DynamicSampling:
-    """Settings of dynamic sampling: groups per step, their size, which are kept, and what is the same in all."""
+    """Settings of dynamic sampling: groups per step, group size, the criterion for keeping, and common settings of all
+    groups."""
 
     prompts: int = 8
     group_size: int = 8
     rounds: int = 3
-    """Most rounds of drawing, the first included."""
+    """Maximum number of rounds of drawing, including the first."""
     keep: Keep = "correct"
     axes: Axes = field(default_factory=dict)
-    """Overridden axes of all tasks, in the environments that they move; a draw's own overrides come before these."""
+    """Overridden axes of all tasks, in the environments that they move; a draw's own overrides take precedence."""
     weights: Weights = PUBLISHED
     """Weights of the reward."""
     envs: tuple[str, ...] = ()
@@ -163,7 +164,7 @@ def _draw(schedule: Schedule, key: Sequence[Any]) -> tuple[Draw, int]:
 
 
 def _task(draw: Draw, seed: int, sampling: DynamicSampling, shop: "Shop") -> Start | Exception:
-    """Draw the task of a group. Raises ScheduleError for a draw that nothing can play."""
+    """Draw the task of a group. Raises ScheduleError for a draw that cannot be played."""
     draw.check(sampling.envs or ENVIRONMENTS)
     overrides = {**axes_of(sampling.axes, draw.env), **draw.overrides}
     task = draw_task(draw.env, draw.level, seed, shop, overrides)

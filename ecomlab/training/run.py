@@ -43,14 +43,14 @@ if TYPE_CHECKING:
 
 CONFIG = "config.json"
 CATALOG = "catalog.json"
-"""File that says where the catalog of a run lay, and its fingerprint."""
+"""File with the location of a run's catalog, and its fingerprint."""
 FREE = ("out", "steps", "logger", "micro_batch", "gradient_checkpointing", "vllm_memory", "vllm_address")
-"""Settings that may differ where a run goes on: how far, where its metrics go, and what memory and machines ask for."""
+"""Settings that may change when a run resumes: its length, the logger, and those for memory and machines."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """A run's folder, and what is in it now."""
+    """A run's folder and its current content."""
 
     folder: Path
 
@@ -95,10 +95,10 @@ def train(
     *,
     schedule: Any = None,
 ) -> Run:
-    """Run `config`, or continue where it stopped. A finished run returns at once.
+    """Run `config`, or resume it. A finished run returns at once.
 
-    `config` is a `TrainConfig`, its fields by name, or the path of a TOML file of them. `schedule` stands in for the
-    configuration's: a class or function, called as one of a file is, or a schedule object, which is copied.
+    `config` is a `TrainConfig`, a mapping of its fields, or the path of a TOML file. `schedule` replaces the schedule
+    of the configuration: a class or function, called like one in a file, or a schedule object, which is copied.
 
     `progress` is called after every step ({"kind": "step", "step", "steps", "rows", "seconds"}) and every
     evaluation ({"kind": "evaluation", "step", "steps", "rows"}), during one ({"kind": "evaluating", "step", "steps",
@@ -139,7 +139,8 @@ def train(
 
 
 def _identity(config: TrainConfig, which: Any, made: Schedule) -> dict[str, Any]:
-    """Say which run it is: its settings, and for a schedule of one's own its name and digest. Its folder may change."""
+    """Identify the run: its settings, and the name and digest of a custom schedule. The folder is no part of the
+    identity."""
     name = name_of(which, made)
     if name == which:
         return config.to_json()
@@ -173,7 +174,7 @@ def _finished(out: Path, now: Mapping[str, Any]) -> bool:
 
 
 def _same_run(out: Path, now: Mapping[str, Any]) -> None:
-    """Refuse a folder that holds a run of another configuration; more steps continue the same run."""
+    """Reject a folder that holds a run of another configuration; a larger number of steps continues the same run."""
     file = out / CONFIG
     before = read_json(file)
     if before is None and file.exists():
@@ -195,8 +196,8 @@ def _same_run(out: Path, now: Mapping[str, Any]) -> None:
 
 
 def _differs(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    """List the settings in which a folder's run differs, of those that are not `FREE`; one that it did not record was
-    at its default. A catalog's folder may have been moved: `_load_shop` looks at what is in it."""
+    """List the settings, `FREE` ones excepted, in which a folder's run differs; a setting that it did not record was at
+    its default. A catalog's folder may have been moved: `_load_shop` looks at what is in it."""
     defaults = TrainConfig().to_json()
     free = {*FREE, "catalog"} if before.get("catalog") and now["catalog"] else set(FREE)
     names = dict.fromkeys([*now, *(["schedule_digest"] if "schedule_digest" in before else [])])
@@ -204,8 +205,8 @@ def _differs(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
 
 
 def _load_shop(out: Path, config: TrainConfig, leads: bool) -> Shop:
-    """Load a run's shop, and note which one if it is a folder's. Raises ConfigError where it cannot be opened, is
-    another than the run in `out` began with, or cannot carry the environments."""
+    """Load a run's shop, and record the folder of its catalog if it has one. Raises ConfigError if the catalog cannot
+    be opened, differs from the one with which the run in `out` began, or cannot carry the environments."""
     before = read_json(out / CATALOG) if leads else None
     was = (
         f"{out} was trained on the catalog {before['fingerprint']} in {before['folder']}, and "

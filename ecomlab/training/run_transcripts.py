@@ -13,13 +13,13 @@ from ecomlab.training.config import TrainConfig
 from ecomlab.training.rollouts import Collection
 
 GROUPS = 2
-"""Groups of a step that are written."""
+"""Number of groups of a step that are written."""
 
 
 def header_of(
     config: TrainConfig, fingerprint: str, identity: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """Say which run the transcripts are of; `identity` is what its config.json holds."""
+    """Make the header of the run's transcripts; `identity` is the content of its config.json."""
     return {
         "kind": TRAINING,
         "player": config.starter,

@@ -1,6 +1,6 @@
-"""Schedules: what a training step plays. Any object with the methods of `Schedule` is one.
+"""Schedules draw the tasks of a training step. Any object with the methods of `Schedule` is one.
 
-A schedule draws `Draw`s and hears the outcomes of each:
+A schedule returns a `Draw` for each group and gets the outcomes::
 
     class Bandit:
         def __init__(self, envs): ...               # the environments of the run
@@ -38,19 +38,19 @@ Outcomes = Iterable[bool | np.bool_ | None]
 
 
 class ScheduleError(ValueError):
-    """A schedule that cannot be made, or draws what no run can play."""
+    """A schedule that cannot be made, or whose draw cannot be played."""
 
 
 @dataclass(frozen=True)
 class Draw:
-    """One group's task: an environment, a level, what is changed beside the level, and how much is given."""
+    """One group's task: an environment, a level, overrides of the level's axes, and the share of given turns."""
 
     env: str
     level: int
     overrides: Mapping[str, float] = field(default_factory=dict)
     """Fields of `Difficulty` with other values than the level's, as `make_task(overrides=)` takes them."""
     given: float = 0.0
-    """Share of the turns needed that a reference player plays first, in [0, 1). They are not trained."""
+    """Share of the needed turns that the reference player plays first, in [0, 1). They are not trained."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "level", whole(self.level, "a level"))
@@ -58,7 +58,7 @@ class Draw:
             raise ValueError(f"given is a share in [0, 1), not {self.given}")
 
     def check(self, envs: Collection[str]) -> None:
-        """Raise ScheduleError if it is of none of `envs`, or overrides what does not move its environment."""
+        """Raise ScheduleError if its environment is not in `envs`, or an override does not move its environment."""
         try:
             if self.env not in envs:
                 raise ValueError(unknown("environment", self.env, envs))
@@ -68,12 +68,12 @@ class Draw:
 
 
 class Schedule(Protocol):
-    """The interface of schedules. `report` and `end_step` return the next state: a new object, or the same one if it
-    changes itself. Optional: `end_step() -> Schedule`, called after a step whose groups were all reported;
-    `window(env) -> (low, high)`, the levels that `draw` can return now; `name`, by default that of the class."""
+    """The interface of schedules. `report` and `end_step` return the next state: a new object, or `self` after changes
+    in place. Optional: `end_step() -> Schedule`, called after a step whose groups were all reported; `window(env) ->
+    (low, high)`, the levels that `draw` can return now; `name`, by default that of the class."""
 
     def draw(self, rng: np.random.Generator) -> Draw:
-        """Draw what the next group plays. All randomness comes from `rng`, so that runs can be repeated."""
+        """Draw the next group's task. All randomness comes from `rng`, so that runs can be repeated."""
 
     def report(self, draw: Draw, outcomes: Outcomes) -> "Schedule":
         """Return the schedule after a group of `draw` ended with these outcomes."""
@@ -268,7 +268,7 @@ SCHEDULES: dict[str, Factory] = {
     "adaptive": Adaptive.start,
     **{name: _range(*span) for name, span in NAMED_RANGES.items()},
 }
-"""Schedules by name. `factory_of` also takes any range, such as static-3-5, and files of one's own."""
+"""Schedules by name. `factory_of` also takes any range, such as static-3-5, and FILE.py:NAME."""
 
 
 # --- by name, from a file, or as an object ---
@@ -298,8 +298,8 @@ def make_schedule(which: "str | Factory | Schedule", envs: Sequence[str], **sett
 
 
 def factory_of(name: str) -> Factory:
-    """Find the factory of a schedule: a name in `SCHEDULES`, a range such as static-3-5, or FILE.py:NAME for a class or
-    function of one's own. Raises ScheduleError."""
+    """Find the factory of a schedule: a name in `SCHEDULES`, a range such as static-3-5, or FILE.py:NAME for a custom
+    class or function. Raises ScheduleError."""
     if name in SCHEDULES:
         return SCHEDULES[name]
     if match := re.fullmatch(RANGE, name):
@@ -315,7 +315,7 @@ def factory_of(name: str) -> Factory:
 
 
 def settings_of(which: "str | Factory | Schedule", known: Mapping[str, Any]) -> dict[str, Any]:
-    """Choose those of the `known` settings that a schedule's factory names as parameters."""
+    """Select the `known` settings for which a schedule's factory has a parameter."""
     factory = factory_of(which) if isinstance(which, str) else which
     if not callable(factory):
         return {}
@@ -323,8 +323,8 @@ def settings_of(which: "str | Factory | Schedule", known: Mapping[str, Any]) -> 
 
 
 def name_of(which: "str | Factory | Schedule", made: Schedule) -> str:
-    """Name a schedule in tables and figures: by its attribute `name`, or its class. One of one's own never bears the
-    name of a built-in one, from which it may inherit."""
+    """Name a schedule for tables and figures, by its attribute `name` or its class. A custom schedule never gets the
+    name of a built-in one, even if it inherits from it."""
     if isinstance(which, str) and not own_code.is_named(which):
         return which
     name = getattr(made, "name", None) or type(made).__name__
@@ -340,8 +340,8 @@ def name_of(which: "str | Factory | Schedule", made: Schedule) -> str:
 
 
 def digest_of(which: "str | Factory | Schedule", made: Schedule) -> str:
-    """Digest the source of a schedule of one's own: its file, or its class and the function that made it. "" for a
-    built-in one, and where no source is at hand."""
+    """Digest the source of a custom schedule: its file, or its class and factory. Return "" for a built-in schedule,
+    and if no source is available."""
     if isinstance(which, str):
         return digest(own_code.file_of(which).read_text("utf-8")) if own_code.is_named(which) else ""
     sources = [own_code.source_of(thing) for thing in (type(made), which)]

@@ -25,7 +25,7 @@ SHARE = 0.99
 
 @dataclass(frozen=True)
 class Count:
-    """Tokens of one environment at one level: of system prompt and tool schemas, and of whole episodes."""
+    """Token counts of one environment at one level: of system prompt with tool schemas, and of whole episodes."""
 
     env: str
     d: int
@@ -40,7 +40,7 @@ class Count:
     low: float
     high: float
     written: int
-    """Most tokens that the player wrote in an episode; `turn`: in one message."""
+    """Maximum number of tokens written by the player in an episode; with `turn`, in one message."""
     turn: int
 
 

@@ -62,7 +62,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Hooks:
-    """What the loop does in a trainer's steps."""
+    """The loop's callbacks in a trainer's steps."""
 
     collect: Callable[[int], Collection]
     """Plays the rollouts of a step (counted from 0) with the current policy."""
@@ -134,7 +134,7 @@ class DapoTrainer(GRPOTrainer):
             return super().train(*args, **kwargs)
 
     def _issue_warnings_after_load(self, load_result: Any) -> None:
-        """Leave out of transformers' warning the weights that are tied to others, and so not saved."""
+        """Exclude tied weights, which are not saved, from transformers' warning."""
         tied = set(self.model._tied_weights_keys or ()) if self.model.config.tie_word_embeddings else set()
         missing = [name for name in load_result.missing_keys if name not in tied]
         super()._issue_warnings_after_load(load_result._replace(missing_keys=missing))
@@ -211,7 +211,7 @@ class DapoTrainer(GRPOTrainer):
         return batch
 
     def _compute_loss(self, model: Any, inputs: Any) -> Tensor:
-        """Compute TRL's loss; remember the positions it needs: without an advantage there is no gradient."""
+        """Compute TRL's loss and store the positions it needs: rows without an advantage have no gradient."""
         sampled = (inputs["completion_mask"] * inputs["tool_mask"]).bool()
         advantages = inputs["advantages"][:, None]
         self._trained = sampled & (advantages != 0)

@@ -1,7 +1,7 @@
 """The evaluation of a starter before training, played once for the runs of a sweep.
 
-Held-out tasks and their random streams are the same in every run, and so is the evaluation at step 0 of runs that
-evaluate the same policy alike. The first run keeps it beside the runs' folders, the others read it there.
+Held-out tasks and their random streams are the same in every run, so runs that evaluate the same policy with the same
+settings share the evaluation at step 0. The first run saves it beside the runs' folders, and the others read it.
 """
 
 import hashlib
@@ -34,7 +34,7 @@ class Evaluation(NamedTuple):
 
 
 def file_of(config: TrainConfig, policy: Policy, fingerprint: str) -> Path:
-    """Name the file of an evaluation by all that decides it; `fingerprint` is the catalog's."""
+    """Name the file of an evaluation by everything that determines it; `fingerprint` is the catalog's."""
     decides = ("collection", "reward", "turn_tokens", "episode_tokens", "context_tokens")
     later = ("eval_every", "eval_at")
     settings = {
@@ -49,7 +49,7 @@ def file_of(config: TrainConfig, policy: Policy, fingerprint: str) -> Path:
 
 
 def recall(path: Path) -> Evaluation | None:
-    """Read an evaluation; None if none was kept, or none whole."""
+    """Read an evaluation; None if none was saved, or the file is incomplete."""
     kept = read_json(path)
     if kept is None:
         return None
@@ -57,14 +57,14 @@ def recall(path: Path) -> Evaluation | None:
 
 
 def keep(path: Path, found: Evaluation) -> None:
-    """Keep an evaluation."""
+    """Save an evaluation."""
     failures = [transcript.to_json() for transcript in found.failures]
     write_json(path, {"episodes": found.episodes, "failures": failures})
 
 
 @cache
 def _code() -> str:
-    """Digest the package's code and data: other code may play otherwise."""
+    """Digest the package's code and data, because changed code may play differently."""
     package, whole = Path(__file__).parents[1], hashlib.blake2b(digest_size=16)
     for path in sorted(package.rglob("*")):
         if path.suffix in (".py", ".toml", ".json", ".md"):
