@@ -1,7 +1,7 @@
-"""Reads the arguments of a call as a person would: what can be meant in one way only is taken for that.
+"""Reads the arguments of a call as a person would: a value with only one possible meaning is converted to it.
 
 "20" is 20 where a number is wanted, 3.0 is 3, "true" is true, a lone string is a list of one and a list of one its
-entry, and JSON inside a string is what it says. 3.5 is not 3, and true is not 1: what is unclear is left as it is, for
+entry, and JSON inside a string is what it says. 3.5 is not 3, and true is not 1: unclear values stay as they are, for
 the checks that follow.
 """
 
@@ -19,7 +19,7 @@ def read_arguments(given: Mapping[str, Any], schemas: Mapping[str, Schema]) -> d
 
 
 def read(value: Any, schema: Schema) -> Any:
-    """Read a value as the JSON type that the schema asks for, if there is one way to."""
+    """Convert a value to the JSON type of the schema, if there is exactly one way."""
     kind = schema.get("type")
     if isinstance(value, list) and len(value) == 1 and kind in ("string", "number", "integer", "boolean"):
         value = value[0]

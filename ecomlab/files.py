@@ -1,4 +1,4 @@
-"""Where files are kept, small files that are written whole or not at all, and locks that end with their process."""
+"""The cache folder, atomic writes of small files, and locks that end with their process."""
 
 import json
 import os
@@ -11,13 +11,13 @@ from filelock import FileLock, Timeout
 
 
 def cache_folder() -> Path:
-    """Return $ECOMLAB_CACHE, by default ~/.cache/ecomlab, the only place written to unasked."""
+    """Return $ECOMLAB_CACHE, by default ~/.cache/ecomlab, the only folder that is written to without request."""
     chosen = os.environ.get("ECOMLAB_CACHE")
     return Path(chosen).expanduser() if chosen else Path.home() / ".cache" / "ecomlab"
 
 
 def read_json(path: Path) -> dict[str, Any] | None:
-    """Read the object in a file; None when there is no file or no whole object in it."""
+    """Read the object in a file; None if the file is missing or holds no complete object."""
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
@@ -31,14 +31,14 @@ def write_json(path: Path, value: Mapping[str, Any]) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write the whole file or nothing: a kill or a full disk never leaves half of it. Makes the folder."""
+    """Write a file atomically: a kill or a full disk never leaves half of it. Creates the folder."""
     with replacing(path) as draft:
         draft.write_text(text, encoding="utf-8", newline="\n")
 
 
 def replace_between(path: Path, marks: tuple[str, str], text: str) -> None:
-    """Replace what stands between two lines of a text file, which stay. Raises ValueError unless both are there once,
-    in that order."""
+    """Replace the text between two marker lines of a file. Raises ValueError unless each marker occurs once, in that
+    order."""
     before, begin, rest = path.read_text(encoding="utf-8").partition(marks[0])
     _, end, after = rest.partition(marks[1])
     if not end or marks[0] in rest or marks[1] in before + after:
@@ -48,7 +48,7 @@ def replace_between(path: Path, marks: tuple[str, str], text: str) -> None:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Give a draft beside `path` that takes its place at the end, unless something is raised. Makes the folder."""
+    """Provide a draft beside `path` that replaces it at the end, unless an exception is raised. Creates the folder."""
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     try:
@@ -60,10 +60,8 @@ def replacing(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def lock(path: Path, busy: Exception, wait: float = 0.0) -> Iterator[None]:
-    """Hold the lock `path` for this process; raise `busy` when another still has it after `wait` seconds
-    (never, if that is -1).
-
-    The operating system releases it when the process ends, however it ends. The file itself stays.
+    """Hold the lock `path` for this process; raise `busy` if another process still holds it after `wait` seconds (-1:
+    wait forever). The operating system releases it when the process ends in any way. The file itself stays.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     held = FileLock(path)

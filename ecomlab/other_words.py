@@ -1,6 +1,6 @@
-"""Values in other words: numbers and amounts spelled out, and units converted where the result means the same.
+"""Values in other words: numbers and amounts spelled out, and units converted if the result means the same.
 
-Whoever reads knows every spelling that is ever written, so that each denotes one value.
+The reader knows every spelling that the writer uses, and each spelling denotes one value.
 """
 
 import re
@@ -159,7 +159,7 @@ _LARGER = {"mm": ("cm", 10), "cm": ("m", 100), "g": ("kg", 1000), "ml": ("L", 10
 _SMALLER = {large: (small, factor) for small, (large, factor) in _LARGER.items()}
 _INCH = {"mm": 25.4, "cm": 2.54}
 NEAR = 0.02
-"""Share by which whole inches may differ from the value that they stand for; shops' metric sizes do too."""
+"""Tolerance, as a share, between whole inches and the metric value; shops round their metric sizes similarly."""
 
 
 def of_value(value: str, phrase: str = "{}") -> tuple[str, ...]:

@@ -65,13 +65,14 @@ class Score:
     parts: Mapping[str, float] = field(default_factory=dict)
     unscored: bool = False
     asking: Mapping[str, int] = field(default_factory=dict)
-    """Beside the score: questions asked, slots learned by them, and questions about what this customer cannot have."""
+    """Statistics beside the score: questions, slots learned from them, and questions about slots that the customer
+    lacks."""
     weights: Mapping[str, float] = field(default_factory=lambda: PUBLISHED.by_name)
     """Weights of the parts by name; `invalid`, the only part of an invalid episode, has weight 1."""
 
     @classmethod
     def failed_by_us(cls, why: str) -> "Score":
-        """Make the score of an episode that our own failure made impossible to judge: counted, never a reward."""
+        """Make the score of an unscored episode, which our own failure ended: counted, never a reward."""
         return cls(value=math.nan, correct=False, why=why, unscored=True)
 
     def _repr_html_(self) -> str:
@@ -184,23 +185,23 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Fault:
-    """One thing that is wrong with the world or with an answer: why a verdict is not `correct`, in parts."""
+    """A single fault of the world or of an answer: one of the reasons why a verdict is not `correct`."""
 
     kind: str
-    """Such as "wrong product"; `ecomlab.evaluation.mistakes` lists them."""
+    """Kind, such as "wrong product"; `ecomlab.evaluation.mistakes` lists them."""
     place: str
-    """What it is about, the same from turn to turn: "item 0" for the goal's first item, else a name."""
+    """Subject of the fault, stable from turn to turn: "item 0" for the goal's first item, else a name."""
     thing: str = ""
-    """What is there instead of what is wanted: an id, a number of units."""
+    """The wrong value: an id, a number of units."""
     slots: tuple[str, ...] = ()
-    """Slots of the goal that it breaks."""
+    """Slots of the goal that it violates."""
     right: tuple[str, ...] = ()
-    """Ids of what would be right, where these are few."""
+    """Ids of the right values, if they are few."""
     words: str = ""
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """Name by which a fault is the same one in the next turn."""
+        """Key that identifies the fault from turn to turn."""
         return self.kind, self.place, self.thing
 
 

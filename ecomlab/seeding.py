@@ -27,7 +27,7 @@ def digest(value: Any, size: int = 16) -> str:
 
 
 def package_digest() -> str:
-    """Digest the code and data of ecomlab: what was computed by other code is computed anew."""
+    """Digest the code and data of ecomlab, because results of other code must be recomputed."""
     package = Path(__file__).parent
     files = sorted(path for path in package.rglob("*") if path.suffix in (".py", ".toml", ".json"))
     return digest([[path.relative_to(package).as_posix(), path.read_text("utf-8")] for path in files])

@@ -12,11 +12,11 @@ from ecomlab.suggest import mistakes, unknown
 
 
 class ConfigError(ValueError):
-    """A configuration that cannot run; the message names the way out."""
+    """A configuration that cannot run; the message states the way out."""
 
 
 class Strict(BaseModel):
-    """A table: frozen, its values exactly of their types and finite, no keys but the schema's."""
+    """A table: frozen, with finite values of exactly their types, and no keys outside the schema."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
 
@@ -25,7 +25,7 @@ Schema = TypeVar("Schema", bound=Strict)
 
 
 def load_toml(path: Path, otherwise: str = "name another") -> dict[str, Any]:
-    """Load a TOML file. Raises ConfigError; `otherwise` is what it says of a file that is not there."""
+    """Load a TOML file. Raises ConfigError; `otherwise` is the way out in its message for a missing file."""
     if path.is_dir():
         raise ConfigError(f"{path} is a folder; name a file in it")
     try:
@@ -37,9 +37,8 @@ def load_toml(path: Path, otherwise: str = "name another") -> dict[str, Any]:
 
 
 def read_toml(path: Path, schema: type[Schema]) -> Schema:
-    """Read a TOML file by its schema; arrays become tuples where it has tuples.
-
-    Raises ConfigError with a line for each mistake: file, key and what is wrong there.
+    """Read a TOML file by its schema; arrays become tuples where the schema has tuples. Raises ConfigError with a line
+    for each mistake: file, key and fault.
     """
     # A date, which JSON lacks and no schema asks for, becomes a table, so that the mistake is found by its key.
     text = json.dumps(load_toml(path), default=lambda date: {"date": str(date)})
@@ -73,7 +72,7 @@ def one_of(what: str, names: Collection[str]) -> AfterValidator:
 
 
 def checked_by(mistake: Callable[[Any], str | None]) -> AfterValidator:
-    """Check a value by a function that words what is wrong with it, or returns None."""
+    """Check a value by a function that returns the fault in words, or None."""
 
     def check(value: Any) -> Any:
         if words := mistake(value):

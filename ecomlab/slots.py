@@ -1,7 +1,7 @@
-"""Slots: all that a customer can wish for by name, each declared once as a `SlotType`; everything else reads these.
+"""Slots: the named wishes of customers. Each is declared once as a `SlotType`, which all other code reads.
 
-A slot that is no property of a product has its format and its sentences in a file of phrases; only its other traits are
-declared here. A file of a user's own declares more limits with `Phrases.load(path, SlotType(...))`.
+If a slot is no property of a product, its format and sentences are in a file of phrases, and only its other traits are
+declared here. A user's file declares more limits with `Phrases.load(path, SlotType(...))`.
 """
 
 import math
@@ -18,7 +18,7 @@ NO_PRICE = 2**31 - 1
 NO_RATING = -1
 """Tenths of a product without a rating: no limit admits it."""
 SLACK = 0.2
-"""Largest share by which a limit without a `jitter` exceeds the last product that fits the rest."""
+"""Maximum share by which a limit without `jitter` exceeds the last product that satisfies the other slots."""
 
 Mark = Literal["", "MONEY", "STARS", "DAYS", "DATE", "KILOS", "NUMBER"]
 
@@ -33,19 +33,19 @@ class SlotType:
     """"product": tells products of a type apart; "line": says how a cart line is wanted; "request": anything else."""
     op: Literal["==", "<=", ">="] = "=="
     format: Format | None = None
-    """How a value is written, unless the slot has sentences of its own."""
+    """Format of a value, unless the slot has sentences of its own."""
 
     # Of a number.
     scale: int = 1
-    """Units in one as it is shown: 100 cents in a dollar."""
+    """Internal units per displayed unit: 100 cents in a dollar."""
     unit: int = 1
-    """Smallest difference between two values that a customer says."""
+    """Smallest difference between two values that customers state."""
     step: int = 1
     """Usual difference; limits are multiples of it unless they must be exact."""
     moves: tuple[int, ...] = ()
-    """Differences by which a change of mind moves it."""
+    """Differences by which a goal change moves it."""
     others: tuple[int, ...] = ()
-    """Differences to the values that it might have had instead, for counterfactuals."""
+    """Differences to other possible values, for counterfactuals."""
     range: tuple[float, float] = (1, math.inf)
     jitter: int = 0
     """Number of values among which a limit beyond the last fitting product is drawn; 0: up to `SLACK` of its value."""
@@ -56,7 +56,7 @@ class SlotType:
     column: str = ""
     """Column of the catalog."""
     missing: int | None = None
-    """The column's value of a product without it."""
+    """Value in the column for a product without it."""
     shown: str = ""
     """Field of a record that tools show."""
     filter: str = ""
@@ -66,7 +66,8 @@ class SlotType:
     sort: str = ""
     """Key of the search that sorts by it, which is also the customer's name for it as a preference."""
     fault: str = ""
-    """How a product breaks the limit, with {has}, {wanted} and {number}: what is wanted, as a bare number."""
+    """Text for a product that violates the limit, with {has}, {wanted} and {number} (the wanted value as a bare
+    number)."""
 
     # Of how it is spoken of.
     mark: Mark = ""
@@ -78,7 +79,7 @@ class SlotType:
     alike: tuple[str, ...] = ()
     """Slots that answer a question for this one, if the customer does not have it."""
     describes: bool = False
-    """A value of it, named with a thing, describes the thing and asks for nothing more."""
+    """A value of it beside a thing's name only describes the thing, and asks for nothing more."""
     forms: tuple[str, ...] = ()
     """Phrases after a product's name, {} for the value; those of shipped slots are in phrases.toml."""
     asked: tuple[str, ...] = ()
@@ -96,7 +97,7 @@ class SlotType:
 
     @property
     def is_limit(self) -> bool:
-        """Tell whether it bounds a number of a product."""
+        """Tell whether it limits a number of a product."""
         return self.of == "product" and self.op != "=="
 
     def admits(self, limit: int, value: int) -> bool:
@@ -108,7 +109,7 @@ class SlotType:
         return None if shown is None else round(shown * self.scale)
 
     def as_shown(self, value: int) -> float | None:
-        """Convert a value as records and filters have it: 1250 cents are 12.5 dollars."""
+        """Convert a value to the unit of records and filters: 1250 cents are 12.5 dollars."""
         if value == self.missing:
             return None
         return value / self.scale if self.scale > 1 else value
@@ -120,17 +121,17 @@ class SlotType:
         return f"{value / self.scale:.1f}" if self.scale > 1 else str(value)
 
     def explain(self, value: int, limit: int) -> str:
-        """Word how a product's value breaks a limit."""
+        """Describe in words how a product's value violates a limit."""
         assert self.format is not None
         write = self.format.write
         return self.fault.format(has=write(value), wanted=write(limit), number=self.bare(limit))
 
     def edge(self, values: np.ndarray) -> int:
-        """Find the value that the strictest limit has which admits all of these."""
+        """Find the strictest limit that admits all of these values."""
         return int(values.max() if self.op == "<=" else values.min())
 
     def rounded(self, value: float) -> int:
-        """Round a limit to whole steps, so that it admits no less."""
+        """Round a limit to whole steps, so that it still admits the same values."""
         if self.op == "<=":
             return self.step * math.ceil(value / self.step)
         return max(0, math.floor(value / self.step) * self.step)
@@ -142,19 +143,19 @@ class SlotType:
         return self.rounded(value * (1 + share) if self.op == "<=" else value * (1 - share / 2))
 
     def drawn_beyond(self, edge: int, random: np.random.Generator) -> int:
-        """Draw a limit at a random distance beyond the last value that it has to admit."""
+        """Draw a limit at a random distance beyond the last value that it must admit."""
         if not self.jitter:
             return self.loosened(edge, SLACK * random.random())
         moved = int(random.integers(self.jitter))
         return self.rounded(edge + moved if self.op == "<=" else edge - moved)
 
     def moved(self, value: int) -> list[int]:
-        """List the values in range to which a change of mind may move it."""
+        """List the values in range to which a goal change may move it."""
         low, high = self.range
         return [value + move for move in self.moves if low <= value + move <= high]
 
     def alternatives(self, value: int) -> list[int]:
-        """List values that it might have had instead."""
+        """List other possible values."""
         return [value + other for other in self.others]
 
 
@@ -217,7 +218,7 @@ SHIPPED = tuple(_DECLARED)
 
 
 def slot_type(name: str) -> SlotType:
-    """Look up a slot's declaration; one without, which has sentences of its own, has no traits."""
+    """Look up a slot's declaration; a slot without one has sentences of its own and no traits."""
     return _DECLARED.get(name.partition(":")[0]) or SlotType(name)
 
 

@@ -20,9 +20,9 @@ WRITTEN = {"bool": "true or false", "list": LIST, "tuple": LIST, "dict": "a tabl
 
 
 def unknown(what: str, name: object, known: Iterable[str], listed: bool = True) -> str:
-    """Word an unknown name: `no environment 'CRAT'; did you mean 'CART'? there are BUNDLE, CART`.
+    """Describe an unknown name: `no environment 'CRAT'; did you mean 'CART'? there are BUNDLE, CART`.
 
-    Without `listed`, the known ones are left out.
+    Without `listed`, the known names are omitted.
     """
     names = list(known)
     folded = {n.casefold(): n for n in names}
@@ -37,7 +37,7 @@ def unknown(what: str, name: object, known: Iterable[str], listed: bool = True) 
 
 
 def mistakes(error: "ValidationError", model: "type[BaseModel]") -> list[str]:
-    """Word each mistake that pydantic found in a value for `model`: `cpus: should be a valid integer, not 'x'`.
+    """Describe each mistake that pydantic found in a value for `model`: `cpus: should be a valid integer, not 'x'`.
 
     The keys of a table are listed once, with its first unknown one.
     """

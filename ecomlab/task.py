@@ -1,4 +1,4 @@
-"""Data types of a task: its key, the customer's goal, events, what the reference player needs, the task itself."""
+"""Data types of a task: its key, the customer's goal, events, the reference player's need, the task itself."""
 
 import json
 import math
@@ -22,8 +22,8 @@ Place = tuple[int, str]
 
 
 class FrozenDict(dict[str, Any]):
-    """A dictionary that cannot be changed, for tasks and caches share it (ISOLATED). Unlike a mapping proxy it can be
-    written as JSON, copied and pickled."""
+    """A dictionary that cannot be changed, because tasks and caches share it (ISOLATED). Unlike a mapping proxy it can
+    be written as JSON, copied and pickled."""
 
     def _refuse(self, *args: Any, **named: Any) -> NoReturn:
         raise TypeError("this belongs to a task, which cannot be changed; change a copy: dict(value)")
@@ -36,11 +36,11 @@ class FrozenDict(dict[str, Any]):
 
 
 _AS_THEY_ARE = frozenset([str, int, float, bool, type(None), FrozenDict])
-"""Types of what is frozen already: most of what a task holds."""
+"""Immutable types, which hold most of a task's data."""
 
 
 def frozen(value: Any) -> Any:
-    """Copy a JSON value into one that cannot be changed: lists become tuples. What is frozen already is returned."""
+    """Copy a JSON value to an immutable one: lists become tuples. A frozen value is returned as it is."""
     if type(value) in _AS_THEY_ARE or isinstance(value, FrozenDict):
         return value
     if isinstance(value, list | tuple):
@@ -57,7 +57,8 @@ class TaskError(ValueError):
 
 
 class TaskKey(NamedTuple):
-    """Key of a task's randomness. Overrides are not part of it: whatever they do not touch is drawn alike."""
+    """Key of a task's randomness. Overrides are not part of it, so everything that they do not affect is drawn
+    alike."""
 
     env: str
     version: int
@@ -66,7 +67,7 @@ class TaskKey(NamedTuple):
     shop: str
     """Fingerprint of catalog, embedder and index: the same key means the same task only in the same shop."""
     attempt: int = 0
-    """Number of draws before this one, of tasks that did not fit the budgets of their kind."""
+    """Number of rejected draws before this one; those tasks did not fit the budgets of their kind."""
 
     def rng(self, *name: Any) -> np.random.Generator:
         """Make the task's random stream of this name."""
@@ -181,11 +182,11 @@ world, or proposed a product to the customer."""
 
 @dataclass(frozen=True, kw_only=True)
 class Event:
-    """Something that happens after the turn in which the agent's work first reaches a moment, and at the latest when it
-    first hands in.
+    """Something that happens after the turn in which the agent's work first reaches a moment, and at the latest at its
+    first submit.
 
     `moment` is `LOOK`, `ACT` or the name of a tool, `about` the product types whose look-up counts. Neither depends on
-    what the agent found or chose. `turns` and `calls` are what it costs the reference player to react.
+    the agent's findings or choices. `turns` and `calls` are the reference player's cost of reacting.
     """
 
     moment: str = ""
@@ -225,13 +226,13 @@ class GoalChange(Event):
     forgets: tuple[int, ...] = ()
     """Items that are not mentioned again."""
     known: tuple[str, ...] = ()
-    """Those of the slots that held all along: said first, for the others make no sense without them."""
+    """Slots that have been valid from the start: said first, because the others make no sense without them."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SellOut(Event):
-    """Sell-out of a share of each of these product types, whatever is wanted: of single products, of lines (all
-    products of one title) or of options of lines. Of a share `few` of what it hits, one to three units are left."""
+    """Sell-out of a share of each of these product types, independent of the goal: of single products, of lines (all
+    products of one title) or of options of lines. For a share `few` of what sells out, one to three units are left."""
 
     types: tuple[str, ...]
     share: float
@@ -241,7 +242,7 @@ class SellOut(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class Instead(Event):
-    """What the customer wants instead when they hear that an item has run short. It never happens by itself.
+    """The customer's replacement for an item that has run short, once they are told. It never happens by itself.
 
     `slots` describe another product, which is left whatever sells out; the customer takes it where what they prefer
     (another option, as many units as there are, to do without) cannot be had either.
@@ -261,8 +262,8 @@ class Interrupt(Event):
 
 @dataclass(frozen=True)
 class Need:
-    """Turns and tool calls: of a task, what the reference player needs where nothing is withheld and nothing happens,
-    handing in included; of an environment, the most that the courteous player needs in 99% of tasks that look alike."""
+    """Turns and tool calls. Of a task: the reference player's number if nothing is withheld and no event happens,
+    submit included. Of an environment: the courteous player's maximum in 99% of the tasks that look alike."""
 
     turns: int
     calls: int
@@ -279,7 +280,7 @@ class Need:
 COURTESY = 2
 """Turns of a courteous agent beside work and questions: a confirmation before it acts, a word when it is done."""
 LEARNED = 2
-"""Slots that a courteous agent learns by one question."""
+"""Number of slots that a courteous agent learns from one question."""
 
 
 @dataclass(frozen=True)
@@ -296,14 +297,14 @@ class Problem:
     notes: Mapping[str, Any] = field(default_factory=dict)
     """Further data for the task's record."""
     opening: str = ""
-    """The whole opening, where it is not made from `goal` and `leads`."""
+    """The whole opening, if it is not made from `goal` and `leads`."""
     subtasks: Sequence["Task"] = ()
     interrupts: Sequence[tuple[int, Interrupt]] = ()
 
 
 @dataclass(frozen=True)
 class Task:
-    """A frozen task: what may be shown (`opening`, `world`, the budgets) is kept apart from the truth."""
+    """A frozen task, which keeps the visible data (`opening`, `world`, the budgets) apart from the ground truth."""
 
     env: str
     key: TaskKey
@@ -312,12 +313,12 @@ class Task:
     opening: str
     """The customer's first message."""
     world: Mapping[str, Any]
-    """Data behind the tools, which nobody can change; nothing here tells what is wanted."""
+    """Immutable data behind the tools; nothing in it reveals the goal."""
     goal: Goal
     need: Need
     events: tuple[Event, ...]
     turns: int
-    """Turn budget: what the courteous player needs in tasks that look like this one, plus the turn slack."""
+    """Turn budget: the courteous player's need in tasks that look like this one, plus the turn slack."""
     calls: int
     """Tool call budget, likewise."""
     notes: Mapping[str, Any] = field(default_factory=dict)
@@ -364,7 +365,7 @@ class Task:
 
     @property
     def fullest(self) -> Need:
-        """What the courteous player needs for this very task when all its events happen."""
+        """The courteous player's need for this task if all its events happen."""
         needs = [part.need.plus(part.events) for part in self.parts]
         turns = sum(need.turns + COURTESY for need in needs) + self.asks
         return Need(turns, sum(need.calls for need in needs))
@@ -426,7 +427,7 @@ class Task:
             raise TaskError(f"this is not a task that Task.to_json wrote: {error}") from None
 
     def _repr_html_(self) -> str:
-        """Show what a player is told of the task, and nothing of the truth."""
+        """Show the part of the task that a player is told, without the ground truth."""
         facts = {
             "task": f"{self.env} version {self.version}, d = {self.difficulty}, seed {self.seed}",
             "axes": ", ".join(f"{name} = {value:g}" for name, value in self.overrides.items()),

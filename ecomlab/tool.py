@@ -29,7 +29,7 @@ class RefusedError(Exception):
 
 _UNSAID = ("default", "additionalProperties")
 MOST_SAID = 500
-"""Most characters of what is said about a slip."""
+"""Maximum number of characters of a message about a format error."""
 
 
 class _Arguments(BaseModel):
@@ -49,15 +49,15 @@ class Tool:
     """Field of the result that holds rows -> fields of a row that are ids, the row's own first. A dot leads into rows
     within rows: "orders.lines". Rows of what the agent itself has put there are not declared."""
     ranked: bool = False
-    """Orders its rows as asked: by relevance or a sort. The order of other tools' rows must tell nothing."""
+    """Orders its rows as requested: by relevance or a sort. The order of other tools' rows must reveal nothing."""
     acts: bool = False
     """Changes the world where the customer can see it."""
     undoes: "Tool | None" = None
-    """The acting tool that this one takes back, called with the same ids."""
+    """The acting tool that this one undoes, called with the same ids."""
     words: str = ""
     """An optional argument for words to look for, which a call that has nothing else to go by must give."""
     tells: str = ""
-    """A field of its result that openly tells what can be wanted at all, such as the status of an order."""
+    """A field of its result that openly shows which rows can be wanted at all, such as the status of an order."""
 
     @cached_property
     def name(self) -> str:
@@ -113,8 +113,9 @@ class Tool:
         return properties
 
     def check(self, given: Any) -> dict[str, Any]:
-        """Check the arguments of a call, reading what can be read in one way only. An optional argument that says
-        nothing counts as left out; null or "" for all of them as none. Raises FormatError."""
+        """Check the arguments of a call, after conversions with only one possible meaning.
+
+        An empty optional argument counts as omitted; null or "" for all of them as no arguments. Raises FormatError."""
         if given in (None, ""):
             given = {}
         if not isinstance(given, dict):
@@ -131,7 +132,7 @@ class Tool:
         return {name: getattr(checked, name) for name in type(checked).model_fields}
 
     def _empty(self, name: str, value: Any) -> bool:
-        """Tell whether a value says nothing: null, and "" where no free text is wanted."""
+        """Tell whether a value is empty: null, or "" unless free text is allowed."""
         schema = self._schemas.get(name, {})
         return value is None or (value == "" and (schema.get("type") != "string" or "enum" in schema))
 

@@ -15,7 +15,7 @@ MONTHS = (
 
 @dataclass(frozen=True)
 class Format:
-    """One way of writing values: how one is written, the pattern that finds it in text, and how that is read back.
+    """A format of values: how to write a value, the pattern that finds it in text, and how to read it back.
 
     `others` puts a value in other words that mean the same; `pattern` and `read` know these too.
     """

@@ -20,7 +20,7 @@ from ecomlab.world.tools.cart import cart_add
 from ecomlab.world.tools.orders import return_initiate
 
 CHANGED_BY = {"cart": cart_add, "returns": return_initiate}
-"""Things in the world that customers look at and correct, each with the tool that changes it."""
+"""Things in the world that customers look at and correct, each with the tool that changes it"""
 
 
 class Audit:
@@ -34,11 +34,11 @@ class Audit:
     def faults(
         self, goal: Goal, world: World, answer: Mapping[str, Any] | None, first: Goal
     ) -> Sequence[Fault]:
-        """List what is wrong, a consequence of another fault left out.
+        """List the faults, without consequences of other faults.
 
-        With an `answer`, empty if nothing was submitted, there is a fault exactly if `verify` does not find the end
-        correct. With None, while the agent is at work, list what is wrong so far, not what is still missing. By default
-        the verifier's reason is the only fault.
+        With an `answer` (empty if nothing was submitted), there is a fault if and only if `verify` does not find the
+        end correct. With None (the agent is still at work), list the faults so far, not what is still missing. By
+        default the verifier's reason is the only fault.
         """
         verdict = None if answer is None else self.env.verify(goal, world, answer, first)
         if verdict is None or verdict.correct:
@@ -46,7 +46,7 @@ class Audit:
         return [Fault("wrong answer" if answer else "missed item", "answer", words=verdict.why)]
 
     def wishes(self, goal: Goal, world: World) -> Sequence[Want]:
-        """List the products that are sought, by which a claim that there is none is judged; by default none."""
+        """List the wanted products, needed to judge a claim that there are none; by default none."""
         return ()
 
     # For the laws.
@@ -94,17 +94,17 @@ class Environment:
 
     def verify(self, goal: Goal, world: World, answer: Mapping[str, Any], first: Goal) -> Verdict:
         """Judge the end state of the world, by code alone. `goal` is the final goal, `first` the one at the start;
-        `answer` holds the arguments of `submit` and is empty where nothing was handed in."""
+        `answer` holds the arguments of `submit` and is empty if there was no submit."""
         raise NotImplementedError
 
     def opinion(self, goal: Goal, world: World, thing: Thing) -> Opinion | None:
-        """Tell what the customer thinks of a thing that the agent names; None where a person in their place could not
+        """Tell what the customer thinks of a thing that the agent names; None if a person in their place could not
         tell. By default: whether a product meets their wishes for its type."""
         return of_product(goal, world, thing)
 
     def budget(self, axes: Difficulty, shop: Shop, items: int | None) -> Need:
         """Count what the courteous player needs in 99% of tasks whose openings name so many items, or of any number if
-        None. A function of these alone, for it is told."""
+        None. It depends on these arguments alone, because the agent is told the budget."""
         found: Need = self.player.budget(axes, shop, items)  # type: ignore[attr-defined]
         return found
 

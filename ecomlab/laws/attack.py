@@ -1,4 +1,4 @@
-"""How attackers of an environment fare, beside the chance that it states for itself and its courteous player.
+"""Success of attackers in an environment, beside the environment's stated chance and its courteous player.
 
 `python -m ecomlab.laws.attack CART STATUS --players "yes or no" corrections --levels 0 4 --tasks 40` prints it.
 """
@@ -20,7 +20,7 @@ Make = Callable[[Episode, int], Player]
 
 @dataclass(frozen=True)
 class Attack:
-    """How one player fares at one level: its share of correct tasks, its mean reward, the chance that is stated."""
+    """Results of one player at one level: share of correct tasks, mean reward, stated chance."""
 
     env: str
     d: int
@@ -38,7 +38,7 @@ class Attack:
 
 
 def everybody(env_id: str, shop: Shop) -> dict[str, Make]:
-    """Make the factories of all players by name: those of a certificate, and who lives on corrections."""
+    """Make the factories of all players by name: those of a certificate, and the attackers that exploit corrections."""
     env, made = ENVIRONMENTS[env_id], players(env_id, shop)
     for name, make in corrected(env, shop).items():
         made[name] = lambda episode, seed, make=make: make()  # type: ignore[misc]
@@ -48,7 +48,7 @@ def everybody(env_id: str, shop: Shop) -> dict[str, Make]:
 def attack(
     env_id: str, names: Sequence[str], levels: Sequence[int], tasks: int, shop: Shop
 ) -> Iterator[Attack]:
-    """Play `tasks` tasks a level with each player whose name holds one of `names`."""
+    """Play `tasks` tasks per level with each player whose name contains one of `names`."""
     env = ENVIRONMENTS[env_id]
     chosen = {n: make for n, make in everybody(env_id, shop).items() if any(name in n for name in names)}
     for d in levels:
@@ -64,7 +64,7 @@ def attack(
 
 
 def main() -> None:
-    """Print how the named players fare."""
+    """Print the results of the named players."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("envs", nargs="+", choices=list(ENVIRONMENTS))
     parser.add_argument("--players", nargs="+", default=["one", "yes or no", "guess"], help="parts of names")

@@ -40,7 +40,7 @@ from ecomlab.tool import Tool, plain
 Factory = Callable[[int], Player]
 """Function from an episode's seed to a player for it."""
 Script = Generator[Message, list[Message], None]
-"""Generator of a player's messages, which receives the new messages; the last one is repeated for ever."""
+"""Generator of a player's messages, which receives the new messages; the last one is repeated forever."""
 Choice = Callable[[Sequence[Mapping[str, Any]], np.random.Generator], int]
 """Function from rows to the index of the chosen one."""
 
@@ -75,7 +75,7 @@ def _commonest(rows: Sequence[Mapping[str, Any]], random: np.random.Generator) -
 
 
 def _alone(rows: Sequence[Mapping[str, Any]], place: int, random: np.random.Generator) -> int:
-    """Choose a row of whose kind fewest have the same word at this place: a brand or a style that stands alone."""
+    """Choose the row whose word at this place is rarest within its kind: a brand or a style that stands alone."""
     words = _ends(rows, place)
     said = Counter(words)
     fewest = min(said.values())
@@ -465,7 +465,7 @@ def scripted(script: Callable[[str, np.random.Generator], Script]) -> Factory:
 
 
 def _script(*said: Message) -> Factory:
-    """Make players that send these messages in turn, the last one for ever."""
+    """Make players that send these messages in turn, the last one forever."""
 
     def make(seed: int) -> Player:
         left = iter(said)

@@ -33,7 +33,7 @@ from ecomlab.task import Message, Player
 SLIP_RATE = 0.2
 """Share of the perturbed player's decisions that go wrong."""
 EXACT = ("solver", "fair", "courteous", "noisy")
-"""Players that play every task."""
+"""Players of every task."""
 FIRST_SEED = 1_000_000
 """First of the seeds that certificates use and nothing else does."""
 T = TypeVar("T")
@@ -69,14 +69,14 @@ class Row:
     misses: list[str] = field(default_factory=list)
     """Misses of oracle and reference player, each with its reason."""
     jobs: int = 1
-    """Most goals that one task chains."""
+    """Maximum number of goals in one task."""
     courteous: float = math.nan
     """Share of the courteous player, on as many seeds as the reference player."""
     asking: dict[str, float] = field(default_factory=dict)
     """Means over the courteous player's episodes: questions, slots learned, questions about what a customer lacks."""
     refused: dict[str, int] = field(default_factory=dict)
-    """Tasks that this catalog does not give, by reason; they are in none of the counts. Where it cannot carry the
-    environment at all, all of them are, and nothing else in the row is measured."""
+    """Number of tasks that cannot be drawn from this catalog, by reason; no other count includes them. If the catalog
+    cannot carry the environment, all tasks are here, and nothing else in the row is measured."""
 
     @classmethod
     def of_refused(cls, env: str, d: int, refused: dict[str, int]) -> "Row":
@@ -143,9 +143,9 @@ def players(env_id: str, shop: Shop) -> dict[str, Callable[[Episode, int], Playe
 def certify_cell(
     env_id: str, d: int, seeds: int, others: int, shop: Shop, customer: Callable[[int], Chat] | None = None
 ) -> Row:
-    """Play `seeds` tasks with oracle, reference and perturbed player, `others` of them with everybody else; fewer where
-    the catalog refuses some. `customer` makes the endpoint that words the customer, by the task's seed; without it the
-    templates are said."""
+    """Play `seeds` tasks with oracle, reference and perturbed player, `others` of them with all other players; fewer if
+    some cannot be drawn from the catalog. `customer` makes the endpoint that rewords the customer, by the task's seed;
+    without it the templates are used."""
     env = ENVIRONMENTS[env_id]
     count = max(seeds, others)
     tasks, refused = drawn(env_id, d, range(FIRST_SEED, FIRST_SEED + count), shop)
@@ -308,7 +308,7 @@ def _cell(env_id: str, d: int, seeds: int, others: int, catalog: str | int) -> R
 
 
 def _kept(path: Path | None, what: str) -> dict[str, Any]:
-    """Read what was kept under the name `what`, by key; that of a truncated line is computed again."""
+    """Read the results saved under the name `what`, by key; that of a truncated line is computed again."""
     found: dict[str, Any] = {}
     for line in path.read_text().splitlines() if path and path.exists() else ():
         try:

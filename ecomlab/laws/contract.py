@@ -32,8 +32,8 @@ from ecomlab.world.state import World
 SEEDS, OTHERS = 12, 8
 """Tasks per level for oracle, reference and perturbed player, and for attackers; `make certify` takes more."""
 CHAINED = 4
-"""Times that an environment gets fewer tasks of which the jobs are held to the same laws by themselves: a journey's
-tasks and attackers are several times as many and as long."""
+"""Divisor of the number of tasks for an environment whose jobs are tested by themselves: a journey's tasks and
+attackers are several times as many and as long."""
 ENDS = (0, 12)
 """Levels of the small certificate, which plays every attacker."""
 COMPARED = (0, 4, 8, 12)
@@ -341,7 +341,7 @@ class EnvironmentContract:
 
 
 def check(env: str, shop: Shop) -> list[str]:
-    """Test one environment; list in words which parts of the contract it breaks, its own exceptions included.
+    """Test one environment; list its violations of the contract in words, its own exceptions included.
 
     An empty list says that nothing is broken on these few tasks; `ecomlab.laws.certificate` plays more.
     """
@@ -359,7 +359,7 @@ def check(env: str, shop: Shop) -> list[str]:
 
 
 def _in_short(broken: Sequence[str]) -> str:
-    """Join what breaks laws: of each law the first two findings and the number of the others."""
+    """Join violations of laws: for each law, the first two findings and the number of the others."""
     by_law: dict[str, list[str]] = {}
     for finding in broken:
         by_law.setdefault(finding.partition(":")[0], []).append(finding)
@@ -390,7 +390,7 @@ NO_ACT = (
     "news",
     "_calls_told",
 )
-"""Parts of a world that no agent changes, or that say what it has seen, or that events change."""
+"""Parts of a world that no agent changes, that record what it has seen, or that events change."""
 
 
 def _done(episode: Episode) -> str:

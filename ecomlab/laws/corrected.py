@@ -1,4 +1,4 @@
-"""Attackers that do the job from what the customer says about what they did, and neither read the request nor ask."""
+"""Attackers that use only the customer's corrections of their acts, and neither read the request nor ask."""
 
 from collections.abc import Callable
 from typing import Any
@@ -16,15 +16,15 @@ FULL = "unwanted things"
 
 
 class Filled(CartPlayer):
-    """Puts visits into the cart, one of each type `at_once` or one after another, and then does as it is told: takes
-    out what is not wanted, until one is or the customer says which one they want."""
+    """Puts visits into the cart, one of each type `at_once` or one after another, and then follows corrections: it
+    removes unwanted products until one is wanted or the customer names the one they want."""
 
     def __init__(self, env: Environment, shop: Shop, at_once: bool) -> None:
         super().__init__(env.phrases, lexicon_of(shop.catalog))
         self.at_once = at_once
         self.untried: list[dict[str, Any]] | None = None
         self.tried: dict[str, dict[str, Any]] = {}
-        """Visits on trial by type, of which nothing has been heard yet."""
+        """Visits on trial by type, without a reaction of the customer so far."""
 
     def hear(self, text: str, opening: bool) -> None:
         if opening:
@@ -68,7 +68,7 @@ class Filled(CartPlayer):
 
 
 class SentBack(ReturnsPlayer):
-    """Returns one line after another, the first that can be returned, and then does as it is told."""
+    """Returns one line after another, beginning with the first that can be returned, and then follows corrections."""
 
     def __init__(self, env: Environment, shop: Shop) -> None:
         super().__init__(env.phrases, lexicon_of(shop.catalog))

@@ -1,4 +1,4 @@
-"""Counterfactuals, which differ from a task only in what is withheld: no agent may tell them apart without asking."""
+"""Counterfactuals, which differ from a task only in a withheld slot: no agent may distinguish them without asking."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -92,8 +92,8 @@ class Prober:
 def first_difference(
     task: Task, other: Task, shop: Shop, random: np.random.Generator, customer: Chat | None = None
 ) -> str:
-    """Describe the first difference that an agent sees between two tasks without asking; empty if there is none. An
-    endpoint that words the `customer` sees none either."""
+    """Describe the first difference that an agent sees between two tasks without asking; empty if there is none.
+    Neither may an endpoint that rewords the `customer`."""
     sent: list[list[list[Message]]] = [[], []]
     one, two = (
         Episode(each, shop, wording=Wording(_noted(customer, seen)) if customer else None)
@@ -120,7 +120,7 @@ def first_difference(
 
 
 def _noted(chat: Chat, sent: list[list[Message]]) -> Chat:
-    """Note what an endpoint is sent."""
+    """Record the requests to an endpoint."""
 
     def noted(messages: list[Message]) -> str | Answered:
         sent.append(messages)
@@ -186,7 +186,7 @@ def pairs(env: str, d: int, seeds: Iterable[int], shop: Shop) -> Iterator[tuple[
 def compare(
     env: str, d: int, seeds: Iterable[int], shop: Shop, customer: Callable[[int], Chat] | None = None
 ) -> Comparison:
-    """Compare the tasks of these seeds with their counterfactuals; `customer` makes the endpoint that words the
+    """Compare the tasks of these seeds with their counterfactuals; `customer` makes the endpoint that rewords the
     customers of both, by the seed."""
     found = [
         (

@@ -48,18 +48,18 @@ FEWEST = 15
 """Tasks in each half that must have a list of a kind for it to be judged."""
 BOOTSTRAPS = 10_000
 ALWAYS = 0.75
-"""Share of tasks from which on a place tells a slot's value."""
+"""Share of tasks above which a place counts as revealing a slot's value."""
 PROBES = 12
 """Turns in which tools are probed for withheld values."""
 MOST = 8
-"""Most values at a place, for them to tell one."""
+"""Maximum number of values at a place that can reveal one."""
 
 
 WORDS = ("first", "second")
 """Words of a row's longest text that are counted: in a product's title its brand and what comes next."""
 
 OPEN = frozenset(["parcel"])
-"""Fields that say openly what is possible: the lines of a parcel that has not arrived are never returned."""
+"""Fields that openly show what is possible: lines of a parcel that has not arrived are never returned."""
 
 Features = dict[str, float]
 Lists = list[tuple[int, list[Features], list[bool]]]
@@ -79,7 +79,7 @@ class Leak:
     low: float
     high: float
     what: str = "what is wanted"
-    """What it tells."""
+    """The leaked information."""
 
     @property
     def leaks(self) -> bool:
@@ -153,7 +153,7 @@ def _judged(trajectory: Trajectory, shop: Shop) -> Iterator[tuple[str, list[Feat
 
 
 def _shown(trajectory: Trajectory, shop: Shop) -> list[tuple[str, Any]]:
-    """List (tool, result) of all that tools that do not act showed or would have shown."""
+    """List (tool, result) of all results that non-acting tools showed or would have shown."""
     seen = (*results(trajectory.messages), *_looked_up(trajectory.task, shop))
     looking = {tool.name for tool in looks(ENVIRONMENTS[trajectory.task.env])}
     return [(name, result) for name, result in seen if name in looking]
@@ -185,7 +185,7 @@ def _statuses(env_id: str, shown: Iterable[tuple[str, Any]]) -> dict[str, str]:
 
 
 def _looked_up(task: Task, shop: Shop) -> Iterator[tuple[str, Any]]:
-    """Call the tools that list or tell something with all ids that any of them showed; return the results."""
+    """Call the tools that list or show something with all ids that any of them showed; return the results."""
     episode = Episode(replace(task, calls=10_000, turns=10_000), shop)
     useful = [
         tool
@@ -344,12 +344,12 @@ def _scalars(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def auc_of(env_id: str, kind: str, lists: Lists, what: str = "what is wanted", of: int = 1) -> Leak | None:
-    """Fit gradient-boosted trees to half of the tasks and measure the AUC on the other half; None where there are too
-    few tasks. The interval is wider where this is one of several measurements.
+    """Fit gradient-boosted trees to half of the tasks and measure the AUC on the other half; None if there are too few
+    tasks. The interval is wider where this is one of several measurements.
 
-    The AUC is taken within lists, for a longer list may well hold more that is wanted: what matters is which. The
-    interval is a bootstrap over the tasks. Not cross-validated: folds that judge each other put chance below one half
-    more often than the interval says, as a surplus in one fold is a deficit in the others.
+    The AUC is taken within lists, because a longer list may hold more wanted entries, which is no leak. The interval is
+    a bootstrap over the tasks. Not cross-validated: folds that judge each other put chance below one half more often
+    than the interval says, as a surplus in one fold is a deficit in the others.
     """
     from sklearn.ensemble import HistGradientBoostingClassifier
 

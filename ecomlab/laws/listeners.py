@@ -31,11 +31,11 @@ from ecomlab.seeding import shuffled
 from ecomlab.task import Message
 
 AGREES = ("this one", "as wanted", "yes")
-"""Acts by which a customer agrees."""
+"""Dialogue acts by which a customer agrees."""
 AT_ONCE = 3
-"""Rows that are read out at a time."""
+"""Number of rows in one question."""
 WANTED = 3
-"""Rows that are submitted where a list is."""
+"""Number of rows in a submitted list."""
 QUESTION = "Is there anything else I should know?"
 
 
@@ -126,7 +126,7 @@ def _search(plan: Plan, count: int, opening: str, random: np.random.Generator) -
 
 
 def _called(row: Row) -> str:
-    """Name a row as one would read it out: by its title, else by its first id."""
+    """Name a row in a question: by its title, else by its first id."""
     title = row.known.get("title")
     return str(title) if title else str(next((row.known[name] for name in sorted(row.ids)), ""))
 

@@ -46,7 +46,7 @@ MOVED: dict[str, float] = {
     "orders.p_indirect": 1.0,
     "orders.p_patient": 1.0,
 }
-"""A value of everything that can be overridden, far from that of level 2."""
+"""A value for everything that can be overridden, far from that of level 2."""
 LEVEL, SEEDS, MORE = 2, range(4), range(4, 24)
 """Level and seeds of the tasks that are played, and of those whose openings are compared where that shows nothing."""
 

@@ -1,4 +1,4 @@
-"""What openings, budgets and bounds tell before anything is asked, which SILENT forbids.
+"""Leaks before any question, in openings, budgets and limits, which SILENT forbids.
 
 `openings` measures whether the words and the silence of an opening, or the budgets of turns and calls, tell what will
 happen, and whether the budgets tell how much is withheld. `bounds` measures whether the limits that a customer states
@@ -47,7 +47,7 @@ def bounds(env_id: str, shop: Shop, levels: Iterable[int] = LEVELS, seeds: int =
 
 
 def opening_leaks(env_id: str, shop: Shop, levels: Iterable[int] = LEVELS, seeds: int = 400) -> list[Leak]:
-    """Measure both on the same tasks: all that is told before anything is asked."""
+    """Measure both on the same tasks: all leaks before any question."""
     tasks = _drawn(env_id, shop, levels, seeds)
     return [*_openings(env_id, tasks), *_bounds(env_id, tasks, shop)]
 
@@ -206,7 +206,7 @@ def _among_parts(task: Task, shop: Shop) -> Iterator[tuple[list[Features], list[
 
 
 def main() -> None:
-    """Print what is told before anything is asked."""
+    """Print the leaks before any question."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("envs", nargs="+", choices=list(ENVIRONMENTS))
     parser.add_argument("--levels", nargs="+", type=int, default=list(LEVELS))

@@ -35,7 +35,7 @@ def certify(
 ) -> list[str]:
     """Measure, show the tables, write `json_file` if given; return the broken laws. `leaks` is in tasks per level,
     `ask` in customers that each question of the banks is asked of, on the first turn and later; `catalog` is a folder
-    or a number of generated products; `tell` is told how far it is."""
+    or a number of generated products; `tell` is called with progress messages."""
     shop = load_shop(catalog)
     rows: list[Row] = []
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
@@ -92,7 +92,7 @@ def table_of_rows(rows: Sequence[Row]) -> Table:
 
 
 def table_of_leaks(leaks: Sequence[Leak]) -> Table:
-    """Tabulate how well a classifier tells what is wanted, by tool and field."""
+    """Tabulate the classifier's success in finding what is wanted, by tool and field."""
     table = Table("env", "tool: field", "lists", "AUC", "99%")
     for leak in leaks:
         interval = f"{leak.low:.3f} to {leak.high:.3f}"
@@ -118,7 +118,7 @@ def write(
     comparisons: Sequence[Comparison] = (),
     asked: Sequence[Share] = (),
 ) -> None:
-    """Write the certificate as JSON: what was measured, on what, and what it says about the laws."""
+    """Write the certificate as JSON: measurements, their conditions, and the states of the laws."""
     environments = {row.env: ENVIRONMENTS[row.env].version for row in rows}
     document = {
         "rows": [row.to_json() for row in rows],

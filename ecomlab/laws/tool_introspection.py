@@ -1,4 +1,4 @@
-"""An environment as the audit sees it: its tools by what they declare, its reference player, its tasks in a shop."""
+"""An environment as the audit sees it: its tools by their declarations, its reference player, its tasks in a shop."""
 
 import json
 from collections import Counter
@@ -31,8 +31,8 @@ def reference_player(env: str, shop: Shop, perturbation: Perturbation | None = N
 
 
 def drawn(env: str, d: int, seeds: Iterable[int], shop: Shop) -> tuple[list[Task], dict[str, int]]:
-    """Draw the tasks of a level: (those, how many the catalog refuses by reason). A generated one gives every task, and
-    a TaskError is raised there."""
+    """Draw the tasks of a level; return (tasks, number of tasks that the catalog cannot give, by reason). A generated
+    catalog gives every task, so there a TaskError is raised."""
     seeds = list(seeds)
     if why := unsupported(shop.catalog).get(env):
         return [], {why: len(seeds)}

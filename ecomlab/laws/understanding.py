@@ -29,14 +29,14 @@ BANKS = ("read", "held", "fifth", "tenth")
 never opened; `tenth` was opened once, after it had judged the reader unseen, and nothing was changed for it."""
 LEVELS = range(5, 13)
 TASKS = 24
-"""Tasks a level in which questions are asked."""
+"""Number of tasks per level in which questions are asked."""
 NAMES = {"original_brand": "was_brand", "original_feature": "was_feature"}
 DENIALS = ("indifferent", "nothing")
 
 
 @dataclass(frozen=True)
 class Asked:
-    """One question asked of one customer: what the rule of a reply gives, and what came of it."""
+    """One question to one customer: the right reply by the rule, and the actual one."""
 
     question: Mapping[str, Any]
     text: str
@@ -74,7 +74,7 @@ def measure(
     shop: Shop, times: int = 2, banks: Sequence[str] = BANKS, chat: Chat | None = None
 ) -> list[Share]:
     """Ask the banks' questions; return the shares by environment, by form, and of all, where any could be asked. With
-    `chat`, an endpoint words the customers and labels questions."""
+    `chat`, an endpoint rewords the customers and labels questions."""
     made = []
     for bank in banks:
         asked = list(ask(questions(bank), shop, times, chat))

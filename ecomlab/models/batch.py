@@ -65,7 +65,7 @@ class Rollout:
     """submit, turns, patience, invalid, truncated, or failed (ours)."""
     turns: int
     trajectory: Trajectory | None = None
-    """What was said, for transcripts; None where no episode could be opened."""
+    """The conversation, for transcripts; None if no episode could be opened."""
     seconds: float = field(default=0.0, compare=False)
     """Share of the time that the policy took for its turns, in seconds: a turn is shared by all who wait for it."""
 
@@ -96,7 +96,7 @@ class _Play:
 
 @dataclass(frozen=True)
 class Start:
-    """How an episode begins, where that is more than its task."""
+    """The beginning of an episode: its task, and given first turns."""
 
     task: Task
     weights: Weights = PUBLISHED
@@ -141,9 +141,9 @@ def play_batch(
 ) -> list[Rollout]:
     """Play every task once with the policy behind `sampler`; rollout i draws its randomness from `streams[i]` alone.
 
-    `customer` is an endpoint that words the customers, one act after another; `strict` episodes end with the first slip
-    of form. An exception in place of a task gives a failed rollout. `clock` adds up the seconds of
-    the policy ("model") and of everything else ("environment").
+    `customer` is an endpoint that rewords the customers, one act after another; `strict` episodes end at the first
+    format error. An exception in place of a task gives a failed rollout. `clock` adds up the seconds of the policy
+    ("model") and of everything else ("environment").
     """
     rollouts = dict(play_each(tasks, streams, shop, sampler, renderer, clock, customer, strict))
     return [rollouts[i] for i in range(len(tasks))]
@@ -176,7 +176,7 @@ def play_each(
 
 
 def _turn(plays: Sequence[_Play], live: Sequence[int], sampler: "Sampler", clock: Clock) -> None:
-    """Ask the sampler for the next turn of the `live` plays, and act on those that it has finished."""
+    """Ask the sampler for the next turn of the `live` plays, and process the finished ones."""
     before = clock.seconds["model"]
     with clock.phase("model"):
         answers = sampler.turn(live, [plays[i].pending for i in live])
@@ -215,7 +215,7 @@ def _open(
 
 
 def _give(play: _Play, start: Start, shop: "Shop") -> None:
-    """Play the first turns that are given, in tokens that the policy would read as its own."""
+    """Play the given first turns, in tokens that the policy would read as its own."""
     assert play.episode is not None and play.dialogue is not None
     player = play.episode.env.reference_player(shop) if start.turns else None
     for turn in range(len(start.first) or start.turns):

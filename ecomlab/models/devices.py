@@ -5,8 +5,8 @@ from ecomlab.suggest import unknown
 
 
 def device_of(name: str | None, ordinary: bool) -> str:
-    """Return the device that is named; None is a GPU for an ordinary model if there is one, and the CPU for a small
-    policy, which is no faster elsewhere. Raises PolicyError for a device that is not here."""
+    """Return the named device; None selects a GPU for an ordinary model if there is one, and the CPU for a small
+    policy, which is no faster elsewhere. Raises PolicyError for a device that this machine lacks."""
     import torch
 
     count = torch.cuda.device_count() if torch.cuda.is_available() else 0

@@ -26,7 +26,7 @@ MERGED = "policy"
 
 
 class PolicySource(Protocol):
-    """A kind of policies: the folder of the shipped ones, a test for its folders, and a loader."""
+    """A kind of policy: the folder of the shipped ones, a test for its folders, and a loader."""
 
     @property
     def folder(self) -> Path:

@@ -13,11 +13,11 @@ MADE_FOR, CONFIG = "made_for.json", "config.json"
 
 
 DTYPES = ("float32", "bfloat16")
-"""Types that the weights of an ordinary model can be loaded in."""
+"""Types in which the weights of an ordinary model can be loaded."""
 
 
 class PolicyError(ValueError):
-    """An error for a policy that cannot be used here; the message says why and what to do."""
+    """A policy that cannot be used here; the message states the reason and the way out."""
 
 
 def serve_it(name: str) -> str:

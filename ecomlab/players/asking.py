@@ -1,4 +1,4 @@
-"""Asking as people ask: open questions in natural sentences, as long as the customer has more to tell."""
+"""Questions in natural sentences: open questions, as long as the customer has more to tell."""
 
 import copy
 import json
@@ -22,7 +22,7 @@ QUESTIONS = (
     "Have I missed anything?",
 )
 MOST = len(QUESTIONS)
-"""Most questions; at two slots each, more than a task withholds."""
+"""Maximum number of questions; at two slots each, more than a task withholds."""
 
 
 class Asking(Planner):
@@ -73,11 +73,11 @@ class Asking(Planner):
         return [vars(self)[name] for name in names if name in vars(self)]
 
     def begin(self, opening: str) -> None:
-        """Take in whether an opening says that this is all."""
+        """Note whether an opening says that this is all."""
         self.wants_more, self.asked = not nlu.is_complete(opening), 0
 
     def told(self, text: str) -> None:
-        """Take in whether a reply says that there is no more."""
+        """Note whether a reply says that there is no more."""
         if self.wants_more and nlu.says("nothing", text, self.phrases, self.lexicon):
             self.wants_more = False
 
@@ -86,7 +86,7 @@ class Asking(Planner):
         return ()
 
     def question(self) -> Message | None:
-        """Make the next question; None where there is nothing to ask."""
+        """Make the next question; None if there is nothing to ask."""
         if not self.wants_more or self.asked >= MOST or self.slip():
             self.wants_more = False
             return None

@@ -56,17 +56,17 @@ class Planner:
         return self.planned()
 
     def planned(self) -> Message:
-        """Plan, once everything new is read."""
+        """Plan the next message after everything new is read."""
         return self.plan()
 
     def hear(self, text: str, opening: bool) -> None:
-        """Take in a customer's message."""
+        """Process a customer's message."""
 
     def notice(self, text: str) -> None:
-        """Take in a notice that came with a tool's result, before the result itself."""
+        """Process a notice that came with a tool's result, before the result itself."""
 
     def result(self, about: Any, result: dict[str, Any]) -> None:
-        """Take in a tool's result; `about` is what the call was made for."""
+        """Process a tool's result; `about` is the purpose given with the call."""
 
     def plan(self) -> Message:
         """Make the next message."""

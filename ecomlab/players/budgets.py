@@ -1,7 +1,7 @@
-"""Budgets: what the courteous player needs in 99% of tasks of one kind, in closed form beside the players.
+"""Budgets: the courteous player's need in 99% of the tasks of one kind, in closed form beside the players.
 
-A budget is told, so it must tell nothing: it is a function of environment, axes and what an opening shows (how many
-items it names) alone. A task that needs more is drawn again.
+The agent is told the budget, so it must reveal nothing: it is a function of environment, axes and what an opening shows
+(how many items it names) alone. A task that needs more is drawn again.
 """
 
 import math
@@ -11,7 +11,7 @@ from ecomlab.difficulty import Difficulty
 from ecomlab.task import COURTESY, LEARNED, Need
 
 SURE = 0.99
-"""Share of tasks that a budget is enough for."""
+"""Share of tasks for which a budget suffices."""
 
 
 def quantile(n: int, p: float, most: int | None = None) -> int:

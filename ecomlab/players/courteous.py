@@ -1,4 +1,4 @@
-"""Courtesy: a player that talks as shop assistants do. It asks for one or two things at a time, asks whether what it
+"""Courtesy: a player that talks like a shop assistant. It asks for one or two things at a time, asks whether what it
 found is right before it acts, and says when it is done."""
 
 import json
@@ -14,11 +14,11 @@ from ecomlab.values import joined
 
 FILE = Path(__file__).with_name("courtesy.toml")
 ACTS = ("cart_add", "return_initiate", "submit")
-"""Tools before the first use of which it asks whether that is right."""
+"""Tools before whose first use it asks for confirmation."""
 AT_ONCE = 2
-"""Most things asked for at a time."""
+"""Maximum number of things in one question."""
 NAMED = 3
-"""Most things named in a question whether they are right."""
+"""Maximum number of things in one request for confirmation."""
 
 
 class _File(Strict):
@@ -66,7 +66,7 @@ class Courtesy:
         return " ".join([*parts, self._pick(file.more)])
 
     def before(self, message: Message) -> Message | None:
-        """Make what is said before a message that acts for the first time, or that hands in; None for any other."""
+        """Make the words before a message that acts for the first time or submits; None for any other."""
         calls = [(c["function"]["name"], c["function"]["arguments"]) for c in message.get("tool_calls") or ()]
         acting = [json.loads(arguments) for name, arguments in calls if name in ACTS]
         if not acting:

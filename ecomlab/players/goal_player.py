@@ -122,11 +122,11 @@ class GoalPlayer(Asking):
             self.stock_changed()
 
     def stock_changed(self) -> None:
-        """Forget what was found in stock."""
+        """Forget results about products in stock."""
 
     def restart(self) -> None:
-        """Forget what was found: it was sought under other wishes, or is sold out by now."""
+        """Forget all results, because the wishes have changed or products may be sold out."""
 
     def work(self) -> Message:
-        """Make the next message towards what is known to be wanted."""
+        """Make the next message towards the known wishes."""
         raise NotImplementedError

@@ -63,9 +63,9 @@ def is_exact(name: str) -> bool:
 
 
 FEW_KEYS = 10_000
-"""Most numbers that `keys_of` gives to who counts by them without closing the gaps, which takes a sort."""
+"""Maximum range of keys that `keys_of` returns for counting without closing the gaps, which takes a sort."""
 ANY_KEYS = 1 << 40
-"""The same for who only compares them: multiplied by the number of a slot's values it stays below 2**63."""
+"""The same for comparisons only: multiplied by the number of a slot's values it stays below 2**63."""
 
 
 def keys_of(catalog: Catalog, rows: np.ndarray, names: Iterable[str], below: int = ANY_KEYS) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""What is wrong with a product for somebody who wants another, in words: "Docking Station PP7XRSS has 3.9 stars, wanted
+"""Faults of a product for a customer who wants another, in words: "Docking Station PP7XRSS has 3.9 stars, wanted
 4.0"."""
 
 from collections.abc import Iterable, Sequence
@@ -11,7 +11,7 @@ from ecomlab.world.state import World
 from ecomlab.world.substitutes import noun
 
 MOST_TOLD = 4
-"""Most faults that a reason names."""
+"""Maximum number of faults in a reason."""
 
 
 def named(product_id: str, catalog: Catalog) -> str:
@@ -21,8 +21,8 @@ def named(product_id: str, catalog: Catalog) -> str:
 
 
 def faults(product_id: str, constraints: Iterable[Constraint], world: World, had: bool = False) -> list[str]:
-    """List why a product is not what these constraints want: it does not exist, no tool showed it, it breaks one of
-    them, or it cannot be bought, which does not matter where it is `had` already. Empty if nothing is wrong with it."""
+    """List why a product does not satisfy these constraints: it does not exist, no tool showed it, it violates one of
+    them, or it cannot be bought (irrelevant if it is `had` already). Empty if there is no fault."""
     catalog, name = world.catalog, named(product_id, world.catalog)
     row = catalog.row(product_id)
     if row is None:
@@ -34,7 +34,7 @@ def faults(product_id: str, constraints: Iterable[Constraint], world: World, had
 
 
 def fault_of(product_id: str, constraints: Iterable[Constraint], world: World, place: str) -> Fault | None:
-    """Find why a product that was handed in is not what these constraints want; None if nothing is wrong with it."""
+    """Find why a submitted product does not satisfy these constraints; None if there is no fault."""
     wanted = tuple(constraints)
     said = faults(product_id, wanted, world)
     if not said:
@@ -49,8 +49,8 @@ def fault_of(product_id: str, constraints: Iterable[Constraint], world: World, p
 def list_faults(
     product_ids: Sequence[str], count: int, constraints: Iterable[Constraint], world: World
 ) -> list[Fault]:
-    """List what is wrong with a list of so many products that all satisfy these constraints, but not whether there are
-    better ones."""
+    """List the faults of a list that should have this many products that satisfy the constraints, without judging
+    whether there are better ones."""
     wanted = tuple(constraints)
     found = [
         fault_of(product_id, wanted, world, f"place {number}")
@@ -71,7 +71,7 @@ def told(reasons: Sequence[str]) -> str:
 
 
 def _broken(row: int, constraint: Constraint, catalog: Catalog) -> str:
-    """Say how a product breaks a constraint."""
+    """Describe how a product violates a constraint."""
     field, wanted = constraint.field, constraint.value
     limit = slot_type(field)
     if limit.is_limit:

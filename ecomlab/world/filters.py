@@ -1,4 +1,4 @@
-"""The filters of a search: names and values as people write them, found among those that the shop has."""
+"""The filters of a search: maps names and values as people write them to those of the shop."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,19 +13,19 @@ from ecomlab.world.state import World
 from ecomlab.world.substitutes import noun
 
 MOST_SAID = 100
-"""Most characters repeated of an unknown name."""
+"""Maximum number of characters quoted from an unknown name."""
 _SMALL = frozenset("a an at for in of that the with".split())
 """Words of an attribute's phrase that do not name it."""
 
 
 @dataclass(frozen=True)
 class Filters:
-    """What a search is limited to, in the shop's own names."""
+    """The filters of a search, in the shop's own names."""
 
     kind: str | None = None
     """Product type."""
     option: str | None = None
-    """The variant that is asked for."""
+    """The requested variant."""
     constraints: tuple[Constraint, ...] = ()
     fixed: Mapping[str, Any] = field(default_factory=lambda: {"attributes": {}})
     """Fields of a row that the filters determine."""

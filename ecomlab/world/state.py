@@ -20,14 +20,14 @@ VARIANTS = 3
 MOST = 99
 """Maximum units of a cart line."""
 MOST_LEFT = 3
-"""Most units that are left of what has sold out but for a few."""
+"""Maximum number of units left of something that has sold out but for a few."""
 PLENTY = 10**6
-"""Units left of what has not sold out: no limit."""
+"""Units of something that has not sold out: no limit."""
 OUT_OF_CALLS = "the budget of tool calls is spent; finish with submit"
 LAST_CALLS = 2
-"""Tool calls left of which the agent is reminded."""
+"""Numbers of tool calls left at which the agent is reminded."""
 MOST_NAMED = 6
-"""Product types that a notice names at most."""
+"""Maximum number of product types in a notice."""
 MOST_GONE = 0.9
 """Largest share of a type that sells out, so that something is left even at p_oos = 1."""
 
@@ -126,7 +126,7 @@ class World:
         self.news += sold.types
 
     def notice(self) -> str:
-        """Word what the agent has not been told of stock and budget; empty if there is nothing."""
+        """Write the news about stock and budget that the agent has not been told; empty if there is none."""
         said = [_stock_notice([self.catalog.types[self.catalog.type_codes[n]] for n in self.news])]
         self.news = []
         if not self._calls_told and self.calls and self.call_budget - self.calls == LAST_CALLS:
@@ -265,7 +265,7 @@ def draw_sell_out(p_oos: float, wanted: int, random: np.random.Generator) -> flo
 
 
 def sell_out_share(p_oos: float, wanted: int) -> float:
-    """Return the share of a type that sells out where something does."""
+    """Return the share of a type that sells out if something does."""
     return min(MOST_GONE, p_oos / (1 - (1 - p_oos) ** wanted)) if p_oos else 0.0
 
 
@@ -335,7 +335,7 @@ def _units_of(product_id: str, cart: Mapping[tuple[str, str | None], int]) -> in
 
 
 def _stock_notice(kinds: Sequence[ProductType]) -> str:
-    """Word the news of sell-outs, by departments where they hit many types; empty where nothing has sold out."""
+    """Write the news of sell-outs, by departments if they affect many types; empty if nothing has sold out."""
     if not kinds:
         return ""
     names = [kind.plural for kind in kinds]

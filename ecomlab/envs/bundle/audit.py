@@ -1,4 +1,4 @@
-"""The audit of BUNDLE: what is wrong with a list of parts, and other wishes."""
+"""The audit of BUNDLE: faults of a list of parts, and other wishes."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

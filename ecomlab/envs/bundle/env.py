@@ -128,7 +128,8 @@ class Bundle(Environment):
 
 
 def _wrong(ids: Sequence[str], parts: Sequence[Part], missing: Mapping[str, Any], world: World) -> list[str]:
-    """List what is wrong with a list: what is on it that does not fit, twice or for nothing, and what it lacks."""
+    """List the faults of a shopping list: products that do not fit, are there twice or for no part, and missing
+    parts."""
     catalog, wanted, wrong, seen = world.catalog, dict(parts), list[str](), set[str]()
     for product_id in ids:
         row = catalog.row(product_id)

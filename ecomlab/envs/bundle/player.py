@@ -14,7 +14,7 @@ from ecomlab.task import Goal, Message, Need, Place
 from ecomlab.world.shopping_list import Part, parts_of
 
 _GONE = re.compile(r"stock has changed \((?:none of these|(.+)) sold out\)")
-"""What is said of a list that was handed in before its player knew that stock had changed."""
+"""The error for a list submitted before its player knew that stock had changed."""
 Found = dict[str, list[dict[str, Any]]]
 """Rows that a search has shown, by part."""
 
@@ -27,17 +27,17 @@ class BundlePlayer(GoalPlayer):
 
     found: Found
     doubted: Found
-    """What was found before stock changed."""
+    """Products found before stock changed."""
 
     @staticmethod
     def need(goal: Goal) -> Need:
-        """Count the steps to a list: one turn with a search per part, and handing in."""
+        """Count the steps to a list: one turn with a search per part, and submit."""
         return Need(2, len(parts_of(goal.slots)))
 
     @staticmethod
     def budget(axes: Difficulty, shop: Shop, items: int | None) -> Need:
-        """Count the steps to any list; after a rush all is looked for again. The opening does not show how many parts
-        there are, so the budget does not either."""
+        """Count the steps to any list; after a rush the whole search is repeated. The opening does not show how many
+        parts there are, so the budget does not either."""
         parts = math.ceil(axes.bundle.parts)
         events = ((axes.p_oos, 1, parts + 1), (axes.p_switch, 1, 1))
         return budget(Need(2, parts), min(parts, axes.constraints - 1) + 2, axes, *events)

@@ -1,4 +1,4 @@
-"""The audit of CART: what is wrong with a cart, and the chance of guessing one."""
+"""The audit of CART: faults of a cart, and the chance of guessing one."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -90,7 +90,7 @@ class CartAudit(Audit):
 
 
 def _fault(wants: Sequence[Want], matched: Match, line: tuple[str, str | None], world: World) -> Fault:
-    """Tell what is wrong with a line for which no wish accounts, in whole or in part."""
+    """Describe the fault of a line that no wish accounts for, in whole or in part."""
     catalog, (product_id, variant) = world.catalog, line
     row = world.row(product_id)
     name = catalog.title(row)

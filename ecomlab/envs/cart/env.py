@@ -76,7 +76,7 @@ class Cart(Environment):
 
 
 def _wrong(wants: Sequence[Want], matched: Match, world: World) -> list[str]:
-    """List what is wrong with a cart: lines that no wish accounts for, and what is missing."""
+    """List the faults of a cart: lines that no wish accounts for, and missing items."""
     catalog, wrong = world.catalog, list[str]()
     for (product_id, variant), units in matched.extra.items():
         name, kind = named(product_id, catalog), catalog.type_of(world.row(product_id)).name

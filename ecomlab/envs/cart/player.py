@@ -29,11 +29,11 @@ class Wish:
     """Records that a search for the current slots has shown."""
     pages: int = 0
     of_left: bool = False
-    """True once these pages are of what is in stock, whose numbers are others."""
+    """True once these pages list only products in stock, which changes the page numbers."""
     more: bool = True
     choice: str | None = None
     again: bool = False
-    """True once it was looked for again among what is left."""
+    """True once the search was repeated among the products left."""
     told: bool = False
     """True once the customer was told that it has run short."""
 
@@ -79,7 +79,7 @@ class Wish:
 
 
 _ONLY = re.compile(r"only (\d+)")
-"""What an error says of a product of which there is not enough."""
+"""The units left, from the error for a product of which there is not enough."""
 
 
 class Shopper(Asking):
@@ -96,7 +96,7 @@ class Shopper(Asking):
         """True once something has sold out."""
 
     def plan(self) -> Message:
-        """Make the next message: search for what is not found, look up variants, bring the cart in line, hand in."""
+        """Make the next message: search for missing items, look up variants, bring the cart in line, submit."""
         calls: list[dict[str, Any]] = []
         wanted: dict[tuple[str, str | None], int] = {}
         waiting, short = False, list[Wish]()
@@ -159,7 +159,7 @@ class Shopper(Asking):
         wish.choice = able[0]["product_id"]
 
     def _may_be_elsewhere(self, wish: Wish) -> bool:
-        """Tell whether a search of what is left may find another product that fits."""
+        """Tell whether a search among the products left may find another one that fits."""
         fitting = self._fitting(wish)
         return self.rushed and not wish.again and bool(fitting) and (wish.more or len(fitting) > 1)
 
@@ -221,7 +221,7 @@ class CartPlayer(Shopper):
 
     @staticmethod
     def need(goal: Goal) -> Need:
-        """Count the steps to a cart: searching, looking up variants where one is wanted, adding, handing in."""
+        """Count the steps to a cart: search, lookup of variants if one is wanted, adding, submit."""
         options = sum(name == "option" for _, name in goal.slots)
         return Need(turns=3 + bool(options), calls=2 * len(goal.items) + options)
 

@@ -1,4 +1,4 @@
-"""The audit of PD: what is wrong with a recommendation, and other wishes."""
+"""The audit of PD: faults of a recommendation, and other wishes."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -103,7 +103,7 @@ class Discovery(Environment):
         return Verdict(1.0 if correct and ranked > 0.999 else min(credit, 0.999), correct, why, tuple(ids))
 
     def _wrong(self, ids: Sequence[str], goal: Goal, world: World, better: Sequence[str]) -> list[str]:
-        """List what is wrong with a recommendation; `better` than its last are those left out."""
+        """List the faults of a recommendation; `better` products than its last were left out."""
         wrong = [] if len(ids) == goal["count"] else [f"{len(ids)} recommended, wanted {goal['count']}"]
         for product_id in dict.fromkeys(ids):
             wrong += faults(product_id, ranking.constraints(goal), world)

@@ -33,7 +33,7 @@ class DiscoveryPlayer(GoalPlayer):
 
     @staticmethod
     def need(goal: Goal) -> Need:
-        """Count the steps to a recommendation: a search for each preference, handing in."""
+        """Count the steps to a recommendation: a search for each preference, and submit."""
         searches = len(PREFERENCES)
         return Need(searches + 1, searches * math.ceil(goal["count"] / PAGE))
 

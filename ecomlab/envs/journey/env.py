@@ -69,7 +69,7 @@ class Journey(Environment):
         )
 
     def budget(self, axes: Difficulty, shop: Shop, items: int | None) -> Need:
-        """Count what the most demanding subtasks need, so many of them: which ones come is not told beforehand."""
+        """Add up the needs of the most demanding subtasks, because the actual ones are not known beforehand."""
         jobs = items or math.ceil(axes.journey.subtasks)
         needs = [ENVIRONMENTS[env].budget(axes, shop, None) for env in self.composes]
         turns, calls = ([getattr(need, name) for need in needs] for name in ("turns", "calls"))
@@ -77,7 +77,7 @@ class Journey(Environment):
 
     @property
     def tools(self) -> Sequence[Tool]:  # type: ignore[override]
-        """Tools of every subtask that a journey may have, so that what is offered tells nothing about this one."""
+        """Tools of every subtask that a journey may have, so that the offered tools reveal nothing about this one."""
         offered = {tool.name: tool for env in self.composes for tool in ENVIRONMENTS[env].tools}
         return tuple(offered.values())
 

@@ -1,4 +1,4 @@
-"""The audit of POLICY: what is wrong with an answer, and other facts of a case."""
+"""The audit of POLICY: faults of an answer, and other facts of a case."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -36,7 +36,7 @@ QUESTION = (
     "do you want to know",
     "can I look up for you",
 )
-"""Words by which one asks what a customer wants to know."""
+"""Words of an agent's question about the customer's question."""
 
 
 @tool

@@ -28,7 +28,7 @@ class PolicyPlayer(GoalPlayer):
 
     @staticmethod
     def need(goal: Goal) -> Need:
-        """Count the steps to an answer: one search of the book, and handing in."""
+        """Count the steps to an answer: one search of the book, and submit."""
         return Need(2, 1)
 
     @staticmethod

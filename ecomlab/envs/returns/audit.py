@@ -1,4 +1,4 @@
-"""The audit of RETURN: what is wrong with a return, and the chance of guessing it."""
+"""The audit of RETURN: faults of a return, and the chance of guessing it."""
 
 import math
 from collections.abc import Mapping, Sequence

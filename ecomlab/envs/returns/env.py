@@ -31,8 +31,7 @@ from ecomlab.world.tools import orders as order_tools
 
 WEIGHTS = {"line": 0.45, "effect": 0.45, "replacement": 0.10}
 NEAR = 0.15
-"""Share for another line of the type that is meant: without it an honest miss would earn less than a line picked
-at random."""
+"""Credit for another line of the right type: without it an honest miss would earn less than a line picked at random."""
 
 
 @tool

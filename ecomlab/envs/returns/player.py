@@ -15,7 +15,7 @@ from ecomlab.world.orders.lines import LOOKUPS, is_identity, may_be
 from ecomlab.world.orders.references import named
 
 MOST_SAID = 7
-"""Most slots by which a customer says what goes back, and for what."""
+"""Maximum number of slots by which a customer describes the returned line and its replacement."""
 
 
 class ReturnsPlayer(GoalPlayer):
@@ -35,12 +35,12 @@ class ReturnsPlayer(GoalPlayer):
     @staticmethod
     def need(goal: Goal, goes: bool, orders: Sequence[Order], shop: Shop) -> Need:
         """Count the steps to a decline, or to a return if the line `goes` back: listing the orders, looking into those
-        that may be meant, checking the line, returning it while searching for a replacement, handing in."""
+        that may be meant, checking the line, returning it while searching for a replacement, submit."""
         return Need(4 + goes, 1 + _calls(goal.of(), goes, orders, shop))
 
     @staticmethod
     def budget(axes: Difficulty, shop: Shop, items: int | None) -> Need:
-        """Count the steps to any return; who turns to another line has the orders looked into again."""
+        """Count the steps to any return; after a turn to another line the orders are looked into again."""
         look = min(LOOKUPS, axes.history)
         events = ((axes.p_oos, 1, 1), (axes.p_switch, 3, look + 4))
         return budget(Need(5, 1 + look + 3), MOST_SAID, axes, *events)
@@ -140,7 +140,7 @@ class ReturnsPlayer(GoalPlayer):
             self.found[about[1]] = []
 
     def _stale(self, slots: Mapping[str, Any]) -> list[tuple[str, str]]:
-        """List the returns that were made of what is no longer wanted."""
+        """List the returns of lines that are no longer meant."""
         return [
             (o, n)
             for o, n in self.returns
@@ -159,7 +159,7 @@ class ReturnsPlayer(GoalPlayer):
         return order["order_id"], line["line_id"]
 
     def _fitting(self, sought: str, kind: str, swap: Sequence[Sequence[Any]]) -> str | None:
-        """Find the first product that is as wanted but not what goes back; distractors may be of other types."""
+        """Find the first wanted product that differs from the returned one; distractors may be of other types."""
         assert self.choice is not None
         order = self.looked[self.choice[0]]
         own = next(r["product_id"] for r in order["lines"] if r["line_id"] == self.choice[1])

@@ -1,4 +1,4 @@
-"""The audit of STATUS: what is wrong with an answer, and the chance of guessing the order."""
+"""The audit of STATUS: faults of an answer, and the chance of guessing the order."""
 
 from collections.abc import Mapping, Sequence
 from datetime import date

@@ -1,4 +1,4 @@
-"""STATUS: tell which order the customer means, how it stands, and when it arrives or arrived."""
+"""STATUS: report which order the customer means, its status, and its day of arrival."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -31,7 +31,7 @@ from ecomlab.world.tools.orders import order_get_status, order_list, return_chec
 
 WEIGHTS = {"order": 0.5, "status": 0.25, "date": 0.25}
 NEAR = 0.3
-"""Share for another order that fits part of what was said: without it an honest miss would earn less than an order
+"""Credit for another order that fits part of the description: without it an honest miss would earn less than an order
 picked at random."""
 
 
@@ -110,8 +110,8 @@ class Status(Environment):
         return Verdict.of(right and stands and day, 2 * share - 1, why)
 
     def _near(self, goal: Goal, first: Goal, orders: Sequence[Any], world: World, today: date) -> set[str]:
-        """Find the orders that fit part of what was said: they hold such a product, were mentioned to identify another
-        order, or were asked about at first."""
+        """Find the orders that fit part of the description: they hold such a product, were mentioned to identify
+        another order, or were asked about at first."""
         said = [first.of(), first.drop_slots(*STEPS).of(), goal.drop_slots(*STEPS).of()]
         if "type" in goal or "thing" in goal:
             said.append({name: goal.get(name) for name in ("type", "thing")})

@@ -13,7 +13,7 @@ from ecomlab.task import Goal, GoalChange, Message, Need, Place
 from ecomlab.world.orders.references import LOOKUPS, STEPS, resolve
 
 MOST_SAID = 3
-"""Most slots by which a customer refers to an order."""
+"""Maximum number of slots in a customer's reference to an order."""
 
 
 class StatusPlayer(GoalPlayer):
@@ -28,7 +28,7 @@ class StatusPlayer(GoalPlayer):
 
     @staticmethod
     def need(goal: Goal, orders: Sequence[Mapping[str, Any]], today: date) -> Need:
-        """Count the steps to an answer: listing orders, looking into those that may be meant, handing in."""
+        """Count the steps to an answer: listing orders, looking into those that may be meant, submit."""
         lookups = 1
         if "parcels" in goal:  # no list shows the number of parcels
             lookups = len(resolve(orders, goal.drop_slots("parcels", *STEPS).of(), today))

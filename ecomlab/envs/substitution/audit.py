@@ -1,4 +1,4 @@
-"""The audit of SUB: what is wrong with a list of replacements, and the chance of guessing one."""
+"""The audit of SUB: faults of a list of replacements, and the chance of guessing one."""
 
 import math
 from collections.abc import Mapping, Sequence

@@ -34,7 +34,7 @@ class SubstitutionPlayer(GoalPlayer):
 
     @classmethod
     def need(cls, goal: Goal, visits: Sequence[str], shop: Shop) -> Need:
-        """Count the steps to the best replacements: visits, a look at those that fit, the search, handing in."""
+        """Count the steps to the best replacements: visits, a look at those that fit, the search, submit."""
         was = identity(goal.of())
         looks = sum(titled(shop.catalog.title(shop.catalog.row(visit) or 0), was) for visit in visits)
         turns, calls = cls.steps(goal, shop)
@@ -143,7 +143,7 @@ class SubstitutionPlayer(GoalPlayer):
 
 
 def identity(slots: Mapping[str, Any]) -> dict[str, Any]:
-    """Select the slots that describe the sold-out product, whenever they were said."""
+    """Select the slots that describe the sold-out product, whether said at first or later."""
     named = {name.removeprefix("was_"): value for name, value in slots.items()}
     return {n: v for n, v in named.items() if n in ("type", "brand", "feature") or n.startswith("attr:")}
 

@@ -22,9 +22,9 @@ def search(book: Book, query: str, catalog: Catalog) -> tuple[list[dict[str, str
     """Find the section that shares most words with the query, each word weighted by its inverse document frequency, and
     the titles of the next best, without what they list in brackets.
 
-    A word in a heading counts three times; a section without any of the words is never shown. A title finds its own.
-    In a real catalog, whose types share words and have plurals of their own, who asks about a mouse finds what is said
-    of mice, and what is said of covers before what is said of binder covers.
+    A word in a heading counts three times; a section without any of the words is never shown. A title finds its own. In
+    a real catalog, types share words and have plurals of their own: a query for a mouse finds the section on mice, and
+    a query for covers ranks covers before binder covers.
     """
     kinds = _kinds_in(query, catalog)
     plurals = {kind.name: kind.plural for kind in catalog.types}
