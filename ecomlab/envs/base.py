@@ -20,7 +20,7 @@ from ecomlab.world.tools.cart import cart_add
 from ecomlab.world.tools.orders import return_initiate
 
 CHANGED_BY = {"cart": cart_add, "returns": return_initiate}
-"""Things in the world that customers look at and correct, each with the tool that changes it"""
+"""Things in the world that customers look at and correct, each with the tool that changes it."""
 
 
 class Audit:

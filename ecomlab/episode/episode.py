@@ -36,9 +36,9 @@ SYSTEM = (
     "only ids that a tool has shown. When done, call submit."
 )
 ATTEMPTS = 64
-"""Most draws of a task until one fits the budgets of its kind."""
+"""Maximum number of draws of a task until one fits the budgets of its kind."""
 AGREED = frozenset(("thanks", "go ahead", "yes", "this one", "as wanted"))
-"""Kinds of acts with which the customer adds nothing but agrees."""
+"""Kinds of acts by which the customer agrees and adds nothing."""
 
 
 @tool
@@ -112,7 +112,7 @@ def task_of(
     overrides: Mapping[str, float] = MappingProxyType({}),
     part: bool = False,
 ) -> Task:
-    """Make the task of a problem: word its opening, set its budgets. `part`: part of the journey named by `key`."""
+    """Make the task of a problem: write its opening and set its budgets. `part`: part of the journey named by `key`."""
     items = len(problem.subtasks) or sum(name == "type" for _, name in problem.goal.slots)
     most = environment.budget(axes, shop, None if part else items)
     jobs, opening = max(1, len(problem.subtasks)), problem.opening
@@ -140,7 +140,7 @@ def task_of(
 
 
 def system_of(task: Task) -> str:
-    """Word the system prompt of a task: the work, the budgets and how to talk."""
+    """Write the system prompt of a task: the work, the budgets and how to talk."""
     return SYSTEM.format(brief=ENVIRONMENTS[task.env].brief, turns=task.turns, calls=task.calls)
 
 
@@ -154,10 +154,10 @@ class Episode:
     end: str | None = None
     why: str = ""
     strict: bool = False
-    """End at the first format error, such as an unknown tool or a wrong argument; otherwise a slip is an error that the
+    """End at the first format error, such as an unknown tool or a wrong argument; otherwise it is an error that the
     agent sees, and the third ends the episode."""
     wording: Wording | None = None
-    """Part of an endpoint that words the customer; made for this episode alone."""
+    """This episode's own part of an endpoint that rewords the customer."""
     weights: Weights = PUBLISHED
     """Weights of the reward's parts."""
 
@@ -187,7 +187,7 @@ class Episode:
         self._open = [0]
         """Numbers of the subtasks under way, the current one last."""
         self._answered = False
-        """True once the customer has said something in the turn under way."""
+        """True once the customer has said something in the current turn."""
         self.opened = 1
         """Number of subtasks that the customer has begun."""
         self._tools: dict[str, Tool] = {
@@ -205,7 +205,7 @@ class Episode:
 
     @property
     def turn(self) -> int:
-        """Number of assistant messages that were played and count."""
+        """Number of played assistant messages that count."""
         return self.referee.turn
 
     @property
@@ -295,14 +295,15 @@ class Episode:
         self.messages.append({"role": "user", "content": text})
 
     def _said(self, acts: list[Act]) -> str:
-        """Word what the customer says."""
+        """Put the customer's acts into words."""
         text = self.customer.say(acts)
         if self.wording:
             self.wording.says(text)
         return text
 
     def _begun(self, text: str, number: int) -> str:
-        """Word how the customer begins a subtask: what leads to it in a journey stays, its opening may be reworded."""
+        """Write the customer's beginning of a subtask: in a journey the transition stays, the opening may be
+        reworded."""
         if self.wording is None:
             return text
         subtask = self.subtasks[number]
@@ -312,7 +313,7 @@ class Episode:
         return said
 
     def _hears(self, text: str) -> Reply:
-        """Let the customer answer what the agent says to them."""
+        """Return the customer's answer to the agent's text."""
         if self.wording:
             self.wording.hears(text)
         return self.customer.hear(text, self.world)
@@ -332,14 +333,14 @@ class Episode:
         return [*acts, customer.dialogue.farewell()] if customer.out_of_patience else acts
 
     def _heard(self, reply: Reply) -> list[Act]:
-        """Take note of what a message to the customer was good for; return their answer."""
+        """Record the use of a message to the customer; return their answer."""
         self.subtask.useful_asks += reply.revealed and not self._answered  # a turn is excused once
         self.subtask.confirmed += not reply.revealed and any(act.kind in AGREED for act in reply.acts)
         self._answered = True
         return reply.acts
 
     def _note(self, tools: list[str], text: str) -> None:
-        """Take note of the moments that a turn has reached."""
+        """Record the moments that a turn has reached."""
         catalog = self.world.catalog
         types = {catalog.type_of(row).name for row, _ in self.world.touched}
         acted = any(name in self._tools and self._tools[name].acts for name in tools)
@@ -366,7 +367,7 @@ class Episode:
         self._finish("truncated", why, len(self.messages))
 
     def fail(self, why: str) -> None:
-        """End the episode because something of ours broke: it is unscored."""
+        """End the episode as unscored, because our own code failed."""
         self._finish("failed", why, len(self.messages))
 
     def score(self) -> Score:
@@ -376,8 +377,8 @@ class Episode:
         return self.standing()
 
     def standing(self) -> Score:
-        """Score the episode as if it ended here, which changes nothing: what a turn earns or loses is the difference
-        between the scores after it and before it."""
+        """Score the episode as if it ended here, without changing it. The gain of a turn is the score after it minus
+        the score before it."""
         if self.end == "failed":
             return Score.failed_by_us(self.why)
         if self.end == "invalid":

@@ -1,6 +1,6 @@
 """Journeys: composing tasks of several environments into one conversation in one world, and judging it.
 
-The subtasks share one cart, one order history, one clock and one customer. The next begins when the agent hands in the
+The subtasks share one cart, one order history, one clock and one customer. The next begins when the agent submits the
 current one, right or wrong; the customer may also interrupt one with the next and come back to it later.
 """
 
@@ -22,7 +22,7 @@ from ecomlab.world.orders.history import draw_history
 LOOKING = ("CART", "SUB")
 """Environments to which the customer's visits belong."""
 PHANTOMS = 64
-"""Most tasks drawn to find visits that share no type with a journey."""
+"""Maximum number of tasks drawn to find visits that share no type with a journey."""
 
 
 def draw(
@@ -62,7 +62,7 @@ def draw(
 
 
 def following(task: Task, under_way: Sequence[int], opened: int, progress: Progress | None) -> int | None:
-    """Find the number of the subtask to which the customer goes on; None where they stay with the last one under way.
+    """Find the number of the customer's next subtask; None if they stay with the last one under way.
 
     `opened` subtasks have begun; `progress` is that of the last one `under_way`, None while the customer talks of it.
     """
@@ -77,7 +77,7 @@ def following(task: Task, under_way: Sequence[int], opened: int, progress: Progr
 
 
 def turning(task: Task, number: int | None, interrupts: bool = False) -> str:
-    """Word how the customer goes on to a subtask, or, with None, comes back to the one that they interrupted."""
+    """Write the customer's transition to a subtask or, with None, back to the one that they interrupted."""
     random, words = rng("turning", *task.key, number), _words(task)
     if number is None:
         ((interrupted, _),) = task.interrupts
@@ -88,7 +88,7 @@ def turning(task: Task, number: int | None, interrupts: bool = False) -> str:
 
 
 def answer_of(environment: Environment, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Pick an environment's arguments from those of a journey's `submit`. Raises RefusedError where one is missing."""
+    """Pick an environment's arguments from those of a journey's `submit`. Raises RefusedError if one is missing."""
     own = environment.submit
     expected = own.arguments.model_fields
     given = {name: values[name] for name in expected if values[name] is not None}
@@ -102,8 +102,8 @@ def answer_of(environment: Environment, values: Mapping[str, Any]) -> dict[str, 
 
 
 def judge(subtasks: Sequence[Subtask], opened: int) -> Verdict:
-    """Judge an episode that is over; a journey by the mean of its subtasks' verdicts, each as of when it was handed in.
-    What later turns undid in the world counts as undone."""
+    """Judge a finished episode; a journey by the mean of its subtasks' verdicts, each at the time of its submit. Work
+    that later turns undid in the world counts as undone."""
     if len(subtasks) == 1:
         return subtasks[0].verdict or subtasks[0].verify()
     verdicts = []

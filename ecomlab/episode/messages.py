@@ -14,11 +14,11 @@ from ecomlab.tool import InvalidCallError
 
 OPEN, CLOSE = "<tool_call>", "</tool_call>"
 MOST_CALLS = 64
-"""Most tool calls in one message."""
+"""Maximum number of tool calls in one message."""
 MOST_TEXT = 20_000
-"""Most characters in one message, and in one call's arguments."""
+"""Maximum number of characters in one message, and in one call's arguments."""
 MOST_NAME = 200
-"""Most characters of a tool's name, and of a call's id."""
+"""Maximum number of characters in a tool's name, and in a call's id."""
 _CALL = r"(<tool_call>(?:(?!<tool_call>).)*?</tool_call>)"
 _THINKING = re.compile(_CALL + r"|<think>.*?(?:</think>\s*|\Z)", re.DOTALL)
 _THOUGHT = re.compile(_CALL + r"|</think>\s*", re.DOTALL)
@@ -29,7 +29,7 @@ def parse_output(text: str) -> dict[str, Any]:
 
     Malformed output never raises: it gives a message whose `invalid` holds the reason, which ends the episode as
     invalid. Reasons: a call that is not closed, text between or behind calls, JSON that does not parse, a call that is
-    not an object with a name. Whether the arguments fit is for the tool to say.
+    not an object with a name. The check of the arguments is left to the tool to say.
     """
     said = without_thinking(text)
     if CLOSE in said.partition(OPEN)[0]:
@@ -59,15 +59,15 @@ def parse_output(text: str) -> dict[str, Any]:
 
 
 def without_thinking(text: str) -> str:
-    """Leave out all thinking: blocks, one at the end that is not closed, and what stands before a `</think>` that the
-    prompt has opened. What a whole call quotes is no thinking."""
+    """Remove all thinking: blocks, an unclosed one at the end, and the text before a `</think>` that the prompt has
+    opened. What a whole call quotes is no thinking."""
     said = _THINKING.sub(lambda found: found[1] or "", text)
     ends = [found.end() for found in _THOUGHT.finditer(said) if not found[1]]
     return said[ends[-1] :] if ends else said
 
 
 def invalid(text: str, reason: str) -> dict[str, Any]:
-    """Make the message of output that is no message, which ends the episode."""
+    """Make an invalid message, which ends the episode, from output that is no message."""
     return {"role": "assistant", "content": text, "invalid": reason}
 
 

@@ -12,7 +12,7 @@ from ecomlab.task import Message, Player, Task
 
 
 class ReplayError(Exception):
-    """A replay that differs from its record; the text says where."""
+    """A replay that differs from its record; the message gives the place."""
 
 
 def play(
@@ -24,7 +24,7 @@ def play(
     weights: Weights = PUBLISHED,
 ) -> Trajectory:
     """Play a task to its end, with `strict` only up to the first format error. Any exception makes the episode unscored
-    (BROKEN IS NOT WRONG). `customer` is an endpoint that words the customer; without it the templates are said.
+    (BROKEN IS NOT WRONG). `customer` is an endpoint that rewords the customer; without it the templates are used.
     `weights` are those of the reward."""
     wording = Wording(customer) if customer else None
     episode = Episode(task, shop, strict=strict, wording=wording, weights=weights)
@@ -64,9 +64,8 @@ def replay(trajectory: Trajectory, shop: Shop, watch: Callable[[Episode], None] 
 
     `watch` sees the episode at its opening and after every assistant message, and must leave it as it is.
 
-    The words of a customer who was worded by an endpoint are taken from the record, and checked anew. Raises
-    ReplayError, naming the message and both texts, when the shop or the customer answers differently, and for a record
-    that was cut before its end.
+    Rewordings by an endpoint are taken from the record, and checked again. Raises ReplayError, naming the message and
+    both texts, when the shop or the customer answers differently, and for a record that was cut before its end.
     """
     episode = reopened(trajectory, shop)
     for _ in act_out(trajectory, episode):
@@ -88,7 +87,7 @@ def reopened(trajectory: Trajectory, shop: Shop) -> Episode:
 def act_out(trajectory: Trajectory, episode: Episode) -> Iterator[Message]:
     """Act a recorded trajectory out in the `episode` that `reopened` made of it, to its end.
 
-    Yields each assistant message before it is played; until the next one is asked for, the episode is as the agent
+    Yields each assistant message before it is played; until the next one is requested, the episode is as the agent
     found it, and then as it left it. Raises ReplayError as `replay` does.
     """
     try:

@@ -12,23 +12,23 @@ from ecomlab.task import Message, Task
 
 @dataclass(frozen=True)
 class Trajectory:
-    """A played episode: its task, everything that was said, how it ended and what it earned."""
+    """A played episode: its task, conversation, end and score."""
 
     task: Task
     messages: list[Message]
     end: str | None
     score: Score
     turns: int
-    """Assistant messages that were played; a replay must come to as many, so that a record cut short is noticed."""
+    """Number of played assistant messages; a replay must have the same number, which detects truncated records."""
     calls: int
     strict: bool = False
     """True if the first format error ended the episode."""
     wording: list[dict[str, Any]] = field(default_factory=list)
-    """Exchanges with the endpoint that worded the customer (`customer.llm.Exchange`), as JSON objects, in order; empty
-    where the templates were said. A replay takes the answers from here."""
+    """Exchanges with the endpoint that reworded the customer (`customer.llm.Exchange`), as JSON objects, in order;
+    empty without an endpoint. A replay uses these answers."""
 
     def record(self) -> Record:
-        """Record what is shown of the episode without the shop that it was played in."""
+        """Make the displayed record of the episode without its shop."""
         return Record.of(self.task.title, self.messages, self.end, self.score, self.score.weights)
 
     def _repr_html_(self) -> str:

@@ -13,7 +13,7 @@ from ecomlab.world.state import World
 MOST_FORMAT_ERRORS = 3
 """Format errors that end an episode as invalid; in a journey, those of one subtask."""
 LAST = 2
-"""Messages left of which the agent is reminded."""
+"""Number of messages left at which the agent is reminded."""
 
 
 class Referee:
@@ -25,7 +25,7 @@ class Referee:
     def __init__(self, world: World, turns: int, strict: bool) -> None:
         self.world, self.turns, self.strict = world, turns, strict
         self.turn = 0
-        """Assistant messages that count; a submit that is rejected for news does not."""
+        """Number of assistant messages that count; a submit that is rejected for news does not."""
         self.rejected = False
         """True if submit was rejected for news in this turn."""
         # Of this turn: news was waiting for it; it holds a format error.
@@ -50,7 +50,7 @@ class Referee:
         self._had_format_error = self.rejected = False
 
     def count_turn(self) -> None:
-        """Take a turn back in which submit was rejected: our news came too late, so the message counts for nothing."""
+        """Undo a turn in which submit was rejected: the news came too late, so the message does not count."""
         self.turn -= self.rejected
 
     def count_format_error(self, subtask: Subtask) -> bool:
@@ -60,7 +60,7 @@ class Referee:
         return self.strict or subtask.format_errors >= MOST_FORMAT_ERRORS
 
     def with_notice(self, result: dict[str, Any]) -> dict[str, Any]:
-        """Add to a tool's result what the shop has to tell the agent."""
+        """Add the shop's notice to the agent to a tool's result."""
         notice = self.world.notice()
         return {**result, "notice": notice} if notice else result
 
@@ -97,7 +97,7 @@ class Referee:
         raise RefusedError(f"nothing was handed in: {' and '.join(news)}; see to it, then call submit again")
 
     def _sold_out(self, answer: Mapping[str, Any]) -> str:
-        """Word which products of an answer are sold out, as any look at them would show."""
+        """Write which products of an answer are sold out, which any lookup of them would show."""
         values = [one for value in answer.values() for one in (value if isinstance(value, list) else [value])]
         named = [one for one in dict.fromkeys(values) if one in self.world.shown]
         gone = [one for one in named if not self.world.stock(self.world.row(one))]

@@ -39,16 +39,16 @@ class Subtask:
         )
         self.progress = Progress()
         self.held_back = False
-        """True once handing in was refused because something happened."""
+        """True once submit was rejected because something happened."""
         self.answer: dict[str, Any] | None = None
         self.verdict: Verdict | None = None
-        """The verdict as of when the answer was handed in."""
+        """The verdict at the time of submit."""
         self.useful_asks = 0
-        """Turns in which a question revealed something."""
+        """Number of turns in which a question revealed something."""
         self.confirmed = 0
-        """Messages that the customer had nothing to add to: a confirmation, a word when the work is done."""
+        """Number of messages to which the customer had nothing to add: a confirmation, a word when the work is done."""
         self.format_errors = 0
-        """Messages with a format error."""
+        """Number of messages with a format error."""
 
     @property
     def goal(self) -> Goal:

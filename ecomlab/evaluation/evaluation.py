@@ -299,7 +299,7 @@ class Rescored:
     job: Job
     was: Mapping[str, Any]
     now: Mapping[str, Any]
-    """Another score, or "differs": where the replay left the record."""
+    """The new score, or {"differs": the place at which the replay left the record}."""
 
 
 def check_conditions(header: Mapping[str, Any], shop: "Shop") -> None:

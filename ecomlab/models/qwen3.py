@@ -101,8 +101,8 @@ class ChatDialogue:
     def read(self, ids: Sequence[int]) -> dict[str, Any]:
         """Parse the message in sampled ids, leaving out thinking.
 
-        Also invalid: a turn that does not end in `<|im_end|>`, a chat marker inside a turn (it would look like somebody
-        else's turn; its letters, copied from a product's name, do not), and thinking that is not closed.
+        Also invalid: a turn that does not end with `<|im_end|>`, a chat marker inside a turn (it would look like
+        somebody else's turn; its letters, copied from a product's name, do not), and thinking that is not closed.
         """
         text = self._renderer.decode(ids)
         if not ids or ids[-1] != self._renderer.end_id:
@@ -155,13 +155,13 @@ def load_chat_policy(
 
 
 def check_dtype(name: str) -> None:
-    """Raise PolicyError for a type that weights cannot be loaded in."""
+    """Raise PolicyError for a type in which weights cannot be loaded."""
     if name not in DTYPES:
         raise PolicyError(unknown("dtype", name, DTYPES))
 
 
 def whole_name(name: str | Path) -> str:
-    """Return the path of a model's folder, from the root, or its owner/name. Raises PolicyError where it is missing."""
+    """Return the absolute path of a model's folder, or its owner/name. Raises PolicyError if it is missing."""
     base = str(name)
     if base.startswith((".", "/", "~")) and not Path(base).is_dir():
         raise PolicyError(f"there is no folder {base}; name one with a Hugging Face model, or owner/name")
@@ -169,8 +169,7 @@ def whole_name(name: str | Path) -> str:
 
 
 def load_tokenizer(name: str | Path, base: str) -> Any:
-    """Load the tokenizer in a folder, or of a model in the local cache; `base` is the model for the error. Raises
-    PolicyError."""
+    """Load the tokenizer from a folder or the local cache; `base` names the model in the error. Raises PolicyError."""
     from transformers import AutoTokenizer
 
     with _loading(base):
@@ -178,7 +177,7 @@ def load_tokenizer(name: str | Path, base: str) -> Any:
 
 
 def load_model(base: str, dtype: str) -> Any:
-    """Load the weights in a folder, or of a model in the local cache, on CPU. Raises PolicyError."""
+    """Load the weights from a folder or the local cache, on CPU. Raises PolicyError."""
     import torch
     from transformers import AutoModelForCausalLM
 
@@ -195,7 +194,7 @@ def load_model(base: str, dtype: str) -> Any:
 
 
 def check_tokens(model: Any, tokenizer: Any, chat_template: str, base: str) -> None:
-    """Raise PolicyError where the tokenizer makes tokens that the model has no embedding for. Added ones that the
+    """Raise PolicyError if the tokenizer makes tokens for which the model has no embedding. Added ones that the
     template does not write are never made here, such as Gemma 3's for images."""
     entries, added = model.get_input_embeddings().weight.shape[0], tokenizer.get_added_vocab()
     beyond = sorted(
@@ -212,7 +211,7 @@ def check_tokens(model: Any, tokenizer: Any, chat_template: str, base: str) -> N
 
 @contextmanager
 def _loading(base: str) -> Iterator[None]:
-    """Word whatever the hub, safetensors and tokenizers raise, which each have their own errors."""
+    """Turn the various errors of the hub, safetensors and tokenizers into one message."""
     try:
         yield
     except Exception as error:
@@ -240,7 +239,7 @@ def check_trainable(tokenizer: Any, base: str) -> None:
 
 
 def with_adapters(model: Any, saved: Path | None, rank: int) -> Any:
-    """Add LoRA adapters to the model, saved ones or new ones of this rank, as `load_chat_policy` says."""
+    """Add LoRA adapters to the model, saved ones or new ones of this rank, as `load_chat_policy` describes."""
     import torch
 
     try:
@@ -274,7 +273,7 @@ def check_base(folder: Path, made_for: Mapping[str, Any]) -> None:
 
 
 def _base_digest(model: Any) -> str:
-    """Digest a model's weights as bfloat16 holds them: names, shapes, and `ENTRIES` entries of each, evenly spaced."""
+    """Digest a model's weights in bfloat16: names, shapes, and `ENTRIES` entries of each, evenly spaced."""
     whole = hashlib.blake2b(digest_size=16)
     for name, parameter in model.named_parameters():
         entries = parameter.detach().flatten()
@@ -284,7 +283,7 @@ def _base_digest(model: Any) -> str:
 
 
 def _base(adapters: Path) -> str:
-    """Read which model adapters belong to: its name, or its folder. Raises PolicyError if the folder is not here."""
+    """Read the base model of adapters: its name, or its folder. Raises PolicyError if the folder is missing."""
     base = str(json.loads(adapters.read_text())["base_model_name_or_path"])
     if (base.count("/") != 1 or base.startswith((".", "/", "~"))) and not Path(base).is_dir():
         raise PolicyError(

@@ -1,6 +1,6 @@
 """Qwen's tokenizer from its published byte pairs.
 
-The file is not ours to ship: `ecomlab assets get qwen-tokenizer` fetches it into the cache.
+ecomlab may not redistribute the file: `ecomlab assets get qwen-tokenizer` fetches it into the cache.
 """
 
 import base64
@@ -40,7 +40,7 @@ def qwen_renderer(path: Path | str) -> ChatRenderer:
 def read_tiktoken(path: Path) -> tuple[dict[str, int], list[tuple[str, str]]]:
     """Read (vocabulary, merges) from a file with a base64 token and its rank per line.
 
-    tiktoken keeps no list of merges. The pair that makes a token is what merging its bytes by lower ranks leaves.
+    tiktoken keeps no list of merges. Merging a token's bytes by the lower ranks leaves the pair that makes it.
     """
     ranks: Ranks = {}
     for line in path.read_bytes().splitlines():

@@ -23,8 +23,8 @@ class Dialogue(Protocol):
         """Parse the assistant message in one turn's sampled ids; malformed output is marked `invalid`, never raised."""
 
     def say(self, message: Message) -> list[int]:
-        """Render an assistant message as the policy would have written it, with the stop token: one that it is made to
-        say without having sampled it. `read` parses it back."""
+        """Render an assistant message as the policy would have written it, with the stop token: a message put into its
+        mouth without having sampled it. `read` parses it back."""
 
     def follow(self, messages: Sequence[Message]) -> list[int]:
         """Render the ids between the policy's last stop token and its next turn."""
@@ -63,7 +63,7 @@ class TextRenderer:
 
     @property
     def markers(self) -> Iterable[str]:
-        """Texts that mean something to the format, which contents of messages must not be able to write."""
+        """Markers of the format, which contents of messages must not be able to write."""
         return (START, END, str(self.tokenizer.pad_token), *TAGS)
 
     def encode(self, text: str) -> list[int]:

@@ -1,10 +1,9 @@
 """Batched sampling from a causal language model, turn by turn, with one key-value cache kept for the whole episode.
 
-A *row* is one conversation. `start` opens a batch of rows, `join` more of them; `turn` appends the environment's tokens
-to some and samples each row's answer up to a stop token. Rows advance in lockstep, except for a few stragglers. A
-token's place in the cache is its position in its own row, so there are no gaps: padding falls beyond a row's end, where
-it is masked and overwritten by the row's next real token. Rows with nothing left to do move behind the others, and are
-given back.
+A *row* is one conversation. `start` opens a batch of rows; `turn` appends the environment's tokens to some and samples
+each row's answer up to a stop token. Rows advance in lockstep, except for a few stragglers. A token's place in the
+cache is its position in its own row, so there are no gaps: padding falls beyond a row's end, where it is masked and
+overwritten by the row's next real token. Rows with nothing left to do move behind the others, and are given back.
 """
 
 from collections.abc import Sequence
@@ -18,11 +17,11 @@ from torch import Tensor
 from ecomlab.seeding import rng
 
 STRAGGLERS = 0.25
-"""A call ends when at most this share of its rows is still speaking."""
+"""A call ends when at most this share of its rows is still generating."""
 FIRST, GROWTH = 256, 1.25
-"""Tokens that a new cache has room for, and the factor by which it grows: all rows have room for the longest."""
+"""Initial capacity of a cache in tokens per row, and its growth factor; every row has room for the longest."""
 SMALL = 2**28
-"""Bytes up to which a cache keeps the room of rows that have ended: to make it anew costs more than it frees."""
+"""Bytes up to which a cache keeps the space of finished rows, because reallocation would cost more than it frees."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +39,7 @@ class Sampled:
 
 
 class SamplerError(RuntimeError):
-    """An error for a backend that does not answer; the message names the way out."""
+    """A backend that does not answer; the message states the way out."""
 
 
 class Sampler(Protocol):
@@ -58,7 +57,7 @@ class Sampler(Protocol):
 
 @dataclass(frozen=True)
 class Limits:
-    """Numbers of tokens at which a turn is cut off. Tool and customer tokens count only towards `context`."""
+    """Token limits at which a turn is cut off. Tool and customer tokens count only towards `context`."""
 
     turn: int = 256
     """Sampled tokens in one turn."""
@@ -83,12 +82,12 @@ class _RowCache:
 
     @property
     def bytes(self) -> int:
-        """Bytes that are held now."""
+        """Bytes held now."""
         return sum(keys.nbytes + values.nbytes for keys, values in self.layers)
 
     def resize(self, slots: int, capacity: int) -> None:
-        """Have `slots` rows with room for `capacity` tokens, keeping what is there and fits. One layer after another is
-        copied."""
+        """Resize to `slots` rows with room for `capacity` tokens, keeping the content that fits. One layer after
+        another is copied."""
         if (slots, capacity) == (self.slots, self.capacity):
             return
         kept, filled = min(slots, self.slots), min(capacity, self.capacity)
@@ -144,8 +143,9 @@ def drawn(logp_BV: Tensor, uniforms: Sequence[float]) -> Tensor:
 def is_sampled_exactly(model: Any, context: int = 0) -> bool:
     """Tell whether `CachedSampler` samples from the model's own distribution, up to `context` tokens.
 
-    A few tokens show where it does not: where layers keep more than keys and values, and where logits are scaled or
-    capped behind the output layer. Sliding windows, which its mask leaves out, are told by the configuration.
+    A few tokens reveal models for which it does not: those whose layers keep more than keys and values, or whose logits
+    are scaled or capped after the output layer. Sliding windows, which its mask ignores, are found in the
+    configuration.
     """
     config = model.config.get_text_config()
     window, kinds = getattr(config, "sliding_window", None), getattr(config, "layer_types", None)
@@ -210,8 +210,8 @@ class CachedSampler:
     def turn(self, rows: Sequence[int], inputs: Sequence[Sequence[int]]) -> list[Sampled | None]:
         """Sample an answer for each of `rows` after appending `inputs`; in the order of `rows`.
 
-        When most rows have answered, the last few (`STRAGGLERS`) are None: they go on in the next call, without input,
-        beside the others' next turn.
+        When most rows have answered, the last few (`STRAGGLERS`) are None: they continue in the next call, without
+        input, beside the others' next turn.
         """
         training = self.model.training
         self.model.eval()  # otherwise layers under gradient checkpointing would ignore the cache
@@ -259,7 +259,7 @@ class CachedSampler:
         return bool(self._said[row] + said < self.limits.episode and used <= self.limits.context)
 
     def _seat(self, active: Sequence[int]) -> None:
-        """Give the rows of a turn the first slots, and no other row any."""
+        """Assign the first slots to the rows of a turn, and none to other rows."""
         self._to_front(active)
         for row in self._row[len(active) :]:
             del self._slot[row]
@@ -267,8 +267,8 @@ class CachedSampler:
         self._make_room(0)
 
     def _make_room(self, width: int) -> None:
-        """Let the cache hold `width` tokens of each seated row. A large one gives the room of other rows back when it
-        grows, and when they are half of it."""
+        """Make the cache hold `width` tokens of each seated row. A large cache frees the space of other rows when it
+        grows, and when they occupy half of it."""
         cache, rows, context = self._cache, len(self._row), self.limits.context
         capacity = cache.capacity or min(FIRST, context)
         if width > capacity:

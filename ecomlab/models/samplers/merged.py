@@ -17,13 +17,13 @@ from torch.distributed.tensor import DTensor
 from ecomlab.seeding import rng
 
 PEFT = "base_model.model."
-"""Begins the names of a PEFT model's parameters."""
+"""Prefix of the names of a PEFT model's parameters."""
 BASE = ".base_layer"
-"""Marks, in their names, those of a layer that has an adapter."""
+"""Part of the names of parameters in a layer with an adapter."""
 
 
 def send_merged(generation: Any, dtype: torch.dtype) -> None:
-    """Let a `VLLMGeneration` of TRL that has a PEFT model send weights of `merged`, in `dtype`."""
+    """Make a `VLLMGeneration` of TRL that has a PEFT model send the weights of `merged`, in `dtype`."""
     generation._iter_named_params = partial(merged, generation, dtype)
 
 
@@ -51,7 +51,7 @@ def merged(generation: Any, dtype: torch.dtype) -> Iterator[tuple[str, Tensor]]:
 
 
 def rounded(value: Tensor, name: str) -> Tensor:
-    """Round float32 to bfloat16, up with a probability of the part that is cut off; `name` names the draws."""
+    """Round float32 to bfloat16, up with a probability equal to the discarded fraction; `name` names the draws."""
     seed = int(rng("rounding", name).integers(2**31))
     draws = torch.Generator(value.device).manual_seed(seed)
     cut = torch.randint(0, 2**16, value.shape, dtype=torch.int32, device=value.device, generator=draws)

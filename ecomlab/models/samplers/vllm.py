@@ -15,9 +15,9 @@ import numpy as np
 from ecomlab.models.samplers.cached import Limits, Sampled, SamplerError
 
 PATIENCE = 900.0
-"""Seconds that a server may take for one turn of a batch."""
+"""Maximum seconds of a server for one turn of a batch."""
 RESETS, PAUSE = 10, 3.0
-"""Most attempts to empty the prefix cache, which fails while requests run, and seconds between them."""
+"""Maximum number of attempts to empty the prefix cache, which fails while requests run, and seconds between them."""
 
 
 class VllmSampler:
@@ -120,10 +120,9 @@ def _number(entry: Any) -> float:
 
 
 def limit_patience(generation: Any, seconds: float = PATIENCE) -> None:
-    """Make requests to a server fail after `seconds` without an answer; TRL's client would wait for ever.
-
-    It would also send such a request again, while the server still works on the first: only connections that failed
-    and answers that were errors are tried again.
+    """Make requests to a server fail after `seconds` without an answer; TRL's client would wait forever. It would also
+    send such a request again, while the server still works on the first: only connections that failed and answers that
+    were errors are tried again.
     """
     if generation.mode == "server" and hasattr(generation, "vllm_client"):
         session = generation.vllm_client.session
@@ -133,8 +132,8 @@ def limit_patience(generation: Any, seconds: float = PATIENCE) -> None:
 
 
 def insist_on_resets(generation: Any, pause: float = PAUSE) -> None:
-    """Raise SamplerError where vLLM does not empty its prefix cache after new weights, after `RESETS` attempts `pause`
-    seconds apart; TRL does not look at its answer. What was computed with the old weights would pass for the new."""
+    """Raise SamplerError if vLLM does not empty its prefix cache after new weights, after `RESETS` attempts `pause`
+    seconds apart. TRL ignores the answer, and results of the old weights would pass for those of the new."""
     server = generation.mode == "server"
     if server and not hasattr(generation, "vllm_client"):  # which only the main process has
         return
@@ -170,7 +169,7 @@ def _who(generation: Any) -> str:
 
 
 def way_out(mode: str) -> str:
-    """Say what to do where vLLM, on a server or colocated, has failed."""
+    """State the way out after a failure of vLLM, on a server or colocated."""
     first = (
         "start it again with the line that `ecomlab train --dry-run` prints"
         if mode == "server"
