@@ -4,7 +4,7 @@ import csv
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -414,7 +414,11 @@ def _load(path: Path, model: type[Line], key: list[str], made: str = "") -> pd.D
         rows[reader.line_num] = [getattr(row, name) for name in header]
     if not rows:
         raise TableError(f"{path} has no rows")
-    return pd.DataFrame.from_dict(rows, orient="index", columns=header)
+    table = pd.DataFrame.from_dict(rows, orient="index", columns=header)
+    for name in set(header) - set(model.model_fields):  # a metric of the user's own
+        with suppress(ValueError):
+            table[name] = pd.to_numeric(table[name])
+    return table
 
 
 def _sorted(table: pd.DataFrame, key: list[str]) -> pd.DataFrame:

@@ -9,7 +9,7 @@ import numpy as np
 from ecomlab.catalog import Shop
 from ecomlab.difficulty import Difficulty
 from ecomlab.seeding import shuffled
-from ecomlab.slots import PRICE, SlotType, limits_in
+from ecomlab.slots import LIMITS, PRICE, SlotType, limits_in
 from ecomlab.task import Event, Goal, GoalChange, TaskKey
 from ecomlab.world import ranking
 from ecomlab.world.cart import constraints_of
@@ -27,11 +27,14 @@ def draw_limits(
     shares = (2 * axes.discovery.slack * random.random(len(may))).tolist()
     slack = dict(zip(may, shares, strict=True))
     kind = catalog.type_of(row).name
-    values: dict[str, Any] = {
-        limit.name: limit.loosened(catalog.column(limit).item(row), share)
-        for limit, share in slack.items()
-        if limit is not PRICE and catalog.has(limit)
-    }
+    values: dict[str, Any] = {}
+    for limit, share in slack.items():
+        if limit is PRICE or not catalog.has(limit):
+            continue
+        value = limit.loosened(catalog.column(limit).item(row), share)
+        # A user's limit outside its range says nothing ("at least 0"); the shipped ones keep what their versions draw.
+        if limit in LIMITS or limit.range[0] <= value <= limit.range[1]:
+            values[limit.name] = value
     values["brand"] = catalog.brands[catalog.brand_code.item(row)]
     values |= {f"attr:{name}": value for name, value in catalog.attributes(row).items()}
     rows = catalog.select(constraints_of(kind, {}))

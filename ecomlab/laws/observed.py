@@ -9,7 +9,7 @@ from typing import Any
 
 from ecomlab.catalog import Shop, load_shop
 from ecomlab.difficulty import RANGES
-from ecomlab.envs.registry import ENVIRONMENTS, OBSERVED
+from ecomlab.envs.registry import ENVIRONMENTS, OBSERVED, observed
 from ecomlab.episode.episode import Episode, draw_task, make_task, system_of
 from ecomlab.episode.play import finish
 from ecomlab.files import write_json
@@ -108,11 +108,15 @@ def axes_of(env_id: str, shop: Shop, known: Mapping[str, Any]) -> list[str]:
 
 
 def main() -> None:
-    """Observe every environment and write the file, which takes some minutes."""
-    argparse.ArgumentParser(prog="python -m ecomlab.laws.observed", description=__doc__).parse_args()
+    """Observe every environment, or those that are named and what composes them, and write the file."""
+    parser = argparse.ArgumentParser(prog="python -m ecomlab.laws.observed", description=__doc__)
+    parser.add_argument("--env", nargs="*", default=list(ENVIRONMENTS), choices=list(ENVIRONMENTS))
+    asked = set(parser.parse_args().env)
     shop, big_shop = load_shop(1_000), load_shop()
-    found: dict[str, Any] = {}
+    found: dict[str, Any] = dict(observed())
     for env_id in sorted(ENVIRONMENTS, key=lambda env_id: (len(ENVIRONMENTS[env_id].composes), env_id)):
+        if not asked & {env_id, *ENVIRONMENTS[env_id].composes}:
+            continue
         found[env_id] = {
             "version": ENVIRONMENTS[env_id].version,
             "tasks": tasks_digest(env_id, shop),

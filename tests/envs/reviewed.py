@@ -13,7 +13,7 @@ REVIEWS = SlotType(
     "product",
     ">=",
     counted("review"),
-    step=10,
+    step=5,
     moves=(-20, -10, 10, 20, 50),
     others=(-10, 10),
     column="reviews",
