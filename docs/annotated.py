@@ -9,6 +9,7 @@ from ecomlab.catalog import Shop, load_shop
 from ecomlab.envs.registry import COLLECTIONS
 from ecomlab.episode.record import Trajectory
 from ecomlab.evaluation.contestant import Job
+from ecomlab.evaluation.evaluation import trajectory_of
 from ecomlab.evaluation.scripted import RATE, ScriptedContestant
 from ecomlab.lab.view.acting import record_of_trajectory
 from ecomlab.markup.conversation import episode
@@ -59,8 +60,7 @@ def _chosen(env: str, shop: Shop) -> tuple[int, dict[str, Record]]:
 
 def _played(player: str, job: Job, shop: Shop) -> Trajectory:
     (played,) = ScriptedContestant(player).play([job], shop)
-    assert played.trajectory is not None, played.unscored
-    return played.trajectory
+    return trajectory_of(played, shop)
 
 
 @cache

@@ -28,6 +28,7 @@ from ecomlab.evaluation.contestant import Job
 from ecomlab.evaluation.endpoint.client import Answer, Client
 from ecomlab.evaluation.endpoint.contestant import EndpointContestant, _Conversation
 from ecomlab.evaluation.endpoint.settings import EndpointSettings
+from ecomlab.evaluation.evaluation import trajectory_of
 from ecomlab.evaluation.tasks import held_out_seeds
 
 AT_ONCE, LEVEL = 64, 4
@@ -76,7 +77,7 @@ def own_cpu(shop: Shop, rounds: int) -> dict[str, Any]:
             client.plays(trajectory)
             await conversation.play(client)
             found = conversation.played()
-            assert found.trajectory is not None and found.trajectory.score == trajectory.score
+            assert found.score == trajectory.score
 
     def cpu(work: Any) -> float:
         began = time.process_time()
@@ -115,7 +116,7 @@ def against_bare(shop: Shop, wait: float, rounds: int, episodes: int) -> dict[st
         contestant = EndpointContestant(settings)
         played = list(contestant.play(jobs, shop))
         assert not any(p.unscored for p in played)
-        chains = [_requests(settings, p.trajectory, shop) for p in played if p.trajectory]
+        chains = [_requests(settings, trajectory_of(one, shop), shop) for one in played]
         rounds_of = []
         for _ in range(rounds):
             mine = _timed(lambda: list(contestant.play(jobs, shop)))

@@ -402,7 +402,7 @@ def test_without_a_terminal_a_long_command_says_how_far_it_is_every_minute(
 
 def test_the_time_left_is_that_of_the_pace_since_the_first_share(monkeypatch):
     now = [100.0]
-    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
     pace = progress.Pace()
     assert pace.left(0.5) == ""
     now[0] += 60
