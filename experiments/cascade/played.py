@@ -17,7 +17,8 @@ from growing import add, read
 from players import named, note, play_of
 
 from ecomlab.catalog import load_shop
-from ecomlab.episode.episode import Trajectory, make_task
+from ecomlab.episode.episode import make_task
+from ecomlab.episode.record import Trajectory
 from ecomlab.evaluation.mistakes import label
 from ecomlab.evaluation.tasks import held_out_seeds
 from ecomlab.task import Task
