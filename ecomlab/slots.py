@@ -6,7 +6,8 @@ declared here. A user's file declares more limits with `Phrases.load(path, SlotT
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, Literal
 
 import numpy as np
@@ -87,18 +88,17 @@ class SlotType:
     questions: tuple[str, ...] = ()
     """A courteous player's questions for it; those of shipped slots are in courtesy.toml."""
 
+    is_limit: bool = field(default=False, init=False)
+    """True if it bounds a number of a product."""
+
     def __post_init__(self) -> None:
+        object.__setattr__(self, "is_limit", self.of == "product" and self.op != "==")
         wanted = ("column", "shown", "filter", "format", "fault")
         lacks = [name for name in wanted if self.is_limit and not getattr(self, name)]
         if lacks:
             raise ValueError(
                 f"slot {self.name!r} is a limit without {', '.join(lacks)}; give it all of {wanted}"
             )
-
-    @property
-    def is_limit(self) -> bool:
-        """Tell whether it limits a number of a product."""
-        return self.of == "product" and self.op != "=="
 
     def admits(self, limit: int, value: int) -> bool:
         """Tell whether a value is within a limit."""
@@ -217,6 +217,7 @@ SHIPPED = tuple(_DECLARED)
 """Names of the slots that are declared here."""
 
 
+@cache
 def slot_type(name: str) -> SlotType:
     """Look up a slot's declaration; a slot without one has sentences of its own and no traits."""
     return _DECLARED.get(name.partition(":")[0]) or SlotType(name)
@@ -235,12 +236,19 @@ def declare(slot: SlotType) -> SlotType:
     if not slot.is_limit:
         raise ValueError(f"slot {slot.name!r} is no limit of a product; give it a table [slots.{slot.name}]")
     _DECLARED[slot.name] = slot
+    slot_type.cache_clear()
+    _declared_limits.cache_clear()
     return slot
+
+
+@cache
+def _declared_limits() -> tuple[SlotType, ...]:
+    return tuple(slot for slot in declared() if slot.is_limit)
 
 
 def limits_in(slots: Mapping[str, Any]) -> list[tuple[SlotType, int]]:
     """List the limits among slots, each with its value, in the order of their declaration."""
-    return [(slot, slots[slot.name]) for slot in declared() if slot.is_limit and slot.name in slots]
+    return [(slot, slots[slot.name]) for slot in _declared_limits() if slot.name in slots]
 
 
 def filters_of(slots: Mapping[str, Any]) -> dict[str, Any]:

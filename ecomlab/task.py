@@ -114,7 +114,7 @@ class Goal:
     @property
     def items(self) -> list[int]:
         """Numbers of the items, in the customer's order."""
-        return list(dict.fromkeys(item for item, _ in self.slots))
+        return list(dict.fromkeys([item for item, _ in self.slots]))
 
     def of(self, item: int = 0) -> dict[str, Any]:
         """Return the slots of one item by name."""

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ecomlab.envs.registry import ENVIRONMENTS, observed, version_record
+from ecomlab.envs.registry import ENVIRONMENTS, version_record
 from ecomlab.episode.episode import ask_user, make_task
 from ecomlab.episode.play import ReplayError, replay
 from ecomlab.episode.record import Trajectory
@@ -128,11 +128,10 @@ def _limits(identity: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def environment_of(env: str) -> dict[str, Any]:
-    """Name an environment as it is now: version, digests of its first tasks, their scores and its tools' schemas."""
+    """Name an environment as it is now: version, digest of its first tasks, digest of its tools' schemas."""
     found = ENVIRONMENTS[env]
     schemas = [tool.schema for tool in (*found.offered.values(), ask_user, found.submit)]
-    scores = {"scores": observed()[env]["scores"]} if env in observed() else {}
-    return {**version_record(env), **scores, "tools": digest(schemas)}
+    return {**version_record(env), "tools": digest(schemas)}
 
 
 def _check_no_secret(header: Mapping[str, Any]) -> None:
@@ -310,8 +309,6 @@ def check_conditions(header: Mapping[str, Any], shop: "Shop") -> None:
     known = {
         env: environment_of(env) if env in ENVIRONMENTS else {"version": None} for env in was["environments"]
     }
-    for env, then in was["environments"].items():  # records of before `scores` was kept
-        known[env] = {name: value for name, value in known[env].items() if name in then or name != "scores"}
     now = {"environments": known, "catalog": {**was["catalog"], "fingerprint": shop.fingerprint}}
     then = {name: was[name] for name in now}
     if differs := differences(then, now, ("in the record", "now")):

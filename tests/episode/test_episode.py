@@ -462,8 +462,9 @@ def test_a_file_that_brings_no_environment_says_so(tmp_path: Path) -> None:
 
 def test_the_reward_of_an_episode_has_its_own_weights_and_a_replay_has_them_too(shop: Shop) -> None:
     task = make_task("CART", 2, 0, shop)
-    player = ENVIRONMENTS["CART"].reference_player(shop)
-    plain, mine = play(player, task, shop), play(player, task, shop, weights=Weights(task=0.5, efficiency=0))
+    make = ENVIRONMENTS["CART"].reference_player
+    plain = play(make(shop), task, shop)
+    mine = play(make(shop), task, shop, weights=Weights(task=0.5, efficiency=0))
     assert plain.messages == mine.messages and plain.score.parts == mine.score.parts
     assert (plain.score.value, mine.score.value) == (0.9, 0.5)
     assert replay(mine, shop) == mine.score and mine.score.weights["efficiency"] == 0

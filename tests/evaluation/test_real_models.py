@@ -83,10 +83,8 @@ def test_the_page_says_of_smollm2_what_its_transcripts_hold() -> None:
     assert called == ["Sales Remitter"] and "(`Sales Remitter`, in JOURNEY)" in page
     assert len(invalid) == 1 and '"name": "Calypons"' in invalid[0].messages[-1]["content"]
     assert sum("<tool_call>" in message["content"] for message in said) == 1  # that one
-    assert f"`<tool_call>` was written in {len(begun)} more" in page and len(listed) == 2
-    assert (
-        f"of {len(episodes)} episodes one has a call" in page and f"In {ends['truncated']} a message" in page
-    )
+    assert f"{len(begun)} more contain `<tool_call>`" in page and len(listed) == 2
+    assert f"of {len(episodes)} episodes, one" in page and f"In {ends['truncated']} episodes" in page
     assert f"patience ({ends['patience']}) or the turns ({ends['turns']})" in page
     assert f"killed after {before} episodes" in page and before == 163
 
@@ -99,12 +97,10 @@ def test_the_page_says_of_transformers_serve_what_was_measured() -> None:
         sum(row[f"correct, {who}"] for row in plain["environments"]) for who in ("served", "here")
     )
     assert f"{plain['same']} of {plain['episodes']} greedy episodes" in page
-    assert f"{served} are correct where our sampler's are {here}" in page
+    assert f"{served} are correct, compared with {here}" in page
     assert f"{plain['read as other tokens']} of {plain['requests']} requests" in page
-    assert (
-        f"{apart['same']} of {apart['episodes']} have the same messages and scores, in {apart['requests']}"
-        in page
-    )
+    assert apart["same"] == apart["episodes"] and f"all {apart['same']} have the same messages" in page
+    assert f"in {apart['requests']} requests" in page
     assert f"requests of {apart['seconds'] / apart['requests']:.2f} s".replace("0.", ".") in page
     assert (apart["read as other tokens"], apart["same"]) == (0, 32)
     assert "'NoneType' object is not subscriptable" in found["seen"]["shipped folder"]

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from ecomlab import ENVIRONMENTS, Shop, make_task
+from ecomlab import ENVIRONMENTS, Shop, make_task, slots
 from ecomlab.customer import goals, visits
-from ecomlab.envs import bundle
+from ecomlab.envs.bundle import env as bundle
 from ecomlab.laws import leaks, opening_leaks
 from ecomlab.task import Problem
 from ecomlab.world.shopping_list import least_total, parts_of
@@ -63,7 +63,7 @@ def test_a_wanted_product_whose_brand_stands_alone(big_shop: Shop, monkeypatch: 
 def test_a_limit_that_lies_near_the_wanted_product(big_shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     assert not found(opening_leaks.bounds, "CART", "limits: visits", big_shop, (4, 8), 200).leaks
     monkeypatch.setattr(visits.Cluster, "alike", lambda self, shop: [self.row])
-    monkeypatch.setattr(visits, "SLACK", 0.01)
+    monkeypatch.setattr(slots, "SLACK", 0.01)
     assert found(opening_leaks.bounds, "CART", "limits: visits", big_shop, (4, 8), 200).leaks
 
 
@@ -74,7 +74,7 @@ def test_a_budget_that_names_the_parts_withheld(big_shop: Shop, monkeypatch: pyt
         return least_total(parts_of(wanted), catalog, key, sold) or 0
 
     monkeypatch.setattr(bundle, "dearest_total", exact)
-    monkeypatch.setattr(bundle, "_draw_budget", lambda total, slack, random: 100 * math.ceil(total / 100))
+    monkeypatch.setattr(bundle, "draw_budget", lambda total, slack, random: 100 * math.ceil(total / 100))
     assert found(opening_leaks.bounds, "BUNDLE", "budget: parts", big_shop, (4, 6), 200).leaks
 
 
