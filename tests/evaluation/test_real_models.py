@@ -107,7 +107,7 @@ def test_the_page_says_of_transformers_serve_what_was_measured() -> None:
     assert found["seen"]["saved by transformers, /v1/chat/completions"].startswith("500")
     whole = json.loads((EXPERIMENTS / "serve_base" / "same.json").read_text("utf-8"))
     assert whole["same score"] == whole["episodes"]
-    assert f"the {whole['episodes']} tasks above are solved in" in page
+    assert f"of the {whole['episodes']} tasks above" in page
     assert f"{whole['same messages']} episodes have the same messages" in page
     assert f"the other {whole['other messages, and invalid in both']} are invalid in both" in page
     assert whole["same messages"] + whole["other messages, and invalid in both"] == whole["episodes"]
