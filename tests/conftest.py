@@ -53,12 +53,6 @@ if find_spec("hypothesis"):  # a busy machine is no failure
 
     settings.register_profile("patient", deadline=None)
     settings.load_profile("patient")
-if find_spec(
-    "typeguard"
-):  # by which inflect compiles itself 23 times over when it is imported: five seconds and more
-    import typeguard
-
-    typeguard.typechecked = lambda function: function  # type: ignore[assignment]
 if find_spec("nbformat"):  # a bridge's environment has none
     import ecomlab.lab.notebooks  # noqa: F401 - nbformat, which tests import, in two seconds less
 

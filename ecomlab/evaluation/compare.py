@@ -15,8 +15,7 @@ from ecomlab.evaluation.report import Report
 from ecomlab.evaluation.result import Result, Table, gap, number
 from ecomlab.evaluation.summary import CONFIDENCE, POWER
 from ecomlab.evaluation.transcript import Key, Transcript
-from ecomlab.evaluation.transcripts import TranscriptError, differences, without_place
-from ecomlab.reward import PUBLISHED
+from ecomlab.evaluation.transcripts import TranscriptError, complete, differences, without_place
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,6 +34,7 @@ ALIGN = {
     "customer": "--customer",
     "reward": "evaluate both with the same weights of the reward",
     "environments": "evaluate both with the same ecomlab",
+    "scores": "evaluate both with the same rewards, or score the older again: --rescore",
 }
 """What makes two evaluations equal, by the beginning of the condition in which they differ."""
 INTERVALS = (
@@ -270,7 +270,7 @@ def _differ(reports: Sequence[Report], names: Sequence[str], i: int, j: int) -> 
     for conditions, report in zip((one, two), pair, strict=True):
         conditions["environments"] = {env: conditions["environments"][env] for env in sorted(envs)}
         conditions["block"] = report.header["cells"]["block"]
-        conditions.setdefault("reward", PUBLISHED.by_name)  # a record of before says nothing of it
+    complete(one, two)
     if one["limits"] is None or two["limits"] is None:  # a script has none that it could reach
         del one["limits"], two["limits"]
     else:

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ecomlab.envs.registry import ENVIRONMENTS, version_record
+from ecomlab.envs.registry import ENVIRONMENTS, observed, version_record
 from ecomlab.episode.episode import ask_user, make_task
 from ecomlab.episode.play import ReplayError, replay
 from ecomlab.episode.record import Trajectory
@@ -105,6 +105,7 @@ def header_of(
         "identity": {name: value for name, value in identity.items() if name not in CONDITIONS},
         "conditions": {
             "environments": {env: environment_of(env) for env in envs},
+            "scores": {env: observed()[env]["scores"] for env in envs if env in observed()},
             "catalog": {**catalog, "fingerprint": shop.fingerprint},
             "axes": dict(axes),
             "limits": _limits(identity),

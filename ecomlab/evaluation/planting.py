@@ -65,10 +65,10 @@ Play = Callable[[Sequence[Task], Sequence[Sequence[Message]]], Sequence[Trajecto
 
 
 def first_turns(task: Task, shop: "Shop", share: float, player: Player | None = None) -> list[Message]:
-    """Return the messages of the first turns of a task as the reference player (or `player`) plays them: `share` of its
-    turns, in [0, 1], rounded down, without the last turn."""
+    """Return the messages of the first turns of a task as the reference player (or `player`) plays them: the turns that
+    `Start` gives for this share, in [0, 1]."""
     said = messages_of(play(player or ENVIRONMENTS[task.env].reference_player(shop), task, shop))
-    return said[: min(int(share * len(said)), len(said) - 1)]
+    return said[: min(Start(task, given=share).turns, len(said) - 1)]
 
 
 def play_on(player: Player, episode: Episode, given: Sequence[Message] = ()) -> Trajectory:

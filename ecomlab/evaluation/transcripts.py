@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 from ecomlab.evaluation.transcript import Key, Transcript
 from ecomlab.files import lock, replacing
+from ecomlab.reward import PUBLISHED
 
 FILE = "transcripts.jsonl"
 FORMAT = 1
@@ -94,8 +95,10 @@ def _load(log: Log) -> Mapping[str, Any]:
     for kind, value in lines(log.path):
         if kind == "header":
             software = value.pop("made_with", {})
-            there = _grown(value, log.header)
-            if differs := differences(_comparable(there), _comparable(log.header), ("there", "now")):
+            there, now = _comparable(_grown(value, log.header)), _comparable(log.header)
+            if "conditions" in there and "conditions" in now:
+                complete(there["conditions"], now["conditions"])
+            if differs := differences(there, now, ("there", "now")):
                 raise TranscriptError(
                     f"{log.path.parent} holds another run: {'; '.join(differs)}; choose another --out, or delete "
                     "that folder"
@@ -282,7 +285,18 @@ def without_place(conditions: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _comparable(header: Mapping[str, Any]) -> Mapping[str, Any]:
+def complete(one: dict[str, Any], two: dict[str, Any]) -> None:
+    """Complete two runs' conditions by what older records do not have: their reward had the published weights, and
+    digests of scores are compared only if both have them, for the environments of both."""
+    for conditions in (one, two):
+        conditions.setdefault("reward", PUBLISHED.by_name)
+    scores = [conditions.pop("scores", {}) for conditions in (one, two)]
+    for conditions, mine, theirs in ((one, *scores), (two, *reversed(scores))):
+        if both := {env: mine[env] for env in mine if env in theirs}:
+            conditions["scores"] = both
+
+
+def _comparable(header: Mapping[str, Any]) -> dict[str, Any]:
     """Leave out of a header what says nothing of the run: the name of the player, whose identity stays, and places."""
     kept = {name: value for name, value in header.items() if name != "player"}
     if "catalog" in header.get("conditions", ()):

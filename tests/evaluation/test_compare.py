@@ -153,6 +153,7 @@ def test_everything_that_differs_is_said_together(evaluations: dict[str, Path], 
         conditions__customer="reworded",
         conditions__axes={"p_missing": 0},
         conditions__environments__CART__tools="x",
+        conditions__scores__CART="z",
         conditions__catalog__fingerprint="y",
         cells__block=1,
     )
@@ -163,10 +164,23 @@ def test_everything_that_differs_is_said_together(evaluations: dict[str, Path], 
         ("customer is", "--customer"),
         ("axes.p_missing is", "--axis"),
         ("CART.tools is", "the same ecomlab"),
+        ("scores.CART is", "--rescore"),
         ("catalog.fingerprint is", "--catalog"),
         ("block is", "--block"),
     ):
         assert re.search(rf"{words} [^;]*\(align: [^;]*{flag}", str(refused.value))
+
+
+def test_scores_of_another_reward_are_not_mixed_into_a_run(
+    evaluations: dict[str, Path], shop: Shop, tmp_path: Path
+) -> None:
+    """A record of before such digests were kept goes on, and is compared."""
+    other = rewritten(evaluations["again"], tmp_path / "other", conditions__scores__CART="z")
+    with pytest.raises(TranscriptError, match=r"conditions\.scores\.CART"):
+        run(Script(), shop, other, CELLS)
+    old = rewritten(evaluations["again"], tmp_path / "old", conditions__scores={})
+    run(Script(), shop, old, CELLS)
+    assert compare(evaluations["good"], old).overall[0].mean == 0
 
 
 def test_a_customers_port_on_this_machine_is_no_condition_but_its_model_is(

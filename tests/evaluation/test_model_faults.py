@@ -126,5 +126,7 @@ def test_the_page_tells_how_many_messages_of_others_are_recognised() -> None:
         read = "call" if looks_like_call(text) else "refusal" if refuses(text) else "plain"
         found[label, read] += 1
     page = " ".join((here.parents[1] / "docs" / "players.md").read_text("utf-8").split())
-    told = f"{found['call', 'call']} of 60 calls and {found['refusal', 'refusal']} of 60 refusals"
+    told = (
+        f"{found['call', 'call']} of 60 calls and {found['refusal', 'refusal']} of 60 refusals are recognised"
+    )
     assert told in page and found["plain", "plain"] == 60

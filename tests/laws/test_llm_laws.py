@@ -113,10 +113,16 @@ def test_the_page_tells_what_the_laws_file_holds() -> None:
     blind = {(row["env"], row["d"]): max(row["blind"].values()) for row in made["hostile rows"]}
     assert {cell: share for cell, share in blind.items() if share} == {("POLICY", 12): 1 / 50}
     compared = made["hostile comparisons"]
-    assert f"in {sum(one['pairs'] for one in compared):,} pairs of tasks" in page
+    assert (
+        f"in {sum(one['pairs'] for one in compared):,} pairs of tasks that differ in a withheld slot: 0 differences"
+        in page
+    )
     assert not any(one["differences"] for one in compared)
     scores = made["hostile scores"]
     same, ours = (sum(one[name] for one in scores) for name in ("same", "failures"))
-    assert f"{same:,} of {tasks:,} scores" in page and f"{ours:,} of {2 * tasks:,} planted" in page
+    assert (
+        f"{same:,} of {tasks:,} scores" in page
+        and f"{ours:,} of {2 * tasks:,} planted infrastructure errors" in page
+    )
     [heard] = [one for one in made["honest questions"] if (one["env"], one["group"]) == ("all", "all")]
     assert f"{heard['exact']:.4f}".lstrip("0") + f" of {heard['asks']:,} questions" in page

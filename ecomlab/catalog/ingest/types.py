@@ -129,8 +129,14 @@ def plural(name: str) -> str:
 
 @cache
 def _inflect() -> Any:
-    import inflect  # costs half a second
+    import typeguard
 
+    # With typeguard's checks, which inflect asks for, importing it takes 3 s of the processor in place of .2 s.
+    checked, typeguard.typechecked = typeguard.typechecked, lambda function: function
+    try:
+        import inflect
+    finally:
+        typeguard.typechecked = checked
     return inflect.engine()
 
 
