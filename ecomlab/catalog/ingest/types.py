@@ -129,14 +129,13 @@ def plural(name: str) -> str:
 
 @cache
 def _inflect() -> Any:
+    from unittest.mock import patch
+
     import typeguard
 
     # With typeguard's checks, which inflect asks for, importing it takes 3 s of the processor in place of .2 s.
-    checked, typeguard.typechecked = typeguard.typechecked, lambda function: function
-    try:
+    with patch.object(typeguard, "typechecked", lambda function: function):
         import inflect
-    finally:
-        typeguard.typechecked = checked
     return inflect.engine()
 
 
