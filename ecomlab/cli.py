@@ -24,7 +24,7 @@ from typer import Argument, BadParameter, Context, Exit, Typer
 import ecomlab
 from ecomlab import options
 from ecomlab.envs.registry import UnknownEnvironmentError
-from ecomlab.options import opt, seconds, spelled, writable
+from ecomlab.options import opt, writable
 
 app = Typer(
     help="ecomlab: shopping agents trained with reinforcement learning from verifiable rewards.\n\n"
@@ -76,7 +76,7 @@ def play(
     seed: int = opt(0, "--seed N", "Seed of the task."),
     catalog: str | None = options.CATALOG,
     customer: Path | None = options.CUSTOMER,
-    player: str = opt("reference", "--player PLAYER", "human, or any player of `eval`.", callback=spelled),
+    player: str = opt("reference", "--player PLAYER", "human, or any player of `eval`."),
     axis: list[str] | None = options.AXIS,
     key: str | None = opt(None, "--key KEY", "Somebody's episode, in quotes, in place of --env and so on."),
     out: Path | None = opt(None, "--out FOLDER", "For your own episodes. Default: experiments/runs/play."),
@@ -181,14 +181,11 @@ def train(
 @app.command("eval")
 def evaluate(
     context: Context,
-    player: str | None = Argument(None, help=options.PLAYER, callback=spelled),
+    player: str | None = Argument(None, help=options.PLAYER),
     env: list[str] | None = options.ENVS,
     difficulty: str = opt("0:4", "--difficulty A:B", "Levels A to B, or one level."),
     episodes: int = opt(200, "--episodes N", "Held-out tasks a level.", min=1),
     trials: int = opt(1, "--trials N", "Times that each task is played, for pass^k.", min=1),
-    budget: float | None = opt(
-        None, "--budget TIME", "Play as many tasks as fit 1h, 30m, ...", parser=seconds
-    ),
     decoding: Literal["sampled", "greedy"] | None = options.DECODING,
     device: str | None = options.DEVICE,
     change: list[str] | None = options.CHANGE,
@@ -228,7 +225,6 @@ def evaluate(
         shop=catalog,
         leave_out=leave_out,
         out=evaluations.folder_of(player, EVALUATION, folder),
-        budget=budget,
         retry_unscored=retry_unscored,
     )
     report = evaluations.run(config, watching(console), console.print)
@@ -257,7 +253,7 @@ def compare(
 
 @app.command()
 def frontier(
-    player: str = Argument(help=options.PLAYER, callback=spelled),
+    player: str = Argument(help=options.PLAYER),
     env: list[str] | None = options.ENVS,
     decoding: Literal["sampled", "greedy"] | None = options.DECODING,
     device: str | None = options.DEVICE,

@@ -39,15 +39,6 @@ def writable(path: Path | None) -> Path | None:
     return path
 
 
-def spelled(player: str | None) -> str | None:
-    """Spell a player's name as it is known, whatever its case."""
-    from ecomlab.evaluation.players import as_known
-
-    if player is None or player.casefold() == "human":
-        return player and player.casefold()
-    return as_known(player)
-
-
 def environments(names: list[str] | None, player: str = "") -> list[str]:
     """List the environments that `--env` names; by default those that the player was made for, or all.
 
@@ -57,14 +48,6 @@ def environments(names: list[str] | None, player: str = "") -> list[str]:
     from ecomlab.models.load import made_for_environments
 
     return environments_named(names or (player and made_for_environments(player)) or ENVIRONMENTS)
-
-
-def seconds(text: str) -> float:
-    """Read a time such as 1.5h, 30m or 90s. Raises BadParameter."""
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)([smh])", text.strip())
-    if not found or not float(found[1]):
-        raise BadParameter(f"a budget is a time such as 1h, 30m or 90s, not {text!r}")
-    return float(found[1]) * {"s": 1, "m": 60, "h": 3600}[found[2]]
 
 
 def levels(text: str) -> list[int]:

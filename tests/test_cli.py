@@ -133,7 +133,6 @@ def test_a_broken_law_or_a_leak_is_exit_code_one(monkeypatch: pytest.MonkeyPatch
         ("eval", "reference"),
         ("frontier", "player"),
         ("frontier novice --figure f.pdf --json f.json", "--json"),
-        ("eval reference --budget soon", "1h"),
         ("eval --rescore x --json y.json", "leave out --json"),
         ("play --out mine", "leave out --out"),
         ("eval novice --decoding greedi", "'greedi'"),
@@ -145,11 +144,6 @@ def test_wrong_arguments_stop_before_anything_runs(line: str, says: str) -> None
     done = invoke(line)
     assert done.exit_code == 2
     assert says in " ".join(done.output.replace("│", " ").split())
-
-
-def test_players_are_named_in_any_case() -> None:
-    names = {"REFERENCE": "reference", "Human": "human", "Nobody": "Nobody"}
-    assert {name: options.spelled(name) for name in names} == names
 
 
 def test_a_benchmark_is_written(tmp_path: Path) -> None:

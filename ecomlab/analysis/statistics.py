@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from ecomlab.analysis.tables import RUN, TableError, chosen
-from ecomlab.evaluation.frontier import SHARES, Counts, held
+from ecomlab.evaluation.frontier import SHARES, Counts, passed
 from ecomlab.laws.laws import UNDERSTOOD, UNDERSTOOD_GROUP, at_least
 
 MIN_RUNS = 3
@@ -97,7 +97,7 @@ def frontiers(table: pd.DataFrame, players: Sequence[str]) -> pd.DataFrame:
             won = round(one.share * one.n)
             counts = counts.add(one.d, [True] * won + [False] * (one.n - won))
         for share in SHARES:
-            found = held(counts, share)
+            found = passed(counts, share)
             rows.append((env, player, share, found.level, found.low, found.high))
     return pd.DataFrame(rows, columns=["env", "player", "share", "level", "low", "high"])
 

@@ -1,35 +1,42 @@
-"""What a contestant is asked to play, and what it takes: jobs and usage."""
+"""Jobs and usage of a contestant, and the records of an endpoint that words the customer."""
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from ecomlab.customer.llm import UNASKED, Chat
+
+if TYPE_CHECKING:
+    from ecomlab.episode.record import Trajectory
 
 
 @dataclass(frozen=True)
 class Job:
-    """One episode to play: a held-out task and the number of its trial."""
+    """One episode to play: a held-out task and its trial."""
 
     env: str
     d: int
     seed: int
     """Seed of the task, from `held_out_seeds`."""
     trial: int = 0
-    """Number of the trial of this task, for pass^k; it names the sampler's randomness together with the task."""
+    """Number of the trial, for pass^k; with the task it determines the sampler's randomness."""
     axes: Mapping[str, float] = field(default_factory=dict)
-    """Overridden axes of the difficulty."""
+    """Overridden axes of difficulty."""
 
 
 @dataclass(frozen=True)
 class Usage:
-    """Requests, tokens and time that an episode took of one model."""
+    """Requests, tokens and time that an episode took of a model."""
 
     requests: int = 0
     prompt_tokens: int = 0
     cached_tokens: int = 0
-    """Prompt tokens that the server read from its cache, if it reports them."""
+    """Prompt tokens that the server read from its cache, if reported."""
     completion_tokens: int = 0
     retries: int = 0
     seconds: float = 0.0
-    """Time waited for answers, in seconds."""
+    """Seconds of waiting for answers."""
 
     @property
     def told(self) -> bool:
@@ -38,3 +45,29 @@ class Usage:
 
     def __add__(self, other: "Usage") -> "Usage":
         return Usage(*(mine + others for mine, others in zip(vars(self).values(), vars(other).values())))
+
+
+def customer_identity(customer: Chat | None) -> dict[str, Any]:
+    """Return the identity of the customer's endpoint as {"customer": ...}; empty without one."""
+    if customer is None:
+        return {}
+    known = getattr(customer, "identity", None)
+    return {"customer": dict(known) if isinstance(known, Mapping) else repr(customer)}
+
+
+def customer_usage(trajectory: "Trajectory") -> dict[str, Usage]:
+    """Add up an episode's requests to the customer's endpoint: reported tokens, and the time waited."""
+    if not trajectory.wording:
+        return {}
+    asked = [one for one in trajectory.wording if one["refused"] != UNASKED]
+    costs = (Usage(**{"requests": 1, **one.get("usage", {}), "seconds": one["seconds"]}) for one in asked)
+    return {"customer": sum(costs, Usage())}
+
+
+def customer_notes(trajectory: "Trajectory") -> dict[str, Any]:
+    """Count an episode's requests by task, and the refused ones by reason."""
+    if not trajectory.wording:
+        return {}
+    tasks = Counter(one["task"] for one in trajectory.wording)
+    refused = Counter(one["refused"] for one in trajectory.wording if one["refused"])
+    return {"customer": {**tasks, "refused": dict(refused)}}

@@ -1,8 +1,8 @@
 """The frontier of a player: the highest difficulty at which it still succeeds in 90% and in 50% of its episodes.
 
-A level is held where success there and at every level below is at least the share. The search plays ten episodes at a
-few levels, then between levels shown to be held and levels shown not to be, and ends when none is left between them, or
-after 400 episodes. Its intervals invert exact binomial tests and presume that success does not rise with the level;
+A level is passed at a share if success there and at every lower level is at least the share. The search plays ten
+episodes at a few levels, then at levels between those shown to be passed and those shown not to be, until none is left,
+or for 400 episodes. Its intervals invert exact binomial tests and assume that success does not rise with the level;
 `experiments/bench/frontier_coverage.py` measures their coverage.
 """
 
@@ -33,14 +33,14 @@ if TYPE_CHECKING:
 TOP = 12
 """Highest level that is searched; the lowest is 0."""
 SHARES = (0.9, 0.5)
-"""Success rates at which a level counts as held."""
+"""Success rates at which a level is passed."""
 FIRST = (0, 3, 6, 9, 12)
-"""Levels that are played first."""
+"""Levels of the first round."""
 BATCH, MOST = 10, 400
-"""Episodes that are played at a level at a time, and most of an environment."""
+"""Episodes per batch at a level, and maximum episodes of an environment."""
 TAIL = 0.006
-"""Probability below which a test rejects a level. An interval takes several tests: with this tail, about 95% of them
-hold the level where that is hardest, with success at the share that is asked for on every level, and more elsewhere."""
+"""Probability below which a test rejects a level. An interval takes several tests: with this tail, about 95% of the
+intervals contain the level in the hardest case (success equal to the share at every level), and more elsewhere."""
 
 
 @dataclass(frozen=True)
@@ -59,8 +59,8 @@ class Counts:
 
 
 @dataclass(frozen=True)
-class Held:
-    """The highest level held at a share of success, and its 95% interval; -1 stands for below 0, `TOP` for `TOP` or
+class Passed:
+    """The highest level passed at a share of success, and its 95% interval; -1 stands for below 0, `TOP` for `TOP` or
     above."""
 
     share: float
@@ -69,17 +69,17 @@ class Held:
     high: int
 
 
-def held(counts: Counts, share: float) -> Held:
-    """Estimate the highest level held: by a fit that falls with the level, and with the levels that no test rejects.
+def passed(counts: Counts, share: float) -> Passed:
+    """Estimate the highest level passed by a non-increasing fit, with the interval of the levels that no test rejects.
 
-    Where every level is rejected, success rises somewhere, and the interval is the whole scale.
+    If every level is rejected, success rises somewhere, and the interval is the whole scale.
     """
     left = [level for level in range(-1, TOP + 1) if _is_left(counts, share, level)] or [-1, TOP]
-    return Held(share, min(max(_fitted(counts, share), min(left)), max(left)), min(left), max(left))
+    return Passed(share, min(max(_fitted(counts, share), min(left)), max(left)), min(left), max(left))
 
 
 def _is_left(counts: Counts, share: float, level: int) -> bool:
-    """Tell whether this can be the highest level held: no run of levels that ends there succeeds too rarely, none
+    """Tell whether this can be the highest level passed: no run of levels that ends there succeeds too rarely, and none
     that begins above it too often."""
     played, won = np.cumsum((0, *counts.played)), np.cumsum((0, *counts.won))
     for low in range(level + 1):
@@ -109,7 +109,7 @@ def _at_least(won: int, count: int, share: float) -> float:
 
 
 def _fitted(counts: Counts, share: float) -> int:
-    """Highest level up to which success, fitted without a rise, reaches the share; between levels played, on a line."""
+    """Find the highest level up to which a non-increasing fit of success, interpolated linearly, reaches the share."""
     from scipy.optimize import isotonic_regression
 
     levels = np.flatnonzero(counts.played)
@@ -122,7 +122,7 @@ def _fitted(counts: Counts, share: float) -> int:
 
 
 def rises(counts: Counts) -> bool:
-    """Tell whether success is shown to rise with the level, which the search presumes it does not: by Fisher's exact
+    """Tell whether success is shown to rise with the level, against the assumption of the search: by Fisher's exact
     test of the levels above a cut against those below, for every cut, with Bonferroni's correction."""
     from scipy.stats import fisher_exact
 
@@ -137,18 +137,18 @@ def rises(counts: Counts) -> bool:
 
 
 def ask(counts: Counts, asked: int) -> list[int]:
-    """Choose the levels at which the next batches of ten are played, a level for each batch; none at the end.
+    """Choose the levels of the next batches of ten episodes; none at the end.
 
     `asked` is the number of episodes played so far, unscored ones included.
     """
     if not asked:
         return list(FIRST)
-    levels = [level for share in SHARES if (level := _between(counts, held(counts, share))) is not None]
+    levels = [level for share in SHARES if (level := _between(counts, passed(counts, share))) is not None]
     return levels[: (MOST - asked) // BATCH]
 
 
-def _between(counts: Counts, found: Held) -> int | None:
-    """Choose a level halfway between the estimate and an end of its interval, the one less played; None where the
+def _between(counts: Counts, found: Passed) -> int | None:
+    """Choose the level halfway between the estimate and the end of its interval that was played less; None if the
     interval is one level."""
     options = []
     if found.low < found.level:
@@ -166,7 +166,7 @@ class Found:
     """The result of an environment's search."""
 
     env: str
-    held: tuple[Held, ...]
+    passed: tuple[Passed, ...]
     """For each of `SHARES`."""
     counts: Counts
     unscored: int
@@ -175,7 +175,7 @@ class Found:
         """Write as a JSON object: with `level`, `low` and `high` for each share, and whether success `rises`."""
         return {
             "env": self.env,
-            "held": [vars(found) for found in self.held],
+            "held": [vars(one) for one in self.passed],  # the name in committed records
             "played": list(self.counts.played),
             "won": list(self.counts.won),
             "rises": rises(self.counts),
@@ -196,8 +196,8 @@ def find_frontier(
     retry_unscored: bool = False,
     on_progress: OnProgress = lambda _: None,
 ) -> list[Found]:
-    """Search all environments side by side and record every episode; a search that was killed goes on where it was.
-    That of an environment ends with a round in which nothing of it was scored.
+    """Search all environments side by side and record every episode; a killed search resumes. The search of an
+    environment ends with a round without scored episodes.
 
     Raises TranscriptError for a folder that holds another run, and if more than 2% of an environment's episodes are
     unscored.
@@ -239,7 +239,7 @@ def _play(
 
 
 class _Search:
-    """The search of one environment: what was asked for so far, and what it came to."""
+    """The search of one environment: the episodes so far and their outcomes."""
 
     def __init__(self, env: str, block: int) -> None:
         self.env, self.block = env, block
@@ -249,7 +249,7 @@ class _Search:
         self.pending: list[Job] = []
         self.transcripts: list[Transcript] = []
         self.gone = False
-        """True after a round in which nothing was scored: whoever plays is gone."""
+        """True after a round without scored episodes: the player does not answer."""
 
     def jobs(self) -> list[Job]:
         """List the episodes to play next; none at the end."""
@@ -261,7 +261,7 @@ class _Search:
         return self.pending
 
     def take(self, results: Mapping[Key, Transcript]) -> None:
-        """Count the results of the episodes that were asked for."""
+        """Count the results of the pending episodes."""
         played = [results[key_of(job)] for job in self.pending]
         self.asked += len(played)
         self.transcripts += played
@@ -272,13 +272,13 @@ class _Search:
                 self.counts = self.counts.add(transcript.job.d, [transcript.score.correct])
 
     def result(self) -> Found:
-        """Estimate the levels held."""
+        """Estimate the levels passed."""
         unscored = sum(bool(transcript.unscored) for transcript in self.transcripts)
-        return Found(self.env, tuple(held(self.counts, share) for share in SHARES), self.counts, unscored)
+        return Found(self.env, tuple(passed(self.counts, share) for share in SHARES), self.counts, unscored)
 
 
-def words(found: Held) -> str:
-    """Put a level with its interval into words: "3 [2, 5]", "below 0", "12 or above [9, 12 or above]"."""
+def words(found: Passed) -> str:
+    """Write a level with its interval: "3 [2, 5]", "below 0", "12 or above [9, 12 or above]"."""
     level, low, high = (_named(value) for value in (found.level, found.low, found.high))
     return level if found.low == found.high else f"{level} [{low}, {high}]"
 
@@ -289,15 +289,15 @@ def _named(level: int) -> str:
 
 # --- the result ---
 
-HELD = (
-    "in brackets: the 95% interval, where it is more than one level; held: success there and at every level below is "
-    "at least the share"
+PASSED = (
+    "passed: success there and at every lower level is at least the share; in brackets: the 95% interval, if it is "
+    "longer than one level"
 )
-RISES = "success rises with the level, which the search presumes it does not, so that this row is no answer"
+RISES = "success rises with the level, against the assumption of the search: this row is not valid"
 
 
 def ledger_of(folder: Path, prices: Mapping[str, Prices] | None = None) -> dict[str, dict[str, Any]]:
-    """Count what every episode of a folder asked of each role's model, and its cost where there are prices."""
+    """Sum up the usage of each role's model over all episodes of a folder, with the cost if there are prices."""
     ledger = Ledger(prices)
     for transcript in read(folder, every=True):
         ledger.add(transcript)
@@ -306,13 +306,13 @@ def ledger_of(folder: Path, prices: Mapping[str, Prices] | None = None) -> dict[
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Frontier(Result):
-    """The highest levels that a player holds, by environment."""
+    """The highest levels that a player passes, by environment."""
 
     header: Mapping[str, Any]
     found: Sequence[Found]
     ledger: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     folder: Path | None = None
-    """Where the transcripts are; None for a search that was not kept."""
+    """Folder of the transcripts; None if they were not kept."""
 
     @property
     def name(self) -> str:
@@ -324,7 +324,7 @@ class Frontier(Result):
         """A row an environment and share: level, low and high (95%); -1 stands for below 0."""
         import pandas as pd
 
-        return pd.DataFrame([{"env": one.env, **vars(held)} for one in self.found for held in one.held])
+        return pd.DataFrame([{"env": one.env, **vars(level)} for one in self.found for level in one.passed])
 
     def plot(self) -> "Figure":
         """Draw a row an environment: for each share, a dot with its interval."""
@@ -336,7 +336,7 @@ class Frontier(Result):
             rows = [row + 0.24 * (number - 0.5) for row in range(len(mine))]
             reach = [mine.level - mine.low, mine.high - mine.level]
             ax.errorbar(
-                mine.level, rows, xerr=reach, fmt="os"[number], markersize=4, label=f"held at {share:.0%}"
+                mine.level, rows, xerr=reach, fmt="os"[number], markersize=4, label=f"passed at {share:.0%}"
             )
         ax.set_yticks(range(len(self.found)), [one.env for one in self.found])
         ax.set(
@@ -349,13 +349,13 @@ class Frontier(Result):
 
     @property
     def title(self) -> str:
-        return f"{self.name}: highest difficulty held"
+        return f"{self.name}: highest difficulty passed"
 
     @property
     def table(self) -> Table:
-        headings = ["env", *(f"held at {share:.0%}" for share in SHARES), "episodes", "unscored"]
+        headings = ["env", *(f"passed at {share:.0%}" for share in SHARES), "episodes", "unscored"]
         rows = [
-            [one.env, *map(words, one.held), str(sum(one.counts.played)), str(one.unscored)]
+            [one.env, *map(words, one.passed), str(sum(one.counts.played)), str(one.unscored)]
             for one in self.found
         ]
         return headings, rows
@@ -363,7 +363,7 @@ class Frontier(Result):
     @property
     def lines(self) -> list[str]:
         return [
-            HELD,
+            PASSED,
             *(f"{one.env}: {RISES}" for one in self.found if rises(one.counts)),
             *ledger_lines(self.ledger),
         ]

@@ -5,8 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from ecomlab.evaluation.contestant import Job, Usage
-from ecomlab.evaluation.customers import customer_identity, customer_notes, customer_usage
+from ecomlab.evaluation.contestant import Job, Usage, customer_identity, customer_notes, customer_usage
 from ecomlab.evaluation.faults import faults_of_rollout
 from ecomlab.evaluation.transcript import Transcript
 from ecomlab.models.batch import Rollout, Start, draw_task, play_each

@@ -134,18 +134,6 @@ def name_of(player: Any, contestant: Contestant) -> str:
     return given or str(getattr(contestant, "name", "") or contestant.identity.get("model", "player"))
 
 
-def as_known(name: str) -> str:
-    """Spell the name of a script or a starter as it is known, whatever its case; any other, and one that is a folder or
-    a file, stays as it is."""
-    if Path(name).exists() or "/" in name or Path(name).suffix == ".toml" or own_code.is_named(name):
-        return name
-    for names in (PLAYERS, _starters, known_scripts):
-        known = {one.casefold(): one for one in (names() if callable(names) else names)}
-        if name.casefold() in known:
-            return known[name.casefold()]
-    return name
-
-
 def _starters() -> list[str]:
     return [folder.name for one in sources() if one.folder.is_dir() for folder in one.folder.iterdir()]
 

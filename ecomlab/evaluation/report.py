@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ecomlab.customer.llm import FAILED, UNASKED
 from ecomlab.evaluation.result import Result, Table, counts, gap, interval, number
 from ecomlab.evaluation.summary import Ledger, Prices, summary_of
-from ecomlab.evaluation.transcript import Transcript
-from ecomlab.evaluation.transcript_tables import flat
+from ecomlab.evaluation.transcript import Transcript, flat
 from ecomlab.evaluation.transcripts import FILE, player_of, read, read_header, read_plan, write
 
 if TYPE_CHECKING:
@@ -91,7 +90,7 @@ class Report(Result):
 
     @cached_property
     def episodes(self) -> "pd.DataFrame":
-        """A row an episode, without its messages (`transcript_tables.flat`)."""
+        """A row an episode, without its messages (`transcript.flat`)."""
         import pandas as pd
 
         return pd.DataFrame(map(flat, self.transcripts))

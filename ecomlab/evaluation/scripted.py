@@ -1,7 +1,7 @@
-"""Players that are code as contestants: scripts by name, such as the reference player, and anybody's functions."""
+"""Contestants that are code: scripts by name, such as the reference player, and functions of the user."""
 
 import inspect
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
@@ -12,9 +12,8 @@ from ecomlab.customer.llm import Chat, Wording
 from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.episode.episode import Episode
 from ecomlab.episode.play import finish, record
-from ecomlab.evaluation.contestant import Job, Usage
-from ecomlab.evaluation.customers import customer_identity, customer_notes, customer_usage
-from ecomlab.evaluation.endpoint.background import iterate
+from ecomlab.evaluation.contestant import Job, Usage, customer_identity, customer_notes, customer_usage
+from ecomlab.evaluation.endpoint.background import iterate, run_each
 from ecomlab.evaluation.faults import faults_of
 from ecomlab.evaluation.transcript import Transcript
 from ecomlab.laws.attackers import blind, naive, positional
@@ -30,13 +29,13 @@ if TYPE_CHECKING:
 Make = Callable[[Job, Episode], Player]
 Function = Callable[[list[Message], list[dict[str, Any]]], Message | Awaitable[Message]]
 RATE = 0.1
-"""Mistakes a decision of the perturbed player."""
+"""Mistakes per decision of the perturbed player."""
 AT_ONCE = 8
-"""Episodes of an async function that are played at once."""
+"""Concurrent episodes of an async function."""
 
 
 def perturbed(episode: Episode, random: np.random.Generator) -> Player:
-    """Make the reference player of an episode, with slips that are drawn from `random`."""
+    """Make the reference player of an episode, with mistakes drawn from `random`."""
     made: Player = episode.env.reference_player(episode.shop, Perturbation(random, RATE))
     return made
 
@@ -62,12 +61,12 @@ def attackers_of(env: str) -> dict[str, Any]:
 
 
 def known_scripts() -> list[str]:
-    """List the names of all scripts. It builds the attackers of every environment: look into `PLAYERS` first."""
+    """List the names of all scripts. This is slow, because it builds the attackers of every environment."""
     return [*PLAYERS, *dict.fromkeys(name for env in ENVIRONMENTS for name in attackers_of(env))]
 
 
 def open_episode(job: Job, shop: "Shop", strict: bool, customer: Chat | None) -> Episode | Transcript:
-    """Begin a job's episode; an unscored record if its task cannot be drawn, or if our own code fails."""
+    """Begin a job's episode. Return an unscored transcript if the task cannot be drawn or our own code fails."""
     task = draw_task(job.env, job.d, job.seed, shop, job.axes)
     if not isinstance(task, Task):
         return Transcript.of(job, None, unscored="task", notes={"why": raised(task)})
@@ -77,8 +76,17 @@ def open_episode(job: Job, shop: "Shop", strict: bool, customer: Chat | None) ->
         return Transcript.of(job, None, unscored="bug", notes={"why": raised(error)})
 
 
-def recorded(job: Job, episode: Episode, unscored: str) -> Transcript:
-    """Record an episode that is over; `unscored` is the class of what made it fail, if it failed."""
+def recorded(
+    job: Job,
+    episode: Episode,
+    unscored: str,
+    usage: Usage | None = None,
+    notes: Mapping[str, Any] | None = None,
+    cut: str = "",
+    refused: Collection[int] = (),
+) -> Transcript:
+    """Record an episode that is over. `unscored` is the class of the error that ended it, if any did; `usage` counts
+    its messages by default; `cut` and `refused` are those of `faults_of`."""
     try:
         trajectory = record(episode)
     except Exception as error:  # of the verifier
@@ -86,18 +94,19 @@ def recorded(job: Job, episode: Episode, unscored: str) -> Transcript:
         trajectory, unscored = record(episode), "bug"
     said = sum(message["role"] == "assistant" for message in trajectory.messages)
     failed = trajectory.score.unscored
+    why = {"why": trajectory.score.why} if failed else {}
     return Transcript.of(
         job,
         trajectory,
-        {"agent": Usage(requests=said), **customer_usage(trajectory)},
-        faults_of(trajectory),
+        {"agent": usage or Usage(requests=said), **customer_usage(trajectory)},
+        faults_of(trajectory, cut, refused),
         unscored if failed else "",
-        {**({"why": trajectory.score.why} if failed else {}), **customer_notes(trajectory)},
+        {**(notes or {}), **why, **customer_notes(trajectory)},
     )
 
 
 class ScriptedContestant:
-    """A script by name: one of `PLAYERS`, or an attacker such as "say nothing" where an environment has it."""
+    """A script by name: one of `PLAYERS`, or an attacker such as "say nothing" if the environment has it."""
 
     at_once = 1
 
@@ -137,59 +146,43 @@ class ScriptedContestant:
 
 
 class FunctionContestant:
-    """A function `f(messages, tools) -> message`, sync or async, an object with that call, or a class of such objects,
-    of which each episode gets one of its own.
+    """A function `f(messages, tools) -> message`, sync or async, a callable object, or a class of such objects, one per
+    episode.
 
-    Its exception makes the episode unscored, with the reason; a malformed message is the player's own mistake. Episodes
+    An exception makes the episode unscored, with the reason; a malformed message is the player's own mistake. Episodes
     of an async function are played `AT_ONCE` at a time, others one by one.
     """
 
     def __init__(self, function: Any, name: str = "", customer: Chat | None = None) -> None:
         if not callable(function):
             raise TypeError(
-                f"a player is a name, or a function of messages and tools that returns a message, not {function!r}"
+                f"a player is a name, or a function of messages and tools that returns a message; got {function!r}"
             )
         self.function, self.customer = function, customer
         self.name = name or getattr(function, "__name__", type(function).__name__)
-        call = function.__call__ if not inspect.isroutine(function) else function
-        call = function.__call__ if isinstance(function, type) else call
+        call = function if inspect.isroutine(function) else function.__call__
         self.at_once = AT_ONCE if inspect.iscoroutinefunction(own_code.plain(call)) else 1
 
     @property
     def identity(self) -> Mapping[str, Any]:
-        """Its name and a digest of its source, so that another version of it is another player."""
+        """Its name and a digest of its source, so that an edited function is another player."""
         code = {"code": digest(source)} if (source := own_code.source_of(self.function)) else {}
         return {"kind": "function", "model": self.name, **code, **customer_identity(self.customer)}
 
     def play(self, jobs: Sequence[Job], shop: "Shop") -> Iterator[Transcript]:
         """Play the jobs, several at once if the function is async."""
         if self.at_once > 1:
-            yield from iterate(partial(self._play_all, jobs, shop))
+            yield from iterate(partial(run_each, lambda job: self._play(job, shop), jobs, self.at_once))
             return
         for job in jobs:
             opened = open_episode(job, shop, False, self.customer)
             if isinstance(opened, Episode):
                 try:
                     finish(self._made(), opened)
-                except Exception as error:  # of its class, when it was made
+                except Exception as error:  # while its class is instantiated
                     opened.fail(raised(error))
                 opened = recorded(job, opened, "player")
             yield opened
-
-    async def _play_all(
-        self, jobs: Sequence[Job], shop: "Shop", hand_over: Callable[[Transcript], None]
-    ) -> None:
-        import asyncio
-
-        left = iter(jobs)
-
-        async def work() -> None:
-            for job in left:
-                hand_over(await self._play(job, shop))
-
-        async with asyncio.TaskGroup() as group:
-            for _ in range(min(self.at_once, len(jobs))):
-                group.create_task(work())
 
     async def _play(self, job: Job, shop: "Shop") -> Transcript:
         opened = open_episode(job, shop, False, self.customer)
@@ -204,5 +197,5 @@ class FunctionContestant:
         return recorded(job, opened, "player")
 
     def _made(self) -> Any:
-        """The function, or a new object of the class."""
+        """Return the function, or a new object of the class."""
         return self.function() if isinstance(self.function, type) else self.function

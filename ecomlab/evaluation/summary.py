@@ -10,8 +10,7 @@ import numpy as np
 
 from ecomlab.customer.llm import FAILED
 from ecomlab.evaluation.contestant import Usage
-from ecomlab.evaluation.transcript import Transcript
-from ecomlab.evaluation.transcript_tables import flat
+from ecomlab.evaluation.transcript import Transcript, flat
 
 CONFIDENCE, POWER = 0.95, 0.80
 Row = Mapping[str, Any]

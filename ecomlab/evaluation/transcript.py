@@ -7,22 +7,23 @@ from typing import Any
 
 from ecomlab.episode.record import Trajectory
 from ecomlab.evaluation.contestant import Job, Usage
+from ecomlab.evaluation.tasks import write_axes
 from ecomlab.reward import Score
 from ecomlab.task import Message
 
 OURS = "episode"
-"""Class of an unscored episode that failed in our own code."""
+"""Class of an unscored episode whose own code failed."""
 Key = tuple[str, int, int, int]
-"""What names an episode within a run: environment, level, seed and trial."""
+"""Key of an episode within a run: environment, level, seed and trial."""
 
 
 @dataclass(frozen=True, repr=False)
 class Transcript:
-    """One episode: its job, messages, end and score, what it cost, or the reason why it is unscored."""
+    """One episode: job, messages, end, score (or the reason for none) and usage."""
 
     job: Job
     task: str
-    """Digest of the task; "" if none could be drawn."""
+    """Digest of the task; "" if it could not be drawn."""
     messages: Sequence[Message]
     end: str | None
     score: Score
@@ -30,17 +31,17 @@ class Transcript:
     calls: int
     strict: bool = False
     wording: Sequence[Mapping[str, Any]] = ()
-    """Exchanges with the model that words the customer, in order; a replay takes its answers from here."""
+    """Exchanges with the model that words the customer, in order; a replay reads its answers here."""
     faults: tuple[str, ...] = ()
     """Classes of the model's own format errors, in order: malformed call, empty answer, refusal, length, context."""
     unscored: str = ""
     """Class of the infrastructure error, such as "connection" or "rate limit"; "" for a scored episode."""
     usage: Mapping[str, Usage] = field(default_factory=dict)
-    """By role: "agent"; "customer" where a model words the customer; "probe" for the endpoint's first request."""
+    """By role: "agent", and "customer" if a model words the customer."""
     elapsed: float = 0.0
-    """Seconds that the run had played, in all its starts, when this episode ended."""
+    """Seconds played in all starts of the run when this episode ended."""
     notes: Mapping[str, Any] = field(default_factory=dict)
-    """Further facts as JSON values, such as a customer's rewrites or finish reasons."""
+    """Further facts as JSON values, such as finish reasons."""
     step: int | None = None
     """Training step after which the episode was played; None outside training."""
 
@@ -55,8 +56,7 @@ class Transcript:
         notes: Mapping[str, Any] | None = None,
         step: int | None = None,
     ) -> "Transcript":
-        """Record an episode; no trajectory means that it could not begin. An unscored episode never has a score, for
-        whatever reason it is unscored."""
+        """Record an episode; without a trajectory, one that could not begin. An unscored episode never has a score."""
         score = trajectory.score if trajectory else Score.failed_by_us("it was not played")
         unscored = unscored or (OURS if score.unscored else "")
         if unscored and not score.unscored:
@@ -85,7 +85,7 @@ class Transcript:
 
     @property
     def why_unscored(self) -> str:
-        """The reason why an unscored episode has no score."""
+        """The reason why an episode is unscored."""
         return str(self.notes.get("why") or self.score.why)
 
     @property
@@ -93,7 +93,7 @@ class Transcript:
         return key_of(self.job)
 
     def to_json(self) -> dict[str, Any]:
-        """Write as a JSON object, NaN as null, from which `from_json` makes an equal transcript."""
+        """Write as a JSON object, NaN as null; `from_json` reverses it."""
         score = {**asdict(self.score), "value": None if self.score.unscored else self.score.value}
         values = {name: getattr(self, name) for name in self.__dataclass_fields__}
         usage = {role: asdict(used) for role, used in self.usage.items()}
@@ -104,7 +104,7 @@ class Transcript:
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> "Transcript":
-        """Read what `to_json` wrote. Raises KeyError, TypeError or ValueError for anything else."""
+        """Read the output of `to_json`. Raises KeyError, TypeError or ValueError for anything else."""
         score = dict(value["score"])
         return cls(
             **{
@@ -118,5 +118,37 @@ class Transcript:
 
 
 def key_of(job: Job) -> Key:
-    """Name a job within its run."""
+    """Return the key of a job within its run."""
     return job.env, job.d, job.seed, job.trial
+
+
+def flat(transcript: Transcript) -> dict[str, Any]:
+    """Flatten an episode into a row without its messages.
+
+    `correct` is 1.0 or 0.0, and NaN in an unscored episode; missing parts, questions and slots learned are NaN. Tokens
+    are named by role: `agent_prompt`, `agent_cached`, `agent_completion`; NaN if the server reported none.
+    """
+    score, scored = transcript.score, not transcript.unscored
+    tokens = {
+        f"{role}_{what}": getattr(used, f"{what}_tokens") if used.told else math.nan
+        for role, used in transcript.usage.items()
+        for what in ("prompt", "cached", "completion")
+    }
+    return {
+        **vars(transcript.job),
+        "axes": write_axes(transcript.job.axes),
+        "correct": float(score.correct) if scored else math.nan,
+        "end": transcript.end,
+        "reward": score.value,
+        **{
+            f"reward_{part}": score.parts.get(part, math.nan)
+            for part in ("task", "efficiency", "hallucination")
+        },
+        "turns": transcript.turns if scored else math.nan,
+        "calls": transcript.calls if scored else math.nan,
+        "questions": score.asking.get("questions", math.nan),
+        "learned": score.asking.get("learned", math.nan),
+        "faults": "; ".join(transcript.faults),
+        "unscored": transcript.unscored,
+        **tokens,
+    }

@@ -1,7 +1,7 @@
 """Files of transcripts: JSON lines that survive a kill.
 
-A file begins with a header, which says what the run is. Every other line is an episode, the plan that was made for the
-run, or a note that it was continued with other software. Lines are only ever added.
+A file begins with the run's header. Every other line is an episode, the number of tasks planned, or a note that the
+run resumed with other software. Lines are only appended.
 """
 
 import json
@@ -24,27 +24,27 @@ LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
 class TranscriptError(ValueError):
-    """Transcripts that cannot be read, continued or compared; the message says why and what to do."""
+    """Transcripts cannot be read, resumed or compared; the message states the reason and the way out."""
 
 
 @dataclass
 class Log:
-    """A folder's transcripts, open for more of them."""
+    """A folder's transcripts, open for appending."""
 
     path: Path
     header: Mapping[str, Any]
     plan: Mapping[str, Any] | None
-    """The plan that was written for the run, or None."""
+    """The last plan of the run, or None."""
     scored: set[Key]
-    """Episodes that have a score: they are never played again."""
+    """Episodes with a score, which are never played again."""
     unscored: set[Key]
-    """Episodes that have been tried and have no score."""
+    """Episodes that were played without a score."""
     file: IO[str]
     elapsed: float = 0.0
-    """Seconds that all starts together have played, to the last episode that each recorded."""
+    """Seconds played in all starts, each up to its last recorded episode."""
 
     def add(self, transcript: Transcript) -> None:
-        """Append an episode. Raises TranscriptError for one that has a score already: it would count twice."""
+        """Append an episode. Raises TranscriptError if it has a score already."""
         key = transcript.key
         if key in self.scored:
             raise TranscriptError(f"{self.path}: {key} has a score already; nothing was written")
@@ -55,7 +55,7 @@ class Log:
             self.unscored.discard(key)
 
     def decide(self, plan: Mapping[str, Any]) -> None:
-        """Append the plan of the run, once."""
+        """Append a plan of the run."""
         self._write("plan", plan)
         self.plan = plan
 
@@ -66,12 +66,11 @@ class Log:
 
 @contextmanager
 def opened(folder: Path, header: Mapping[str, Any], made_with: Mapping[str, Any]) -> Iterator[Log]:
-    """Open a folder's transcripts to add to them, as the only process; make both where there are none.
+    """Open a folder's transcripts for appending, as the only process; create missing ones.
 
-    A last line that a kill cut off is removed: its episode is not there. `made_with` names the software, which may
-    differ from one start to the next and is then noted. A header that asks for more tasks of each cell than the one
-    that is there, and has no budget, is taken for the same run. Raises TranscriptError for a folder in use, a damaged
-    file, and one with another header, with everything that differs.
+    An incomplete last line, left by a kill, is removed. `made_with` describes the software; a change of it is noted. A
+    header with more tasks per cell than before is the same run. Raises TranscriptError for a folder in use, a damaged
+    file, and one with another header, with all differences.
     """
     path, header = folder / FILE, _as_json({"format": FORMAT, **header})
     with lock(
@@ -90,7 +89,7 @@ def opened(folder: Path, header: Mapping[str, Any], made_with: Mapping[str, Any]
 
 
 def _load(log: Log) -> Mapping[str, Any]:
-    """Take up what the file holds; return what it was last made with. Raises TranscriptError for another header."""
+    """Load the file into `log`, and return its last software. Raises TranscriptError for another header."""
     software: Mapping[str, Any] = {}
     for kind, value in lines(log.path):
         if kind == "header":
@@ -100,8 +99,8 @@ def _load(log: Log) -> Mapping[str, Any]:
                 complete(there["conditions"], now["conditions"])
             if differs := differences(there, now, ("there", "now")):
                 raise TranscriptError(
-                    f"{log.path.parent} holds another run: {'; '.join(differs)}; choose another --out, or delete "
-                    "that folder"
+                    f"{log.path.parent} holds another run: {'; '.join(differs)}; choose another --out, or delete that "
+                    "folder"
                 )
         elif kind == "continued":
             software = value["made_with"]
@@ -115,15 +114,14 @@ def _load(log: Log) -> Mapping[str, Any]:
 
 
 def _grown(there: Mapping[str, Any], now: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Give a header the tasks that are asked for now, where these are more and no budget chose them."""
+    """Give a header the number of tasks of another one if that is larger."""
     cells, asked = there.get("cells", {}), now.get("cells", {})
-    if cells.get("budget") is not None or cells.get("tasks", 0) >= asked.get("tasks", 0):
-        return there
-    return {**there, "cells": {**cells, "tasks": asked["tasks"]}}
+    more = cells.get("tasks", 0) < asked.get("tasks", 0)
+    return {**there, "cells": {**cells, "tasks": asked["tasks"]}} if more else there
 
 
 def _cut_torn(path: Path) -> None:
-    """Cut off a last line that has no end."""
+    """Remove an incomplete last line."""
     if not path.exists():
         return
     with path.open("rb+") as file:
@@ -135,9 +133,9 @@ def _cut_torn(path: Path) -> None:
 
 
 def lines(path: Path) -> Iterator[tuple[str, Any]]:
-    """Read (kind, value) of each whole line: header, plan, continued, or episode with its transcript.
+    """Read (kind, value) of each complete line: header, plan, continued, or episode with its transcript.
 
-    Raises TranscriptError where there is no such file, or a line is damaged.
+    Raises TranscriptError for a missing file or a damaged line.
     """
     try:
         file = path.open(encoding="utf-8")
@@ -148,24 +146,26 @@ def lines(path: Path) -> Iterator[tuple[str, Any]]:
     with file:
         for number, line in enumerate(file, 1):
             if not line.endswith("\n"):
-                return  # cut off by a kill
+                return  # incomplete, after a kill
             try:
                 ((kind, value),) = json.loads(line).items()
                 if (number == 1) != (kind == "header") or not isinstance(value, dict):
-                    raise ValueError("not where a header is, or not a header")
+                    raise ValueError("a header is the first line, and only that")
                 if kind == "header" and value["format"] != FORMAT:
                     made = value.get("made_with") or {}
                     version = made.get("libraries", {}).get("ecomlab", "unknown")
                     raise TranscriptError(
-                        f"{path} has format {value['format']}, this ecomlab reads {FORMAT}; read it with the ecomlab "
-                        f"that wrote it: version {version}, commit {made.get('commit', 'unknown')}"
+                        f"{path} has format {value['format']}, this ecomlab reads {FORMAT}; use the ecomlab that wrote "
+                        f"it: version {version}, commit {made.get('commit', 'unknown')}"
                     )
                 if kind == "episode":
                     value = Transcript.from_json(value)
             except (ValueError, AttributeError, KeyError, TypeError) as error:
                 if isinstance(error, TranscriptError):
                     raise
-                way = "it is no file of transcripts" if number == 1 else "delete it to play its episode again"
+                way = (
+                    "this is no file of transcripts" if number == 1 else "delete it to play its episode again"
+                )
                 raise TranscriptError(f"{path}: line {number} is damaged; {way}") from None
             yield kind, value
 
@@ -174,16 +174,14 @@ def read_header(path: Path) -> dict[str, Any]:
     """Read the header of a folder's or file's transcripts. Raises TranscriptError."""
     for _, value in lines(path_of(path)):
         return value
-    raise TranscriptError(
-        f"{path_of(path)} is empty, or its first line is being written; wait for it, or name another folder"
-    )
+    raise TranscriptError(f"{path_of(path)} is empty or being created; wait, or name another folder")
 
 
 def read(path: Path, every: bool = False) -> Iterator[Transcript]:
-    """Read the episodes of a folder or file, in the order in which they were played.
+    """Read the episodes of a folder or file, in the order of play.
 
-    Of an episode that was tried several times, only the last try counts, or `every` one. In training nothing is tried
-    again: a task is played by two decodings at a step. Raises TranscriptError.
+    Only the last try of an episode is returned, unless `every` one is wanted. In training, all episodes are: two
+    decodings play a task at the same step. Raises TranscriptError.
     """
     path, last = path_of(path), {}
     for number, (kind, value) in enumerate(lines(path)):
@@ -195,19 +193,19 @@ def read(path: Path, every: bool = False) -> Iterator[Transcript]:
 
 
 def player_of(header: Mapping[str, Any]) -> str:
-    """Name the player of a run; in old headers, an endpoint by its model and not by its file."""
+    """Return the name of a run's player; of an endpoint that an old header names by its file, the model."""
     player = str(header.get("player", ""))
     return str(header["identity"]["model"]) if player.endswith(".toml") else player
 
 
 def read_plan(path: Path) -> dict[str, Any] | None:
-    """Read the last plan of a run; None if it has none."""
+    """Read the last plan of a run, if any."""
     plans = [value for kind, value in lines(path_of(path)) if kind == "plan"]
     return plans[-1] if plans else None
 
 
 def path_of(path: Path) -> Path:
-    """Return the file of transcripts: the one given, or that in the folder given."""
+    """Return the file of transcripts, given the file or its folder."""
     return path / FILE if path.is_dir() else path
 
 
@@ -217,7 +215,7 @@ def write(
     transcripts: Sequence[Transcript],
     plan: Mapping[str, Any] | None = None,
 ) -> None:
-    """Write a new file of transcripts. Raises TranscriptError where there is one."""
+    """Write a new file of transcripts. Raises TranscriptError if it exists."""
     if path.exists():
         raise TranscriptError(f"{path} exists; choose another name")
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -230,7 +228,7 @@ def write(
 
 
 def append(path: Path, header: Mapping[str, Any], transcripts: Iterable[Transcript]) -> None:
-    """Add episodes to a file that one process alone writes, a training run's; make it where there is none."""
+    """Append episodes to the file of a training run, which a single process writes; create it if missing."""
     found = [_line("episode", transcript.to_json()) for transcript in transcripts]
     if not path.exists():
         write(path, header, ())
@@ -239,7 +237,7 @@ def append(path: Path, header: Mapping[str, Any], transcripts: Iterable[Transcri
 
 
 def trim(path: Path, last: int) -> None:
-    """Drop the episodes after training step `last`, and a last line that has no end."""
+    """Drop the episodes after training step `last`, and an incomplete last line."""
     if not path.exists():
         return
     _cut_torn(path)
@@ -256,8 +254,8 @@ def trim(path: Path, last: int) -> None:
 def differences(
     one: Mapping[str, Any], two: Mapping[str, Any], names: tuple[str, str], under: str = ""
 ) -> list[str]:
-    """List, in words, where two JSON objects differ: "limits.turn is 256 in A, 512 in B"; of an object that only one of
-    them has, no more than that."""
+    """List the differences between two JSON objects: "limits.turn is 256 in A, 512 in B"; an object that only one has
+    is not written out."""
     found = []
     for name in [*one, *(name for name in two if name not in one)]:
         a, b, where = one.get(name), two.get(name), f"{under}{name}"
@@ -274,8 +272,8 @@ def differences(
 
 
 def without_place(conditions: Mapping[str, Any]) -> dict[str, Any]:
-    """Leave out of a run's conditions the folder of its catalog, which the fingerprint identifies, and the port of a
-    customer's endpoint on this machine, which its model and settings identify."""
+    """Drop from a run's conditions the catalog's folder (the fingerprint identifies it), and the port of a customer's
+    endpoint on this machine (its model and settings identify it)."""
     catalog = {name: value for name, value in conditions["catalog"].items() if name != "folder"}
     found = {**conditions, "catalog": catalog}
     if isinstance(customer := conditions.get("customer"), Mapping) and "url" in customer:
@@ -286,8 +284,8 @@ def without_place(conditions: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def complete(one: dict[str, Any], two: dict[str, Any]) -> None:
-    """Complete two runs' conditions by what older records do not have: their reward had the published weights, and
-    digests of scores are compared only if both have them, for the environments of both."""
+    """Complete two runs' conditions by fields that older records lack: their reward has the published weights, and
+    digests of scores are compared only for the environments for which both have one."""
     for conditions in (one, two):
         conditions.setdefault("reward", PUBLISHED.by_name)
     scores = [conditions.pop("scores", {}) for conditions in (one, two)]
@@ -297,7 +295,7 @@ def complete(one: dict[str, Any], two: dict[str, Any]) -> None:
 
 
 def _comparable(header: Mapping[str, Any]) -> dict[str, Any]:
-    """Leave out of a header what says nothing of the run: the name of the player, whose identity stays, and places."""
+    """Drop from a header what does not affect the run: the player's name (its identity stays), and places."""
     kept = {name: value for name, value in header.items() if name != "player"}
     if "catalog" in header.get("conditions", ()):
         kept["conditions"] = without_place(header["conditions"])
@@ -309,6 +307,6 @@ def _line(kind: str, value: Mapping[str, Any]) -> str:
 
 
 def _as_json(value: Mapping[str, Any]) -> dict[str, Any]:
-    """Copy a value as JSON reads it: tuples become lists, keys text."""
+    """Copy a value through JSON: tuples become lists, keys text."""
     copied: dict[str, Any] = json.loads(json.dumps(value, allow_nan=False))
     return copied

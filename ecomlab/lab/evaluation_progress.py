@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -42,14 +41,13 @@ class _Watch:
         match event["kind"]:
             case "episode":
                 self.episode(event)
-            case "measured":
-                whole = timedelta(seconds=round(event["all"]))
-                self._print(f"{event['episodes']} episodes took {event['seconds']:.1f} s; all: about {whole}")
             case "plan":
                 tasks, cells = event["tasks"], event["cells"]
-                self._print(
-                    f"tasks: {tasks} a cell (of {event['of']}) in {cells} cells; smallest difference between two "
-                    f"players with 80% power: {gap(smallest_difference(tasks * cells))}"
+                shows = gap(smallest_difference(tasks * cells))
+                self.console.print(
+                    f"{tasks} tasks per cell, {cells} cells; smallest difference between two players that these show "
+                    f"(80% power): {shows}",
+                    soft_wrap=True,
                 )
             case "round":
                 self.before, self.most = event["episodes"], event["most"]
@@ -69,6 +67,3 @@ class _Watch:
             str(self.ledger.cost or ""),
         ]
         self.bar.update(", ".join(filter(None, told)), done / most)
-
-    def _print(self, line: str) -> None:
-        self.console.print(line, soft_wrap=True)

@@ -1,5 +1,6 @@
 """Results of eval, compare and frontier on the command line: printed, and written where files are given."""
 
+import json
 from pathlib import Path
 
 from rich.console import Console
@@ -9,7 +10,6 @@ from rich.table import Table
 from ecomlab.evaluation.frontier import Frontier
 from ecomlab.evaluation.report import Report
 from ecomlab.evaluation.result import Result, without_nan
-from ecomlab.evaluation.transcript_tables import to_dataset
 from ecomlab.files import write_json, write_text
 
 
@@ -35,7 +35,7 @@ def show(
 
 
 def widened(console: Console, whole: Table | None = None) -> Console:
-    """Give a table 110 columns at least, and `whole` all that it needs: in fewer its values would be cut."""
+    """Widen a console to 110 columns, or to all that the table `whole` needs, so that no value is cut."""
     width = max(console.width, 110)
     if whole is not None:
         width = max(width, console.measure(whole, options=console.options.update(max_width=1_000)).maximum)
@@ -43,18 +43,19 @@ def widened(console: Console, whole: Table | None = None) -> Console:
 
 
 def write_tables(report: Report, csv_file: Path | None, parquet: Path | None, console: Console) -> None:
-    """Write an evaluation's episodes, without messages as CSV, whole as Parquet."""
+    """Write a row per episode, as CSV without its messages, as Parquet with them (as JSON)."""
+    episodes = report.episodes
     if csv_file is not None:
-        write_text(csv_file, report.episodes.to_csv(index=False, lineterminator="\n"))
-        console.print(f"{len(report.episodes)} episodes written to {csv_file}", soft_wrap=True)
+        write_text(csv_file, episodes.to_csv(index=False, lineterminator="\n"))
+        console.print(f"{len(episodes)} episodes written to {csv_file}", soft_wrap=True)
     if parquet is not None:
-        table = to_dataset(report.header, report.transcripts)
-        table.to_parquet(parquet)
-        console.print(f"{len(table)} transcripts written to {parquet}", soft_wrap=True)
+        messages = [json.dumps(one.messages) for one in report.transcripts]
+        episodes.assign(messages=messages).to_parquet(parquet, index=False)
+        console.print(f"{len(episodes)} episodes written to {parquet}", soft_wrap=True)
 
 
 def draw(found: Frontier, figure: Path, console: Console) -> None:
-    """Draw a frontier, with its provenance beside it."""
+    """Draw a frontier, with its provenance in a file beside the figure."""
     from ecomlab.lab.figures import save
 
     header = found.header

@@ -1,4 +1,4 @@
-"""The door of evaluation: `ecomlab.evaluate` and `ecomlab.frontier`, of which the command line is a thin layer."""
+"""`ecomlab.evaluate` and `ecomlab.frontier`; the command line is a thin layer over both."""
 
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -34,32 +34,33 @@ from ecomlab.files import write_json
 from ecomlab.lab.paths import resolve, shown
 from ecomlab.lab.provenance import commit, versions
 from ecomlab.lab.shops import catalog_named, environments_on, record_of, recorded_shop
+from ecomlab.reward import PUBLISHED, Weights
 from ecomlab.suggest import whole
 
 RUNS = "experiments/runs/eval"
-"""Folder of the command line's evaluations that were not told where to go."""
+"""Default parent folder of the command line's evaluations."""
 RESCORED = "rescored.json"
 Watching = Callable[[Path, Mapping[str, Any]], AbstractContextManager[OnProgress]]
-"""Takes a run's folder and its prices by role, and gives what hears of its progress."""
+"""Makes the callback `on_progress` of a run from its folder and its prices by role."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    """All that decides an evaluation or a search for a frontier."""
+    """Everything that determines an evaluation or a search for a frontier."""
 
     player: Any
     """Anything of `contestant_of`."""
     cells: Cells
-    """The tasks; a frontier takes the environments and the block."""
+    """The tasks; a frontier uses only the environments and the block."""
     playing: Playing = field(default_factory=Playing)
     shop: Shop | str | int | None = None
-    """A shop, or a catalog: a folder or a number of generated products. Default: 20,000 of these."""
+    """A shop, or a catalog: a folder or a number of generated products. Default: 20,000."""
     leave_out: bool = False
-    """Leave out environments that the catalog cannot carry; they are refused otherwise."""
+    """Leave out environments that the catalog cannot carry instead of rejecting them."""
     out: Path | None = None
-    """Folder of the transcripts. None: they are kept in memory only, and nothing can go on after a kill."""
-    budget: float | None = None
-    """Seconds, from which the number of tasks is chosen."""
+    """Folder of the transcripts. None: a temporary one, so that a killed run cannot resume."""
+    weights: Weights = PUBLISHED
+    """Weights of the reward."""
     retry_unscored: bool = False
 
 
@@ -75,6 +76,7 @@ def evaluate(
     settings: Mapping[str, Any] | None = None,
     shop: Shop | str | int | None = None,
     customer: Chat | None = None,
+    weights: Weights = PUBLISHED,
     out: str | Path | None = None,
     retry_unscored: bool = False,
     on_progress: OnProgress | None = None,
@@ -84,15 +86,17 @@ def evaluate(
     `player` is a name, a path or an object, as `ecomlab.evaluation.players.contestant_of` lists them: "novice", a TOML
     file with an endpoint's settings, or any function of messages and tools that returns a message. `env` names
     environments or collections, `difficulty` one level or several, `tasks` the tasks of each environment and level,
-    `trials` how often each is played. `axes` overrides axes of difficulty. `decoding` ("sampled" or "greedy") is of
-    weights, `settings` are the player's others. With `out`, a folder, a killed evaluation goes on when it is called
-    again. `on_progress` is called with each episode. Raises ValueError for anything that does not exist.
+    `trials` the episodes of each task. `axes` overrides axes of difficulty. `decoding` ("sampled" or "greedy") applies
+    to local weights, `settings` are the player's other settings, `weights` those of the reward's parts. With `out`, a
+    folder, the same call resumes a killed evaluation. `on_progress` is called with each episode. Raises ValueError for
+    unknown names.
     """
     config = Config(
         player=player,
         cells=cells_of(env, difficulty, tasks, trials, axes=axes or {}),
         playing=Playing(decoding=decoding, settings=settings or {}, customer=customer),
         shop=shop,
+        weights=weights,
         out=Path(out).expanduser().absolute() if out is not None else None,
         retry_unscored=retry_unscored,
     )
@@ -134,7 +138,7 @@ def cells_of(
     block: int = 0,
     axes: Axes | None = None,
 ) -> Cells:
-    """Choose the tasks of an evaluation. Raises ValueError for what does not exist, and for axes that move nothing."""
+    """Choose the tasks of an evaluation. Raises ValueError for unknown names, and for axes that move nothing."""
     envs = environments_named([env] if isinstance(env, str) else env)
     given = [difficulty] if not isinstance(difficulty, Iterable) else difficulty
     levels = [whole(level, "a difficulty") for level in given]
@@ -150,14 +154,14 @@ def _watched(on_progress: OnProgress | None) -> Watching:
 
 
 def run(config: Config, watching: Watching, say: Callable[[str], None] = lambda _: None) -> Report:
-    """Run or continue an evaluation. `say` is told of environments that are left out."""
+    """Run or resume an evaluation. `say` is called with each warning."""
     with ExitStack() as stack:
         made = _make(config, EVALUATION, stack, say)
         cells = replace(config.cells, envs=made.envs)
         with watching(made.folder, made.prices) as on_progress:
             run_evaluation(
-                made.contestant, cells, made.shop, made.folder, made.header(EVALUATION, cells.axes),
-                software(made.contestant), budget=config.budget, retry_unscored=config.retry_unscored,
+                made.contestant, cells, made.shop, made.folder, made.header(EVALUATION, config),
+                software(made.contestant), weights=config.weights, retry_unscored=config.retry_unscored,
                 on_progress=on_progress,
             )  # fmt: skip
         report = Report.read(made.folder, made.prices)
@@ -165,12 +169,12 @@ def run(config: Config, watching: Watching, say: Callable[[str], None] = lambda 
 
 
 def find(config: Config, watching: Watching, say: Callable[[str], None] = lambda _: None) -> Frontier:
-    """Search a frontier, or go on with the search."""
+    """Search a frontier, or resume the search."""
     with ExitStack() as stack:
         made = _make(config, FRONTIER, stack, say)
         with watching(made.folder, made.prices) as on_progress:
             found = search.find_frontier(
-                made.contestant, made.envs, made.shop, made.folder, made.header(FRONTIER, {}),
+                made.contestant, made.envs, made.shop, made.folder, made.header(FRONTIER, config),
                 software(made.contestant), block=config.cells.block, retry_unscored=config.retry_unscored,
                 on_progress=on_progress,
             )  # fmt: skip
@@ -180,18 +184,19 @@ def find(config: Config, watching: Watching, say: Callable[[str], None] = lambda
 
 @dataclass(frozen=True)
 class _Made:
-    """A player that is ready, with its shop and its folder."""
+    """A player that is ready to play, with its shop and folder."""
 
     name: str
     contestant: Contestant
     shop: Shop
     catalog: Mapping[str, Any]
-    """How the shop is loaded."""
+    """Source of the shop."""
     folder: Path
     envs: tuple[str, ...]
 
-    def header(self, kind: str, axes: Axes) -> dict[str, Any]:
-        return header_of(kind, self.name, self.contestant, self.envs, axes, self.shop, self.catalog)
+    def header(self, kind: str, config: Config) -> dict[str, Any]:
+        axes, weights = config.cells.axes, config.weights
+        return header_of(kind, self.name, self.contestant, self.envs, axes, self.shop, self.catalog, weights)
 
     @property
     def prices(self) -> dict[str, Any]:
@@ -209,7 +214,7 @@ def _make(config: Config, kind: str, stack: ExitStack, say: Callable[[str], None
 
 
 def _shop_of(given: Shop | str | int | None) -> tuple[Shop, dict[str, Any]]:
-    """Load a shop, and say how it is loaded, as far as a shop that is given knows."""
+    """Load a shop, and describe its source, as far as it is known for a given shop."""
     if not isinstance(given, Shop):
         place = catalog_named(given)
         return load_shop(place), record_of(place)
@@ -218,15 +223,14 @@ def _shop_of(given: Shop | str | int | None) -> tuple[Shop, dict[str, Any]]:
 
 
 def prices_of(contestant: Contestant) -> dict[str, Any]:
-    """Prices by role, of a player (and its first request) and of an endpoint that words the customer, whose settings
-    have them."""
-    asked = {"agent": contestant, "probe": contestant, "customer": getattr(contestant, "customer", None)}
+    """Return the prices by role from the settings of the player's and the customer's endpoint."""
+    asked = {"agent": contestant, "customer": getattr(contestant, "customer", None)}
     prices = {role: getattr(getattr(one, "settings", None), "prices", None) for role, one in asked.items()}
     return {role: price for role, price in prices.items() if price}
 
 
 def folder_of(player: str, kind: str, out: Path | None) -> Path:
-    """Return the folder of a command's run: the one given, or one that is named after the player."""
+    """Return the folder of a command's run: the given one, or one named after the player."""
     parts = Path(player.removesuffix(".toml")).parts[-2:]
     name = "-".join(part for part in parts if part not in ("/", "."))
     default = name.replace(" ", "-").replace(":", "-") + ("" if kind == EVALUATION else f"-{kind}")
@@ -234,15 +238,15 @@ def folder_of(player: str, kind: str, out: Path | None) -> Path:
 
 
 def software(contestant: Contestant | None = None) -> dict[str, Any]:
-    """Name the software (commit and libraries) and the device of a player's weights, with which a run may go on that
-    others began."""
+    """Describe the software (commit and libraries) and the device of a player's weights. A run may resume with
+    others."""
     device = getattr(contestant, "device", None)
     return {"commit": commit(), "libraries": versions(), **({"device": device} if device else {})}
 
 
 def score_again(folder: Path, console: Console, catalog: str | None = None) -> int:
-    """Score an evaluation's transcripts anew, print what changed and write it to rescored.json; return the number of
-    changed scores. `catalog` is the folder where the recorded catalog is now, if it is another."""
+    """Score an evaluation's transcripts again, print the changes and write them to rescored.json; return the number of
+    changed scores. `catalog` is the recorded catalog's folder now, if it has moved."""
     shop = recorded_shop(read_header(folder)["conditions"]["catalog"], catalog)
     episodes, changed = 0, []
     for found in rescore(folder, shop):
@@ -254,7 +258,7 @@ def score_again(folder: Path, console: Console, catalog: str | None = None) -> i
     rows = [{"job": vars(one.job), "was": one.was, "now": one.now} for one in changed]
     write_json(file, {"episodes": episodes, "changed": rows, "made_with": software()})
     console.print(
-        f"{episodes} episodes scored again, {len(changed)} differ; written to {shown(file)}", soft_wrap=True
+        f"{episodes} episodes scored again, {len(changed)} changed; written to {shown(file)}", soft_wrap=True
     )
     return len(changed)
 

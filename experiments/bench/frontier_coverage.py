@@ -3,7 +3,7 @@
     python experiments/bench/frontier_coverage.py [--searches 1000]
 
 Simulates the search of `ecomlab frontier` for players whose success at each level is given, and writes
-frontier_coverage.csv: a row per truth and share, with the level truly held, how often the interval holds it (nominally
+frontier_coverage.csv: a row per truth and share, with the level truly passed, the coverage of the interval (nominally
 95%), the interval's mean width in levels, how often the estimate is exact, and the episodes that a search takes.
 """
 
@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ecomlab.evaluation.frontier import BATCH, SHARES, TOP, Counts, ask, held
+from ecomlab.evaluation.frontier import BATCH, SHARES, TOP, Counts, ask, passed
 from ecomlab.seeding import rng
 
 D = np.arange(TOP + 1.0)
@@ -66,7 +66,7 @@ def main() -> None:
         found = [search(success, rng("frontier coverage", name, i)) for i in range(searches)]
         for share in SHARES:
             truth = int((success >= share).cumprod().sum()) - 1
-            ends = [held(counts, share) for counts, _ in found]
+            ends = [passed(counts, share) for counts, _ in found]
             rows.append(
                 {
                     "truth": name,

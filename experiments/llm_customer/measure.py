@@ -31,7 +31,7 @@ from wordings import STYLES, Honest
 import ecomlab
 from ecomlab.customer.llm import AGAIN, Chat, Wording
 from ecomlab.episode.play import finish
-from ecomlab.evaluation.customers import customer_identity
+from ecomlab.evaluation.contestant import customer_identity
 from ecomlab.evaluation.endpoint.chat import customer_from_toml
 from ecomlab.files import write_json, write_text
 from ecomlab.task import Message

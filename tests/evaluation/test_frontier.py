@@ -23,10 +23,10 @@ from ecomlab.evaluation.frontier import (
     Counts,
     Found,
     Frontier,
-    Held,
+    Passed,
     ask,
     find_frontier,
-    held,
+    passed,
     rises,
     words,
 )
@@ -48,26 +48,26 @@ def counts(**levels: tuple[int, int]) -> Counts:
 def test_levels_that_are_clear_leave_one() -> None:
     """Always right up to 4, never from 5 on."""
     seen = counts(d0=(60, 60), d4=(60, 60), d5=(0, 60), d12=(0, 10))
-    assert [held(seen, share) for share in SHARES] == [Held(0.9, 4, 4, 4), Held(0.5, 4, 4, 4)]
+    assert [passed(seen, share) for share in SHARES] == [Passed(0.9, 4, 4, 4), Passed(0.5, 4, 4, 4)]
 
 
 def test_nothing_played_leaves_everything() -> None:
-    assert held(Counts(), 0.5) == Held(0.5, -1, -1, TOP)
+    assert passed(Counts(), 0.5) == Passed(0.5, -1, -1, TOP)
 
 
 def test_the_ends_of_the_scale_are_answers() -> None:
     right, wrong = counts(d0=(50, 50), d12=(50, 50)), counts(d0=(0, 50), d12=(0, 50))
-    assert words(held(right, 0.9)) == "12 or above" and words(held(wrong, 0.5)) == "below 0"
-    assert words(Held(0.9, 3, -1, 12)) == "3 [below 0, 12 or above]"
+    assert words(passed(right, 0.9)) == "12 or above" and words(passed(wrong, 0.5)) == "below 0"
+    assert words(Passed(0.9, 3, -1, 12)) == "3 [below 0, 12 or above]"
 
 
-def test_a_level_counts_as_held_only_with_those_below() -> None:
+def test_a_level_is_passed_only_with_those_below() -> None:
     """By the fit that falls: .2 at 3 pulls down .9 at 6."""
-    assert held(counts(d0=(10, 10), d3=(2, 10), d6=(9, 10), d12=(0, 10)), 0.9).level < 3
+    assert passed(counts(d0=(10, 10), d3=(2, 10), d6=(9, 10), d12=(0, 10)), 0.9).level < 3
 
 
 def test_success_that_rises_leaves_the_whole_scale() -> None:
-    found = held(counts(d0=(0, 100), d12=(100, 100)), 0.5)
+    found = passed(counts(d0=(0, 100), d12=(100, 100)), 0.5)
     assert (found.low, found.high) == (-1, TOP)
 
 
@@ -81,7 +81,7 @@ def test_success_that_rises_is_said_where_it_is_shown() -> None:
 @pytest.mark.parametrize("risen", [True, False])
 def test_a_row_of_a_player_that_does_better_further_up_is_said_to_be_no_answer(risen: bool) -> None:
     seen = counts(d0=(0, 20), d12=(20, 20)) if risen else counts(d0=(20, 20), d12=(0, 20))
-    one = Found("PD", tuple(held(seen, share) for share in SHARES), seen, 0)
+    one = Found("PD", tuple(passed(seen, share) for share in SHARES), seen, 0)
     assert (f"PD: {frontier.RISES}" in Frontier({"player": "p"}, [one]).lines) == risen
 
 
@@ -106,7 +106,7 @@ def test_a_search_ends_with_what_it_may_play(success: float) -> None:
 @pytest.mark.parametrize("share", SHARES)
 def test_intervals_hold_where_it_is_hardest(share: float) -> None:
     """Success at the share on every level: the answer is 12 or above, and any level below it looks like a fall."""
-    ends = [held(search([share] * (TOP + 1), share, i)[0], share) for i in range(100)]
+    ends = [passed(search([share] * (TOP + 1), share, i)[0], share) for i in range(100)]
     assert np.mean([end.high == TOP for end in ends]) >= 0.9
 
 
@@ -179,7 +179,7 @@ def test_a_search_finds_the_wall_and_goes_on_where_it_was_stopped(shop: Shop, tm
     assert len(list(read(tmp_path))) == 97
     rest = Wall()
     (found,) = find(rest, shop, tmp_path)
-    assert [(one.level, one.low, one.high) for one in found.held] == [(4, 4, 4)] * 2
+    assert [(one.level, one.low, one.high) for one in found.passed] == [(4, 4, 4)] * 2
     assert sum(found.counts.played) == len(list(read(tmp_path))) == 97 + len(rest.played) <= MOST
     again = Wall()
     assert find(again, shop, tmp_path) == [found] and again.played == []
@@ -210,4 +210,4 @@ def test_unscored_episodes_are_no_answer(shop: Shop, tmp_path: Path) -> None:
     with pytest.raises(TranscriptError, match="are unscored .connection., more than 2%; .*--retry-unscored"):
         find(Wall(fails=lambda job: "connection" if job.seed % 3 == 0 else ""), shop, tmp_path)
     (found,) = find(Wall(), shop, tmp_path, retry_unscored=True)
-    assert found.unscored == 0 and found.held[0].level == 4
+    assert found.unscored == 0 and found.passed[0].level == 4

@@ -1,4 +1,4 @@
-"""Transcripts: lossless as lines and as tables; a torn end is cut off, a damaged middle is named."""
+"""Transcripts: lossless as lines; a torn end is cut off, a damaged middle is named."""
 
 import json
 import math
@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 from contestants import Script
+from ecomlab.evaluation.transcript_tables import flat
 
 from ecomlab import Shop
 from ecomlab.evaluation import transcripts
 from ecomlab.evaluation.contestant import Job
 from ecomlab.evaluation.tasks import held_out_seeds
 from ecomlab.evaluation.transcript import Transcript
-from ecomlab.evaluation.transcript_tables import flat, from_dataset, to_dataset
 from ecomlab.evaluation.transcripts import FILE, TranscriptError, opened, read, read_header, write
 
 HEADER = {"kind": "evaluation", "player": "script", "levels": [0, 1]}
@@ -51,18 +51,9 @@ def test_what_is_unscored_for_any_reason_has_no_reward(made: list[Transcript]) -
         assert math.isnan(flat(transcript)["correct"]) and math.isnan(flat(transcript)["turns"])
 
 
-def test_lines_and_tables_are_lossless(made: list[Transcript], tmp_path: Path) -> None:
+def test_lines_are_lossless(made: list[Transcript], tmp_path: Path) -> None:
     write(tmp_path / FILE, HEADER, made)
     assert same(list(read(tmp_path)), made) and read_header(tmp_path) == {"format": 1, **HEADER}
-    table = to_dataset(HEADER, made)
-    table.to_parquet(tmp_path / "made.parquet")
-    from datasets import Dataset
-
-    again = Dataset.from_parquet(str(tmp_path / "made.parquet"), cache_dir=str(tmp_path / "cache"))
-    for rows in (table, again):
-        header, back = from_dataset(rows)
-        assert header == HEADER and same(back, made)
-    assert math.isnan(again[2]["reward"]) and again[0]["reward"] == made[0].score.value
 
 
 def test_the_lines_are_json_that_any_reader_takes(made: list[Transcript], tmp_path: Path) -> None:
@@ -172,13 +163,3 @@ def test_what_is_not_there_is_named(tmp_path: Path) -> None:
     (tmp_path / FILE).touch()
     with pytest.raises(TranscriptError, match="is empty"):
         read_header(tmp_path)
-
-
-def test_a_table_of_something_else_is_refused(made: list[Transcript]) -> None:
-    from datasets import Dataset, concatenate_datasets
-
-    with pytest.raises(TranscriptError, match="no column asking"):
-        from_dataset(Dataset.from_list([{"env": "CART"}]))
-    both = concatenate_datasets([to_dataset(HEADER, made), to_dataset({**HEADER, "player": "b"}, made)])
-    with pytest.raises(TranscriptError, match="holds 2 runs"):
-        from_dataset(both)

@@ -9,6 +9,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import pandas as pd
 import pytest
 from contestants import Script
 from rich.console import Console
@@ -17,14 +18,15 @@ import ecomlab
 from ecomlab import Shop
 from ecomlab.evaluation import report as reports
 from ecomlab.evaluation.contestant import Job, Usage
-from ecomlab.evaluation.evaluation import EVALUATION, Cells, header_of, run_evaluation
+from ecomlab.evaluation.evaluation import EVALUATION, rescore
 from ecomlab.evaluation.players import Playing, contestant_of
 from ecomlab.evaluation.report import Report
-from ecomlab.evaluation.transcripts import TranscriptError, read
+from ecomlab.evaluation.transcripts import TranscriptError
 from ecomlab.lab.evaluation_progress import progress_of
-from ecomlab.lab.evaluation_tables import show
+from ecomlab.lab.evaluation_tables import show, write_tables
 from ecomlab.lab.evaluations import folder_of, prices_of, software
 from ecomlab.models.devices import device_of
+from ecomlab.reward import Weights
 
 EXPERIMENTS = Path(__file__).resolve().parents[2] / "experiments"
 
@@ -299,7 +301,7 @@ def test_what_does_not_exist_is_refused(given: dict[str, Any], words: str, shop:
 def test_a_frontier_shows_itself(shop: Shop) -> None:
     found = ecomlab.frontier("say nothing", env=["PD", "STATUS"], shop=shop)
     assert list(found.frame.level) == [-1] * 4 and found.table[1][0][:3] == ["PD", "below 0", "below 0"]
-    assert "highest difficulty held" in found._repr_html_()
+    assert "highest difficulty passed" in found._repr_html_()
     (axes,) = found.plot().axes
     assert [text.get_text() for text in axes.get_yticklabels()] == ["PD", "STATUS"]
 
@@ -361,33 +363,31 @@ def test_no_value_of_a_table_is_cut_for_want_of_room(perturbed: Report) -> None:
     assert "flips" in said.getvalue() and "…" not in said.getvalue()
 
 
-def test_a_budget_is_told_before_the_rest_is_played(
-    shop: Shop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """On a clock by which an episode takes a second, 20 seconds hold 20 of 400 episodes."""
-    cells, now = Cells(("STATUS", "CART"), (0, 1), 100), [0.0]
-
-    class Timed(Script):
-        def play(self, jobs: Any, shop: Shop) -> Any:
-            for played in super().play(jobs, shop):
-                now[0] += 1.0
-                yield played
-
-    header = header_of(EVALUATION, "script", Timed(), cells.envs, {}, shop, {"size": 1000})
-    console = Console(width=300, file=(said := StringIO()))
-    monkeypatch.setattr("ecomlab.evaluation.evaluation.time.monotonic", lambda: now[0])
-    with progress_of(tmp_path, {}, console) as on_progress:
-        run_evaluation(Timed(), cells, shop, tmp_path, header, {}, budget=20.0, on_progress=on_progress)
-    jobs = Counter((one.job.env, one.job.d) for one in read(tmp_path))
-    assert jobs == dict.fromkeys(((env, d) for env in cells.envs for d in cells.levels), 5)
-    assert "tasks: 5 a cell (of 100) in 4 cells" in said.getvalue()
-
-
-def test_what_is_waited_for_is_said_before_anything_is_over(tmp_path: Path) -> None:
+def test_the_plan_and_the_wait_are_shown_before_anything_is_over(tmp_path: Path) -> None:
     console = Console(width=200, force_terminal=True, file=(said := StringIO()))
-    with progress_of(tmp_path, {}, console):
-        pass
-    assert "waiting for the first episode" in said.getvalue()
+    with progress_of(tmp_path, {}, console) as on_progress:
+        on_progress({"kind": "plan", "tasks": 5, "cells": 4})
+    assert "waiting for the first episode" in said.getvalue() and "5 tasks per cell" in said.getvalue()
+
+
+def test_a_parquet_file_has_the_episodes_with_their_messages(perturbed: Report, tmp_path: Path) -> None:
+    write_tables(perturbed, tmp_path / "e.csv", tmp_path / "e.parquet", Console(file=StringIO()))
+    table = pd.read_parquet(tmp_path / "e.parquet")
+    assert [json.loads(text) for text in table.pop("messages")] == [t.messages for t in perturbed.transcripts]
+    assert table.equals(perturbed.episodes) and list(pd.read_csv(tmp_path / "e.csv")) == list(table)
+
+
+def test_other_weights_of_the_reward_are_a_condition_and_rescored_alike(shop: Shop, tmp_path: Path) -> None:
+    given: dict[str, Any] = {"env": "PD", "tasks": 3, "shop": shop}
+    weighed = ecomlab.evaluate(
+        "reference", **given, weights=Weights(task=1, efficiency=0), out=tmp_path / "w"
+    )
+    assert [t.score.value for t in weighed.transcripts] == [1.0] * 3
+    assert list(rescore(tmp_path / "w", shop)) == [None] * 3
+    with pytest.raises(TranscriptError, match="reward.task"):
+        ecomlab.compare(weighed, ecomlab.evaluate("reference", **given))
+    with pytest.raises(TranscriptError, match="reward.task"):
+        ecomlab.evaluate("reference", **given, out=tmp_path / "w")
 
 
 # --- what is committed ---

@@ -1,7 +1,6 @@
-"""A model behind an endpoint as a contestant: many episodes at once, each waiting for its own answers."""
+"""A model behind an endpoint as a contestant, with many concurrent episodes."""
 
 import asyncio
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -9,15 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from ecomlab.customer.llm import Chat
 from ecomlab.episode.episode import Episode
-from ecomlab.episode.play import record
-from ecomlab.evaluation.contestant import Job, Usage
-from ecomlab.evaluation.customers import customer_identity, customer_notes, customer_usage
-from ecomlab.evaluation.endpoint.background import iterate
+from ecomlab.episode.messages import parse_output
+from ecomlab.evaluation.contestant import Job, Usage, customer_identity
+from ecomlab.evaluation.endpoint import templates
+from ecomlab.evaluation.endpoint.background import iterate, run_each
 from ecomlab.evaluation.endpoint.client import CONTEXT, REFUSED, Answer, Client, EndpointFailure
 from ecomlab.evaluation.endpoint.settings import EndpointSettings
-from ecomlab.evaluation.endpoint.templates import TEMPLATES
-from ecomlab.evaluation.faults import faults_of, looks_like_call
-from ecomlab.evaluation.scripted import open_episode
+from ecomlab.evaluation.faults import looks_like_call
+from ecomlab.evaluation.scripted import open_episode, recorded
 from ecomlab.evaluation.tasks import write_axes
 from ecomlab.evaluation.transcript import Transcript
 from ecomlab.seeding import digest, rng
@@ -29,17 +27,19 @@ if TYPE_CHECKING:
     from ecomlab.catalog import Shop
 
 SHOWN = 2_000
-"""Most characters that are kept of what was cut off."""
+"""Maximum characters that are kept of a truncated answer."""
 GIVEN_UP = 16
-"""Requests in a row that fail after all tries, or more if more are under way, after which none is sent."""
+"""Consecutive failed requests, or `concurrency` if that is more, after which no further one is sent."""
 WAYS_OUT: dict[int, str] = {
     **dict.fromkeys((301, 302, 307, 308), "set `url` to the new address, without /chat/completions"),
     401: "name an environment variable with a valid key in `key`",
-    402: "pay for the account behind `key`, or name another's key there",
+    402: "pay for the account behind `key`, or name the key of another account",
     403: "name an environment variable with a key that may use this model in `key`",
-    404: "check `url`, which is all before /chat/completions, and `model`",
+    404: "check `url`, the part before /chat/completions, and `model`",
 }
-OTHERWISE = 'change the setting that it names: seed = -1 and max_tokens = 0 leave these out, tools = "text" sends none'
+OTHERWISE = (
+    'change the named setting: seed = -1 and max_tokens = 0 omit these fields, tools = "text" sends no tools'
+)
 
 
 class EndpointContestant:
@@ -48,11 +48,11 @@ class EndpointContestant:
     def __init__(self, settings: EndpointSettings, customer: Chat | None = None) -> None:
         self.settings = settings
         self.customer = customer
-        """The endpoint that words the customer; None where the templates are said."""
+        """The endpoint that words the customer; None for the templates."""
 
     @property
     def identity(self) -> Mapping[str, Any]:
-        """The settings that decide the answers; the key, speed and prices do not."""
+        """The settings that determine the answers, which excludes key, speed and prices."""
         unsaid = {
             "name",
             "key",
@@ -64,20 +64,18 @@ class EndpointContestant:
             "prices",
         }
         said = self.settings.model_dump(mode="json", exclude=unsaid)
-        template = TEMPLATES[said.pop("template")]
-        written = {"template": self.settings.template, "prompt": digest(template.prompt)}
-        written = written if self.settings.tools == "text" else {}
-        return {"kind": "endpoint", **said, **written, **customer_identity(self.customer)}
+        prompt = {"prompt": digest(templates.PROMPT)} if self.settings.tools == "text" else {}
+        return {"kind": "endpoint", **said, **prompt, **customer_identity(self.customer)}
 
     @property
     def at_once(self) -> int:
         return self.settings.concurrency
 
     def play(self, jobs: Sequence[Job], shop: "Shop") -> Iterator[Transcript]:
-        """Play all jobs, `concurrency` at once.
+        """Play all jobs, `concurrency` at a time.
 
-        Raises ConfigError where the endpoint refuses the first requests: a wrong key, model or setting. Where the
-        server fails very often in a row, the jobs left are unscored.
+        Raises ConfigError if the endpoint refuses the first requests: a wrong key, model or setting. After too many
+        consecutive failures the remaining jobs are unscored.
         """
         self.settings.secret()
         return iterate(lambda hand_over: self._play_all(list(jobs), shop, hand_over))
@@ -85,25 +83,17 @@ class EndpointContestant:
     async def _play_all(
         self, jobs: Sequence[Job], shop: "Shop", hand_over: Callable[[Transcript], None]
     ) -> None:
-        if self.customer is not None:  # every episode may wait for it, in a thread of its own
+        if self.customer is not None:  # each episode waits for it in a thread of its own
             workers = ThreadPoolExecutor(self.settings.concurrency, "ecomlab-customer")
             asyncio.get_running_loop().set_default_executor(workers)
         client = Client(self.settings)
         try:
-            left = iter(jobs)
-
-            async def work() -> None:
-                for job in left:
-                    hand_over(await self._play(job, shop, client))
-
-            async with asyncio.TaskGroup() as group:
-                for _ in range(min(self.settings.concurrency, len(jobs))):
-                    group.create_task(work())
+            await run_each(lambda job: self._play(job, shop, client), jobs, self.at_once, hand_over)
         finally:
             await client.close()
 
     async def _play(self, job: Job, shop: "Shop", client: Client) -> Transcript:
-        """Play one job to its end, whatever happens."""
+        """Play one job to its end."""
         if client.last and client.gave_up >= max(GIVEN_UP, self.settings.concurrency):
             return Transcript.of(
                 job, None, unscored=client.last.kind, notes={"why": f"not played: {client.last}"}
@@ -111,30 +101,29 @@ class EndpointContestant:
         opening = (job, shop, self.settings.strict, self.customer)
         if self.customer is None:
             opened = open_episode(*opening)
-        else:  # its opening is worded first, and others go on meanwhile
+        else:  # other episodes go on while it words the opening
             opened = await asyncio.to_thread(open_episode, *opening)
         if isinstance(opened, Transcript):
             return opened
-        conversation = _Conversation(job, opened, self.settings)
-        await conversation.play(client)
-        return conversation.played()
+        talk = _Conversation(job, opened, self.settings)
+        await talk.play(client)
+        return recorded(job, opened, talk.unscored, talk.usage, talk.notes, talk.cut, talk.refused)
 
 
 @dataclass
 class _Conversation:
-    """An episode under way; changes as it is played."""
+    """A running episode."""
 
     job: Job
     episode: Episode
     settings: EndpointSettings
     usage: Usage = field(default_factory=Usage)
     cut: str = ""
-    """The limit of tokens that ended the episode: length or context."""
+    """The token limit that ended the episode: length or context."""
     refused: set[int] = field(default_factory=set)
     """Numbers of the assistant messages that the server marks as refusals."""
     unscored: str = ""
-    finishes: Counter[str] = field(default_factory=Counter)
-    notes: dict[str, Any] = field(default_factory=dict)
+    notes: dict[str, Any] = field(default_factory=lambda: {"finish": {}})
 
     async def play(self, client: Client) -> None:
         """Play the episode to its end."""
@@ -157,14 +146,14 @@ class _Conversation:
                 self._cut_off(CONTEXT, str(failure))
             else:
                 self._fail(failure.kind, f"{failure.kind}: {failure}")
-        except Exception as error:  # a bug of ours costs one unscored episode, not the run
+        except Exception as error:  # a bug costs one unscored episode, not the run
             self._fail("bug", raised(error))
 
     async def _ask(self, client: Client, seed: int) -> Answer:
         """Ask for the next message."""
         messages, tools = self.episode.messages, self.episode.tools
         if self.settings.tools == "text":
-            messages, tools = TEMPLATES[self.settings.template].write(messages, tools), []
+            messages, tools = templates.write(messages, tools), []
         body = self.settings.request(messages, tools, seed)
         try:
             answer = await client.answer(body)
@@ -172,17 +161,17 @@ class _Conversation:
             if failure.kind != CONTEXT or "max_tokens" not in body:
                 raise
             self.usage += failure.usage
-            # servers refuse a conversation that fits where its longest answer would not: ask for what is left
+            # the prompt may fit where prompt + max_tokens does not
             del body["max_tokens"]
             answer = await client.answer(body)
         self.usage += answer.usage
-        self.finishes[answer.finish] += 1
+        _count(self.notes["finish"], answer.finish)
         if answer.fingerprint and answer.fingerprint not in self.notes.setdefault("fingerprints", []):
             self.notes["fingerprints"].append(answer.fingerprint)
         return answer
 
     def _take(self, answer: Answer) -> None:
-        """Pass an answer to the episode, unless a limit of tokens cut it off."""
+        """Pass an answer to the episode, unless a token limit truncated it."""
         message = answer.message
         read = answer.usage.prompt_tokens + answer.usage.completion_tokens
         if answer.finish == "length":
@@ -190,48 +179,33 @@ class _Conversation:
         if self.settings.context and read > self.settings.context:
             return self._cut_off(CONTEXT, f"{read} tokens")
         if self.settings.tools == "text" and isinstance(message["content"], str):
-            message = TEMPLATES[self.settings.template].read(message["content"])
+            message = parse_output(message["content"])
         if answer.empty:
-            self._count("only_reasoning")
+            _count(self.notes, "only_reasoning")
         if answer.refused:
             self.refused.add(sum(said["role"] == "assistant" for said in self.episode.messages))
         called = message.get("tool_calls") or message.get("invalid")
         if not called and looks_like_call(str(message["content"])):
-            self._count("calls_in_text")
+            _count(self.notes, "calls_in_text")
         self.episode.act(with_ids(message))
 
-    def _count(self, note: str) -> None:
-        self.notes[note] = self.notes.get(note, 0) + 1
-
     def _cut_off(self, limit: str, seen: str) -> None:
-        """End the episode by a limit of tokens: length or context."""
+        """End the episode by a token limit: length or context."""
         self.cut, self.notes["cut_off"] = limit, seen[:SHOWN]
         self.episode.end_truncated()
 
     def _fail(self, kind: str, why: str) -> None:
         """End the episode unscored."""
-        self.unscored, self.notes["why"] = kind, why
+        self.unscored = kind
         self.episode.fail(why)
 
-    def played(self) -> Transcript:
-        """Record the episode, which is over."""
-        try:
-            trajectory = record(self.episode)
-        except Exception as error:  # of the verifier
-            self._fail("bug", raised(error))
-            trajectory = record(self.episode)
-        return Transcript.of(
-            job=self.job,
-            trajectory=trajectory,
-            usage={"agent": self.usage, **customer_usage(trajectory)},
-            faults=faults_of(trajectory, self.cut, self.refused),
-            unscored=self.unscored,
-            notes={**self.notes, "finish": dict(self.finishes), **customer_notes(trajectory)},
-        )
+
+def _count(counts: dict[str, Any], name: str) -> None:
+    counts[name] = counts.get(name, 0) + 1
 
 
 def with_ids(message: Message) -> Message:
-    """Number the calls of a message anew if two have the same id, by which results are told apart."""
+    """Renumber the calls of a message if two have the same id."""
     calls = message.get("tool_calls")
     if not isinstance(calls, list) or not all(isinstance(call, dict) for call in calls):
         return message

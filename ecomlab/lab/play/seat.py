@@ -14,8 +14,7 @@ from ecomlab.episode.episode import Episode
 from ecomlab.episode.messages import MOST_CALLS
 from ecomlab.episode.play import play, record
 from ecomlab.episode.record import Trajectory
-from ecomlab.evaluation.contestant import Job
-from ecomlab.evaluation.customers import customer_identity, customer_notes, customer_usage
+from ecomlab.evaluation.contestant import Job, customer_identity, customer_notes, customer_usage
 from ecomlab.evaluation.evaluation import header_of
 from ecomlab.evaluation.faults import faults_of
 from ecomlab.evaluation.transcript import Transcript

@@ -11,7 +11,7 @@ from rich.console import Console
 from ecomlab import ENVIRONMENTS
 from ecomlab.catalog import Shop
 from ecomlab.evaluation.evaluation import rescore
-from ecomlab.evaluation.transcript_tables import flat
+from ecomlab.evaluation.transcript import flat
 from ecomlab.evaluation.transcripts import read, read_header
 from ecomlab.lab.evaluations import score_again
 from ecomlab.lab.play.choice import SCHEME, SHORT, Choice, ShareKeyError, read_key, share_key
