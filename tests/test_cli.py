@@ -221,7 +221,7 @@ def test_a_run_is_trained_from_a_file_and_evaluated_from_its_checkpoint(tmp_path
     assert found["header"]["conditions"]["axes"] == {"cart.items": 1, "p_missing": 0}
     assert "| CART | 0 |" in (tmp_path / "eval" / "e.md").read_text()
     done = invoke("eval --rescore", tmp_path / "eval")
-    assert done.exit_code == 0 and "0 differ" in done.output
+    assert done.exit_code == 0 and "0 changed" in done.output
 
 
 def test_two_players_are_evaluated_and_compared(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What an agent says without ground: that something is not to be had, and ids that no tool has shown."""
+"""Unfounded claims of an agent: that something is not available, and ids that no tool has shown."""
 
 import json
 import re
@@ -25,13 +25,13 @@ _FORMS = (
     rf"\b(?:can(?:no|['’])t|can not|could ?{_NOT}|unable to|did ?{_NOT}) (?:find|get|offer|locate)\b",
 )
 _DENIALS = re.compile("|".join(_FORMS), re.IGNORECASE)
-"""The closed list of denials."""
+"""Closed list of denials."""
 _CUES = re.compile(
     r"\b(?:exists?|gone|lack\w*|none|nothing|nowhere|missing|impossible|match\w*|found)\b", re.IGNORECASE
 )
-"""Words of sentences that may deny something in another form."""
+"""Words of sentences that may be other denials."""
 SHORT = 3
-"""Most letters of a value that is matched by case, such as the size M."""
+"""Maximum length of a value that is matched case-sensitively, such as the size M."""
 _BREAK = re.compile(r"(?<=[,;])\s|\s(?=(?:and|but|so|while|whereas|because|as)\s)", re.IGNORECASE)
 _VERB = re.compile(
     r"\b(?:is|are|was|were|has|have|had|do|does|did|can\w*|could\w*|will|find|see)\b|n['’]t\b", re.IGNORECASE
@@ -41,7 +41,7 @@ _REFERS = re.compile(r"\b(?:it|this|that|one|variants?|options?|sizes?|colou?rs?
 
 
 class Claim(NamedTuple):
-    """A wish that a sentence denies, in one option or altogether."""
+    """A claim that a wanted product is not available, in an option or at all."""
 
     want: Want
     option: str | None
@@ -49,10 +49,10 @@ class Claim(NamedTuple):
 
 
 def claims_in(text: str, wants: Sequence[Want], world: World) -> tuple[list[Claim], list[str]]:
-    """List the wishes that a message denies, and the sentences that may deny one in other words.
+    """List the denied wishes of a message, and the sentences that may deny one in other words.
 
-    Questions and quotations of the customer deny nothing. A sentence that names no product type is about the wish if
-    there is only one and the sentence refers to it ("it", "this size").
+    Questions and quotations of the customer deny nothing. A sentence without a product type is about the only wish, if
+    it refers to it ("it", "this size").
     """
     claims, doubtful = list[Claim](), list[str]()
     sentences = [
@@ -76,7 +76,7 @@ def claims_in(text: str, wants: Sequence[Want], world: World) -> tuple[list[Clai
 
 
 def is_false(claim: Claim, world: World) -> bool:
-    """Tell whether a tool has shown what a claim denies, and it is in stock or in the cart."""
+    """Tell whether a tool has shown the denied product, and it is in stock or in the cart."""
     want, option = claim.want, claim.option
     for product_id in world.shown:
         row = world.row(product_id)
@@ -90,7 +90,7 @@ def is_false(claim: Claim, world: World) -> bool:
 
 
 def _clauses(sentence: str) -> Iterator[str]:
-    """Split a sentence into parts with a verb of their own: "two of these are left, and that is sold out"."""
+    """Split a sentence into parts with verbs of their own: "two of these are left, and that is sold out"."""
     begun = ""
     for part in _BREAK.split(sentence):
         begun += part
@@ -102,7 +102,7 @@ def _clauses(sentence: str) -> Iterator[str]:
 
 
 def _is_there(row: int, option: str | None, world: World) -> bool:
-    """Tell whether a unit can be bought or is in the cart, in this option if one is given."""
+    """Tell whether a unit can be bought or is in the cart, in a given option, if any."""
     if option is not None and option not in world.options(row):
         return False
     product_id = world.catalog.ids[row]
@@ -116,8 +116,8 @@ def _is_there(row: int, option: str | None, world: World) -> bool:
 
 def _named_wants(wants: Sequence[Want], sentence: str, world: World) -> list[Want]:
     """List the wishes that a sentence names: by product type (singular or plural, in full or by its last word), or by
-    the id of a product of it that was shown. The last word of a type that is named in full names no other type: a
-    "Building Set" is no "Pajama Set"."""
+    the id of a shown product of the type. The last word of a type named in full names no other type: a "Building Set"
+    is no "Pajama Set"."""
     catalog, lowered = world.catalog, sentence.lower()
     names = {
         want.type: (want.type.lower(), catalog.types[catalog.type_codes[want.type]].plural.lower())
@@ -141,7 +141,7 @@ def _has(name: str, sentence: str) -> bool:
 
 def _option_in(sentence: str, want: Want, world: World) -> str | None:
     """Find the option that a sentence names outside the type's name: one of the type's values, else the wanted option
-    if it speaks of variants. A "Bird Feeder" names no bird."""
+    if the sentence mentions variants. A "Bird Feeder" names no bird."""
     kind = world.catalog.types[world.catalog.type_codes[want.type]]
     names = "|".join(re.escape(name) for name in (kind.plural, kind.name))
     rest = re.sub(rf"\b(?:{names})\b", " ", sentence, flags=re.IGNORECASE)
@@ -155,7 +155,7 @@ def _option_in(sentence: str, want: Want, world: World) -> str | None:
 
 
 def _named(values: Sequence[str], sentence: str) -> Iterator[str]:
-    """Yield the values that a sentence names; short ones match by case, because "I'm" names no size."""
+    """Yield the values that a sentence names; short ones match case-sensitively, because "I'm" names no size."""
     for value in values:
         flags = re.NOFLAG if len(value) <= SHORT else re.IGNORECASE
         if re.search(rf"(?<![\w'’]){re.escape(value)}(?!\w)", sentence, flags):
@@ -163,11 +163,11 @@ def _named(values: Sequence[str], sentence: str) -> Iterator[str]:
 
 
 Pair = tuple[str, str]
-"""A product's id and a variant."""
+"""A product id and a variant."""
 
 
 class Unseen(NamedTuple):
-    """An id, or a pair of product and variant, that a call used before any tool had shown it."""
+    """An id, or a pair of product and variant, that a call used before a tool had shown it."""
 
     kind: str
     place: str
@@ -177,7 +177,7 @@ class Unseen(NamedTuple):
 
 
 class Shown:
-    """Ids that tools had shown, and words of the customer, when the agent last spoke."""
+    """Ids that tools had shown, and the customer's words, before the agent's last message."""
 
     def __init__(self, env: Environment) -> None:
         self._fields = ids_of(env)
@@ -192,7 +192,7 @@ class Shown:
         self._blamed: set[str | Pair] = set()
 
     def read(self, results: Sequence[str], said: Sequence[str], world: World) -> None:
-        """Read the outcome of a turn: tool results as JSON text, and what the customer said."""
+        """Read the outcome of a turn: tool results as JSON text, and the customer's messages."""
         self.texts += results
         for result in map(json.loads, results):
             for record in records(result):
@@ -207,7 +207,7 @@ class Shown:
         return any(one in text for text in self.texts for one in ids)
 
     def unseen(self, calls: Sequence[tuple[str, Mapping[str, Any]]], world: World) -> Iterator[Unseen]:
-        """Yield the ids, and the pairs of product and variant, that these calls use too early, each once an episode.
+        """Yield the unseen ids, and unseen pairs of product and variant, of these calls, each once per episode.
 
         A variant that only the customer named is a pair with that cause.
         """
@@ -228,7 +228,7 @@ class Shown:
                 yield Unseen("unseen pair", product_id, f"{product_id} {variant}", words, cause)
 
     def _used(self, name: str, arguments: Mapping[str, Any], world: World) -> Iterator[tuple[str, str]]:
-        """Yield (field, id) of each id among the arguments: arguments that take one, and texts that are a product's
+        """Yield (field, id) of each id among the arguments: arguments that take one, and texts that are a product
         id."""
         takes = self._takes.get(name, {})
         for argument, value in arguments.items():

@@ -1,4 +1,4 @@
-"""Comparison of players on the same tasks: paired differences in success, under the same conditions."""
+"""Comparison of players on the same tasks and under the same conditions: paired differences in success."""
 
 import math
 from collections import Counter, defaultdict
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MOST_UNSCORED = 0.02
-"""Share of unscored episodes above which nothing is concluded: they may be the hard ones."""
+"""Maximum share of unscored episodes: they may be the hard ones."""
 ALIGN = {
     "limits.turn": "--set turn_tokens= of weights, --set max_tokens= of an endpoint",
     "limits.context": "--set context_tokens= of weights, --set context= of an endpoint",
@@ -32,21 +32,21 @@ ALIGN = {
     "catalog": "--catalog",
     "strict": "--set strict=",
     "customer": "--customer",
-    "reward": "evaluate both with the same weights of the reward",
+    "reward": "evaluate both with the same weights",
     "environments": "evaluate both with the same ecomlab",
-    "scores": "evaluate both with the same rewards, or score the older again: --rescore",
+    "scores": "evaluate both with the same ecomlab, or score the older one again: --rescore",
 }
-"""What makes two evaluations equal, by the beginning of the condition in which they differ."""
+"""How to align two evaluations, by the first part of the condition in which they differ."""
 INTERVALS = (
-    "95%: of paired differences, over tasks; not corrected for the number of rows; shows: the smallest difference that "
-    "the sample shows with a power of 80%"
+    "95%: interval of the paired difference, over tasks, not corrected for the number of rows; shows: the smallest "
+    "difference that the sample detects with a power of 80%"
 )
-LOUD = "NOT UNDER THE SAME CONDITIONS: the differences below may be those of the conditions"
+LOUD = "NOT UNDER THE SAME CONDITIONS: these may cause the differences"
 
 
 @dataclass(frozen=True)
 class Difference:
-    """By how much the first player's success exceeds the second's, in a group of tasks that both played."""
+    """Success of the first player minus that of the second, over a group of tasks that both played."""
 
     first: str
     second: str
@@ -59,24 +59,24 @@ class Difference:
     low: float
     high: float
     shows: float
-    """Smallest difference that this sample shows with a power of 80%."""
+    """Smallest difference that the sample detects with a power of 80%."""
 
     @property
     def shown(self) -> bool:
-        """True if the interval leaves out 0."""
+        """True if the interval excludes 0."""
         return self.low > 0 or self.high < 0
 
 
 @dataclass(frozen=True, repr=False)
 class Comparison(Result):
-    """Players by name, and the differences of each pair: in each environment, and over all tasks."""
+    """Players by name, and the differences of each pair, by environment and over all tasks."""
 
     players: tuple[str, ...]
     differences: tuple[Difference, ...]
     left_out: tuple[int, ...] = ()
-    """Scored episodes of each player that have no partner in one of its pairs."""
+    """Scored episodes of each player that a partner has not scored."""
     notes: tuple[str, ...] = ()
-    """Conditions in which the evaluations differ, where they were compared anyway."""
+    """Conditions in which the evaluations differ, if they were compared nevertheless."""
 
     @property
     def frame(self) -> "pd.DataFrame":
@@ -96,18 +96,8 @@ class Comparison(Result):
 
     @property
     def table(self) -> Table:
-        headings = [
-            "first",
-            "second",
-            "env",
-            "tasks",
-            "first's",
-            "second's",
-            "difference",
-            "95%",
-            "shown",
-            "shows",
-        ]
+        names = "first, second, env, tasks, first's, second's, difference, 95%, shown, shows"
+        headings = names.split(", ")
         rows = [
             [
                 *(d.first, d.second, d.env, str(d.tasks), number(d.first_success), number(d.second_success)),
@@ -123,7 +113,8 @@ class Comparison(Result):
         loud = [LOUD, *self.notes] if self.notes else []
         left = {name: count for name, count in zip(self.players, self.left_out, strict=False) if count}
         out = [
-            f"left out, {name}: {count} episodes that another has not scored" for name, count in left.items()
+            f"left out, {name}: {count} episodes that another player has not scored"
+            for name, count in left.items()
         ]
         return [*loud, INTERVALS, *out]
 
@@ -136,18 +127,18 @@ class Comparison(Result):
 def compare(*evaluations: "Report | str | Path", strict: bool = True) -> Comparison:
     """Compare the success of two or more evaluations, reports or folders of saved ones, task by task.
 
-    Raises TranscriptError, with everything that is wrong and the options that align it, for evaluations under different
-    conditions, unfinished ones, and those with more than 2% unscored episodes: with `strict=False` these become notes
-    of the comparison. Raises it in any case for what is no evaluation, and for two without a task in common.
+    Raises TranscriptError for evaluations under different conditions, unfinished ones, and those with more than 2%
+    unscored episodes, with every obstacle and the option that removes it; with `strict=False` these become notes of the
+    comparison. Also raises it for other kinds of runs, and for two evaluations without a common task.
     """
     if len(evaluations) < 2:
-        raise ValueError("a comparison takes two or more evaluations: reports, or the folders of saved ones")
+        raise ValueError("a comparison takes two or more evaluations: reports or folders of saved ones")
     reports = [one if isinstance(one, Report) else Report.read(one) for one in evaluations]
     for report in reports:
         if report.header["kind"] != EVALUATION:
             raise TranscriptError(
-                f"{report.folder} holds transcripts of a {report.header['kind']} run, not of an evaluation: its "
-                "episodes were not chosen alike; evaluate that player with `ecomlab eval`"
+                f"{report.folder} holds a {report.header['kind']} run, which selects its episodes, not an evaluation; "
+                "evaluate that player with `ecomlab eval`"
             )
     names = _names(reports)
     wrong = [
@@ -158,8 +149,8 @@ def compare(*evaluations: "Report | str | Path", strict: bool = True) -> Compari
     wrong += [line for name, report in zip(names, reports, strict=True) for line in _unfit(name, report)]
     if wrong and strict:
         raise TranscriptError(
-            f"these evaluations cannot be compared: {'; '.join(wrong)}; to compare them anyway, use strict=False, or "
-            "--anyway"
+            f"these evaluations cannot be compared: {'; '.join(wrong)}; use strict=False or --anyway to compare them "
+            "nevertheless"
         )
     return compare_transcripts(names, [report.transcripts for report in reports], notes=wrong)
 
@@ -167,9 +158,9 @@ def compare(*evaluations: "Report | str | Path", strict: bool = True) -> Compari
 def compare_transcripts(
     names: Sequence[str], played: Sequence[Iterable[Transcript]], notes: Sequence[str] = ()
 ) -> Comparison:
-    """Compare the scored episodes of each pair; the unit is the task, whose trials are averaged.
+    """Compare the scored episodes of each pair. The unit is the task: its trials are averaged.
 
-    Raises TranscriptError where a pair has none in common.
+    Raises TranscriptError if a pair has no common task.
     """
     outcomes = [{t.key: float(t.score.correct) for t in found if not t.unscored} for found in played]
     rows: list[Difference] = []
@@ -179,7 +170,7 @@ def compare_transcripts(
         common = sorted(one.keys() & two.keys())
         if not common:
             raise TranscriptError(
-                f"{names[i]} and {names[j]} have no task in common; evaluate both on the same environments and levels"
+                f"{names[i]} and {names[j]} have no common task; evaluate both on the same environments and levels"
             )
         used[i] &= set(common)
         used[j] &= set(common)
@@ -209,10 +200,10 @@ def _difference(
 def paired_interval(
     differences: Sequence[float] | np.ndarray, confidence: float = CONFIDENCE
 ) -> tuple[float, float, float, float]:
-    """Compute the mean of paired differences in [-1, 1], its bounds, and the smallest difference that is shown.
+    """Compute the mean of paired differences in [-1, 1], its bounds, and the smallest detectable difference.
 
-    Bonett and Price's interval (2012): Wald's, with one more task that the first wins and one that the second wins. It
-    holds its coverage where nearly all pairs agree, and has a width where all do, which a bootstrap has not.
+    Bonett and Price's interval (2012): Wald's, with an additional task won by the first and one won by the second. It
+    keeps its coverage if nearly all pairs agree, and has a positive width even if all do, unlike a bootstrap.
     """
     from scipy.stats import norm
 
@@ -228,7 +219,7 @@ def paired_interval(
 
 
 def check_scored(where: object, found: Sequence[Transcript]) -> None:
-    """Raise TranscriptError where more than 2% of the episodes are unscored; `where` names them."""
+    """Raise TranscriptError if more than 2% of the episodes are unscored; `where` names them."""
     if why := _unscored(where, found):
         raise TranscriptError(f"{why}; run it again with --retry-unscored")
 
@@ -245,13 +236,11 @@ def _unscored(where: object, found: Sequence[Transcript]) -> str:
 
 
 def _unfit(name: str, report: Report) -> list[str]:
-    """Say what an evaluation lacks: the missing episodes may be the hard ones."""
+    """List why an evaluation cannot be compared: missing episodes may be the hard ones."""
     cells, found = report.header["cells"], []
     tasks = (report.plan or {"tasks": cells["tasks"]})["tasks"]
-    planned, there = (
-        tasks * len(cells["envs"]) * len(cells["levels"]) * cells["trials"],
-        len(report.transcripts),
-    )
+    planned = tasks * len(cells["envs"]) * len(cells["levels"]) * cells["trials"]
+    there = len(report.transcripts)
     if there < planned:
         found.append(
             f"{name} is unfinished: {there} of {planned} episodes; run the same `ecomlab eval` again to finish it"
@@ -262,8 +251,8 @@ def _unfit(name: str, report: Report) -> list[str]:
 
 
 def _differ(reports: Sequence[Report], names: Sequence[str], i: int, j: int) -> list[str]:
-    """List every condition in which two evaluations differ, each with the option that aligns it. Environments that only
-    one has played are left out of the comparison."""
+    """List every condition in which two evaluations differ, with the option that aligns it, for the environments that
+    both have played."""
     pair = reports[i], reports[j]
     one, two = (without_place(report.header["conditions"]) for report in pair)
     envs = one["environments"].keys() & two["environments"].keys()
@@ -271,7 +260,7 @@ def _differ(reports: Sequence[Report], names: Sequence[str], i: int, j: int) -> 
         conditions["environments"] = {env: conditions["environments"][env] for env in sorted(envs)}
         conditions["block"] = report.header["cells"]["block"]
     complete(one, two)
-    if one["limits"] is None or two["limits"] is None:  # a script has none that it could reach
+    if one["limits"] is None or two["limits"] is None:  # a script has none
         del one["limits"], two["limits"]
     else:
         one["limits"], two["limits"] = _reached(one["limits"], two["limits"], pair)
@@ -285,8 +274,8 @@ def _differ(reports: Sequence[Report], names: Sequence[str], i: int, j: int) -> 
 def _reached(
     one: Mapping[str, Any], two: Mapping[str, Any], pair: tuple[Report, Report]
 ) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-    """Leave out the limit of an episode where only one player has it, as weights beside an endpoint, and no episode
-    reached it: without it the same would have been played."""
+    """Drop the token limit of an episode if only one player has it (weights do, endpoints do not) and never reached
+    it: it has changed nothing."""
     for limits, others, report in ((one, two, pair[0]), (two, one, pair[1])):
         most: int | None = limits.get("episode")
         if most is None or others.get("episode", most) is not None:
@@ -298,7 +287,7 @@ def _reached(
 
 
 def _names(reports: Sequence[Report]) -> list[str]:
-    """Name the players; those of equal names by their folders, or by number."""
+    """Name the players; those with equal names by folder or number."""
     often = Counter(report.name for report in reports)
     return [
         report.name

@@ -1,4 +1,4 @@
-"""A model's own mistakes of form, read off what it said: malformed calls, empty answers, refusals, being cut off."""
+"""Format errors of a model, read off its messages: malformed calls, empty answers, refusals, truncation."""
 
 import re
 from collections.abc import Collection
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ecomlab.models.batch import Rollout
 
 FAULTS = ("malformed call", "call in text", "empty answer", "refusal", "length", "context")
-"""Classes of mistakes."""
+"""Classes of format errors."""
 _ARGUMENTS = r"[\"'](?:arguments|parameters|args|action_input|tool_input)[\"']\s*:"
 _CALL = re.compile(
     r"</?tool_call|<function(?:_calls?)?\b[=>]|<invoke\b|<｜tool▁call|<\|(?:python_tag|tool_|START_ACTION|call\|)"
@@ -23,8 +23,8 @@ _CALL = re.compile(
     r"|^\s*(?:```\w*\s*)?\[?\s*\{\s*[\"']name[\"']\s*:\s*(?:[\"'](?:[\w.-]*(?:[\"']\s*(?:\}|,?\s*$)|$))|$)"
     r"|(?:^\s*|```\w*\s+)\[?\s*(?:print\()?[a-z]\w*[_.]\w+\((?:\s*\)|\s*\w+\s*=)"
 )
-"""How calls begin in the formats of models and servers: tags and tokens of their own, JSON with arguments, the words of
-ReAct, and Python at the beginning of a text or a fenced block."""
+"""Beginnings of calls in the formats of models and servers: tags and tokens of their own, JSON with arguments, the
+keywords of ReAct, and Python at the beginning of a text or a fenced block."""
 _WHO = (
     r"(?:^\W*|[,;:—-]\s*(?:but\s+)?|\b(?:i|we)(?:['’](?:m|re|ll)| am| are| will)?\s+"
     r"(?:(?:really|simply|just|also|unfortunately|currently|sorry|afraid)\s+)*)"
@@ -55,14 +55,14 @@ _REFUSAL = re.compile(
     re.IGNORECASE,
 )
 _WAITS = re.compile(r"\b(?:without|until|unless|before|if|as long as|while)\b", re.IGNORECASE)
-"""Words that make of a refusal a condition, within its sentence: "I can't help you without the order's number"."""
+"""Words that turn a refusal into a condition: "I can't help you without the order's number"."""
 
 
 def faults_of(trajectory: Trajectory, cut: str = "", refused: Collection[int] = ()) -> tuple[str, ...]:
-    """List the classes of a trajectory's mistakes in order, one a message.
+    """List the classes of a trajectory's format errors in order, one per message.
 
-    `cut`: "length" or "context", where a limit of tokens ended the episode; `refused`: numbers of the assistant
-    messages that the endpoint marks as refusals, beside those that read like one.
+    `cut` is "length" or "context" if a token limit ended the episode; `refused` are the numbers of the assistant
+    messages that the endpoint marks as refusals.
     """
     env = ENVIRONMENTS[trajectory.task.env]
     tools: dict[str, Tool] = {**env.offered, "ask_user": ask_user, "submit": env.submit}
@@ -75,8 +75,8 @@ def faults_of(trajectory: Trajectory, cut: str = "", refused: Collection[int] = 
 
 
 def faults_of_rollout(rollout: "Rollout", context: int) -> tuple[str, ...]:
-    """List the classes of a rollout's mistakes as `faults_of` does; `context` is the limit of tokens of a whole
-    episode. Empty where no episode could be opened."""
+    """List the format errors of a rollout as `faults_of` does; `context` is the token limit of a whole episode. Empty
+    if the episode could not begin."""
     if rollout.trajectory is None:
         return ()
     full = len(rollout.prompt_ids) + len(rollout.completion_ids) >= context
@@ -99,12 +99,12 @@ def _fault(message: Message, tools: dict[str, Tool], refused: bool, invalid: boo
 
 
 def looks_like_call(text: str) -> bool:
-    """Tell whether words were meant as a call, whole or not, in a format that models and servers have."""
+    """Tell whether a text was meant as a call, complete or not, in a format of models and servers."""
     return _CALL.search(text) is not None
 
 
 def refuses(text: str) -> bool:
-    """Tell whether words refuse to help, which is more than to say that something cannot be done or found."""
+    """Tell whether a text refuses to help, which is more than reporting that something cannot be done or found."""
     sentences = re.split(r"(?<=[.!?])\s|\n", text)
     return any(_REFUSAL.search(one) and not _WAITS.search(one) for one in sentences)
 

@@ -19,7 +19,7 @@ from ecomlab.evaluation.contestant import Job
 from ecomlab.evaluation.evaluation import Contestant, OnProgress, play_all
 from ecomlab.evaluation.report import ledger_lines
 from ecomlab.evaluation.result import Result, Table
-from ecomlab.evaluation.summary import Ledger, Prices
+from ecomlab.evaluation.summary import Ledger
 from ecomlab.evaluation.tasks import held_out_seeds
 from ecomlab.evaluation.transcript import Key, Transcript, key_of
 from ecomlab.evaluation.transcripts import Log, opened, player_of, read
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from ecomlab.catalog import Shop
+    from ecomlab.evaluation.endpoint.settings import Prices
 
 TOP = 12
 """Highest level that is searched; the lowest is 0."""
@@ -296,7 +297,7 @@ PASSED = (
 RISES = "success rises with the level, against the assumption of the search: this row is not valid"
 
 
-def ledger_of(folder: Path, prices: Mapping[str, Prices] | None = None) -> dict[str, dict[str, Any]]:
+def ledger_of(folder: Path, prices: Mapping[str, "Prices"] | None = None) -> dict[str, dict[str, Any]]:
     """Sum up the usage of each role's model over all episodes of a folder, with the cost if there are prices."""
     ledger = Ledger(prices)
     for transcript in read(folder, every=True):

@@ -1,4 +1,4 @@
-"""Held-out success of a policy in this process: a row an episode, and the table that is drawn from them."""
+"""Held-out success of a policy in this process: a row per episode, and their summary by cell."""
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
     from ecomlab.models.samplers.cached import Sampler
 
 CELL = ("env", "d", "axes", "block", "decoding")
-"""Columns that the episodes of one summary share; `axes` are the overridden ones as text."""
+"""Columns that identify a cell; `axes` are the overridden ones as text."""
 PARTS = ("task", "efficiency", "hallucination")
 EPISODE = (
     *CELL, "task_seed", "correct", "end", "reward", *(f"reward_{part}" for part in PARTS), "turns", "questions",
     "learned", "tokens", "context_tokens",
 )  # fmt: skip
-"""Columns of an episode. `task_seed` names the task, with `env`, `d` and `axes`. `correct` is 1 or 0, NaN in an
-unscored episode, whose `end` is "failed". reward_* are the named parts before weighting, `questions` were asked of the
-customer, `learned` slots were revealed by them: all NaN in invalid and unscored episodes. `tokens` were sampled by the
-policy, `context_tokens` include prompt and results."""
+"""Columns of an episode. `env`, `d`, `axes` and `task_seed` identify the task. `correct` is 1 or 0, NaN in an unscored
+episode, whose `end` is "failed". reward_* are the parts before weighting, `questions` those to the customer, `learned`
+the slots that they revealed: all NaN in invalid and unscored episodes. `tokens` are those that the policy sampled,
+`context_tokens` include prompt and results."""
 Row = dict[str, Any]
 
 
@@ -45,9 +45,9 @@ def play_held_out(
     """Play jobs by each decoding, environments and levels side by side; return a row for each, with columns `EPISODE`.
 
     Job i has the same task and random stream for every policy, so that results are paired. `sampler_of` makes the
-    sampler of a decoding, with limits of its own; by default the policy's. The processes share the jobs, and each
-    returns all rows: by environment and block in the order of `jobs`, then decoding, level and seed. `keep` is called
-    with each episode that this process played; `weights` are the reward's. Raises ValueError for an unknown decoding.
+    sampler of a decoding; the default is the policy's. The processes share the jobs, and each returns all rows: by
+    environment and block in the order of `jobs`, then decoding, level and seed. `keep` is called with each episode of
+    this process; `weights` are the reward's. Raises ValueError for an unknown decoding.
     """
     sampler_of = sampler_of or (lambda decoding: policy.sampler(greedy=decoding == "greedy"))
     mine = jobs[processes.rank :: processes.workers] if processes.rank < processes.workers else []
@@ -67,14 +67,14 @@ def play_held_out(
 
 
 def _places(names: Iterable[Any]) -> dict[Any, int]:
-    """Number names by their first appearance."""
+    """Number values by their first appearance."""
     return {name: number for number, name in enumerate(dict.fromkeys(names))}
 
 
 def summarize(rows: Sequence[Mapping[str, Any]]) -> list[Row]:
-    """Draw the rows of eval.csv from those of episodes, one for each `CELL`, in the order in which cells first appear.
+    """Summarize episodes as rows of eval.csv, one per `CELL`, in the order of their first appearance.
 
-    `success` and `reward` are means over scored episodes, NaN without any; `unscored` ones are counted.
+    `success` and `reward` are means over scored episodes, NaN without any; `unscored` is the number of the others.
     """
     cells: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
     for row in rows:

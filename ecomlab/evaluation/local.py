@@ -1,4 +1,4 @@
-"""Weights in this process: jobs played in lockstep by any policy, as a contestant or for a table of training."""
+"""Weights in this process: any policy plays jobs in lockstep, as a contestant or for the tables of training."""
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 DECODINGS = ("sampled", "greedy")
 BATCH = 128
-"""Number of episodes that a small policy plays at once."""
+"""Concurrent episodes of a small policy."""
 
 
 def check_decoding(name: str) -> str:
-    """Return the name of a decoding. Raises ValueError for any other."""
+    """Return the name of a decoding. Raises ValueError if it is unknown."""
     if name not in DECODINGS:
         raise ValueError(unknown("decoding", name, DECODINGS))
     return name
@@ -42,11 +42,11 @@ def play_jobs(
     strict: bool = False,
     weights: Weights = PUBLISHED,
 ) -> Iterator[tuple[Job, Rollout]]:
-    """Play jobs of any environments and levels, `batch` side by side, and yield each as soon as it is over.
+    """Play jobs of any environments and levels, `batch` at a time, and yield each as soon as it is over.
 
     A job has the same task and the same random stream in any batch and for every policy, so that results are paired.
-    `customer` words the customers; `strict` episodes end with the first slip; `weights` are the reward's. Raises
-    what the sampler raises.
+    `customer` words the customers; `strict` episodes end at the first format error; `weights` are the reward's. Raises
+    the errors of the sampler.
     """
     for start in range(0, len(jobs), batch):
         chunk = jobs[start : start + batch]
@@ -59,7 +59,7 @@ def play_jobs(
 
 
 def stream_of(job: Job) -> Any:
-    """Make the random stream of a job."""
+    """Return the random stream of a job."""
     return rng("evaluate", job.env, job.d, job.seed, *([job.trial] if job.trial else []))
 
 
@@ -71,7 +71,7 @@ def transcript_of(
     notes: Mapping[str, Any] | None = None,
     step: int | None = None,
 ) -> Transcript:
-    """Record a rollout; `context` is the limit of tokens of its whole episode."""
+    """Record a rollout; `context` is the token limit of its whole episode."""
     usage, noted, unscored = {"agent": _usage(rollout)}, dict(notes or {}), ""
     if rollout.score.unscored:
         unscored = "task" if rollout.task is None else "bug"
@@ -84,7 +84,7 @@ def transcript_of(
 
 
 def _usage(rollout: Rollout) -> Usage:
-    """Count a rollout's tokens as an endpoint would: every turn's prompt is the whole conversation before it."""
+    """Count a rollout's tokens as an endpoint does: the prompt of each turn is the whole conversation before it."""
     usage, read, place = Usage(seconds=rollout.seconds), 0, 0
     mask = rollout.mask
     while place < len(mask) and rollout.sampled:
@@ -112,15 +112,15 @@ class LocalContestant:
         customer: "Chat | None" = None,
         strict: bool = False,
     ) -> None:
-        """`name` is for the record; `temperature` is that of sampling, `batch` the number of episodes at once,
-        `customer` an endpoint that words the customers; `strict` episodes end with the first format error.
+        """`name` is for the record, `batch` the number of concurrent episodes, `customer` an endpoint that words the
+        customers; `strict` episodes end at the first format error.
 
         Raises ValueError for an unknown decoding, and a temperature that is not positive.
         """
         from ecomlab.models.samplers.cached import CachedSampler, Limits
 
         if temperature <= 0:
-            raise ValueError(f"temperature must be positive, not {temperature}; use greedy decoding instead")
+            raise ValueError(f"temperature must be positive, not {temperature}; for 0 use greedy decoding")
         self.name, self.policy = name, policy
         self.decoding, self.temperature, self.at_once = check_decoding(decoding), temperature, batch
         self.limits, self.customer, self.strict = limits or Limits(), customer, strict
@@ -131,7 +131,7 @@ class LocalContestant:
 
     @property
     def identity(self) -> Mapping[str, Any]:
-        """The name, a digest of all weights, what they were made for, decoding and limits."""
+        """Name, digest of all weights, the environments and catalog they were made for, decoding and limits."""
         sampling = {"temperature": self.temperature} if self.decoding == "sampled" else {}
         return {
             "kind": "local",
@@ -147,12 +147,11 @@ class LocalContestant:
 
     @property
     def device(self) -> str:
-        """The device that holds the weights."""
+        """The device of the weights."""
         return str(next(self.policy.model.parameters()).device)
 
     def play(self, jobs: Sequence[Job], shop: "Shop") -> Iterator[Transcript]:
-        """Play the jobs, a batch at a time. A model that fails costs the episodes of its batch that are not over: they
-        are unscored."""
+        """Play the jobs, a batch at a time. If the model fails, the running episodes of the batch are unscored."""
         for start in range(0, len(jobs), self.at_once):
             chunk = jobs[start : start + self.at_once]
             left = list(chunk)
@@ -163,7 +162,7 @@ class LocalContestant:
                 ):
                     left.remove(job)
                     yield transcript_of(job, rollout, self.limits.context)
-            except Exception as error:  # out of memory, logits that are NaN, a backend that is gone
+            except Exception as error:  # out of memory, NaN logits, a lost backend
                 for job in left:
                     yield Transcript.of(job, None, unscored="sampler", notes={"why": raised(error)})
 

@@ -1,10 +1,10 @@
-"""Label the mistakes of a trajectory by rule: in which turn, of which kind, why, and what became of them.
+"""Label the mistakes of a trajectory by rule: turn, kind, cause and fate.
 
     labelled = label(trajectory, shop)
     labelled.first     # Mistake(turn=2, kind="wrong product", cause="mis-selected", ...) or None
 
-The trajectory is acted out again. After each turn the world is compared with what the customer wanted when the agent
-spoke, before events and replies of that turn.
+The trajectory is replayed. After each turn the world is compared with the customer's goal before the events and replies
+of that turn.
 """
 
 import json
@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from ecomlab.customer.acts import Mistake as InSight
+from ecomlab.customer.acts import Mistake as SeenMistake
 from ecomlab.episode.episode import Episode
 from ecomlab.episode.play import act_out, reopened
 from ecomlab.episode.record import Trajectory
@@ -31,11 +31,11 @@ WORLD = (
     "wrong date", "wrong outcome", "wrong answer", "wrong clause", "not the best", "sold out", "over budget",
     "stale wish", "missed item", "dropped job",
 )  # fmt: skip
-"""Kinds that stand in the world or in the answer until they are mended."""
+"""Kinds that last in the world or in the answer until they are mended."""
 ACTS = (
     "ignored correction", "claims absence", "unseen id", "unseen pair", "wasted turn", "out of calls",
 )  # fmt: skip
-"""Kinds that are over once they are made."""
+"""Kinds that do not last."""
 TERMINAL = {
     "invalid": "invalid output",
     "truncated": "cut off",
@@ -47,47 +47,48 @@ KINDS = (*WORLD, *ACTS, *TERMINAL.values())
 CAUSES = ("stale", "forgotten", "unasked", "not found", "mis-selected", "misread")
 """Causes of the kinds in `WORLD`; the first that applies counts.
 
-stale: an event changed the wish. forgotten: it was right before. unasked: what it breaks was withheld and not yet told.
-not found: told, but no tool had shown what fits. mis-selected: told and shown. misread: told, and nothing to find.
+stale: an event changed the wish. forgotten: it was right before. unasked: the violated slots were withheld and not yet
+told. not found: told, but no tool had shown a fitting value. mis-selected: told and shown. misread: told, and nothing
+to find.
 """
 PASSED = "passed"
 FATES = (
     "mended alone", "mended after a correction", "overtaken", "given up", "persisted", PASSED, "ended the episode",
 )  # fmt: skip
-"""What becomes of a mistake. overtaken: the customer changed their mind, so it is none any more. passed: over once
-made."""
+"""Fates of a mistake. overtaken: the customer changed their mind, so that it is none any more. passed: it did not
+last."""
 OF_PRODUCTS = {"wrong product", "wrong variant", "unwanted item"}
 """Kinds of cart faults whose `thing` begins with a product's id."""
 
 
 @dataclass(frozen=True)
 class Mistake:
-    """An act after which the world, or what the agent says of it, departs from what the customer wants now and has
-    told, or would tell if asked."""
+    """An act after which the world, or the agent's account of it, departs from the customer's present goal, as told or
+    as it would be told if asked."""
 
     turn: int
     """Number of the assistant message, from 1."""
     kind: str
     place: str = ""
-    """What it is about, the same from turn to turn: "item 0" for the goal's first item, else a name."""
+    """Subject, stable from turn to turn: "item 0" for the goal's first item, else a name."""
     cause: str = ""
     fate: str = PASSED
     job: int = 0
     """Number of the subtask in a journey."""
     thing: str = ""
-    """What is there instead of what is wanted: an id, a number of units."""
+    """The wrong value: an id, a number of units."""
     slots: tuple[str, ...] = ()
-    """Slots of the goal that it breaks."""
+    """Slots of the goal that it violates."""
     parent: int | None = None
-    """Number, in the trajectory, of the mistake that led to this one by rule; None for a first mistake."""
+    """Number, in the trajectory, of the mistake that led to this one by rule; None for a root."""
     until: int | None = None
-    """Turn at whose end it was mended or overtaken."""
+    """Turn in which it was mended or overtaken."""
     words: str = ""
 
 
 @dataclass(frozen=True)
 class Labelled:
-    """The mistakes of a trajectory, in order: by turn, and within a turn by call, text, end."""
+    """The mistakes of a trajectory, by turn, and within a turn by call, text, end."""
 
     env: str
     d: int
@@ -95,23 +96,23 @@ class Labelled:
     turns: int
     """Assistant messages."""
     needed: int
-    """Turns that the reference player needs for the task as it unfolded."""
+    """Turns that the reference player needs for the episode as it unfolded."""
     end: str | None
     correct: bool
     unscored: bool
-    """An infrastructure error ended it: the mistakes up to there count for nothing."""
+    """True if an infrastructure error ended it: its mistakes do not count."""
     mistakes: tuple[Mistake, ...] = ()
     doubtful: tuple[tuple[int, str], ...] = ()
-    """(turn, sentence) that may deny that something exists, in words beyond the closed list of `claims`."""
+    """(turn, sentence) of possible denials beyond the closed list of `claims`."""
 
     @property
     def first(self) -> Mistake | None:
-        """The first mistake; None without any."""
+        """The first mistake, if any."""
         return self.mistakes[0] if self.mistakes else None
 
     @property
     def roots(self) -> tuple[Mistake, ...]:
-        """Mistakes that no other one led to by rule."""
+        """Mistakes that do not follow from another by rule."""
         return tuple(mistake for mistake in self.mistakes if mistake.parent is None)
 
     @property
@@ -141,7 +142,7 @@ Key = tuple[str, str, str]
 
 @dataclass(frozen=True)
 class _Before:
-    """A subtask as it was before a turn."""
+    """A subtask before a turn."""
 
     goal: Goal
     withheld: frozenset[Place]
@@ -174,9 +175,9 @@ class _Job:
     goals: list[Goal] = field(default_factory=list)
     """Goals so far, the latest last."""
     open: dict[Key, int] = field(default_factory=dict)
-    """Numbers of the mistakes that stand, by fault."""
+    """Numbers of the unrepaired mistakes, by fault."""
     made_by_event: dict[Key, Fault] = field(default_factory=dict)
-    """Faults that an event made; the agent's mistakes once it lets them stand."""
+    """Faults that an event made; they become mistakes of the agent if it does not mend them."""
     right: set[str] = field(default_factory=set)
     """Places that have been right."""
     given_up: set[str] = field(default_factory=set)
@@ -184,7 +185,7 @@ class _Job:
 
 
 def calls_of(message: Message) -> list[Call]:
-    """Read the calls of a message; arguments that are no JSON object read as empty."""
+    """Read the calls of a message; arguments that are not a JSON object read as empty."""
     found = []
     for call in message.get("tool_calls") or ():
         function = call["function"]
@@ -214,7 +215,7 @@ class _Labeller:
         self._out_of_calls = False
         self.shown.read([], [episode.messages[-1]["content"]], episode.world)
 
-    # Before a message is played: the state before it, and what the message itself says.
+    # Before a message is played: the state before it, and its text.
 
     def begin(self, message: Message) -> None:
         """Read a message that is about to be played."""
@@ -237,11 +238,11 @@ class _Labeller:
         self._claims = list(self._false_claims(message))
 
     def _false_claims(self, message: Message) -> Iterable[Mistake]:
-        """Find false claims of absence in what the customer reads: messages without calls, and questions."""
+        """Find false claims of absence in messages without calls, and in questions: the customer reads only these."""
         asked = [str(given.get("question", "")) for name, given in self._calls if name == "ask_user"]
         texts = asked if message.get("tool_calls") else [str(message.get("content") or "")]
         subtask, world = self.episode.subtask, self.episode.world
-        wants = subtask.env.audit.wishes(subtask.customer.goal, world)  # not what they would take instead
+        wants = subtask.env.audit.wishes(subtask.customer.goal, world)  # without substitutes
         for text in texts if wants and not message.get("invalid") else ():
             claims, doubtful = claims_in(text, wants, world)
             self.doubtful += [(self.turn, sentence) for sentence in doubtful]
@@ -251,12 +252,12 @@ class _Labeller:
                     yield Mistake(
                         self.turn, "claims absence", place, job=self._now, thing=thing, words=claim.sentence
                     )
-                    break  # one mistake a text
+                    break  # one mistake per text
 
     # After the turn.
 
     def close(self) -> None:
-        """Read the outcome of the message that was last begun."""
+        """Read the outcome of the last message."""
         if self._message is None:
             return
         message, self._message = self._message, None
@@ -272,7 +273,7 @@ class _Labeller:
             self._customer(number)
         self.found += self._claims
         self._wasted(message, results)
-        if self.episode.end != "truncated":  # the message that was cut off is not recorded
+        if self.episode.end != "truncated":  # the truncated message is not recorded
             self._ended()
         self.shown.read(contents, said, self.episode.world)
 
@@ -283,7 +284,7 @@ class _Labeller:
             self._add(Mistake(self.turn, "out of calls", job=self._now, words=OUT_OF_CALLS))
 
     def _done(self) -> None:
-        """Compare the world and the answers with the goals: record new faults, close mended ones."""
+        """Compare the world and the answers with the goals: record new faults, and close mended ones."""
         for number in range(self._begun):
             subtask, before, job = self.episode.subtasks[number], self._before[number], self.jobs[number]
             submitted = subtask.answer is not None
@@ -305,7 +306,7 @@ class _Labeller:
         return subtask.env.audit.faults(goal, self.episode.world, answer, subtask.customer.first)
 
     def _made(self, number: int, made: Sequence[Fault], parent: int | None = None) -> None:
-        """Record new faults, and event-made faults that the agent has let stand; `parent` is the end that left them."""
+        """Record new faults, and those of events that the agent did not mend; `parent` is the end that left them."""
         job, over = self.jobs[number], parent is not None or self.episode.subtasks[number].answer is not None
         acted = over or (number == self._now and self._has_acted())
         for fault in made:
@@ -348,8 +349,8 @@ class _Labeller:
         return {one.kind, other.kind} <= OF_PRODUCTS and one.thing.split()[:1] == other.thing.split()[:1]
 
     def _goes_on(self, number: int, fault: Fault) -> bool:
-        """Tell whether a fault stands already: a number of units that is still wrong, or an item that is missing in the
-        end because the customer gave it up."""
+        """Tell whether a fault is already recorded: a number of units that is still wrong, or an item that is missing
+        in the end because the customer gave it up."""
         job = self.jobs[number]
         for key in list(job.open):
             if key[1] == fault.place and key[0] == fault.kind == "wrong quantity":
@@ -372,7 +373,7 @@ class _Labeller:
                     job.open[key] = at
                     return
         cause = ""
-        if parent is None:  # else the end left it undone
+        if parent is None:  # otherwise the end left it undone
             stale = fault.kind in ("stale wish", "sold out")
             cause = "stale" if stale else self._cause(number, fault)
             before = self._last(number, fault.place)
@@ -412,7 +413,7 @@ class _Labeller:
         )
 
     def _mend(self, number: int, wrong: set[str], was_wrong: set[str]) -> None:
-        """Close the mistakes at places where nothing is wrong any more."""
+        """Close the mistakes at places without faults."""
         job = self.jobs[number]
         for key, at in list(job.open.items()):
             mistake = self.found[at]
@@ -427,7 +428,7 @@ class _Labeller:
     # The customer's corrections.
 
     def _customer(self, number: int) -> None:
-        """Record corrections that the customer made, saw ignored or gave up in this turn."""
+        """Record the corrections that the customer made, repeated or gave up in this turn."""
         subtask, before = self.episode.subtasks[number], self._before[number]
         dialogue, seen = subtask.customer.dialogue, {one.name: one for one in subtask.customer.in_sight}
         for name, times in dialogue.corrected.items():
@@ -445,7 +446,7 @@ class _Labeller:
                     self.found[at] = replace(self.found[at], fate="given up")
 
     def _ignored(self, number: int, places: set[str]) -> None:
-        """Record an ignored correction; what it was about becomes a mistake if it was none before."""
+        """Record an ignored correction; its subject becomes a mistake if it was none before."""
         job = self.jobs[number]
         for key, fault in list(job.made_by_event.items()):
             if fault.place in places:
@@ -457,13 +458,13 @@ class _Labeller:
         self._add(Mistake(self.turn, "ignored correction", place, job=number, parent=parent))
 
     def _standing(self, number: int, places: set[str]) -> list[int]:
-        """List the mistakes that stand at these places."""
+        """List the unrepaired mistakes at these places."""
         job = self.jobs[number]
         return [at for key, at in job.open.items() if places & {key[1], self.found[at].place}]
 
     def _wasted(self, message: Message, results: Sequence[Mapping[str, Any]]) -> None:
-        """Record a turn that brought nothing: a stall, a wrong guess, a format error, or look-ups and refused acts with
-        the same result as before."""
+        """Record a turn without gain: a stall, a wrong guess, a format error, or look-ups and refused acts with an
+        unchanged result."""
         subtask, before = self.episode.subtasks[self._now], self._before[self._now]
         dialogue, why = subtask.customer.dialogue, ""
         talks = not message.get("tool_calls") or any(name == "ask_user" for name, _ in self._calls)
@@ -490,7 +491,7 @@ class _Labeller:
     # The end.
 
     def _ended(self) -> None:
-        """Record an end other than a submit, and what it left undone."""
+        """Record an end other than a submit, and the faults that it left."""
         episode = self.episode
         if episode.end not in TERMINAL:
             return
@@ -535,7 +536,7 @@ class _Labeller:
         )
 
     def _final(self, number: int, mistake: Mistake) -> Mistake:
-        """Give a mistake of the kinds in `ACTS` the fate of what it was about."""
+        """Give a mistake of the kinds in `ACTS` the fate of its subject."""
         if mistake.kind == "ignored correction" and mistake.parent is not None:
             parent = self.found[mistake.parent]
             return replace(mistake, fate=parent.fate, until=parent.until)
@@ -557,11 +558,11 @@ class _Labeller:
 
 
 def _is_added(fault: Fault, earlier: Goal) -> bool:
-    """Tell whether a fault is about an item that the earlier goal did not have."""
+    """Tell whether a fault concerns an item that the earlier goal did not have."""
     return fault.place.startswith("item ") and int(fault.place.removeprefix("item ")) not in earlier.items
 
 
-def _places(mistake: InSight) -> set[str]:
-    """Name the places of a mistake that the customer sees, as faults name them: the cart line, and the item if it is
+def _places(mistake: SeenMistake) -> set[str]:
+    """Return the places of a mistake that the customer sees, as faults name them: the cart line, and the item if it is
     still wanted."""
     return {mistake.act.seen} | (set() if mistake.item is None else {f"item {mistake.item}"})

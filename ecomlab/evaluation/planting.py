@@ -1,14 +1,14 @@
-"""Plant mistakes, let others play the first turns of an episode, and measure what a mistake leads to.
+"""Given turns, planted mistakes, and their effects.
 
-Three things, each of which uses the one before:
+Each part uses the one before:
 
 - *Given turns.* `first_turns` returns the messages of the first turns as the reference player plays them. `play_on`
   starts from such messages with a player, and `play_batch` with a policy, by `Start`.
-- *Wrong acts.* `wrong_acts` draws, for each kind of mistake, a correct act of a trajectory and what to do instead.
-  Catalog, orders and verifier decide what is wrong, never the code that labels mistakes. `plant` makes one such
+- *Wrong acts.* `wrong_acts` draws, for each kind of mistake, a correct act of a trajectory and a wrong one to replace
+  it. Catalog, orders and verifier determine what is wrong, never the code that labels mistakes. `plant` makes one such
   mistake in an episode of the reference player.
-- *Effects.* `measure` plays on after the wrong act, and for comparison after the player's own act (the twin). The two
-  differ in nothing else, so the difference is the effect of the mistake; `effects` summarizes it.
+- *Effects.* `measure` continues after the wrong act, and for comparison after the player's own act (the twin). Nothing
+  else differs, so the difference is the effect of the mistake; `effects` summarizes it.
 
 Example:
 
@@ -58,23 +58,22 @@ if TYPE_CHECKING:
 Given = dict[str, Any]
 """Arguments of a call."""
 Play = Callable[[Sequence[Task], Sequence[Sequence[Message]]], Sequence[Trajectory | None]]
-"""Plays each task after its given messages. Trajectories are None where an infrastructure error left none."""
+"""Plays each task after its given messages. A trajectory is None if an infrastructure error left none."""
 
 
 # --- given turns ---
 
 
 def first_turns(task: Task, shop: "Shop", share: float, player: Player | None = None) -> list[Message]:
-    """Return the messages of the first turns of a task as the reference player (or `player`) plays them: the turns that
+    """Return the messages of a task's first turns as the reference player (or `player`) plays them: as many turns as
     `Start` gives for this share, in [0, 1]."""
     said = messages_of(play(player or ENVIRONMENTS[task.env].reference_player(shop), task, shop))
     return said[: min(Start(task, given=share).turns, len(said) - 1)]
 
 
 def play_on(player: Player, episode: Episode, given: Sequence[Message] = ()) -> Trajectory:
-    """Play an episode whose first messages are given. The player is asked in those turns too, for players such as the
-    reference player keep a state; it then believes that it said its own message. An exception of the player makes the
-    trajectory unscored."""
+    """Play an episode whose first messages are given. The player is called in those turns too, because players such as
+    the reference player keep a state. An exception of the player makes the trajectory unscored."""
     turn = 0
     try:
         while not episode.done:
@@ -92,8 +91,8 @@ def messages_of(trajectory: Trajectory) -> list[Message]:
 
 
 def by_player(make: Callable[[Episode, int], Player], shop: "Shop") -> Play:
-    """Play for `measure` with players that `make` makes for an episode and its number of given turns, after which a
-    random player must draw anew."""
+    """Make `make`'s players play for `measure`; it takes an episode and its number of given turns, after which a random
+    player must draw afresh."""
 
     def plays(tasks: Sequence[Task], given: Sequence[Sequence[Message]]) -> list[Trajectory]:
         episodes = [Episode(task, shop) for task in tasks]
@@ -103,11 +102,11 @@ def by_player(make: Callable[[Episode, int], Player], shop: "Shop") -> Play:
 
 
 def by_policy(policy: "Policy", shop: "Shop", limits: "Limits | None" = None) -> Play:
-    """Make a policy play for `measure`, all tasks at once. Given messages are prompt: of `limits`, by default the usual
-    ones, they count towards the context alone."""
+    """Make a policy play for `measure`, all tasks at once. Given messages are part of the prompt: of `limits`, they
+    count towards the context only."""
 
     def plays(tasks: Sequence[Task], given: Sequence[Sequence[Message]]) -> list[Trajectory | None]:
-        # Both sides of a pair share a stream, another one than that of the episode in which the act was found.
+        # Both sides of a pair share a stream, which differs from that of the episode in which the act was found.
         streams = [task.key.rng("play on", len(first)) for task, first in zip(tasks, given, strict=True)]
         starts = [Start(task, first=first) for task, first in zip(tasks, given, strict=True)]
         rollouts = play_batch(starts, streams, shop, policy.sampler(limits), policy.renderer)
@@ -121,7 +120,7 @@ def by_policy(policy: "Policy", shop: "Shop", limits: "Limits | None" = None) ->
 
 @dataclass(frozen=True)
 class WrongAct:
-    """A correct message of a trajectory, and one that makes a mistake of a kind in its place."""
+    """A correct message of a trajectory, and one with a mistake to replace it."""
 
     kind: str
     turn: int
@@ -131,8 +130,8 @@ class WrongAct:
 
 
 def plant(task: Task, shop: "Shop", kind: str) -> tuple[Trajectory, WrongAct] | None:
-    """Let the reference player play a task with one mistake of a kind of `PLANTABLE`, in a turn that the task's own
-    randomness draws, and go on. None if the task gives no opportunity."""
+    """Play a task with the reference player and one mistake of a kind of `PLANTABLE`, in a turn drawn by the task's own
+    randomness. None if the task offers no opportunity."""
     make = ENVIRONMENTS[task.env].reference_player
     was = play(make(shop), task, shop)
     if (act := wrong_acts(was, shop).get(kind)) is None:
@@ -142,8 +141,8 @@ def plant(task: Task, shop: "Shop", kind: str) -> tuple[Trajectory, WrongAct] | 
 
 
 def wrong_acts(trajectory: Trajectory, shop: "Shop") -> dict[str, WrongAct]:
-    """Draw a wrong act for each kind of `PLANTABLE`, evenly among the acts before the trajectory's first mistake that
-    can be made wrong so; kinds without one are left out. Each kind has randomness of its own."""
+    """Draw a wrong act for each kind of `PLANTABLE`, uniformly among the suitable acts before the trajectory's first
+    mistake; kinds without one are left out. Each kind has its own randomness."""
     randoms = {kind: trajectory.task.key.rng("wrong act", kind) for kind in PLANTABLE}
     mistake = label(trajectory, shop).first
     end = mistake.turn if mistake else math.inf
@@ -164,7 +163,7 @@ def wrong_acts(trajectory: Trajectory, shop: "Shop") -> dict[str, WrongAct]:
 
 @dataclass
 class Scene:
-    """An episode as the agent finds it, and the random stream of what is planted."""
+    """An episode before a turn of the agent, and the random stream of planting."""
 
     episode: Episode
     random: np.random.Generator
@@ -178,11 +177,11 @@ class Scene:
         return self.episode.subtask
 
     def wants(self) -> Sequence[Want]:
-        """List the products that are wanted now."""
+        """List the products of the present goal."""
         return self.subtask.env.audit.wishes(self.subtask.goal, self.world)
 
     def before(self) -> Sequence[Want]:
-        """List the products that were wanted at first: a product that fits those is a stale wish."""
+        """List the products of the first goal: a product that fits only these is a stale wish."""
         return self.subtask.env.audit.wishes(self.subtask.customer.first, self.world)
 
     def shuffled(self, values: Any) -> list[Any]:
@@ -190,8 +189,8 @@ class Scene:
         return list(shuffled(self.random, sorted(values)))
 
     def others(self, product_id: str, fits: bool, units: int = 1) -> Iterator[str]:
-        """Yield other products of a product's type that a tool has shown and that are in stock: those that fit a wish
-        for the type, or those that fit none, now or at first."""
+        """Yield other products of the same type that a tool has shown and that are in stock: those that fit a wish for
+        the type, or those that fit none, now or at first."""
         catalog, world = self.world.catalog, self.world
         kind = catalog.type_of(world.row(product_id)).name
         wants = [want for want in self.wants() if want.type == kind]
@@ -205,20 +204,20 @@ class Scene:
                 yield other
 
     def swapped(self, ids: Sequence[str], fits: bool) -> Iterator[list[str]]:
-        """Yield a list of products with one of them replaced, as `others` does."""
+        """Yield lists of products with one of them replaced by `others`."""
         for place in self.shuffled(range(len(ids))):
             for other in self.others(ids[place], fits):
                 if other not in ids:
                     yield [*ids[:place], other, *ids[place + 1 :]]
 
     def affordable(self, ids: Sequence[str]) -> bool:
-        """Tell whether a list stays within the budget, if there is one."""
+        """Tell whether a list is within the budget, if any."""
         goal, prices = self.subtask.goal, self.world.catalog.price_cents
         cost = sum(prices.item(self.world.row(one)) for one in ids)
         return "budget" not in goal or cost <= goal["budget"]
 
     def read(self, name: str, given: Mapping[str, Any]) -> Given | None:
-        """Read the arguments of a call as its tool does, a "2" as 2; None if the tool would not take them."""
+        """Read the arguments of a call as its tool does, "2" as 2; None if the tool would reject them."""
         env = self.episode.env
         tool = env.submit if name == env.submit.name else env.offered.get(name)
         try:
@@ -228,13 +227,13 @@ class Scene:
         return None if taken is None else {name: taken[name] for name in given if name in taken}
 
     def is_correct(self, answer: Mapping[str, Any], at_first: bool = False) -> bool:
-        """Tell whether the verifier would find an answer correct, by the goal now or the goal at first."""
+        """Tell whether the verifier accepts an answer, by the present or the first goal."""
         subtask, first = self.subtask, self.subtask.customer.first
         return subtask.env.verify(first if at_first else subtask.goal, self.world, answer, first).correct
 
 
 def make_wrong(message: Message, kind: str, scene: Scene) -> Message | None:
-    """Replace the first call of a message that can be made wrong by a mistake of this kind; None if none can."""
+    """Replace the first suitable call of a message by a mistake of this kind; None if there is none."""
     said = calls_of(message)
     for place, (name, arguments) in enumerate(said):
         if (given := scene.read(name, arguments)) is None:
@@ -242,7 +241,7 @@ def make_wrong(message: Message, kind: str, scene: Scene) -> Message | None:
         try:
             made = PLANTABLE[kind](name, given, scene)
             wrong = next((one for one in made if name != "submit" or not scene.is_correct(one, True)), None)
-        except RefusedError:  # it is about what does not exist, so the call will be refused
+        except RefusedError:  # of something that does not exist: the call will be refused
             continue
         if wrong is not None:
             beside = [(name, given)] if kind == "unwanted item" and name != "submit" else []
@@ -252,8 +251,8 @@ def make_wrong(message: Message, kind: str, scene: Scene) -> Message | None:
 
 
 def with_calls(message: Message, calls: Sequence[Call]) -> Message:
-    """Put calls into a message. Equal calls keep their ids, and a changed call takes the id of the one it replaces, so
-    that a player recognizes the results."""
+    """Put calls into a message. Equal calls keep their ids, and a changed call takes the id of the call that it
+    replaces, so that a player recognizes the results."""
     had = list(zip(calls_of(message), (call["id"] for call in message["tool_calls"]), strict=True))
     ids: dict[int, str] = {}
     for same in (lambda one, other: one == other, lambda one, other: one[0] == other[0]):
@@ -269,7 +268,7 @@ def with_calls(message: Message, calls: Sequence[Call]) -> Message:
 
 
 def _spoken(message: Message, right: Given, wrong: Given, scene: Scene) -> Message:
-    """Let the words beside a wrong call name the product that it takes."""
+    """Change the product's title in the text beside a wrong call."""
     text, catalog = str(message.get("content") or ""), scene.world.catalog
     was, now = catalog.row(str(right.get("product_id"))), catalog.row(str(wrong.get("product_id")))
     if was is not None and now is not None:
@@ -289,7 +288,7 @@ def _listed(name: str, given: Given) -> list[str]:
 
 def wrong_product(name: str, given: Given, scene: Scene) -> Iterator[Given]:
     if name == "cart_add":
-        wrong = {key: value for key, value in given.items() if key != "variant_id"}  # no other one was shown
+        wrong = {key: value for key, value in given.items() if key != "variant_id"}  # none was shown
         for other in scene.others(given["product_id"], fits=False, units=given.get("quantity", 1)):
             yield {**wrong, "product_id": other}
     for ids in scene.swapped(_listed(name, given), fits=False):
@@ -379,7 +378,7 @@ def wrong_line(name: str, given: Given, scene: Scene) -> Iterator[Given]:
     right = {
         given["line_id"],
         *(line["line_id"] for _, line in was),
-    }  # what was meant at first is a stale wish
+    }  # lines of the first goal are a stale wish
     shown = {
         (str(row["order_id"]), str(row["line_id"]))
         for _, result in results(scene.episode.messages)
@@ -453,23 +452,23 @@ PLANTABLE: Mapping[str, Edit] = {
         wrong_outcome, wrong_order, wrong_status, wrong_date, wrong_clause, wrong_answer,
     )
 }  # fmt: skip
-"""Kinds of mistakes that can be planted, as far as an environment gives the opportunity, and their edits."""
+"""Kinds of mistakes that can be planted if an environment offers the opportunity, and their edits."""
 
 
 # --- effects ---
 
 LEFT_OUT = ("unscored", "no correct act to replace", "no act to make wrong so", "cannot be written")
-"""Reasons why a task has no pair of a kind.
+"""Reasons for the lack of a pair.
 
-no correct act to replace: no act before the first mistake can be made wrong. no act to make wrong so: those acts allow
-other kinds only. cannot be written: the policy's format cannot say the wrong act, for example because the policy never
-saw the product.
+no correct act to replace: no act before the first mistake can be made wrong. no act to make wrong so: these acts allow
+only other kinds. cannot be written: the policy's format cannot express the wrong act, for example because the policy
+never saw the product.
 """
 
 
 @dataclass(frozen=True)
 class Pair:
-    """The outcomes of a task with a planted mistake and without (the twin), or why there is no such pair."""
+    """Outcomes of a task with a planted mistake and without (the twin), or the reason for the lack of a pair."""
 
     env: str
     d: int
@@ -477,7 +476,7 @@ class Pair:
     kind: str
     turn: int = 0
     final: bool = False
-    """True if the wrong act submits, so that nobody can mend it."""
+    """True if the wrong act submits and so cannot be mended."""
     twin_correct: bool = False
     planted_correct: bool = False
     twin_later: int = 0
@@ -491,11 +490,11 @@ class Pair:
 def measure(
     plays: Play, tasks: Sequence[Task], shop: "Shop", kinds: Sequence[str] = tuple(PLANTABLE)
 ) -> Iterator[Pair]:
-    """Play each task, plant a mistake of each kind in the player's own beginning, and yield one `Pair` a task and kind.
+    """Play each task, plant a mistake of each kind in the player's own beginning, and yield a `Pair` per task and kind.
 
-    Both sides of a pair play on from given turns, so their randomness is drawn anew. The episode in which the act was
-    found cannot be the twin: the act is drawn among all before that episode's first mistake, so an episode that goes
-    wrong soon after the act is chosen more often.
+    Both sides of a pair continue from given turns with fresh randomness. The episode in which the act was found cannot
+    be the twin: the act is drawn among those before its first mistake, which favours episodes with a mistake soon after
+    the act.
     """
     plans: list[tuple[Task, Trajectory, WrongAct]] = []
     for task, was in zip(tasks, plays(tasks, [()] * len(tasks)), strict=True):
@@ -524,7 +523,7 @@ def _pair(task: Task, kind: str, **more: Any) -> Pair:
 
 
 def _begins(trajectory: Trajectory, given: Sequence[Message]) -> bool:
-    """Tell whether a trajectory begins with the calls of the given messages."""
+    """Tell whether a trajectory begins with the same calls as the given messages."""
     said = messages_of(trajectory)[: len(given)]
     return [calls_of(one) for one in said] == [calls_of(one) for one in given]
 
@@ -545,7 +544,7 @@ def _compared(task: Task, act: WrongAct, twin: Labelled, planted: Labelled) -> P
 
 
 def by_task(pairs: Sequence[Pair], value: Callable[[Pair], float]) -> list[list[float]]:
-    """List a value of pairs, a list for each task."""
+    """List a value of pairs, by task."""
     tasks: dict[int, list[float]] = defaultdict(list)
     for pair in pairs:
         tasks[pair.seed].append(float(value(pair)))
@@ -556,8 +555,8 @@ def effects(pairs: Sequence[Pair]) -> list[dict[str, Any]]:
     """Summarize pairs by environment, level and kind, and by environment and level over all kinds ("all").
 
     `effect` is success with the mistake minus success without, `further` the number of further mistakes; over all kinds
-    a task's pairs are averaged first. `mended` is the share of the planted mistakes that did not last, of those that
-    could be mended. Each has 95% bounds over tasks (`_low`, `_high`). Records without a pair are left out.
+    a task's pairs are averaged first. `mended` is the share of mended mistakes among those that can be mended. Each has
+    95% bounds over tasks (`_low`, `_high`). Records without a pair are left out.
     """
     groups: dict[tuple[str, int, str], list[Pair]] = defaultdict(list)
     for pair in pairs:

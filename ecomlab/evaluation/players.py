@@ -1,4 +1,4 @@
-"""Players by name: whatever the command line or a notebook calls one, as a contestant."""
+"""Contestants from the names and objects that the command line and notebooks take as players."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -30,13 +30,17 @@ if TYPE_CHECKING:
     from ecomlab.models.samplers.cached import Limits
 
 LONGEST, TURN = 32_768, 2_048
-"""Most tokens of an episode and of one turn, unless others are asked for, of a model that was made for more. The
-reference player's longest episode, a journey at d = 12, has 24,356 of Qwen's (experiments/tokens); 2,048 is the usual
-`max_tokens` of an endpoint."""
+"""Default token limits of an episode and of a turn, unless the model's own are lower. The reference player's longest
+episode, a journey at d = 12, has 24,356 of Qwen's tokens (experiments/tokens); 2,048 is the usual `max_tokens` of an
+endpoint."""
 BATCH = 16
-"""Episodes at once of an ordinary model: 16 x 24,000 tokens of an 8B are 57 GB of keys and values."""
+"""Concurrent episodes of an ordinary model: 16 x 24,000 tokens of an 8B model are 57 GB of keys and values."""
 LIMITS = {"turn_tokens": "turn", "episode_tokens": "episode", "context_tokens": "context"}
-"""Names of a training run for limits of tokens, and those of `Limits`."""
+"""Names of the token limits in settings, and in `Limits`."""
+
+
+LOADING = ("dtype", "lora_rank", "thinking")
+"""Settings with which an ordinary model is loaded."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,17 +48,17 @@ class Playing:
     """How a player plays."""
 
     decoding: str | None = None
-    """Of weights: sampled (the default) or greedy."""
+    """For weights: sampled (the default) or greedy."""
     device: str | None = None
-    """Of weights. Default: cuda for ordinary models where there is one, cpu for starters."""
+    """For weights. Default: cuda for ordinary models if there is one, cpu for starters."""
     settings: Mapping[str, Any] = field(default_factory=dict)
-    """Settings over an endpoint's file, or those of `LocalSettings`."""
+    """Changes to the settings of an endpoint's file, or `LocalSettings`."""
     customer: Chat | None = None
-    """The endpoint that words the customer; templates are said without one."""
+    """The endpoint that words the customer; None for the templates."""
 
 
 class LocalSettings(Settings):
-    """Settings of weights in this process. Those that are not given are the player's own."""
+    """Settings of weights in this process. The default of each is the player's own."""
 
     temperature: float | None = Field(None, gt=0)
     batch: int | None = Field(None, ge=1)
@@ -77,7 +81,7 @@ def contestant_of(player: Any, shop: "Shop", envs: Sequence[str], playing: Playi
       "my_agent.py:agent";
     - a `Policy`, or a contestant.
 
-    Raises ValueError (ConfigError and PolicyError among them) for a name of nothing, TypeError for another object.
+    Raises ValueError (such as ConfigError and PolicyError) for an unknown name, TypeError for another object.
     """
     if playing.decoding:
         check_decoding(playing.decoding)
@@ -87,7 +91,7 @@ def contestant_of(player: Any, shop: "Shop", envs: Sequence[str], playing: Playi
     if Path(name).suffix == ".toml":
         if playing.decoding or playing.device:
             option = "decoding (use the setting temperature=0)" if playing.decoding else "device"
-            raise ValueError(f"an endpoint has no {option}: its model runs elsewhere; leave that out")
+            raise ValueError(f"an endpoint has no {option}, because its model runs elsewhere; leave it out")
         return EndpointContestant(endpoint_from_toml(Path(name), playing.settings), playing.customer)
     if own_code.is_named(name):
         _check_plain(name, playing)
@@ -102,9 +106,9 @@ def contestant_of(player: Any, shop: "Shop", envs: Sequence[str], playing: Playi
         _check_plain(name, playing)
         return ScriptedContestant(name, customer=playing.customer)
     raise ValueError(
-        f"{unknown('player', name, [*PLAYERS, *starters])}; an attacker such as 'say nothing', a folder with a model, "
-        "owner/name, my_agent.py:agent, or a TOML file with an endpoint's url and model will do too; "
-        "`ecomlab play --player human` is for people"
+        f"{unknown('player', name, [*PLAYERS, *starters])}; or give an attacker such as 'say nothing', a folder "
+        "with a model, owner/name, my_agent.py:agent, or a TOML file with an endpoint's url and model; people play "
+        "with `ecomlab play --player human`"
     )
 
 
@@ -120,13 +124,13 @@ def _of_object(player: Any, playing: Playing) -> Contestant:
 
 
 def _check_plain(name: str, playing: Playing) -> None:
-    """Raise ValueError for settings that only weights and endpoints have."""
+    """Raise ValueError for settings of weights and endpoints."""
     if playing.decoding or playing.device or playing.settings:
-        raise ValueError(f"{name} is code, which has no decoding, device or settings; leave these out")
+        raise ValueError(f"{name} is code and has no decoding, device or settings; leave these out")
 
 
 def name_of(player: Any, contestant: Contestant) -> str:
-    """Name a player as tables do: an endpoint by its `name`, or its model."""
+    """Return a player's name in tables; an endpoint's is its `name`, or its model."""
     settings = getattr(contestant, "settings", None)
     if settings is not None:
         return str(getattr(settings, "name", "") or settings.model)
@@ -139,30 +143,26 @@ def _starters() -> list[str]:
 
 
 def _local(name: str, shop: "Shop", envs: Sequence[str], playing: Playing) -> Contestant:
-    """Make the contestant of weights in this process. Raises ValueError, PolicyError among them."""
-
-    ordinary, given = is_ordinary(name), dict(playing.settings)
+    """Make the contestant of weights in this process. Raises ValueError, such as PolicyError."""
+    ordinary = is_ordinary(name)
     device_of(playing.device, ordinary)
-    loading = {key: given.pop(key) for key in ("dtype", "lora_rank", "thinking") if key in given}
+    loading = {key: value for key, value in playing.settings.items() if key in LOADING}
     try:
         LocalSettings(**playing.settings)
     except ConfigError as error:
         raise ValueError(f"--set: {error}") from None
     if loading and not ordinary:
-        raise ValueError(f"{name} has no {', '.join(loading)}, which ordinary models have; leave that out")
-    if playing.decoding == "greedy" and "temperature" in given:
-        raise ValueError("greedy decoding has no temperature; leave out one of the two")
-    policy = load_policy(name, shop, envs, **loading)
-    return _of_policy(name, policy, ordinary, playing)
+        raise ValueError(f"{name} is a starter and has no {', '.join(loading)}; leave that out")
+    if playing.decoding == "greedy" and "temperature" in playing.settings:
+        raise ValueError("greedy decoding has no temperature; leave one of the two out")
+    return _of_policy(name, load_policy(name, shop, envs, **loading), ordinary, playing)
 
 
 def _of_policy(name: str, policy: Policy, ordinary: bool, playing: Playing) -> Contestant:
     from ecomlab.evaluation.local import LocalContestant
     from ecomlab.models.samplers.cached import Limits, is_sampled_exactly
 
-    given = LocalSettings(**playing.settings).model_dump(exclude_unset=True)
-    for loaded in ("dtype", "lora_rank", "thinking"):
-        given.pop(loaded, None)
+    given = LocalSettings(**playing.settings).model_dump(exclude_unset=True, exclude={*LOADING})
     tokens = {LIMITS[name]: given.pop(name) for name in LIMITS if name in given}
     limits = _limits_for(policy.model, tokens) if ordinary else Limits(**tokens)
     if ordinary:
@@ -177,15 +177,13 @@ def _of_policy(name: str, policy: Policy, ordinary: bool, playing: Playing) -> C
 
 
 def _limits_for(model: Any, given: Mapping[str, int]) -> "Limits":
-    """Complete the limits of an ordinary model by those that it was made for. Raises PolicyError for one that exceeds
-    these."""
+    """Complete the token limits of an ordinary model. Raises PolicyError if the context exceeds the model's own."""
     from ecomlab.models.samplers.cached import Limits
 
     known = getattr(model.config.get_text_config(), "max_position_embeddings", None)
     context = given.get("context", min(known or LONGEST, LONGEST))
     if known is not None and context > known:
         raise PolicyError(
-            f"the model was made for {known} tokens, and an episode may have {context}; "
-            f"take --set context_tokens={known}"
+            f"the model's context is {known} tokens, less than the limit of {context}; use --set context_tokens={known}"
         )
     return Limits(**{"turn": min(TURN, context), "episode": context, "context": context, **given})

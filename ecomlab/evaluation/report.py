@@ -1,4 +1,4 @@
-"""The report on one evaluation: its episodes and cells as data frames, its failures, a table and a plot."""
+"""Report on an evaluation: episodes and cells as data frames, failures, a table and a plot."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ecomlab.customer.llm import FAILED, UNASKED
 from ecomlab.evaluation.result import Result, Table, counts, gap, interval, number
-from ecomlab.evaluation.summary import Ledger, Prices, summary_of
+from ecomlab.evaluation.summary import Ledger, summary_of
 from ecomlab.evaluation.transcript import Transcript, flat
 from ecomlab.evaluation.transcripts import FILE, player_of, read, read_header, read_plan, write
 
@@ -16,17 +16,19 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
+    from ecomlab.evaluation.endpoint.settings import Prices
+
 HEADINGS = (
     "env", "d", "success", "95%", "of all", "reward", "turns", "questions", "learned", "tokens", "unscored",
 )  # fmt: skip
 SMALL = 50
-"""Fewer tasks than these in a cell are a look at a player, not a measurement."""
+"""Cells with fewer tasks are a look at a player, not a measurement."""
 FEW_CUT = 0.02
-"""Share of episodes that may end at a token limit without a warning."""
+"""Maximum share of episodes that end at a token limit without a warning."""
 
 COLUMNS = (
-    "of all: success with unscored episodes as failures; questions: asked in an episode; learned: slots a question; "
-    "tokens: sampled in an episode; 95%: of this player, over tasks"
+    "95%: interval of success, over tasks; of all: success with unscored episodes as failures; questions: per episode; "
+    "learned: slots per question; tokens: sampled per episode"
 )
 LOOK = f"cells of fewer than {SMALL} tasks are a look, not a measurement"
 NOTHING = "nothing was scored"
@@ -36,33 +38,33 @@ CUT = (
     "max_tokens, context (endpoint)"
 )
 CALLS = (
-    "answers hold tool calls as text, which the customer reads as words: use the server's parser of tool calls, or "
-    "--set tools=text, or another --set template; `ecomlab view` shows them"
+    "answers contain tool calls as text, which the customer reads as words: switch on the server's parser of tool "
+    "calls, or use --set tools=text; `ecomlab view` shows them"
 )
-REASONING = "answers hold reasoning alone: the server's parser of reasoning may take the answer with it"
-FILTERED = "the endpoint's content filter ended answers, which count as refusals"
+REASONING = "answers contain only reasoning: the server's parser of reasoning may remove the answer too"
+FILTERED = "the endpoint's content filter ended answers; these count as refusals"
 SILENT = (
-    "the customer's endpoint never answered, so that all words are the templates': check its url, model and key, and "
-    "evaluate again with another --out"
+    "the customer's endpoint never answered, so all its words are templates: check url, model and key, and evaluate "
+    "again with another --out"
 )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Report(Result):
-    """What an evaluation came to."""
+    """Report on an evaluation."""
 
     header: Mapping[str, Any]
     attempts: Sequence[Transcript]
-    """Every episode that was played, in order; of one that was tried several times, each try."""
+    """Every played episode, in order, with all its tries."""
     plan: Mapping[str, Any] | None = None
-    prices: Mapping[str, Prices] = field(default_factory=dict)
-    """By role; nothing in a report that was read from a file."""
+    prices: Mapping[str, "Prices"] = field(default_factory=dict)
+    """By role; empty in a report that was read from a file."""
     folder: Path | None = None
-    """Where the transcripts are; None for an evaluation that was not kept."""
+    """Folder of the transcripts; None if they were not kept."""
 
     @classmethod
-    def read(cls, path: str | Path, prices: Mapping[str, Prices] | None = None) -> "Report":
-        """Read what `ecomlab eval`, `evaluate` or `save` wrote. Raises TranscriptError."""
+    def read(cls, path: str | Path, prices: Mapping[str, "Prices"] | None = None) -> "Report":
+        """Read the folder that `ecomlab eval`, `evaluate` or `save` wrote. Raises TranscriptError."""
         path = Path(path).expanduser()
         folder = path if path.is_dir() else path.parent
         return cls(
@@ -70,8 +72,8 @@ class Report(Result):
         )
 
     def save(self, path: str | Path) -> Path:
-        """Write the transcripts into a folder, from which `read` makes this report again. Raises TranscriptError where
-        there are some."""
+        """Write the transcripts into a folder, from which `read` restores this report. Raises TranscriptError if it
+        contains transcripts."""
         header = {name: value for name, value in self.header.items() if name != "format"}
         write(Path(path).expanduser() / FILE, header, self.attempts, self.plan)
         return Path(path)
@@ -90,14 +92,14 @@ class Report(Result):
 
     @cached_property
     def episodes(self) -> "pd.DataFrame":
-        """A row an episode, without its messages (`transcript.flat`)."""
+        """A row per episode, without its messages (`transcript.flat`)."""
         import pandas as pd
 
         return pd.DataFrame(map(flat, self.transcripts))
 
     @cached_property
     def cells(self) -> "pd.DataFrame":
-        """A row an environment and level: success with its 95% interval, pass^k, means, counts."""
+        """A row per environment and level: success with its 95% interval, pass^k, means, counts."""
         import pandas as pd
 
         return pd.DataFrame([_frame_row(cell) for cell in self.summary["cells"]])
@@ -109,7 +111,7 @@ class Report(Result):
 
     @cached_property
     def summary(self) -> dict[str, Any]:
-        """All numbers: by cell, by environment, of all, and the ledger of requests, tokens and cost."""
+        """All numbers by cell, by environment and overall, and the ledger of requests, tokens and cost."""
         ledger = Ledger(self.prices)
         for transcript in self.attempts:
             ledger.add(transcript)
@@ -117,7 +119,7 @@ class Report(Result):
         return {**found, "ledger": ledger.to_json()}
 
     def plot(self) -> "Figure":
-        """Draw success by level with 95% intervals, a line an environment."""
+        """Draw success by level with 95% intervals, a line per environment."""
         import matplotlib.pyplot as plt
 
         figure, ax = plt.subplots(figsize=(4.8, 3.2), layout="constrained")
@@ -144,13 +146,13 @@ class Report(Result):
 
     def to_json(self) -> dict[str, Any]:
         header = {**self.header, "cells": dict(self.header["cells"])}
-        if self.plan and self.plan["tasks"] > header["cells"]["tasks"]:  # more were asked for later
+        if self.plan and self.plan["tasks"] > header["cells"]["tasks"]:  # extended later
             header["cells"]["tasks"] = self.plan["tasks"]
         return {"folder": str(self.folder or ""), "header": header, **self.summary}
 
 
 def _frame_row(cell: Mapping[str, Any]) -> dict[str, Any]:
-    """Make numbers of a cell's lists and counts."""
+    """Turn a cell's lists and counts into numbers."""
     row = {
         name: value for name, value in cell.items() if name not in ("pass_k", "ends", "faults", "unscored")
     }
@@ -160,7 +162,7 @@ def _frame_row(cell: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def table_of(found: Mapping[str, Any]) -> Table:
-    """Lay out a report's JSON object as a table, with pass^k and flips where there are several trials."""
+    """Lay out a report's JSON object as a table, with pass^k and flips if there are several trials."""
     trials = found["header"]["cells"]["trials"]
     several = [*(f"pass^{k}" for k in range(2, trials + 1)), "flips"] if trials > 1 else []
     many = len(found["cells"]) > len(found["environments"]) > 1
@@ -185,7 +187,7 @@ def _row(group: Mapping[str, Any], trials: int) -> list[str]:
 
 
 def lines_of(found: Mapping[str, Any]) -> list[str]:
-    """List what stands under a report's table: facts as "name: value", then fixed warnings."""
+    """List the lines under a report's table: facts as "name: value", then fixed warnings."""
     whole = found["all"]
     lost = [f"unscored, {kind}: {why.removeprefix(f'{kind}: ')}" for kind, why in found["reasons"].items()]
     if sum(whole["unscored"].values()) == whole["episodes"]:
@@ -204,9 +206,9 @@ def lines_of(found: Mapping[str, Any]) -> list[str]:
 
 DOUBTS = {
     "calls_in_text": "calls in text",
-    "only_reasoning": "reasoning alone",
-    "filtered": "ended by a content filter",
-    "unasked": "cut off by their opening alone",
+    "only_reasoning": "only reasoning",
+    "filtered": "ended by the content filter",
+    "unasked": "ended at a token limit before the first answer",
 }
 
 
@@ -219,7 +221,7 @@ def _scored_lines(found: Mapping[str, Any]) -> list[str]:
         + (", ".join(f"{name} {value}" for name, value in rewards.items() if value) or "none"),
         f"ends: {counts(whole['ends'])}",
         f"format errors: {counts(whole['faults'])}",
-        f"difference to another player that this sample shows (80% power): {gap(whole['shows'])} in all, "
+        f"smallest difference to another player that this sample shows (80% power): {gap(whole['shows'])} in all, "
         f"{gap(max(shows, default=None))} in the smallest cell",
     ]
 
@@ -229,15 +231,13 @@ def _customer_lines(found: Mapping[str, Any]) -> list[str]:
     if not customer["exchanges"]:
         return []
     said = [f"customer's endpoint: {customer['exchanges']} requests, refused: {counts(customer['refused'])}"]
-    return (
-        [*said, f"customer's endpoint, no answer: {customer['no_answer']}"]
-        if customer.get("no_answer")
-        else said
-    )
+    if why := customer.get("no_answer"):
+        said.append(f"customer's endpoint, no answer: {why}")
+    return said
 
 
 def ledger_lines(ledger: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """Write what was asked of each role's model, a line each; seconds are added up over episodes side by side."""
+    """Write the usage of each role's model, a line each; seconds are summed over concurrent episodes."""
     return [
         f"{role}: {used['requests']:,} requests, {_tokens(used)}, {used['retries']:,} retries, "
         f"{used['seconds']:,.0f} s of waiting"
@@ -254,7 +254,7 @@ def _tokens(used: Mapping[str, Any]) -> str:
 
 
 def _warnings(found: Mapping[str, Any], lost: bool) -> list[str]:
-    """Choose the fixed sentences that apply."""
+    """Choose the warnings that apply."""
     whole, customer = found["all"], found["customer"]
     cut = sum(count for name, count in whole["faults"].items() if name in ("length", "context"))
     refused = customer["refused"]

@@ -1,10 +1,10 @@
-"""Statistics of an evaluation: success with intervals, pass^k, format errors, tokens, and its power."""
+"""Statistics of an evaluation: success with intervals, pass^k, format errors, tokens, power."""
 
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,25 +12,18 @@ from ecomlab.customer.llm import FAILED
 from ecomlab.evaluation.contestant import Usage
 from ecomlab.evaluation.transcript import Transcript, flat
 
+if TYPE_CHECKING:
+    from ecomlab.evaluation.endpoint.settings import Prices
+
 CONFIDENCE, POWER = 0.95, 0.80
 Row = Mapping[str, Any]
 MEANS = ("reward", "reward_task", "reward_efficiency", "reward_hallucination", "turns", "questions")
 
 
-class Prices(Protocol):
-    """What a model's tokens cost."""
-
-    @property
-    def currency(self) -> str: ...
-
-    def cost(self, usage: Usage) -> float:
-        """Compute the cost of some usage, in `currency`."""
-
-
 class Ledger:
-    """Requests, tokens and cost by role, of every episode that was played, repeated ones included."""
+    """Requests, tokens and cost by role, of all played episodes, retries included."""
 
-    def __init__(self, prices: Mapping[str, Prices] | None = None) -> None:
+    def __init__(self, prices: Mapping[str, "Prices"] | None = None) -> None:
         self.prices = dict(prices or {})
         self.used: dict[str, Usage] = {}
 
@@ -41,7 +34,7 @@ class Ledger:
 
     @property
     def cost(self) -> str:
-        """Cost as text: "1.25 USD"; "" where no role has a price, or tokens to count."""
+        """Cost as text: "1.25 USD"; "" if no role has prices and reported tokens."""
         costs: dict[str, float] = defaultdict(float)
         for role, used in self.used.items():
             if role in self.prices and used.told:
@@ -49,7 +42,7 @@ class Ledger:
         return " + ".join(f"{cost:.2f} {currency}" for currency, cost in costs.items())
 
     def to_json(self) -> dict[str, dict[str, Any]]:
-        """Write the counts of each role, with its cost where it has a price, and tokens to count."""
+        """Write the counts of each role, with its cost if it has prices and reported tokens."""
         found = {role: asdict(used) for role, used in sorted(self.used.items())}
         for role, prices in self.prices.items():
             if role in found and self.used[role].told:
@@ -63,8 +56,8 @@ class Ledger:
 def share_interval(trials: Sequence[Sequence[float]], confidence: float = CONFIDENCE) -> tuple[float, float]:
     """Bound a success rate from the outcomes (1 or 0) of each task's trials; NaN without any.
 
-    Clopper and Pearson's interval with as many episodes as tasks and trials are worth: the trials of a task resemble
-    each other (Korn and Graubard, 1998). With one trial a task it is the exact interval.
+    Clopper and Pearson's interval for the effective number of episodes, because the trials of a task are correlated
+    (Korn and Graubard, 1998). With one trial per task it is the exact interval.
     """
     from scipy.stats import beta
 
@@ -81,8 +74,8 @@ def share_interval(trials: Sequence[Sequence[float]], confidence: float = CONFID
 
 
 def effective_count(trials: Sequence[Sequence[float]]) -> float:
-    """Count the independent episodes that are worth as much as these trials of tasks: at least the tasks, at most the
-    episodes."""
+    """Compute the number of independent episodes with as much information as these trials: between the number of tasks
+    and that of episodes."""
     sizes = np.array([len(outcomes) for outcomes in trials])
     won = np.array([sum(outcomes) for outcomes in trials], dtype=float)
     tasks, count = len(sizes), int(sizes.sum())
@@ -94,9 +87,9 @@ def effective_count(trials: Sequence[Sequence[float]]) -> float:
 
 
 def pass_hat(trials: Sequence[Sequence[float]], k: int) -> float:
-    """Estimate the probability that k trials of a task all succeed, without bias, over tasks with at least k trials.
+    """Estimate, without bias, the probability that k trials of a task all succeed, over tasks with at least k trials.
 
-    For c successes in n trials it is C(c, k) / C(n, k). NaN where no task has k trials.
+    For c successes in n trials it is C(c, k) / C(n, k). NaN if no task has k trials.
     """
     known = [outcomes for outcomes in trials if len(outcomes) >= k]
     shares = [math.comb(round(sum(outcomes)), k) / math.comb(len(outcomes), k) for outcomes in known]
@@ -104,14 +97,14 @@ def pass_hat(trials: Sequence[Sequence[float]], k: int) -> float:
 
 
 def flip_rate(trials: Sequence[Sequence[float]]) -> float:
-    """Share of the tasks with several trials that succeed in some and fail in others; NaN where there are none."""
+    """Share of the tasks with several trials that succeed in some and fail in others; NaN without such tasks."""
     several = [outcomes for outcomes in trials if len(outcomes) > 1]
     return sum(0 < sum(o) < len(o) for o in several) / len(several) if several else math.nan
 
 
 def smallest_difference(count: float, share: float = 0.5, confidence: float = CONFIDENCE) -> float:
-    """Compute the smallest difference in success that two players' samples of `count` episodes show with a power of
-    80%, where success is about `share`; playing the same tasks shows smaller ones as far as the outcomes agree."""
+    """Compute the smallest difference in success that two samples of `count` episodes detect with a power of 80%, if
+    success is about `share`. Pairing by task detects smaller ones as far as the outcomes agree."""
     from scipy.stats import norm
 
     if count <= 0:
@@ -123,17 +116,17 @@ def smallest_difference(count: float, share: float = 0.5, confidence: float = CO
 # --- the report ---
 
 DOUBTS = ("calls_in_text", "only_reasoning", "filtered", "unasked")
-"""Counts of episodes that may say more of the set-up than of the model."""
+"""Counts of episodes that may reflect the set-up rather than the model."""
 
 
 def summary_of(transcripts: Iterable[Transcript], trials: int = 1) -> dict[str, Any]:
-    """Summarize episodes: `cells` (a row an environment and level), `environments`, and `all`.
+    """Summarize episodes: `cells` (a row per environment and level), `environments`, and `all`.
 
     Rows have the columns of `summarize` after `env` and `d`; d is None for several levels. `reasons` has the commonest
-    reason of each class of unscored episodes. Counted are episodes that may say more of the set-up than of the model:
-    `calls_in_text`, `only_reasoning` (answers without words or calls), `filtered` (by the endpoint's content filter),
-    `unasked` (the opening alone exceeds a token limit). `customer` counts the exchanges with an endpoint that words the
-    customer, and those refused by reason.
+    reason of each class of unscored episodes. `calls_in_text`, `only_reasoning` (answers without text or calls),
+    `filtered` (by the endpoint's content filter) and `unasked` (the opening alone exceeds a token limit) count episodes
+    that may reflect the set-up rather than the model. `customer` counts the requests to an endpoint that words the
+    customer, and the refused ones by reason.
     """
     rows, said = list[Row](), defaultdict[str, Counter[str]](Counter)
     doubts, exchanges, refused, why = Counter[str](), 0, Counter[str](), Counter[str]()
@@ -185,8 +178,8 @@ def summarize(rows: Sequence[Row], trials: int = 1) -> dict[str, Any]:
     """Summarize the episodes of one group.
 
     `success` with `low` and `high` (95%) is over scored episodes, `success_of_all` counts unscored ones as failures;
-    means are over episodes that have the value; `learned` is the number of slots learned a question; `pass_k` has the
-    estimates for 1 to `trials`; `shows` is the smallest difference in success that as many episodes can show.
+    means are over episodes that have the value; `learned` is the number of slots learned per question; `pass_k` has the
+    estimates for 1 to `trials`; `shows` is the smallest difference in success that the sample detects.
     """
     scored = [row for row in rows if not row["unscored"]]
     outcomes: dict[tuple[Any, ...], list[float]] = defaultdict(list)
@@ -218,7 +211,7 @@ def summarize(rows: Sequence[Row], trials: int = 1) -> dict[str, Any]:
 
 
 def _nearest_half(low: float, high: float) -> float:
-    """Value within the bounds at which a share varies most."""
+    """Return the value within the bounds at which a share varies most."""
     return min(high, max(low, 0.5))
 
 

@@ -12,7 +12,7 @@ from ecomlab.reward import Score
 from ecomlab.task import Message
 
 OURS = "episode"
-"""Class of an unscored episode whose own code failed."""
+"""Class of an episode that is unscored because our own code failed."""
 Key = tuple[str, int, int, int]
 """Key of an episode within a run: environment, level, seed and trial."""
 

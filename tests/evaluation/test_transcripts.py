@@ -8,13 +8,12 @@ from typing import Any
 
 import pytest
 from contestants import Script
-from ecomlab.evaluation.transcript_tables import flat
 
 from ecomlab import Shop
 from ecomlab.evaluation import transcripts
 from ecomlab.evaluation.contestant import Job
 from ecomlab.evaluation.tasks import held_out_seeds
-from ecomlab.evaluation.transcript import Transcript
+from ecomlab.evaluation.transcript import Transcript, flat
 from ecomlab.evaluation.transcripts import FILE, TranscriptError, opened, read, read_header, write
 
 HEADER = {"kind": "evaluation", "player": "script", "levels": [0, 1]}
@@ -144,10 +143,10 @@ def test_only_one_process_writes(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("nonsense\n", "line 1 is damaged; it is no file of transcripts"),
-        ('{"header": {"format": 1}}\n{"episode"\n', "line 2 is damaged; delete it"),
+        ("nonsense\n", "line 1 .*no file of transcripts"),
+        ('{"header": {"format": 1}}\n{"episode"\n', "line 2 .*delete it"),
         ('{"header": {"format": 1}}\n{"header": {"format": 1}}\n', "line 2 is damaged"),
-        ('{"header": {"format": 9}}\n', "has format 9.* version unknown, commit unknown"),
+        ('{"header": {"format": 9}}\n', "format 9"),
         ('{"header": {"format": 1}}\n{"episode": {"job": 3}}\n', "line 2 is damaged"),
     ],
 )

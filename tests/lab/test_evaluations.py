@@ -158,7 +158,7 @@ def test_a_player_of_another_kind_is_refused(shop: Shop) -> None:
         ({"turn_tokens": 0}, None, "greater than or equal to 1"),
         ({"contxt_tokens": 9}, None, "did you mean 'context_tokens'"),
         ({"strict": "yes"}, None, "true or false"),
-        ({"thinking": True}, None, "novice has no thinking"),
+        ({"thinking": True}, None, "no thinking"),
         ({"temperature": 0.3}, "greedy", "no temperature"),
         ({}, "greedi", "did you mean 'greedy'"),
     ],
@@ -321,9 +321,9 @@ def report_on(shop: Shop, identity: dict[str, Any] | None = None, **more: Any) -
     ("more", "warning", "fact"),
     [
         ({"notes": {"calls_in_text": 3}}, reports.CALLS, "calls in text: 1 episodes"),
-        ({"notes": {"only_reasoning": 2}}, reports.REASONING, "reasoning alone: 1 episodes"),
+        ({"notes": {"only_reasoning": 2}}, reports.REASONING, "only reasoning: 1 episodes"),
         ({"notes": {"finish": {"content_filter": 1}}}, reports.FILTERED, "content filter: 1 episodes"),
-        ({"faults": ("context",), "usage": {"agent": Usage()}}, reports.CUT, "opening alone: 1 episodes"),
+        ({"faults": ("context",), "usage": {"agent": Usage()}}, reports.CUT, "before the first answer: 1 episodes"),
         ({"wording": [{"refused": "no answer"}] * 4}, reports.SILENT, "4 requests, refused: no answer 4"),
         ({"wording": [{"refused": "no answer"}, {"refused": ""}]}, "", "2 requests, refused: no answer 1"),
         ({"faults": ("refusal",)}, "", "format errors: refusal 1"),
@@ -364,7 +364,7 @@ def test_no_value_of_a_table_is_cut_for_want_of_room(perturbed: Report) -> None:
 
 
 def test_the_plan_and_the_wait_are_shown_before_anything_is_over(tmp_path: Path) -> None:
-    console = Console(width=200, force_terminal=True, file=(said := StringIO()))
+    console = Console(width=200, force_terminal=True, highlight=False, file=(said := StringIO()))
     with progress_of(tmp_path, {}, console) as on_progress:
         on_progress({"kind": "plan", "tasks": 5, "cells": 4})
     assert "waiting for the first episode" in said.getvalue() and "5 tasks per cell" in said.getvalue()

@@ -1,4 +1,4 @@
-"""An endpoint that words the customer: a synchronous function of chat messages, over the client that players use."""
+"""An endpoint that words the customer: a synchronous function of chat messages over the client of players."""
 
 import threading
 from collections.abc import Mapping
@@ -15,17 +15,17 @@ from ecomlab.seeding import digest, rng
 from ecomlab.task import Message
 
 QUICK: Mapping[str, Any] = {"timeout": 30.0, "retries": 1, "max_tokens": 200}
-"""Defaults of a customer's endpoint: where no answer comes, the template is said."""
+"""Defaults of a customer's endpoint; without an answer, the template is used."""
 
 
 class EndpointChat:
-    """Asks an endpoint for one answer at a time, from any number of threads at once.
+    """Asks an endpoint for single answers, from any number of threads.
 
-    Its connections live in a thread of their own, from the first call until `close`.
+    Its connections belong to a thread of their own, from the first call until `close`.
     """
 
     def __init__(self, settings: EndpointSettings) -> None:
-        """Raises ConfigError where the key is missing."""
+        """Raises ConfigError if the key is missing."""
         self.settings = settings
         settings.secret()
         self._lock = threading.Lock()
@@ -33,12 +33,12 @@ class EndpointChat:
 
     @property
     def identity(self) -> Mapping[str, Any]:
-        """The settings that decide the words; the key, speed and prices do not."""
+        """The settings that determine the words, which excludes key, speed and prices."""
         decides = {"url", "model", "temperature", "top_p", "max_tokens", "seed", "extra"}
         return {"kind": "endpoint", **self.settings.model_dump(mode="json", include=decides)}
 
     def __call__(self, messages: list[Message]) -> Answered:
-        """Return the endpoint's text and its cost. Raises NoAnswerError after the last try."""
+        """Return the endpoint's text and its usage. Raises NoAnswerError after the last retry."""
         seed = int(rng("customer", self.settings.seed, digest(messages)).integers(2**31))
         with self._lock:
             self._running = self._running or (Background("ecomlab-customer"), Client(self.settings))
@@ -50,7 +50,7 @@ class EndpointChat:
         return Answered(str(answer.message["content"]), _cost(answer.usage))
 
     def close(self) -> None:
-        """Close the connections; a later call opens new ones."""
+        """Close the connections; a later call reopens them."""
         with self._lock:
             running, self._running = self._running, None
         if running:
@@ -60,7 +60,7 @@ class EndpointChat:
 
 
 def _cost(usage: Usage) -> dict[str, int]:
-    """Leave out the seconds, which the caller counts."""
+    """Drop the seconds, which the caller counts."""
     return {name: count for name, count in asdict(usage).items() if name != "seconds"}
 
 

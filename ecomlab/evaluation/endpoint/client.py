@@ -1,4 +1,4 @@
-"""Requests to one endpoint by the openai package: what is tried again, what has failed, and what an answer says."""
+"""Requests to an endpoint through the openai package: retries, classes of failures, parsing of answers."""
 
 import asyncio
 import json
@@ -20,23 +20,23 @@ if TYPE_CHECKING:
     from httpx2 import Response
 
 SHOWN = 300
-"""Most characters of a server's text in a reason."""
+"""Maximum characters of a server's text in a reason."""
 LONGEST_WAIT = 600.0
-"""Most seconds to wait because a server asks for it; one that asks for more has failed."""
+"""Maximum seconds of a wait that a server asks for; a request with a longer one has failed."""
 MOST_BACKOFF = 60.0
 CONTEXT, REFUSED = "context", "request refused"
-"""Kinds of failures: a conversation that is too long, which is the model's own, and one that may be the caller's."""
+"""Kinds of failures: a conversation that is too long (the model's own), and one that may be the caller's mistake."""
 _SIZE = r"context[ _](?:length|window|size)"
 _OVERFLOW = re.compile(
     rf"(?:exceed|maximum|longer|larger|greater)[^.]{{0,60}}{_SIZE}|{_SIZE}[^.]{{0,40}}exceed|prompt is too long",
     re.IGNORECASE,
 )
-"""How OpenAI, vLLM, SGLang, llama.cpp, ollama and others say that a conversation is too long."""
+"""Messages of OpenAI, vLLM, SGLang, llama.cpp, ollama and others for a conversation that is too long."""
 _LONE = re.compile("[\ud800-\udfff]")
 
 
 class EndpointFailure(Exception):
-    """A request without an answer; `kind` is the class of an unscored episode, or CONTEXT."""
+    """A request failed; `kind` is the class of an unscored episode, or CONTEXT."""
 
     def __init__(
         self, kind: str, why: str, *, again: bool = False, wait: float | None = None, status: int = 200
@@ -44,38 +44,38 @@ class EndpointFailure(Exception):
         super().__init__(why)
         self.kind = kind
         self.again = again
-        """Whether another try may succeed."""
+        """Whether a retry may succeed."""
         self.wait = wait
-        """Seconds to wait before it, where the server says so."""
+        """Seconds to wait before it, if the server asks for it."""
         self.status = status
-        """HTTP status, 200 where there was none."""
+        """HTTP status, 200 without one."""
         self.usage = Usage()
-        """What the tries cost, without tokens."""
+        """Usage of all tries, without tokens."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """One answer of the model."""
+    """An answer of the model."""
 
     message: Message
-    """Assistant message as the server gave it; the episode checks it."""
+    """Assistant message as sent by the server; the episode checks it."""
     finish: str
-    """The server's reason to stop: stop, length, tool_calls, content_filter, ...; "" where it gives none."""
+    """The server's finish reason: stop, length, tool_calls, content_filter, ...; "" if missing."""
     refused: bool
-    """Whether the server marks it as a refusal."""
+    """Whether the server marks the answer as a refusal."""
     empty: bool
-    """Whether it holds nothing but reasoning in a field of its own."""
+    """Whether the answer is only reasoning, in a field of its own."""
     usage: Usage
-    """Tokens, as the server counts them."""
+    """Tokens by the server's count."""
     fingerprint: str = ""
-    """The server's name for its weights and software, where it gives one."""
+    """The server's name for its weights and software, if given."""
 
 
 class Client:
-    """Connections to one endpoint; belongs to one event loop. Close it with `close`."""
+    """Connections to an endpoint, for one event loop, until `close`."""
 
     def __init__(self, settings: EndpointSettings) -> None:
-        """Raises ConfigError where the key or the openai package is missing."""
+        """Raises ConfigError if the key or the openai package is missing."""
         try:
             import httpx2
             from openai import AsyncOpenAI, DefaultAioHttpClient
@@ -91,9 +91,9 @@ class Client:
         )
         self._http = AsyncOpenAI(
             base_url=settings.url,
-            api_key=self._secret or "none",  # the package wants one
-            max_retries=0,  # ours count what they cost
-            timeout=None,  # theirs is for each read; `_post` limits the whole request
+            api_key=self._secret or "none",  # required by the package
+            max_retries=0,  # `answer` retries, and counts the requests
+            timeout=None,  # of each read; `_post` limits the whole request
             http_client=DefaultAioHttpClient(limits=limits, follow_redirects=False, timeout=None),
         )
         self._jitter = rng("backoff")
@@ -102,7 +102,7 @@ class Client:
         self.answered = False
         """Whether there has been an answer."""
         self.gave_up = 0
-        """Requests that failed after all tries since the last one."""
+        """Requests that have failed after all tries since the last answer."""
         self.last: EndpointFailure | None = None
         """The failure of the last of them."""
 
@@ -110,7 +110,7 @@ class Client:
         await self._http.close()
 
     async def answer(self, body: Mapping[str, Any]) -> Answer:
-        """Send a request until there is an answer. Raises EndpointFailure after the last try."""
+        """Send a request, with retries. Raises EndpointFailure after the last one."""
         began = time.monotonic()
         for attempt in count():
             await self._turn()
@@ -122,7 +122,7 @@ class Client:
                     await self._back_off(failure, attempt)
                     continue
                 failure.usage = replace(cost, seconds=time.monotonic() - began)
-                if failure.kind == CONTEXT:  # it is an answer
+                if failure.kind == CONTEXT:  # an answer, too
                     self.answered, self.gave_up = True, 0
                 else:
                     self.gave_up, self.last = self.gave_up + 1, failure
@@ -132,14 +132,14 @@ class Client:
         raise AssertionError("count never ends")
 
     async def _turn(self) -> None:
-        """Wait for this request's turn: the pace that was asked for, and any wait that the server asked for."""
+        """Wait for the turn of a request, by the pace in the settings and any wait that the server asked for."""
         now = time.monotonic()
         turn = max(now, self._next)
         self._next = turn + (60 / self.settings.requests_a_minute if self.settings.requests_a_minute else 0)
         await asyncio.sleep(turn - now)
 
     async def _back_off(self, failure: EndpointFailure, attempt: int) -> None:
-        """Wait before another try. A wait that the server asks for holds all requests."""
+        """Wait before a retry. A wait that the server asks for applies to all requests."""
         if failure.wait:
             self._next = max(self._next, time.monotonic() + failure.wait)
         longest = min(MOST_BACKOFF, self.settings.backoff * 2**attempt)
@@ -171,7 +171,7 @@ class Client:
         """Read a chat completion. Raises EndpointFailure for anything else."""
         try:
             found = json.loads(text)
-            if "\\ud" in text.lower():  # lone surrogates, which no file can hold
+            if "\\ud" in text.lower():  # lone surrogates, which UTF-8 files cannot contain
                 found = json.loads(_LONE.sub("\ufffd", json.dumps(found, ensure_ascii=False)))
         except (ValueError, RecursionError):
             raise EndpointFailure("no completion", f"not JSON: {self._shown(text)}", again=True) from None
@@ -199,7 +199,7 @@ class Client:
         )
 
     def _failed(self, status: int, text: str, wait: float | None = None) -> EndpointFailure:
-        """Make the failure of an answer with this status."""
+        """Classify an answer with this status."""
         why = f"status {status}: {self._shown(text)}"
         if (status in (400, 413, 422) or status >= 500) and _OVERFLOW.search(text):
             return EndpointFailure(CONTEXT, why, status=status)
@@ -209,7 +209,7 @@ class Client:
         return EndpointFailure(REFUSED, why, status=status)
 
     def _shown(self, text: str) -> str:
-        """Show the beginning of a server's text on one line, without the key, which servers like to quote."""
+        """Shorten a server's text to one line, without the key, which some servers quote."""
         text = text.replace(self._secret, "***") if self._secret else text
         return " ".join(text[: 4 * SHOWN].split())[:SHOWN] or "nothing"
 
@@ -221,7 +221,7 @@ def _retry_after(response: "Response") -> float | None:
 
 
 def _content(content: Any) -> Any:
-    """Read text that may come in parts; anything else is left for the episode to judge."""
+    """Read text that may come in parts; the episode judges anything else."""
     if isinstance(content, list):
         content = "".join(str(part.get("text") or "") for part in content if isinstance(part, dict))
     return without_thinking(content) if isinstance(content, str) else content
