@@ -24,7 +24,7 @@ from typer import Argument, BadParameter, Context, Exit, Typer
 import ecomlab
 from ecomlab import options
 from ecomlab.envs.registry import UnknownEnvironmentError
-from ecomlab.options import opt, writable
+from ecomlab.options import opt, spelled, writable
 
 app = Typer(
     help="ecomlab: shopping agents trained with reinforcement learning from verifiable rewards.\n\n"
@@ -76,7 +76,7 @@ def play(
     seed: int = opt(0, "--seed N", "Seed of the task."),
     catalog: str | None = options.CATALOG,
     customer: Path | None = options.CUSTOMER,
-    player: str = opt("reference", "--player PLAYER", "human, or any player of `eval`."),
+    player: str = opt("reference", "--player PLAYER", "human, or any player of `eval`.", callback=spelled),
     axis: list[str] | None = options.AXIS,
     key: str | None = opt(None, "--key KEY", "Somebody's episode, in quotes, in place of --env and so on."),
     out: Path | None = opt(None, "--out FOLDER", "For your own episodes. Default: experiments/runs/play."),
@@ -181,11 +181,11 @@ def train(
 @app.command("eval")
 def evaluate(
     context: Context,
-    player: str | None = Argument(None, help=options.PLAYER),
+    player: str | None = Argument(None, help=options.PLAYER, callback=spelled),
     env: list[str] | None = options.ENVS,
     difficulty: str = opt("0:4", "--difficulty A:B", "Levels A to B, or one level."),
-    episodes: int = opt(200, "--episodes N", "Held-out tasks a level.", min=1),
-    trials: int = opt(1, "--trials N", "Times that each task is played, for pass^k.", min=1),
+    episodes: int = opt(200, "--episodes N", "Held-out tasks per environment and level.", min=1),
+    trials: int = opt(1, "--trials N", "Episodes per task, for pass^k.", min=1),
     decoding: Literal["sampled", "greedy"] | None = options.DECODING,
     device: str | None = options.DEVICE,
     change: list[str] | None = options.CHANGE,
@@ -196,13 +196,17 @@ def evaluate(
     leave_out: bool = options.LEAVE_OUT,
     folder: Path | None = options.RUN_FOLDER,
     retry_unscored: bool = options.RETRY,
-    rescore: Path | None = opt(None, "--rescore FOLDER", "Score this folder again; code 1 if any differ."),
+    rescore: Path | None = opt(
+        None, "--rescore FOLDER", "Score this folder again; exit code 1 if a score changes."
+    ),
     json_file: Path | None = options.JSON,
     markdown: Path | None = options.MARKDOWN,
     csv_file: Path | None = options.CSV,
-    parquet: Path | None = opt(None, "--parquet FILE", "Write the transcripts here.", callback=writable),
+    parquet: Path | None = opt(
+        None, "--parquet FILE", "Write the episodes with their messages here.", callback=writable
+    ),
 ) -> None:
-    """Measure a player's success on tasks that training never draws, or continue a measurement.
+    """Measure a player's success on tasks that training never draws, or resume a measurement.
 
     Example: [cyan]ecomlab eval novice --env CART --difficulty 0:4 --episodes 200 --axis p_missing=0[/cyan]
     """
@@ -237,7 +241,7 @@ def evaluate(
 @app.command()
 def compare(
     evaluations: list[Path] = Argument(help="Folders that `ecomlab eval` wrote to, two or more."),
-    anyway: bool = opt(False, "--anyway", "Compare under different conditions too, and name them."),
+    anyway: bool = opt(False, "--anyway", "Compare under different conditions too, and list them."),
     json_file: Path | None = options.JSON,
     markdown: Path | None = options.MARKDOWN,
 ) -> None:
@@ -253,7 +257,7 @@ def compare(
 
 @app.command()
 def frontier(
-    player: str = Argument(help=options.PLAYER),
+    player: str = Argument(help=options.PLAYER, callback=spelled),
     env: list[str] | None = options.ENVS,
     decoding: Literal["sampled", "greedy"] | None = options.DECODING,
     device: str | None = options.DEVICE,

@@ -39,6 +39,13 @@ def writable(path: Path | None) -> Path | None:
     return path
 
 
+def spelled(player: str | None) -> str | None:
+    """Spell a player's name as it is known, whatever its case."""
+    from ecomlab.evaluation.players import as_known
+
+    return player and as_known(player)
+
+
 def environments(names: list[str] | None, player: str = "") -> list[str]:
     """List the environments that `--env` names; by default those that the player was made for, or all.
 

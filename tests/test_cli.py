@@ -146,6 +146,11 @@ def test_wrong_arguments_stop_before_anything_runs(line: str, says: str) -> None
     assert says in " ".join(done.output.replace("│", " ").split())
 
 
+def test_players_are_named_in_any_case() -> None:
+    names = {"REFERENCE": "reference", "NOVICE": "novice", "Human": "human", "Nobody": "Nobody"}
+    assert {name: options.spelled(name) for name in names} == names
+
+
 def test_a_benchmark_is_written(tmp_path: Path) -> None:
     file = tmp_path / "bench.json"
     done = invoke("bench env --env CART --size 1000 --difficulty 0 --episodes 2 --json", file)

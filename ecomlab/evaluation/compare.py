@@ -83,7 +83,7 @@ class Comparison(Result):
         """A row a pair and group of tasks, with `shown`."""
         import pandas as pd
 
-        return pd.DataFrame([{**asdict(one), "shown": one.shown} for one in self.differences])
+        return pd.DataFrame(self.to_json()["differences"])
 
     @property
     def overall(self) -> tuple[Difference, ...]:

@@ -138,6 +138,12 @@ def name_of(player: Any, contestant: Contestant) -> str:
     return given or str(getattr(contestant, "name", "") or contestant.identity.get("model", "player"))
 
 
+def as_known(name: str) -> str:
+    """Spell the name of a script or a starter as it is known; any other, and that of a file or folder, stays."""
+    known = {one.casefold(): one for one in (*PLAYERS, *_starters(), "human")}
+    return name if Path(name).exists() else known.get(name.casefold(), name)
+
+
 def _starters() -> list[str]:
     return [folder.name for one in sources() if one.folder.is_dir() for folder in one.folder.iterdir()]
 

@@ -164,12 +164,12 @@ def summary_of(transcripts: Iterable[Transcript], trials: int = 1) -> dict[str, 
 
 def _doubts(transcript: Transcript) -> list[str]:
     notes, used = transcript.notes, transcript.usage.get("agent")
-    cut = {"length", "context"} & set(transcript.faults)
+    cut = bool({"length", "context"} & set(transcript.faults))
     seen = {
         "calls_in_text": "calls_in_text" in notes,
         "only_reasoning": "only_reasoning" in notes,
         "filtered": "content_filter" in notes.get("finish", {}),
-        "unasked": bool(cut) and used is not None and not used.requests,
+        "unasked": cut and used is not None and not used.requests,
     }
     return [name for name in DOUBTS if seen[name]]
 

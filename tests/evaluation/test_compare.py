@@ -53,11 +53,8 @@ def test_several_players_are_compared_in_pairs(evaluations: dict[str, Path]) -> 
     """Reports and folders; as a frame of numbers, a page of a notebook, Markdown and JSON."""
     found = compare(Report.read(evaluations["good"]), evaluations["bad"], evaluations["again"])
     assert found.players == ("good", "bad", "again")
-    assert [(d.first, d.second) for d in found.overall] == [
-        ("good", "bad"),
-        ("good", "again"),
-        ("bad", "again"),
-    ]
+    pairs = [("good", "bad"), ("good", "again"), ("bad", "again")]
+    assert [(d.first, d.second) for d in found.overall] == pairs
     frame = found.frame
     assert len(frame) == 9 and frame["mean"].dtype == float and frame["shown"].dtype == bool
     for shown in (found._repr_html_(), found.markdown(), repr(found)):

@@ -97,9 +97,7 @@ def test_the_tasks_are_held_out_and_every_cell_has_its_share(shop: Shop) -> None
     jobs = CELLS.jobs()
     assert {job.seed for job in jobs} == set(held_out_seeds(0, 4))
     half = jobs[: len(jobs) // 2]
-    assert {(job.env, job.d): half.count(job) for job in half} == dict.fromkeys(
-        {(job.env, job.d) for job in jobs}, 1
-    )
+    assert {(job.env, job.d): half.count(job) for job in half} == {(job.env, job.d): 1 for job in jobs}
     assert {job.axes["cart.items"] for job in replace(CELLS, axes={"cart.items": 2}).jobs() if job.axes} == {
         2
     }
@@ -137,18 +135,10 @@ def test_a_contestant_that_plays_another_set_of_episodes_is_a_bug(shop: Shop, tm
 def test_another_players_folder_is_refused(shop: Shop, tmp_path: Path) -> None:
     one = Cells(("STATUS",), (0,), 2)
     run(Script(), shop, tmp_path, one)
+    other = Script(rate=0.5, name="b", limits={"turn": 512})
     with pytest.raises(TranscriptError) as refused:
-        run(
-            Script(rate=0.5, name="b", limits={"turn": 512}),
-            shop,
-            tmp_path,
-            replace(one, axes={"p_missing": 0}),
-        )
-    for words in (
-        "identity.rate is 0.0 there, 0.5 now",
-        "conditions.limits.turn is 256 there",
-        "axes.p_missing is",
-    ):
+        run(other, shop, tmp_path, replace(one, axes={"p_missing": 0}))
+    for words in ("identity.rate is 0.0 there, 0.5 now", "limits.turn is 256 there", "axes.p_missing is"):
         assert words in str(refused.value)
 
 
@@ -212,10 +202,5 @@ def test_transcripts_of_other_environments_or_products_are_refused(
     monkeypatch.setattr(evaluation, "read_header", lambda _: header)
     with pytest.raises(TranscriptError) as refused:
         list(rescore(recorded, shop))
-    for words in (
-        "CART.version is 0",
-        'CART.tools is "x"',
-        'catalog.fingerprint is "y"',
-        "commit abc, or evaluate again",
-    ):
+    for words in ("CART.version is 0", 'CART.tools is "x"', 'catalog.fingerprint is "y"', "commit abc"):
         assert words in str(refused.value)

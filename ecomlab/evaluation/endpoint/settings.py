@@ -39,7 +39,7 @@ class Prices(Settings):
 
     input: float = Field(ge=0)
     output: float = Field(ge=0)
-    cached: float | None = Field(None, ge=0)
+    cached: float | None = Field(default=None, ge=0)
     """Price of cached input. Default: that of other input."""
     currency: str = "USD"
 
@@ -68,39 +68,31 @@ class EndpointSettings(Settings):
     """native: the endpoint takes tools and returns calls; text: both are part of the text."""
     strict: bool = False
     """End an episode at its first format error."""
-    context: int | None = Field(None, ge=1)
+    context: int | None = Field(default=None, ge=1)
     """Context length of the model in tokens: an episode that exceeds it, by the server's count, ends truncated."""
 
-    temperature: float | None = Field(None, ge=0)
+    temperature: float | None = Field(default=None, ge=0)
     """Default of this and top_p: the endpoint's."""
-    top_p: float | None = Field(None, gt=0, le=1)
-    max_tokens: int = Field(2048, ge=0)
+    top_p: float | None = Field(default=None, gt=0, le=1)
+    max_tokens: int = Field(default=2048, ge=0)
     """Maximum tokens of an answer; 0 sends no limit."""
-    seed: int = Field(0, ge=-1)
+    seed: int = Field(default=0, ge=-1)
     """Seed from which the seed of every request is drawn; -1 sends none."""
     extra: Annotated[dict[str, Any], checked_by(_extra_mistake)] = Field(default_factory=dict)
     """Further fields of every request, such as {"chat_template_kwargs": {"enable_thinking": false}}."""
 
-    concurrency: int = Field(64, ge=1, le=1024)
+    concurrency: int = Field(default=64, ge=1, le=1024)
     """Concurrent episodes."""
-    timeout: float = Field(120.0, gt=0)
+    timeout: float = Field(default=120.0, gt=0)
     """Seconds per request."""
-    retries: int = Field(5, ge=0)
+    retries: int = Field(default=5, ge=0)
     """Retries of a request that failed because of the server."""
-    backoff: float = Field(1.0, gt=0)
+    backoff: float = Field(default=1.0, gt=0)
     """Maximum seconds before the first retry; they double with every further one, up to a minute."""
-    requests_a_minute: int | None = Field(None, ge=1)
+    requests_a_minute: int | None = Field(default=None, ge=1)
     """Maximum requests per minute of all episodes together. Default: no limit."""
     prices: Prices | None = None
     """Default: no cost is computed."""
-
-    def __init__(self, **given: Any) -> None:
-        if isinstance(given.get("prices"), Mapping):
-            try:
-                given["prices"] = Prices(**given["prices"])
-            except ConfigError as error:
-                raise ConfigError(f"prices: {error}") from None
-        super().__init__(**given)
 
     def secret(self) -> str:
         """Read the key from its environment variable; "" if none is named. Raises ConfigError."""
