@@ -164,14 +164,7 @@ def run_evaluation(
         if planned < cells.tasks:
             log.decide({"tasks": cells.tasks})
         on_progress({"kind": "plan", "tasks": cells.tasks, "cells": len(cells.envs) * len(cells.levels)})
-        jobs = cells.jobs()
-        left = [job for job in jobs if _is_left(log, job, retry_unscored)]
-        play_all(contestant, left, shop, log, on_progress, total=len(jobs), weights=weights)
-
-
-def _is_left(log: Log, job: Job, retry_unscored: bool) -> bool:
-    key = key_of(job)
-    return key not in log.scored and (retry_unscored or key not in log.unscored)
+        play_all(contestant, cells.jobs(), shop, log, retry_unscored, on_progress, weights)
 
 
 def play_all(
@@ -179,17 +172,19 @@ def play_all(
     jobs: Sequence[Job],
     shop: "Shop",
     log: Log,
-    on_progress: OnProgress = lambda _: None,
-    total: int = 0,
+    retry_unscored: bool,
+    on_progress: OnProgress,
     weights: Weights = PUBLISHED,
 ) -> None:
-    """Play jobs and record each episode as it ends, with the clock of the log.
+    """Play the jobs that the log lacks and record each episode as it ends, with the clock of the log.
 
     Raises RuntimeError for a contestant that plays other jobs, one twice, or not all.
     """
-    waiting, began = {key_of(job) for job in jobs}, time.monotonic() - log.elapsed
-    if jobs:
-        with closing(_iterate(contestant, jobs, shop)) as episodes:
+    done = log.scored if retry_unscored else log.scored | log.unscored
+    left = [job for job in jobs if key_of(job) not in done]
+    waiting, began = {key_of(job) for job in left}, time.monotonic() - log.elapsed
+    if left:
+        with closing(_iterate(contestant, left, shop)) as episodes:
             for played in episodes:
                 if played.key not in waiting:
                     raise RuntimeError(f"the contestant played {played.job} twice or without being asked to")
@@ -198,12 +193,17 @@ def play_all(
                 transcript = replace(played, score=score, elapsed=elapsed)
                 log.add(transcript)
                 on_progress(
-                    {"kind": "episode", "left": len(waiting), "total": total, "transcript": transcript}
+                    {"kind": "episode", "left": len(waiting), "total": len(jobs), "transcript": transcript}
                 )
     if waiting:
         raise RuntimeError(
-            f"the contestant did not play {len(waiting)} of {len(jobs)} episodes; the others are recorded"
+            f"the contestant did not play {len(waiting)} of {len(left)} episodes; the others are recorded"
         )
+
+
+def _iterate(contestant: Contestant, jobs: Sequence[Job], shop: "Shop") -> Generator[Transcript, None, None]:
+    """Wrap any iterator in one with `close`, so that a caller that stops ends the running episodes."""
+    yield from contestant.play(jobs, shop)
 
 
 def _weighed(score: Score, weights: Weights) -> Score:
@@ -212,11 +212,6 @@ def _weighed(score: Score, weights: Weights) -> Score:
         return score
     value = score.value if "invalid" in score.parts else weights.compose(score.parts)
     return replace(score, value=value, weights=weights.by_name)
-
-
-def _iterate(contestant: Contestant, jobs: Sequence[Job], shop: "Shop") -> Generator[Transcript, None, None]:
-    """Wrap any iterator in one with `close`, so that a caller that stops ends the running episodes."""
-    yield from contestant.play(jobs, shop)
 
 
 # --- scoring again ---

@@ -22,7 +22,7 @@ from ecomlab.evaluation.result import Result, Table
 from ecomlab.evaluation.summary import Ledger
 from ecomlab.evaluation.tasks import held_out_seeds
 from ecomlab.evaluation.transcript import Key, Transcript, key_of
-from ecomlab.evaluation.transcripts import Log, opened, player_of, read
+from ecomlab.evaluation.transcripts import opened, player_of, read
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -205,38 +205,21 @@ def find_frontier(
     """
     with opened(folder, {**header, "search": {"block": block, "most": MOST, "tail": TAIL}}, made_with) as log:
         results = {transcript.key: transcript for transcript in read(folder)}
+
+        def keep(event: Mapping[str, Any]) -> None:
+            results[event["transcript"].key] = event["transcript"]
+            on_progress(event)
+
         searches = {env: _Search(env, block) for env in envs}
         while jobs := [job for search in searches.values() for job in search.jobs()]:
             episodes = sum(search.asked for search in searches.values())
             on_progress({"kind": "round", "episodes": episodes, "most": MOST * len(envs)})
-            left = [job for job in jobs if _is_missing(results.get(key_of(job)), retry_unscored)]
-            _play(contestant, left, shop, log, results, on_progress)
+            play_all(contestant, jobs, shop, log, retry_unscored, keep)
             for search in searches.values():
                 search.take(results)
     for env, search in searches.items():
         check_scored(f"{folder}, {env}", search.transcripts)
     return [search.result() for search in searches.values()]
-
-
-def _is_missing(transcript: Transcript | None, retry_unscored: bool) -> bool:
-    return transcript is None or bool(transcript.unscored and retry_unscored)
-
-
-def _play(
-    contestant: Contestant,
-    jobs: Sequence[Job],
-    shop: "Shop",
-    log: Log,
-    results: dict[Key, Transcript],
-    on_progress: OnProgress,
-) -> None:
-    """Play what is missing and add it to the results."""
-
-    def heard(event: Mapping[str, Any]) -> None:
-        results[event["transcript"].key] = event["transcript"]
-        on_progress(event)
-
-    play_all(contestant, jobs, shop, log, heard, total=len(jobs))
 
 
 class _Search:
