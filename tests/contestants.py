@@ -27,8 +27,6 @@ class Script:
     """Seconds before each episode."""
     killed_after: float = math.inf
     """Episodes after which the process kills itself, as the out-of-memory killer would."""
-    at_once: int = 1
-    """Episodes side by side, as it says; it plays one after another."""
     played: list[Job] = field(default_factory=list)
 
     @property

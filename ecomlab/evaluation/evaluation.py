@@ -37,10 +37,6 @@ class Contestant(Protocol):
     def identity(self) -> Mapping[str, Any]:
         """Everything that determines its answers, as JSON values: kind, model, digest of weights, sampling, limits."""
 
-    @property
-    def at_once(self) -> int:
-        """Maximum number of concurrent episodes."""
-
     def play(self, jobs: Sequence[Job], shop: "Shop") -> Iterator[Transcript]:
         """Play every job, in any order, and yield each episode as soon as it is over.
 

@@ -122,7 +122,7 @@ class LocalContestant:
         if temperature <= 0:
             raise ValueError(f"temperature must be positive, not {temperature}; for 0 use greedy decoding")
         self.name, self.policy = name, policy
-        self.decoding, self.temperature, self.at_once = check_decoding(decoding), temperature, batch
+        self.decoding, self.temperature, self.batch = check_decoding(decoding), temperature, batch
         self.limits, self.customer, self.strict = limits or Limits(), customer, strict
         self.sampler = CachedSampler(
             policy.model, policy.renderer.stop_ids, self.limits, temperature, greedy=decoding == "greedy"
@@ -152,13 +152,13 @@ class LocalContestant:
 
     def play(self, jobs: Sequence[Job], shop: "Shop") -> Iterator[Transcript]:
         """Play the jobs, a batch at a time. If the model fails, the running episodes of the batch are unscored."""
-        for start in range(0, len(jobs), self.at_once):
-            chunk = jobs[start : start + self.at_once]
+        for start in range(0, len(jobs), self.batch):
+            chunk = jobs[start : start + self.batch]
             left = list(chunk)
             options: dict[str, Any] = {"customer": self.customer, "strict": self.strict}
             try:
                 for job, rollout in play_jobs(
-                    self.policy, chunk, shop, self.sampler, batch=self.at_once, **options
+                    self.policy, chunk, shop, self.sampler, batch=self.batch, **options
                 ):
                     left.remove(job)
                     yield transcript_of(job, rollout, self.limits.context)

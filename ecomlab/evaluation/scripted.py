@@ -108,8 +108,6 @@ def recorded(
 class ScriptedContestant:
     """A script by name: one of `PLAYERS`, or an attacker such as "say nothing" if the environment has it."""
 
-    at_once = 1
-
     def __init__(self, name: str, strict: bool = False, customer: Chat | None = None) -> None:
         if name not in PLAYERS and name not in known_scripts():
             raise ValueError(unknown("script", name, known_scripts()))
@@ -161,7 +159,7 @@ class FunctionContestant:
         self.function, self.customer = function, customer
         self.name = name or getattr(function, "__name__", type(function).__name__)
         call = function if inspect.isroutine(function) else function.__call__
-        self.at_once = AT_ONCE if inspect.iscoroutinefunction(own_code.plain(call)) else 1
+        self.is_async = inspect.iscoroutinefunction(own_code.plain(call))
 
     @property
     def identity(self) -> Mapping[str, Any]:
@@ -171,8 +169,8 @@ class FunctionContestant:
 
     def play(self, jobs: Sequence[Job], shop: "Shop") -> Iterator[Transcript]:
         """Play the jobs, several at once if the function is async."""
-        if self.at_once > 1:
-            yield from iterate(partial(run_each, lambda job: self._play(job, shop), jobs, self.at_once))
+        if self.is_async:
+            yield from iterate(partial(run_each, lambda job: self._play(job, shop), jobs, AT_ONCE))
             return
         for job in jobs:
             opened = open_episode(job, shop, False, self.customer)

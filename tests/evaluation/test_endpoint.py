@@ -58,6 +58,7 @@ def calling(*calls: tuple[str, str], **more: Any) -> dict[str, Any]:
 
 BROKEN: dict[str, tuple[str, Reply]] = {
     "hangs up": ("connection", Reply(hang_up=True)),
+    "says nothing": ("timeout", Reply(silent=True)),
     "a whole answer cut off": ("connection", Reply(HELLO.body, cut=True)),
     "429 for ever": ("rate limit", Reply(b"slow down", 429, {"Retry-After": "0"})),
     "429 for a day": ("rate limit", Reply(b"come back tomorrow", 429, {"Retry-After": "86400"})),
@@ -76,18 +77,12 @@ BROKEN: dict[str, tuple[str, Reply]] = {
 @pytest.mark.parametrize("name", BROKEN)
 def test_a_failure_of_the_server_has_its_class_and_never_a_reward(name: str, shop: Shop) -> None:
     kind, reply = BROKEN[name]
-    found, _ = played(reply, shop)
+    found, _ = played(reply, shop, timeout=0.2 if reply.silent else 30.0)
     assert (found.unscored, found.faults) == (kind, ())
     score = found.score
     assert score.unscored and math.isnan(score.value) and not score.correct
     assert found.end == "failed" and found.notes["why"]
     assert found.usage["agent"].retries == ("day" not in name)
-
-
-def test_a_server_that_says_nothing_is_a_timeout(shop: Shop) -> None:
-    found, _ = played(Reply(silent=True), shop, timeout=0.2)
-    assert found.unscored == "timeout"
-    assert found.usage["agent"].retries == 1
 
 
 @pytest.mark.parametrize(("status", "kind"), [(500, "server error"), (400, "request refused")])
@@ -463,13 +458,6 @@ def test_an_interrupt_leaves_no_tasks(shop: Shop) -> None:
 def test_a_callers_mistake_in_a_job_is_raised(shop: Shop) -> None:
     with serving(lambda body, number: HELLO) as server, pytest.raises(KeyError, match="'CART'"):
         list(contestant(server).play([Job("CRAT", 0, 0)], shop))
-
-
-def test_it_plays_inside_a_running_loop_as_in_a_notebook(shop: Shop) -> None:
-    async def cell() -> Transcript:
-        return played(completion(ENDS), shop)[0]
-
-    assert asyncio.run(cell()).unscored == ""
 
 
 # --- an honest server ---

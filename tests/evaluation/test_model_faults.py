@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from ecomlab import Shop, make_task, play
-from ecomlab.evaluation.endpoint.templates import write_answer
 from ecomlab.evaluation.faults import FAULTS, faults_of, looks_like_call, refuses
 
 REFUSALS = (
@@ -98,12 +97,6 @@ def test_words_that_were_meant_as_a_call_are_recognised(text: str) -> None:
 @pytest.mark.parametrize("text", WORDS)
 def test_other_braces_and_names_are_words(text: str) -> None:
     assert not looks_like_call(text)
-
-
-def test_calls_written_as_text_look_like_calls() -> None:
-    function = {"name": "cart_view", "arguments": '{"a": 1}'}
-    said = {"role": "assistant", "content": "", "tool_calls": [{"id": "1", "function": function}]}
-    assert looks_like_call(write_answer(said))
 
 
 def test_a_call_among_the_words_is_a_mistake_of_its_own(shop: Shop) -> None:

@@ -237,7 +237,7 @@ def test_an_ordinary_model_may_say_what_it_was_made_for_and_a_starter_what_it_wa
     made = [contestant_of(name, shop, ["STATUS"], Playing(settings=given)) for name in (ordinary, "novice")]
     starters = Limits(**{LIMITS[name]: count for name, count in given.items()})
     assert [one.identity["limits"] for one in made] == [asdict(expected), asdict(starters)]
-    assert made[0].at_once == 16
+    assert made[0].batch == 16
 
 
 def test_an_episode_is_not_longer_than_the_model_was_made_for(ordinary: str, shop: Shop) -> None:

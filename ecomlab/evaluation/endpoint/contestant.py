@@ -67,10 +67,6 @@ class EndpointContestant:
         prompt = {"prompt": digest(templates.PROMPT)} if self.settings.tools == "text" else {}
         return {"kind": "endpoint", **said, **prompt, **customer_identity(self.customer)}
 
-    @property
-    def at_once(self) -> int:
-        return self.settings.concurrency
-
     def play(self, jobs: Sequence[Job], shop: "Shop") -> Iterator[Transcript]:
         """Play all jobs, `concurrency` at a time.
 
@@ -88,7 +84,9 @@ class EndpointContestant:
             asyncio.get_running_loop().set_default_executor(workers)
         client = Client(self.settings)
         try:
-            await run_each(lambda job: self._play(job, shop, client), jobs, self.at_once, hand_over)
+            await run_each(
+                lambda job: self._play(job, shop, client), jobs, self.settings.concurrency, hand_over
+            )
         finally:
             await client.close()
 

@@ -108,7 +108,6 @@ class Person:
     """The person in the seat, as the header of their transcripts names them."""
 
     customer: Chat | None = None
-    at_once = 1
 
     @property
     def identity(self) -> Mapping[str, Any]:
