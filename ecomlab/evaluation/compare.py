@@ -215,7 +215,7 @@ def paired_interval(
     return float(values.mean()), float(low), float(high), float((z + norm.ppf(POWER)) * error)
 
 
-# --- what may be compared ---
+# --- conditions ---
 
 
 def check_scored(where: object, found: Sequence[Transcript]) -> None:

@@ -39,7 +39,7 @@ class Usage:
     """Seconds of waiting for answers."""
 
     @property
-    def told(self) -> bool:
+    def is_reported(self) -> bool:
         """True if the server reported tokens: no prompt is empty."""
         return self.prompt_tokens > 0
 

@@ -328,7 +328,7 @@ class Frontier(Result):
         )
         ax.set_xticks([-1, 0, 3, 6, 9, TOP], ["<0", "0", "3", "6", "9", f"{TOP}"])
         figure.legend(loc="outside lower center", ncols=len(SHARES), frameon=False)
-        plt.close(figure)  # a notebook draws what is returned
+        plt.close(figure)  # a notebook draws the returned figure
         return figure
 
     @property

@@ -13,7 +13,7 @@ Each part uses the one before:
 Example:
 
     half = first_turns(task, shop, 0.5)                           # the reference player begins ...
-    rollouts = play_batch([Start(task, first=half)], [rng("half")], shop, sampler, renderer)  # ... a policy goes on
+    rollouts = play_batch([Start(task, first=half)], [rng("half")], shop, sampler, renderer)  # ... a policy continues
     trajectory, act = plant(task, shop, "wrong product")          # one mistake, in turn act.turn
     effects(list(measure(by_policy(policy, shop), tasks, shop)))  # [{"kind": "all", "mended": .93, "effect": -.08, ...
 """
@@ -301,7 +301,7 @@ def unwanted_item(name: str, given: Given, scene: Scene) -> Iterator[Given]:
     wanted = {want.type for want in (*scene.wants(), *scene.before())}
     others = [one for one in world.shown if world.stock(world.row(one)) > 0]
     others = [one for one in others if world.catalog.type_of(world.row(one)).name not in wanted]
-    if name == "cart_add":  # beside the right call
+    if name == "cart_add":  # in addition to the right call
         yield from ({"product_id": other, "quantity": 1} for other in scene.shuffled(others))
     elif ids and "budget" in scene.subtask.goal:
         seconds = {other for one in ids for other in scene.others(one, fits=True)}
@@ -432,7 +432,7 @@ def wrong_clause(name: str, given: Given, scene: Scene) -> Iterator[Given]:
         if any(f"[{clause['id']}]" in text for text in told)
     }
     others = scene.shuffled(set(shown) - {given["clause"]})
-    # First those with the same outcome, so that the answer beside it stays right or follows from it.
+    # Clauses with the same outcome come first, so that the rest of the answer stays consistent.
     others.sort(key=lambda one: shown[one] != shown.get(given["clause"]))
     yield from ({**given, "clause": other} for other in others)
 

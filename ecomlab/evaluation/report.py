@@ -129,7 +129,7 @@ class Report(Result):
         ax.set(xlabel="difficulty", ylabel="success", ylim=(-0.02, 1.02), title=self.name)
         ax.set_xticks(sorted(set(self.cells.d)))
         ax.legend(frameon=False)
-        plt.close(figure)  # a notebook draws what is returned
+        plt.close(figure)  # a notebook draws the returned figure
         return figure
 
     @property

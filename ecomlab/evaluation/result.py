@@ -1,4 +1,4 @@
-"""Results of evaluate, compare and frontier: a table with short lines, in a notebook, as Markdown, as JSON."""
+"""Results of evaluate, compare and frontier: a table with lines under it, for notebooks, as Markdown, as JSON."""
 
 import math
 from abc import ABC, abstractmethod
@@ -12,26 +12,26 @@ Table = tuple[Sequence[str], Sequence[Sequence[str]]]
 
 
 class Result(ABC):
-    """A result that shows itself."""
+    """A result with its representations."""
 
     @property
     @abstractmethod
     def title(self) -> str:
-        """What was measured, and of whom."""
+        """The measured quantity and the player."""
 
     @property
     @abstractmethod
     def table(self) -> Table:
-        """The table as text: what a terminal shows."""
+        """The table as text, for a terminal."""
 
     @property
     @abstractmethod
     def lines(self) -> list[str]:
-        """Facts and warnings that stand under the table."""
+        """Facts and warnings under the table."""
 
     @abstractmethod
     def to_json(self) -> dict[str, Any]:
-        """Write as a JSON object; it may hold NaN."""
+        """Write as a JSON object, which may contain NaN."""
 
     def markdown(self) -> str:
         """Write as Markdown."""
@@ -76,12 +76,12 @@ def number(value: float | None, digits: int = 3) -> str:
 
 
 def gap(value: float | None) -> str:
-    """Write the smallest difference that a sample shows; "none" where it shows none."""
+    """Write the smallest difference that a sample detects; "none" if it is not below 1."""
     return "none" if value is None or not value < 1 else number(value)
 
 
 def interval(low: float | None, high: float | None, digits: int = 3) -> str:
-    """Write an interval; "" where there is none."""
+    """Write an interval; "" for NaN and None."""
     return "" if low is None or math.isnan(low) else f"{number(low, digits)}–{number(high, digits)}"
 
 

@@ -37,7 +37,7 @@ class Ledger:
         """Cost as text: "1.25 USD"; "" if no role has prices and reported tokens."""
         costs: dict[str, float] = defaultdict(float)
         for role, used in self.used.items():
-            if role in self.prices and used.told:
+            if role in self.prices and used.is_reported:
                 costs[self.prices[role].currency] += self.prices[role].cost(used)
         return " + ".join(f"{cost:.2f} {currency}" for currency, cost in costs.items())
 
@@ -45,7 +45,7 @@ class Ledger:
         """Write the counts of each role, with its cost if it has prices and reported tokens."""
         found = {role: asdict(used) for role, used in sorted(self.used.items())}
         for role, prices in self.prices.items():
-            if role in found and self.used[role].told:
+            if role in found and self.used[role].is_reported:
                 found[role] |= {"cost": round(prices.cost(self.used[role]), 6), "currency": prices.currency}
         return found
 

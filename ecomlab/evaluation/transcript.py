@@ -130,7 +130,7 @@ def flat(transcript: Transcript) -> dict[str, Any]:
     """
     score, scored = transcript.score, not transcript.unscored
     tokens = {
-        f"{role}_{what}": getattr(used, f"{what}_tokens") if used.told else math.nan
+        f"{role}_{what}": getattr(used, f"{what}_tokens") if used.is_reported else math.nan
         for role, used in transcript.usage.items()
         for what in ("prompt", "cached", "completion")
     }

@@ -295,7 +295,7 @@ def complete(one: dict[str, Any], two: dict[str, Any]) -> None:
 
 
 def _comparable(header: Mapping[str, Any]) -> dict[str, Any]:
-    """Drop from a header what does not affect the run: the player's name (its identity stays), and places."""
+    """Drop from a header the fields without effect on the run: the player's name (its identity stays), and places."""
     kept = {name: value for name, value in header.items() if name != "player"}
     if "catalog" in header.get("conditions", ()):
         kept["conditions"] = without_place(header["conditions"])

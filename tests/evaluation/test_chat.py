@@ -75,7 +75,7 @@ def test_requests_that_fail_are_counted_with_their_retries(tmp_path: Path, shop:
         chat.close()
         assert len(server.bodies) == 9
     used = played.usage["customer"]
-    assert (used.requests, used.retries, used.told) == (9, 6, False)
+    assert (used.requests, used.retries, used.is_reported) == (9, 6, False)
 
 
 def test_a_contestant_plays_with_a_customer_so_worded_and_says_so(tmp_path: Path, shop: Shop) -> None:
