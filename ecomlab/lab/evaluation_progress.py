@@ -22,7 +22,7 @@ def watching(console: Console) -> Callable[..., AbstractContextManager[OnProgres
 
 @contextmanager
 def progress_of(folder: Path, prices: Mapping[str, Any], console: Console) -> Iterator[OnProgress]:
-    """Give an `on_progress` that shows episodes, success, cost and the time left in a `Bar`. `prices` are those of a
+    """Make an `on_progress` that shows episodes, success, cost and the time left in a `Bar`. `prices` are those of a
     `Ledger`."""
     console.print(f"transcripts: {shown(folder / FILE)}", soft_wrap=True)
     with Bar(console) as bar:
@@ -35,7 +35,7 @@ class _Watch:
         self.bar, self.ledger, self.console = bar, ledger, console
         self.scored = self.won = self.unscored = 0
         self.before, self.most = 0, 0
-        """Of a frontier, which is searched in rounds: episodes of earlier rounds, and the most of all rounds."""
+        """In a search for a frontier: episodes of earlier rounds, and the maximum of all rounds."""
 
     def __call__(self, event: Mapping[str, Any]) -> None:
         match event["kind"]:
