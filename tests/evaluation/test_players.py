@@ -234,7 +234,9 @@ def ordinary(tmp_path_factory: pytest.TempPathFactory) -> str:
 def test_an_ordinary_model_may_say_what_it_was_made_for_and_a_starter_what_it_was_trained_on(
     given: dict[str, int], expected: Limits, ordinary: str, shop: Shop
 ) -> None:
-    made = [contestant_of(name, shop, ["STATUS"], Playing(settings=given)) for name in (ordinary, "novice")]
+    made: list[Any] = [
+        contestant_of(name, shop, ["STATUS"], Playing(settings=given)) for name in (ordinary, "novice")
+    ]
     starters = Limits(**{LIMITS[name]: count for name, count in given.items()})
     assert [one.identity["limits"] for one in made] == [asdict(expected), asdict(starters)]
     assert made[0].batch == 16
