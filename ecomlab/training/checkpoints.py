@@ -91,7 +91,7 @@ def newest(root: Path) -> Checkpoint | None:
         if reason is None:
             extra = json.loads((folder / SEAL).read_text())
             if damaged:
-                warnings.warn(f"{damaged[0]}; going on from {folder.name}", stacklevel=2)
+                warnings.warn(f"{damaged[0]}; resuming from {folder.name}", stacklevel=2)
             for other in folders:
                 if _number(other) > _number(folder):
                     shutil.rmtree(other)
@@ -144,7 +144,7 @@ def _damage(folder: Path) -> str | None:
         if not (folder / name).exists():
             return f"{name} is missing"
         if _digest(folder / name) != expected:
-            return f"{name} is not what was written"
+            return f"{name} has changed since it was written"
     return None
 
 
@@ -157,9 +157,7 @@ def prepare_folder(out: Path) -> Path:
         probe.write_text("")
         probe.unlink()
     except OSError as error:
-        raise FolderError(
-            f"cannot write to {out} ({error.strerror or error}); choose another out, or free it"
-        ) from None
+        raise FolderError(f"cannot write to {out} ({error.strerror or error}); choose another out") from None
     return out
 
 
@@ -174,8 +172,7 @@ def plain_errors(out: Path) -> Iterator[None]:
         full = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
         if full or (not isinstance(error, FolderError) and shutil.disk_usage(out).free < 1_000_000):
             raise FolderError(
-                f"the disk of {out} is full; make room and run again: rows and checkpoints so far are there, "
-                "and the run goes on from the last checkpoint"
+                f"the disk of {out} is full; free space and run again: the run resumes from its last checkpoint"
             ) from error
         raise
 

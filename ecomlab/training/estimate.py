@@ -5,15 +5,17 @@ measurements of GPUs are in `bench.csv` beside the run's file (`experiments/qwen
 with the tokens of a courteous player's episodes, which `experiments/tokens/count.py` counted.
 """
 
-import csv
 import json
 import shlex
 import statistics
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pandas as pd
 from rich.console import Console
 from rich.table import Table
 
@@ -21,7 +23,7 @@ from ecomlab.models.load import is_ordinary, policy_folder
 from ecomlab.models.policy import CONFIG, PolicyError
 from ecomlab.training.config import ConfigError, TrainConfig, check_model, check_split, from_toml, lacking
 from ecomlab.training.schedule import windows
-from ecomlab.training.tokens import TABLE, Count, read_table
+from ecomlab.training.tokens import TABLE, read_table
 
 KNOWN = {  # config.json of the repositories on huggingface.co
     "Qwen/Qwen3-8B": {
@@ -184,7 +186,7 @@ class Mean:
 
 def mean_episode(config: TrainConfig, counts: Path = TABLE) -> Mean:
     """Take a mean episode of the collection over the token table's levels, cut at the configuration's limits."""
-    rows = [row for row in read_table(counts) if row.env in config.envs] if counts.is_file() else []
+    rows = [row for row in read_table(counts) if row.env in config.envs]
     whole, sampled = 2_000, 1_000
     if rows:
         whole = round(statistics.mean(row.median for row in rows))
@@ -247,22 +249,19 @@ class Reach:
 
 def reaches(config: TrainConfig, counts: Path = TABLE) -> Iterator[Reach]:
     """Find the reach of a chat policy's token limits in each environment of the token table."""
-    rows = read_table(counts) if counts.is_file() and is_ordinary(config.starter) else []
-    drawn = {env: high for env, (_, high) in windows(config.make_schedule(), config.envs).items()}
+    rows = read_table(counts) if is_ordinary(config.starter) else []
+    limits = np.array([config.context_tokens, config.episode_tokens, config.turn_tokens])
+    drawn = windows(config.make_schedule(), config.envs)
     for env in config.played:
-        mine = sorted((row for row in rows if row.env == env), key=lambda row: row.d)
-        over = [row.d for row in mine if not _within(row, config)]
-        under = [row.d for row in mine if not over or row.d < over[0]]
+        fits = {
+            row.d: bool((limits >= (row.p99, row.written, row.turn)).all()) for row in rows if row.env == env
+        }
+        breaks = min((d for d in fits if not fits[d]), default=None)
+        holds = max((d for d in fits if breaks is None or d < breaks), default=None)
         evaluated = config.eval_difficulties if env in config.eval_envs else ()
-        played = max([*evaluated, *([drawn[env]] if env in drawn else [])], default=None)
-        if mine:
-            yield Reach(env, max(under, default=None), min(over, default=None), played)
-
-
-def _within(row: Count, config: TrainConfig) -> bool:
-    tokens = (row.p99, row.written, row.turn)
-    limits = (config.context_tokens, config.episode_tokens, config.turn_tokens)
-    return all(one <= limit for one, limit in zip(tokens, limits, strict=True))
+        played = max([*evaluated, *drawn.get(env, ())], default=None)
+        if fits:
+            yield Reach(env, holds, breaks, played)
 
 
 # --- the commands that start a run ---
@@ -276,9 +275,9 @@ class Launch:
     lines: tuple[str, ...]
 
 
-def launches(config: TrainConfig, file: Path) -> list[Launch]:
-    """List the ways to start the run of `config`, read from `file`: in one process, and sharded over the GPUs of the
-    launch configuration beside the file, as far as the groups divide evenly.
+def launches(config: TrainConfig, file: Path | None) -> list[Launch]:
+    """List the ways to start the run of `config`, read from `file` if there is one: in one process, and sharded over
+    the GPUs of the launch configuration beside the file, as far as the groups divide evenly.
 
     Our own sampler needs all weights in every process, so only runs with vLLM can be sharded. Raises ConfigError if the
     configuration cannot be started even with one process.
@@ -287,9 +286,10 @@ def launches(config: TrainConfig, file: Path) -> list[Launch]:
     train = ["ecomlab", "train", *_arguments(config, file)]
     server = (serving(config),) if config.generation == "vllm-server" else ()
     found = [Launch(1, (*server, shlex.join(train)))]
-    most = _processes(file) if config.with_vllm else 1
+    launch = _folder(file) / SHARDED
+    most = _processes(launch) if config.with_vllm and launch.exists() else 1
     if (many := split_over(config, most)) > 1:
-        sharded = ["accelerate", "launch", "--config_file", str(file.parent / SHARDED)]
+        sharded = ["accelerate", "launch", "--config_file", str(launch)]
         sharded += ["--num_processes", str(many)] if many != most else []
         found.append(Launch(many, (*server, shlex.join([*sharded, "-m", *train]))))
     return found
@@ -298,11 +298,9 @@ def launches(config: TrainConfig, file: Path) -> list[Launch]:
 def split_over(config: TrainConfig, most: int) -> int:
     """Find the largest number of processes, at most `most`, over which the run's groups divide evenly."""
     for processes in range(most, 1, -1):
-        try:
+        with suppress(ConfigError):
             check_split(config, processes)
-        except ConfigError:
-            continue
-        return processes
+            return processes
     return 1
 
 
@@ -318,20 +316,21 @@ def serving(config: TrainConfig) -> str:
     return "VLLM_SERVER_DEV_MODE=1 " + shlex.join(serve)
 
 
-def _processes(file: Path) -> int:
-    """Count the processes that the launch configuration beside the file starts; 1 without one."""
-    sharded = file.parent / SHARDED
-    if not sharded.exists():
-        return 1
+def _folder(file: Path | None) -> Path:
+    return file.parent if file else Path()
+
+
+def _processes(launch: Path) -> int:
+    """Count the processes that a launch configuration starts."""
     from accelerate.commands.config.config_args import load_config_from_file
 
-    return int(load_config_from_file(str(sharded)).num_processes)
+    return int(load_config_from_file(str(launch)).num_processes)
 
 
-def _arguments(config: TrainConfig, file: Path) -> list[str]:
+def _arguments(config: TrainConfig, file: Path | None) -> list[str]:
     """List the arguments of `ecomlab train` that give `config`: the file, and --set where it differs."""
-    arguments = ["--config", str(file)]
-    before = from_toml(file).to_json() if file.exists() else TrainConfig().to_json()
+    arguments = ["--config", str(file)] if file else []
+    before = from_toml(file).to_json()
     for name, value in config.to_json().items():
         if value != before[name]:
             arguments += ["--set", f"{name}={value if isinstance(value, str) else _toml(value)}"]
@@ -348,15 +347,15 @@ def _toml(value: Any) -> str:
 # --- the report ---
 
 
-def show_plan(config: TrainConfig, file: Path, console: Console, counts: Path = TABLE) -> None:
-    """Print the estimate for a run of `config`, read from `file`; `counts` is the token table."""
+def show_plan(config: TrainConfig, file: Path | None, console: Console, counts: Path = TABLE) -> None:
+    """Print the estimate for a run of `config`, read from `file` if there is one; `counts` is the token table."""
     check_model(config)
     size, mean, ways = size_of(config.starter), mean_episode(config, counts), launches(config, file)
     for table in (
         _run_table(config, size, mean),
         _memory_table(config, size, ways),
         *([_seconds_table(config, size, mean, ways)] if is_ordinary(config.starter) else []),
-        *_measured_tables(file.parent / MEASURED),
+        *_measured_tables(_folder(file) / MEASURED),
         *_reach_tables(config, counts),
     ):
         console.print(table)
@@ -420,20 +419,18 @@ def _measured_tables(file: Path) -> Iterator[Table]:
     """Show what GPUs measured, by their names."""
     if not file.is_file():
         return
-    with file.open(newline="") as rows:
-        measured = [row for row in csv.DictReader(rows) if row["device"] != "CPU"]
+    measured = pd.read_csv(file, dtype=str, keep_default_na=False).query("device != 'CPU'")
     table = Table("measured on", "what", "size", "seconds", "peak GB", "tokens")
-    for row in measured:
-        table.add_row(*(row[name] for name in ("device", "what", "size", "seconds", "peak_gb", "tokens")))
+    for row in measured[["device", "what", "size", "seconds", "peak_gb", "tokens"]].itertuples(index=False):
+        table.add_row(*row)
     yield table
 
 
 def _reach_tables(config: TrainConfig, counts: Path) -> Iterator[Table]:
-    found = list(reaches(config, counts))
     table = Table("token limits", "hold up to d", "not at d", "played up to d")
-    for one in found:
+    for one in reaches(config, counts):
         levels = ["-" if d is None else str(d) for d in (one.holds, one.breaks, one.played)]
         beyond = one.breaks is not None and one.played is not None and one.played > (one.holds or -1)
         table.add_row(one.env, *levels, style="yellow" if beyond else None)
-    if found:
+    if table.row_count:
         yield table

@@ -18,7 +18,7 @@ import pytest
 import torch
 from ingested import built
 from qwen3_helper import FakeVllm, lottery, small, talkative
-from runs import SECONDS, Killed, kill_at, rows_of, run_to_end, steps_of, train_in_two
+from runs import SECONDS, Killed, in_two_processes, kill_at, rows_of, run_to_end, steps_of, train_in_two
 
 from ecomlab import ENVIRONMENTS, Episode, Shop, load_shop, make_task
 from ecomlab.episode.play import play
@@ -26,6 +26,7 @@ from ecomlab.laws.tool_introspection import calls
 from ecomlab.models.batch import Rollout, play_batch
 from ecomlab.models.load import load_policy
 from ecomlab.models.policy import MADE_FOR, Policy, PolicyError
+from ecomlab.models.process_group import ProcessGroup
 from ecomlab.models.qwen3 import ChatRenderer, load_chat_policy, template
 from ecomlab.models.renderer import BREAK
 from ecomlab.models.samplers.cached import Limits, Sampled, SamplerError
@@ -686,19 +687,6 @@ def test_a_server_gets_no_new_weights_while_it_samples(
 
 def test_one_process_talks_to_the_server_and_the_others_hear_of_it() -> None:
     """Two processes in server mode: the first plays every group; both end up with all of them."""
-    from ecomlab.training.distributed import OneWorker, TorchProcesses
-
-    barrier, board = threading.Barrier(2), [None, None]
-
-    class Both(TorchProcesses):
-        def all_gather(self, mine: Any) -> list[Any]:
-            board[self.rank] = mine
-            barrier.wait(10)
-            everyone = list(board)
-            barrier.wait(10)
-            return everyone
-
-    got: dict[int, Any] = {}
     shop = load_shop(1_000)
     novice = load_policy("novice", shop, ["CART"])
 
@@ -708,20 +696,13 @@ def test_one_process_talks_to_the_server_and_the_others_hear_of_it() -> None:
         def start(self, streams: Any) -> None:
             raise AssertionError("it was asked to play")
 
-    def work(rank: int) -> None:
-        processes = OneWorker(Both(rank, 2))
-        sampler: Any = Silent() if rank else novice.sampler()
-        schedule = make_schedule("static-0-1", ["CART"])
-        got[rank] = collect(
-            schedule, DynamicSampling(2, 2, 2), ("server", 0), shop, sampler, novice.renderer, processes
-        )
+    def work(processes: ProcessGroup) -> Any:
+        sampler: Any = Silent() if processes.rank else novice.sampler()
+        schedule, sampling = make_schedule("static-0-1", ["CART"]), DynamicSampling(2, 2, 2)
+        return collect(schedule, sampling, ("server", 0), shop, sampler, novice.renderer, processes)
 
-    threads = [threading.Thread(target=work, args=(rank,)) for rank in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
-    assert got[0].groups and [g.rewards for g in got[0].groups] == [g.rewards for g in got[1].groups]
+    one, two = in_two_processes(work, workers=1)
+    assert one.groups and [g.rewards for g in one.groups] == [g.rewards for g in two.groups]
 
 
 def run_sharded(config: TrainConfig, folder: Path, machines: int = 1) -> None:
@@ -736,6 +717,7 @@ def run_sharded(config: TrainConfig, folder: Path, machines: int = 1) -> None:
     launch |= {"num_processes": 2, "use_cpu": True}
     launch |= {} if config.lora_rank else {"mixed_precision": "no"}
     (folder / "fsdp.yaml").write_text(yaml.safe_dump(launch))
+    (folder / "train.toml").touch()
     line = shlex.split(launches(config, folder / "train.toml")[-1].lines[-1])
     assert line[:2] == ["accelerate", "launch"] and line[line.index("-m") + 1 :][:2] == ["ecomlab", "train"]
     command = [sys.executable, "-m", "accelerate.commands.launch", *line[2 : line.index("-m")]]

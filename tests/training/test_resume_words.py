@@ -1,19 +1,15 @@
 """What a resumed run says, and does not say, of what it finds."""
 
-import logging
 import warnings
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from rich.console import Console
-from torch.nn.modules.module import _IncompatibleKeys
 
 from ecomlab.lab.live import train_from_file
 from ecomlab.training import checkpoints, run
 from ecomlab.training.config import ConfigError, TrainConfig
-from ecomlab.training.trl_trainer import DapoTrainer
 
 
 def test_a_damaged_config_is_refused_and_stays(tmp_path: Path) -> None:
@@ -36,16 +32,3 @@ def test_a_warning_of_ours_is_a_line(
         warnings.simplefilter("always")
         train_from_file(tmp_path / "train.toml", {"out": str(tmp_path / "run")}, Console())
     assert capsys.readouterr().err == "warning  a checkpoint is damaged\n"
-
-
-@pytest.mark.parametrize("tied", [True, False])
-def test_only_missing_weights_that_are_not_tied_are_told(tied: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    told: list[str] = []
-    monkeypatch.setattr(logging.getLogger("transformers.trainer"), "warning", told.append)
-    trainer = object.__new__(DapoTrainer)
-    trainer.model = SimpleNamespace(
-        _tied_weights_keys={"lm_head.weight": "embed"}, _keys_to_ignore_on_save=None,
-        config=SimpleNamespace(tie_word_embeddings=tied),
-    )  # fmt: skip
-    trainer._issue_warnings_after_load(_IncompatibleKeys(["lm_head.weight"], []))
-    assert bool(told) != tied
