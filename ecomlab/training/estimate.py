@@ -7,12 +7,11 @@ with the tokens of a courteous player's episodes, which `experiments/tokens/coun
 
 import json
 import shlex
-import statistics
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -47,8 +46,6 @@ OWN_STEP = 0.1
 OWN_LAG, VLLM_LAG = 3.6, 4.6
 """Decoding steps per sampled token of a mean episode: rows wait for the longest turn of the batch, with vLLM in every
 turn. As *novice* plays, on a laptop."""
-TURNS = 6
-"""Turns of a mean episode."""
 WRITES = 0.5
 """Tokens of a policy's mean episode per token of the courteous player's longest."""
 VLLM_WIDTH = 2
@@ -56,7 +53,7 @@ VLLM_WIDTH = 2
 TILE, TILE_TOKENS = 32_768, 4_096
 """Vocabulary entries and most positions of a tile of the output layer (trl.kernels)."""
 MEASURED, SHARDED = "bench.csv", "fsdp.yaml"
-"""Files beside a run's: what GPUs measured, and the launch configuration that shards weights over a machine's GPUs."""
+"""Files beside a run's: measurements of GPUs, and the launch configuration for a machine's GPUs."""
 ASSUMED = "Assumed: an H200, 40% of its FLOP/s, 60% of its bandwidth with vLLM; episodes of the token table's length."
 
 
@@ -176,8 +173,7 @@ def memory(config: TrainConfig, size: Size, processes: int = 1) -> dict[str, flo
     return gb
 
 
-@dataclass(frozen=True)
-class Mean:
+class Mean(NamedTuple):
     """Tokens of a mean episode, prompt and tools included, and those of them that the policy samples."""
 
     whole: int
@@ -189,26 +185,16 @@ def mean_episode(config: TrainConfig, counts: Path = TABLE) -> Mean:
     rows = [row for row in read_table(counts) if row.env in config.envs]
     whole, sampled = 2_000, 1_000
     if rows:
-        whole = round(statistics.mean(row.median for row in rows))
-        sampled = round(WRITES * statistics.mean(row.written for row in rows))
+        whole = round(np.mean([row.median for row in rows]))
+        sampled = round(WRITES * np.mean([row.written for row in rows]))
     whole = min(whole, config.context_tokens)
     return Mean(whole, min(sampled, config.episode_tokens, whole))
-
-
-def evicted(config: TrainConfig, size: Size, mean: Mean, processes: int = 1) -> float:
-    """Estimate the share of a step's keys and values for which a colocated vLLM has no room beside its weights."""
-    if config.generation != "vllm-colocate":
-        return 0.0
-    room = (config.vllm_memory * GPU_GB * 1e9 - size.parameters * VLLM_WIDTH) / size.kv_bytes(VLLM_WIDTH)
-    needed = config.rollouts_per_step / processes * mean.whole
-    return min(1.0, max(0.0, 1 - room / needed))
 
 
 def seconds(config: TrainConfig, size: Size, mean: Mean, processes: int = 1) -> dict[str, float]:
     """Estimate the seconds of a step of one round by phase, given a mean episode.
 
-    - prefill: 2 N FLOP for every token that is not sampled, and with vLLM for those that were evicted between turns:
-      in each of `TURNS` half of an episode
+    - prefill: 2 N FLOP for every token that is not sampled
     - decoding: sampled tokens of a mean episode x lag steps, each reading all weights and the rollouts' keys and values
       once; own: not under `OWN_STEP`; vLLM: at its share of the bandwidth
     - update: forward 2 N, backward 4 N (2 N with LoRA: frozen weights have no gradient), with gradient checkpointing
@@ -222,10 +208,9 @@ def seconds(config: TrainConfig, size: Size, mean: Mean, processes: int = 1) -> 
     width = VLLM_WIDTH if config.with_vllm else 2 if config.dtype == "bfloat16" else 4
     read = size.parameters * width + rows / processes * mean.whole / 2 * size.kv_bytes(width)
     step = read / (BANDWIDTH * EFFICIENCY) if config.with_vllm else max(read / BANDWIDTH, OWN_STEP)
-    again = evicted(config, size, mean, processes) * TURNS * mean.whole / 2
     passes = (2 if config.lora_rank else 3) + config.gradient_checkpointing
     return {
-        "prefill": rows * (mean.whole - mean.sampled + again) * flop / rate,
+        "prefill": rows * (mean.whole - mean.sampled) * flop / rate,
         "decoding": mean.sampled * (VLLM_LAG if config.with_vllm else OWN_LAG) * step,
         "update": rows * mean.whole * flop * passes / rate,
     }
@@ -234,8 +219,7 @@ def seconds(config: TrainConfig, size: Size, mean: Mean, processes: int = 1) -> 
 # --- how far the token limits reach ---
 
 
-@dataclass(frozen=True)
-class Reach:
+class Reach(NamedTuple):
     """Levels of one environment at which 99% of courteous episodes fit the token limits."""
 
     env: str
@@ -267,8 +251,7 @@ def reaches(config: TrainConfig, counts: Path = TABLE) -> Iterator[Reach]:
 # --- the commands that start a run ---
 
 
-@dataclass(frozen=True)
-class Launch:
+class Launch(NamedTuple):
     """One way to start a run: the number of processes, and the commands in order, training last."""
 
     processes: int
@@ -410,13 +393,11 @@ def _seconds_table(config: TrainConfig, size: Size, mean: Mean, ways: list[Launc
     columns = [seconds(each, size, mean, processes) for each, processes in shown.values()]
     for phase in columns[0]:
         table.add_row(phase, *(f"{column[phase]:,.0f}" for column in columns))
-    lost = [evicted(each, size, mean, processes) for each, processes in shown.values()]
-    table.add_row("share evicted", *(f"{share:.0%}" for share in lost))
     return table
 
 
 def _measured_tables(file: Path) -> Iterator[Table]:
-    """Show what GPUs measured, by their names."""
+    """Show the measurements of GPUs, by their names."""
     if not file.is_file():
         return
     measured = pd.read_csv(file, dtype=str, keep_default_na=False).query("device != 'CPU'")

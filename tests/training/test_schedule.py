@@ -291,7 +291,7 @@ def test_impossible_schedules_are_refused(make):
 
 def test_a_reward_is_no_verdict():
     with pytest.raises(TypeError, match="not reward"):
-        Adaptive.start(ENVS).report(Draw("CART", 0), [0.3])
+        Adaptive.start(ENVS).report(Draw("CART", 0), [0.3])  # type: ignore[list-item]
     assert Adaptive.start(ENVS).report(Draw("CART", 0), [np.True_]).windows[0] == Window(0, 0, 1, 1)
 
 
