@@ -289,9 +289,6 @@ def test_without_peft_the_message_names_it(folder: Path, monkeypatch: pytest.Mon
         ({"generation": "vllm"}, "vllm-server"),
         ({"dtype": "bfloat16"}, "adamw-8bit"),
         ({"context_tokens": 512}, "room"),
-        ({"vllm_memory": 1.5}, "vllm_memory"),
-        ({"lora_rank": -1}, "lora_rank"),
-        ({"thinking": 1}, "thinking"),
     ],
 )
 def test_settings_that_cannot_run_are_refused(wrong: dict[str, Any], message: str) -> None:
@@ -310,10 +307,6 @@ def test_settings_that_do_not_fit_the_model_or_the_launch_are_refused(
     monkeypatch.setenv("ACCELERATE_USE_FSDP", "true")
     with pytest.raises(ConfigError, match="sample"):
         run_to_end(TrainConfig(out=out, starter=str(folder)))
-
-
-def test_the_defaults_hand_nothing_to_trl() -> None:
-    assert TrainConfig().trl == {}
 
 
 # Who samples.
@@ -340,12 +333,8 @@ def test_vllm_plays_what_our_own_backend_plays(mode: str, babbler: Path, shop: S
     theirs = play_batch(tasks, streams, shop, sampler, policy.renderer)
     assert any(r.sampled > r.turns > 1 for r in own), "something happens"
     for one, other in zip(own, theirs, strict=True):
-        assert (one.prompt_ids, one.completion_ids, one.mask) == (
-            other.prompt_ids,
-            other.completion_ids,
-            other.mask,
-        )
-        assert (one.end, one.turns, one.score) == (other.end, other.turns, other.score)
+        for name in ("prompt_ids", "completion_ids", "mask", "end", "turns", "score"):
+            assert getattr(one, name) == getattr(other, name), name
         assert one.logprobs == pytest.approx(other.logprobs, abs=1e-4)
     assert {asked["temperature"] for asked in fake.asked} == {0.0} and fake.generation_kwargs == {}
 
@@ -459,9 +448,8 @@ def test_a_millionth_survives_stochastic_rounding_and_not_plain_adamw() -> None:
     torch.manual_seed(0)
     ours = optim.AdamW8bit([rounded], lr=1e-6, weight_decay=0.0, bf16_stochastic_round=True)
     expected = 20 * 1e-6
-    deviation = (
-        expected * 2**-8 / ones.numel()
-    ) ** 0.5  # of the mean: each weight steps 2^-8 with a small chance
+    # Of the mean: each weight steps 2^-8 with a small chance.
+    deviation = (expected * 2**-8 / ones.numel()) ** 0.5
     assert moved_by(ours, rounded, 20) == pytest.approx(expected, abs=5 * deviation)
 
 
@@ -546,8 +534,6 @@ def test_gradient_checkpointing_and_the_masked_output_layer_change_memory_not_th
     """And the output layer sees the trained positions alone, whoever wraps the model."""
     import trl.trainer.utils as utils
 
-    from ecomlab.training.rollouts import DynamicSampling, collect
-    from ecomlab.training.schedule import make_schedule
     from ecomlab.training.trl_trainer import DapoTrainer, Hooks
 
     seen: list[int] = []
