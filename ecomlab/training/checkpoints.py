@@ -43,11 +43,7 @@ policies of a sweep of twenty runs can be committed."""
 
 
 class CheckpointError(RunError):
-    """No checkpoint of a run can be read; the message says what to do."""
-
-
-class FolderError(OSError):
-    """A folder that cannot be written, or a full disk; the message says what to do."""
+    """No checkpoint of a run can be read."""
 
 
 @dataclass(frozen=True)
@@ -149,7 +145,7 @@ def _damage(folder: Path) -> str | None:
 
 
 def prepare_folder(out: Path) -> Path:
-    """Make the run's folder, check that it is writable and return its absolute path. Raises FolderError."""
+    """Make the run's folder, check that it is writable and return its absolute path. Raises RunError."""
     out = out.absolute()
     try:
         (out / "checkpoints").mkdir(parents=True, exist_ok=True)
@@ -157,21 +153,23 @@ def prepare_folder(out: Path) -> Path:
         probe.write_text("")
         probe.unlink()
     except OSError as error:
-        raise FolderError(f"cannot write to {out} ({error.strerror or error}); choose another out") from None
+        raise RunError(f"cannot write to {out} ({error.strerror or error}); choose another out") from None
     return out
 
 
 @contextmanager
 def plain_errors(out: Path) -> Iterator[None]:
-    """Turn a full disk, in whichever library it raises, and a dead sampler into errors that say what to do."""
+    """Turn a full disk, whichever library notices it, and a dead sampler into RunError."""
     try:
         yield
+    except RunError:
+        raise
     except SamplerError as error:
         raise RunError(str(error)) from error
     except Exception as error:
         full = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
-        if full or (not isinstance(error, FolderError) and shutil.disk_usage(out).free < 1_000_000):
-            raise FolderError(
+        if full or shutil.disk_usage(out).free < 1_000_000:
+            raise RunError(
                 f"the disk of {out} is full; free space and run again: the run resumes from its last checkpoint"
             ) from error
         raise

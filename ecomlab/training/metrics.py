@@ -58,8 +58,8 @@ class Metric:
     name: str
     of: Callable[[Cell], float]
     pooled: str
-    """How rows are pooled over levels: "sum", "max", "same" (a metric of the whole step), or a mean weighted by what it
-    counts over: "scored" rollouts, all "rollouts", or "groups"."""
+    """How rows are pooled over levels: "sum", "max", "same" (a metric of the whole step), or a mean weighted by its
+    number of "scored" rollouts, of all "rollouts", or of "groups"."""
 
 
 METRICS = (
@@ -154,7 +154,7 @@ def by_environment(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def logged(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """List a step's rows for a logger: those of whole environments, then what is counted by level, as "CART/d=3"."""
+    """List a step's rows for a logger: those of whole environments, then those of levels, as "CART/d=3"."""
     names = [metric.name for metric in METRICS if metric.pooled not in ("same", "max")]
     levels = [
         {"env": f"{row['env']}/d={row['d']}", "step": row["step"], **{name: row[name] for name in names}}

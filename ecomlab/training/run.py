@@ -189,7 +189,7 @@ def _same_run(out: Path, now: Mapping[str, Any]) -> None:
 
 def _differs(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     """List the settings, `FREE` ones excepted, in which a folder's run differs; a setting that it did not record was at
-    its default. A catalog's folder may have been moved: `_load_shop` looks at what is in it."""
+    its default. A catalog's folder may have moved: `_load_shop` checks its content."""
     defaults = TrainConfig().to_json()
     free = {*FREE, "catalog"} if before.get("catalog") and now["catalog"] else set(FREE)
     names = dict.fromkeys([*now, *(["schedule_digest"] if "schedule_digest" in before else [])])

@@ -250,7 +250,7 @@ class DapoTrainer(GRPOTrainer):
         return norm
 
     def end_step(self, number: int, broken: str = "") -> None:
-        """Hand step `number` to `after`, for its row; raise RunError if it is `broken`. Every process calls this."""
+        """Pass step `number` to `after`, for its row; raise RunError if it is `broken`. Every process calls this."""
         assert self.collection is not None
         seconds = {**self.collection.seconds, **self.clock.seconds}
         seconds["update"] = time.perf_counter() - self.rolled - seconds.get("logprobs", 0.0)

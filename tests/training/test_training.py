@@ -47,7 +47,7 @@ from ecomlab.models.policy import Policy
 from ecomlab.reward import Score, Weights, varies
 from ecomlab.seeding import rng
 from ecomlab.training import checkpoints, loop, metrics, objective, rollouts, untrained
-from ecomlab.training.checkpoints import CheckpointError, FolderError
+from ecomlab.training.checkpoints import CheckpointError
 from ecomlab.training.config import ConfigError, RunError, TrainConfig, from_toml
 from ecomlab.training.objective import (
     completion_logps,
@@ -1168,13 +1168,13 @@ def test_a_full_disk_is_said_in_words(tmp_path: Path, monkeypatch: pytest.Monkey
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(metrics, "append", full)
-    with pytest.raises(FolderError, match="is full"):
+    with pytest.raises(RunError, match="is full"):
         run_to_end(TrainConfig(out=str(tmp_path / "run"), **TINY))
 
 
 def test_a_folder_that_cannot_be_written_is_said_in_words(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(FolderError, match="cannot write"):
+    with pytest.raises(RunError, match="cannot write"):
         run_to_end(TrainConfig(out=str(tmp_path / "file" / "run"), **TINY))
 
 
