@@ -306,6 +306,39 @@ def test_only_sampled_tokens_with_an_advantage_move_the_policy(shop: Shop, tmp_p
     assert (moved == (trained & (batch["advantages"] != 0)[:, None])).all()
 
 
+def test_logits_that_predict_what_others_said_have_no_gradient(shop: Shop, tmp_path: Path) -> None:
+    """At the last hidden state, which the output layer alone reads: zero but where a trained token is predicted."""
+    policy = load_policy("novice", shop, ["CART"])
+    trainer = trainer_of(policy, tmp_path)
+    batch = batch_of(trainer)
+    hidden: list[torch.Tensor] = []
+    predicts: list[torch.Tensor] = []
+
+    def keep(module: Any, args: Any, kwargs: Any, output: Any) -> None:
+        output.last_hidden_state.retain_grad()
+        hidden.append(output.last_hidden_state)
+
+    hook = policy.model.get_decoder().register_forward_hook(keep, with_kwargs=True)
+    real = policy.model.forward
+
+    def forward(*args: Any, **kwargs: Any) -> Any:
+        predicts.append(torch.nn.functional.pad(kwargs["labels"][:, 1:] != -100, (0, 1)))
+        return real(*args, **kwargs)
+
+    policy.model.forward = forward
+    try:
+        trainer._compute_loss(policy.model, batch).backward()
+    finally:
+        hook.remove()
+        policy.model.forward = real
+    assert len(hidden) == len(predicts) > 0
+    for state, trained in zip(hidden, predicts, strict=True):
+        assert state.grad is not None
+        assert ((state.grad != 0).any(dim=-1) == trained).all()
+    trained = (batch["completion_mask"] * batch["tool_mask"]).bool() & (batch["advantages"] != 0)[:, None]
+    assert sum(int(p.sum()) for p in predicts) == int(trained.sum()) > 0
+
+
 def rollout_of(value: float, correct: bool = False, end: str = "submit", sampled: int = 3) -> batch.Rollout:
     """An episode of so many sampled tokens, after which two of a tool's follow."""
     score = Score.failed_by_us("x") if end == "failed" else Score(value, correct, "x")
