@@ -156,7 +156,9 @@ def bench_env(
 
 @app.command()
 def train(
-    config: Path = opt(..., "--config FILE", "A TOML file with the run's settings."),
+    config: Path | None = opt(
+        None, "--config FILE", "A TOML file with the run's settings; without it, the defaults."
+    ),
     change: list[str] | None = options.CHANGE,
     catalog: str | None = options.CATALOG,
     dry_run: bool = options.DRY_RUN,

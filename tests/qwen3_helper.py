@@ -11,13 +11,8 @@ import torch
 from ecomlab import ENVIRONMENTS, Episode, Shop, make_task
 from ecomlab.episode.play import play
 from ecomlab.models.qwen3 import ALSO_TOKENS, PAD, template
+from ecomlab.models.qwen_tokenizer import WORDS
 from ecomlab.models.renderer import END, START
-
-WORDS = (
-    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*"
-    r"|\s*[\r\n]+|\s+(?!\S)|\s+"
-)
-"""Qwen3's rule for cutting text into words (its tokenizer.json, pre_tokenizer)."""
 
 
 def small_qwen3(folder: Path, corpus: Iterable[str] = (), seed: int = 0, head_dim: int = 16) -> Path:

@@ -5,13 +5,16 @@ import csv
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from ecomlab.models.process_group import ProcessGroup
 from ecomlab.training import checkpoints, metrics
 from ecomlab.training.config import TrainConfig
 from ecomlab.training.run import train
@@ -76,6 +79,22 @@ def assert_same_run(ours: Path, theirs: Path) -> None:
     for index, state in states[0].items():
         for name, value in state.items():
             assert torch.equal(torch.as_tensor(value), torch.as_tensor(states[1][index][name]))
+
+
+def in_two_processes(work: Callable[[ProcessGroup], Any], workers: int = 2) -> list[Any]:
+    """The results of `work` in two processes, played by threads."""
+    barrier, board = threading.Barrier(2, timeout=60), list[Any]([None, None])
+
+    class Thread(ProcessGroup):
+        def all_gather(self, mine: Any) -> list[Any]:
+            board[self.rank] = mine
+            barrier.wait()
+            everyone = list(board)
+            barrier.wait()
+            return everyone
+
+    with ThreadPoolExecutor(2) as pool:
+        return list(pool.map(lambda rank: work(Thread(rank, 2, workers)), (0, 1)))
 
 
 def train_in_two(config: TrainConfig, before: str = "") -> Path:

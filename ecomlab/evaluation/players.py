@@ -19,9 +19,8 @@ from ecomlab.evaluation.scripted import (
     ScriptedContestant,
     known_scripts,
 )
-from ecomlab.models.devices import device_of
 from ecomlab.models.load import is_ordinary, load_policy, sources
-from ecomlab.models.policy import Policy, PolicyError, serve_it
+from ecomlab.models.policy import Policy, PolicyError, device_of, serve_it
 from ecomlab.settings import ConfigError, Settings
 from ecomlab.suggest import unknown
 

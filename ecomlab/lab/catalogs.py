@@ -23,8 +23,7 @@ from ecomlab.catalog.products import Products, open_products
 from ecomlab.catalog.real import catalog_of, left_out, unused
 from ecomlab.catalog.support import limits, unsupported
 from ecomlab.customer.catalog_names import index_of
-from ecomlab.models.process_group import ProcessGroup
-from ecomlab.training.distributed import join_processes
+from ecomlab.models.process_group import ProcessGroup, join_processes
 
 if TYPE_CHECKING:
     from ecomlab.catalog.ingest import Source

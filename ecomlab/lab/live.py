@@ -33,8 +33,9 @@ def watched() -> bool:
     return shell is not None and hasattr(shell, "kernel")
 
 
-def train_from_file(file: Path, changes: Mapping[str, Any], console: Console) -> int:
-    """Train by a TOML file, overridden by `changes`, printing a line per step. Returns the exit code."""
+def train_from_file(file: Path | None, changes: Mapping[str, Any], console: Console) -> int:
+    """Train by a TOML file, or by the defaults, overridden by `changes`. Prints a line per step; returns the exit
+    code."""
     from ecomlab.training.config import RunError, from_toml
     from ecomlab.training.run import train
 

@@ -222,8 +222,8 @@ def _give(play: _Play, start: Start, shop: "Shop") -> None:
         said = list(play.episode.messages)
         message = start.first[turn] if player is None else player(said, play.episode.tools)
         ids = play.dialogue.say(message)
-        play.dialogue.read(ids)  # it remembers what was called
-        came = play.episode.act(message)  # by whose ids a player knows its calls
+        play.dialogue.read(ids)  # it remembers the calls
+        came = play.episode.act(message)  # with the player's own ids of calls
         play.prompt += ids
         if came.done:
             play.end = came.end

@@ -125,8 +125,10 @@ def load_chat_policy(
     gives its base model with those adapters. Raises PolicyError, for a model without ChatML's markers too.
     """
     import torch
+    from transformers import AutoTokenizer
 
-    check_dtype(dtype)
+    if dtype not in DTYPES:
+        raise PolicyError(unknown("dtype", dtype, DTYPES))
     record = Path(name) / MADE_FOR  # in a training checkpoint
     if record.is_file() and json.loads(record.read_text())["thinking"] != thinking:
         raise PolicyError(
@@ -135,13 +137,12 @@ def load_chat_policy(
     adapters = Path(name) / "adapter_config.json"
     base = _base(adapters) if adapters.is_file() else str(name)
     base = whole_name(base)  # adapters that are saved name it, and are read from anywhere
-    tokenizer = load_tokenizer(name, base)
+    with _loading(base):
+        tokenizer = AutoTokenizer.from_pretrained(str(name), trust_remote_code=False)
     check_trainable(tokenizer, base)
     model, renderer = load_model(base, dtype), ChatRenderer(tokenizer, thinking)
     check_tokens(model, tokenizer, template(), base)
-    tokenizer.chat_template = (
-        template()
-    )  # saved with checkpoints: whoever serves one needs that of its training
+    tokenizer.chat_template = template()  # saved with checkpoints: a server needs the template of training
     made_for = {"renderer": KIND, "base": base, "thinking": thinking, "lora_rank": lora_rank, "dtype": dtype}
     if adapters.is_file() or lora_rank:
         made_for["base_digest"] = _base_digest(model)
@@ -154,26 +155,12 @@ def load_chat_policy(
     return Policy(model.eval(), renderer, made_for)
 
 
-def check_dtype(name: str) -> None:
-    """Raise PolicyError for a type in which weights cannot be loaded."""
-    if name not in DTYPES:
-        raise PolicyError(unknown("dtype", name, DTYPES))
-
-
 def whole_name(name: str | Path) -> str:
     """Return the absolute path of a model's folder, or its owner/name. Raises PolicyError if it is missing."""
     base = str(name)
     if base.startswith((".", "/", "~")) and not Path(base).is_dir():
         raise PolicyError(f"there is no folder {base}; name one with a Hugging Face model, or owner/name")
     return str(Path(base).resolve()) if Path(base).is_dir() else base
-
-
-def load_tokenizer(name: str | Path, base: str) -> Any:
-    """Load the tokenizer from a folder or the local cache; `base` names the model in the error. Raises PolicyError."""
-    from transformers import AutoTokenizer
-
-    with _loading(base):
-        return AutoTokenizer.from_pretrained(str(name), trust_remote_code=False)
 
 
 def load_model(base: str, dtype: str) -> Any:

@@ -43,11 +43,7 @@ policies of a sweep of twenty runs can be committed."""
 
 
 class CheckpointError(RunError):
-    """No checkpoint of a run can be read; the message says what to do."""
-
-
-class FolderError(OSError):
-    """A folder that cannot be written, or a full disk; the message says what to do."""
+    """No checkpoint of a run can be read."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +87,7 @@ def newest(root: Path) -> Checkpoint | None:
         if reason is None:
             extra = json.loads((folder / SEAL).read_text())
             if damaged:
-                warnings.warn(f"{damaged[0]}; going on from {folder.name}", stacklevel=2)
+                warnings.warn(f"{damaged[0]}; resuming from {folder.name}", stacklevel=2)
             for other in folders:
                 if _number(other) > _number(folder):
                     shutil.rmtree(other)
@@ -144,12 +140,12 @@ def _damage(folder: Path) -> str | None:
         if not (folder / name).exists():
             return f"{name} is missing"
         if _digest(folder / name) != expected:
-            return f"{name} is not what was written"
+            return f"{name} has changed since it was written"
     return None
 
 
 def prepare_folder(out: Path) -> Path:
-    """Make the run's folder, check that it is writable and return its absolute path. Raises FolderError."""
+    """Make the run's folder, check that it is writable and return its absolute path. Raises RunError."""
     out = out.absolute()
     try:
         (out / "checkpoints").mkdir(parents=True, exist_ok=True)
@@ -157,25 +153,24 @@ def prepare_folder(out: Path) -> Path:
         probe.write_text("")
         probe.unlink()
     except OSError as error:
-        raise FolderError(
-            f"cannot write to {out} ({error.strerror or error}); choose another out, or free it"
-        ) from None
+        raise RunError(f"cannot write to {out} ({error.strerror or error}); choose another out") from None
     return out
 
 
 @contextmanager
 def plain_errors(out: Path) -> Iterator[None]:
-    """Turn a full disk, in whichever library it raises, and a dead sampler into errors that say what to do."""
+    """Turn a full disk, whichever library notices it, and a dead sampler into RunError."""
     try:
         yield
+    except RunError:
+        raise
     except SamplerError as error:
         raise RunError(str(error)) from error
     except Exception as error:
         full = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
-        if full or (not isinstance(error, FolderError) and shutil.disk_usage(out).free < 1_000_000):
-            raise FolderError(
-                f"the disk of {out} is full; make room and run again: rows and checkpoints so far are there, "
-                "and the run goes on from the last checkpoint"
+        if full or shutil.disk_usage(out).free < 1_000_000:
+            raise RunError(
+                f"the disk of {out} is full; free space and run again: the run resumes from its last checkpoint"
             ) from error
         raise
 

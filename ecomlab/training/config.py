@@ -197,32 +197,23 @@ class TrainConfig(Settings):
                 f"{self.prompts_per_step} groups do not split into {self.minibatches} equal minibatches; choose a "
                 "divisor of prompts_per_step"
             )
-        if self.overlong_buffer > self.episode_tokens:
-            yield (
-                f"overlong_buffer {self.overlong_buffer} exceeds episode_tokens {self.episode_tokens}; "
-                "choose a smaller one, 0 for no penalty"
-            )
-        if self.turn_buffer > self.turn_tokens:
-            yield (
-                f"turn_buffer {self.turn_buffer} exceeds turn_tokens {self.turn_tokens}; "
-                "choose a smaller one, 0 for no penalty"
-            )
-        try:
-            check_axes(self.axes, self.envs)
-        except ValueError as error:
-            yield f"axes: {error}"
-        try:
-            self.make_schedule()
-        except (ValueError, TypeError) as error:
-            yield f"schedule: {error}"
+        for buffer, limit in (("overlong_buffer", "episode_tokens"), ("turn_buffer", "turn_tokens")):
+            if getattr(self, buffer) > getattr(self, limit):
+                yield f"{buffer} {getattr(self, buffer)} exceeds {limit} {getattr(self, limit)}; choose a smaller one"
+        checks: dict[str, Callable[[], Any]] = {
+            "axes": lambda: check_axes(self.axes, self.envs),
+            "schedule": self.make_schedule,
+            "eval_episodes": lambda: held_out_seeds(0, self.eval_episodes),
+        }
+        for name, check in checks.items():
+            try:
+                check()
+            except (ValueError, TypeError) as error:
+                yield f"{name}: {error}"
         if late := [step for step in self.eval_at if step > self.steps]:
             yield f"eval_at names steps after the last, {self.steps}: {late}"
         if len(set(self.eval_block)) < len(self.eval_block):
             yield f"eval_block names a block twice: {list(self.eval_block)}"
-        try:
-            held_out_seeds(0, self.eval_episodes)
-        except ValueError as error:
-            yield f"eval_episodes: {error}"
 
     @property
     def envs(self) -> tuple[str, ...]:
@@ -347,35 +338,18 @@ def check_split(config: TrainConfig, processes: int) -> None:
         )
 
 
-def from_toml(path: Path, changes: Mapping[str, Any] | None = None) -> TrainConfig:
-    """Read `TrainConfig` from a TOML file of its fields, overridden by `changes`, which messages call --set. A name
-    such as "reward.task" changes one entry of a table.
-
-    Raises ConfigError, which names the source of the mistake: the file, --set, or both.
+def from_toml(path: Path | None, changes: Mapping[str, Any] | None = None) -> TrainConfig:
+    """Read `TrainConfig` from a TOML file of its fields, or the defaults without a file, overridden by `changes`, which
+    messages call --set. A name such as "reward.task" changes one entry of a table. Raises ConfigError.
     """
-    given = load_toml(path, "experiments/*/train.toml are examples")
+    given = load_toml(path, "experiments/*/train.toml are examples") if path else {}
     if "notebook" in given:
         raise ConfigError(f"{path} is a sweep's file, not a run's; `ecomlab sweep {path}` executes it")
-    try:
-        return TrainConfig(**_changed(given, changes or {}))
-    except ConfigError as error:
-        raise ConfigError(f"{_blamed(path, given, changes)}: {error}") from None
-
-
-def _changed(given: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    changed = dict(given)
-    for name, value in changes.items():
+    for name, value in (changes or {}).items():
         table, _, entry = name.partition(".")
-        changed[table] = {**changed.get(table, {}), entry: value} if entry else value
-    return changed
-
-
-def _blamed(path: Path, given: Mapping[str, Any], changes: Mapping[str, Any] | None) -> str:
-    """Name the source of the mistakes: the file, the option, or both."""
-    if not changes:
-        return str(path)
+        given[table] = {**given.get(table, {}), entry: value} if entry else value
     try:
-        TrainConfig(**given)
-    except ConfigError:
-        return f"{path} with --set"
-    return "--set"
+        return TrainConfig(**given)
+    except ConfigError as error:
+        sources = [*([str(path)] if path else []), *(["--set"] if changes else [])]
+        raise ConfigError(f"{' with '.join(sources)}: {error}") from None

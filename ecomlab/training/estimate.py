@@ -5,15 +5,16 @@ measurements of GPUs are in `bench.csv` beside the run's file (`experiments/qwen
 with the tokens of a courteous player's episodes, which `experiments/tokens/count.py` counted.
 """
 
-import csv
 import json
 import shlex
-import statistics
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
+import pandas as pd
 from rich.console import Console
 from rich.table import Table
 
@@ -21,7 +22,7 @@ from ecomlab.models.load import is_ordinary, policy_folder
 from ecomlab.models.policy import CONFIG, PolicyError
 from ecomlab.training.config import ConfigError, TrainConfig, check_model, check_split, from_toml, lacking
 from ecomlab.training.schedule import windows
-from ecomlab.training.tokens import TABLE, Count, read_table
+from ecomlab.training.tokens import TABLE, read_table
 
 KNOWN = {  # config.json of the repositories on huggingface.co
     "Qwen/Qwen3-8B": {
@@ -45,8 +46,6 @@ OWN_STEP = 0.1
 OWN_LAG, VLLM_LAG = 3.6, 4.6
 """Decoding steps per sampled token of a mean episode: rows wait for the longest turn of the batch, with vLLM in every
 turn. As *novice* plays, on a laptop."""
-TURNS = 6
-"""Turns of a mean episode."""
 WRITES = 0.5
 """Tokens of a policy's mean episode per token of the courteous player's longest."""
 VLLM_WIDTH = 2
@@ -54,7 +53,7 @@ VLLM_WIDTH = 2
 TILE, TILE_TOKENS = 32_768, 4_096
 """Vocabulary entries and most positions of a tile of the output layer (trl.kernels)."""
 MEASURED, SHARDED = "bench.csv", "fsdp.yaml"
-"""Files beside a run's: what GPUs measured, and the launch configuration that shards weights over a machine's GPUs."""
+"""Files beside a run's: measurements of GPUs, and the launch configuration for a machine's GPUs."""
 ASSUMED = "Assumed: an H200, 40% of its FLOP/s, 60% of its bandwidth with vLLM; episodes of the token table's length."
 
 
@@ -174,8 +173,7 @@ def memory(config: TrainConfig, size: Size, processes: int = 1) -> dict[str, flo
     return gb
 
 
-@dataclass(frozen=True)
-class Mean:
+class Mean(NamedTuple):
     """Tokens of a mean episode, prompt and tools included, and those of them that the policy samples."""
 
     whole: int
@@ -184,29 +182,19 @@ class Mean:
 
 def mean_episode(config: TrainConfig, counts: Path = TABLE) -> Mean:
     """Take a mean episode of the collection over the token table's levels, cut at the configuration's limits."""
-    rows = [row for row in read_table(counts) if row.env in config.envs] if counts.is_file() else []
+    rows = [row for row in read_table(counts) if row.env in config.envs]
     whole, sampled = 2_000, 1_000
     if rows:
-        whole = round(statistics.mean(row.median for row in rows))
-        sampled = round(WRITES * statistics.mean(row.written for row in rows))
+        whole = round(np.mean([row.median for row in rows]))
+        sampled = round(WRITES * np.mean([row.written for row in rows]))
     whole = min(whole, config.context_tokens)
     return Mean(whole, min(sampled, config.episode_tokens, whole))
-
-
-def evicted(config: TrainConfig, size: Size, mean: Mean, processes: int = 1) -> float:
-    """Estimate the share of a step's keys and values for which a colocated vLLM has no room beside its weights."""
-    if config.generation != "vllm-colocate":
-        return 0.0
-    room = (config.vllm_memory * GPU_GB * 1e9 - size.parameters * VLLM_WIDTH) / size.kv_bytes(VLLM_WIDTH)
-    needed = config.rollouts_per_step / processes * mean.whole
-    return min(1.0, max(0.0, 1 - room / needed))
 
 
 def seconds(config: TrainConfig, size: Size, mean: Mean, processes: int = 1) -> dict[str, float]:
     """Estimate the seconds of a step of one round by phase, given a mean episode.
 
-    - prefill: 2 N FLOP for every token that is not sampled, and with vLLM for those that were evicted between turns:
-      in each of `TURNS` half of an episode
+    - prefill: 2 N FLOP for every token that is not sampled
     - decoding: sampled tokens of a mean episode x lag steps, each reading all weights and the rollouts' keys and values
       once; own: not under `OWN_STEP`; vLLM: at its share of the bandwidth
     - update: forward 2 N, backward 4 N (2 N with LoRA: frozen weights have no gradient), with gradient checkpointing
@@ -220,10 +208,9 @@ def seconds(config: TrainConfig, size: Size, mean: Mean, processes: int = 1) -> 
     width = VLLM_WIDTH if config.with_vllm else 2 if config.dtype == "bfloat16" else 4
     read = size.parameters * width + rows / processes * mean.whole / 2 * size.kv_bytes(width)
     step = read / (BANDWIDTH * EFFICIENCY) if config.with_vllm else max(read / BANDWIDTH, OWN_STEP)
-    again = evicted(config, size, mean, processes) * TURNS * mean.whole / 2
     passes = (2 if config.lora_rank else 3) + config.gradient_checkpointing
     return {
-        "prefill": rows * (mean.whole - mean.sampled + again) * flop / rate,
+        "prefill": rows * (mean.whole - mean.sampled) * flop / rate,
         "decoding": mean.sampled * (VLLM_LAG if config.with_vllm else OWN_LAG) * step,
         "update": rows * mean.whole * flop * passes / rate,
     }
@@ -232,8 +219,7 @@ def seconds(config: TrainConfig, size: Size, mean: Mean, processes: int = 1) -> 
 # --- how far the token limits reach ---
 
 
-@dataclass(frozen=True)
-class Reach:
+class Reach(NamedTuple):
     """Levels of one environment at which 99% of courteous episodes fit the token limits."""
 
     env: str
@@ -247,38 +233,34 @@ class Reach:
 
 def reaches(config: TrainConfig, counts: Path = TABLE) -> Iterator[Reach]:
     """Find the reach of a chat policy's token limits in each environment of the token table."""
-    rows = read_table(counts) if counts.is_file() and is_ordinary(config.starter) else []
-    drawn = {env: high for env, (_, high) in windows(config.make_schedule(), config.envs).items()}
+    rows = read_table(counts) if is_ordinary(config.starter) else []
+    limits = np.array([config.context_tokens, config.episode_tokens, config.turn_tokens])
+    drawn = windows(config.make_schedule(), config.envs)
     for env in config.played:
-        mine = sorted((row for row in rows if row.env == env), key=lambda row: row.d)
-        over = [row.d for row in mine if not _within(row, config)]
-        under = [row.d for row in mine if not over or row.d < over[0]]
+        fits = {
+            row.d: bool((limits >= (row.p99, row.written, row.turn)).all()) for row in rows if row.env == env
+        }
+        breaks = min((d for d in fits if not fits[d]), default=None)
+        holds = max((d for d in fits if breaks is None or d < breaks), default=None)
         evaluated = config.eval_difficulties if env in config.eval_envs else ()
-        played = max([*evaluated, *([drawn[env]] if env in drawn else [])], default=None)
-        if mine:
-            yield Reach(env, max(under, default=None), min(over, default=None), played)
-
-
-def _within(row: Count, config: TrainConfig) -> bool:
-    tokens = (row.p99, row.written, row.turn)
-    limits = (config.context_tokens, config.episode_tokens, config.turn_tokens)
-    return all(one <= limit for one, limit in zip(tokens, limits, strict=True))
+        played = max([*evaluated, *drawn.get(env, ())], default=None)
+        if fits:
+            yield Reach(env, holds, breaks, played)
 
 
 # --- the commands that start a run ---
 
 
-@dataclass(frozen=True)
-class Launch:
+class Launch(NamedTuple):
     """One way to start a run: the number of processes, and the commands in order, training last."""
 
     processes: int
     lines: tuple[str, ...]
 
 
-def launches(config: TrainConfig, file: Path) -> list[Launch]:
-    """List the ways to start the run of `config`, read from `file`: in one process, and sharded over the GPUs of the
-    launch configuration beside the file, as far as the groups divide evenly.
+def launches(config: TrainConfig, file: Path | None) -> list[Launch]:
+    """List the ways to start the run of `config`, read from `file` if there is one: in one process, and sharded over
+    the GPUs of the launch configuration beside the file, as far as the groups divide evenly.
 
     Our own sampler needs all weights in every process, so only runs with vLLM can be sharded. Raises ConfigError if the
     configuration cannot be started even with one process.
@@ -287,9 +269,10 @@ def launches(config: TrainConfig, file: Path) -> list[Launch]:
     train = ["ecomlab", "train", *_arguments(config, file)]
     server = (serving(config),) if config.generation == "vllm-server" else ()
     found = [Launch(1, (*server, shlex.join(train)))]
-    most = _processes(file) if config.with_vllm else 1
+    launch = _folder(file) / SHARDED
+    most = _processes(launch) if config.with_vllm and launch.exists() else 1
     if (many := split_over(config, most)) > 1:
-        sharded = ["accelerate", "launch", "--config_file", str(file.parent / SHARDED)]
+        sharded = ["accelerate", "launch", "--config_file", str(launch)]
         sharded += ["--num_processes", str(many)] if many != most else []
         found.append(Launch(many, (*server, shlex.join([*sharded, "-m", *train]))))
     return found
@@ -298,11 +281,9 @@ def launches(config: TrainConfig, file: Path) -> list[Launch]:
 def split_over(config: TrainConfig, most: int) -> int:
     """Find the largest number of processes, at most `most`, over which the run's groups divide evenly."""
     for processes in range(most, 1, -1):
-        try:
+        with suppress(ConfigError):
             check_split(config, processes)
-        except ConfigError:
-            continue
-        return processes
+            return processes
     return 1
 
 
@@ -318,20 +299,21 @@ def serving(config: TrainConfig) -> str:
     return "VLLM_SERVER_DEV_MODE=1 " + shlex.join(serve)
 
 
-def _processes(file: Path) -> int:
-    """Count the processes that the launch configuration beside the file starts; 1 without one."""
-    sharded = file.parent / SHARDED
-    if not sharded.exists():
-        return 1
+def _folder(file: Path | None) -> Path:
+    return file.parent if file else Path()
+
+
+def _processes(launch: Path) -> int:
+    """Count the processes that a launch configuration starts."""
     from accelerate.commands.config.config_args import load_config_from_file
 
-    return int(load_config_from_file(str(sharded)).num_processes)
+    return int(load_config_from_file(str(launch)).num_processes)
 
 
-def _arguments(config: TrainConfig, file: Path) -> list[str]:
+def _arguments(config: TrainConfig, file: Path | None) -> list[str]:
     """List the arguments of `ecomlab train` that give `config`: the file, and --set where it differs."""
-    arguments = ["--config", str(file)]
-    before = from_toml(file).to_json() if file.exists() else TrainConfig().to_json()
+    arguments = ["--config", str(file)] if file else []
+    before = from_toml(file).to_json()
     for name, value in config.to_json().items():
         if value != before[name]:
             arguments += ["--set", f"{name}={value if isinstance(value, str) else _toml(value)}"]
@@ -348,15 +330,15 @@ def _toml(value: Any) -> str:
 # --- the report ---
 
 
-def show_plan(config: TrainConfig, file: Path, console: Console, counts: Path = TABLE) -> None:
-    """Print the estimate for a run of `config`, read from `file`; `counts` is the token table."""
+def show_plan(config: TrainConfig, file: Path | None, console: Console, counts: Path = TABLE) -> None:
+    """Print the estimate for a run of `config`, read from `file` if there is one; `counts` is the token table."""
     check_model(config)
     size, mean, ways = size_of(config.starter), mean_episode(config, counts), launches(config, file)
     for table in (
         _run_table(config, size, mean),
         _memory_table(config, size, ways),
         *([_seconds_table(config, size, mean, ways)] if is_ordinary(config.starter) else []),
-        *_measured_tables(file.parent / MEASURED),
+        *_measured_tables(_folder(file) / MEASURED),
         *_reach_tables(config, counts),
     ):
         console.print(table)
@@ -411,29 +393,25 @@ def _seconds_table(config: TrainConfig, size: Size, mean: Mean, ways: list[Launc
     columns = [seconds(each, size, mean, processes) for each, processes in shown.values()]
     for phase in columns[0]:
         table.add_row(phase, *(f"{column[phase]:,.0f}" for column in columns))
-    lost = [evicted(each, size, mean, processes) for each, processes in shown.values()]
-    table.add_row("share evicted", *(f"{share:.0%}" for share in lost))
     return table
 
 
 def _measured_tables(file: Path) -> Iterator[Table]:
-    """Show what GPUs measured, by their names."""
+    """Show the measurements of GPUs, by their names."""
     if not file.is_file():
         return
-    with file.open(newline="") as rows:
-        measured = [row for row in csv.DictReader(rows) if row["device"] != "CPU"]
+    measured = pd.read_csv(file, dtype=str, keep_default_na=False).query("device != 'CPU'")
     table = Table("measured on", "what", "size", "seconds", "peak GB", "tokens")
-    for row in measured:
-        table.add_row(*(row[name] for name in ("device", "what", "size", "seconds", "peak_gb", "tokens")))
+    for row in measured[["device", "what", "size", "seconds", "peak_gb", "tokens"]].itertuples(index=False):
+        table.add_row(*row)
     yield table
 
 
 def _reach_tables(config: TrainConfig, counts: Path) -> Iterator[Table]:
-    found = list(reaches(config, counts))
     table = Table("token limits", "hold up to d", "not at d", "played up to d")
-    for one in found:
+    for one in reaches(config, counts):
         levels = ["-" if d is None else str(d) for d in (one.holds, one.breaks, one.played)]
         beyond = one.breaks is not None and one.played is not None and one.played > (one.holds or -1)
         table.add_row(one.env, *levels, style="yellow" if beyond else None)
-    if found:
+    if table.row_count:
         yield table

@@ -17,34 +17,27 @@ Rows = Sequence[Mapping[str, Any]]
 
 
 class Log:
-    """A run's log; this base class logs nothing."""
+    """A run's log through one of accelerate's trackers, or none; `package` provides tables, if the logger has any."""
 
-    def metrics(self, rows: Rows) -> None:
-        """Log a step's metrics (rows with `env` and `step`) as `env/column`."""
-
-    def transcripts(self, name: str, step: int, episodes: Sequence[Transcript]) -> None:
-        """Log the first `MOST_EPISODES` episodes as a table of that name, conversations as text."""
-
-
-class TrackerLog(Log):
-    """A log through one of accelerate's trackers; `package` provides tables, if the logger has any."""
-
-    def __init__(self, tracker: Any, package: Any = None) -> None:
+    def __init__(self, tracker: Any = None, package: Any = None) -> None:
         self.tracker, self.package = tracker, package
 
     def metrics(self, rows: Rows) -> None:
+        """Log a step's metrics (rows with `env` and `step`) as `env/column`."""
         metrics = {
             f"{row['env']}/{name}": value
             for row in rows
             for name, value in row.items()
             if isinstance(value, int | float) and name not in ("seed", "step")
         }
-        self.tracker.log(metrics, step=rows[0]["step"])
+        if self.tracker:
+            self.tracker.log(metrics, step=rows[0]["step"])
 
     def transcripts(self, name: str, step: int, episodes: Sequence[Transcript]) -> None:
-        rows = [_row(episode, step) for episode in episodes[:MOST_EPISODES]]
-        if not rows:
+        """Log the first `MOST_EPISODES` episodes as a table of that name, conversations as text."""
+        if not self.tracker or not episodes:
             return
+        rows = [_row(episode, step) for episode in episodes[:MOST_EPISODES]]
         if self.package is None:  # TensorBoard, which shows text as Markdown
             self.tracker.log({f"transcripts/{name}": "\n\n".join(map(_as_markdown, rows))}, step=step)
             return
@@ -82,7 +75,7 @@ def logger(name: str, folder: Path, settings: Mapping[str, Any]) -> Iterator[Log
     }
     tracker.store_init_configuration(plain)
     try:
-        yield TrackerLog(tracker, None if name == "tensorboard" else importlib.import_module(name))
+        yield Log(tracker, None if name == "tensorboard" else importlib.import_module(name))
     finally:
         tracker.finish()
 

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,7 +25,6 @@ from ecomlab.models.samplers.cached import Limits, Sampler
 from ecomlab.models.samplers.vllm import VllmSampler
 from ecomlab.training import checkpoints, metrics, untrained
 from ecomlab.training.config import TrainConfig
-from ecomlab.training.distributed import OneWorker
 from ecomlab.training.health import alarms
 from ecomlab.training.loggers import Log, logger
 from ecomlab.training.metrics import ALARMS, DONE
@@ -55,7 +55,8 @@ class Loop:
         """`identity` is what config.json holds."""
         self.config, self.out, self.shop, self.policy = config, Path(config.out).absolute(), shop, policy
         self.schedule, self.identity, self.on_progress = schedule, identity, on_progress
-        self.processes = OneWorker(processes) if config.generation == "vllm-server" else processes
+        # With a server, the first process plays for all.
+        self.processes = replace(processes, workers=1) if config.generation == "vllm-server" else processes
         self.leads = processes.rank == 0
         self.log = Log()
         self.history: list[dict[str, Any]] = []
@@ -104,7 +105,7 @@ class Loop:
         metrics.trim(self.out / "eval.csv", done, metrics.EVAL_COLUMNS)
         for name in (ALARMS, UNSCORED):
             metrics.trim_lines(self.out / name, done)
-        begun = done > 0 or metrics.has_step(self.out / "eval.csv", 0)  # which is written after its episodes
+        begun = done > 0 or bool(metrics.read(self.out / "eval.csv"))  # which is written after its episodes
         metrics.trim(self.out / "episodes.csv", done if begun else -1, metrics.EPISODE_COLUMNS)
         trim(self.out / FILE, done if begun else -1)
         return resume, begun
@@ -172,17 +173,13 @@ class Loop:
         append(self.out / FILE, header_of(self.config, self.shop.fingerprint, self.identity), transcripts)
 
     def _evaluate(self, number: int) -> None:
-        """Evaluate the policy after step `number` and write the result; before training, reuse the result of another
-        run of the same folder has found, or leave it for the next one."""
-        config = self.config
-        shared = None
+        """Evaluate the policy after step `number` and write the result. Before training, runs in sibling folders share
+        it."""
+        config, play = self.config, partial(self._play_held_out, number)
         if number == 0 and not self.ordinary and self.processes.workers == 1:
-            shared = untrained.file_of(config, self.policy, self.shop.fingerprint)
-        found = untrained.recall(shared) if shared else None
-        if found is None:
-            found = self._play_held_out(number)
-            if shared:
-                untrained.keep(shared, found)
+            found = untrained.shared(untrained.file_of(config, self.policy, self.shop.fingerprint), play)
+        else:
+            found = play()
         if self.leads:
             self._write(found.failures)
             self.log.transcripts("held-out failures", number, found.failures)

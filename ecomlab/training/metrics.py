@@ -7,13 +7,11 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ecomlab.evaluation.heldout import EPISODE
-from ecomlab.models.batch import Rollout
-from ecomlab.reward import Score
+from ecomlab.files import replacing
 from ecomlab.training.config import RunError
 from ecomlab.training.rollouts import Collection, Group, is_trained
 
@@ -31,48 +29,23 @@ UPDATE = ("entropy", "clip_share", "grad_norm", "logp_gap", "logp_gap_max")
 """Metrics of a step's update, which `UpdateMetrics.total` explains."""
 
 
-@dataclass(frozen=True)
 class Cell:
     """The episodes of a step in one environment at one level."""
 
-    collection: Collection
-    env: str
-    d: int
-    mask_truncated: bool = False
+    def __init__(self, collection: Collection, env: str, d: int, mask_truncated: bool = False) -> None:
+        def mine(groups: Sequence[Group]) -> list[Group]:
+            return [group for group in groups if (group.draw.env, group.draw.level) == (env, d)]
 
-    def _mine(self, groups: Sequence[Group]) -> list[Group]:
-        return [g for g in groups if (g.draw.env, g.draw.level) == (self.env, self.d)]
-
-    @cached_property
-    def groups(self) -> list[Group]:
-        return self._mine(self.collection.groups)
-
-    @cached_property
-    def kept(self) -> list[Group]:
-        return self._mine(self.collection.kept)
-
-    @cached_property
-    def padding(self) -> list[Group]:
-        return self._mine(self.collection.padding)
-
-    @cached_property
-    def rollouts(self) -> list[Rollout]:
-        return [r for g in self.groups for r in g.rollouts]
-
-    @cached_property
-    def scores(self) -> list[Score]:
-        """Scores of the scored rollouts."""
-        return [r.score for r in self.rollouts if not r.score.unscored]
-
-    @cached_property
-    def generated(self) -> int:
+        self.rounds = collection.rounds
+        self.groups, self.kept = mine(collection.groups), mine(collection.kept)
+        self.padding = mine(collection.padding)
+        self.rollouts = [r for group in self.groups for r in group.rollouts]
+        self.scores = [r.score for r in self.rollouts if not r.score.unscored]
+        self.generated = sum(r.sampled for r in self.rollouts)
         """Tokens that the policy sampled."""
-        return sum(r.sampled for r in self.rollouts)
-
-    @cached_property
-    def used(self) -> int:
+        trained = [r for group in self.kept for r in group.rollouts if is_trained(r, mask_truncated)]
+        self.used = sum(r.sampled for r in trained)
         """Of these, the tokens that enter the loss."""
-        return sum(r.sampled for g in self.kept for r in g.rollouts if is_trained(r, self.mask_truncated))
 
     def ended(self, end: str) -> int:
         return sum(r.end == end for r in self.rollouts)
@@ -85,8 +58,8 @@ class Metric:
     name: str
     of: Callable[[Cell], float]
     pooled: str
-    """How rows are pooled over levels: "sum", "max", "same" (a metric of the whole step), or a mean weighted by what it
-    counts over: "scored" rollouts, all "rollouts", or "groups"."""
+    """How rows are pooled over levels: "sum", "max", "same" (a metric of the whole step), or a mean weighted by its
+    number of "scored" rollouts, of all "rollouts", or of "groups"."""
 
 
 METRICS = (
@@ -98,7 +71,7 @@ METRICS = (
     Metric("kept", lambda c: len(c.kept), "sum"),
     Metric("discarded", lambda c: len(c.groups) - len(c.kept), "sum"),
     Metric("padding", lambda c: len(c.padding), "sum"),
-    Metric("rounds", lambda c: c.collection.rounds, "same"),
+    Metric("rounds", lambda c: c.rounds, "same"),
     Metric("rollouts", lambda c: len(c.rollouts), "sum"),
     Metric("unscored", lambda c: len(c.rollouts) - len(c.scores), "sum"),
     Metric("truncated", lambda c: c.ended("truncated"), "sum"),
@@ -128,10 +101,6 @@ EVAL_COLUMNS = (*HEAD, "d", "axes", "block", "episodes", "success", "reward", "u
 """One row per evaluation, environment, level, block of tasks and decoding, drawn by `heldout.summarize`."""
 EPISODE_COLUMNS = (*HEAD, *(name for name in EPISODE if name not in HEAD))
 """One row per held-out episode: the run and its step, then as `heldout.EPISODE` says."""
-
-
-class AllFailedError(RunError):
-    """A step without a single scored episode: continuing would train on nothing."""
 
 
 def phases(known: Mapping[str, float], seconds: float) -> dict[str, float]:
@@ -185,7 +154,7 @@ def by_environment(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def logged(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """List a step's rows for a logger: those of whole environments, then what is counted by level, as "CART/d=3"."""
+    """List a step's rows for a logger: those of whole environments, then those of levels, as "CART/d=3"."""
     names = [metric.name for metric in METRICS if metric.pooled not in ("same", "max")]
     levels = [
         {"env": f"{row['env']}/d={row['d']}", "step": row["step"], **{name: row[name] for name in names}}
@@ -219,21 +188,20 @@ def read(path: Path) -> list[dict[str, str]]:
 
 
 def check_alive(collection: Collection) -> None:
-    """Raise AllFailedError if no episode of a step could be scored."""
+    """Raise RunError if no episode of a step could be scored."""
     scores = [r.score for g in collection.groups for r in g.rollouts]
     if scores and all(s.unscored for s in scores):
-        raise AllFailedError(
+        raise RunError(
             f"all {len(scores)} episodes of this step failed on our side, the first with: {scores[0].why}; "
             "repair that and run again; the run continues from its last checkpoint"
         )
 
 
-def append(path: Path, rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> None:
+def append(path: Path, rows: Sequence[Mapping[str, Any]], columns: Sequence[str], mode: str = "a") -> None:
     """Append rows and flush them to disk; write the header first in a new file."""
-    fresh = not path.exists() or path.stat().st_size == 0
-    with path.open("a", newline="") as file:
+    with path.open(mode, newline="") as file:
         writer = csv.DictWriter(file, columns)
-        if fresh:
+        if not file.tell():
             writer.writeheader()
         writer.writerows([{name: _short(row[name]) for name in columns} for row in rows])
         file.flush()
@@ -242,30 +210,19 @@ def append(path: Path, rows: Sequence[Mapping[str, Any]], columns: Sequence[str]
 
 def trim(path: Path, last: int, columns: Sequence[str]) -> None:
     """Drop rows of steps after `last`, and a half-written last line: those steps will be repeated. Columns missing from
-    a table of an older ecomlab are added as NaN. A table with an incomplete header has no rows and is removed. Raises
-    RunError for a header with other columns, and changes nothing.
+    a table of an older ecomlab are added as NaN. Raises RunError for a table with other columns, and changes nothing.
     """
     if not path.exists():
         return
-    text = path.read_text()
-    if "\n" not in text.lstrip():
-        path.unlink()
-        return
-    with path.open(newline="") as file:
-        reader = csv.DictReader(file)
-        names = reader.fieldnames or ()
-        if not set(HEAD) <= set(names) <= set(columns):
-            raise RunError(
-                f"{path} was written by another ecomlab, with other columns; finish that run with the ecomlab that "
-                "started it, or choose another out"
-            )
-        kept = [row for row in reader if None not in row.values() and 0 <= _step(row) <= last]
-    part = path.with_name(path.name + ".part")
-    with part.open("w", newline="") as file:
-        writer = csv.DictWriter(file, columns, restval="nan")
-        writer.writeheader()
-        writer.writerows(kept)
-    part.replace(path)
+    rows = read(path)
+    if rows and not set(HEAD) <= set(rows[0]) <= set(columns):
+        raise RunError(
+            f"{path} was written by another ecomlab, with other columns; finish that run with the ecomlab that "
+            "started it, or choose another out"
+        )
+    kept = [row for row in rows if None not in row.values() and int(row["step"]) <= last]
+    with replacing(path) as draft:
+        append(draft, [{**dict.fromkeys(columns, "nan"), **row} for row in kept], columns, mode="w")
 
 
 def trim_lines(path: Path, last: int) -> None:
@@ -281,19 +238,6 @@ def unscored_reasons(collection: Collection) -> list[str]:
     """List why episodes of a step are unscored, most common first: "3 episodes: ZeroDivisionError: ..."."""
     whys = Counter(r.score.why for g in collection.groups for r in g.rollouts if r.score.unscored)
     return [f"{count} episodes: {why}" for why, count in whys.most_common()]
-
-
-def has_step(path: Path, step: int) -> bool:
-    """Tell whether the table has a row of this step."""
-    return any(_step(row) == step for row in read(path))
-
-
-def _step(row: Mapping[str, Any]) -> int:
-    """Read the row's step; -1 when it has none."""
-    try:
-        return int(row["step"])
-    except (KeyError, TypeError, ValueError):
-        return -1
 
 
 def _count(value: Any) -> int:

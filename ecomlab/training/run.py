@@ -23,6 +23,7 @@ from ecomlab.files import lock, read_json, write_json
 from ecomlab.markup.elements import in_notebook, table
 from ecomlab.models.load import load_policy
 from ecomlab.models.policy import Policy
+from ecomlab.models.process_group import join_processes
 from ecomlab.training import checkpoints
 from ecomlab.training.config import (
     ConfigError,
@@ -33,7 +34,6 @@ from ecomlab.training.config import (
     from_toml,
     lacking,
 )
-from ecomlab.training.distributed import join_processes
 from ecomlab.training.loop import Loop, Progress
 from ecomlab.training.metrics import DONE
 from ecomlab.training.schedule import Schedule, digest_of, name_of
@@ -69,13 +69,8 @@ class Run:
         newest, settings = checkpoints.newest(self.folder / "checkpoints"), read_json(self.folder / CONFIG)
         if newest is None or settings is None:
             raise RunError(f"{self.folder} has no checkpoint yet; train some steps")
-        own = (
-            "schedule",
-            "schedule_name",
-            "schedule_digest",
-            "schedule_settings",
-        )  # of which nothing is needed to play
-        config = TrainConfig(**{name: value for name, value in settings.items() if name not in own})
+        needed = ("collection", "eval_collection", "catalog", "catalog_size")
+        config = TrainConfig(**{name: settings[name] for name in needed if name in settings})
         return load_policy(str(newest.folder), config.load_shop(), config.played)
 
     def _table(self, name: str) -> "pd.DataFrame":
@@ -112,7 +107,7 @@ def train(
         config = TrainConfig(**config)
     processes = join_processes()
     leads = processes.rank == 0  # only this process reads and writes the folder
-    check_split(config, len(processes.all_gather(None)))
+    check_split(config, processes.size)
     _check_setting(config)
     which = config.schedule if schedule is None else schedule
     try:
@@ -154,7 +149,7 @@ def _identity(config: TrainConfig, which: Any, made: Schedule) -> dict[str, Any]
 
 
 def _check_setting(config: TrainConfig) -> None:
-    """Check that the configuration fits the model, the machine and the launch."""
+    """Check that the configuration fits the model, the machine and the launch. Raises ConfigError."""
     check_model(config)
     for words in lacking(config):
         raise ConfigError(words)
@@ -179,15 +174,12 @@ def _same_run(out: Path, now: Mapping[str, Any]) -> None:
     before = read_json(file)
     if before is None and file.exists():
         raise ConfigError(
-            f"{file} is damaged, so that nothing says which run the folder holds; choose another out, "
-            "put the file back, or delete that folder"
+            f"{file} is damaged, so the run in the folder is unknown; choose another out, restore the file, or delete "
+            "the folder"
         )
     if before is not None and (names := _differs(before, now)):
-        was = ", ".join(f"{name} = {before.get(name)!r}" for name in names)
-        wanted = ", ".join(f"{name} = {now.get(name)!r}" for name in names)
-        raise ConfigError(
-            f"{out} holds another run ({was}; now {wanted}); choose another out, or delete that folder"
-        )
+        changes = ", ".join(f"{name} = {before.get(name)!r}, now {now.get(name)!r}" for name in names)
+        raise ConfigError(f"{out} holds another run ({changes}); choose another out, or delete that folder")
     if before is not None and before["steps"] > now["steps"]:
         raise ConfigError(
             f"{out} holds a run of {before['steps']} steps, more than {now['steps']}; choose another out"
@@ -197,7 +189,7 @@ def _same_run(out: Path, now: Mapping[str, Any]) -> None:
 
 def _differs(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     """List the settings, `FREE` ones excepted, in which a folder's run differs; a setting that it did not record was at
-    its default. A catalog's folder may have been moved: `_load_shop` looks at what is in it."""
+    its default. A catalog's folder may have moved: `_load_shop` checks its content."""
     defaults = TrainConfig().to_json()
     free = {*FREE, "catalog"} if before.get("catalog") and now["catalog"] else set(FREE)
     names = dict.fromkeys([*now, *(["schedule_digest"] if "schedule_digest" in before else [])])
@@ -208,19 +200,17 @@ def _load_shop(out: Path, config: TrainConfig, leads: bool) -> Shop:
     """Load a run's shop, and record the folder of its catalog if it has one. Raises ConfigError if the catalog cannot
     be opened, differs from the one with which the run in `out` began, or cannot carry the environments."""
     before = read_json(out / CATALOG) if leads else None
-    was = (
-        f"{out} was trained on the catalog {before['fingerprint']} in {before['folder']}, and "
-        if before
-        else ""
-    )
-    way = "; name the folder where the first one is with --catalog, or choose another out" if before else ""
+    was = way = ""
+    if before:
+        was = f"{out} was trained on the catalog {before['fingerprint']} in {before['folder']}, but "
+        way = "; name the first one's folder with --catalog, or choose another out"
     try:
         shop = config.load_shop()
         check_supported(shop.catalog, config.played)
     except (CatalogError, UnsupportedError) as error:
         raise ConfigError(f"{was}{error}{way}") from None
     if before and before["fingerprint"] != shop.fingerprint:
-        raise ConfigError(f"{was}what is in {config.catalog} is {shop.fingerprint}{way}")
+        raise ConfigError(f"{was}{config.catalog or 'the generated one'} is {shop.fingerprint}{way}")
     if leads and config.catalog:
         write_json(out / CATALOG, {**config.catalog_place, "fingerprint": shop.fingerprint})
     return shop

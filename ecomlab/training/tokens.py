@@ -3,11 +3,12 @@
 `python experiments/tokens/count.py` plays the courteous player and writes experiments/tokens/tokens.csv.
 """
 
-import csv
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import pandas as pd
 
 from ecomlab.catalog import Shop
 from ecomlab.episode.episode import Episode
@@ -66,16 +67,9 @@ def _length(renderer: ChatRenderer, messages: Sequence[Any], tools: Sequence[Any
 def write_table(counts: Iterable[Count], path: Path) -> None:
     """Write one row per environment and level."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w", newline="") as file:
-        table = csv.DictWriter(file, [field.name for field in fields(Count)], lineterminator="\n")
-        table.writeheader()
-        table.writerows(map(asdict, counts))
+    pd.DataFrame(list(counts)).to_csv(path, index=False)
 
 
 def read_table(path: Path) -> list[Count]:
-    """Read the rows of a table that `write_table` wrote."""
-    kinds: dict[str, Any] = {field.name: field.type for field in fields(Count)}
-    with path.open(newline="") as file:
-        return [
-            Count(**{name: kinds[name](value) for name, value in row.items()}) for row in csv.DictReader(file)
-        ]
+    """Read the rows of a table that `write_table` wrote; none if the file is missing."""
+    return [Count(**row) for row in pd.read_csv(path).to_dict("records")] if path.is_file() else []

@@ -76,18 +76,21 @@ class Hooks:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Silence the logs and bars of TRL and transformers: a run shows its own progress."""
-    log, bars = logging.getLogger("trl"), is_progress_bar_enabled()
-    level = log.level
+    """Silence the logs and bars of TRL and transformers: a run shows its own progress, and transformers would warn that
+    a checkpoint lacks tied weights, which are not saved."""
+    logs, bars = list(map(logging.getLogger, ("trl", "transformers.trainer"))), is_progress_bar_enabled()
+    levels = [log.level for log in logs]
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="`\\w*gradient_checkpointing\\w*` is deprecated")
         warnings.filterwarnings("ignore", message="You are using 'rollout_func'")  # experimental
-        log.setLevel(logging.ERROR)
+        for log in logs:
+            log.setLevel(logging.ERROR)
         disable_progress_bar()
         try:
             yield
         finally:
-            log.setLevel(level)
+            for log, level in zip(logs, levels, strict=True):
+                log.setLevel(level)
             if bars:
                 enable_progress_bar()
 
@@ -132,12 +135,6 @@ class DapoTrainer(GRPOTrainer):
     def train(self, *args: Any, **kwargs: Any) -> Any:
         with _quiet():
             return super().train(*args, **kwargs)
-
-    def _issue_warnings_after_load(self, load_result: Any) -> None:
-        """Exclude tied weights, which are not saved, from transformers' warning."""
-        tied = set(self.model._tied_weights_keys or ()) if self.model.config.tie_word_embeddings else set()
-        missing = [name for name in load_result.missing_keys if name not in tied]
-        super()._issue_warnings_after_load(load_result._replace(missing_keys=missing))
 
     def create_model_card(self, *_: Any, **__: Any) -> None:
         """Disable TRL's model card, which would claim base model None."""
@@ -253,7 +250,7 @@ class DapoTrainer(GRPOTrainer):
         return norm
 
     def end_step(self, number: int, broken: str = "") -> None:
-        """Hand step `number` to `after`, for its row; raise RunError if it is `broken`. Every process calls this."""
+        """Pass step `number` to `after`, for its row; raise RunError if it is `broken`. Every process calls this."""
         assert self.collection is not None
         seconds = {**self.collection.seconds, **self.clock.seconds}
         seconds["update"] = time.perf_counter() - self.rolled - seconds.get("logprobs", 0.0)

@@ -383,7 +383,7 @@ def server() -> dict[str, Any]:
             out=folder, starter=folder, generation="vllm-server", vllm_address=f"http://127.0.0.1:{PORT}",
             turn_tokens=128, context_tokens=1920,
         )  # fmt: skip
-        variables, flags = printed(launches(config, Path(folder) / "train.toml")[0].lines[0])
+        variables, flags = printed(launches(config, None)[0].lines[0])
         flags += ["--dtype", "float32", "--host", "127.0.0.1", "--enforce-eager"]
         command = [str(Path(sys.executable).parent / "vllm"), *flags]
         process = subprocess.Popen(command, stdout=sys.stderr, env={**os.environ, **variables})

@@ -25,7 +25,7 @@ from ecomlab.evaluation.transcripts import TranscriptError
 from ecomlab.lab.evaluation_progress import progress_of
 from ecomlab.lab.evaluation_tables import show, write_tables
 from ecomlab.lab.evaluations import folder_of, prices_of, software
-from ecomlab.models.devices import device_of
+from ecomlab.models.policy import device_of
 from ecomlab.reward import Weights
 
 EXPERIMENTS = Path(__file__).resolve().parents[2] / "experiments"

@@ -18,7 +18,7 @@ import pytest
 import torch
 from ingested import built
 from qwen3_helper import FakeVllm, lottery, small, talkative
-from runs import SECONDS, Killed, kill_at, rows_of, run_to_end, steps_of, train_in_two
+from runs import SECONDS, Killed, in_two_processes, kill_at, rows_of, run_to_end, steps_of, train_in_two
 
 from ecomlab import ENVIRONMENTS, Episode, Shop, load_shop, make_task
 from ecomlab.episode.play import play
@@ -26,6 +26,7 @@ from ecomlab.laws.tool_introspection import calls
 from ecomlab.models.batch import Rollout, play_batch
 from ecomlab.models.load import load_policy
 from ecomlab.models.policy import MADE_FOR, Policy, PolicyError
+from ecomlab.models.process_group import ProcessGroup
 from ecomlab.models.qwen3 import ChatRenderer, load_chat_policy, template
 from ecomlab.models.renderer import BREAK
 from ecomlab.models.samplers.cached import Limits, Sampled, SamplerError
@@ -288,9 +289,6 @@ def test_without_peft_the_message_names_it(folder: Path, monkeypatch: pytest.Mon
         ({"generation": "vllm"}, "vllm-server"),
         ({"dtype": "bfloat16"}, "adamw-8bit"),
         ({"context_tokens": 512}, "room"),
-        ({"vllm_memory": 1.5}, "vllm_memory"),
-        ({"lora_rank": -1}, "lora_rank"),
-        ({"thinking": 1}, "thinking"),
     ],
 )
 def test_settings_that_cannot_run_are_refused(wrong: dict[str, Any], message: str) -> None:
@@ -309,10 +307,6 @@ def test_settings_that_do_not_fit_the_model_or_the_launch_are_refused(
     monkeypatch.setenv("ACCELERATE_USE_FSDP", "true")
     with pytest.raises(ConfigError, match="sample"):
         run_to_end(TrainConfig(out=out, starter=str(folder)))
-
-
-def test_the_defaults_hand_nothing_to_trl() -> None:
-    assert TrainConfig().trl == {}
 
 
 # Who samples.
@@ -339,12 +333,8 @@ def test_vllm_plays_what_our_own_backend_plays(mode: str, babbler: Path, shop: S
     theirs = play_batch(tasks, streams, shop, sampler, policy.renderer)
     assert any(r.sampled > r.turns > 1 for r in own), "something happens"
     for one, other in zip(own, theirs, strict=True):
-        assert (one.prompt_ids, one.completion_ids, one.mask) == (
-            other.prompt_ids,
-            other.completion_ids,
-            other.mask,
-        )
-        assert (one.end, one.turns, one.score) == (other.end, other.turns, other.score)
+        for name in ("prompt_ids", "completion_ids", "mask", "end", "turns", "score"):
+            assert getattr(one, name) == getattr(other, name), name
         assert one.logprobs == pytest.approx(other.logprobs, abs=1e-4)
     assert {asked["temperature"] for asked in fake.asked} == {0.0} and fake.generation_kwargs == {}
 
@@ -458,9 +448,8 @@ def test_a_millionth_survives_stochastic_rounding_and_not_plain_adamw() -> None:
     torch.manual_seed(0)
     ours = optim.AdamW8bit([rounded], lr=1e-6, weight_decay=0.0, bf16_stochastic_round=True)
     expected = 20 * 1e-6
-    deviation = (
-        expected * 2**-8 / ones.numel()
-    ) ** 0.5  # of the mean: each weight steps 2^-8 with a small chance
+    # Of the mean: each weight steps 2^-8 with a small chance.
+    deviation = (expected * 2**-8 / ones.numel()) ** 0.5
     assert moved_by(ours, rounded, 20) == pytest.approx(expected, abs=5 * deviation)
 
 
@@ -545,8 +534,6 @@ def test_gradient_checkpointing_and_the_masked_output_layer_change_memory_not_th
     """And the output layer sees the trained positions alone, whoever wraps the model."""
     import trl.trainer.utils as utils
 
-    from ecomlab.training.rollouts import DynamicSampling, collect
-    from ecomlab.training.schedule import make_schedule
     from ecomlab.training.trl_trainer import DapoTrainer, Hooks
 
     seen: list[int] = []
@@ -686,19 +673,6 @@ def test_a_server_gets_no_new_weights_while_it_samples(
 
 def test_one_process_talks_to_the_server_and_the_others_hear_of_it() -> None:
     """Two processes in server mode: the first plays every group; both end up with all of them."""
-    from ecomlab.training.distributed import OneWorker, TorchProcesses
-
-    barrier, board = threading.Barrier(2), [None, None]
-
-    class Both(TorchProcesses):
-        def all_gather(self, mine: Any) -> list[Any]:
-            board[self.rank] = mine
-            barrier.wait(10)
-            everyone = list(board)
-            barrier.wait(10)
-            return everyone
-
-    got: dict[int, Any] = {}
     shop = load_shop(1_000)
     novice = load_policy("novice", shop, ["CART"])
 
@@ -708,20 +682,13 @@ def test_one_process_talks_to_the_server_and_the_others_hear_of_it() -> None:
         def start(self, streams: Any) -> None:
             raise AssertionError("it was asked to play")
 
-    def work(rank: int) -> None:
-        processes = OneWorker(Both(rank, 2))
-        sampler: Any = Silent() if rank else novice.sampler()
-        schedule = make_schedule("static-0-1", ["CART"])
-        got[rank] = collect(
-            schedule, DynamicSampling(2, 2, 2), ("server", 0), shop, sampler, novice.renderer, processes
-        )
+    def work(processes: ProcessGroup) -> Any:
+        sampler: Any = Silent() if processes.rank else novice.sampler()
+        schedule, sampling = make_schedule("static-0-1", ["CART"]), DynamicSampling(2, 2, 2)
+        return collect(schedule, sampling, ("server", 0), shop, sampler, novice.renderer, processes)
 
-    threads = [threading.Thread(target=work, args=(rank,)) for rank in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
-    assert got[0].groups and [g.rewards for g in got[0].groups] == [g.rewards for g in got[1].groups]
+    one, two = in_two_processes(work, workers=1)
+    assert one.groups and [g.rewards for g in one.groups] == [g.rewards for g in two.groups]
 
 
 def run_sharded(config: TrainConfig, folder: Path, machines: int = 1) -> None:
@@ -736,6 +703,7 @@ def run_sharded(config: TrainConfig, folder: Path, machines: int = 1) -> None:
     launch |= {"num_processes": 2, "use_cpu": True}
     launch |= {} if config.lora_rank else {"mixed_precision": "no"}
     (folder / "fsdp.yaml").write_text(yaml.safe_dump(launch))
+    (folder / "train.toml").touch()
     line = shlex.split(launches(config, folder / "train.toml")[-1].lines[-1])
     assert line[:2] == ["accelerate", "launch"] and line[line.index("-m") + 1 :][:2] == ["ecomlab", "train"]
     command = [sys.executable, "-m", "accelerate.commands.launch", *line[2 : line.index("-m")]]

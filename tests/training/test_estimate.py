@@ -25,7 +25,6 @@ from ecomlab.training.estimate import (
     MEASURED,
     Mean,
     Reach,
-    evicted,
     launches,
     mean_episode,
     memory,
@@ -46,29 +45,16 @@ SIZE = size_of("Qwen/Qwen3-8B")
 C8 = from_toml(FILE.with_name("c8.toml"))
 
 
-def test_the_articles_figures_are_in_the_file() -> None:
-    assert (LORA.group_size, LORA.lr, LORA.steps) == (8, 1e-5, 300)
-    assert (LORA.dtype, LORA.lora_rank, LORA.starter) == ("bfloat16", 64, "Qwen/Qwen3-8B")
-
-
 def test_the_models_size_is_the_published_one() -> None:
-    assert (
-        SIZE.parameters == 8_190_735_360
-    )  # the index of Qwen3-8B's safetensors: 16,381,470,720 bytes of bfloat16
+    assert 2 * SIZE.parameters == 16_381_470_720, "bytes, in the index of Qwen3-8B's safetensors"
     assert SIZE.kv_bytes() == 147_456
-    assert 2 * SIZE.parameters / 1e9 == pytest.approx(16.4, abs=0.05)
 
 
 def test_a_model_that_is_here_is_counted_from_its_own_config(tmp_path: Path) -> None:
     from transformers import Qwen3Config, Qwen3ForCausalLM
 
-    small = {
-        **KNOWN["Qwen/Qwen3-8B"],
-        "vocab_size": 90,
-        "hidden_size": 24,
-        "intermediate_size": 40,
-        "head_dim": 6,
-    }
+    small = {**KNOWN["Qwen/Qwen3-8B"], "vocab_size": 90, "hidden_size": 24, "head_dim": 6}
+    small["intermediate_size"] = 40
     for tied in (True, False):
         config = Qwen3Config(**{**small, "num_hidden_layers": 3, "tie_word_embeddings": tied})
         config.save_pretrained(tmp_path)
@@ -89,19 +75,8 @@ def test_weights_gradients_and_optimizer_are_what_they_were_by_hand(config: Trai
     assert parts["weights"] + parts["gradients"] + parts["optimizer"] == pytest.approx(gb, rel=0.02)
     shared = memory(config.replace(generation="vllm-server"), SIZE, 8)
     assert shared["peak"] < parts["peak"] / 2
-
-
-def test_the_cache_of_64_rollouts_of_2000_tokens() -> None:
-    parts = memory(LORA.replace(context_tokens=2_000, episode_tokens=1_000), SIZE)
-    assert parts["keys, values"] == pytest.approx(19, rel=0.02)
-
-
-def test_checkpointing_saves_most_activations() -> None:
-    with_it, without = (
-        memory(LORA.replace(gradient_checkpointing=on), SIZE)["activations"] for on in (True, False)
-    )
-    assert without > 10 * with_it
-    assert memory(FULL, SIZE)["peak"] < 141 < memory(MASTER, SIZE)["peak"], "an H200"
+    kept = [memory(config.replace(gradient_checkpointing=on), SIZE)["activations"] for on in (True, False)]
+    assert 10 * kept[0] < kept[1]
 
 
 def test_adapters_in_float32_keep_more_for_the_backward_pass() -> None:
@@ -121,25 +96,6 @@ def test_a_step_takes_what_was_worked_out() -> None:
     assert vllm["decoding"] == pytest.approx(1_000 * 4.6 * 25.8e9 / (0.6 * 4.8e12), rel=0.01)
     lora = seconds(LORA, SIZE, EVEN)
     assert lora["update"] < own["update"] and lora["decoding"] == own["decoding"]
-
-
-def test_what_vllm_evicts_is_computed_again() -> None:
-    """42.3 GB less 16.4 of weights hold 176,000 tokens; a step of 64 x 8,000 has 512,000."""
-    colocated = FULL.replace(generation="vllm-colocate", vllm_memory=0.3)
-    assert evicted(colocated, SIZE, EVEN) == 0 == evicted(FULL, SIZE, Mean(8_000, 500))
-    lost = evicted(colocated, SIZE, Mean(8_000, 500))
-    assert lost == pytest.approx(1 - 176 / 512, abs=0.01)
-    with_more = colocated.replace(vllm_memory=0.7)
-    assert evicted(with_more, SIZE, Mean(8_000, 500)) < lost
-    longer, roomier = (seconds(each, SIZE, Mean(8_000, 500)) for each in (colocated, with_more))
-    assert longer["prefill"] > roomier["prefill"]
-
-
-def test_vllm_plays_in_16_bits_whatever_is_trained() -> None:
-    """So that float32 changes neither what it has room for nor what its decoding reads."""
-    both = [each.replace(generation="vllm-colocate", vllm_memory=0.3, lr=1e-6) for each in (FULL, MASTER)]
-    narrow, wide = ((evicted(each, SIZE, Mean(8_000, 500)), seconds(each, SIZE, EVEN)) for each in both)
-    assert narrow == wide
 
 
 def test_a_mean_episode_is_that_of_the_collections_table() -> None:
@@ -187,8 +143,6 @@ def test_memory_and_seconds_are_those_of_each_way_to_start_it() -> None:
     ways = [1, 4]
     assert row_of(text, "peak") == [f"{memory(sharded, SIZE, many)['peak']:,.1f}" for many in ways]
     assert row_of(text, "update") == [f"{seconds(sharded, SIZE, mean, many)['update']:,.0f}" for many in ways]
-    lost = [evicted(sharded, SIZE, mean, many) for many in ways]
-    assert 0 < lost[1] < 1 and row_of(text, "share evicted") == [f"{share:.0%}" for share in lost]
     assert f"1 process, more than {GPU_GB:.0f} GB:" in text and "4 processes, sharded:" in text
 
 
@@ -213,12 +167,6 @@ def test_the_plan_refuses_what_no_run_takes_and_warns_of_what_this_machine_lacks
         assert "1 process:" in text
 
 
-def test_the_laptops_plan_is_small() -> None:
-    file = ROOT / "experiments" / "laptop" / "train.toml"
-    text = plan(from_toml(file), file)
-    assert float(row_of(text, "peak")[0]) < 2 and "seconds" not in text, "not estimated"
-
-
 ROW = Count("CART", 0, 100, 50, 400, 900, 950, 1000, 1.0, 0.96, 1.0, written=150, turn=80)
 
 
@@ -239,6 +187,7 @@ def test_what_a_gpu_measured_is_printed_with_its_name(tmp_path: Path) -> None:
     head = "device,size,what,seconds,peak_gb,tokens,tokens_per_second,note\n"
     rows = 'CPU,small,own sampler,1,nan,9,9,\nNVIDIA H200,8b,"update, LoRA",25.5,61.2,128000,5020,\n'
     (tmp_path / MEASURED).write_text(head + rows)
+    file.touch()
     text = plan(LORA, file)
     assert row_of(text, "NVIDIA H200") == ["update, LoRA", "8b", "25.5", "61.2", "128000"]
     assert "CPU" not in text
@@ -247,15 +196,16 @@ def test_what_a_gpu_measured_is_printed_with_its_name(tmp_path: Path) -> None:
 def given(line: str) -> TrainConfig:
     """The configuration that a printed line trains."""
     words = shlex.split(line)
-    file = words[words.index("--config") + 1]
+    file = Path(words[words.index("--config") + 1]) if "--config" in words else None
     changes = [word for before, word in pairwise(words) if before == "--set"]
-    return from_toml(Path(file), options.settings(changes))
+    return from_toml(file, options.settings(changes))
 
 
 def test_a_launch_line_with_axes_is_read_back_as_the_same_run() -> None:
     config = LORA.replace(axes={"cart.items": 1, "p_missing": 0}, eval_block=(1, 2), reward={"task": 1})
-    (alone,) = launches(config, FILE)
-    assert given(alone.lines[-1]) == config
+    for file in (FILE, None):
+        (alone,) = launches(config, file)
+        assert given(alone.lines[-1]) == config
 
 
 def test_the_launch_lines_are_exact() -> None:
@@ -280,11 +230,6 @@ def test_all_gpus_are_used_where_the_groups_split_over_them() -> None:
     assert [split_over(config.replace(prompts_per_step=n), 8) for n in (2, 4, 6, 8, 24)] == [1, 2, 3, 4, 6]
 
 
-def test_what_does_not_split_in_one_process_is_refused() -> None:
-    with pytest.raises(ConfigError, match="micro_batch 5 does not divide"):
-        plan(LORA.replace(micro_batch=5))
-
-
 @pytest.mark.parametrize("name", ["train", "c4", "c8"])
 @pytest.mark.parametrize("generation", ["own", "vllm-colocate", "vllm-server"])
 def test_every_printed_line_splits_over_its_processes_and_accelerate_takes_it(
@@ -302,11 +247,8 @@ def test_every_printed_line_splits_over_its_processes_and_accelerate_takes_it(
         words = shlex.split(line)
         if words[0] == "accelerate":
             chosen, *_ = _validate_launch_command(launch_command_parser().parse_args(words[2:]))
-            assert (chosen.num_processes, chosen.use_fsdp, chosen.mixed_precision) == (
-                way.processes,
-                True,
-                "bf16",
-            )
+            asked = (chosen.num_processes, chosen.use_fsdp, chosen.mixed_precision)
+            assert asked == (way.processes, True, "bf16")
             assert (chosen.module, chosen.training_script) == (True, "ecomlab")
 
 
@@ -369,17 +311,8 @@ def stand_in(folder: Path, patch: pytest.MonkeyPatch) -> None:
 
 def allocated(nodes: int) -> dict[str, str]:
     """What SLURM tells a batch script."""
-    return {
-        "SLURM_JOB_NODELIST": "node-[a-b]",
-        "SLURM_NNODES": str(nodes),
-        "SLURM_CPUS_ON_NODE": "96",
-        "PAUSE": ".1",
-    }
-
-
-def test_a_batch_job_has_whole_machines() -> None:
-    asked = re.findall(r"^#SBATCH (.*)$", FILE.with_name("nodes.sh").read_text(), flags=re.MULTILINE)
-    assert {"--exclusive", "--mem=0", "--ntasks-per-node=1", "--gpus-per-node=8", "--requeue"} <= set(asked)
+    known = {"SLURM_JOB_NODELIST": "node-[a-b]", "SLURM_NNODES": str(nodes), "SLURM_CPUS_ON_NODE": "96"}
+    return {**os.environ, **known, "PAUSE": ".1"}
 
 
 def test_the_last_machine_serves_and_the_others_train(
@@ -388,7 +321,7 @@ def test_the_last_machine_serves_and_the_others_train(
     """SERVER=1 nodes.sh on three machines; the server's flags are those that the dry run prints."""
     stand_in(tmp_path, monkeypatch)
     command = ["bash", str(FILE.parent / "nodes.sh"), "--set", "seed=3"]
-    subprocess.run(command, check=True, env={**os.environ, **allocated(3), "SERVER": "1"}, timeout=50)
+    subprocess.run(command, check=True, env={**allocated(3), "SERVER": "1"}, timeout=50)
     steps = (tmp_path / "log.srun").read_text()
     assert "--nodes=1 --ntasks=1 --nodelist=127.0.0.1 cpus=96" in steps
     assert "--nodes=2 --ntasks=2 --exclude=127.0.0.1 cpus=96" in steps
@@ -398,70 +331,13 @@ def test_the_last_machine_serves_and_the_others_train(
     assert wanted[:2] == ["VLLM_SERVER_DEV_MODE=1", "vllm"]
     assert served == [*wanted[2:], "--tensor-parallel-size", "8"]
     lines = (tmp_path / "log").read_text().splitlines()
-    assert len(lines) == 2 and [f"--machine_rank {rank}" in line for rank, line in enumerate(lines)] == [
-        True,
-        True,
-    ]
-    for line in lines:
+    assert len(lines) == 2
+    for rank, line in enumerate(lines):
+        assert f"--machine_rank {rank}" in line
         config = given(line)
         assert (config.generation, config.vllm_address) == ("vllm-server", "http://127.0.0.1:8000")
         assert "--num_machines 2 " in line and "--num_processes 16 " in line and config.seed == 3
         check_split(config, 16)
-
-
-def test_another_configuration_on_smaller_machines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What trains and what serves are those of CONFIG and of --set."""
-    stand_in(tmp_path, monkeypatch)
-    (tmp_path / "vllm").write_text(TELL.format(log=tmp_path / "log"))
-    file = FILE.with_name("c8.toml").relative_to(ROOT)
-    command = [
-        "bash",
-        str(FILE.parent / "nodes.sh"),
-        "--set",
-        "starter=Qwen/Qwen3-0.6B",
-        "--set",
-        "turn_tokens=900",
-    ]
-    known = {**os.environ, "CONFIG": str(file), "GPUS": "4"}
-    subprocess.run(command, check=True, env={**known, "SERVER": "1"}, timeout=50)
-    subprocess.run(
-        command, check=True, env={**known, "RANK": "1", "NODES": "2", "HEAD": "node-a"}, timeout=50
-    )
-    served, trained = (tmp_path / "log").read_text().splitlines()
-    assert served.startswith(f"serve Qwen/Qwen3-0.6B --port 8000 --max-model-len {24_576 + 900} ")
-    assert served.endswith("--tensor-parallel-size 4")
-    config = given(trained)
-    assert (config.collection, config.starter, config.turn_tokens) == ("C8", "Qwen/Qwen3-0.6B", 900)
-    assert "--num_processes 8 " in trained
-
-
-def test_what_a_machine_has_to_be_told_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    stand_in(tmp_path, monkeypatch)
-    known = {"RANK": "0", "NODES": "2", "HEAD": "node-a"}
-    for name, words in (("NODES", "machines that train"), ("RANK", "from 0"), ("HEAD", "whose RANK is 0")):
-        others = {**os.environ, **{key: value for key, value in known.items() if key != name}}
-        done = subprocess.run(
-            ["bash", str(FILE.parent / "nodes.sh")], env=others, capture_output=True, text=True
-        )
-        assert done.returncode and f"{name}: is not set: the " in done.stderr and words in done.stderr
-    assert not (tmp_path / "log").exists()
-
-
-def test_a_server_needs_a_machine_beside_it_and_its_end_is_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    stand_in(tmp_path, monkeypatch)
-    command = ["bash", str(FILE.parent / "nodes.sh")]
-    alone = {**os.environ, **allocated(1), "SERVER": "1"}
-    done = subprocess.run(command, env=alone, capture_output=True, text=True)
-    assert done.returncode == 1 and "SERVER=1 needs a machine that trains" in done.stderr
-    (tmp_path / "vllm").write_text("#!/bin/sh\nexit 3\n")
-    # nothing listens on a name that does not exist, whatever has port 8000 here
-    (tmp_path / "scontrol").write_text("#!/bin/sh\necho node-a; echo node.invalid\n")
-    two = {**os.environ, **allocated(2), "SERVER": "1"}
-    done = subprocess.run(command, env=two, capture_output=True, text=True, timeout=50)
-    assert done.returncode == 1 and "the vLLM server on node.invalid has ended" in done.stderr
-    assert not (tmp_path / "log").exists(), "nobody trains"
 
 
 @pytest.mark.parametrize("nodes", [2, 4])
@@ -475,10 +351,8 @@ def test_a_machines_line_splits_over_all_gpus_and_accelerate_takes_it(
     stand_in(tmp_path, monkeypatch)
     command = ["bash", str(FILE.parent / "nodes.sh"), "--set", "seed=3"]
     if slurm:
-        subprocess.run(command, check=True, env={**os.environ, **allocated(nodes)})
-        assert (tmp_path / "log.srun").read_text() == "cpus=96 bind=none\n", (
-            "not one core for eight processes"
-        )
+        subprocess.run(command, check=True, env=allocated(nodes))
+        assert (tmp_path / "log.srun").read_text() == "cpus=96 bind=none\n", "not one core for all"
     else:
         for rank in range(nodes):
             known = {"RANK": str(rank), "NODES": str(nodes), "HEAD": "node-a"}
@@ -487,11 +361,8 @@ def test_a_machines_line_splits_over_all_gpus_and_accelerate_takes_it(
     ranks = []
     for line in lines:
         chosen, *_ = _validate_launch_command(launch_command_parser().parse_args(shlex.split(line)[1:]))
-        assert (chosen.num_machines, chosen.num_processes, chosen.main_process_ip) == (
-            nodes,
-            8 * nodes,
-            "node-a",
-        )
+        asked = (chosen.num_machines, chosen.num_processes, chosen.main_process_ip)
+        assert asked == (nodes, 8 * nodes, "node-a")
         assert chosen.use_fsdp and (chosen.module, chosen.training_script) == (True, "ecomlab")
         check_split(given(line), chosen.num_processes)
         assert (given(line).seed, given(line).generation) == (3, "vllm-colocate")
@@ -527,9 +398,8 @@ def test_accelerate_accepts_the_launch_configurations(name: str) -> None:
     from accelerate.commands.config.config_args import ClusterConfig, load_config_from_file
 
     config = load_config_from_file(str(FILE.parent / f"{name}.yaml"))  # raises on keys it does not know
-    assert (
-        isinstance(config, ClusterConfig) and config.num_processes == 8 and config.mixed_precision == "bf16"
-    )
+    assert isinstance(config, ClusterConfig)
+    assert config.num_processes == 8 and config.mixed_precision == "bf16"
     assert config.fsdp_config.get("fsdp_version") == 2 or config.deepspeed_config.get("zero_stage") == 3
 
 

@@ -1,18 +1,16 @@
 """Rollouts: what was sampled is what is recorded, and every group is accounted for."""
 
-import threading
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from runs import in_two_processes
 
 from ecomlab import ENVIRONMENTS, Episode, Shop, Task, make_task, play
-from ecomlab.envs.registry import UnknownEnvironmentError, observed
+from ecomlab.envs.registry import UnknownEnvironmentError
 from ecomlab.episode.play import replay
 from ecomlab.episode.referee import MOST_FORMAT_ERRORS
 from ecomlab.models.batch import EVALUATION_SEEDS, TRAINING_SEEDS, Rollout, Start, draw_task, play_batch
@@ -481,24 +479,6 @@ def test_the_same_key_gives_the_same_collection(novice: Policy, shop: Shop) -> N
     assert tasks[0] and tasks[1] and tasks[0].digest() != tasks[1].digest()
 
 
-class Meeting:
-    """Two processes of a group, played by two threads."""
-
-    def __init__(self) -> None:
-        self.barrier = threading.Barrier(2, timeout=60)
-        self.table: list[Any] = [None, None]
-
-    def process(self, rank: int) -> Any:
-        def all_gather(mine: Any) -> list[Any]:
-            self.table[rank] = mine
-            self.barrier.wait()
-            everyone = list(self.table)
-            self.barrier.wait()
-            return everyone
-
-        return SimpleNamespace(rank=rank, workers=2, all_gather=all_gather)
-
-
 def test_two_processes_collect_what_one_does(novice: Policy, shop: Shop) -> None:
     """Groups, order, rounds and schedule; also where one process has a group to play and the other none."""
     novice.model.double()  # another batch is rounded otherwise
@@ -512,18 +492,16 @@ def test_two_processes_collect_what_one_does(novice: Policy, shop: Shop) -> None
                     schedule, sampling, ("crew", 2), shop, novice.sampler(), novice.renderer, processes
                 )
 
-            alone, meeting = collected_by(SINGLE_PROCESS), Meeting()
-            with ThreadPoolExecutor(2) as pool:
-                pair = list(pool.map(lambda rank, m=meeting: collected_by(m.process(rank)), (0, 1)))
-            for got in pair:
+            alone = collected_by(SINGLE_PROCESS)
+            for got in in_two_processes(collected_by):
                 for part in ("kept", "padding", "groups"):
                     ids = [
                         [
                             (r.task.digest(), r.completion_ids, r.mask, r.score)
-                            for g in getattr(c, part)
+                            for g in groups
                             for r in g.rollouts
                         ]
-                        for c in (got, alone)
+                        for groups in (getattr(got, part), getattr(alone, part))
                     ]
                     assert ids[0] == ids[1], part
                 assert got.rounds == alone.rounds and got.schedule == alone.schedule
@@ -538,8 +516,3 @@ def test_training_and_evaluation_seeds_are_disjoint(shop: Shop) -> None:
     trained = {make_task("CART", 0, TRAINING_SEEDS.start + i, shop).digest() for i in range(200)}
     held_out = {make_task("CART", 0, EVALUATION_SEEDS.start + i, shop).digest() for i in range(200)}
     assert not trained & held_out and len(held_out) == 200
-
-
-def test_registered_environments_have_what_a_starter_records() -> None:
-    for env, environment in ENVIRONMENTS.items():
-        assert observed()[env]["version"] == environment.version >= 1 and len(observed()[env]["tasks"]) == 32

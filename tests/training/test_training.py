@@ -47,9 +47,10 @@ from ecomlab.models.policy import Policy
 from ecomlab.reward import Score, Weights, varies
 from ecomlab.seeding import rng
 from ecomlab.training import checkpoints, loop, metrics, objective, rollouts, untrained
-from ecomlab.training.checkpoints import CheckpointError, FolderError
+from ecomlab.training.checkpoints import CheckpointError
 from ecomlab.training.config import ConfigError, RunError, TrainConfig, from_toml
 from ecomlab.training.objective import (
+    completion_logps,
     dapo_loss,
     group_advantages,
     longest_turn,
@@ -104,10 +105,7 @@ def test_an_unscored_rollout_changes_nothing_for_the_others() -> None:
     with_it = group_advantages([0.9, nan, -0.5, 0.2])
     assert with_it[1] == 0.0
     assert np.delete(with_it, 1) == pytest.approx(without)
-    assert group_advantages([nan, 0.9]).tolist() == [0.0, 0.0] and group_advantages([nan, nan]).tolist() == [
-        0.0,
-        0.0,
-    ]
+    assert not group_advantages([nan, 0.9]).any() and not group_advantages([nan, nan]).any()
 
 
 def test_equal_rewards_give_no_advantage_however_they_were_computed() -> None:
@@ -202,13 +200,6 @@ def gradient_of(model: Any, loss: torch.Tensor) -> torch.Tensor:
     return torch.cat([p.grad.flatten() for p in model.parameters() if p.grad is not None])
 
 
-def plain_logps(model: Any, rollout: Any) -> torch.Tensor:
-    """Log-probabilities of a completion, one row, no padding."""
-    ids = torch.tensor([rollout.prompt_ids + rollout.completion_ids])
-    logp = torch.log_softmax(model(ids).logits[0, :-1], dim=-1).gather(1, ids[0, 1:, None])[:, 0]
-    return logp[len(rollout.prompt_ids) - 1 :]
-
-
 def test_trls_loss_and_gradient_are_the_six_line_ones(shop: Shop, tmp_path: Path) -> None:
     """On one batch, with a policy that has moved since sampling, so that ratios and clipping matter."""
     policy = load_policy("novice", shop, ["CART"])
@@ -226,7 +217,7 @@ def test_trls_loss_and_gradient_are_the_six_line_ones(shop: Shop, tmp_path: Path
     tokens = sum(sum(loss_mask(r)) for r in rollouts if id(r) in kept)
     parts = [
         dapo_loss(
-            plain_logps(policy.model, r)[None],
+            completion_logps(policy.model, r.prompt_ids, r.completion_ids)[None],
             torch.tensor([r.logprobs]),
             advantage[None],
             torch.tensor([loss_mask(r)], dtype=torch.float32),
@@ -396,14 +387,10 @@ def test_the_soft_penalty_sees_the_limit_of_a_turn_too() -> None:
     assert advantages.tolist() == pytest.approx(group_advantages([0.15, 0.9]).tolist())
 
 
-@pytest.mark.parametrize(
-    ("warmup", "shares"),
-    [pytest.param(0, [1, 1, 1, 1], marks=pytest.mark.slow), (2, [0, 0.25, 0.5, 0.75])],
-)
 def test_the_learning_rate_rises_over_the_first_steps(
-    warmup: int, shares: list[float], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of two optimizer steps each; it goes on rising where a run was stopped."""
+    """Over two steps of two optimizer steps each, also where a run was resumed."""
     from ecomlab.training.trl_trainer import DapoTrainer
 
     real, rates = DapoTrainer._clip_grad_norm, []
@@ -413,18 +400,16 @@ def test_the_learning_rate_rises_over_the_first_steps(
         return real(self, model)
 
     monkeypatch.setattr(DapoTrainer, "_clip_grad_norm", spy)
-    settings = {**SMALL, "warmup": warmup, "lr": 1e-3}
     for steps in (1, 2):
-        run_to_end(TrainConfig(out=str(tmp_path / "run"), **{**settings, "steps": steps}))
-    assert rates == pytest.approx([1e-3 * share for share in shares])
+        settings = {**SMALL, "warmup": 2, "lr": 1e-3, "steps": steps}
+        run_to_end(TrainConfig(out=str(tmp_path / "run"), **settings))
+    assert rates == pytest.approx([0, 0.25e-3, 0.5e-3, 0.75e-3])
 
 
 def test_the_old_masking_leaves_truncated_episodes_out_of_the_loss() -> None:
     cut, lost, right = rollout_of(0.4, end="truncated"), rollout_of(0, end="failed"), rollout_of(0.9, True)
-    assert (
-        set(loss_mask(cut, True)) == set(loss_mask(lost, True)) == {0}
-        and loss_mask(right, True) == right.mask
-    )
+    assert set(loss_mask(cut, True)) == set(loss_mask(lost, True)) == {0}
+    assert loss_mask(right, True) == right.mask
     assert shaped_reward(cut, 100, 20, True) == 0.4
     assert shaped_reward(rollout_of(-0.9, sampled=99), 100, 20, True) == pytest.approx(-0.9 - 0.95)
     group = rollouts.Group(Draw("CART", 0), (right, cut))
@@ -455,10 +440,7 @@ def test_the_trainer_masks_truncated_episodes_where_it_is_told_to(
 
 def test_padding_groups_weigh_nothing() -> None:
     right, wrong = rollout_of(0.9, True), rollout_of(-0.9)
-    kept, padding = (
-        rollouts.Group(Draw("CART", 0), (right, wrong)),
-        rollouts.Group(Draw("CART", 0), (wrong, right)),
-    )
+    kept, padding = (rollouts.Group(Draw("CART", 0), pair) for pair in ((right, wrong), (wrong, right)))
     advantages = objective.step_advantages(collection_of(kept, padding, padding=1), 256, 64)
     assert advantages[0, 0] == -advantages[0, 1] > 0 and advantages[1].tolist() == [0.0, 0.0]
 
@@ -478,17 +460,7 @@ def test_a_step_is_counted_by_environment_and_level() -> None:
     assert [(r["env"], r["d"], r["d_low"], r["d_high"]) for r in rows] == [
         ("CART", 0, 0, 2), ("CART", 2, 0, 2), ("SUB", 1, 1, 1), ("PD", 3, 0, 3),
     ]  # fmt: skip
-    names = (
-        "groups",
-        "kept",
-        "discarded",
-        "padding",
-        "rollouts",
-        "unscored",
-        "truncated",
-        "invalid",
-        "failed",
-    )
+    names = "groups kept discarded padding rollouts unscored truncated invalid failed".split()
     assert [[row[name] for name in names] for row in rows] == [
         [2, 2, 0, 0, 4, 0, 1, 0, 2], [1, 0, 1, 1, 2, 0, 1, 1, 2], [1, 0, 1, 1, 2, 1, 0, 0, 1], [0] * 9,
     ]  # fmt: skip
@@ -505,23 +477,11 @@ def test_a_step_is_counted_by_environment_and_level() -> None:
     assert (cart["effective_correct"], cart["sampled_per_episode"]) == (2 / 3, 26 / 6)
     assert (sub["success"], sub["unscored"]) == (0.0, 1) and math.isnan(none["success"])
     (whole,) = metrics.whole_steps([{**row, "step": 1, "logp_gap": 1e-6} for row in rows])
-    assert whole["failures"] == {
-        ("CART", 0): (2, 1),
-        ("CART", 2): (2, 1),
-        ("SUB", 1): (1, 0),
-        ("PD", 3): (0, 0),
-    }
+    cut_off = {("CART", 0): (2, 1), ("CART", 2): (2, 1), ("SUB", 1): (1, 0), ("PD", 3): (0, 0)}
+    assert whole["failures"] == cut_off
     assert (whole["kept"], whole["rollouts"], whole["truncated"], whole["unscored"]) == (2, 8, 2, 1)
     logged = metrics.logged([{**row, "step": 1} for row in rows])
-    assert [row["env"] for row in logged] == [
-        "CART",
-        "SUB",
-        "PD",
-        "CART/d=0",
-        "CART/d=2",
-        "SUB/d=1",
-        "PD/d=3",
-    ]
+    assert [row["env"] for row in logged] == "CART SUB PD CART/d=0 CART/d=2 SUB/d=1 PD/d=3".split()
 
 
 def test_sampler_and_trainer_agree_on_log_probabilities(finished: Path) -> None:
@@ -539,16 +499,9 @@ def test_prompt_reward_and_advantage_belong_to_the_same_task(
     real = DapoTrainer._compute_loss
 
     def spy(self: Any, model: Any, inputs: Any) -> Any:
-        tokens = [
-            tuple(row[keep.bool()].tolist())
-            for row, keep in (
-                (torch.cat([p, c]), torch.cat([pm, cm]))
-                for p, c, pm, cm in zip(
-                    inputs["prompt_ids"], inputs["completion_ids"], inputs["prompt_mask"], inputs["completion_mask"],
-                    strict=True,
-                )
-            )
-        ]  # fmt: skip
+        ids = torch.cat([inputs["prompt_ids"], inputs["completion_ids"]], dim=1)
+        mask = torch.cat([inputs["prompt_mask"], inputs["completion_mask"]], dim=1).bool()
+        tokens = [tuple(row[keep].tolist()) for row, keep in zip(ids, mask, strict=True)]
         advantages = step_advantages(self.collection, 512, 128).ravel()
         rollouts = [r for group in self.collection.batch for r in group.rollouts]
         assert sorted(map(id, self.rollouts)) == sorted(map(id, rollouts)), "each group once"
@@ -573,33 +526,6 @@ def test_prompt_reward_and_advantage_belong_to_the_same_task(
     assert max(rounds for rounds, _ in seen) > 1 and len({window for _, window in seen}) > 1
 
 
-@pytest.mark.slow
-def test_trl_is_as_it_was_after_import_and_after_a_run(finished: Path, tmp_path: Path) -> None:
-    """Its functions, its log, the progress bars and the filters of warnings, in a process of its own."""
-    (tmp_path / "look.py").write_text(
-        "import logging, sys, warnings\n"
-        "import transformers.utils.logging as bars, trl.trainer.grpo_trainer as grpo, trl.trainer.utils as utils\n"
-        "def look():\n"
-        "    functions = grpo.shuffle_sequence_dict, utils.shuffle_sequence_dict, utils._use_triton\n"
-        "    named = [vars(m) for m in (grpo, utils)]\n"
-        "    return (functions, [{k: v for k, v in n.items() if callable(v)} for n in named], list(warnings.filters),\n"
-        "        logging.getLogger('trl').level, bars.is_progress_bar_enabled())\n"
-        "from ecomlab import TrainConfig, train\n"
-        "before = look()\n"
-        "import ecomlab.training.trl_trainer\n"
-        "assert look() == before, 'imported'\n"
-        f"train(TrainConfig(out={str(tmp_path / 'run')!r}, **{ {**SMALL, 'steps': 1}!r}))\n"
-        "now = look()\n"
-        "assert now[:2] == before[:2] and now[3:] == before[3:], 'run'\n"
-        "assert not [f for f in now[2] if 'rollout_func' in str(f) or 'checkpointing' in str(f)], now[2]\n"
-    )
-    done = subprocess.run(
-        [sys.executable, str(tmp_path / "look.py")], capture_output=True, text=True, timeout=900
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    assert "rollout_func" not in done.stderr and "deprecated" not in done.stderr, "and silent meanwhile"
-
-
 # Configurations.
 
 
@@ -609,24 +535,19 @@ def test_trl_is_as_it_was_after_import_and_after_a_run(finished: Path, tmp_path:
         ({"schedule": "adaptve"}, "did you mean 'adaptive'"),
         ({"schedule": "static-9-2"}, "low <= high"),
         ({"collection": "C7"}, "there are BUNDLE, C1, C2, C4, C8"),
-        ({"steps": 0}, "steps: should be greater than 0, not 0"),
-        ({"steps": 2.5}, "steps: should be a valid integer, not 2.5"),
         ({"steps": "4"}, "steps: should be a valid integer, not '4'"),
-        ({"steps": True}, "steps: should be a valid integer, not True"),
-        ({"group_size": 1}, "group_size: should be greater than or equal to 2, not 1"),
-        ({"lr": -1}, "lr: should be greater than 0, not -1"),
+        ({"seed": 2**32}, "seed"),
+        ({"max_grad_norm": math.inf}, "max_grad_norm: should be a finite number"),
         ({"keep": "corect"}, "did you mean 'correct'"),
         ({"eval_decodings": ("greedi",)}, "did you mean 'greedy'"),
-        (
-            {"eval_difficulties": (0, -1)},
-            r"eval_difficulties\.1: should be greater than or equal to 0, not -1",
-        ),
+        ({"eval_difficulties": (0, -1)}, r"eval_difficulties\.1"),
         ({"stesp": 3}, "no key 'stesp'; did you mean 'steps'"),
         ({"reward": {"tsak": 1}}, "did you mean 'task'"),
+        ({"axes": {"p_mising": 0}}, "did you mean 'p_missing'"),
         ({"minibatches": 5}, "choose a divisor of prompts_per_step"),
         ({"overlong_buffer": 10_000}, "exceeds episode_tokens"),
-        ({"tau_acc": 1.5}, "tau_acc: should be less than or equal to 1, not 1.5"),
-        ({"out": ""}, "name the folder to write to"),
+        ({"eval_at": (99,)}, "eval_at"),
+        ({"out": ""}, "name the folder"),
     ],
 )
 def test_wrong_values_stop_before_anything_runs(wrong: dict[str, Any], message: str) -> None:
@@ -653,47 +574,17 @@ def test_all_mistakes_are_told_at_once(tmp_path: Path) -> None:
         TrainConfig(context_tokens=300, minibatches=3)
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("max_grad_norm", math.inf),
-        ("axes", {"p_missing": math.nan}),
-        ("seed", 2**32),
-    ],
-)
-def test_a_number_that_no_run_can_use_is_refused_by_its_name(name: str, value: Any) -> None:
-    with pytest.raises(ConfigError, match=rf"^{name}\b.*: should be (a finite number|less than 4294967296)"):
-        TrainConfig(**{name: value})
-    assert TrainConfig(seed=2**32 - 1).seed == 2**32 - 1
-
-
 def test_equal_configurations_are_written_alike() -> None:
     given: dict[str, Any] = {"max_grad_norm": 1, "eval_difficulties": [0, 1], "eval_decodings": ["greedy"]}
     one = TrainConfig(**given)
     two = TrainConfig().replace(max_grad_norm=1.0, eval_difficulties=(0, 1), eval_decodings=("greedy",))
     assert one == two and json.dumps(one.to_json()) == json.dumps(two.to_json())
-    with pytest.raises(ConfigError, match="steps: should be greater than 0"):
+    assert TrainConfig(**json.loads(json.dumps(one.to_json()))) == one
+    with pytest.raises(ConfigError, match="steps"):
         one.replace(steps=0)
 
 
-def test_a_collection_without_its_environments_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    from ecomlab.envs import registry
-
-    monkeypatch.setitem(registry.COLLECTIONS, "C9", ("CART", "TELEPORT"))
-    with pytest.raises(ConfigError, match="needs TELEPORT, which this version does not have"):
-        TrainConfig(collection="C9")
-
-
-def test_a_configuration_survives_json() -> None:
-    config = TrainConfig(seed=3, eval_difficulties=(1, 2))
-    assert TrainConfig(**json.loads(json.dumps(config.to_json()))) == config
-
-
 # A run, whole and in pieces.
-
-
-def test_a_run_keeps_two_checkpoints_named_by_step_and_no_card(finished: Path) -> None:
-    assert sorted(path.name for path in (finished / "checkpoints").iterdir()) == ["step-3", "step-4"]
 
 
 def test_a_run_writes_its_tables(finished: Path) -> None:
@@ -714,6 +605,8 @@ def test_a_run_writes_its_tables(finished: Path) -> None:
         assert min(parts.values()) >= 0, "no second is counted twice"
         assert (parts["evaluation"] > 0) == (row["step"] in ("2", "4"))
     assert json.loads((finished / "done.json").read_text())["steps"] == 4
+    kept = sorted(path.name for path in (finished / "checkpoints").iterdir())
+    assert kept == ["step-3", "step-4"], "and no model card"
 
 
 def test_evaluations_are_drawn_from_their_episodes(finished: Path) -> None:
@@ -736,12 +629,7 @@ def test_a_run_overrides_axes_and_evaluates_blocks(tmp_path: Path, monkeypatch: 
 
     for module in (rollouts, local):
         monkeypatch.setattr(module, "draw_task", draw)
-    settings = {
-        **SMALL,
-        "steps": 1,
-        "axes": {"p_missing": 0},
-        "eval_block": [0, 2],
-    }
+    settings = {**SMALL, "steps": 1, "axes": {"p_missing": 0}, "eval_block": [0, 2]}
     run_to_end(TrainConfig(out=str(tmp_path / "run"), **settings))
     held = [given for given in drawn if given[2] in EVALUATION_SEEDS]
     trained = [given for given in drawn if given[2] in TRAINING_SEEDS]
@@ -756,23 +644,14 @@ def test_a_run_overrides_axes_and_evaluates_blocks(tmp_path: Path, monkeypatch: 
     assert "seed" in rows[0] and len(rows_of(tmp_path / "run" / "episodes.csv")) == 8
 
 
-def test_a_run_evaluates_environments_that_it_does_not_train(tmp_path: Path) -> None:
-    run_to_end(
-        TrainConfig(out=str(tmp_path / "run"), **{**SMALL, "steps": 1, "eval_collection": "STATUS,CART"})
-    )
+def test_a_run_is_evaluated_where_and_when_it_is_told_to_be(tmp_path: Path) -> None:
+    settings = {**SMALL, "steps": 3, "eval_at": (1,), "eval_collection": "STATUS,CART"}
+    run_to_end(TrainConfig(out=str(tmp_path / "run"), **settings))
     assert {row["env"] for row in rows_of(tmp_path / "run" / "train.csv")} == {"CART"}
     rows = rows_of(tmp_path / "run" / "eval.csv")
     assert [(row["step"], row["env"]) for row in rows] == [
-        (step, env) for step in ("0", "1") for env in ("STATUS", "CART")
+        (step, env) for step in ("0", "1", "3") for env in ("STATUS", "CART")
     ]
-
-
-def test_a_run_is_evaluated_where_it_is_told_to_be(tmp_path: Path) -> None:
-    settings = {**SMALL, "steps": 3, "eval_at": (1,)}
-    run_to_end(TrainConfig(out=str(tmp_path / "run"), **settings))
-    assert [row["step"] for row in rows_of(tmp_path / "run" / "eval.csv")] == ["0", "1", "3"]
-    with pytest.raises(ConfigError, match=r"eval_at names steps after the last, 3: \[5\]"):
-        TrainConfig(**{**settings, "eval_at": (5, 3)})
 
 
 def test_runs_beside_each_other_evaluate_their_starter_once(
@@ -810,16 +689,10 @@ def test_runs_beside_each_other_evaluate_their_starter_once(
     assert begin("runs/third", seed=6) == alone and played == [0, 1]
 
 
-def test_what_an_axis_does_not_move_is_said_when_a_run_begins(tmp_path: Path) -> None:
-    settings = {
-        **SMALL,
-        "steps": 1,
-        "prompts_per_step": 4,
-        "collection": "CART,PD",
-        "axes": {"cart.items": 1},
-    }
-    with pytest.warns(UserWarning, match="axis 'cart.items' does not move PD; there it changes nothing"):
-        run_to_end(TrainConfig(out=str(tmp_path / "run"), **settings))
+def test_an_axis_that_does_not_move_an_environment_is_a_warning(tmp_path: Path) -> None:
+    settings = {**SMALL, "steps": 1, "prompts_per_step": 4, "collection": "CART,PD"}
+    with pytest.warns(UserWarning, match="'cart.items' does not move PD"):
+        run_to_end(TrainConfig(out=str(tmp_path / "run"), **settings, axes={"cart.items": 1}))
     assert {row["env"] for row in rows_of(tmp_path / "run" / "train.csv")} == {"CART", "PD"}
 
 
@@ -1095,34 +968,29 @@ def test_processes_that_train_on_the_same_groups_are_noticed(tmp_path: Path) -> 
 def test_groups_that_do_not_split_over_the_processes_are_refused() -> None:
     from ecomlab.training.config import check_split
 
-    with pytest.raises(ConfigError, match="do not split over 3 processes"):
+    with pytest.raises(ConfigError, match="3 processes"):
         check_split(TrainConfig(), 3)
-    with pytest.raises(ConfigError, match="choose prompts_per_step as a multiple of 16"):
+    with pytest.raises(ConfigError, match="multiple of 16"):
         check_split(TrainConfig(), 8)
-    with pytest.raises(ConfigError, match="micro_batch 5 does not divide the 16 rollouts"):
+    with pytest.raises(ConfigError, match="micro_batch 5"):
         check_split(TrainConfig(micro_batch=5), 2)
     check_split(TrainConfig(micro_batch=4), 2)
 
 
-@pytest.mark.parametrize("left", ["", "schedule,collection,se", "\r\n"])
-def test_a_table_that_was_cut_short_in_its_header_is_begun_again(left: str, tmp_path: Path) -> None:
+def test_a_table_that_was_cut_short_in_its_header_is_begun_again(tmp_path: Path) -> None:
     table = tmp_path / "train.csv"
-    table.write_text(left)
-    metrics.trim(table, 3, metrics.EVAL_COLUMNS)
-    row = dict.fromkeys(metrics.EVAL_COLUMNS, 1)
-    metrics.append(table, [row], metrics.EVAL_COLUMNS)
-    metrics.trim(table, 3, metrics.EVAL_COLUMNS)
-    assert [r["step"] for r in rows_of(table)] == ["1"]
+    for left in ("", "schedule,collection,se"):
+        table.write_text(left)
+        metrics.trim(table, 3, metrics.EVAL_COLUMNS)
+        metrics.append(table, [dict.fromkeys(metrics.EVAL_COLUMNS, 1)], metrics.EVAL_COLUMNS)
+        assert [r["step"] for r in rows_of(table)] == ["1"]
 
 
-@pytest.mark.parametrize("rows", ["", "adaptive,0,1,0.25\r\n"])
-def test_a_table_with_the_columns_of_another_ecomlab_is_left_alone(rows: str, tmp_path: Path) -> None:
+def test_a_table_with_the_columns_of_another_ecomlab_is_left_alone(tmp_path: Path) -> None:
     table = tmp_path / "train.csv"
-    table.write_bytes(b"schedule,seed,step,success\r\n" + rows.encode())
+    table.write_text("schedule,seed,step,success\nadaptive,0,1,0.25\n")
     before = table.read_bytes()
-    with pytest.raises(
-        RunError, match=r"train.csv was written by another ecomlab, with .*choose another out"
-    ):
+    with pytest.raises(RunError, match="another ecomlab"):
         metrics.trim(table, 3, metrics.TRAIN_COLUMNS)
     assert table.read_bytes() == before
 
@@ -1201,23 +1069,6 @@ def test_groups_that_only_fill_the_batch_do_not_thin_the_gradient(shop: Shop, tm
     assert (gradients[1] - gradients[0]).norm() <= 1e-5 * gradients[0].norm() and gradients[0].any()
 
 
-def test_why_episodes_were_unscored_is_written_down(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    real, count = Episode.act, iter(range(10_000))
-
-    def act(self: Episode, message: Any) -> Any:
-        if next(count) % 7 == 3:
-            raise ZeroDivisionError("ours")
-        return real(self, message)
-
-    monkeypatch.setattr(Episode, "act", act)
-    out = run_to_end(TrainConfig(out=str(tmp_path / "run"), **{**SMALL, "steps": 1}))
-    assert (
-        "step 1: " in (out / "unscored.txt").read_text()
-        and "ZeroDivisionError: ours" in (out / "unscored.txt").read_text()
-    )
-    assert int(rows_of(out / "train.csv")[0]["unscored"]) > 0
-
-
 def test_tasks_that_cannot_be_drawn_are_counted_and_the_run_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -1249,14 +1100,14 @@ def test_more_steps_continue_a_finished_run(finished: Path, tmp_path: Path) -> N
 
 
 def test_a_folder_holds_one_run(finished: Path) -> None:
-    with pytest.raises(ConfigError, match=r"holds another run \(lr = .*choose another out"):
+    with pytest.raises(ConfigError, match="another run.*lr"):
         run_to_end(TrainConfig(out=str(finished), **{**TINY, "steps": 6, "lr": 1e-4}))
 
 
 def test_fewer_steps_than_were_begun_are_refused(finished: Path, tmp_path: Path) -> None:
     shutil.copytree(finished, tmp_path / "run")
     (tmp_path / "run" / "done.json").unlink()
-    with pytest.raises(ConfigError, match="a run of 4 steps, more than 3"):
+    with pytest.raises(ConfigError, match="4 steps"):
         run_to_end(TrainConfig(out=str(tmp_path / "run"), **{**TINY, "steps": 3}))
 
 
@@ -1277,9 +1128,7 @@ def test_a_damaged_checkpoint_is_named_and_the_one_before_used(finished: Path, t
     with (last.folder / "model.safetensors").open("r+b") as file:
         file.seek(5_000)
         file.write(b"damage")
-    with pytest.warns(
-        UserWarning, match=r"damaged: model.safetensors is not what was written; going on from"
-    ):
+    with pytest.warns(UserWarning, match=r"damaged.*model\.safetensors"):
         before = checkpoints.newest(root)
     assert before is not None and before.step == 3
 
@@ -1313,7 +1162,7 @@ def test_when_no_sound_checkpoint_is_left_the_message_says_what_to_do(finished: 
     (tmp_path / "run" / "done.json").unlink()
     for folder in (tmp_path / "run" / "checkpoints").glob("step-*"):
         (folder / "optimizer.pt").unlink()
-    with pytest.raises(CheckpointError, match=r"optimizer.pt is missing; no valid one is left: delete .*run"):
+    with pytest.raises(CheckpointError, match="optimizer.pt is missing.*delete"):
         run_to_end(TrainConfig(out=str(tmp_path / "run"), **TINY))
 
 
@@ -1352,13 +1201,13 @@ def test_a_full_disk_is_said_in_words(tmp_path: Path, monkeypatch: pytest.Monkey
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(metrics, "append", full)
-    with pytest.raises(FolderError, match=r"the disk of .* is full; make room and run again"):
+    with pytest.raises(RunError, match="is full"):
         run_to_end(TrainConfig(out=str(tmp_path / "run"), **TINY))
 
 
 def test_a_folder_that_cannot_be_written_is_said_in_words(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(FolderError, match=r"cannot write to .*choose another out"):
+    with pytest.raises(RunError, match="cannot write"):
         run_to_end(TrainConfig(out=str(tmp_path / "file" / "run"), **TINY))
 
 
@@ -1370,9 +1219,14 @@ def test_a_run_of_which_every_episode_fails_stops(
         raise ZeroDivisionError("ours")
 
     monkeypatch.setattr(of, name, broken)
-    with pytest.raises(
-        metrics.AllFailedError, match="failed on our side, the first with: ZeroDivisionError: ours"
-    ):
+    with pytest.raises(RunError, match="ZeroDivisionError: ours"):
         run_to_end(TrainConfig(out=str(tmp_path / "run"), **TINY))
     (row,) = rows_of(tmp_path / "run" / "eval.csv")
     assert row["unscored"] == "4" and row["success"] == "nan"
+
+
+def test_a_damaged_config_is_refused_and_stays(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text("{")
+    with pytest.raises(ConfigError, match=r"config\.json is damaged"):
+        train({"out": str(tmp_path)})
+    assert (tmp_path / "config.json").read_text() == "{"
