@@ -15,6 +15,7 @@ from ecomlab.reward import Fault, Verdict
 from ecomlab.task import ACT, LOOK, Goal, Need, Place, Player, Problem, Task, TaskKey
 from ecomlab.tool import Tool
 from ecomlab.world.cart import Want
+from ecomlab.world.faults import told
 from ecomlab.world.state import World
 from ecomlab.world.tools.cart import cart_add
 from ecomlab.world.tools.orders import return_initiate
@@ -114,6 +115,10 @@ class Environment:
     def audit(self) -> Audit:
         """What the laws and the study of mistakes ask."""
         return self.auditor(self)
+
+    def reasons(self, goal: Goal, world: World, answer: Mapping[str, Any], first: Goal) -> str:
+        """Word why an end is not correct: by the faults of an audit that lists its own."""
+        return told([fault.words for fault in self.audit.faults(goal, world, answer, first)])
 
     @property
     def offered(self) -> dict[str, Tool]:

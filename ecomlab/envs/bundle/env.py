@@ -1,6 +1,6 @@
 """BUNDLE: put together a shopping list for a project, each part once, within the budget."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,9 +17,7 @@ from ecomlab.seeding import pick, shuffled, whole_near
 from ecomlab.task import LOOK, Event, Goal, Place, Problem, SellOut, TaskError, TaskKey
 from ecomlab.values import money
 from ecomlab.world.cart import constraints_of
-from ecomlab.world.faults import faults, named, told
 from ecomlab.world.shopping_list import (
-    Part,
     dearest_total,
     draw_budget,
     draw_change,
@@ -120,26 +118,6 @@ class Bundle(Environment):
         correct = right == len(parts) == len(ids) and cost <= budget
         why = f"all {len(parts)} things on the list for {money(cost)} of {money(budget)}"
         if not correct:
-            dear = [f"it costs {money(cost)}, wanted at most {money(budget)}"] if cost > budget else []
-            wrong = told([*dear, *_wrong(ids, parts, missing, world)])
-            why = f"{right} of {len(parts)} things on the list: {wrong}"
+            why = f"{right} of {len(parts)} things on the list: {self.reasons(goal, world, answer, first)}"
         overspent = max(0, cost - budget) / budget
         return Verdict.of(correct, 4 * right / (len(ids) + len(parts)) - 1 - overspent, why, ids)
-
-
-def _wrong(ids: Sequence[str], parts: Sequence[Part], missing: Mapping[str, Any], world: World) -> list[str]:
-    """List the faults of a shopping list: products that do not fit, are there twice or for no part, and missing
-    parts."""
-    catalog, wanted, wrong, seen = world.catalog, dict(parts), list[str](), set[str]()
-    for product_id in ids:
-        row = catalog.row(product_id)
-        kind = "" if row is None else catalog.type_of(row).name
-        found = faults(product_id, constraints_of(kind, wanted[kind]) if kind in wanted else (), world)
-        if not found and kind not in wanted:
-            found = [f"{named(product_id, catalog)} is not wanted"]
-        elif not found and kind in seen:
-            found = [f"{named(product_id, catalog)} is a second {kind}"]
-        seen |= {kind} if not found else set()
-        wrong += found
-    there = {catalog.type_of(row).name for p in ids if (row := catalog.row(p)) is not None}
-    return wrong + [f"no {kind}" for kind in missing if kind not in there]

@@ -26,10 +26,8 @@ class StatusAudit(Audit):
         (at,) = resolve(look(orders, world.shop), goal.of(), today)
         meant, token, told = orders[at], answer.get("order_id"), answer.get("date")
         if not isinstance(token, str) or token.strip().upper() != meant["order_id"]:
-            right = (meant["order_id"],)
-            return [
-                Fault("wrong order", "item 0", str(token), tuple(goal.of()), right, f"{token} was handed in")
-            ]
+            right, words = meant["order_id"], f"{token} was handed in, {meant['order_id']} was meant"
+            return [Fault("wrong order", "item 0", str(token), tuple(goal.of()), (right,), words)]
         status, last, found = status_of(meant), last_date(meant), list[Fault]()
         if read_status(answer.get("status")) != status:
             words = f"{answer.get('status')} was handed in, it is {status}"

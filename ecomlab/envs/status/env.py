@@ -101,13 +101,10 @@ class Status(Environment):
         share = WEIGHTS["order"] * right + WEIGHTS["status"] * stands + WEIGHTS["date"] * day
         if not right and token in self._near(goal, first, orders, world, today):
             share = NEAR
-        wrong = [
-            *([] if right else [f"order {meant['order_id']} was meant"]),
-            *([] if stands or not right else [f"it is {status}"]),
-            *([] if day or not right else [f"the day is {last or 'none'}"]),
-        ]
-        why = "; ".join(wrong) or f"order {meant['order_id']} is {status}, {last or 'no day'}"
-        return Verdict.of(right and stands and day, 2 * share - 1, why)
+        correct = right and stands and day
+        why = f"order {meant['order_id']} is {status}, {last or 'no day'}"
+        why = why if correct else self.reasons(goal, world, answer, first)
+        return Verdict.of(correct, 2 * share - 1, why)
 
     def _near(self, goal: Goal, first: Goal, orders: Sequence[Any], world: World, today: date) -> set[str]:
         """Find the orders that fit part of the description: they hold such a product, were mentioned to identify
