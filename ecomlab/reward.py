@@ -127,9 +127,9 @@ class Effort:
 
     def __str__(self) -> str:
         counted = max(0, self.turns - self.excused)
-        less = f" ({self.turns} less {self.excused} for questions and courtesies)" if self.excused else ""
+        minus = f" ({self.turns} minus {self.excused} for questions and courtesies)" if self.excused else ""
         return (
-            f"{counted} turns{less} of {self.turns_needed} needed, slack {self.turn_slack}; "
+            f"{counted} turns{minus} of {self.turns_needed} needed, slack {self.turn_slack}; "
             f"{self.calls} calls of {self.calls_needed} needed, slack {self.call_slack}"
         )
 

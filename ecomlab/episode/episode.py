@@ -419,12 +419,6 @@ class Episode:
             call_slack=jobs * self.task.axes.tool_slack,
         )
 
-    @property
-    def effective_turns(self) -> int:
-        """Number of turns that the customer did not cause: all but useful questions, events and submits."""
-        caused = sum(subtask.excused for subtask in self.subtasks) + len(self.fired)
-        return max(0, self.turn - caused - sum(s.answer is not None for s in self.subtasks))
-
     def _call(self, name: str, arguments: str) -> dict[str, Any]:
         """Run one tool call and return its result."""
         given = load_arguments(name, arguments)

@@ -35,7 +35,7 @@ def certify(
 ) -> list[str]:
     """Measure, show the tables, write `json_file` if given; return the broken laws. `leaks` is in tasks per level,
     `ask` in customers that each question of the banks is asked of, on the first turn and later; `catalog` is a folder
-    or a number of generated products; `tell` is called with progress messages."""
+    or a number of generated products."""
     shop = load_shop(catalog)
     rows: list[Row] = []
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())

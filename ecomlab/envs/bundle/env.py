@@ -28,14 +28,7 @@ from ecomlab.world.shopping_list import (
     rows_left,
 )
 from ecomlab.world.state import World, sell_out_share
-from ecomlab.world.tools.catalog import (
-    catalog_get_product,
-    catalog_get_variants,
-    catalog_rerank,
-    catalog_search,
-    datetime_now,
-    submit,
-)
+from ecomlab.world.tools.catalog import PRODUCT_TOOLS, submit
 
 
 class Bundle(Environment):
@@ -44,8 +37,7 @@ class Bundle(Environment):
         "Put together the customer's shopping list: one product for each thing they need and nothing else, as they "
         "want it, that can be bought now. All of it together must not cost more than their budget."
     )
-    tools = (catalog_search, catalog_get_product, catalog_get_variants, catalog_rerank, datetime_now)
-    submit, player, auditor = submit, BundlePlayer, BundleAudit
+    tools, submit, player, auditor = PRODUCT_TOOLS, submit, BundlePlayer, BundleAudit
     phrases = Phrases.load(Path(__file__).with_name("phrases.toml"))
 
     def draw(self, key: TaskKey, axes: Difficulty, shop: Shop) -> Problem:

@@ -23,7 +23,7 @@ from ecomlab.task import LOOK, Event, Goal, Problem, SellOut, TaskError, TaskKey
 from ecomlab.world import ranking
 from ecomlab.world.faults import list_faults, named, told
 from ecomlab.world.state import PAGE, World, draw_sell_out
-from ecomlab.world.tools.catalog import CATALOG, submit
+from ecomlab.world.tools.catalog import PRODUCT_TOOLS, submit
 
 WEIGHTS = {"rank": 0.5, "met": 0.4, "stock": 0.1}
 """Weights of nDCG, satisfaction and stock in r_task."""
@@ -35,7 +35,7 @@ class Discovery(Environment):
         "Recommend products that satisfy everything the customer asks for and can be bought now, as many as they want "
         "to see, the best of them by what matters most to the customer; where that is equal, by what comes next."
     )
-    tools, submit, player, auditor = tuple(CATALOG.values()), submit, DiscoveryPlayer, DiscoveryAudit
+    tools, submit, player, auditor = PRODUCT_TOOLS, submit, DiscoveryPlayer, DiscoveryAudit
     phrases = Phrases.load(Path(__file__).with_name("phrases.toml"))
 
     def draw(self, key: TaskKey, axes: Difficulty, shop: Shop) -> Problem:
