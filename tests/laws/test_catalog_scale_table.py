@@ -1,8 +1,6 @@
 """Limits on catalogs of two million products, held by the committed table of experiments/catalog_scale/bench.py."""
 
 import csv
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -77,27 +75,3 @@ def test_two_million_products_stay_within_the_limits(
 def test_what_is_found_is_what_a_scan_finds(lexical: dict[str, dict[str, str]]) -> None:
     assert float(lexical[LARGE]["recall_at_20"]) >= 0.95
     assert all(float(row["recall_at_20"]) == 1 for row in lexical.values() if row["index"] == "exact")
-
-
-@pytest.mark.slow
-def test_a_size_is_measured_again_without_a_second_build_and_replaces_its_row(tmp_path: Path) -> None:
-    script = [
-        sys.executable,
-        str(FOLDER / "bench.py"),
-        "--work",
-        str(tmp_path / "work"),
-        "--out",
-        str(tmp_path),
-    ]
-    for _ in range(2):
-        subprocess.run([*script, "--size", "2000", "--episodes", "1", "--repeats", "2"], check=True)
-    (row,) = rows("results.csv", tmp_path)
-    assert set(row) == set(rows("results.csv")[0])
-    assert (row["products"], row["embedder"], row["index"], row["repeats"]) == (
-        "2000",
-        "lexical",
-        "exact",
-        "2",
-    )
-    assert float(row["build_s"]) > 0 and float(row["search_ms_p95"]) > 0 and float(row["private_mb"]) > 0
-    assert [one["env"] for one in rows("environments.csv", tmp_path)] == sorted(ENVIRONMENTS)

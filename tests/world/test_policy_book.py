@@ -244,18 +244,10 @@ DEPOSIT = 'facts = "buying", unit = "percent", range = [50, 505, 5] }'
         ('unit = "yes" }', 'unit = "yess" }', "rules.signature.section.unit: should be 'days', "),
         (DEPOSIT, DEPOSIT.replace("buying", "bying"), 'rules."deposit": no fact set'),
         (DEPOSIT, DEPOSIT.replace("505", '"505"'), "rules.deposit.section.range: a range is [from, below] or "),
-        (DEPOSIT, DEPOSIT.replace("505", "5"), "rules.deposit.section.range: a range is [from, below] or "),
-        (DEPOSIT, DEPOSIT.replace("percent", "yes"), 'rules.deposit.section: a number has a range, '),
         ('unit = "yes" }', 'unit = "days" }', "rules.signature.section: a number has a range, "),
-        ('unit = "yes" }', 'unit = "yes", note = "" }', "rules.signature.section.note: no key 'note'; did"),
         ('"a refund takes {}"', '"a refund takes long"', 'rules."refund time": an outcome of unit "days" holds 1 {}'),
-        ('["a refund takes {}", ', "[", 'rules."refund time".outcomes'),
-        ('"Where {if}, {then}."', '"Where {if}, then."', "special.1: String should match pattern"),
-        ('general.first = ', 'general.frist = ', "general.frist"),
-        ('tier.condition = "the customer is {}"', "tier.condition = 2026-01-31", "named.tier.condition: "),
         ('club = ["total"', 'club = ["totals"', "fact_sets.club: no fact 'totals'; did you mean 'total'?"),
         ('"return window"', '"return windows"', 'rules: there is no "return window"'),
-        ("[named]", "[named", "Expected ']' at the end of a table declaration"),
     ],
 )  # fmt: skip
 def test_a_mistake_in_the_rules_is_named(right: str, wrong: str, fact: str, tmp_path: Path) -> None:
