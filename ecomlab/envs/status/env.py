@@ -66,15 +66,13 @@ class Status(Environment):
         today, orders = date.fromisoformat(world["today"]), look(world["orders"], shop)
         indirect, switching = random.random() < axes.orders.p_indirect, random.random() < axes.p_switch
         # All orders are equally likely.
-        drawn = (
-            (i, refer(i, orders, today, indirect, shop, random)) for i in shuffled(random, range(len(orders)))
-        )
+        drawn = ((i, refer(i, orders, today, indirect, random)) for i in shuffled(random, range(len(orders))))
         target, slots = next(((i, slots) for i, slots in drawn if slots), (0, None))
         if slots is None:
             raise TaskError("no order of the history can be told from the others")
         change = None
         if switching:  # the order drawn is meant in the end, another one at first
-            first, told = draw_another(target, orders, today, indirect, shop, random)
+            first, told = draw_another(target, orders, today, indirect, random)
             if first and told:
                 slots = first
                 change = GoalChange(slots=told, how="set" if "correction" in told else "anew")
