@@ -234,11 +234,6 @@ class Episode:
         return [fired for subtask in self.subtasks for fired in subtask.customer.fired]
 
     @property
-    def useful_asks(self) -> int:
-        """Number of turns with a question that revealed something."""
-        return sum(subtask.useful_asks for subtask in self.subtasks)
-
-    @property
     def tools(self) -> list[dict[str, Any]]:
         """OpenAI schemas of the tools."""
         return [t.schema for t in self._tools.values()]
@@ -441,9 +436,9 @@ class Episode:
         answer = journey.answer_of(self.subtask.env, values) if self.task.subtasks else values
         self.referee.admit(self.subtask, answer)
         result: dict[str, Any] = self.subtask.env.submit.function(self.world, **answer)
-        self.subtask.hand_in(answer)
+        self.subtask.submit(answer)
         if all(subtask.answer is not None for subtask in self.subtasks):
-            self.end, self.why = "submit", "handed in"
+            self.end, self.why = "submit", "submitted"
         return result
 
     def _finish(self, end: str, why: str, before: int) -> Turn:

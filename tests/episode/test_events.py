@@ -295,7 +295,7 @@ def test_a_later_sell_out_brings_nothing_back(big_shop: Shop) -> None:
     assert world.stock(row) == 0
 
 
-def test_a_refused_hand_in_says_what_changed_and_which_of_its_products_are_gone(big_shop: Shop) -> None:
+def test_a_refused_submit_says_what_changed_and_which_of_its_products_are_gone(big_shop: Shop) -> None:
     named = spared = 0
     for seed in range(20):
         task = eventful("BUNDLE", seed, big_shop)

@@ -78,7 +78,7 @@ def test_a_question_says_which_clause_decides(seed: int, big_shop: Shop) -> None
     for clause, handed in ((wrong, f"clause {wrong}"), (None, "no clause")):
         episode = Episode(task, big_shop)
         episode.act(calls(("submit", {"answer": "blue", "clause": clause})))
-        assert episode.score().why.startswith(f"{handed} handed in, {right} decides; blue answered")
+        assert episode.score().why.startswith(f"{handed} submitted, {right} decides; blue answered")
 
 
 def test_a_cart_says_what_is_in_it_and_what_is_not(big_shop: Shop) -> None:

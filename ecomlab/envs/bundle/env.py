@@ -96,7 +96,7 @@ class Bundle(Environment):
     def verify(self, goal: Goal, world: World, answer: Mapping[str, Any], first: Goal) -> Verdict:
         parts, budget, ids = parts_of(goal.slots), goal["budget"], list(answer.get("product_ids", ()))
         if not ids:
-            return Verdict(-1.0, False, "nothing was handed in")
+            return Verdict(-1.0, False, "nothing was submitted")
         missing, cost = dict(parts), 0
         for product_id in ids:
             if (row := world.catalog.row(product_id)) is None:
