@@ -441,12 +441,13 @@ def test_a_file_that_brings_no_environment_says_so(tmp_path: Path) -> None:
         ("nothing.py", None, "no file"),
         ("words.txt", "x = 1\n", "Python"),
         ("empty.py", "x = 1\n", "no environment"),
+        ("broken.py", "1 / 0\n", "broken.py, line 1"),
         ("half.py", half, "lacks brief, draw"),
         ("taken.py", BASKET.format("PD"), "PD already"),
     ):
         if held is not None:
             (tmp_path / name).write_text(held)
-        with pytest.raises(TaskError, match=why):
+        with pytest.raises(ValueError, match=why):
             ENVIRONMENTS.load(tmp_path / name)
 
 
