@@ -185,9 +185,7 @@ DAYS = SlotType(
 QUANTITY = SlotType("quantity", "line", mark="NUMBER", alike=("units", "count"))
 LIMITS = (PRICE, RATING, DAYS)
 """The limits of every customer, in the order of speech."""
-BUDGET = SlotType(
-    "budget", op="<=", scale=100, unit=100, step=500, others=(1000,), mark="MONEY", shares="price"
-)
+BUDGET = SlotType("budget", op="<=", scale=100, step=500, others=(1000,), mark="MONEY", shares="price")
 
 _DECLARED = {
     slot.name: slot

@@ -12,6 +12,7 @@ from ecomlab.difficulty import Difficulty
 from ecomlab.players.base import Perturbation
 from ecomlab.players.courteous import Courtesy, questions_for
 from ecomlab.reward import Fault, Verdict
+from ecomlab.slots import slot_type
 from ecomlab.task import ACT, LOOK, Goal, Need, Place, Player, Problem, Task, TaskKey
 from ecomlab.tool import Tool
 from ecomlab.world.cart import Want
@@ -56,6 +57,15 @@ class Audit:
         """List other values that a withheld slot might have: a whole `Goal` if other slots change with it, a `Task`
         if the world would have been drawn differently."""
         return ()
+
+    def product_values(self, name: str, value: Any, kind: str, shop: Shop) -> Sequence[Any]:
+        """List other values of a slot of a product of this type."""
+        if slot_type(name).others:
+            return slot_type(name).alternatives(value)
+        if name == "brand":
+            return list(shop.catalog.brands)
+        attributes = shop.catalog.types[shop.catalog.type_codes[kind]].attributes
+        return [other for one in attributes if f"attr:{one.name}" == name for other in one.values]
 
     def possible(self, goal: Goal, task: Task, shop: Shop) -> bool:
         """Tell whether a goal can be met, before and after everything that happens in the task."""
