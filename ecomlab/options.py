@@ -63,7 +63,7 @@ def seconds(text: str) -> float:
     """Read a time such as 1.5h, 30m or 90s. Raises BadParameter."""
     found = re.fullmatch(r"(\d+(?:\.\d+)?)([smh])", text.strip())
     if not found or not float(found[1]):
-        raise BadParameter(f"a budget is a time such as 1h, 30m or 90s, not {text!r}")
+        raise BadParameter(f"a budget must be a time such as 1h, 30m or 90s, not {text!r}")
     return float(found[1]) * {"s": 1, "m": 60, "h": 3600}[found[2]]
 
 
@@ -71,10 +71,10 @@ def levels(text: str) -> list[int]:
     """Read A:B, both included, or one level. Raises BadParameter."""
     found = re.fullmatch(r"(\d+)(?::(\d+))?", text)
     if not found:
-        raise BadParameter(f"difficulty is A:B or one level from 0 up, such as 0:12, not {text!r}")
+        raise BadParameter(f"difficulty must be A:B or one level, such as 0:12, not {text!r}")
     low, high = int(found[1]), int(found[2] or found[1])
     if low > high:
-        raise BadParameter(f"difficulty runs from a lower to a higher level, not {text!r}")
+        raise BadParameter(f"difficulty must run from a lower to a higher level, not {text!r}")
     return list(range(low, high + 1))
 
 

@@ -25,7 +25,7 @@ class Weights:
     def __post_init__(self) -> None:
         for name, weight in self.by_name.items():
             if isinstance(weight, bool) or not isinstance(weight, int | float) or not math.isfinite(weight):
-                raise ValueError(f"the weight of {name} is a finite number, not {weight!r}")
+                raise ValueError(f"the weight of {name} must be a finite number, not {weight!r}")
             object.__setattr__(self, name, float(weight))
 
     @classmethod

@@ -84,10 +84,10 @@ def draw_task(
     tasks drawn here."""
     environment = ENVIRONMENTS[env]
     if not isinstance(shop, Shop):
-        raise TypeError(f"shop is what load_shop returns, not {shop!r}")
+        raise TypeError(f"shop must be what load_shop returns, not {shop!r}")
     check_supported(shop.catalog, [env])
     if not isinstance(overrides, Mapping | None):
-        raise TypeError(f'overrides are axes and their values, such as {{"p_missing": 0}}, not {overrides!r}')
+        raise TypeError(f'overrides must map axes to values, such as {{"p_missing": 0}}, not {overrides!r}')
     seed, difficulty = whole(seed, "a seed"), whole(difficulty, "difficulty")
     axes = Difficulty.at(difficulty, **(overrides or {}))
     overrides = {name: axes.value(name) for name in overrides or {}}
