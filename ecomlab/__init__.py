@@ -6,21 +6,29 @@ from typing import TYPE_CHECKING
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from ecomlab.catalog import Catalog, Shop, load_shop
-    from ecomlab.difficulty import Difficulty
-    from ecomlab.envs.base import Environment
-    from ecomlab.envs.registry import ENVIRONMENTS
-    from ecomlab.episode.episode import Episode, Turn, make_task
-    from ecomlab.episode.play import play, replay
-    from ecomlab.episode.record import Trajectory
-    from ecomlab.evaluation.compare import compare
-    from ecomlab.evaluation.report import Report
-    from ecomlab.lab.evaluations import evaluate, frontier
-    from ecomlab.lab.view.notebook import watch
-    from ecomlab.reward import Score
-    from ecomlab.task import Task, TaskError
-    from ecomlab.training.config import TrainConfig
-    from ecomlab.training.run import Run, train
+    from ecomlab.catalog import Catalog as Catalog
+    from ecomlab.catalog import Shop as Shop
+    from ecomlab.catalog import load_shop as load_shop
+    from ecomlab.difficulty import Difficulty as Difficulty
+    from ecomlab.envs.base import Environment as Environment
+    from ecomlab.envs.registry import ENVIRONMENTS as ENVIRONMENTS
+    from ecomlab.episode.episode import Episode as Episode
+    from ecomlab.episode.episode import Turn as Turn
+    from ecomlab.episode.episode import make_task as make_task
+    from ecomlab.episode.play import play as play
+    from ecomlab.episode.play import replay as replay
+    from ecomlab.episode.record import Trajectory as Trajectory
+    from ecomlab.evaluation.compare import compare as compare
+    from ecomlab.evaluation.report import Report as Report
+    from ecomlab.lab.evaluations import evaluate as evaluate
+    from ecomlab.lab.evaluations import frontier as frontier
+    from ecomlab.lab.view.notebook import watch as watch
+    from ecomlab.reward import Score as Score
+    from ecomlab.task import Task as Task
+    from ecomlab.task import TaskError as TaskError
+    from ecomlab.training.config import TrainConfig as TrainConfig
+    from ecomlab.training.run import Run as Run
+    from ecomlab.training.run import train as train
 else:  # when it is used: the command line starts before numpy is imported
 
     def __getattr__(name):
@@ -59,29 +67,4 @@ _MODULES = {
     "watch": "ecomlab.lab.view.notebook",
 }
 
-__all__ = [
-    "ENVIRONMENTS",
-    "Catalog",
-    "Difficulty",
-    "Environment",
-    "Episode",
-    "Report",
-    "Run",
-    "Score",
-    "Shop",
-    "Task",
-    "TaskError",
-    "TrainConfig",
-    "Trajectory",
-    "Turn",
-    "__version__",
-    "compare",
-    "evaluate",
-    "frontier",
-    "load_shop",
-    "make_task",
-    "play",
-    "replay",
-    "train",
-    "watch",
-]
+__all__ = ["__version__", *_MODULES]

@@ -182,24 +182,16 @@ def _formulas(d: int) -> Difficulty:
 
 AXES: tuple[str, ...] = tuple(f.name for f in fields(Difficulty) if "range" in f.metadata)
 """The twelve axes."""
-RANGES: dict[str, tuple[float, float]] = {
-    f.name: f.metadata["range"] for f in fields(Difficulty) if "range" in f.metadata
-} | {
-    f"{group.name}.{f.name}": f.metadata["range"]
+_DECLARED = {f.name: f.metadata for f in fields(Difficulty) if "range" in f.metadata} | {
+    f"{group.name}.{f.name}": f.metadata
     for group in fields(Difficulty)
     if "group" in group.metadata
     for f in fields(group.metadata["group"])
 }
+RANGES: dict[str, tuple[float, float]] = {name: one["range"] for name, one in _DECLARED.items()}
 """Lowest and highest permitted value of everything that can be overridden, by name."""
 
 
 def about(axis: str) -> str:
     """Say what an axis is and in which unit, as its field does."""
-    group, _, last = axis.rpartition(".")
-    held = (
-        next(one.metadata["group"] for one in fields(Difficulty) if one.name == group)
-        if group
-        else Difficulty
-    )
-    told: str = next(one.metadata["about"] for one in fields(held) if one.name == last)
-    return told
+    return str(_DECLARED[axis]["about"])

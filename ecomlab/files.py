@@ -36,16 +36,6 @@ def write_text(path: Path, text: str) -> None:
         draft.write_text(text, encoding="utf-8", newline="\n")
 
 
-def replace_between(path: Path, marks: tuple[str, str], text: str) -> None:
-    """Replace the text between two marker lines of a file. Raises ValueError unless each marker occurs once, in that
-    order."""
-    before, begin, rest = path.read_text(encoding="utf-8").partition(marks[0])
-    _, end, after = rest.partition(marks[1])
-    if not end or marks[0] in rest or marks[1] in before + after:
-        raise ValueError(f"{path} does not have {marks[0]} and then {marks[1]} once each; put them back")
-    write_text(path, f"{before}{begin}\n{text}\n{end}{after}")
-
-
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """Provide a draft beside `path` that replaces it at the end, unless an exception is raised. Creates the folder."""

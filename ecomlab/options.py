@@ -61,10 +61,10 @@ def levels(text: str) -> list[int]:
     """Read A:B, both included, or one level. Raises BadParameter."""
     found = re.fullmatch(r"(\d+)(?::(\d+))?", text)
     if not found:
-        raise BadParameter(f"difficulty is A:B or one level from 0 up, such as 0:12, not {text!r}")
+        raise BadParameter(f"difficulty must be A:B or one level, such as 0:12, not {text!r}")
     low, high = int(found[1]), int(found[2] or found[1])
     if low > high:
-        raise BadParameter(f"difficulty runs from a lower to a higher level, not {text!r}")
+        raise BadParameter(f"difficulty must run from a lower to a higher level, not {text!r}")
     return list(range(low, high + 1))
 
 

@@ -18,7 +18,7 @@ HIGHEST = 999
 def spelled(number: int) -> str:
     """Spell a whole number from 1 to `HIGHEST`: "two hundred and forty-five". Raises ValueError for any other."""
     if not 1 <= number <= HIGHEST:
-        raise ValueError(f"{number} is not spelled out; numbers from 1 to {HIGHEST} are")
+        raise ValueError(f"cannot spell {number}; numbers from 1 to {HIGHEST} can be spelled")
     hundreds, rest = divmod(number, 100)
     said = [f"{ONES[hundreds - 1]} hundred"] if hundreds else []
     if rest:

@@ -7,6 +7,7 @@ import re
 import sys
 from functools import partial
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from ecomlab.suggest import raised, unknown
@@ -31,23 +32,28 @@ def named(text: str) -> Any:
     """Import what FILE.py:NAME names; a file is imported once for each content. Raises ValueError."""
     path, name = file_of(text), text.rpartition(":")[2]
     module_name = f"ecomlab_own_{path.stem}_{hashlib.blake2b(path.read_bytes(), digest_size=8).hexdigest()}"
-    if module_name not in sys.modules:
-        spec = importlib.util.spec_from_file_location(module_name, path)
-        assert spec is not None and spec.loader is not None
-        sys.modules[module_name] = importlib.util.module_from_spec(spec)
-        sys.path.insert(0, str(path.absolute().parent))  # it may import its neighbours
-        try:
-            spec.loader.exec_module(sys.modules[module_name])
-        except Exception as error:
-            del sys.modules[module_name]
-            raise ValueError(f"{path} cannot be imported: {raised(error)}") from error
-        finally:
-            sys.path.remove(str(path.absolute().parent))
-    found = vars(sys.modules[module_name])
+    found = vars(sys.modules.get(module_name) or imported(path, module_name))
     if name not in found:
         known = [one for one, value in found.items() if callable(value) and not one.startswith("_")]
         raise ValueError(unknown(f"class or function in {path}", name, known))
     return found[name]
+
+
+def imported(path: Path, name: str) -> ModuleType:
+    """Run a Python file as the module `name`, beside files that it may import. Raises ValueError."""
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise ValueError(f"{path} is not a Python file; name one that ends in .py")
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)
+    sys.path.insert(0, str(path.absolute().parent))
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        del sys.modules[name]
+        raise ValueError(f"{path} cannot be imported: {raised(error)}") from error
+    finally:
+        sys.path.remove(str(path.absolute().parent))
+    return module
 
 
 def plain(call: Any) -> Any:

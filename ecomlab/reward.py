@@ -25,7 +25,7 @@ class Weights:
     def __post_init__(self) -> None:
         for name, weight in self.by_name.items():
             if isinstance(weight, bool) or not isinstance(weight, int | float) or not math.isfinite(weight):
-                raise ValueError(f"the weight of {name} is a finite number, not {weight!r}")
+                raise ValueError(f"the weight of {name} must be a finite number, not {weight!r}")
             object.__setattr__(self, name, float(weight))
 
     @classmethod
@@ -127,9 +127,9 @@ class Effort:
 
     def __str__(self) -> str:
         counted = max(0, self.turns - self.excused)
-        less = f" ({self.turns} less {self.excused} for questions and courtesies)" if self.excused else ""
+        minus = f" ({self.turns} minus {self.excused} for questions and courtesies)" if self.excused else ""
         return (
-            f"{counted} turns{less} of {self.turns_needed} needed, slack {self.turn_slack}; "
+            f"{counted} turns{minus} of {self.turns_needed} needed, slack {self.turn_slack}; "
             f"{self.calls} calls of {self.calls_needed} needed, slack {self.call_slack}"
         )
 

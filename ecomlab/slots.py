@@ -185,9 +185,7 @@ DAYS = SlotType(
 QUANTITY = SlotType("quantity", "line", mark="NUMBER", alike=("units", "count"))
 LIMITS = (PRICE, RATING, DAYS)
 """The limits of every customer, in the order of speech."""
-BUDGET = SlotType(
-    "budget", op="<=", scale=100, unit=100, step=500, others=(1000,), mark="MONEY", shares="price"
-)
+BUDGET = SlotType("budget", op="<=", scale=100, step=500, others=(1000,), mark="MONEY", shares="price")
 
 _DECLARED = {
     slot.name: slot
@@ -234,7 +232,9 @@ def declare(slot: SlotType) -> SlotType:
     if slot.name in SHIPPED and slot is not _DECLARED[slot.name]:
         raise ValueError(f"there is a slot {slot.name!r} already; choose another name")
     if not slot.is_limit:
-        raise ValueError(f"slot {slot.name!r} is no limit of a product; give it a table [slots.{slot.name}]")
+        raise ValueError(
+            f"slot {slot.name!r} is not a limit of a product; give it a table [slots.{slot.name}]"
+        )
     _DECLARED[slot.name] = slot
     slot_type.cache_clear()
     _declared_limits.cache_clear()

@@ -85,5 +85,5 @@ def raised(error: Exception) -> str:
 def whole(number: Any, what: str) -> int:
     """Check a whole number from 0 up, which may be numpy's. Raises ValueError for anything else."""
     if isinstance(number, bool) or not isinstance(number, Integral) or number < 0:
-        raise ValueError(f"{what} is a whole number from 0 up, not {number!r}")
+        raise ValueError(f"{what} must be a whole number, 0 or more, not {number!r}")
     return int(number)

@@ -418,7 +418,7 @@ class Task:
             task = cls(**fields_)
             if not (isinstance(task.turns, int) and isinstance(task.calls, int) and task.axes):
                 raise ValueError(
-                    f"budgets are whole numbers, not {task.turns!r} turns and {task.calls!r} calls"
+                    f"budgets must be whole numbers, not {task.turns!r} turns and {task.calls!r} calls"
                 )
             return task
         except KeyError as error:

@@ -134,7 +134,7 @@ def told(make: Callable[[Episode], Player], task: Task, shop: Shop) -> list[Any]
     score = trajectory.score
     value = None if score.unscored else score.value
     return [
-        trajectory.messages, trajectory.end, trajectory.turns, trajectory.calls, value, score.correct, score.why,
+        trajectory.messages, trajectory.end, trajectory.turns, trajectory.calls, value, score.correct,
         dict(score.parts),
     ]  # fmt: skip
 
@@ -226,7 +226,7 @@ def training(shop: Shop) -> dict[str, Any]:
     rollouts = play_batch(
         tasks, [rng("net", i) for i in range(len(tasks))], shop, Scripted(), policy.renderer
     )
-    batch = [[r.prompt_ids, r.completion_ids, r.mask, r.end, r.score.correct, r.score.why] for r in rollouts]
+    batch = [[r.prompt_ids, r.completion_ids, r.mask, r.end, r.score.correct] for r in rollouts]
 
     schedule = make_schedule("static-0-2", ["CART", "SUB"])
     sampling = DynamicSampling(prompts=3, group_size=4, rounds=2)

@@ -31,12 +31,12 @@ Outcome = Annotated[Literal["returned", "declined"], BeforeValidator(lambda said
 
 
 def read_replacement(said: str | None, catalog: Catalog) -> str | None:
-    """Read the id handed in as a replacement; None where the text says that there is none."""
+    """Read the id submitted as a replacement; None if the text says that there is none."""
     token = (said or "").strip()
     return None if says_none(token) and catalog.row(token) is None else token
 
 
 def is_named(answer: Mapping[str, Any], order: Mapping[str, Any], line: Mapping[str, Any]) -> bool:
-    """Tell whether the ids handed in are those of this order and line, in any case."""
+    """Tell whether the submitted ids are those of this order and line, in any case."""
     ids = {"order_id": order["order_id"], "line_id": line["line_id"]}
     return all(str(answer.get(name)).strip().upper() == token for name, token in ids.items())

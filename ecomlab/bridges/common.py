@@ -1,4 +1,4 @@
-"""Shared code of the bridges: messages and scores as JSON text, and the twenty tasks on which each is tested."""
+"""Shared code of the bridges: messages and scores as JSON text."""
 
 import json
 import math
@@ -13,38 +13,8 @@ from ecomlab.episode.messages import invalid, parse_output
 from ecomlab.episode.play import play
 from ecomlab.episode.record import Trajectory
 from ecomlab.evaluation.contestant import Job
-from ecomlab.evaluation.tasks import BLOCKS, held_out_seeds
-from ecomlab.players.base import Perturbation
 from ecomlab.reward import Score
-from ecomlab.seeding import rng
-from ecomlab.task import Message, Player, Task
-
-LEVELS = (0, 3, 6)
-"""Levels of the tasks on which bridges are tested."""
-COUNT = 20
-"""Number of tasks on which bridges are tested."""
-BLOCK = BLOCKS - 1
-"""Block of held-out tasks to test on, the last one; evaluations begin with block 0."""
-SLIPS = 0.3
-"""Rate of mistakes per decision of the perturbed player."""
-SHOP = 1_000
-"""Number of products in the shop of the test tasks."""
-
-
-def sample_jobs() -> list[Job]:
-    """List the twenty tasks on which every bridge is tested: all environments, one level after another."""
-    cells = [(env, d) for d in LEVELS for env in ENVIRONMENTS]
-    seeds = held_out_seeds(BLOCK, COUNT)
-    return [Job(env, d, seed) for (env, d), seed in zip(cells[:COUNT], seeds, strict=True)]
-
-
-def sample_player(job: Job, shop: Shop) -> Player:
-    """Make the player of one of the twenty tasks: the reference player, with seeded mistakes on every second task,
-    because without mistakes all scores are equal."""
-    random = rng("bridges", job.env, job.d, job.seed)
-    mistakes = Perturbation(random, SLIPS) if job.seed % 2 else None
-    player: Player = ENVIRONMENTS[job.env].reference_player(shop, mistakes)
-    return player
+from ecomlab.task import Message, Task
 
 
 def task_of(job: Job, shop: Shop) -> Task:
@@ -55,11 +25,6 @@ def task_of(job: Job, shop: Shop) -> Task:
 def play_reference(job: Job, shop: Shop) -> Trajectory:
     """Let the reference player play a job in ecomlab's own loop."""
     return play(ENVIRONMENTS[job.env].reference_player(shop), task_of(job, shop), shop)
-
-
-def write_message(message: Message) -> str:
-    """Write an assistant message as JSON text, for frameworks that carry only text."""
-    return json.dumps(message, ensure_ascii=False)
 
 
 def read_message(text: str) -> Message:

@@ -50,7 +50,7 @@ class ShoppingEnv(gymnasium.Env[str, str]):
     ) -> None:
         """Load the generated shop of `size` products; `strict` ends an episode at the first format error."""
         if render_mode not in (None, "ansi"):
-            raise ValueError(f"render_mode is 'ansi' or None, not {render_mode!r}")
+            raise ValueError(f"render_mode must be 'ansi' or None, not {render_mode!r}")
         self.env_id, self.difficulty, self.strict, self.render_mode = env, difficulty, strict, render_mode
         self.shop: Shop = load_shop(size)
         self.action_space = AnyText(max_length=MOST_TEXT, min_length=0)

@@ -64,7 +64,7 @@ def _said(message: Message) -> dict[str, Any]:
         except ValueError as error:
             raise ValueError(f"tau2-bench cannot hold the arguments of {name}, {text!r}: {error}") from None
         if not isinstance(arguments, dict):
-            raise ValueError(f"tau2-bench cannot hold the arguments of {name}, {text!r}: they are no object")
+            raise ValueError(f"tau2-bench cannot hold the arguments of {name}, {text!r}: not a JSON object")
         calls.append({"id": call["id"], "name": name, "arguments": arguments, "requestor": REQUESTOR})
     return {**theirs, "tool_calls": calls}
 

@@ -12,9 +12,11 @@ from ecomlab.difficulty import Difficulty
 from ecomlab.players.base import Perturbation
 from ecomlab.players.courteous import Courtesy, questions_for
 from ecomlab.reward import Fault, Verdict
+from ecomlab.slots import slot_type
 from ecomlab.task import ACT, LOOK, Goal, Need, Place, Player, Problem, Task, TaskKey
 from ecomlab.tool import Tool
 from ecomlab.world.cart import Want
+from ecomlab.world.faults import told
 from ecomlab.world.state import World
 from ecomlab.world.tools.cart import cart_add
 from ecomlab.world.tools.orders import return_initiate
@@ -55,6 +57,15 @@ class Audit:
         """List other values that a withheld slot might have: a whole `Goal` if other slots change with it, a `Task`
         if the world would have been drawn differently."""
         return ()
+
+    def product_values(self, name: str, value: Any, kind: str, shop: Shop) -> Sequence[Any]:
+        """List other values of a slot of a product of this type."""
+        if slot_type(name).others:
+            return slot_type(name).alternatives(value)
+        if name == "brand":
+            return list(shop.catalog.brands)
+        attributes = shop.catalog.types[shop.catalog.type_codes[kind]].attributes
+        return [other for one in attributes if f"attr:{one.name}" == name for other in one.values]
 
     def possible(self, goal: Goal, task: Task, shop: Shop) -> bool:
         """Tell whether a goal can be met, before and after everything that happens in the task."""
@@ -114,6 +125,12 @@ class Environment:
     def audit(self) -> Audit:
         """What the laws and the study of mistakes ask."""
         return self.auditor(self)
+
+    def reasons(self, goal: Goal, world: World, answer: Mapping[str, Any], first: Goal) -> str:
+        """Word why an end is not correct, by the faults that the audit lists."""
+        if type(self.audit).faults is Audit.faults:  # which asks the verifier
+            return "it is not as wanted"
+        return told([fault.words for fault in self.audit.faults(goal, world, answer, first)])
 
     @property
     def offered(self) -> dict[str, Tool]:

@@ -1,11 +1,9 @@
 """The registry of environments by id, and collections of them."""
 
 import importlib
-import importlib.util
 import inspect
 import json
 import pkgutil
-import sys
 from collections.abc import Iterator, Mapping
 from functools import cache, cached_property
 from pathlib import Path
@@ -13,6 +11,7 @@ from typing import Any
 
 from ecomlab.envs.base import Environment
 from ecomlab.markup.elements import in_notebook, table
+from ecomlab.own_code import imported
 from ecomlab.suggest import unknown
 from ecomlab.task import TaskError
 
@@ -38,26 +37,20 @@ class Registry(Mapping[str, Environment]):
     def load(self, path: Path | str) -> list[str]:
         """Add the environments of a file outside the package, for this process, and return their ids.
 
-        Raises TaskError for a file that holds no environment, an unfinished one, or one whose id is taken.
+        Raises ValueError for a file that cannot be imported, and TaskError for one that holds no environment, an
+        unfinished one, or one whose id is taken.
         """
         known, path = self._found, Path(path)
         if not path.is_file():
             raise TaskError(f"there is no file {path}")
-        spec = importlib.util.spec_from_file_location(f"ecomlab_env_{path.stem}", path)
-        if spec is None or spec.loader is None:
-            raise TaskError(
-                f"{path} is not a Python file; write the environment into a file that ends in .py"
-            )
         before = set(_subclasses(Environment))
-        module = importlib.util.module_from_spec(spec)
-        sys.modules[spec.name] = module
-        spec.loader.exec_module(module)
+        module = imported(path, f"ecomlab_env_{path.stem}")
         made = [cls for cls in _subclasses(Environment) if cls not in before and hasattr(cls, "id")]
         if not made:
             raise TaskError(f"{path} holds no environment: no subclass of Environment that has an id")
         for cls in made:
             _check(cls, path)
-            if cls.id in known and type(known[cls.id]).__module__ != spec.name:
+            if cls.id in known and type(known[cls.id]).__module__ != module.__name__:
                 raise TaskError(f"{path}: there is an environment {cls.id} already; choose another id")
             known[cls.id] = cls()
         return [cls.id for cls in made]

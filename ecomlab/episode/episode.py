@@ -84,10 +84,10 @@ def draw_task(
     tasks drawn here."""
     environment = ENVIRONMENTS[env]
     if not isinstance(shop, Shop):
-        raise TypeError(f"shop is what load_shop returns, not {shop!r}")
+        raise TypeError(f"shop must be what load_shop returns, not {shop!r}")
     check_supported(shop.catalog, [env])
     if not isinstance(overrides, Mapping | None):
-        raise TypeError(f'overrides are axes and their values, such as {{"p_missing": 0}}, not {overrides!r}')
+        raise TypeError(f'overrides must map axes to values, such as {{"p_missing": 0}}, not {overrides!r}')
     seed, difficulty = whole(seed, "a seed"), whole(difficulty, "difficulty")
     axes = Difficulty.at(difficulty, **(overrides or {}))
     overrides = {name: axes.value(name) for name in overrides or {}}
@@ -232,11 +232,6 @@ class Episode:
     def fired(self) -> list[Event]:
         """Events that have happened."""
         return [fired for subtask in self.subtasks for fired in subtask.customer.fired]
-
-    @property
-    def useful_asks(self) -> int:
-        """Number of turns with a question that revealed something."""
-        return sum(subtask.useful_asks for subtask in self.subtasks)
 
     @property
     def tools(self) -> list[dict[str, Any]]:
@@ -419,12 +414,6 @@ class Episode:
             call_slack=jobs * self.task.axes.tool_slack,
         )
 
-    @property
-    def effective_turns(self) -> int:
-        """Number of turns that the customer did not cause: all but useful questions, events and submits."""
-        caused = sum(subtask.excused for subtask in self.subtasks) + len(self.fired)
-        return max(0, self.turn - caused - sum(s.answer is not None for s in self.subtasks))
-
     def _call(self, name: str, arguments: str) -> dict[str, Any]:
         """Run one tool call and return its result."""
         given = load_arguments(name, arguments)
@@ -447,9 +436,9 @@ class Episode:
         answer = journey.answer_of(self.subtask.env, values) if self.task.subtasks else values
         self.referee.admit(self.subtask, answer)
         result: dict[str, Any] = self.subtask.env.submit.function(self.world, **answer)
-        self.subtask.hand_in(answer)
+        self.subtask.submit(answer)
         if all(subtask.answer is not None for subtask in self.subtasks):
-            self.end, self.why = "submit", "handed in"
+            self.end, self.why = "submit", "submitted"
         return result
 
     def _finish(self, end: str, why: str, before: int) -> Turn:

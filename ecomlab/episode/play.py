@@ -30,7 +30,7 @@ def play(
     episode = Episode(task, shop, strict=strict, wording=wording, weights=weights)
     if not callable(player):
         raise TypeError(
-            f"a player is a function of messages and tools that returns a message, not {player!r}"
+            f"a player must be a function of messages and tools that returns a message, not {player!r}"
         )
     return finish(player, episode)
 

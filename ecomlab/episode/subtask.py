@@ -59,7 +59,7 @@ class Subtask:
         """Judge the world as it stands."""
         return self.env.verify(self.goal, self.world, self.answer or {}, self.customer.first)
 
-    def hand_in(self, answer: dict[str, Any]) -> None:
+    def submit(self, answer: dict[str, Any]) -> None:
         """Take the agent's answer and judge it."""
         self.answer = answer
         self.verdict = self.verify()

@@ -258,7 +258,8 @@ def rescored(transcript: Transcript, shop: "Shop") -> Rescored | None:
         now = asdict(replay(trajectory_of(transcript, shop), shop))
     except ReplayError as error:
         return Rescored(job, was, {"differs": str(error)})
-    return None if now == was else Rescored(job, was, now)
+    same = {**now, "why": ""} == {**was, "why": ""}  # a reason may be worded anew
+    return None if same else Rescored(job, was, now)
 
 
 def trajectory_of(transcript: Transcript, shop: "Shop") -> Trajectory:

@@ -167,7 +167,7 @@ def certify_cell(
     share = {name: _mean([p.correct for p in ps]) for name, ps in played.items()}
     chances = [env.audit.chance(task, shop) for task in tasks[:others]]
     if not all(0 <= chance <= 1 for chance in chances):
-        raise ValueError(f"{env_id}.chance is a probability, not {min(chances)} to {max(chances)}")
+        raise ValueError(f"{env_id}.chance must be a probability, not {min(chances)} to {max(chances)}")
     exact = (
         ("oracle", played["solver"]), ("reference player", played["fair"]), ("courteous player", played["courteous"]),
     )  # fmt: skip

@@ -3,22 +3,18 @@
 `openings` measures whether the words and the silence of an opening, or the budgets of turns and calls, tell what will
 happen, and whether the budgets tell how much is withheld. `bounds` measures whether the limits that a customer states
 single out the product or the parts that they withhold. Tasks are drawn, not played.
-
-`python -m ecomlab.laws.opening_leaks CART BUNDLE --tasks 400` prints both; with `--played 120` also the
-leaks of what tools list, for which that many tasks a level are played.
 """
 
-import argparse
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from ecomlab.catalog import Shop, load_shop
+from ecomlab.catalog import Shop
 from ecomlab.customer.nlu import is_complete
 from ecomlab.envs.registry import ENVIRONMENTS
-from ecomlab.laws.leaks import FIRST_SEED, LEVELS, Features, Leak, Lists, auc_of, measure
+from ecomlab.laws.leaks import FIRST_SEED, LEVELS, Features, Leak, Lists, auc_of
 from ecomlab.laws.tool_introspection import drawn
 from ecomlab.slots import limits_in
 from ecomlab.task import Event, GoalChange, Task
@@ -31,41 +27,32 @@ Case = tuple[Any, Features, bool]
 """(what looks alike, features, whether it is so)."""
 
 
-def openings(env_id: str, shop: Shop, levels: Iterable[int] = LEVELS, seeds: int = 400) -> list[Leak]:
+def opening_leaks(env_id: str, shop: Shop, levels: Iterable[int] = LEVELS, seeds: int = 400) -> list[Leak]:
+    """Measure all leaks before any question, on `seeds` tasks per level."""
+    tasks = tasks_at(env_id, shop, levels, seeds)
+    return [*openings(env_id, tasks), *bounds(env_id, tasks, shop)]
+
+
+def tasks_at(env_id: str, shop: Shop, levels: Iterable[int], seeds: int) -> list[Task]:
+    """Draw `seeds` tasks of each level."""
+    numbers = range(FIRST_SEED, FIRST_SEED + seeds)
+    return [task for d in levels for task in drawn(env_id, d, numbers, shop)[0]]
+
+
+def openings(env_id: str, tasks: Sequence[Task]) -> list[Leak]:
     """Measure what openings and budgets tell of what will happen, and budgets of how much is withheld.
 
     Tasks are compared with those of the same level whose opening shows as many items of the same environment: a journey
     begins with any, and says so. Those of journeys have as many subtasks.
     """
-    return _openings(env_id, _drawn(env_id, shop, levels, seeds))
-
-
-def bounds(env_id: str, shop: Shop, levels: Iterable[int] = LEVELS, seeds: int = 400) -> list[Leak]:
-    """Measure whether the limits that are stated tell which of the visits that fit is wanted, or which parts of a
-    shopping list are withheld."""
-    return _bounds(env_id, _drawn(env_id, shop, levels, seeds), shop)
-
-
-def opening_leaks(env_id: str, shop: Shop, levels: Iterable[int] = LEVELS, seeds: int = 400) -> list[Leak]:
-    """Measure both on the same tasks: all leaks before any question."""
-    tasks = _drawn(env_id, shop, levels, seeds)
-    return [*_openings(env_id, tasks), *_bounds(env_id, tasks, shop)]
-
-
-def _drawn(env_id: str, shop: Shop, levels: Iterable[int], seeds: int) -> list[Task]:
-    numbers = range(FIRST_SEED, FIRST_SEED + seeds)
-    return [task for d in levels for task in drawn(env_id, d, numbers, shop)[0]]
-
-
-def _openings(env_id: str, tasks: Sequence[Task]) -> list[Leak]:
     kinds = sorted({kind for task in tasks for event in task.parts[0].events for kind in _kinds(event)})
     alike = [_alike(task) for task in tasks]
-    openings, budgets = [_opening(task) for task in tasks], [_budgets(task) for task in tasks]
+    said, budgets = [_opening(task) for task in tasks], [_budgets(task) for task in tasks]
     by_item = [(task, list(_items(task))) for task in _by_item(tasks)]
     wanted: list[tuple[str, list[Case], str]] = []
     for kind in kinds:
         happens = [_happens(task, kind) for task in tasks]
-        for by, features in (("opening", openings), ("budgets", budgets)):
+        for by, features in (("opening", said), ("budgets", budgets)):
             wanted.append(
                 (f"{by}: {kind}", list(zip(alike, features, happens, strict=True)), "what will happen")
             )
@@ -83,7 +70,9 @@ def _openings(env_id: str, tasks: Sequence[Task]) -> list[Leak]:
     return [leak for leak in found if leak is not None]
 
 
-def _bounds(env_id: str, tasks: Sequence[Task], shop: Shop) -> list[Leak]:
+def bounds(env_id: str, tasks: Sequence[Task], shop: Shop) -> list[Leak]:
+    """Measure whether the limits that are stated tell which of the visits that fit is wanted, or which parts of a
+    shopping list are withheld."""
     visits: Lists = []
     parts: Lists = []
     for number, task in enumerate(tasks):
@@ -203,23 +192,3 @@ def _among_parts(task: Task, shop: Shop) -> Iterator[tuple[list[Features], list[
         wanted = [kind in goal["parts"] for kind in others]
         if any(wanted) and not all(wanted):
             yield [{name: float(value) for name, value in row.items()} for row in rows], wanted
-
-
-def main() -> None:
-    """Print the leaks before any question."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("envs", nargs="+", choices=list(ENVIRONMENTS))
-    parser.add_argument("--levels", nargs="+", type=int, default=list(LEVELS))
-    parser.add_argument("--tasks", type=int, default=400)
-    parser.add_argument("--played", type=int, default=0)
-    given = parser.parse_args()
-    shop = load_shop()
-    for env in given.envs:
-        found = opening_leaks(env, shop, given.levels, given.tasks) if given.tasks else []
-        found += measure(env, shop, given.levels, given.played) if given.played else []
-        for leak in found:
-            print(f"{env} {leak.kind}: AUC {leak.auc:.3f}, 99% {leak.low:.3f} to {leak.high:.3f}", flush=True)
-
-
-if __name__ == "__main__":
-    main()

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from ecomlab.catalog import Shop, load_shop
@@ -31,27 +30,22 @@ def certify(
     json_file: Path | None = None,
     ask: int = 2,
     catalog: str | int = 20_000,
-    on_progress: Callable[[str], None] = lambda _: None,
+    on_progress: Callable[[str, float | None], None] = lambda text, share: None,
 ) -> list[str]:
     """Measure, show the tables, write `json_file` if given; return the broken laws. `leaks` is in tasks per level,
     `ask` in customers that each question of the banks is asked of, on the first turn and later; `catalog` is a folder
-    or a number of generated products; `tell` is called with progress messages."""
+    or a number of generated products; `on_progress` is called with a text and, if known, the share done."""
     shop = load_shop(catalog)
     rows: list[Row] = []
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=True) as progress:
-        bar = progress.add_task("certifying", total=len(envs) * len(levels))
-        kept = json_file.with_suffix(".kept.jsonl") if json_file else None
-        for row in certificate.certify(envs, levels, seeds, others, catalog, workers, kept):
-            rows.append(row)
-            progress.update(bar, advance=1, description=f"{row.env} d = {row.d} done")
-            on_progress(f"{len(rows)}/{len(envs) * len(levels)} cells certified")
-        progress.add_task("looking for leaks", total=None, visible=leaks > 0)
-        on_progress("looking for leaks")
-        found, compared = certificate.find_leaks(envs, leaks, workers, catalog, kept) if leaks else ([], [])
-        progress.add_task("asking the bank of questions", total=None, visible=ask > 0)
-        on_progress("asking the bank of questions")
-        asked = understanding.measure(shop, ask) if ask else []
+    cells, kept = len(envs) * len(levels), json_file.with_suffix(".kept.jsonl") if json_file else None
+    on_progress("certifying", 0.0)
+    for row in certificate.certify(envs, levels, seeds, others, catalog, workers, kept):
+        rows.append(row)
+        on_progress(f"{len(rows)}/{cells} cells certified", len(rows) / cells)
+    on_progress("looking for leaks", None)
+    found, compared = certificate.find_leaks(envs, leaks, workers, catalog, kept) if leaks else ([], [])
+    on_progress("asking the bank of questions", None)
+    asked = understanding.measure(shop, ask) if ask else []
     rows.sort(key=lambda row: (envs.index(row.env), row.d))
     broken = laws.broken_laws(rows, found, compared, asked)
     console.print(table_of_rows(rows))

@@ -1,4 +1,4 @@
-"""A record as HTML: what the episode came to, then every turn with what it left behind and what it earned."""
+"""A record as HTML: the outcome of the episode, then each turn with the state after it and the reward earned."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -9,7 +9,7 @@ from ecomlab.markup.record import Call, Label, Record, State, Step, steps_of
 from ecomlab.markup.results import WIDTH, arguments_in_a_line, read_result, result_in_a_line, result_in_full
 
 SMALLEST = 0.0005
-"""Change of a part of the reward that is worth a word."""
+"""Smallest change of a part of the reward that is shown."""
 
 
 def episode(record: Record) -> Html:
@@ -22,8 +22,8 @@ def episode(record: Record) -> Html:
 
 
 def turns(steps: Sequence[Step], labels: Sequence[Label] = ()) -> Html:
-    """Show turns in order, each beside the state that it left behind and the labels that it was given. Labels of a turn
-    that was cut off, of which nothing is recorded, stand last."""
+    """Show turns in order, each beside the state after it and its labels. Labels of a turn that was cut off, and is not
+    recorded, come last."""
     last = max((step.number for step in steps), default=0)
     unrecorded = [Step(turn) for turn in sorted({label.turn for label in labels if label.turn > last})]
     every = [*steps, *unrecorded]
@@ -36,12 +36,12 @@ def turns(steps: Sequence[Step], labels: Sequence[Label] = ()) -> Html:
 
 
 def alone(messages: Sequence[Mapping[str, Any]]) -> Html:
-    """Show messages without anything else."""
+    """Show messages alone."""
     return element("div", turns(steps_of(messages)), class_="alone")
 
 
 def score(parts: Mapping[str, float], weights: Mapping[str, float], reward: float | None, why: str) -> Html:
-    """Show a reward: its parts, their weights and what they add, and the reason."""
+    """Show a reward: its parts, their weights and contributions, and the reason."""
     rows: list[list[object]] = [
         [name, f"{value:.3f}", f"{weights.get(name, 1.0):.2f}", _signed(value * weights.get(name, 1.0))]
         for name, value in parts.items()
@@ -94,7 +94,7 @@ def _speech(who: str, text: str) -> Html:
 
 
 def _call(call: Call) -> Html:
-    """Show a call folded; of a question, whose words stand above it, what came with the answer."""
+    """Show a call, folded; of `ask_user`, which is shown as speech, only what came with the answer."""
     result = read_result(call.result or "")
     if call.name == ASK and not call.arguments and not result.error:
         return result_in_full(call.result or "")
@@ -116,7 +116,7 @@ def _label(label: Label) -> Html:
 
 
 def _state(state: State, before: State | None) -> Html:
-    """Show what a turn changed, and in a line what it left as it was."""
+    """Show what a turn changed, and in one line what stayed the same."""
     made: list[Html | None] = [
         _earned(state, before),
         _lines("stated", _new(state.stated, [*before.stated, *before.revealed] if before else ())),
@@ -165,7 +165,7 @@ def _lines(name: str, lines: Sequence[str]) -> Html | None:
 def _held(
     name: str, lines: Sequence[Mapping[str, object]], before: Sequence[Mapping[str, object]]
 ) -> Html | None:
-    """Show lines of the cart or of returns: a table where they changed, a count where not."""
+    """Show the lines of the cart or of returns: a table if they changed, else their number."""
     if list(lines) == list(before):
         return element("p", f"{name} as before, lines: {len(lines)}", class_="quiet") if lines else None
     if not lines:

@@ -10,18 +10,18 @@ STYLE = Path(__file__).with_name("style.css")
 
 
 class Html(str):
-    """Text that is HTML already. Any other text is escaped where it becomes part of an element."""
+    """Text that is already HTML. Any other text is escaped when it becomes part of an element."""
 
 
 class Number(str):
-    """A number that is written already, such as "$12.50": tables set it to the right."""
+    """A number that is already formatted, such as "$12.50": tables align it to the right."""
 
 
 def element(tag: str, *children: Any, **attributes: Any) -> Html:
-    """Make an element. Children that are no `Html` are escaped, None is left out.
+    """Make an element. Children that are not `Html` are escaped; None is omitted.
 
-    `class_` is the attribute class, an underscore within a name a hyphen; True sets an attribute without a value, False
-    and None leave it out.
+    `class_` stands for class, any other underscore for a hyphen; True makes an attribute without a value, False and
+    None omit it.
     """
     written = "".join(_attribute(name, value) for name, value in attributes.items())
     return Html(f"<{tag}{written}>{joined(children)}</{tag}>")
@@ -44,7 +44,7 @@ def _attribute(name: str, value: Any) -> str:
 
 
 def table(headings: Sequence[str], rows: Iterable[Sequence[Any]], class_: str = "table") -> Html:
-    """Make a table. Numbers are set to the right; line breaks in a text are kept."""
+    """Make a table. Numbers are aligned to the right; line breaks are kept."""
     head = element("tr", *(element("th", heading, scope="col") for heading in headings))
     body = [element("tr", *map(_cell, row)) for row in rows]
     return element("table", element("thead", head), element("tbody", *body), class_=class_)
@@ -64,11 +64,11 @@ def pairs(facts: Mapping[str, Any]) -> Html:
 
 @cache
 def style() -> str:
-    """Read the style sheet, which touches nothing outside of `.ecomlab`."""
+    """Read the style sheet, whose rules apply within `.ecomlab` alone."""
     return STYLE.read_text("utf-8")
 
 
 def in_notebook(*children: Any) -> str:
-    """Frame HTML for a notebook: with its style, and left alone by MathJax, which takes two prices for a formula."""
+    """Frame HTML for a notebook: with its style, and ignored by MathJax, which reads two dollar signs as a formula."""
     frame = element("div", *children, class_="ecomlab mathjax_ignore tex2jax_ignore")
     return f"<style>{style()}</style>{frame}"

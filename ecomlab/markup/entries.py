@@ -1,4 +1,4 @@
-"""A conversation as a list of what was said and called, from which HTML and plain text are made."""
+"""A conversation as a list of utterances and calls, from which HTML and plain text are made."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -15,7 +15,7 @@ AGENT, CUSTOMER, TOOL = "agent", "customer", "tool"
 
 @dataclass(frozen=True)
 class Entry:
-    """One thing that happened: words of the customer or of the agent, or a call with its result."""
+    """An utterance of the customer or the agent, or a call with its result."""
 
     number: int
     """Number of the turn that it belongs to; 0 is the customer's opening."""
@@ -40,12 +40,12 @@ class Entry:
 
 
 def conversation(messages: Sequence[Mapping[str, Any]]) -> list[Entry]:
-    """List what happened, in order, without the system prompt."""
+    """List the entries of a conversation in order, without the system prompt."""
     return [entry for step in steps_of(messages) for entry in entries_of(step)]
 
 
 def entries_of(step: Step) -> Iterator[Entry]:
-    """List what happened in a turn. A question by `ask_user` is the agent's words, the answer the customer's."""
+    """List the entries of a turn. A question by `ask_user` is the agent's words, the answer the customer's."""
     if step.text:
         yield Entry(step.number, AGENT, step.text)
     for call in step.calls:

@@ -1,4 +1,4 @@
-"""What is shown of an episode: plain values, from its messages alone or with the state that each turn left behind."""
+"""The displayed record of an episode: plain values, from its messages alone or with the state after each turn."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 
 class Scored(Protocol):
-    """What a record takes from a score."""
+    """Fields of a score that a record needs."""
 
     @property
     def value(self) -> float: ...
@@ -32,7 +32,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Label:
-    """What was found in a turn, such as a mistake of the agent: its kind in a word or two, and in words."""
+    """A finding in a turn, such as a mistake of the agent: its kind and its description."""
 
     turn: int
     """Number of the turn, from 1; 0 is the opening."""
@@ -42,20 +42,20 @@ class Label:
 
 @dataclass(frozen=True)
 class State:
-    """How an episode stood after a turn."""
+    """State of an episode after a turn."""
 
     cart: Sequence[Mapping[str, Any]]
     """Lines, each by the names of its columns."""
     returns: Sequence[Mapping[str, Any]]
     """Lines of orders that are being sent back, likewise."""
     stated: Sequence[str]
-    """What the customer has said by themselves so far of what they want, in words."""
+    """Wishes that the customer has stated unasked so far, in words."""
     revealed: Sequence[str]
-    """What they had withheld, and have told since."""
+    """Withheld wishes that they have revealed since."""
     withheld: Sequence[str]
-    """What they have not said yet."""
+    """Wishes that they still withhold."""
     events: Sequence[str]
-    """What has happened so far, in words."""
+    """Events so far, in words."""
     turns: int
     """Messages used, without those that did not count."""
     turn_budget: int
@@ -81,10 +81,10 @@ class Step:
 
 @dataclass(frozen=True)
 class Record:
-    """An episode as it is shown."""
+    """An episode as it is displayed."""
 
     title: str
-    """What names it: environment, difficulty, seed, player."""
+    """Name of the episode: environment, difficulty, seed, player."""
     facts: Mapping[str, Any] = field(default_factory=dict)
     """Further facts, by name."""
     correct: bool | None = None
@@ -111,7 +111,7 @@ class Record:
         score: Scored,
         weights: Mapping[str, float],
     ) -> "Record":
-        """Record what the messages and the score of an episode tell by themselves."""
+        """Make the record of an episode from its messages and score alone."""
         return cls(
             title=title,
             correct=None if score.unscored else score.correct,
@@ -130,7 +130,7 @@ class Record:
 
 
 def number(value: float) -> float | None:
-    """Write NaN as None, for JSON has none."""
+    """Replace NaN, which JSON lacks, by None."""
     return None if math.isnan(value) else value
 
 

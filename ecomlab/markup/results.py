@@ -1,4 +1,4 @@
-"""Tool calls and their results, which are JSON text, in words: as a line, as small tables, and as cards."""
+"""Tool calls and their results, which are JSON text, for people: as a line, as small tables, and as cards."""
 
 import json
 from collections import Counter
@@ -13,7 +13,7 @@ WIDTH = 100
 TOLD = ("error", "notice")
 """Keys of a result that are sentences to the agent."""
 NAMED_BY = ("title", "section", "variant_id", "status")
-"""Fields that name a row, the first that it has."""
+"""Fields that name a row; the first one present is used."""
 IN_DOLLARS = ("price", "price_max")
 
 
@@ -23,10 +23,10 @@ class Card:
 
     title: str
     ids: Mapping[str, str] = field(default_factory=dict)
-    """Ids of the row, and of what it lies in, by the names that tools have for them."""
+    """Ids of the row and of the objects around it, by field."""
     facts: Mapping[str, str] = field(default_factory=dict)
     marks: tuple[str, ...] = ()
-    """What catches the eye: sponsored, sold out."""
+    """Highlighted properties: sponsored, sold out."""
 
     def __str__(self) -> str:
         marks = "".join(f" [{mark}]" for mark in self.marks)
@@ -38,7 +38,7 @@ class Card:
 
 @dataclass(frozen=True)
 class Result:
-    """A result by its parts."""
+    """The parts of a result."""
 
     error: str = ""
     notice: str = ""
@@ -53,7 +53,7 @@ class Result:
 
 
 def read(text: str) -> Any:
-    """Read JSON; a text that is none stays as it is."""
+    """Parse JSON; text that is not JSON is returned unchanged."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
@@ -74,7 +74,7 @@ def arguments_in_a_line(text: str, width: int | None = WIDTH) -> str:
 
 
 def result_in_a_line(text: str | None) -> str:
-    """Write a result as a line: its error and notice, how long its lists are, and its other values."""
+    """Write a result as a line: its error and notice, the lengths of its lists, and its other values."""
     if text is None:
         return "no result"
     found = read(text)
@@ -121,7 +121,7 @@ def result_in_lines(text: str) -> Iterator[str]:
 
 
 def read_result(text: str) -> Result:
-    """Read a result: its lists of rows as cards, everything else as facts. A text that is no object is a fact."""
+    """Read a result: its lists of rows as cards, everything else as facts. Text that is no JSON object is a fact."""
     found = read(text)
     if not isinstance(found, Mapping):
         return Result(facts={"result": plain(found)} if text else {})
@@ -226,5 +226,5 @@ def _heading(name: object) -> str:
 
 
 def cut(text: str, width: int | None = WIDTH) -> str:
-    """Cut a text for a line, unless `width` is None; all of it stands below."""
+    """Truncate a text for a line, unless `width` is None."""
     return text if width is None or len(text) <= width else f"{text[: width - 1]}…"

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 import ecomlab
-from ecomlab.bridges.common import SHOP, sample_player, task_of
+from bridges.twenty import SHOP, sample_player
+from ecomlab.bridges.common import task_of
 from ecomlab.catalog import Shop, load_shop
 from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.episode.record import Trajectory

@@ -5,18 +5,9 @@ import math
 
 import pytest
 
+from bridges.twenty import COUNT, sample_jobs, sample_player, write_message
 from ecomlab import ENVIRONMENTS, play
-from ecomlab.bridges.common import (
-    COUNT,
-    play_reference,
-    read_message,
-    sample_jobs,
-    sample_player,
-    score_from_json,
-    score_to_json,
-    task_of,
-    write_message,
-)  # fmt: skip
+from ecomlab.bridges.common import play_reference, read_message, score_from_json, score_to_json, task_of
 from ecomlab.models.batch import EVALUATION_SEEDS
 from ecomlab.reward import Score
 

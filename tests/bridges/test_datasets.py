@@ -7,9 +7,10 @@ import pytest
 
 datasets = pytest.importorskip("datasets")
 
+from bridges.twenty import sample_jobs
 from ecomlab import ENVIRONMENTS, Episode, TaskError, load_shop, play, replay
 from ecomlab.bridges import datasets as bridge
-from ecomlab.bridges.common import play_reference, sample_jobs, task_of
+from ecomlab.bridges.common import play_reference, task_of
 
 JOBS = sample_jobs()
 

@@ -10,8 +10,9 @@ gymnasium = pytest.importorskip("gymnasium")
 from gymnasium.utils.env_checker import check_env
 
 import ecomlab.bridges.gymnasium as bridge
+from bridges.twenty import SHOP, sample_jobs, sample_player, write_message
 from ecomlab import ENVIRONMENTS
-from ecomlab.bridges.common import SHOP, sample_jobs, sample_player, score_from_json, write_message
+from ecomlab.bridges.common import score_from_json
 from ecomlab.reward import INVALID
 
 IDS = bridge.register()

@@ -14,9 +14,10 @@ from inspect_ai.log import list_eval_logs, read_eval_log
 from inspect_ai.model import get_model, modelapi
 from inspect_ai.tool import ToolCall
 
+from bridges.twenty import SHOP, sample_jobs, sample_player
 from ecomlab import ENVIRONMENTS, Episode, load_shop
 from ecomlab.bridges import inspect_ai as bridge
-from ecomlab.bridges.common import SHOP, sample_jobs, sample_player, score_from_json, task_of
+from ecomlab.bridges.common import score_from_json, task_of
 from ecomlab.reward import INVALID
 
 JOBS = sample_jobs()

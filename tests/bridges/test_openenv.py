@@ -14,8 +14,9 @@ from openenv.core.generic_client import GenericEnvClient
 from openenv.validation.parsers.openenv_yaml import OpenEnvYamlParser
 
 import ecomlab
+from bridges.twenty import SHOP, sample_jobs, sample_player, write_message
 from ecomlab.bridges import openenv as bridge
-from ecomlab.bridges.common import SHOP, sample_jobs, sample_player, score_from_json, write_message
+from ecomlab.bridges.common import score_from_json
 from ecomlab.reward import INVALID
 
 JOBS = sample_jobs()

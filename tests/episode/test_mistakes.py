@@ -19,6 +19,8 @@ from ecomlab.values import choice
         (lambda task, shop: load_shop("5"), ValueError, "no catalog"),
         (lambda task, shop: load_shop(0.5), ValueError, "products"),  # type: ignore[arg-type]
         (lambda task, shop: load_shop(1_000, seed=1.5), ValueError, "seed"),  # type: ignore[arg-type]
+        (lambda task, shop: make_task("PD", 4, 1, 20_000), TypeError, "load_shop"),  # type: ignore[arg-type]
+        (lambda task, shop: make_task("PD", 4, 1, shop, ["p"]), TypeError, "overrides"),  # type: ignore[arg-type]
         (lambda task, shop: Task.from_json({}), TaskError, "key"),
         (lambda task, shop: Task.from_json({**task.to_json(), "turns": "ten"}), TaskError, "ten"),
         (lambda task, shop: Task.from_json({**task.to_json(), "overrides": {"nope": 1}}), TaskError, "nope"),

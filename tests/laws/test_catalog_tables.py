@@ -1,4 +1,4 @@
-"""The tables of catalogs by size and of retrieval say what the pages say of them, and their scripts run."""
+"""The tables of catalogs by size and of retrieval keep the limits and say what the pages say; their scripts run."""
 
 import csv
 import runpy
@@ -8,11 +8,16 @@ from typing import Any
 import numpy as np
 import pytest
 
+from ecomlab import ENVIRONMENTS
 from ecomlab.catalog import LexicalEmbedder, generate
 from ecomlab.catalog.embed import on_grid
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = (ROOT / "docs" / "catalogs.md", ROOT / "experiments" / "README.md")
+SIZES = ("2000", "20000", "200000", "2000000")
+SMALL, LARGE = SIZES[0], SIZES[-1]
+FLAT = 1.5
+"""How much more the largest catalog may take than the smallest."""
 
 
 def table(name: str) -> list[dict[str, str]]:
@@ -109,3 +114,66 @@ def test_other_titles_of_the_same_products_are_found(tmp_path: Path) -> None:
     assert lists["index"].startswith("IVF") and lists["recall_at_20"] == 1.0
     found = [np.array([4, 2, 9]), np.array([1]), np.array([7, 5])]
     assert script["ranks_of"](found, np.array([9, 1, 3])).tolist() == [3, 1, np.inf], "counted from one"
+
+
+@pytest.fixture
+def lexical() -> dict[str, dict[str, str]]:
+    return {row["products"]: row for row in table("catalog_scale/results") if row["embedder"] == "lexical"}
+
+
+def test_the_tables_of_sizes_have_the_rows_of_today() -> None:
+    assert (
+        tuple(row["products"] for row in table("catalog_scale/results") if row["embedder"] == "lexical")
+        == SIZES
+    )
+    for size in SIZES:
+        played = [
+            r["env"]
+            for r in table("catalog_scale/environments")
+            if (r["products"], r["embedder"]) == (size, "lexical")
+        ]
+        assert played == sorted(ENVIRONMENTS)
+
+
+@pytest.mark.parametrize("column", ["reset_ms_p95", "verify_ms_p95"])
+def test_an_episode_costs_the_same_at_any_size(column: str, lexical: dict[str, dict[str, str]]) -> None:
+    assert float(lexical[LARGE][column]) <= FLAT * float(lexical[SMALL][column])
+
+
+@pytest.mark.parametrize("env", ENVIRONMENTS)
+def test_a_reset_of_each_environment_costs_the_same_at_any_size(env: str) -> None:
+    small, large = (
+        float(row["reset_ms_p95"])
+        for size in (SMALL, LARGE)
+        for row in table("catalog_scale/environments")
+        if (row["products"], row["embedder"], row["env"]) == (size, "lexical", env)
+    )
+    assert large <= FLAT * small
+
+
+def test_the_page_says_what_the_table_of_sizes_says(lexical: dict[str, dict[str, str]]) -> None:
+    said, large = PAGES[0].read_text("utf-8"), lexical[LARGE]
+    facts = [f"{float(large[name]):.1f} ms" for name in ("search_ms_p95", "constraints_ms", "reset_ms_p95")]
+    facts += [f"{float(large['open_s']):.2f} s", f"{float(large['private_mb']):.0f} MB of its own"]
+    assert all(fact in said for fact in facts), facts
+
+
+@pytest.mark.parametrize(
+    ("column", "limit"),
+    [
+        ("constraints_ms", 10),
+        ("search_ms_p95", 15),
+        ("open_s", 2),
+        ("private_mb", 6_000),
+        ("second_private_mb", 500),
+    ],
+)
+def test_two_million_products_stay_within_the_limits(
+    column: str, limit: float, lexical: dict[str, dict[str, str]]
+) -> None:
+    assert float(lexical[LARGE][column]) < limit
+
+
+def test_what_is_found_is_what_a_scan_finds(lexical: dict[str, dict[str, str]]) -> None:
+    assert float(lexical[LARGE]["recall_at_20"]) >= 0.95
+    assert all(float(row["recall_at_20"]) == 1 for row in lexical.values() if row["index"] == "exact")

@@ -22,6 +22,14 @@ def found(measure: Callable[..., list[leaks.Leak]], env: str, kind: str, *args: 
     return leak
 
 
+def openings(env: str, *which: Any) -> list[leaks.Leak]:
+    return opening_leaks.openings(env, opening_leaks.tasks_at(env, *which))
+
+
+def bounds(env: str, shop: Shop, *which: Any) -> list[leaks.Leak]:
+    return opening_leaks.bounds(env, opening_leaks.tasks_at(env, shop, *which), shop)
+
+
 def test_a_leak_is_found(big_shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     """Options listed with the one that most products' buyers want first would be a leak."""
     real = World.options
@@ -61,21 +69,21 @@ def test_a_wanted_product_whose_brand_stands_alone(big_shop: Shop, monkeypatch: 
 
 
 def test_a_limit_that_lies_near_the_wanted_product(big_shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert not found(opening_leaks.bounds, "CART", "limits: visits", big_shop, (4, 8), 200).leaks
+    assert not found(bounds, "CART", "limits: visits", big_shop, (4, 8), 200).leaks
     monkeypatch.setattr(visits.Cluster, "alike", lambda self, shop: [self.row])
     monkeypatch.setattr(slots, "SLACK", 0.01)
-    assert found(opening_leaks.bounds, "CART", "limits: visits", big_shop, (4, 8), 200).leaks
+    assert found(bounds, "CART", "limits: visits", big_shop, (4, 8), 200).leaks
 
 
 def test_a_budget_that_names_the_parts_withheld(big_shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert not found(opening_leaks.bounds, "BUNDLE", "budget: parts", big_shop, (4, 6), 200).leaks
+    assert not found(bounds, "BUNDLE", "budget: parts", big_shop, (4, 6), 200).leaks
 
     def exact(wanted: Any, later: int, usable: Any, catalog: Any, key: Any, sold: Any) -> int:
         return least_total(parts_of(wanted), catalog, key, sold) or 0
 
     monkeypatch.setattr(bundle, "dearest_total", exact)
     monkeypatch.setattr(bundle, "draw_budget", lambda total, slack, random: 100 * math.ceil(total / 100))
-    assert found(opening_leaks.bounds, "BUNDLE", "budget: parts", big_shop, (4, 6), 200).leaks
+    assert found(bounds, "BUNDLE", "budget: parts", big_shop, (4, 6), 200).leaks
 
 
 @pytest.mark.slow
@@ -84,7 +92,7 @@ def test_an_opening_that_tells_what_will_happen(
     env: str, big_shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Slots that an event would touch never were withheld: "That's all." foretold a change of mind."""
-    assert not found(opening_leaks.openings, env, "opening: GoalChange", big_shop, (4, 8), 400).leaks
+    assert not found(openings, env, "opening: GoalChange", big_shop, (4, 8), 400).leaks
     real = type(ENVIRONMENTS[env]).draw
 
     def draw(self: Any, *args: Any) -> Problem:
@@ -94,7 +102,7 @@ def test_an_opening_that_tells_what_will_happen(
         )
 
     monkeypatch.setattr(type(ENVIRONMENTS[env]), "draw", draw)
-    assert found(opening_leaks.openings, env, "opening: GoalChange", big_shop, (4, 8), 400).leaks
+    assert found(openings, env, "opening: GoalChange", big_shop, (4, 8), 400).leaks
 
 
 @pytest.mark.slow
@@ -102,7 +110,7 @@ def test_items_of_which_more_is_said_because_they_sell_out(
     big_shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kind = "what is said of an item: any event"
-    assert not found(opening_leaks.openings, "CART", kind, big_shop, (6, 8), 200).leaks
+    assert not found(openings, "CART", kind, big_shop, (6, 8), 200).leaks
     real = type(ENVIRONMENTS["CART"]).draw
 
     def draw(self: Any, *args: Any) -> Problem:
@@ -112,7 +120,7 @@ def test_items_of_which_more_is_said_because_they_sell_out(
         return replace(problem, goal=replace(problem.goal, withheld=kept))
 
     monkeypatch.setattr(type(ENVIRONMENTS["CART"]), "draw", draw)
-    assert found(opening_leaks.openings, "CART", kind, big_shop, (6, 8), 200).leaks
+    assert found(openings, "CART", kind, big_shop, (6, 8), 200).leaks
 
 
 @pytest.mark.slow

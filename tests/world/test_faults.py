@@ -2,7 +2,7 @@
 
 import pytest
 
-from ecomlab import ENVIRONMENTS, Episode, Shop, make_task
+from ecomlab import Episode, Shop, make_task
 from ecomlab.catalog import Constraint
 from ecomlab.laws.tool_introspection import calls
 from ecomlab.world.cart import constraints_of
@@ -78,9 +78,7 @@ def test_a_question_says_which_clause_decides(seed: int, big_shop: Shop) -> None
     for clause, handed in ((wrong, f"clause {wrong}"), (None, "no clause")):
         episode = Episode(task, big_shop)
         episode.act(calls(("submit", {"answer": "blue", "clause": clause})))
-        assert episode.score().why.startswith(
-            f"{handed} handed in, {right} decides; the answer cannot be read"
-        )
+        assert episode.score().why.startswith(f"{handed} submitted, {right} decides; blue answered")
 
 
 def test_a_cart_says_what_is_in_it_and_what_is_not(big_shop: Shop) -> None:
@@ -93,12 +91,3 @@ def test_a_cart_says_what_is_in_it_and_what_is_not(big_shop: Shop) -> None:
     assert episode.score().why.startswith(
         f"0 of 1 wanted units are in the cart: {other} {stranger} is not wanted; no {kind}; "
     )
-
-
-@pytest.mark.parametrize("env", ["PD", "BUNDLE", "CART", "POLICY"])
-def test_whoever_knows_the_goal_is_told_of_no_fault(env: str, big_shop: Shop) -> None:
-    episode = Episode(make_task(env, 4, 0, big_shop), big_shop)
-    player = ENVIRONMENTS[env].oracle(episode)
-    while not episode.done:
-        episode.act(player(list(episode.messages), episode.tools))
-    assert episode.score().correct and "wanted at most" not in episode.score().why

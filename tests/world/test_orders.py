@@ -5,9 +5,8 @@ from datetime import date, timedelta
 
 import pytest
 
-from ecomlab import ENVIRONMENTS, Episode, Shop, make_task
+from ecomlab import Episode, Shop, make_task
 from ecomlab.answers.dates import read_day, says_none
-from ecomlab.answers.outcomes import read_outcome
 from ecomlab.answers.status import read_status
 from ecomlab.difficulty import Difficulty
 from ecomlab.laws import attackers
@@ -71,12 +70,6 @@ def test_what_names_something_does_not_say_none(text: object) -> None:
 )  # fmt: skip
 def test_a_status_is_read_leniently_and_lists_are_none(text: str, status: str | None) -> None:
     assert read_status(text) == status
-
-
-def test_an_outcome_is_read_leniently() -> None:
-    assert read_outcome("Return started") == "returned"
-    assert read_outcome("cannot be returned") == read_outcome("Declined: not returned") == "declined"
-    assert read_outcome("yes") is read_outcome(None) is None
 
 
 @pytest.mark.parametrize("d", [0, 6, 12])
@@ -145,18 +138,6 @@ def test_a_wrong_return_is_corrected_and_never_right(big_shop: Shop) -> None:
             episode.act(attackers.SUBMIT)
         assert not episode.score().correct
     assert corrected >= 6
-
-
-@pytest.mark.parametrize("env", ["RETURN", "STATUS"])
-@pytest.mark.parametrize("size", ["shop", "big_shop"])
-def test_fair_play_is_perfect(env: str, size: str, request: pytest.FixtureRequest) -> None:
-    from ecomlab import play
-
-    shop: Shop = request.getfixturevalue(size)
-    for d in range(13):
-        for seed in range(300, 305):
-            trajectory = play(ENVIRONMENTS[env].reference_player(shop), make_task(env, d, seed, shop), shop)
-            assert trajectory.score.value == pytest.approx(0.9), trajectory.score.why
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,6 @@ from typing import Any
 from ecomlab.catalog import Shop
 from ecomlab.envs.base import Audit
 from ecomlab.reward import Fault
-from ecomlab.slots import slot_type
 from ecomlab.task import Goal, Place, SellOut, Task
 from ecomlab.values import money
 from ecomlab.world.cart import Want, constraints_of
@@ -47,16 +46,11 @@ class BundleAudit(Audit):
         ]
 
     def alternatives(self, slot: Place, goal: Goal, task: Task, shop: Shop) -> Sequence[Any]:
-        (item, name), value, catalog = slot, goal.slots[slot], shop.catalog
+        (item, name), value = slot, goal.slots[slot]
         if name == "parts":  # another last one
             taken = {kind for kind, _ in parts_of(goal.slots)} | {goal.after(task.events).get("added")}
             return [[*value[:-1], kind] for kind in task.notes["pool"] if kind not in taken]
-        if name == "brand":
-            return catalog.brands
-        if slot_type(name).others:
-            return slot_type(name).alternatives(value)[:1]
-        kind = catalog.types[catalog.type_codes[goal.get("type", item=item)]]
-        return next(attribute.values for attribute in kind.attributes if f"attr:{attribute.name}" == name)
+        return self.product_values(name, value, goal.get("type", item=item), shop)
 
     def possible(self, goal: Goal, task: Task, shop: Shop) -> bool:
         sold = next((event for event in task.events if isinstance(event, SellOut)), None)

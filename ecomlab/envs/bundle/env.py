@@ -1,6 +1,6 @@
 """BUNDLE: put together a shopping list for a project, each part once, within the budget."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,9 +17,7 @@ from ecomlab.seeding import pick, shuffled, whole_near
 from ecomlab.task import LOOK, Event, Goal, Place, Problem, SellOut, TaskError, TaskKey
 from ecomlab.values import money
 from ecomlab.world.cart import constraints_of
-from ecomlab.world.faults import faults, named, told
 from ecomlab.world.shopping_list import (
-    Part,
     dearest_total,
     draw_budget,
     draw_change,
@@ -30,14 +28,7 @@ from ecomlab.world.shopping_list import (
     rows_left,
 )
 from ecomlab.world.state import World, sell_out_share
-from ecomlab.world.tools.catalog import (
-    catalog_get_product,
-    catalog_get_variants,
-    catalog_rerank,
-    catalog_search,
-    datetime_now,
-    submit,
-)
+from ecomlab.world.tools.catalog import PRODUCT_TOOLS, submit
 
 
 class Bundle(Environment):
@@ -46,8 +37,7 @@ class Bundle(Environment):
         "Put together the customer's shopping list: one product for each thing they need and nothing else, as they "
         "want it, that can be bought now. All of it together must not cost more than their budget."
     )
-    tools = (catalog_search, catalog_get_product, catalog_get_variants, catalog_rerank, datetime_now)
-    submit, player, auditor = submit, BundlePlayer, BundleAudit
+    tools, submit, player, auditor = PRODUCT_TOOLS, submit, BundlePlayer, BundleAudit
     phrases = Phrases.load(Path(__file__).with_name("phrases.toml"))
 
     def draw(self, key: TaskKey, axes: Difficulty, shop: Shop) -> Problem:
@@ -106,7 +96,7 @@ class Bundle(Environment):
     def verify(self, goal: Goal, world: World, answer: Mapping[str, Any], first: Goal) -> Verdict:
         parts, budget, ids = parts_of(goal.slots), goal["budget"], list(answer.get("product_ids", ()))
         if not ids:
-            return Verdict(-1.0, False, "nothing was handed in")
+            return Verdict(-1.0, False, "nothing was submitted")
         missing, cost = dict(parts), 0
         for product_id in ids:
             if (row := world.catalog.row(product_id)) is None:
@@ -120,26 +110,6 @@ class Bundle(Environment):
         correct = right == len(parts) == len(ids) and cost <= budget
         why = f"all {len(parts)} things on the list for {money(cost)} of {money(budget)}"
         if not correct:
-            dear = [f"it costs {money(cost)}, wanted at most {money(budget)}"] if cost > budget else []
-            wrong = told([*dear, *_wrong(ids, parts, missing, world)])
-            why = f"{right} of {len(parts)} things on the list: {wrong}"
+            why = f"{right} of {len(parts)} things on the list: {self.reasons(goal, world, answer, first)}"
         overspent = max(0, cost - budget) / budget
         return Verdict.of(correct, 4 * right / (len(ids) + len(parts)) - 1 - overspent, why, ids)
-
-
-def _wrong(ids: Sequence[str], parts: Sequence[Part], missing: Mapping[str, Any], world: World) -> list[str]:
-    """List the faults of a shopping list: products that do not fit, are there twice or for no part, and missing
-    parts."""
-    catalog, wanted, wrong, seen = world.catalog, dict(parts), list[str](), set[str]()
-    for product_id in ids:
-        row = catalog.row(product_id)
-        kind = "" if row is None else catalog.type_of(row).name
-        found = faults(product_id, constraints_of(kind, wanted[kind]) if kind in wanted else (), world)
-        if not found and kind not in wanted:
-            found = [f"{named(product_id, catalog)} is not wanted"]
-        elif not found and kind in seen:
-            found = [f"{named(product_id, catalog)} is a second {kind}"]
-        seen |= {kind} if not found else set()
-        wrong += found
-    there = {catalog.type_of(row).name for p in ids if (row := catalog.row(p)) is not None}
-    return wrong + [f"no {kind}" for kind in missing if kind not in there]

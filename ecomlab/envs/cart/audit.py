@@ -12,7 +12,7 @@ from ecomlab.envs.base import Audit
 from ecomlab.reward import Fault
 from ecomlab.task import Goal, Instead, Place, SellOut, Task
 from ecomlab.world.cart import Match, Want, identity_of, match, wants_of
-from ecomlab.world.faults import faults, told
+from ecomlab.world.faults import faults, named, told
 from ecomlab.world.state import World, options_of
 
 
@@ -93,8 +93,7 @@ def _fault(wants: Sequence[Want], matched: Match, line: tuple[str, str | None], 
     """Describe the fault of a line that no wish accounts for, in whole or in part."""
     catalog, (product_id, variant) = world.catalog, line
     row = world.row(product_id)
-    name = catalog.title(row)
-    seen = f"{name} in {variant}" if variant else name
+    name, seen = named(product_id, catalog), f"{catalog.title(row)}{f' in {variant}' if variant else ''}"
     mine = [
         (want, held)
         for want, held in zip(wants, matched.held, strict=True)

@@ -1,6 +1,6 @@
 """CART: put exactly the products, variants and quantities that the customer wants into the cart."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -19,8 +19,7 @@ from ecomlab.reward import Verdict, cart_credit
 from ecomlab.seeding import whole_near
 from ecomlab.task import Goal, Problem, SellOut, TaskKey
 from ecomlab.tool import RefusedError, tool
-from ecomlab.world.cart import Match, Want, match, wants_of
-from ecomlab.world.faults import faults, named, told
+from ecomlab.world.cart import match, wants_of
 from ecomlab.world.state import World
 from ecomlab.world.tools.cart import cart_add, cart_remove, cart_set_quantity, cart_view
 from ecomlab.world.tools.catalog import catalog_get_variants, catalog_search, user_get_visit_history
@@ -68,28 +67,8 @@ class Cart(Environment):
         claims += [line for line in world.cart if line[1] is not None]
         if right == got == units:
             return Verdict(1.0, True, f"the cart holds exactly the {units} units wanted", tuple(claims))
-        why = f"{right} of {units} wanted units are in the cart: {told(_wrong(wants, matched, world))}"
+        why = f"{right} of {units} wanted units are in the cart: {self.reasons(goal, world, answer, first)}"
         return Verdict(cart_credit(right, matched.near, got, units), False, why, tuple(claims))
 
     def opinion(self, goal: Goal, world: World, thing: Thing) -> Opinion | None:
         return of_product(goal, world, thing, identifies=True)
-
-
-def _wrong(wants: Sequence[Want], matched: Match, world: World) -> list[str]:
-    """List the faults of a cart: lines that no wish accounts for, and missing items."""
-    catalog, wrong = world.catalog, list[str]()
-    for (product_id, variant), units in matched.extra.items():
-        name, kind = named(product_id, catalog), catalog.type_of(world.row(product_id)).name
-        meant = next((want for want in wants if want.type == kind), None)
-        if meant is None:
-            wrong.append(f"{name} is not wanted")
-            continue
-        broken = faults(product_id, meant.constraints, world, had=True)
-        if not broken and meant.option not in (None, variant):
-            broken = [f"{name} is in {variant or 'no variant'}, wanted {meant.option}"]
-        wrong += broken or [f"{units} too many of {name}"]
-    there = {catalog.type_of(world.row(product_id)).name for product_id, _ in matched.extra}
-    for want, held in zip(wants, matched.held, strict=True):
-        if held < want.quantity and want.type not in there:
-            wrong.append(f"{held} of {want.quantity} units of the {want.type}" if held else f"no {want.type}")
-    return wrong

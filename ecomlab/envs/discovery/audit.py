@@ -6,7 +6,6 @@ from typing import Any
 from ecomlab.catalog import Shop
 from ecomlab.envs.base import Audit
 from ecomlab.reward import Fault
-from ecomlab.slots import slot_type
 from ecomlab.task import Goal, Place, Task
 from ecomlab.world import ranking
 from ecomlab.world.cart import Want, wants_of
@@ -34,12 +33,7 @@ class DiscoveryAudit(Audit):
         name, value = slot[1], goal[slot[1]]
         if name == "importance":
             return [[*value[1:], value[0]], [value[1], value[0], *value[2:]]]
-        if slot_type(name).others:
-            return slot_type(name).alternatives(value)
-        if name == "brand":
-            return list(shop.catalog.brands)
-        attributes = shop.catalog.types[shop.catalog.type_codes[goal["type"]]].attributes
-        return [other for a in attributes if f"attr:{a.name}" == name for other in a.values]
+        return self.product_values(name, value, goal["type"], shop)
 
     def possible(self, goal: Goal, task: Task, shop: Shop) -> bool:
         return min(map(len, ranking.stages(goal, task.events, task.key, shop))) >= goal["count"]

@@ -1,8 +1,7 @@
 """PD: recommend the k best products of a type under the customer's constraints and order of preferences."""
 
 import math
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,9 +21,9 @@ from ecomlab.seeding import pick
 from ecomlab.slots import slot_type
 from ecomlab.task import LOOK, Event, Goal, Problem, SellOut, TaskError, TaskKey
 from ecomlab.world import ranking
-from ecomlab.world.faults import faults, named, told
+from ecomlab.world.faults import list_faults, named, told
 from ecomlab.world.state import PAGE, World, draw_sell_out
-from ecomlab.world.tools.catalog import CATALOG, submit
+from ecomlab.world.tools.catalog import PRODUCT_TOOLS, submit
 
 WEIGHTS = {"rank": 0.5, "met": 0.4, "stock": 0.1}
 """Weights of nDCG, satisfaction and stock in r_task."""
@@ -36,7 +35,7 @@ class Discovery(Environment):
         "Recommend products that satisfy everything the customer asks for and can be bought now, as many as they want "
         "to see, the best of them by what matters most to the customer; where that is equal, by what comes next."
     )
-    tools, submit, player, auditor = tuple(CATALOG.values()), submit, DiscoveryPlayer, DiscoveryAudit
+    tools, submit, player, auditor = PRODUCT_TOOLS, submit, DiscoveryPlayer, DiscoveryAudit
     phrases = Phrases.load(Path(__file__).with_name("phrases.toml"))
 
     def draw(self, key: TaskKey, axes: Difficulty, shop: Shop) -> Problem:
@@ -96,21 +95,13 @@ class Discovery(Environment):
         if correct:
             why = f"these are the {count} best by {', then '.join(goal['importance'])}"
         else:
-            left_out = [
+            reasons = [fault.words for fault in list_faults(ids, count, ranking.constraints(goal), world)]
+            better = [
                 row for row, p in zip(ordered.tolist(), places, strict=True) if p < worst and row not in rows
             ]
-            why = told(self._wrong(ids, goal, world, [world.catalog.ids[row] for row in left_out]))
+            if better:
+                name = named(world.catalog.ids[better[0]], world.catalog)
+                others = f" and {len(better) - 1} more" if len(better) > 1 else ""
+                reasons.append(f"better by {', then '.join(goal['importance'])}: {name}{others}")
+            why = told(reasons)
         return Verdict(1.0 if correct and ranked > 0.999 else min(credit, 0.999), correct, why, tuple(ids))
-
-    def _wrong(self, ids: Sequence[str], goal: Goal, world: World, better: Sequence[str]) -> list[str]:
-        """List the faults of a recommendation; `better` products than its last were left out."""
-        wrong = [] if len(ids) == goal["count"] else [f"{len(ids)} recommended, wanted {goal['count']}"]
-        for product_id in dict.fromkeys(ids):
-            wrong += faults(product_id, ranking.constraints(goal), world)
-        twice = [product_id for product_id, times in Counter(ids).items() if times > 1]
-        wrong += [f"{named(product_id, world.catalog)} is recommended twice" for product_id in twice]
-        if better:
-            others = f" and {len(better) - 1} more" if len(better) > 1 else ""
-            order = ", then ".join(goal["importance"])
-            wrong.append(f"better by {order}: {named(better[0], world.catalog)}{others}")
-        return wrong

@@ -19,26 +19,22 @@ class PolicyAudit(Audit):
         self, goal: Goal, world: World, answer: Mapping[str, Any] | None, first: Goal
     ) -> Sequence[Fault]:
         if not answer or not any(answer.values()):
-            return [] if answer is None else [Fault("missed item", "answer", words="nothing was handed in")]
+            return [] if answer is None else [Fault("missed item", "answer", words="nothing was submitted")]
         book, facts = world.given["policies"], goal.of()
         rule, section = RULES[goal["question"]], section_on(book, facts, world.catalog)
         clause = section["clauses"][decide(section, book["precedence"], facts)]
-        given, value = (
-            read_clause_id(answer.get("clause")),
-            read_answer(answer.get("answer"), rule.unit, rule.values),
-        )
+        given, said = read_clause_id(answer.get("clause")), answer.get("answer")
+        value = read_answer(said, rule.unit, rule.values)
         found, follows = list[Fault](), False
         if given != clause["id"]:
-            words = f"{f'clause {given}' if given else 'no clause'} handed in, {clause['id']} decides"
+            words = f"{f'clause {given}' if given else 'no clause'} submitted, {clause['id']} decides"
             found.append(Fault("wrong clause", "clause", str(given), tuple(facts), (clause["id"],), words))
             follows = any(
                 c["id"] == given and c["then"] == value for s in book["sections"] for c in s["clauses"]
             )
         if value != clause["then"] and not follows:
-            words = f"{answer.get('answer')} answered, it is {rule.kind.write(clause['then'])}"
-            found.append(
-                Fault("wrong answer", "answer", str(answer.get("answer")), tuple(facts), words=words)
-            )
+            words = f"{said or 'nothing'} answered, it is {rule.kind.write(clause['then'])}"
+            found.append(Fault("wrong answer", "answer", str(said), tuple(facts), words=words))
         return found
 
     def alternatives(self, slot: Place, goal: Goal, task: Task, shop: Shop) -> Sequence[Any]:

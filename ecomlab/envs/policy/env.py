@@ -102,18 +102,7 @@ class Policy(Environment):
         in_section = named in [c["id"] for c in section["clauses"]]
         right = found == clause["then"] and (by_clause or (rule.numeric and in_section))
         share = WEIGHTS["answer"] * right + WEIGHTS["clause"] * by_clause + WEIGHTS["section"] * in_section
-        said = rule.kind.write(clause["then"])
-        if right and by_clause:
-            why = f"{said}, by clause {named}"
-        elif not answer:
-            why = "nothing was handed in"
-        else:
-            handed = f"clause {named}" if named else "no clause"
-            wrong = [] if by_clause else [f"{handed} handed in, {clause['id']} decides"]
-            if found is None:
-                what = "cannot be read" if answer.get("answer") else "is missing"
-                wrong.append(f"the answer {what}, it is {said}")
-            elif found != clause["then"]:
-                wrong.append(f"{rule.kind.write(found)} answered, it is {said}")
-            why = "; ".join(wrong)
-        return Verdict.of(right and by_clause, round(2 * share - 1, 6), why)
+        correct = right and by_clause
+        why = f"{rule.kind.write(clause['then'])}, by clause {named}"
+        why = why if correct else self.reasons(goal, world, answer, first)
+        return Verdict.of(correct, round(2 * share - 1, 6), why)

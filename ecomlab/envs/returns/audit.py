@@ -37,19 +37,19 @@ class ReturnsAudit(Audit):
         if answer is None or found:
             return found
         if not any(answer.values()):
-            return [Fault("missed item", "item 0", slots=said, right=meant, words="nothing was handed in")]
+            return [Fault("missed item", "item 0", slots=said, right=meant, words="nothing was submitted")]
         if not is_named(answer, order, line):
             named = str(answer.get("line_id"))
-            return [Fault("wrong line", "item 0", named, said, meant, f"{named} was handed in")]
+            return [Fault("wrong line", "item 0", named, said, meant, f"{named} was submitted")]
         outcome, told = read_outcome(answer.get("outcome")), answer.get("last_return_day")
         if outcome != ("returned" if expected else "declined"):
-            return [Fault("wrong outcome", "outcome", str(outcome), words=f"{outcome} was handed in")]
+            return [Fault("wrong outcome", "outcome", str(outcome), words=f"{outcome} was submitted")]
         if world.returns != expected:
             return [Fault("missed item", "item 0", slots=said, right=meant, words="nothing was returned")]
         last = history.eligible_now(world, order, line, undone=True).last_day
         if not expected and not (says_none(told) if last is None else read_day(told, today) == last):
             found.append(
-                Fault("wrong date", "last day", str(told), words=f"{told} was handed in, it is {last}")
+                Fault("wrong date", "last day", str(told), words=f"{told} was submitted, it is {last}")
             )
         wanted = slots["replacement"] if expected else []
         given = read_replacement(answer.get("replacement"), world.catalog)

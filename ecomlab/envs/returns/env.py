@@ -124,14 +124,10 @@ class Returns(Environment):
         alike = lines.lines_meant({"type": slots["type"]}, world.given["orders"], world.shop)
         if not named and not effect and any(is_named(answer, *other) for other in alike):
             share = NEAR
-        wrong = [
-            *([] if named else ["the line that was meant is not the one handed in"]),
-            *([] if exact else [f"{expected or 'nothing'} was to be returned, {world.returns or 'nothing'} was"]),
-            *([] if said else [f"the outcome is {'returned' if expected else 'declined'}, last day {terms.last_day}"]),
-            *([] if swapped else ["the replacement is not as wanted"]),
-        ]  # fmt: skip
-        why = "; ".join(wrong) or ("exactly what was wanted was returned" if expected else "rightly declined")
-        return Verdict.of(not wrong, 2 * share - 1, why, () if given is None else (given,))
+        correct = named and exact and said and swapped
+        why = "exactly what was wanted was returned" if expected else "rightly declined"
+        why = why if correct else self.reasons(goal, world, answer, first)
+        return Verdict.of(correct, 2 * share - 1, why, () if given is None else (given,))
 
     def opinion(self, goal: Goal, world: World, thing: Thing) -> Opinion | None:
         if thing.kind == "product":  # a replacement

@@ -104,9 +104,9 @@ class ReturnsPlayer(GoalPlayer):
             calls.append(self.search(("search", sought), slots["type"], minded))
         if calls:
             return self.turn(*calls)
-        return self._hand_in(said, self._fitting(sought, slots["type"], self.minded) if swap else None)
+        return self._submit(said, self._fitting(sought, slots["type"], self.minded) if swap else None)
 
-    def _hand_in(self, said: Mapping[str, Any], replacement: str | None) -> Message:
+    def _submit(self, said: Mapping[str, Any], replacement: str | None) -> Message:
         assert self.choice is not None
         order_id, line_id = self.choice
         done = bool(said["eligible"])

@@ -21,21 +21,19 @@ class StatusAudit(Audit):
         self, goal: Goal, world: World, answer: Mapping[str, Any] | None, first: Goal
     ) -> Sequence[Fault]:
         if not answer or not any(answer.values()):
-            return [] if answer is None else [Fault("missed item", "answer", words="nothing was handed in")]
+            return [] if answer is None else [Fault("missed item", "answer", words="nothing was submitted")]
         today, orders = date.fromisoformat(world.given["today"]), world.given["orders"]
         (at,) = resolve(look(orders, world.shop), goal.of(), today)
         meant, token, told = orders[at], answer.get("order_id"), answer.get("date")
         if not isinstance(token, str) or token.strip().upper() != meant["order_id"]:
-            right = (meant["order_id"],)
-            return [
-                Fault("wrong order", "item 0", str(token), tuple(goal.of()), right, f"{token} was handed in")
-            ]
+            right, words = meant["order_id"], f"{token} was submitted, {meant['order_id']} was meant"
+            return [Fault("wrong order", "item 0", str(token), tuple(goal.of()), (right,), words)]
         status, last, found = status_of(meant), last_date(meant), list[Fault]()
         if read_status(answer.get("status")) != status:
-            words = f"{answer.get('status')} was handed in, it is {status}"
+            words = f"{answer.get('status')} was submitted, it is {status}"
             found.append(Fault("wrong status", "status", str(answer.get("status")), words=words))
         if not (says_none(told) if last is None else read_day(told, today) == date.fromisoformat(last)):
-            words = f"{told} was handed in, it is {last or 'none'}"
+            words = f"{told} was submitted, it is {last or 'none'}"
             found.append(Fault("wrong date", "date", str(told), words=words))
         return found
 

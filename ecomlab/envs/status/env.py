@@ -66,15 +66,13 @@ class Status(Environment):
         today, orders = date.fromisoformat(world["today"]), look(world["orders"], shop)
         indirect, switching = random.random() < axes.orders.p_indirect, random.random() < axes.p_switch
         # All orders are equally likely.
-        drawn = (
-            (i, refer(i, orders, today, indirect, shop, random)) for i in shuffled(random, range(len(orders)))
-        )
+        drawn = ((i, refer(i, orders, today, indirect, random)) for i in shuffled(random, range(len(orders))))
         target, slots = next(((i, slots) for i, slots in drawn if slots), (0, None))
         if slots is None:
             raise TaskError("no order of the history can be told from the others")
         change = None
         if switching:  # the order drawn is meant in the end, another one at first
-            first, told = draw_another(target, orders, today, indirect, shop, random)
+            first, told = draw_another(target, orders, today, indirect, random)
             if first and told:
                 slots = first
                 change = GoalChange(slots=told, how="set" if "correction" in told else "anew")
@@ -101,13 +99,10 @@ class Status(Environment):
         share = WEIGHTS["order"] * right + WEIGHTS["status"] * stands + WEIGHTS["date"] * day
         if not right and token in self._near(goal, first, orders, world, today):
             share = NEAR
-        wrong = [
-            *([] if right else [f"order {meant['order_id']} was meant"]),
-            *([] if stands or not right else [f"it is {status}"]),
-            *([] if day or not right else [f"the day is {last or 'none'}"]),
-        ]
-        why = "; ".join(wrong) or f"order {meant['order_id']} is {status}, {last or 'no day'}"
-        return Verdict.of(right and stands and day, 2 * share - 1, why)
+        correct = right and stands and day
+        why = f"order {meant['order_id']} is {status}, {last or 'no day'}"
+        why = why if correct else self.reasons(goal, world, answer, first)
+        return Verdict.of(correct, 2 * share - 1, why)
 
     def _near(self, goal: Goal, first: Goal, orders: Sequence[Any], world: World, today: date) -> set[str]:
         """Find the orders that fit part of the description: they hold such a product, were mentioned to identify

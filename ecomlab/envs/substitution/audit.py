@@ -25,7 +25,7 @@ class SubstitutionAudit(Audit):
     ) -> Sequence[Fault]:
         ids = list((answer or {}).get("product_ids", ()))
         if not ids:
-            return [] if answer is None else [Fault("missed item", "list", words="nothing was handed in")]
+            return [] if answer is None else [Fault("missed item", "list", words="nothing was submitted")]
         found = list_faults(ids, int(goal["count"]), requirements(goal, world.shop), world)
         verdict = self.env.verify(goal, world, answer or {}, first)
         if not found and not verdict.correct:

@@ -89,7 +89,7 @@ class Substitution(Environment):
         original = original_of(goal, shop)
         ids = list(answer.get("product_ids", ()))
         if not ids:
-            return Verdict.of(False, -1.0, "no replacement was handed in")
+            return Verdict.of(False, -1.0, "no replacement was submitted")
         required, compatible = requirements(goal, shop), requirements(goal, shop, limits=False)
         candidates = world.in_stock(catalog.select(required))
         best = np.sort(similarity(candidates[candidates != original], goal, shop))[::-1][:count]

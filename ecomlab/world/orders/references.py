@@ -6,15 +6,18 @@ Slots: "type" or "thing" (an item's type; "thing" comes in a sentence of its own
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from typing import Any
 
 import numpy as np
 
 from ecomlab.catalog import Shop
+from ecomlab.seeding import pick, shuffled
 
 Seen = Mapping[str, Any]
 """An order as references see it: "placed", "items" (title and type) and "parcels" (their number, None if unknown)."""
+Slots = dict[str, Any]
 WORDS = ("type", "brand", "feature")
 """Slots that name an item of an order."""
 STEPS = ("relation", "correction")
@@ -119,151 +122,136 @@ def in_a_row(seen: Sequence[Seen]) -> bool:
 
 
 def refer(
-    target: int, seen: Sequence[Seen], today: date, indirect: bool, shop: Shop, random: np.random.Generator
-) -> dict[str, Any] | None:
+    target: int, seen: Sequence[Seen], today: date, indirect: bool, random: np.random.Generator
+) -> Slots | None:
     """Draw slots that refer to this order alone, in one of the ways in which customers speak; None if none works."""
+    draws = _Draws(target, seen, today, random)
     ways = (
-        (_when, _place, _relation, _parcels, _things, _both, _both) if indirect else (_words, _placed, _both)
+        (draws.when, draws.place, draws.relation, draws.parcels, draws.things, draws.both, draws.both)
+        if indirect
+        else (draws.words, draws.placed, draws.both)
     )
-    for make in [ways[i] for i in random.permutation(len(ways)).tolist()]:
-        slots = make(target, seen, today, shop, random)
+    for draw in shuffled(random, ways):
+        slots = draw()
         if slots is not None and resolve(seen, slots, today) == [target]:
             bare = not {"brand", "feature", "relation"} & slots.keys()
             if "type" in slots and bare and random.random() < 0.75:  # the item is named after the question
                 return {"thing" if name == "type" else name: value for name, value in slots.items()}
             return slots
-    return refer(target, seen, today, False, shop, random) if indirect else None
+    return refer(target, seen, today, False, random) if indirect else None
 
 
-def _words(
-    target: int, seen: Sequence[Seen], today: date, shop: Shop, random: np.random.Generator
-) -> dict[str, Any] | None:
-    """Refer by an item: "my order with the Compact Yoga Mat", and by its day as well where that is ambiguous."""
-    for i in random.permutation(len(seen[target]["items"])).tolist():
-        slots = _item(seen[target]["items"][i], seen, today, shop, random)
-        if resolve(seen, slots, today) == [target]:
-            return slots
-    return {**slots, "placed": seen[target]["placed"][5:]}
+@dataclass(frozen=True)
+class _Draws:
+    """The ways to refer to an order; each draws slots, or returns None where it says nothing of this order."""
 
+    target: int
+    seen: Sequence[Seen]
+    today: date
+    random: np.random.Generator
 
-def _item(
-    item: Mapping[str, Any], seen: Sequence[Seen], today: date, shop: Shop, random: np.random.Generator
-) -> dict[str, Any]:
-    """Draw the words for an item, leaving out those that narrow nothing down."""
-    brand, rest = item["title"].split(" ", 1)
-    values = {"brand": brand, "feature": rest.removesuffix(f" {item['type']}")}
-    slots: dict[str, Any] = {"type": item["type"]}
-    for name in [("brand", "feature")[i] for i in random.permutation(2).tolist()]:
-        more = {**slots, name: values[name]}
-        if len(resolve(seen, more, today)) < len(resolve(seen, slots, today)):
-            slots = more
-    return {name: slots[name] for name in WORDS if name in slots}
+    @property
+    def order(self) -> Seen:
+        return self.seen[self.target]
 
+    def resolve(self, slots: Slots) -> list[int]:
+        return resolve(self.seen, slots, self.today)
 
-def _placed(
-    target: int, seen: Sequence[Seen], today: date, shop: Shop, random: np.random.Generator
-) -> dict[str, Any] | None:
-    return {"placed": seen[target]["placed"][5:]}
+    def words(self) -> Slots:
+        """Refer by an item: "my order with the Compact Yoga Mat", and by its day as well where that is ambiguous."""
+        for item in shuffled(self.random, self.order["items"]):
+            slots = self.item(item)
+            if self.resolve(slots) == [self.target]:
+                return slots
+        return {**slots, **self.placed()}
 
+    def item(self, item: Mapping[str, Any]) -> Slots:
+        """Draw the words for an item, leaving out those that narrow nothing down."""
+        brand, rest = item["title"].split(" ", 1)
+        values = {"brand": brand, "feature": rest.removesuffix(f" {item['type']}")}
+        slots: Slots = {"type": item["type"]}
+        for name in shuffled(self.random, ("brand", "feature")):
+            more = {**slots, name: values[name]}
+            if len(self.resolve(more)) < len(self.resolve(slots)):
+                slots = more
+        return {name: slots[name] for name in WORDS if name in slots}
 
-def _when(
-    target: int, seen: Sequence[Seen], today: date, shop: Shop, random: np.random.Generator
-) -> dict[str, Any] | None:
-    """Refer by type and time: "the charger from last week", preferably where there are several chargers."""
-    kinds = list(dict.fromkeys(item["type"] for item in seen[target]["items"]))
-    placed = seen[target]["placed"]
-    day = date.fromisoformat(placed)
-    times = ["week", "month", placed[5:7], f"{(today - day).days} days", WEEKDAYS[day.weekday()]]
-    times = [t for t in times if _at(placed, t, today) and t in TIMES and t != today.isoformat()[5:7]]
-    pairs = [(kind, time) for kind in kinds for time in times]
-    several = [p for p in pairs if len(resolve(seen, {"type": p[0]}, today)) > 1]
-    for kind, time in [(several or pairs)[i] for i in random.permutation(len(several or pairs)).tolist()]:
-        slots = {"type": kind, "when": time}
-        others = [i for i in resolve(seen, {"type": kind}, today) if i != target]
-        if not any(
-            _at(seen[i]["placed"], time, today) or _loosely(seen[i]["placed"], time, today) for i in others
-        ):
-            return slots
-    return None
+    def placed(self) -> Slots:
+        return {"placed": self.order["placed"][5:]}
 
-
-def _place(
-    target: int, seen: Sequence[Seen], today: date, shop: Shop, random: np.random.Generator
-) -> dict[str, Any] | None:
-    """Refer by place: "my latest order but one"."""
-    places = [place for place in (target, target - len(seen)) if place in PLACES]
-    if not places or not in_a_row(seen):
+    def when(self) -> Slots | None:
+        """Refer by type and time: "the charger from last week", preferably where there are several chargers."""
+        kinds = list(dict.fromkeys(item["type"] for item in self.order["items"]))
+        placed, today = self.order["placed"], self.today
+        day = date.fromisoformat(placed)
+        times = ["week", "month", placed[5:7], f"{(today - day).days} days", WEEKDAYS[day.weekday()]]
+        times = [t for t in times if _at(placed, t, today) and t in TIMES and t != today.isoformat()[5:7]]
+        pairs = [(kind, time) for kind in kinds for time in times]
+        several = [pair for pair in pairs if len(self.resolve({"type": pair[0]})) > 1]
+        for kind, time in shuffled(self.random, several or pairs):
+            others = [self.seen[i]["placed"] for i in self.resolve({"type": kind}) if i != self.target]
+            if not any(_at(other, time, today) or _loosely(other, time, today) for other in others):
+                return {"type": kind, "when": time}
         return None
-    return {"place": places[int(random.integers(len(places)))]}
 
+    def place(self) -> Slots | None:
+        """Refer by place: "my latest order but one"."""
+        places = [place for place in (self.target, self.target - len(self.seen)) if place in PLACES]
+        return {"place": pick(self.random, places)} if places and in_a_row(self.seen) else None
 
-def _relation(
-    target: int, seen: Sequence[Seen], today: date, shop: Shop, random: np.random.Generator
-) -> dict[str, Any] | None:
-    """Refer by a neighbour in time that words describe: "the one before that"."""
-    steps = [step for step in (1, -1) if 0 <= target - step < len(seen)]
-    if not steps or not in_a_row(seen):
+    def relation(self) -> Slots | None:
+        """Refer by a neighbour in time that words describe: "the one before that"."""
+        steps = _steps(self.target, self.seen)
+        if not steps:
+            return None
+        step = pick(self.random, steps)
+        slots = replace(self, target=self.target - step).words()
+        return None if "placed" in slots else {**slots, "relation": step}
+
+    def parcels(self) -> Slots | None:
+        """Refer by the number of parcels, of all orders or of those with an item of a type."""
+        return self.number("parcels", 2) if self.order["parcels"] == 2 and len(self.seen) <= LOOKUPS else None
+
+    def things(self) -> Slots | None:
+        """Refer by the number of items, of all orders or of those with an item of a type."""
+        count = len(self.order["items"])
+        return self.number("things", count) if count > 1 else None
+
+    def number(self, name: str, number: int) -> Slots:
+        if self.resolve({name: number}) == [self.target]:
+            return {name: number}
+        return {"type": pick(self.random, self.order["items"])["type"], name: number}
+
+    def both(self) -> Slots | None:
+        """Refer by two facts that are ambiguous alone: "the one from March with three different things in it"."""
+        month, items = self.order["placed"][5:7], self.order["items"]
+        values: Slots = {"thing": pick(self.random, items)["type"], "things": len(items)}
+        values |= {"when": month} if month != self.today.isoformat()[5:7] else {}
+        names = shuffled(self.random, list(values))
+        for one, other in ((names[0], names[1]), (names[-1], names[0])):
+            slots = {name: values[name] for name in sorted((one, other))}
+            if slots.get("things") != 1 and all(len(self.resolve({n: v})) > 1 for n, v in slots.items()):
+                return slots
         return None
-    step = steps[int(random.integers(len(steps)))]
-    slots = _words(target - step, seen, today, shop, random)
-    return None if slots is None or "placed" in slots else {**slots, "relation": step}
 
 
-def _parcels(
-    target: int, seen: Sequence[Seen], today: date, shop: Shop, random: np.random.Generator
-) -> dict[str, Any] | None:
-    """Refer by the number of parcels, of all orders or of those with an item of a type: "the one in two parcels"."""
-    if seen[target]["parcels"] != 2 or len(seen) > LOOKUPS:
-        return None
-    if resolve(seen, {"parcels": 2}, today) == [target]:
-        return {"parcels": 2}
-    kind = seen[target]["items"][int(random.integers(len(seen[target]["items"])))]["type"]
-    return {"type": kind, "parcels": 2}
-
-
-def _things(
-    target: int, seen: Sequence[Seen], today: date, shop: Shop, random: np.random.Generator
-) -> dict[str, Any] | None:
-    """Refer by the number of items, of all orders or of those with an item of a type."""
-    count = len(seen[target]["items"])
-    if count < 2:
-        return None
-    if resolve(seen, {"things": count}, today) == [target]:
-        return {"things": count}
-    kind = seen[target]["items"][int(random.integers(count))]["type"]
-    return {"type": kind, "things": count}
-
-
-def _both(
-    target: int, seen: Sequence[Seen], today: date, shop: Shop, random: np.random.Generator
-) -> dict[str, Any] | None:
-    """Refer by two facts that are ambiguous alone: "the one from March with three different things in it"."""
-    placed, items = seen[target]["placed"], seen[target]["items"]
-    values: dict[str, Any] = {"thing": items[int(random.integers(len(items)))]["type"], "things": len(items)}
-    values |= {"when": placed[5:7]} if placed[5:7] != today.isoformat()[5:7] else {}
-    names = [list(values)[i] for i in random.permutation(len(values)).tolist()]
-    for one, other in ((names[0], names[1]), (names[-1], names[0])):
-        slots = {name: values[name] for name in sorted((one, other))}
-        if slots.get("things") != 1 and all(
-            len(resolve(seen, {name: value}, today)) > 1 for name, value in slots.items()
-        ):
-            return slots
-    return None
+def _steps(target: int, seen: Sequence[Seen]) -> list[int]:
+    """List the steps by which an order lies beside another; none where their sequence is ambiguous."""
+    return [step for step in (1, -1) if 0 <= target - step < len(seen)] if in_a_row(seen) else []
 
 
 def draw_another(
-    target: int, seen: Sequence[Seen], today: date, indirect: bool, shop: Shop, random: np.random.Generator
-) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
+    target: int, seen: Sequence[Seen], today: date, indirect: bool, random: np.random.Generator
+) -> tuple[Slots | None, Slots | None]:
     """Draw slots of another order that the customer asks about first, and slots of the correction to `target`: a step
     from the first order or a reference of its own. None for what cannot be said."""
-    ways = [step for step in (1, -1) if 0 <= target - step < len(seen)]
-    if ways and in_a_row(seen) and random.random() < 0.6:
-        step = ways[int(random.integers(len(ways)))]
-        return refer(target - step, seen, today, indirect, shop, random), {"correction": step}
+    steps = _steps(target, seen)
+    if steps and random.random() < 0.6:
+        step = pick(random, steps)
+        return refer(target - step, seen, today, indirect, random), {"correction": step}
     others = [i for i in range(len(seen)) if i != target]
-    other = others[int(random.integers(len(others)))] if others else target
-    first = refer(other, seen, today, indirect, shop, random) if others else None
-    return first, refer(target, seen, today, False, shop, random)
+    first = refer(pick(random, others), seen, today, indirect, random) if others else None
+    return first, refer(target, seen, today, False, random)
 
 
 def values_of(name: str, seen: Sequence[Seen], shop: Shop) -> list[Any]:

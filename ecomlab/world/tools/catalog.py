@@ -185,10 +185,11 @@ def _amount(value: float, scale: int) -> int:
     return round(min(max(value, 0), 1e7) * scale)
 
 
-def named(*tools: Tool) -> dict[str, Tool]:
-    """Index tools by name, in the order given."""
-    return {t.name: t for t in tools}
-
-
-CATALOG = named(catalog_search, catalog_get_product, catalog_get_variants, catalog_rerank, datetime_now)
+PRODUCT_TOOLS = (
+    catalog_search,
+    catalog_get_product,
+    catalog_get_variants,
+    catalog_rerank,
+    datetime_now,
+)
 """Tools of environments whose answer is a list of products."""
