@@ -88,14 +88,15 @@ def play(
     """
     from ecomlab.lab.play import watch
     from ecomlab.lab.play.choice import Choice, read_key
+    from ecomlab.lab.shops import catalog_named
 
     if out is not None and player != "human":
         raise BadParameter("only your own episodes are saved; leave out --out; `ecomlab eval` keeps others'")
     if key is not None:
         options.check_alone(context, "--key", "--player", "--catalog", "--customer", "--out", "--json")
-        choice, _ = read_key(key, catalog)
+        choice, _ = read_key(key, catalog_named(catalog))
     else:
-        choice = Choice.on(catalog, env.upper(), difficulty, seed, options.axes(axis))
+        choice = Choice(env.upper(), difficulty, seed, options.axes(axis), catalog_named(catalog))
     raise Exit(watch.show(choice, player, console, options.customer_of(customer), out, json_file))
 
 

@@ -26,6 +26,14 @@ def moves(seat: Seat) -> Iterator[Calls]:
             ids += [call["id"] for call in calls]
 
 
+def entries_of(arguments: dict[str, Any]) -> dict[str, str]:
+    """The texts that a person enters in a form for these arguments."""
+    return {
+        n: one if isinstance(one, str) else json.dumps(one, ensure_ascii=False)
+        for n, one in arguments.items()
+    }
+
+
 def _results(messages: list[Message]) -> int:
     return sum(message["role"] == "tool" for message in messages)
 

@@ -9,9 +9,9 @@ from typing import Any
 import pandas as pd
 from rich.console import Console
 from rich.markup import escape
+from rich.table import Table
 
-from ecomlab.analysis.report import intervals_of_arms, table_of_runs
-from ecomlab.analysis.statistics import summary
+from ecomlab.analysis.statistics import arm_intervals, arm_names, summary
 from ecomlab.analysis.tables import TableError, load_eval, load_experiment, load_train
 from ecomlab.files import lock, read_json, write_json, write_text
 from ecomlab.lab import notebooks, status
@@ -201,9 +201,21 @@ def show_results(plan: Sweep, console: Console) -> None:
     runs = summary(*load_experiment(plan.folder))
     order = {name: i for i, name in enumerate(plan.grid.get("schedule", ()))}
     runs = runs.sort_values("schedule", key=lambda names: names.map(order), kind="stable")
-    console.print(table_of_runs(runs, plan.name))
-    for line in intervals_of_arms(runs):
-        console.print(line, highlight=False)
+    title = f"{plan.name}: held-out success, mean over difficulties, first → last evaluation"
+    table = Table(title=title, title_justify="left", box=None, pad_edge=False)
+    for heading in ("arm", "seed", "steps", "window", "sampled", "greedy", "rollouts", "minutes"):
+        table.add_column(heading, justify="left" if heading == "arm" else "right")
+    for run in runs.assign(arm=arm_names(runs)).itertuples():
+        success = (
+            f"{run.sampled_first:.2f} → {run.sampled_last:.2f}",
+            f"{run.greedy_first:.2f} → {run.greedy_last:.2f}",
+        )
+        costs = (f"{run.rollouts:,}", f"{run.minutes:.1f}")
+        table.add_row(run.arm, str(run.seed), str(run.steps), f"{run.d_low}–{run.d_high}", *success, *costs)
+    console.print(table)
+    for name, arm in arm_intervals(runs, "sampled_last").dropna().iterrows():
+        spread = f"{arm['mean']:.2f} [{arm.low:.2f}, {arm.high:.2f}]"
+        console.print(f"{name}: {spread}, 95% t interval over {arm.runs:.0f} runs", highlight=False)
     console.print(f"Tables: {', '.join(shown(plan.folder / name) for name in TABLES)}", highlight=False)
     if alarms := (plan.folder / ALARMS).is_file() and (plan.folder / ALARMS).read_text(encoding="utf-8"):
         console.print(f"Alarms: {len(alarms.splitlines())} in {shown(plan.folder / ALARMS)}", highlight=False)

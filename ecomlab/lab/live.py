@@ -6,15 +6,14 @@ import time
 import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
 
 from ecomlab.analysis.tables import TableError, last_steps, load_eval, load_train
-from ecomlab.lab.paths import resolve, shown
-from ecomlab.lab.progress import QUIET_SECONDS, Pace, reporter
+from ecomlab.lab.paths import resolve
+from ecomlab.lab.progress import QUIET_SECONDS, reporter
 from ecomlab.lab.shops import training_settings
 from ecomlab.training.metrics import by_environment
 
@@ -66,69 +65,30 @@ def train_from_file(file: Path | None, changes: Mapping[str, Any], console: Cons
 def watch(out: str | Path, live: bool | None = None) -> Callable[[dict[str, Any]], None]:
     """Make a `progress` for `train` that writes progress.json and, if `live` (default: `watched()`), draws curves."""
     folder = resolve(out)
-    show = watched() if live is None else live
-    if watched():
-        say_how_training_ended(folder)
-    return reporter(folder, Curves(folder) if show else Lines())
-
-
-def say_how_training_ended(folder: Path) -> None:
-    """Let this kernel say in one line that training was interrupted, or which expected error ended it, instead of pages
-    of traceback. Everything else keeps its own."""
-    from IPython import get_ipython
-
-    from ecomlab.training.config import ConfigError, RunError
-    from ecomlab.training.run import train
-
-    def say(
-        shell: Any, kind: type, error: BaseException, trace: TracebackType, tb_offset: Any = None
-    ) -> None:
-        while trace.tb_next is not None and trace.tb_frame.f_code is not train.__code__:
-            trace = trace.tb_next
-        if trace.tb_frame.f_code is not train.__code__:
-            shell.showtraceback((kind, error, error.__traceback__), tb_offset=tb_offset)
-        elif isinstance(error, KeyboardInterrupt):
-            print(
-                f"Interrupted. Rows and checkpoints so far are in {shown(folder)}; run this cell again to go on "
-                "from the last checkpoint.",
-                file=sys.stderr,
-            )
-        else:
-            print(f"error: {error}", file=sys.stderr)
-
-    get_ipython().set_custom_exc((KeyboardInterrupt, RunError, ConfigError), say)
-
-
-def print_line(state: dict[str, Any]) -> None:
-    """Print a line per environment of a step, per row of an evaluation, or an alarm."""
-    if state.get("kind") == "alarm":
-        print(f"step {state['step']}/{state['steps']}: ALARM: {state['words']}", flush=True)
-    rows = state.get("rows") or []
-    for row in by_environment(rows) if state.get("kind") == "step" else rows:
-        if "decoding" in row:
-            about = f"held out, d = {row['d']}, {row['decoding']}"
-        else:
-            about = f"trained on d = {row['d_low']} to {row['d_high']}"
-        print(
-            f"step {state['step']}/{state['steps']}: {row['env']}, {about}: success {row['success']:.2f}",
-            flush=True,
-        )
+    return reporter(folder, Curves(folder) if (watched() if live is None else live) else Lines())
 
 
 class Lines:
-    """Prints as `print_line` does; once a minute a line says how far the run is, and the time left."""
+    """Prints a line per environment of a step, per row of an evaluation, and per alarm; once a minute another says how
+    far the run is."""
 
     def __init__(self) -> None:
         self.printed = time.monotonic()
-        self.pace = Pace()
 
     def __call__(self, state: dict[str, Any]) -> None:
-        print_line(state)
-        left = self.pace.left(state["step"] / state["steps"])
+        rows = state.get("rows") or []
+        if state.get("kind") == "alarm":
+            self.print(state, f"ALARM: {state['words']}")
+        for row in by_environment(rows) if state.get("kind") == "step" else rows:
+            about = f"trained on d = {row['d_low']} to {row['d_high']}" if "d_low" in row else ""
+            about = about or f"held out, d = {row['d']}, {row['decoding']}"
+            self.print(state, f"{row['env']}, {about}: success {row['success']:.2f}")
         if time.monotonic() - self.printed >= QUIET_SECONDS:
-            self.printed = time.monotonic()
-            told = ", ".join(filter(None, [evaluating(state), left])) or "at work"
-            print(f"step {state['step']}/{state['steps']}: {told}", flush=True)
+            self.print(state, evaluating(state) or "at work")
+
+    def print(self, state: Mapping[str, Any], text: str) -> None:
+        self.printed = time.monotonic()
+        print(f"step {state['step']}/{state['steps']}: {text}", flush=True)
 
 
 def evaluating(state: Mapping[str, Any]) -> str:
@@ -153,7 +113,7 @@ class Curves:
 
     def __call__(self, state: dict[str, Any]) -> None:
         if state.get("kind") == "alarm":
-            print_line(state)
+            Lines()(state)
             return
         step, steps = state["step"], state["steps"]
         if self.bar is None:

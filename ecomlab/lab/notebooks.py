@@ -1,8 +1,8 @@
 """Strict papermill: parameters are checked before anything executes, and each run has its own folder."""
 
 import ast
+import json
 import re
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,15 +10,6 @@ from typing import Any, TextIO
 
 from ecomlab.lab.paths import shown
 from ecomlab.suggest import unknown
-
-GRAMMAR = "rfc3987_syntax"
-if GRAMMAR in sys.modules or "jsonschema" in sys.modules:
-    import nbformat
-else:  # jsonschema, which nbformat imports, compiles a grammar of IRIs for seconds; no notebook has one to check
-    sys.modules[GRAMMAR] = None  # type: ignore[assignment]
-    import nbformat
-
-    del sys.modules[GRAMMAR]
 
 EXECUTED = "notebook.ipynb"  # the executed copy, in the run's folder
 
@@ -48,17 +39,18 @@ def parameters_of(notebook: Path) -> dict[str, Parameter]:
             f"in {shown(notebook.parent)}/ there is {unknown('notebook', notebook.name, near)}"
         )
     try:
-        cells = nbformat.read(notebook, as_version=4).cells
-    except Exception as e:
-        raise NotebookError(f"{shown(notebook)} is not a notebook: {e}") from e
-    tagged = [c for c in cells if c.cell_type == "code" and "parameters" in c.metadata.get("tags", [])]
+        cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+        code = [cell for cell in cells if cell["cell_type"] == "code"]
+        tagged = ["".join(c["source"]) for c in code if "parameters" in c["metadata"].get("tags", ())]
+    except (OSError, ValueError, KeyError, TypeError) as e:
+        raise NotebookError(f"{shown(notebook)} is not a notebook: {e!r}") from e
     if len(tagged) != 1:
         raise NotebookError(
             f"{shown(notebook)} has {len(tagged)} code cells tagged 'parameters', not one; papermill "
             "would silently use the notebook's own values (JupyterLab sets tags in its Property Inspector)"
         )
     declared = {}
-    for statement in ast.parse(tagged[0].source).body:
+    for statement in ast.parse(tagged[0]).body:
         parameter = _parameter(statement)
         if parameter is None:
             raise NotebookError(

@@ -132,11 +132,14 @@ class ClusterExecutor:
         if not left:
             console.print("nothing to submit now")
             return 0
-        ids = self.submit(left)
-        names = ", ".join(dict.fromkeys(job.partition("_")[0] for job in ids))
-        told = f"submitted runs: {len(left)}, job {names}, at most {self.at_a_time} at a time"
-        console.print(told, highlight=False)
-        console.print(escape(self._how_to_look(ids)), highlight=False, soft_wrap=True)
+        ids, runs_folder = self.submit(left), self.plan.runs_folder
+        jobs_named = ", ".join(dict.fromkeys(job.partition("_")[0] for job in ids))
+        console.print(
+            f"submitted runs: {len(left)}, job {jobs_named}, at most {self.at_a_time} at a time; progress: "
+            f"ecomlab sweep {escape(shown(self.plan.file))} --dry-run; logs: {escape(shown(runs_folder))}/RUN/{LOG}",
+            highlight=False,
+            soft_wrap=True,
+        )
         return 0
 
     def submit(self, runs: Sequence[Run]) -> list[str]:
@@ -191,18 +194,6 @@ class ClusterExecutor:
             slurm_setup=[f"export {n}={shlex.quote(here[n])}" for n in ("PYTHONPATH", "ECOMLAB_CACHE")],
         )
         return executor
-
-    def _how_to_look(self, ids: Sequence[str]) -> str:
-        """Write the commands that show, and that end, what was submitted."""
-        first = ids[0].partition("_")[0]
-        see, end = f"squeue --job {first}", f"scancel {first}"
-        if self.kind == LOCAL:
-            see, end = f"ps {' '.join(ids)}", f"kill {' '.join(ids)}"
-        runs = self.plan.runs_folder
-        return (
-            f"progress: ecomlab sweep {shown(self.plan.file)} --dry-run; queue: {see}; end: {end}; "
-            f"logs: {shown(runs / '<run>' / LOG)}; submitit's own: {shown(runs / 'jobs')}/"
-        )
 
 
 @dataclass(frozen=True)

@@ -33,11 +33,6 @@ def call(tool: str, **arguments: Any) -> Message:
     return {"role": "assistant", "content": "", "tool_calls": [made]}
 
 
-def say(text: str) -> Message:
-    """Make the assistant message that says `text` to the customer."""
-    return {"role": "assistant", "content": text}
-
-
 class Conversation:
     """Messages: in a notebook by turns, with tool calls folded; elsewhere as lines, one for each row of a result."""
 

@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -112,21 +112,16 @@ def show(plan: Sweep, statuses: Sequence[Status], console: Console) -> None:
         console.print(line, highlight=False, markup=False, soft_wrap=True)
 
 
-def _costs(plan: Sweep, statuses: Sequence[Status]) -> list[str]:
+def _costs(plan: Sweep, statuses: Sequence[Status]) -> Iterator[str]:
     """List the cost so far and to come."""
-    spent, to_come = sum(s.spent for s in statuses), sum(s.to_come for s in statuses)
-    lines = [f"so far: {_cost(spent, plan.gpus)}", f"to come: {_cost(to_come, plan.gpus)}"]
-    if math.isnan(to_come):
-        lines.append(f"to come is known once a run is finished, or by [cost] in {shown(plan.file)}")
+    for when, spent in (
+        ("so far", sum(s.spent for s in statuses)),
+        ("to come", sum(s.to_come for s in statuses)),
+    ):
+        gpus = f", {_number(spent * plan.gpus)} GPU-hours" if plan.gpus else ""
+        yield f"{when}: {_number(spent)} hours{gpus}"
     if estimated := sum(s.estimated for s in statuses):
-        lines.append(
-            f"runs estimated by [cost] in {shown(plan.file)}: {estimated}; {plan.cost.note}".rstrip("; ")
-        )
-    return lines
-
-
-def _cost(hours: float, gpus: int) -> str:
-    return f"{_number(hours)} hours" + (f", {_number(hours * gpus)} GPU-hours" if gpus else "")
+        yield f"runs estimated by [cost] in {shown(plan.file)}: {estimated}; {plan.cost.note}".rstrip("; ")
 
 
 def _number(value: float) -> str:
@@ -146,7 +141,8 @@ def _state(run: Run, jobs: Mapping[str, Any]) -> State:
 
 
 def _estimate(plan: Sweep, run: Run) -> float | None:
-    """Estimate the hours of a run from the file's [cost]; None if that is empty. Raises SweepError."""
+    """Estimate the hours of a run by the file's [cost]: given, or of its steps and held-out episodes; None without.
+    Raises SweepError."""
     cost = plan.cost
     if cost.hours or not cost.step:
         return cost.hours or None
@@ -154,24 +150,20 @@ def _estimate(plan: Sweep, run: Run) -> float | None:
         return _of_its_parts(cost, notebooks.check(run.notebook, run.given))
     except KeyError as e:
         raise SweepError(
-            f"{shown(plan.file)}: cost: counts steps and episodes, but the notebook has no parameter {e}; give "
-            "hours instead"
+            f"{shown(plan.file)}: cost: the notebook has no parameter {e}; give hours instead"
         ) from None
 
 
 def _of_its_parts(cost: Cost, parameters: Mapping[str, Any]) -> float:
-    """Add up the hours of a training run's steps and held-out episodes. Raises KeyError for another notebook."""
-    steps, episodes = parameters["steps"], 0
-    if cost.episode:
-        from ecomlab.evaluation.tasks import environments_of
+    from ecomlab.evaluation.tasks import environments_of
 
-        every = parameters["eval_every"]
-        evaluations = {0, *(range(0, steps, every) if every else ()), *parameters.get("eval_at", ()), steps}
-        cells = (
-            environments_of(parameters.get("eval_collection") or parameters["collection"]),
-            parameters["eval_difficulties"],
-            parameters["eval_decodings"],
-            parameters.get("eval_block", (0,)),
-        )
-        episodes = len(evaluations) * math.prod(map(len, cells)) * parameters["eval_episodes"]
+    steps, every = parameters["steps"], parameters["eval_every"]
+    evaluations = {0, *(range(0, steps, every) if every else ()), *parameters.get("eval_at", ()), steps}
+    cells = (
+        environments_of(parameters.get("eval_collection") or parameters["collection"]),
+        parameters["eval_difficulties"],
+        parameters["eval_decodings"],
+        parameters.get("eval_block", (0,)),
+    )
+    episodes = len(evaluations) * math.prod(map(len, cells)) * parameters["eval_episodes"]
     return (steps * cost.step + episodes * cost.episode) / 3600

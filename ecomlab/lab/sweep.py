@@ -20,7 +20,6 @@
     extra = { account = "shop" }                  # further sbatch options by their long names
 
     [cost]                                        # expected cost of a run
-    gpus = 1                                      # that it occupies; default: the cluster's
     hours = 6.5                                   # or, for training runs, seconds of its parts:
     # step = 70.0                                 # a training step
     # episode = 0.8                               # a held-out episode
@@ -59,13 +58,6 @@ LOCK = ".worker.lock"
 """Held by the process that executes the run."""
 TRAINING = "run_training.ipynb"
 """Notebook whose parameters are settings of a training run."""
-TAKEN = (
-    *("array", "cpus-per-task", "error", "gpus-per-node", "job-name", "mem", "nodes", "ntasks-per-node"),
-    *("open-mode", "output", "partition", "signal", "time"),
-)
-"""Options of sbatch that `extra` must not set: other keys or submitit itself set them."""
-
-
 NO_PROJECT = "work in a clone, or in a folder that `ecomlab init FOLDER` lays out"
 
 
@@ -143,36 +135,18 @@ class Cluster(Strict):
     gpus: NotNegative = 0
     cpus: Positive = 1
     memory: NotNegative = 0
-    extra: dict[str, Any] = Field(default={})
-
-    @field_validator("extra")
-    @classmethod
-    def _are_options(cls, extra: dict[str, Any]) -> dict[str, Any]:
-        for name, value in extra.items():
-            if name.replace("_", "-") in TAKEN:
-                raise ValueError(f"sets {name}, which the sweep sets itself; take it out")
-            if value is not True and type(value) not in (str, int):
-                raise ValueError(f"{name} should be a text, a whole number or true, not {value!r}")
-        return extra
+    extra: dict[str, str | int] = Field(default={})
 
 
 class Cost(Strict):
-    """Time and GPUs that a run is expected to take."""
+    """Hours that a run is expected to take, or, for training runs, seconds of its parts."""
 
-    gpus: NotNegative | None = None
     hours: Amount = 0.0
     step: Amount = 0.0
+    """A training step."""
     episode: Amount = 0.0
+    """A held-out episode."""
     note: str = ""
-
-    @field_validator("step", "episode")
-    @classmethod
-    def _is_said_one_way(cls, seconds: float, info: ValidationInfo) -> float:
-        if info.data.get("hours"):
-            raise ValueError("hours is given already; give either hours or its parts, step and episode")
-        if info.field_name == "episode" and info.data.get("step") == 0:
-            raise ValueError("needs step beside it, the seconds of a training step; add it")
-        return seconds
 
 
 class Sweep(Strict):
@@ -204,14 +178,6 @@ class Sweep(Strict):
             )
         return table
 
-    @field_validator("cost")
-    @classmethod
-    def _holds_what_it_asks_for(cls, cost: Cost, info: ValidationInfo) -> Cost:
-        cluster = info.data.get("cluster")
-        if cluster and cost.gpus not in (None, cluster.gpus):
-            raise ValueError(f"counts {cost.gpus} GPUs a run and [cluster] asks for {cluster.gpus}; give one")
-        return cost
-
     @property
     def file(self) -> Path:
         return self._file
@@ -232,8 +198,7 @@ class Sweep(Strict):
     @property
     def gpus(self) -> int:
         """GPUs that a run occupies."""
-        asked = self.cluster.gpus if self.cluster else 0
-        return asked if self.cost.gpus is None else self.cost.gpus
+        return self.cluster.gpus if self.cluster else 0
 
     def runs(self) -> list[Run]:
         """List every run, all arms of a seed before the next seed, so that half a sweep can be compared too."""
@@ -280,15 +245,8 @@ def load(file: str | Path) -> Sweep:
     Raises SweepError with a line for every mistake: the file, the key and the way out.
     """
     path = Path(file).absolute() if Path(file).is_file() else resolve(file)
-    if path.is_dir():
-        raise SweepError(f"{shown(path)} is a folder; name its file: {shown(path / 'sweep.toml')}")
     try:
-        values = tomllib.loads(path.read_text(encoding="utf-8"))
-        if _is_of_one_run(values):
-            raise SweepError(
-                f"{shown(path)} is of one run and no sweep; run it with: ecomlab train --config {shown(path)}"
-            )
-        return Sweep.model_validate(values, context=path)
+        return Sweep.model_validate(tomllib.loads(path.read_text(encoding="utf-8")), context=path)
     except FileNotFoundError:
         there = [p.parent.name for p in (project_root() / "experiments").glob("*/sweep.toml")]
         raise SweepError(
@@ -299,13 +257,6 @@ def load(file: str | Path) -> Sweep:
         raise SweepError("\n".join(f"{shown(path)}: {mistake}" for mistake in mistakes(e, Sweep))) from None
     except (OSError, ValueError) as e:
         raise SweepError(f"{shown(path)} cannot be read: {e}") from e
-
-
-def _is_of_one_run(values: Mapping[str, Any]) -> bool:
-    """Tell whether a file holds settings of one training run, and nothing else."""
-    from ecomlab.training.config import TrainConfig
-
-    return bool(values) and set(values) <= set(TrainConfig.model_fields)
 
 
 def _untrainable(parameters: Mapping[str, Any]) -> list[str]:

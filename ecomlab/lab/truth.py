@@ -33,13 +33,6 @@ CALLED = {"must": "must be the same"}
 SAID, WITHHELD = "said at once", "withheld until asked"
 NOTHING = "nothing in particular"
 """Of an item of which nothing but its type is wanted."""
-MEANS = {
-    "task": "the submitted answer, from -1 to 1, which is correct",
-    "efficiency": "-1 unless correct; else 1 minus the shares of the slack of turns and of calls that were used",
-    "hallucination": "0 minus the share of the submitted products that no tool had shown",
-    "invalid": "a message that is no valid call or text ends the episode",
-}
-"""What a part of a reward measures, in words."""
 
 
 @dataclass(frozen=True)
@@ -54,28 +47,6 @@ class Fact:
 
     def __str__(self) -> str:
         return f"{', '.join(filter(None, [self.about, self.what]))}: {self.text}"
-
-
-@dataclass(frozen=True)
-class Part:
-    """One part of a reward."""
-
-    name: str
-    value: float
-    weight: float
-
-    @property
-    def adds(self) -> float:
-        return self.value * self.weight
-
-    @property
-    def means(self) -> str:
-        """What it measures; empty for one that is not known here."""
-        return MEANS.get(self.name, "")
-
-    def __str__(self) -> str:
-        means = f" ({self.means})" if self.means else ""
-        return f"{self.name} {self.value:.3f} x {self.weight:.2f} = {self.adds:.3f}{means}"
 
 
 def truth_of(task: Task) -> list[Fact]:
@@ -112,9 +83,14 @@ def wanted(goals: list[tuple[str, Goal]]) -> Iterator[Fact]:
             yield Fact(about.removesuffix(": "), "wanted in the end", text or NOTHING)
 
 
-def parts_of(score: Score) -> list[Part]:
-    """List the parts of a reward with their weights."""
-    return [Part(name, value, score.weights.get(name, 1.0)) for name, value in score.parts.items()]
+def score_in_lines(score: Score) -> list[str]:
+    """Write a score: the reward and the reason, then a line for each part."""
+    verdict = "unscored" if score.unscored else "correct" if score.correct else "not correct"
+    weighted = ((name, value, score.weights.get(name, 1.0)) for name, value in score.parts.items())
+    return [
+        f"reward {score.value:.3f}, {verdict}: {score.why}",
+        *(f"{name} {value:.3f} x {weight:.2f} = {value * weight:.3f}" for name, value, weight in weighted),
+    ]
 
 
 def slot_in_words(name: str, value: Any, phrases: Phrases, called: str = "") -> str:

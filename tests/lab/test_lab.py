@@ -16,7 +16,6 @@ import psutil
 import pytest
 import torch
 from fake_tables import eval_rows, train_rows
-from nbclient import NotebookClient
 from rich.console import Console
 from safetensors.torch import load_file
 from toy_sweep import PARAMETERS, trained, write_notebook
@@ -116,14 +115,14 @@ def test_a_wrong_sweep_is_an_error(tmp_path, text, word):
 
 def test_all_mistakes_of_a_sweep_are_told_at_once_with_file_and_key(tmp_path):
     lines = ['notebok = "a.ipynb"', "seeds = [0, 'x']", "[cluster]", 'time = "soon"', "gpu = 1", "[grid]"]
-    lines += ["out = 1", "[cost]", "hours = 1", "step = 1"]
+    lines += ["out = 1", "[cost]", "hours = -1"]
     (tmp_path / "sweep.toml").write_text("\n".join(lines))
     with pytest.raises(sweep.SweepError) as error:
         sweep.load(tmp_path / "sweep.toml")
     said = str(error.value).splitlines()
     assert all(line.startswith(f"{tmp_path / 'sweep.toml'}: ") for line in said)
     keys = {line.split(": ")[1] for line in said}
-    assert keys == {"notebook", "notebok", "seeds.1", "cluster.time", "cluster.gpu", "grid", "cost.step"}
+    assert keys == {"notebook", "notebok", "seeds.1", "cluster.time", "cluster.gpu", "grid", "cost.hours"}
 
 
 def test_a_sweep_is_every_combination_with_every_seed(toy):
@@ -326,13 +325,8 @@ def test_figures_that_belong_to_no_sweep_are_redrawn_with_the_others(tmp_path, m
 def test_outside_a_project_no_clone_is_written_to(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert experiment.draw_figures(console=Console(file=io.StringIO(), width=200)) == 2
-    for wrong, word in (
-        ("experiments/quick/sweep.toml", "ecomlab init"),
-        (ROOT / "experiments" / "quick", "folder"),
-        (ROOT / "experiments" / "laptop" / "train.toml", "ecomlab train"),
-    ):
-        with pytest.raises(sweep.SweepError, match=word):
-            sweep.load(wrong)
+    with pytest.raises(sweep.SweepError, match="ecomlab init"):
+        sweep.load("experiments/quick/sweep.toml")
     plan = sweep.load(ROOT / "experiments" / "quick" / "sweep.toml")
     assert plan.notebook == ROOT / "notebooks" / "run_training.ipynb", "relative to the sweep's own project"
     assert paths.shown(plan.file) == str(plan.file) and paths.shown("figures") == "figures"
@@ -391,25 +385,15 @@ def test_a_run_reports_how_far_it_is(tmp_path):
 def test_without_a_terminal_a_long_command_says_how_far_it_is_every_minute(
     console, speaks, capsys, monkeypatch
 ):
-    monkeypatch.setattr(progress, "QUIET_SECONDS", 0.001)
-    told = ""
-    with progress.Bar(console) as bar:
-        bar.update("3 of [4] episodes")
-        while speaks and told.count("3 of [4] episodes\n") < 2:
-            told += capsys.readouterr().err
-    assert speaks or capsys.readouterr().err == ""
-
-
-def test_the_time_left_is_that_of_the_pace_since_the_first_share(monkeypatch):
     now = [100.0]
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
-    pace = progress.Pace()
-    assert pace.left(0.5) == ""
-    now[0] += 60
-    assert pace.left(0.6) == "0:04:00 left", "a tenth a minute, four tenths to go"
-    assert pace.left(0.1) == "", "another count begins"
-    now[0] += 10
-    assert pace.left(0.2) == "0:01:20 left"
+    with progress.Bar(console) as bar:
+        for share in (0.5, 0.6):
+            bar.update("3 of [4] episodes", share)
+            now[0] += 60
+        bar.update("4 of [4] episodes", 0.7)
+    said = capsys.readouterr().err
+    assert ("4 of [4] episodes, 0:03:00 left" in said) == speaks and (speaks or said == "")
 
 
 def test_a_watched_run_draws_its_curves(tmp_path, capsys):
@@ -431,29 +415,10 @@ def test_an_unwatched_run_prints_a_line_for_each_row(tmp_path, capsys):
     assert "0 to 2" in first and "0.50" in first and "greedy" in second and "0.25" in second
 
 
-def test_in_a_notebook_the_end_of_training_is_one_line(tmp_path):
-    """Of an interruption and of a wrong setting; what has nothing to do with training keeps its traceback."""
-    cells = (
-        "from ecomlab.lab import live; from ecomlab.training import config, run",
-        f"hear = live.watch({str(tmp_path)!r}, live=False)",
-        "def stop(*_): raise KeyboardInterrupt\nrun.join_processes = stop; run.train(None)",
-        "def stop(*_): raise config.RunError('no room')\nrun.join_processes = stop; run.train(None)",
-        "raise KeyboardInterrupt",
-    )
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
-    done = NotebookClient(notebook, allow_errors=True).execute()
-    (interrupted,), (wrong,), (other,) = (cell.outputs for cell in done.cells[2:])
-    for output, word in ((interrupted, str(tmp_path)), (wrong, "no room")):
-        assert len(output.text.splitlines()) == 1 and word in output.text
-    assert other.output_type == "error"
-
-
 def test_a_conversation_is_shown_as_text_and_as_safe_html():
     cart = '{"cart":"%s"}' % ("y" * 999)
     long = {"role": "tool", "tool_call_id": "call_0", "name": "cart_view", "content": cart}
-    talk = show.Conversation(
-        [{"role": "user", "content": "<b>hi</b>"}, show.call("cart_view"), long, show.say("x")]
-    )
+    talk = show.Conversation([{"role": "user", "content": "<b>hi</b>"}, show.call("cart_view"), long])
     assert "<b>hi</b>" in repr(talk) and "cart_view()" in repr(talk)
     assert "y" * 999 in repr(talk), "nothing is cut"
     assert "&lt;b&gt;hi" in talk._repr_html_()

@@ -2,7 +2,6 @@
 
 import json
 import shutil
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -128,14 +127,13 @@ def test_a_training_run_notes_its_catalog_and_goes_on_with_no_other(
 def test_a_key_of_an_episode_in_a_folder_is_read_where_that_catalog_is(
     real_folder: Path, priceless_folder: Path
 ) -> None:
-    made = Choice.on(str(real_folder), "CART", 2, 5)
+    made = Choice("CART", 2, 5, catalog=str(real_folder))
     key = share_key(made, made.task())
     assert str(real_folder.parent) not in key  # where it lies concerns nobody else
     assert read_key(key, str(real_folder))[0] == made
     for folder in (None, str(priceless_folder)):
         with pytest.raises(ShareKeyError, match="catalog"):
             read_key(key, folder)
-    assert Choice.on("1000") == replace(Choice(), size=1000)
 
 
 def test_a_certificate_of_a_real_catalog_has_a_row_for_what_is_refused(priceless_folder: Path) -> None:

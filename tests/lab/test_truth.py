@@ -4,8 +4,8 @@ import pytest
 
 from ecomlab import ENVIRONMENTS, make_task
 from ecomlab.catalog import Shop
-from ecomlab.lab.truth import WITHHELD, Part, parts_of, truth_of, wanted
-from ecomlab.reward import Score, Weights
+from ecomlab.lab.truth import WITHHELD, score_in_lines, truth_of, wanted
+from ecomlab.reward import Score
 from ecomlab.task import Goal
 
 LEVELS, SEEDS = (0, 6, 12), range(3)
@@ -34,7 +34,7 @@ def test_what_is_wanted_in_the_end_is_that_of_the_goals_as_they_are() -> None:
 
 def test_the_parts_of_a_reward_are_weighed() -> None:
     score = Score(0.6, True, "", {"task": 1.0, "efficiency": -1.0})
-    assert parts_of(score) == [Part("task", 1.0, 0.75), Part("efficiency", -1.0, 0.15)]
+    assert score_in_lines(score)[1:] == ["task 1.000 x 0.75 = 0.750", "efficiency -1.000 x 0.15 = -0.150"]
 
 
 @pytest.mark.parametrize("env", ENVIRONMENTS)
@@ -42,9 +42,3 @@ def test_a_fact_without_an_item_begins_with_when_it_was_said(env: str, shop: Sho
     for seed in range(8):
         facts = truth_of(make_task(env, 5, seed, shop))
         assert not [fact for fact in facts if str(fact).startswith(",") or fact.about.endswith(": ")]
-
-
-def test_every_part_of_a_reward_says_what_it_measures() -> None:
-    assert all(
-        Part(name, 0.0, weight).means for name, weight in {**Weights().by_name, "invalid": 1.0}.items()
-    )

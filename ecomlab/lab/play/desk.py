@@ -9,19 +9,16 @@ from pathlib import Path
 import ipywidgets
 
 from ecomlab.customer.llm import Chat
-from ecomlab.envs.registry import ENVIRONMENTS, UnknownEnvironmentError
+from ecomlab.envs.registry import UnknownEnvironmentError
 from ecomlab.lab.paths import shown
 from ecomlab.lab.play import markup
 from ecomlab.lab.play.choice import Choice
-from ecomlab.lab.play.chooser import Chooser
-from ecomlab.lab.play.form_view import FormView, OnEnter, grid
-from ecomlab.lab.play.forms import Entries, FormError
+from ecomlab.lab.play.fields import Chooser, FormView, OnEnter, grid
 from ecomlab.lab.play.seat import RUNS, Seat, SeatError
-from ecomlab.markup.entries import Entry
-from ecomlab.markup.results import Card
+from ecomlab.markup.results import Card, plain
 
 EXPECTED = (ValueError, UnknownEnvironmentError, OSError)
-"""What people are told; everything else is a mistake of ours, and is shown whole."""
+"""Errors that people are told; any other is a mistake of ours, and is shown with its traceback."""
 
 
 class Desk(ipywidgets.VBox):
@@ -32,12 +29,11 @@ class Desk(ipywidgets.VBox):
     ) -> None:
         self.seat, self.out = Seat(customer), out
         self.views: dict[str, FormView] = {}
-        self.asked_twice = False
-        """True once an empty answer was refused: the next one is sent."""
         self.chooser = Chooser(choice or Choice(), self.reset, self.reset_to_key)
-        self.talk, self.about, self.held, self.waiting = (ipywidgets.HTML() for _ in range(4))
-        self.wrong_choice, self.wrong_words, self.wrong_call = (ipywidgets.HTML() for _ in range(3))
-        self.over, self.wrong_save = ipywidgets.HTML(), ipywidgets.HTML()
+        self.talk, self.about, self.held, self.waiting, self.over = (ipywidgets.HTML() for _ in range(5))
+        self.wrong_choice, self.wrong_words, self.wrong_call, self.wrong_save = (
+            ipywidgets.HTML() for _ in range(4)
+        )
         self._make_controls()
         super().__init__(self._laid_out())
         self.add_class("ecomlab-desk")
@@ -91,7 +87,7 @@ class Desk(ipywidgets.VBox):
     def reset_to_key(self) -> None:
         """Begin the episode of the key in its field."""
         with self._told(self.wrong_choice, "drawing the key's episode ..."):
-            self.seat.reset_to(self.chooser.key.value, self.chooser.folder.value.strip())
+            self.seat.reset_to(self.chooser.key.value, self.chooser.choice.catalog)
             self._begun()
 
     def say(self) -> None:
@@ -103,11 +99,17 @@ class Desk(ipywidgets.VBox):
 
     def send(self, tool: str | None = None) -> None:
         """Call a tool by its form, by default the one that is shown, together with the calls that wait."""
-        self._filled_in(tool or self.tool.value, self.seat.call)
+        with self._told(self.wrong_call):
+            view = self._view(tool)
+            self.seat.call(view.form.tool.name, view.entries)
+            self.show()
 
     def wait(self) -> None:
         """Let the call of the form that is shown wait."""
-        self._filled_in(self.tool.value, self.seat.add)
+        with self._told(self.wrong_call):
+            view = self._view()
+            self.seat.add(view.form.tool.name, view.entries)
+            self.show()
 
     def send_waiting(self) -> None:
         with self._told(self.wrong_call):
@@ -120,18 +122,15 @@ class Desk(ipywidgets.VBox):
             self.show()
 
     def empty(self) -> None:
-        """Empty the form that is shown, if there is one."""
-        if self.tool.value in self.views:
-            self.views[self.tool.value].clear()
+        """Empty the form that is shown."""
+        with self._told(self.wrong_call):
+            view = self._view()
+            view.fill(dict.fromkeys(view.fields, ""))
 
     def pick(self, ids: Mapping[str, str]) -> None:
-        """Enter the ids of a card in every form that takes them; lists and others only in the one that is shown."""
-        with self._told(self.wrong_call):
-            for name, view in self.views.items():
-                shown, fields = name == self.tool.value, view.form.fields
-                if shown or any(one.name in ids for one in fields):
-                    picked = view.form.picked(view.entries, ids)
-                    view.fill({one.name: picked[one.name] for one in fields if shown or one.kind != "list"})
+        """Enter the ids of a card in every form that takes them, but in lists only of the one that is shown."""
+        for name, view in self.views.items():
+            view.fill(view.form.picked(view.entries, ids, lists=name == self.tool.value))
 
     def keep(self) -> None:
         """Save the episode, and say where."""
@@ -140,37 +139,12 @@ class Desk(ipywidgets.VBox):
             read = f"saved in {shown(path)}; read it with: ecomlab eval --rescore {shown(path)}"
             self.wrong_save.value = markup.line(read, "saved")
 
-    def _filled_in(self, tool: str, act: Callable[[str, Entries], list[Entry] | None]) -> None:
-        """Do something with a tool's form; its wrong fields are marked."""
-        view = self.views.get(tool)
-        with self._told(self.wrong_call):
-            if view is None:
-                raise SeatError("there is no episode yet; choose one and reset")
-            view.mark({})
-            self._check_answer(tool, view)
-            try:
-                came = act(tool, view.entries) or []
-            except FormError as error:
-                view.mark(error.fields)
-                raise SeatError("nothing was sent; see the fields that are marked") from None
-            if not self._is_repeated(tool, came):
-                view.clear()
-            self.show()
-
-    def _check_answer(self, tool: str, view: FormView) -> None:
-        """Raise SeatError, once, for an answer of which no field is filled in: the second half of a double click would
-        submit the next job of a journey."""
-        submit = ENVIRONMENTS[self.seat.choice.env].submit.name
-        empty = tool == submit and not any(view.entries.values())
-        self.asked_twice = empty and not self.asked_twice
-        if self.asked_twice:
-            raise SeatError("no field is filled in, so the answer is empty; submit once more to send it")
-
-    def _is_repeated(self, tool: str, came: list[Entry]) -> bool:
-        """Tell whether a form stays filled in: after an error, and of a search, which is refined."""
-        offered = ENVIRONMENTS[self.seat.choice.env].offered
-        failed = any(one.tool == tool and one.result and one.result.error for one in came)
-        return failed or (tool in offered and offered[tool].ranked)
+    def _view(self, tool: str | None = None) -> FormView:
+        """Find the form of a tool, by default the one that is shown. Raises SeatError before the first episode."""
+        view = self.views.get(tool or self.tool.value)
+        if view is None:
+            raise SeatError("there is no episode yet; choose one and reset")
+        return view
 
     # --- what they see ---
 
@@ -187,11 +161,14 @@ class Desk(ipywidgets.VBox):
 
     def show(self) -> None:
         """Show the seat as it is."""
-        seat = self.seat
+        seat, waiting = self.seat, "These calls wait and go together with the next call or words"
         self.talk.value = markup.talk(seat.episode.messages, seat.job)
-        self.about.value = markup.left(seat.left, seat.choice.env, seat.choice.difficulty, seat.choice.seed)
-        self.held.value = "".join(markup.lines(name, lines) for name, lines in seat.holdings)
-        self.waiting.value = markup.draft(seat.draft)
+        self.about.value = markup.left(seat.left)
+        self.held.value = "".join(
+            markup.listed(name, list(map(plain, lines)) or ["nothing yet"], "lines")
+            for name, lines in seat.holdings.items()
+        )
+        self.waiting.value = markup.listed(waiting, seat.draft, "draft") if seat.draft else ""
         self._show_results()
         for control in (self.words, self.send_words, self.call, self.add, self.tool):
             control.disabled = seat.done
@@ -221,7 +198,7 @@ class Desk(ipywidgets.VBox):
         except EXPECTED as error:
             place.value = markup.problem(str(error))
         except Exception:
-            place.value = markup.bug(traceback.format_exc())
+            place.value = markup.problem(traceback.format_exc())
         else:
             if meanwhile:
                 place.value = ""

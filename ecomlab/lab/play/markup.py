@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from importlib import resources
 from typing import Any
 
-from ecomlab.lab.play.seat import Call, Left, Line, Outcome
-from ecomlab.markup import elements
-from ecomlab.markup.conversation import alone
+from ecomlab.lab.play.seat import Left, Outcome
+from ecomlab.markup import conversation, elements
 from ecomlab.markup.elements import Html, element, joined, table
 from ecomlab.markup.entries import Entry
+from ecomlab.markup.record import number
 from ecomlab.markup.results import Card, Result, plain
 from ecomlab.task import Message
 
@@ -30,17 +30,11 @@ def line(text: str, kind: str) -> str:
 
 
 def problem(text: str) -> str:
-    """Say why nothing was done; "" for no text."""
-    return block("problem", element("p", text, role="alert")) if text else ""
+    """Say why nothing was done; a traceback is shown as it is."""
+    return block("problem", element("pre" if "\n" in text else "p", text, role="alert"))
 
 
-def bug(text: str) -> str:
-    """Show an error of ours whole."""
-    said = "This is a mistake of ecomlab's, not yours; the message for a report:"
-    return block("problem", element("p", said, role="alert"), element("pre", text))
-
-
-def left(left: Left, env: str, difficulty: int, seed: int) -> str:
+def left(left: Left) -> str:
     """Show the budgets as two bars, with their numbers."""
     bars = []
     for name, there, most in (
@@ -49,22 +43,12 @@ def left(left: Left, env: str, difficulty: int, seed: int) -> str:
     ):
         limits = {"min": 0, "max": most, "low": min(3, most), "value": there, "aria-label": name}
         bars += [element("span", name), element("meter", **limits), element("b", f"{there} of {most}")]
-    title = element("h4", f"{env}, d = {difficulty}, seed {seed}")
-    return block("left", title, element("div", *bars, class_="left"))
+    return block("left", element("div", *bars, class_="left"))
 
 
-def lines(name: str, held: Sequence[Line]) -> str:
-    """Show the cart, or the returns that were started."""
-    rows = [element("li", element("b", f"{x.quantity} ×"), f" {x.title} ", _ids(x.ids)) for x in held]
-    shown = element("ul", *rows) if rows else element("p", "nothing yet")
-    return block("lines", element("h4", name.capitalize()), shown)
-
-
-def draft(calls: Sequence[Call]) -> str:
-    """Show the calls that wait; "" without any."""
-    said = element("p", "These calls wait and go together, in one message, with the next call or words:")
-    rows = element("ol", *(element("li", element("code", call)) for call in calls))
-    return block("draft", said, rows) if calls else ""
+def listed(title: str, lines: Sequence[object], kind: str) -> str:
+    """Show lines below a title: the cart, the returns, or the calls that wait."""
+    return block(kind, element("h4", title), element("ul", *(element("li", one) for one in lines)))
 
 
 def talk(messages: Sequence[Message], job: str) -> str:
@@ -98,27 +82,19 @@ def outcome(found: Outcome) -> str:
     verdict = "unscored" if score.unscored else "correct" if score.correct else "not correct"
     style = {"unscored": "unscored", "correct": "right"}.get(verdict, "wrong")
     value = "" if score.unscored else f", reward {score.value:.3f} of at most 0.900"
-    rows = [
-        (part.name, f"{part.value:.3f}", f"× {part.weight:.2f}", f"= {part.adds:.3f}", part.means)
-        for part in found.parts
-    ]
-    way = (
-        f"How the reference player, who sees what you saw, does it: messages {theirs.turns}, calls {theirs.calls}, "
-        f"reward {theirs.score.value:.3f}"
-    )
+    way = f"The reference player, who sees what you saw: reward {theirs.score.value:.3f}"
     return block(
         "outcome",
         element("h3", verdict + value, class_=style),
-        element("p", f"{score.why}. The episode ended by {found.trajectory.end}."),
-        table(("part", "value", "weight", "adds", "what it is"), rows),
+        conversation.score(score.parts, score.weights, number(score.value), score.why),
         element("h4", "What was wanted"),
         table(("about", "when", "what"), [(fact.about, fact.what, fact.text) for fact in found.truth]),
-        element("details", element("summary", way), element("p", theirs.score.why), _turns(theirs.messages)),
+        element("details", element("summary", way), _turns(theirs.messages)),
     )
 
 
 def _turns(messages: Sequence[Message]) -> Html:
-    return element("div", alone(messages), class_="ecomlab")
+    return element("div", conversation.alone(messages), class_="ecomlab")
 
 
 def _ids(ids: Mapping[str, str]) -> Html:

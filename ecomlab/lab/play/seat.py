@@ -4,13 +4,14 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 from ecomlab.catalog import Shop
 from ecomlab.customer.llm import Chat, Wording
 from ecomlab.envs.registry import ENVIRONMENTS
-from ecomlab.episode.episode import Episode
+from ecomlab.episode.episode import Episode, ask_user
 from ecomlab.episode.messages import MOST_CALLS
 from ecomlab.episode.play import play, record
 from ecomlab.episode.record import Trajectory
@@ -21,10 +22,11 @@ from ecomlab.evaluation.transcript import Transcript
 from ecomlab.evaluation.transcripts import FILE, write
 from ecomlab.lab.paths import resolve
 from ecomlab.lab.play.choice import Choice, read_key, share_key
-from ecomlab.lab.play.forms import Entries, Form, forms_of
+from ecomlab.lab.play.forms import Entries, Form
 from ecomlab.lab.provenance import commit, versions
-from ecomlab.lab.shops import record_of
-from ecomlab.lab.truth import Fact, Part, parts_of, truth_of, wanted
+from ecomlab.lab.shops import catalog_named, record_of
+from ecomlab.lab.truth import Fact, truth_of, wanted
+from ecomlab.lab.view.acting import cart_of, returns_of
 from ecomlab.markup.entries import Entry, conversation
 from ecomlab.markup.results import call_in_a_line
 from ecomlab.suggest import raised, unknown
@@ -43,7 +45,7 @@ class SeatError(ValueError):
 
 @dataclass(frozen=True)
 class Left:
-    """What is left of an episode's budgets."""
+    """The rest of an episode's budgets."""
 
     messages: int
     of_messages: int
@@ -54,15 +56,6 @@ class Left:
         return (
             f"{self.messages} of {self.of_messages} messages and {self.calls} of {self.of_calls} calls left"
         )
-
-
-@dataclass(frozen=True)
-class Line:
-    """One line of the cart, or one return that was started."""
-
-    title: str
-    ids: Mapping[str, str]
-    quantity: int
 
 
 @dataclass(frozen=True)
@@ -83,24 +76,11 @@ class Call:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What is shown when an episode is over: the reward and why, the truth, and how it would have been done."""
+    """An episode that is over, the truth, and the same task as the reference player does it."""
 
     trajectory: Trajectory
     reference: Trajectory
-    """The same task as the reference player does it, which sees what a model sees."""
     truth: tuple[Fact, ...]
-
-    @property
-    def parts(self) -> list[Part]:
-        return parts_of(self.trajectory.score)
-
-    @property
-    def verdict(self) -> str:
-        """The outcome in a line: reward, correctness, reason."""
-        score = self.trajectory.score
-        if score.unscored:
-            return f"unscored, for something of ours failed: {score.why}"
-        return f"reward {score.value:.3f}, {'correct' if score.correct else 'not correct'}: {score.why}"
 
 
 @dataclass(frozen=True)
@@ -133,21 +113,17 @@ class Seat:
 
     def reset(self, choice: Choice) -> None:
         """Begin the episode that `choice` names. Raises ValueError, and leaves the episode under way as it is."""
-        self._begin(choice, Episode(choice.task(), choice.shop, wording=self._wording()))
-
-    def reset_to(self, key: str, folder: str = "") -> None:
-        """Begin the episode of a key that somebody shared; a catalog in a folder is looked for in `folder`, by
-        default in that chosen now. Raises ShareKeyError likewise."""
-        choice, task = read_key(key, folder or self.choice.folder)
-        self._begin(choice, Episode(task, choice.shop, wording=self._wording()))
-
-    def _wording(self) -> Wording | None:
-        return Wording(self.customer) if self.customer else None
-
-    def _begin(self, choice: Choice, episode: Episode) -> None:
-        self.choice, self._episode, self.draft, self.saved = choice, episode, [], None
+        wording = Wording(self.customer) if self.customer else None
+        self._episode = Episode(choice.task(), choice.shop, wording=wording)
+        self.choice, self.draft, self.saved = choice, [], None
         self.__dict__.pop("forms", None)
         self.__dict__.pop("outcome", None)
+
+    def reset_to(self, key: str, folder: str | int | None = None) -> None:
+        """Begin the episode of a key that somebody shared; a catalog in a folder is looked for in `folder`, by default
+        in that chosen now. Raises ShareKeyError likewise."""
+        choice, _ = read_key(key, folder or self.choice.catalog)
+        self.reset(choice)
 
     @property
     def episode(self) -> Episode:
@@ -166,7 +142,8 @@ class Seat:
     @cached_property
     def forms(self) -> dict[str, Form]:
         """The tools' forms by name."""
-        return forms_of(self.episode.tools)
+        env = ENVIRONMENTS[self.episode.task.env]
+        return {tool.name: Form(tool) for tool in (*env.offered.values(), ask_user, env.submit)}
 
     def add(self, tool: str, entries: Entries) -> None:
         """Put a call into the message that is being written. Raises FormError or SeatError."""
@@ -177,11 +154,11 @@ class Seat:
             raise SeatError(f"a message holds at most {MOST_CALLS} calls; send these first")
         self.draft.append(Call(tool, self.forms[tool].arguments(entries)))
 
-    def take_back(self, number: int = -1) -> None:
-        """Take a call, by default the last, out of the message that is being written."""
+    def take_back(self) -> None:
+        """Take the last call out of the message that is being written."""
         if not self.draft:
             raise SeatError("no call is waiting")
-        del self.draft[number]
+        self.draft.pop()
 
     def call(self, tool: str, entries: Entries) -> list[Entry]:
         """Call a tool, after the calls that wait, in one message; return what came of it. Raises as `add` does."""
@@ -234,12 +211,8 @@ class Seat:
 
     @property
     def job(self) -> str:
-        """What the agent is told of its work; of several jobs, a line each."""
-        env = ENVIRONMENTS[self.episode.task.env]
-        told = env.brief
-        for heading in env.phrases.data.get("headings", {}).values():
-            told = told.replace(f" {heading}: ", f"\n- {heading}: ")
-        return told
+        """The agent's work, as every agent is told."""
+        return ENVIRONMENTS[self.episode.task.env].brief
 
     @property
     def log(self) -> list[Entry]:
@@ -248,7 +221,7 @@ class Seat:
 
     @property
     def latest(self) -> list[Entry]:
-        """What the last message brought; at the start, the opening."""
+        """The entries of the last message; at the start, the opening."""
         found = self.log
         return [entry for entry in found if entry.number == found[-1].number]
 
@@ -260,47 +233,19 @@ class Seat:
         )
 
     @property
-    def cart(self) -> list[Line]:
-        """The cart, which is the agent's own doing."""
-        world = self.episode.world
-        return [
-            Line(
-                world.catalog.title(world.row(product)),
-                {"product_id": product} | ({"variant_id": variant} if variant else {}),
-                units,
-            )
-            for (product, variant), units in world.cart.items()
-        ]
-
-    @property
-    def returns(self) -> list[Line]:
-        """Returns that the agent has started. Their titles are known from the orders that were looked up."""
-        known = {
-            (card.ids.get("order_id"), card.ids["line_id"]): card.title
-            for entry in self.log
-            for card in (entry.result.cards if entry.result else ())
-            if {"line_id", "product_id"} <= set(card.ids)
-        }
-        return [
-            Line(known.get((order, line), line), {"order_id": order, "line_id": line}, units)
-            for (order, line), units in self.episode.world.returns.items()
-        ]
-
-    @property
-    def holdings(self) -> list[tuple[str, list[Line]]]:
-        """What the agent has made of what this environment lets it change: (name, lines)."""
+    def holdings(self) -> dict[str, list[dict[str, Any]]]:
+        """The cart and the returns that the agent has made, as far as this environment lets it."""
+        held = {"cart": cart_of(self.episode), "returns": returns_of(self.episode)}
         changes = ENVIRONMENTS[self.episode.task.env].acts_on
-        known = {"cart": ("cart", self.cart), "returns": ("returns started", self.returns)}
-        return [known[what] for what in known if what in changes]
+        return {name: lines for name, lines in held.items() if name in changes}
 
     # --- afterwards ---
 
     @cached_property
     def outcome(self) -> Outcome:
-        """What came of the episode. Raises SeatError while it goes on: the truth would tell what to do."""
+        """The outcome of the episode. Raises SeatError while it goes on: the truth would tell what to do."""
         episode = self.episode
         if not episode.done:
-            self.__dict__.pop("outcome", None)
             raise SeatError("the episode goes on; the truth is shown when it is over")
         player = ENVIRONMENTS[episode.task.env].reference_player(episode.shop)
         goals = [(part.env.id, part.goal) for part in episode.subtasks[: episode.opened]]
@@ -319,21 +264,14 @@ class Seat:
         job = Job(env, choice.difficulty, choice.seed, axes=dict(made.task.overrides))
         broken, notes = "bug" if made.score.unscored else "", {"key": self.key, **customer_notes(made)}
         transcript = Transcript.of(job, made, customer_usage(made), faults_of(made), broken, notes)
-        catalog = record_of(choice.folder or choice.size, choice.catalog)
         cells = {"envs": [env], "levels": [choice.difficulty], "tasks": 1, "trials": 1}
         header = header_of(
-            PLAYED, PLAYER, Person(self.customer), [env], job.axes, self.episode.shop, catalog, cells=cells,
+            PLAYED, PLAYER, Person(self.customer), [env], job.axes, self.episode.shop,
+            record_of(catalog_named(choice.catalog)), cells=cells,
             made_with={"commit": commit(), "libraries": versions()},
         )  # fmt: skip
-        path = _free(resolve(folder), f"{env}-d{choice.difficulty}-seed{choice.seed}")
+        tries = (resolve(folder) / f"{env}-d{choice.difficulty}-seed{choice.seed}-{n}" for n in count(1))
+        path = next(path for path in tries if not path.exists())
         write(path / FILE, header, [transcript])
         self.saved = path
         return path
-
-
-def _free(folder: Path, name: str) -> Path:
-    """Find the first name in a folder that is not taken."""
-    number = 1
-    while (path := folder / f"{name}-{number}").exists():
-        number += 1
-    return path

@@ -16,7 +16,7 @@ from ecomlab.lab.paths import check_writable, resolve
 from ecomlab.lab.play.choice import Choice
 from ecomlab.lab.play.seat import PLAYER, RUNS, Seat
 from ecomlab.lab.play.terminal import sit
-from ecomlab.lab.truth import parts_of
+from ecomlab.lab.truth import score_in_lines
 from ecomlab.markup.entries import as_text, conversation
 
 
@@ -43,41 +43,24 @@ def show(
         return code
     task = choice.task()
     if player == "reference":
-        made = play(
-            ENVIRONMENTS[choice.env].reference_player(choice.shop), task, choice.shop, customer=customer
-        )
-        show_episode(made, console)
-        if json_file:
-            write_episode(made, json_file)
-        return 0
-    from ecomlab.evaluation.players import Playing, contestant_of  # models and endpoints
+        script = ENVIRONMENTS[choice.env].reference_player(choice.shop)
+        made = play(script, task, choice.shop, customer=customer)
+    else:
+        from ecomlab.evaluation.players import Playing, contestant_of  # models and endpoints
 
-    contestant = contestant_of(player, choice.shop, [choice.env], Playing(customer=customer))
-    (played,) = contestant.play(
-        [Job(choice.env, choice.difficulty, choice.seed, axes=choice.axes)], choice.shop
-    )
-    if not played.messages:
-        console.print(escape(f"unscored: {played.unscored}; {played.notes}"), soft_wrap=True)
-        return 1
-    trajectory = trajectory_of(played, choice.shop)
-    show_episode(trajectory, console)
-    if json_file:
-        write_episode(trajectory, json_file)
-    return 0
-
-
-def show_episode(episode: Trajectory, console: Console) -> None:
-    """Print an episode and its score; a line is as long as it is, for what is piped must not be cut."""
-    task = episode.task
+        contestant = contestant_of(player, choice.shop, [choice.env], Playing(customer=customer))
+        job = Job(choice.env, choice.difficulty, choice.seed, axes=choice.axes)
+        (played,) = contestant.play([job], choice.shop)
+        if not played.messages:
+            console.print(escape(f"unscored: {played.unscored}; {played.notes}"), soft_wrap=True)
+            return 1
+        made = trajectory_of(played, choice.shop)
     budgets = f"at most {task.turns} messages and {task.calls} calls"
-    console.print(f"[bold]{task.title}[/bold]: {budgets}\n", soft_wrap=True)
-    console.print(escape(as_text(conversation(episode.messages[1:]))), soft_wrap=True)
-    verdict = "correct" if episode.score.correct else "not correct"
-    console.print(
-        f"\nreward {episode.score.value:.3f}, {verdict}: {escape(episode.score.why)}", soft_wrap=True
-    )
-    for part in parts_of(episode.score):
-        console.print(f"  {part}", soft_wrap=True)
+    text = "\n".join([as_text(conversation(made.messages[1:])), "", "\n  ".join(score_in_lines(made.score))])
+    console.print(f"[bold]{task.title}[/bold]: {budgets}\n\n{escape(text)}", soft_wrap=True)
+    if json_file:
+        write_episode(made, json_file)
+    return 0
 
 
 def write_episode(episode: Trajectory, path: Path) -> None:

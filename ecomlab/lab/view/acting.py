@@ -100,8 +100,8 @@ def _state(episode: Episode) -> State:
     )
     score = episode.standing()
     return State(
-        cart=[_cart_line(episode, line, units) for line, units in episode.world.cart.items()],
-        returns=[_return_line(episode, line, units) for line, units in episode.world.returns.items()],
+        cart=cart_of(episode),
+        returns=returns_of(episode),
         stated=stated,
         revealed=revealed,
         withheld=withheld,
@@ -137,24 +137,30 @@ def _about(customer: Customer, item: int, words: str) -> str:
     return f"{kind}, {words}" if kind else words
 
 
-def _cart_line(episode: Episode, line: tuple[str, str | None], units: int) -> dict[str, Any]:
-    product_id, variant = line
-    product = episode.world.catalog.record(episode.world.row(product_id))
-    each = f"${product['price']:.2f}"
-    return {"units": units, "product": product["title"], "variant": variant, "each": each, "id": product_id}
+def cart_of(episode: Episode) -> list[dict[str, Any]]:
+    """List the lines of the cart."""
+    catalog, found = episode.world.catalog, []
+    for (product_id, variant), units in episode.world.cart.items():
+        product = catalog.record(episode.world.row(product_id))
+        named = {"units": units, "product": product["title"], "variant": variant}
+        found.append({**named, "each": f"${product['price']:.2f}", "id": product_id})
+    return found
 
 
-def _return_line(episode: Episode, line: tuple[str, str], units: int) -> dict[str, Any]:
-    world, (order_id, line_id) = episode.world, line
-    found = next(
-        bought["product_id"]
-        for order in world.given["orders"]
-        for bought in order["lines"]
-        if (order["order_id"], bought["line_id"]) == line
-    )
-    return {
-        "units": units,
-        "product": world.catalog.title(world.row(found)),
-        "order": order_id,
-        "line": line_id,
+def returns_of(episode: Episode) -> list[dict[str, Any]]:
+    """List the returns that were started."""
+    world = episode.world
+    bought = {
+        (order["order_id"], line["line_id"]): line["product_id"]
+        for order in world.given.get("orders", ())
+        for line in order["lines"]
     }
+    return [
+        {
+            "units": units,
+            "product": world.catalog.title(world.row(bought[one])),
+            "order": one[0],
+            "line": one[1],
+        }
+        for one, units in world.returns.items()
+    ]

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hands import moves
+from hands import entries_of, moves
 from rich.console import Console
 
 from ecomlab import ENVIRONMENTS
@@ -14,11 +14,10 @@ from ecomlab.evaluation.evaluation import rescore
 from ecomlab.evaluation.transcript import flat
 from ecomlab.evaluation.transcripts import read, read_header
 from ecomlab.lab.evaluations import score_again
-from ecomlab.lab.play.choice import SCHEME, SHORT, Choice, ShareKeyError, read_key, share_key
-from ecomlab.lab.play.forms import FormError, entries_of
+from ecomlab.lab.play.choice import Choice, ShareKeyError, read_key, share_key
+from ecomlab.lab.play.forms import FormError
 from ecomlab.lab.play.seat import Seat, SeatError
 from ecomlab.markup.entries import conversation
-from ecomlab.seeding import digest
 from ecomlab.world.state import World
 
 SIZE = 1_000
@@ -32,7 +31,7 @@ def follow(seat: Seat) -> None:
     """Play as the reference player does, by the forms."""
     for calls in moves(seat):
         for tool, arguments in calls:
-            seat.add(tool, entries_of(seat.forms[tool], arguments))
+            seat.add(tool, entries_of(arguments))
         seat.send()
 
 
@@ -44,7 +43,7 @@ def test_every_environment_can_be_finished_in_the_seat(env: str, shop: Shop) -> 
     mine, theirs = seat.outcome.trajectory, seat.outcome.reference
     assert mine.end == "submit" and mine.score.correct and mine.score.parts["task"] == 1.0
     assert mine.score == theirs.score and mine.turns == theirs.turns and mine.calls == theirs.calls
-    assert "correct" in seat.outcome.verdict and seat.outcome.truth
+    assert seat.outcome.truth
 
 
 def test_nothing_can_be_done_before_an_episode_has_begun() -> None:
@@ -65,13 +64,12 @@ def test_the_customer_opens_and_what_is_left_is_told(shop: Shop) -> None:
     assert (seat.left.messages, seat.left.calls) == (task.turns - 1, task.calls - 1)
 
 
-def test_wrong_entries_are_named_by_field_and_spend_nothing(shop: Shop) -> None:
+def test_wrong_entries_are_named_and_spend_nothing(shop: Shop) -> None:
     seat = Seat()
     seat.reset(choice())
     before = seat.left
-    with pytest.raises(FormError) as raised:
-        seat.call("catalog_search", {"query": "toy", "price_max": "cheap", "sort": "prise"})
-    assert "'cheap'" in raised.value.fields["price_max"] and "'price'" in raised.value.fields["sort"]
+    with pytest.raises(FormError, match="price_max: .*'cheap'"):
+        seat.call("catalog_search", {"query": "toy", "price_max": "cheap"})
     with pytest.raises(FormError, match="product_id"):
         seat.add("cart_add", {})
     with pytest.raises(SeatError, match="'cart_add'"):
@@ -105,16 +103,16 @@ def test_the_cart_is_shown_as_the_agent_filled_it(shop: Shop) -> None:
     card = next(card for card in entry.result.cards if "sold out" not in card.marks)
     form = seat.forms["cart_add"]
     seat.call("cart_add", form.picked({"quantity": "2"}, card.ids))
-    (line,) = seat.cart
-    assert (line.title, line.ids, line.quantity) == (card.title, card.ids, 2)
+    (line,) = seat.holdings["cart"]
+    assert (line["product"], line["id"], line["units"]) == (card.title, card.ids["product_id"], 2)
 
 
 def test_returns_are_shown_as_they_were_started(shop: Shop) -> None:
     seat = Seat()
     seat.reset(choice("RETURN", p_switch=0, p_oos=0))
     follow(seat)
-    (line,) = seat.returns
-    assert line.quantity >= 1 and line.ids["order_id"] and line.title not in line.ids.values()
+    (line,) = seat.holdings["returns"]
+    assert line["units"] >= 1 and line["order"] and line["product"]
 
 
 def test_the_truth_is_not_told_while_the_episode_goes_on(shop: Shop) -> None:
@@ -137,15 +135,6 @@ def test_the_truth_is_not_told_while_the_episode_goes_on(shop: Shop) -> None:
         seat.say("one more thing")
 
 
-def test_the_reward_is_the_sum_of_its_parts(shop: Shop) -> None:
-    seat = Seat()
-    seat.reset(choice("STATUS"))
-    follow(seat)
-    parts = {part.name: part for part in seat.outcome.parts}
-    assert set(parts) == {"task", "efficiency", "hallucination"}
-    assert sum(part.adds for part in parts.values()) == pytest.approx(seat.outcome.trajectory.score.value)
-
-
 def test_our_own_failure_is_unscored_and_said(shop: Shop, monkeypatch: Any, tmp_path: Path) -> None:
     def broken(*_: object) -> None:
         raise RuntimeError("the shop burnt down")
@@ -155,7 +144,7 @@ def test_our_own_failure_is_unscored_and_said(shop: Shop, monkeypatch: Any, tmp_
     monkeypatch.setattr(World, "search", broken)
     seat.call("catalog_search", {"query": "toy"})
     monkeypatch.undo()
-    assert seat.done and "the shop burnt down" in seat.outcome.verdict
+    assert seat.done and "the shop burnt down" in seat.outcome.trajectory.score.why
     assert math.isnan(seat.outcome.trajectory.score.value)
     (transcript,) = read(seat.save(tmp_path))
     assert transcript.unscored and math.isnan(flat(transcript)["correct"])
@@ -200,31 +189,20 @@ def test_a_key_rebuilds_the_same_episode(env: str, shop: Shop) -> None:
     assert two.episode.messages == one.episode.messages and two.key == one.key
 
 
-def changed(key: str, old: str, new: str) -> str:
-    """A key with another field, as another ecomlab would have written it."""
-    text = key.removeprefix(SCHEME).rpartition("&check=")[0]
-    assert old in text
-    text = text.replace(old, new)
-    return f"{SCHEME}{text}&check={digest(text)[:SHORT]}"
-
-
 def test_wrong_and_old_keys_are_refused_with_the_way_out(shop: Shop) -> None:
     made = choice("CART", 2, 3)
-    key, version = share_key(made, made.task()), ENVIRONMENTS["CART"].version
+    key = share_key(made, made.task())
     seat = Seat()
     seat.reset(made)
     under_way = seat.episode
     for wrong, why in (
-        ("", "key"),
-        ("CART 2 3", "line"),
-        (key[:-3], "cut"),
-        (key.replace("seed=3", "seed=4"), "cut"),
-        (changed(key, f"version={version}", "version=1000"), "install"),
-        (changed(key, "env=CART", "env=TEA"), "TEA"),
-        (changed(key, f"shop={shop.fingerprint[:10]}", "shop=0000000000"), "0000000000"),
-        (changed(key, "seed=3", "seed=4"), "by hand"),
-        (changed(key, "seed=3", "seed=three"), "another ecomlab"),
-        (changed(key, "seed=3", "seed=3&axis.k_rec=3"), "k_rec"),
+        ("", "whole"),
+        ("CART 2 3", "whole"),
+        (key[:-3], "cut|changed"),
+        (key.replace("seed=3", "seed=4"), "changed"),
+        (key.replace("seed=3", "seed=three"), "three"),
+        (key.replace("env=CART", "env=TEA"), "TEA"),
+        (key.replace("seed=3", "seed=3&axis.k_rec=3"), "k_rec"),
     ):
         with pytest.raises(ShareKeyError, match=why):
             seat.reset_to(wrong)
