@@ -45,6 +45,13 @@ for name, rows in (("train.csv", train_rows((seed,))), ("eval.csv", eval_rows((s
 """
 
 
+FIGURE = """
+from pathlib import Path
+Path(out).mkdir(exist_ok=True)
+(Path(out) / "toy.pdf").write_bytes(Path(experiment, "train.csv").read_bytes())
+"""
+
+
 def write_notebook(path, *sources, tags=("parameters",)):
     cells = [nbformat.v4.new_code_cell(source.strip()) for source in sources]
     cells[0].metadata["tags"] = list(tags)
@@ -71,7 +78,7 @@ def toy(tmp_path, home):
     folder = tmp_path / "experiments" / "toy"
     folder.mkdir(parents=True)
     notebook = write_notebook(tmp_path / "toy.ipynb", PARAMETERS, WORK)
-    figure = ROOT / "notebooks" / "fig_difficulty_growth.ipynb"
+    figure = write_notebook(tmp_path / "fig_toy.ipynb", 'experiment: str = ""\nout: str = ""', FIGURE)
 
     def write(draw=False, cluster=None, cost=None, seeds=(0,), **fixed):
         lines = [f'notebook = "{notebook}"', f"seeds = {list(seeds)}", "processes = 2"]

@@ -95,27 +95,6 @@ class EvalRow(Row):
     decoding: Literal["sampled", "greedy"]
 
 
-class EpisodeRow(Row):
-    """One held-out episode; `ecomlab.evaluation.heldout.EPISODE` explains the columns."""
-
-    d: Count
-    axes: str
-    block: Count
-    decoding: Literal["sampled", "greedy"]
-    task_seed: Count
-    correct: Share
-    end: Text
-    reward: Reward
-    reward_task: Number
-    reward_efficiency: Number
-    reward_hallucination: Number
-    turns: Count
-    questions: Number
-    learned: Number
-    tokens: Count
-    context_tokens: Count
-
-
 def load_train(path: str | Path) -> pd.DataFrame:
     """Read train.csv: a row per run, step, environment and level, sorted. Raises TableError.
 
@@ -137,9 +116,11 @@ def load_eval(path: str | Path) -> pd.DataFrame:
 
 
 def load_episodes(path: str | Path) -> pd.DataFrame:
-    """Read episodes.csv of a run: a row per evaluation and held-out episode, sorted. Raises TableError."""
-    key = [*RUN, "step", "env", "d", "axes", "block", "decoding", "task_seed"]
-    return _sorted(_load(Path(path), EpisodeRow, key), key)
+    """Read episodes.csv of a run: a row per evaluation and held-out episode, sorted; `ecomlab.evaluation.heldout.EPISODE`
+    explains the columns. Raises TableError."""
+    with _made_by(path, "table of episodes", "a training run"):
+        found = pd.read_csv(path).fillna({"axes": ""})
+        return _sorted(found, [*RUN, "step", "env", "d", "axes", "block", "decoding", "task_seed"])
 
 
 def load_experiment(folder: str | Path) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -285,62 +266,26 @@ def load_parts(path: str | Path) -> pd.DataFrame:
     return _sorted(_load(Path(path), PartsRow, key, made), key)
 
 
-class PlayedRow(Line):
-    """A mistake of a player in a held-out episode, or an episode without one, of kind "none"."""
-
-    player: Text
-    env: Text
-    d: Count
-    seed: Count
-    turns: Number
-    needed: Number
-    end: str
-    correct: Number
-    number: Number
-    turn: Number
-    kind: Text
-    cause: str
-    fate: str
-    until: Number
-    parent: Number
-
-
 def load_played(path: str | Path) -> pd.DataFrame:
-    """Read the table of experiments/cascade/played.py: a row per mistake, and one per episode without any; episodes
-    that were not scored are left out. Raises TableError."""
-    made = "python experiments/cascade/played.py PLAYER writes it"
-    rows = _load(Path(path), PlayedRow, ["player", "env", "d", "seed", "number"], made)
-    return rows[rows.kind != "unscored"].reset_index(drop=True)
+    """Read the table of experiments/cascade/played.py: a row per mistake, and one of kind "none" per episode without
+    any; episodes that were not scored are left out. Raises TableError."""
+    with _made_by(path, "table of played mistakes", "python experiments/cascade/played.py PLAYER"):
+        found = pd.read_csv(path, keep_default_na=False, na_values={name: "" for name in NUMBERS})
+        return found[found.kind != "unscored"].reset_index(drop=True)
 
 
-class EffectRow(Line):
-    """A pair of episodes that differ in one act, or why there is none; `planting.Pair` explains the columns."""
-
-    player: Text
-    env: Text
-    d: Count
-    seed: Count
-    trial: Count
-    kind: Text
-    final: str
-    twin_correct: str
-    planted_correct: str
-    twin_later: str
-    planted_later: str
-    mended: str
-    why: str
+NUMBERS = ("turns", "needed", "correct", "number", "turn", "until", "parent")
+"""Columns of played.csv that may be empty."""
 
 
 def load_effect(path: str | Path) -> pd.DataFrame:
-    """Read the table of experiments/cascade/effect.py: a row per player, held-out task and kind of mistake. Raises
-    TableError."""
-    made = "python experiments/cascade/effect.py PLAYER writes it"
-    rows = _load(Path(path), EffectRow, ["player", "env", "d", "seed", "trial", "kind"], made)
-    if not len(rows[rows.why == ""]):
-        raise TableError(
-            f"{path} has no pair of episodes; python experiments/cascade/effect.py PLAYER adds some"
-        )
-    return rows.reset_index(drop=True)
+    """Read the table of experiments/cascade/effect.py: a row per player, held-out task and kind of mistake, with a pair
+    of episodes that differ in one act, or why there is none (`planting.Pair`). Raises TableError."""
+    with _made_by(path, "table of pairs", "python experiments/cascade/effect.py PLAYER"):
+        found = pd.read_csv(path, keep_default_na=False)
+        if not len(found[found.why == ""]):
+            raise ValueError("no pair of episodes")
+        return found
 
 
 def load_traces(path: str | Path) -> dict[str, Any]:
@@ -351,36 +296,16 @@ def load_traces(path: str | Path) -> dict[str, Any]:
         return {name: found[name] for name in ("traces", "record")}
 
 
+SHOWN = (
+    "step", "env", "d", "d_low", "d_high", "success", "groups", "discarded", "truncated", "invalid",
+    "sampled_per_episode", "entropy", "clip_share", "grad_norm", "logp_gap", "seconds", "seconds_model",
+)  # fmt: skip
+
+
 def last_steps(train: pd.DataFrame, steps: int = 6) -> pd.DataFrame:
-    """Tabulate a run's last steps for display: a row per step, environment and level, newest first."""
-    by = ["step", "env", *(["d"] if "d" in train else [])]
-    order = [False, *[True] * (len(by) - 1)]
-    rows = train[train.step > train.step.max() - steps].sort_values(by, ascending=order)
-    window = rows.d_low.astype(str) + "-" + rows.d_high.astype(str)
-    counts = {"cut off": "truncated", "invalid": "invalid", "tokens an episode": "sampled_per_episode"}
-    metrics = {"entropy": "entropy", "clipped": "clip_share", "gradient": "grad_norm", "|Δ logp|": "logp_gap"}
-    shown = {
-        "step": rows.step,
-        "environment": rows.env,
-        **({"d": rows.d} if "d" in rows else {}),
-        "window": window,
-        "success": rows.success.map("{:.0%}".format),
-        "groups with non-zero advantage": (rows.groups - rows.discarded).astype(str)
-        + " of "
-        + rows.groups.astype(str),
-        "tokens used": (rows.tokens_used / rows.tokens_generated.clip(lower=1)).map("{:.0%}".format),
-        **{label: rows[name].map("{:.0f}".format) for label, name in counts.items() if name in rows},
-        **{label: rows[name].map(_short) for label, name in metrics.items() if name in rows},
-        "seconds": rows.seconds.map("{:.1f}".format),
-    }
-    if "seconds_model" in rows:
-        shown["of them decoding"] = (rows.seconds_model / rows.seconds.clip(lower=1e-9)).map("{:.0%}".format)
-    return pd.DataFrame(shown).set_index("step")
-
-
-def _short(value: float) -> str:
-    """Write two digits, without a line break; a dash where nothing was trained."""
-    return "–" if math.isnan(value) else f"{value:.2g}".replace("e-", "e\N{NON-BREAKING HYPHEN}")
+    """Select a run's last steps for display: a row per step, environment and level, newest first."""
+    rows = train[train.step > train.step.max() - steps].sort_values("step", ascending=False, kind="stable")
+    return rows[[name for name in SHOWN if name in rows]].round(3).set_index("step")
 
 
 def _load(path: Path, model: type[Line], key: list[str], made: str = "") -> pd.DataFrame:
