@@ -22,12 +22,12 @@ steps: int = 3
 rate: float = 0.5
 pause: float = 0.0  # seconds a step
 broken: str = ""  # the schedule that fails
+tables: str = ""  # folder of the rows of all runs
 out: str = ""
 """
 WORK = """
 import time
 from pathlib import Path
-from fake_tables import eval_rows, train_rows
 from ecomlab.lab import live
 
 folder = Path(out)
@@ -40,8 +40,10 @@ for step in range(len(done.read_text().split()) if done.exists() else 0, steps):
     report({"step": step + 1, "steps": steps})
 if broken == schedule:
     raise OSError(28, "No space left on device")
-for name, rows in (("train.csv", train_rows((seed,))), ("eval.csv", eval_rows((seed,)))):
-    rows[rows.schedule == schedule].to_csv(folder / name, index=False)
+for name in ("train.csv", "eval.csv"):
+    head, *rows = (Path(tables) / name).read_text().splitlines(keepends=True)
+    mine = [row for row in rows if row.startswith(f"{schedule},C1,{seed},")]
+    (folder / name).write_text("".join([head, *mine]))
 """
 
 
@@ -78,9 +80,13 @@ def toy(tmp_path, home):
     folder = tmp_path / "experiments" / "toy"
     folder.mkdir(parents=True)
     notebook = write_notebook(tmp_path / "toy.ipynb", PARAMETERS, WORK)
+    seeds_of_all = (0, 1, 2)
+    for name, rows in (("train.csv", train_rows(seeds_of_all)), ("eval.csv", eval_rows(seeds_of_all))):
+        rows.to_csv(tmp_path / name, index=False)
     figure = write_notebook(tmp_path / "fig_toy.ipynb", 'experiment: str = ""\nout: str = ""', FIGURE)
 
     def write(draw=False, cluster=None, cost=None, seeds=(0,), **fixed):
+        fixed = {"tables": str(tmp_path), **fixed}
         lines = [f'notebook = "{notebook}"', f"seeds = {list(seeds)}", "processes = 2"]
         lines += [f'figures = ["{figure}"]'] if draw else []
         tables = {name: table for name, table in (("cluster", cluster), ("cost", cost)) if table}

@@ -11,7 +11,6 @@ from typing import Any
 from rich.console import Console
 from rich.markup import escape
 
-from ecomlab.analysis.tables import TableError, last_steps, load_eval, load_train
 from ecomlab.lab.paths import resolve
 from ecomlab.lab.progress import QUIET_SECONDS, reporter
 from ecomlab.lab.shops import training_settings
@@ -129,6 +128,7 @@ class Curves:
     def draw(self, steps: int) -> None:
         """Draw the tables on disk, as far as they go, of a run of `steps`."""
         from ecomlab.analysis.plots import one_run
+        from ecomlab.analysis.tables import TableError, last_steps, load_eval, load_train
 
         try:
             train, evaluations = load_train(self.folder / "train.csv"), load_eval(self.folder / "eval.csv")

@@ -135,7 +135,7 @@ class Cluster(Strict):
     gpus: NotNegative = 0
     cpus: Positive = 1
     memory: NotNegative = 0
-    extra: dict[str, str | int] = Field(default={})
+    extra: dict[str, str | int | bool] = Field(default={})
 
 
 class Cost(Strict):

@@ -52,7 +52,7 @@ def run(file, **options):
 
 def test_parameters_are_read_without_running_anything(tmp_path):
     path = write_notebook(tmp_path / "a.ipynb", PARAMETERS, "raise SystemExit")
-    own = {"schedule": "adaptive", "seed": 0, "pause": 0.0, "broken": "", "out": ""}
+    own = {"schedule": "adaptive", "seed": 0, "pause": 0.0, "broken": "", "tables": "", "out": ""}
     assert notebooks.check(path, {"steps": 7, "rate": 1}) == own | {"steps": 7, "rate": 1}
 
 
@@ -130,7 +130,8 @@ def test_a_sweep_is_every_combination_with_every_seed(toy):
     assert [r.id for r in plan.runs()] == ["static-low-seed0", "adaptive-seed0"]
     first = plan.runs()[0]
     assert first.folder == plan.folder.parent / "runs" / "toy" / "static-low-seed0"
-    assert first.given == {"rate": 0.1, "schedule": "static-low", "seed": 0, "out": str(first.folder)}
+    given = {"rate": 0.1, "schedule": "static-low", "seed": 0, "out": str(first.folder)}
+    assert first.given == given | {"tables": str(plan.folder.parents[1])}
 
 
 def test_the_quick_ablation_is_sound():
