@@ -116,8 +116,8 @@ def load_eval(path: str | Path) -> pd.DataFrame:
 
 
 def load_episodes(path: str | Path) -> pd.DataFrame:
-    """Read episodes.csv of a run: a row per evaluation and held-out episode, sorted; `ecomlab.evaluation.heldout.EPISODE`
-    explains the columns. Raises TableError."""
+    """Read episodes.csv of a run: a row per evaluation and held-out episode, sorted; `heldout.EPISODE` explains the
+    columns. Raises TableError."""
     with _made_by(path, "table of episodes", "a training run"):
         found = pd.read_csv(path).fillna({"axes": ""})
         return _sorted(found, [*RUN, "step", "env", "d", "axes", "block", "decoding", "task_seed"])
@@ -270,7 +270,7 @@ def load_played(path: str | Path) -> pd.DataFrame:
     """Read the table of experiments/cascade/played.py: a row per mistake, and one of kind "none" per episode without
     any; episodes that were not scored are left out. Raises TableError."""
     with _made_by(path, "table of played mistakes", "python experiments/cascade/played.py PLAYER"):
-        found = pd.read_csv(path, keep_default_na=False, na_values={name: "" for name in NUMBERS})
+        found = pd.read_csv(path, keep_default_na=False, na_values=dict.fromkeys(NUMBERS, ""))
         return found[found.kind != "unscored"].reset_index(drop=True)
 
 

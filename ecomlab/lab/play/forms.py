@@ -8,8 +8,8 @@ from typing import Any
 from ecomlab.arguments import read_arguments
 from ecomlab.tool import FormatError, Tool
 
-Entries = Mapping[str, str]
-"""Texts by argument; an empty one is left out."""
+Entries = Mapping[str, Any]
+"""Texts, or values, by argument; an empty text is left out."""
 
 
 class FormError(ValueError):
@@ -77,9 +77,9 @@ class Form:
         """Read the entries as the arguments of a call. Raises FormError where the tool would refuse them."""
         fields = {one.name: one for one in self.fields}
         given = {
-            name: fields[name].value(text) if name in fields else text
-            for name, text in entries.items()
-            if text.strip()
+            name: fields[name].value(entry) if name in fields and isinstance(entry, str) else entry
+            for name, entry in entries.items()
+            if not isinstance(entry, str) or entry.strip()
         }
         try:
             self.tool.check(given)

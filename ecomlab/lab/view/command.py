@@ -52,7 +52,7 @@ def _report(written: Written, plain: bool, console: Console) -> None:
         soft_wrap=True,
     )
     if written.episodes < written.of:
-        console.print(f"{written.of - written.episodes} more were left out; --limit {written.of} takes all")
+        console.print(f"{written.of - written.episodes} more were left out; a higher --limit takes them")
     if not written.together:
         console.print(
             "the two have no task in common, so that none can be read side by side; evaluate both with the same --env, "

@@ -58,7 +58,7 @@ def write_page(
     on_progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Written:
     """Write the page of these sources' episodes, whole or not at all. `labels` gives others than the mistakes that code
-    finds; `tell` hears how many of how many are done.
+    finds; `on_progress` is called with the number of episodes done and that of all.
 
     Raises TranscriptError for damaged transcripts and for a source without an episode, OSError where nothing can be
     written.

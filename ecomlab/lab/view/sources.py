@@ -77,34 +77,23 @@ class Selection:
 
 
 def select(sources: Sequence[Source], limit: int) -> Selection:
-    """Choose the first episodes of each source, at most `limit` in all.
+    """Choose the first episodes of each source, as many of one as of another and at most `limit` in all.
 
     Of a second source those on tasks of the first come before others, so that they can be read side by side. Raises
     TranscriptError for a source without an episode.
     """
-    named = [[_task_of(transcript) for transcript in source.read()] for source in sources]
+    tasks: set[tuple[Any, ...]] = set()
+    places, named = [], [[_task_of(transcript) for transcript in source.read()] for source in sources]
     for source, theirs in zip(sources, named, strict=True):
         if not theirs:
             raise TranscriptError(
                 f"{source.path} holds no episode yet; wait for the first, or name another folder"
             )
-    tasks: set[tuple[Any, ...]] = set()
-    places = []
-    for theirs, share in zip(named, _shares([len(theirs) for theirs in named], limit), strict=True):
         order = sorted(range(len(theirs)), key=lambda place: theirs[place] not in tasks)
-        chosen = frozenset(order[:share])
+        chosen = frozenset(order[: limit // len(sources)])
         tasks |= {theirs[place] for place in chosen}
         places.append(chosen)
     return Selection(places, sum(map(len, named)), bool(set.intersection(*map(set, named))))
-
-
-def _shares(sizes: Sequence[int], limit: int) -> list[int]:
-    """Divide a limit evenly; what a small source leaves goes to the others."""
-    shares, left = [0] * len(sizes), limit
-    for done, place in enumerate(sorted(range(len(sizes)), key=lambda place: sizes[place])):
-        shares[place] = min(sizes[place], left // (len(sizes) - done))
-        left -= shares[place]
-    return shares
 
 
 def episodes_of(sources: Sequence[Source], selection: Selection) -> Iterator[tuple[Source, Transcript]]:
