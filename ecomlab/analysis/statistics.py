@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from ecomlab.analysis.tables import RUN, TableError, chosen
+from ecomlab.analysis.tables import RUN, chosen
 from ecomlab.evaluation.frontier import SHARES, Counts, passed
 from ecomlab.laws.laws import UNDERSTOOD, UNDERSTOOD_GROUP, at_least
 
@@ -229,11 +229,8 @@ def by_level(train: pd.DataFrame) -> pd.DataFrame:
     Columns: schedule, collection, seed, env, d, groups, by_correct and by_reward (shares of groups with non-zero
     advantage), rollouts, success (of scored rollouts), failed, invalid, truncated (numbers of rollouts), cut_off (the
     share of failed ones that were truncated; NaN if none failed), tokens (sampled by the policy), tokens_used (the
-    share in the loss). Levels without draws are left out. Raises TableError for a table of an older ecomlab, which has
-    no levels.
+    share in the loss). Levels without draws are left out.
     """
-    if "d" not in train:
-        raise TableError("this train.csv is of an older ecomlab, without levels; run its sweep again")
     rows = train[train.groups > 0]
     scored = rows.rollouts - rows.unscored
     counted = rows.assign(

@@ -54,9 +54,9 @@ class Row(Line):
 
 
 class TrainRow(Row):
-    """One environment in one training step, at one level `d`; without `d`, of an older ecomlab, at all levels."""
+    """One environment in one training step, at one level."""
 
-    d: Count = 0
+    d: Count
     d_low: Count
     d_high: Count
     success: Share
@@ -96,16 +96,13 @@ class EvalRow(Row):
 
 
 def load_train(path: str | Path) -> pd.DataFrame:
-    """Read train.csv: a row per run, step, environment and level, sorted. Raises TableError.
-
-    A table without the column `d` is of an older ecomlab and has a row per run, step and environment.
-    """
+    """Read train.csv: a row per run, step, environment and level, sorted. Raises TableError."""
     table = _load(Path(path), TrainRowAndMore, [*RUN, "step", "env", "d"])
     wrong = table[table.d_low > table.d_high]
     if len(wrong):
         row = wrong.iloc[0]
         raise TableError(f"{path}, line {row.name}: d_low is {row.d_low} and d_high {row.d_high}")
-    return _sorted(table, [*RUN, "env", "step", *(["d"] if "d" in table else [])])
+    return _sorted(table, [*RUN, "env", "step", "d"])
 
 
 def load_eval(path: str | Path) -> pd.DataFrame:

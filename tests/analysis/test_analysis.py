@@ -82,17 +82,6 @@ def test_a_missing_column_a_cut_line_a_missing_file_and_a_missing_run_are_named(
         tables.load_train(experiment / "train.csv")
 
 
-def test_a_table_of_an_older_ecomlab_has_a_row_per_step_and_environment(experiment):
-    whole = train_rows().query("d == d_low").drop(columns=["d", "failed", "truncated"])
-    whole.to_csv(experiment / "train.csv", index=False)
-    train, evaluation = tables.load_experiment(experiment)
-    assert "d" not in train and len(train) == 24
-    assert len(plots.one_run(train, evaluation).axes) == 3 and not tables.last_steps(train).empty
-    assert len(plots.difficulty_growth(train, evaluation).axes) == 7
-    with pytest.raises(tables.TableError, match="older"):
-        statistics.by_level(train)
-
-
 def test_levels_are_summarized_over_steps_by_hand():
     train = train_rows(seeds=(0,)).query("schedule == 'adaptive'")
     train = train.assign(
@@ -534,7 +523,7 @@ def test_what_is_no_certificate_says_how_to_get_one(tmp_path, text):
 
 def test_one_run_and_the_axes_draw():
     one = train_rows().query("schedule == 'adaptive' and seed == 0")
-    assert len(plots.one_run(one, eval_rows()).axes) == 3
+    assert len(plots.one_run(one, eval_rows()).axes) == 3 and not tables.last_steps(one).empty
     table = pd.DataFrame({f"d = {d}": {"up": d, "down": 12 - d} for d in range(13)})
     [steps] = env_plots.axes_over_difficulty(table).axes[0].patches
     assert steps.get_data().values.tolist() == list(range(13))  # type: ignore[attr-defined]

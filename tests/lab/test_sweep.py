@@ -62,13 +62,9 @@ def finish(job, seconds=3600.0, steps=()):
     ("table", "word"),
     [
         ({"partition": "gpu"}, "time"),
-        ({"time": 3}, "HH:MM:SS"),
         ({"time": "3 hours"}, "HH:MM:SS"),
-        ({"time": "00:00:00"}, "time"),
         ({"time": "1:00:00", "gpu": 1}, "'gpus'"),
         ({"time": "1:00:00", "gpus": -1}, "gpus"),
-        ({"time": "1:00:00", "gpus": True}, "gpus"),
-        ({"time": "1:00:00", "cpus": 0}, "cpus"),
         ({"time": "1:00:00", "extra": {"qos": 0.5}}, "qos"),
     ],
 )
@@ -77,13 +73,7 @@ def test_a_wrong_cluster_table_is_an_error_before_anything_is_submitted(toy, tab
         sweep.load(toy(cluster=table))
 
 
-@pytest.mark.parametrize(
-    ("table", "word"),
-    [
-        ({"hour": 3}, "'hours'"),
-        ({"hours": -1}, "cost.hours"),
-    ],
-)
+@pytest.mark.parametrize(("table", "word"), [({"hour": 3}, "'hours'"), ({"hours": -1}, "cost.hours")])
 def test_a_wrong_cost_table_is_an_error(toy, table, word):
     with pytest.raises(sweep.SweepError, match=word):
         sweep.load(toy(cluster=CLUSTER, cost=table))
