@@ -106,8 +106,7 @@ def draw_figures(
                 failures += draw(books, plan, resolve(figures), console)
         return _show_failures(failures, console)
 
-    kept = "Figures that are drawn are kept, and the same command draws them all again."
-    return _guarded(work, errors, kept)
+    return _guarded(work, errors)
 
 
 def _lacks(parameters: Mapping[str, notebooks.Parameter]) -> str:
@@ -261,19 +260,12 @@ def _show_failures(failures: Sequence[Failure], console: Console) -> int:
     return 1 if failures else 0
 
 
-KEPT = (
-    "All runs have ended; finished runs are kept, the others continue from their last checkpoint when you give the "
-    "same command again."
-)
-"""What is kept of an interrupted sweep, in words."""
-
-
-def _guarded(work: Callable[[], int], console: Console, kept: str = KEPT) -> int:
-    """Call `work`; turn expected errors into a message and an exit code. `kept` is said of an interruption."""
+def _guarded(work: Callable[[], int], console: Console) -> int:
+    """Call `work`; turn expected errors into a message and an exit code."""
     try:
         return work()
     except KeyboardInterrupt:
-        console.print(f"\nInterrupted. {kept}", highlight=False, soft_wrap=True)
+        console.print("\nInterrupted. The same command continues from here.", highlight=False, soft_wrap=True)
         return 130
     except (SweepError, notebooks.NotebookError, TableError) as e:
         console.print(f"[red]error[/red]  {escape(str(e))}", highlight=False, soft_wrap=True)

@@ -80,50 +80,52 @@ class Desk(ipywidgets.VBox):
 
     def reset(self) -> None:
         """Begin the episode that is chosen."""
-        with self._told(self.wrong_choice, "drawing the episode; a catalog that is new takes a while ..."):
+        with self._errors_in(
+            self.wrong_choice, "drawing the episode; a catalog that is new takes a while ..."
+        ):
             self.seat.reset(self.chooser.choice)
             self._begun()
 
     def reset_to_key(self) -> None:
         """Begin the episode of the key in its field."""
-        with self._told(self.wrong_choice, "drawing the key's episode ..."):
+        with self._errors_in(self.wrong_choice, "drawing the key's episode ..."):
             self.seat.reset_to(self.chooser.key.value, self.chooser.choice.catalog)
             self._begun()
 
     def say(self) -> None:
         """Send what is written to the customer."""
-        with self._told(self.wrong_words):
+        with self._errors_in(self.wrong_words):
             self.seat.say(self.words.value)
             self.words.value = ""
             self.show()
 
     def send(self, tool: str | None = None) -> None:
         """Call a tool by its form, by default the one that is shown, together with the calls that wait."""
-        with self._told(self.wrong_call):
+        with self._errors_in(self.wrong_call):
             view = self._view(tool)
             self.seat.call(view.form.tool.name, view.entries)
             self.show()
 
     def wait(self) -> None:
         """Let the call of the form that is shown wait."""
-        with self._told(self.wrong_call):
+        with self._errors_in(self.wrong_call):
             view = self._view()
             self.seat.add(view.form.tool.name, view.entries)
             self.show()
 
     def send_waiting(self) -> None:
-        with self._told(self.wrong_call):
+        with self._errors_in(self.wrong_call):
             self.seat.send()
             self.show()
 
     def unwait(self) -> None:
-        with self._told(self.wrong_call):
+        with self._errors_in(self.wrong_call):
             self.seat.take_back()
             self.show()
 
     def empty(self) -> None:
         """Empty the form that is shown."""
-        with self._told(self.wrong_call):
+        with self._errors_in(self.wrong_call):
             view = self._view()
             view.fill(dict.fromkeys(view.fields, ""))
 
@@ -134,7 +136,7 @@ class Desk(ipywidgets.VBox):
 
     def keep(self) -> None:
         """Save the episode, and say where."""
-        with self._told(self.wrong_save):
+        with self._errors_in(self.wrong_save):
             path = self.seat.save(self.out)
             read = f"saved in {shown(path)}; read it with: ecomlab eval --rescore {shown(path)}"
             self.wrong_save.value = markup.line(read, "saved")
@@ -190,7 +192,7 @@ class Desk(ipywidgets.VBox):
         self.picks.children = rows
 
     @contextmanager
-    def _told(self, place: ipywidgets.HTML, meanwhile: str = "") -> Iterator[None]:
+    def _errors_in(self, place: ipywidgets.HTML, meanwhile: str = "") -> Iterator[None]:
         """Say in `place` what went wrong, so that nothing is hidden in a log; `meanwhile` is said until it is done."""
         place.value = markup.line(meanwhile, "busy") if meanwhile else ""
         try:
