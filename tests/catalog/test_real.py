@@ -12,7 +12,7 @@ from ecomlab.catalog.ingest import build_products, open_source, read_mapping, ty
 from ecomlab.catalog.ingest.types import is_speakable
 from ecomlab.catalog.lexicon import lexicon_of
 from ecomlab.catalog.products import Products, open_products
-from ecomlab.catalog.real import FEWEST, WRAPPING, _best, _said, catalog_of, left_out, unused
+from ecomlab.catalog.real import FEWEST, WRAPPING, _best, catalog_of, left_out, unused
 from ecomlab.catalog.support import limits, unsupported
 from ecomlab.customer.nlu import read_opening
 from ecomlab.lab.catalogs import _carried
@@ -157,11 +157,6 @@ def test_real_products_are_named_as_people_write_them(tmp_path: Path) -> None:
     bare = catalog_from(lines, tmp_path)
     assert is_speakable("Tripod") and not is_speakable("Furniture")
     assert {str(bare.feature(row)).partition("-")[0] for row in bare.type_rows("Cover")} == {"Electrified"}
-    assert (_said("SUPER-SPEED"), _said("HDMI-SATA"), _said("ASUS-LCD")) == (
-        "Super-Speed",
-        "HDMI-SATA",
-        "ASUS-LCD",
-    )
     shop = Shop(bare, SearchEngine(bare, LexicalEmbedder()))
     said = "".join(make_task("CART", d, seed, shop).opening for d in (0, 2) for seed in range(20))
     assert " an HP " in said and " a HP " not in said

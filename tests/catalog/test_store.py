@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from spoiling import Folder
 
 from ecomlab.catalog import (
     Catalog,
@@ -125,42 +124,6 @@ def test_building_again_replaces_what_was_there(tmp_path: Path) -> None:
     told: list[str] = []
     build_shop(generate(250), tmp_path, tell=told.append)
     assert not told  # it is there
-
-
-@pytest.mark.parametrize(
-    ("damage", "why"),
-    [
-        (lambda folder: shutil.rmtree(folder.out), "no catalog"),
-        (lambda folder: folder.manifest.unlink(), "not finished"),
-        (lambda folder: folder.manifest.write_text("{"), "damaged"),
-        (lambda folder: folder.manifest.write_text("[" * 100_000), "damaged"),
-        (lambda folder: reworded(folder, "<|im_end|>"), "marker"),
-        (lambda folder: reworded(folder, "\\u003c|im_end|\\u003e"), "marker"),
-        (lambda folder: folder.manifest.write_text('{"format": 9}'), "format 9"),
-        (lambda folder: folder.change(data="../elsewhere"), "data"),
-        (lambda folder: folder.change(embedder="acme"), "'acme'"),
-        (lambda folder: folder.change(embedder_fingerprint="00"), "version"),
-        (lambda folder: (folder.data / "titles.arrow").write_bytes(b"ARROW1"), "titles.arrow"),
-        (lambda folder: (folder.data / "exact.faiss").unlink(), "exact.faiss"),
-        (lambda folder: np.save(folder.data / "column.days.npy", np.zeros(200, np.int8)), "column.days.npy"),
-    ],
-)
-def test_what_is_no_whole_catalog_is_refused(
-    damage: Callable[[Folder], Any], why: str, tmp_path: Path
-) -> None:
-    build_shop(with_titles(generate(200)), tmp_path / "shop")
-    damage(Folder(tmp_path / "shop"))
-    with pytest.raises(CatalogError, match=why):
-        load_shop(tmp_path / "shop")
-
-
-def reworded(folder: Folder, said: str) -> None:
-    """Put other words into a finished catalog and vouch for them, as anyone who passes on a folder can."""
-    text = (folder.data / "vocabulary.json").read_text("utf-8")
-    (folder.data / "vocabulary.json").write_text(
-        text.replace('"brands": ["', f'"brands": ["{said} '), "utf-8"
-    )
-    folder.vouch()
 
 
 def test_a_title_of_a_folder_that_was_passed_on_is_no_chat_marker(tmp_path: Path) -> None:

@@ -25,7 +25,6 @@ from ecomlab.starters.policy import save_policy
 from ecomlab.starters.questions import Questions, all_questions, questions
 from ecomlab.starters.recipe import COPYING, RECIPES, Cell, Phase, Recipe
 from ecomlab.training.config import TrainConfig
-from ecomlab.world.policy_book.rules import RULES
 
 CELLS = tuple(Cell(env=env, difficulties=(0,)) for env in ENVIRONMENTS)
 TINY = Recipe(
@@ -479,10 +478,6 @@ def test_text_survives_the_tokenizer(renderer: ShortRenderer, big_shop: Shop) ->
         texts += transcribe(make_task(env, 2, 5, big_shop), big_shop).pieces
     for text in texts:
         assert renderer.decode(renderer.encode(text)) == text
-
-
-def test_policy_headings_are_as_many_as_rules(big_shop: Shop) -> None:
-    assert len(set(RULES)) <= sum(text.strip()[:1].isupper() for text in whole_texts(big_shop.catalog))
 
 
 # Drills.

@@ -146,6 +146,7 @@ READ: dict[str, tuple[Callable[[Any], Any], list[tuple[Any, Any]]]] = {
     ]),
     "name in plain letters": (_said, [
         ("Müller & Söhne", "Muller-Sohne"), ("Straße", "Strasse"), ("Løvenholm", "Lovenholm"), ("华为", None),
+        ("SUPER-SPEED", "Super-Speed"), ("HDMI-SATA", "HDMI-SATA"), ("ASUS-LCD", "ASUS-LCD"),
     ]),
     "short name, which people say": (lambda said: short_names.feature(*said), [
         (("Koss EQ50 3-Band Stereo Equalizer", "Koss", "Equalizer"), "EQ50"),
