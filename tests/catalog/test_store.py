@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import signal
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -12,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from killing import killed_at
 
 from ecomlab.catalog import (
     Catalog,
@@ -143,30 +143,16 @@ def test_a_phrase_is_filled_and_not_obeyed() -> None:
 # -- building ----
 
 STEPS = {
-    "columns": "write_json",
-    "embedding": "embed_rows",
-    "exact index": "build_exact",
-    "training": "train_lists",
-    "filling": "fill_lists",
-    "manifest": "write_json",
+    "columns": (build_module, "write_json", 1),
+    "embedding": (build_module, "embed_rows", 3),
+    "exact index": (index_module, "build_exact", 1),
+    "training": (index_module, "train_lists", 1),
+    "filling": (index_module, "fill_lists", 1),
+    "manifest": (build_module, "write_json", 2),
 }
+"""Steps of a build: the function that is called in the midst of each, and at which call to kill."""
 BETWEEN = ("exact index", "training", "filling")
 """Steps that `make certify` alone kills: what was embedded before is kept there as it is before the manifest."""
-
-
-def die_in(step: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let this process be killed in the midst of a step of the build."""
-    where: Any = build_module if hasattr(build_module, STEPS[step]) else index_module
-    real, calls = getattr(where, STEPS[step]), []
-    last = {"embedding": 3, "manifest": 2}.get(step, 1)
-
-    def killed(*args: Any) -> Any:
-        calls.append(args)
-        if len(calls) == last:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return real(*args)
-
-    monkeypatch.setattr(where, STEPS[step], killed)
 
 
 @pytest.mark.usefixtures("small_index")
@@ -174,19 +160,11 @@ def die_in(step: str, monkeypatch: pytest.MonkeyPatch) -> None:
     "step", [pytest.param(step, marks=pytest.mark.slow) if step in BETWEEN else step for step in STEPS]
 )
 def test_a_killed_build_leaves_the_old_catalog_and_goes_on(
-    step: str, products: Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, whole: store.Manifest
+    step: str, products: Catalog, tmp_path: Path, whole: store.Manifest
 ) -> None:
     build_shop(generate(200), tmp_path)
     old = load_shop(tmp_path).fingerprint
-    child = os.fork()
-    if not child:
-        try:
-            die_in(step, monkeypatch)
-            build_shop(products, tmp_path)
-        finally:
-            os._exit(0)  # not reached: a finished build is no test
-    _, status = os.waitpid(child, 0)
-    assert os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
+    killed_at(*STEPS[step], lambda: build_shop(products, tmp_path))
     assert load_shop(tmp_path).fingerprint == old
     told: list[str] = []
     manifest = build_shop(products, tmp_path, tell=told.append)
