@@ -12,7 +12,7 @@ from ecomlab import Episode, Shop
 from ecomlab.laws import laws, understanding
 from ecomlab.laws.understanding import Share, ask, questions
 
-EVERY, OF_KNOWN = 6, 3
+EVERY, OF_KNOWN = 6, 4
 """One in so many questions is asked here, of a bank that nobody had read and of another."""
 
 
@@ -39,14 +39,14 @@ def test_questions_that_nobody_had_read_are_understood(bank: str, big_shop: Shop
 
 @pytest.mark.parametrize(
     ("bank", "least"),
-    [("read", 0.965), ("development", 0.955), ("second", 0.975), ("third", 0.955), ("held", 0.975)],
+    [("read", 0.97), ("development", 0.96), ("second", 0.975), ("third", 0.965), ("held", 0.965)],
 )
 def test_most_questions_of_the_banks_are_understood(bank: str, least: float, big_shop: Shop) -> None:
     asked = list(ask(questions(bank)[::OF_KNOWN], big_shop, 1))
     share = sum(one.exact for one in asked) / len(
         asked
     )  # by itself, so that a failure does not print the bank
-    assert share > least and len(asked) > 300
+    assert share > least and len(asked) > 250
 
 
 def test_values_beside_a_question_are_read(big_shop: Shop) -> None:
