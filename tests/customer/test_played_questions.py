@@ -57,7 +57,8 @@ from ecomlab.envs.registry import ENVIRONMENTS
         ("STATUS", "Would you be so kind as to describe the order in question?", "+"),
         ("RETURN", "When should the new one arrive?", "replacement"),
         ("RETURN", "Is there a delivery deadline for the replacement?", "replacement"),
-        ("RETURN", "When was the kettle delivered?", "delivered"),
+        ("RETURN", "When was the kettle delivered?", "delivered"), ("RETURN", "What is your budget?", "replacement"),
+        ("RETURN", "Do you want a refund or another one?", "replacement"),
         ("CART", "Which features should the kettle have, any budget?", "price +"),
     ],
 )  # fmt: skip

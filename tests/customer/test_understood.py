@@ -49,6 +49,23 @@ def test_most_questions_of_the_banks_are_understood(bank: str, least: float, big
     assert share > least and len(asked) > 250
 
 
+@pytest.mark.parametrize(
+    ("env", "text", "slots"),
+    [
+        ("STATUS", "Which order do you mean?", ""), ("STATUS", "When did you buy it?", "when"),
+        ("SUB", "Which features must stay the same?", "must"), ("PD", "Which one matters most?", "importance"),
+        ("PD", "Which do you care about more, price or quality?", "importance"),
+        ("BUNDLE", "What is your budget?", "budget"), ("BUNDLE", "What else is on the list?", "parts"),
+        ("POLICY", "Are you a member?", "tier"), ("POLICY", "Is it a gift, and was the box opened?", "gift opened"),
+        ("RETURN", "Which one do you mean?", ""),
+    ],
+)  # fmt: skip
+def test_a_natural_question_gets_what_it_asks_for(env: str, text: str, slots: str, big_shop: Shop) -> None:
+    question = {"env": env, "text": text, "slots": slots.split(), "open": not slots, "form": "wh"}
+    asked = list(ask([question], big_shop, 5))
+    assert len(asked) > 1 and all(one.exact for one in asked)
+
+
 def test_values_beside_a_question_are_read(big_shop: Shop) -> None:
     bank = [q for q in questions("read") if q["form"] in ("either", "yesno") and "{value}" in q["text"]]
     found = []
