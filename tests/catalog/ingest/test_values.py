@@ -117,7 +117,7 @@ READ: dict[str, tuple[Callable[[Any], Any], list[tuple[Any, Any]]]] = {
         ("M size", {}),
     ]),
     "attribute in a column": (
-        lambda column: {name: one.value for name, one in attributes.of_value(*column, "details").items()}, [
+        lambda column: {name: one.value for name, one in attributes.of_value(column[0], column[1], "details").items()}, [
         (("Item Weight", "2.2 pounds"), {"weight": "998 g"}), (("Colour", "grey"), {"color": "Gray"}),
         (("Number of Items", "2"), {"pack_size": "2-Pack"}), (("Colour", "as in the picture"), {}),
         (("Item Weight", "5 lb"), {"weight": "2.3 kg"}), (("Item Weight", "850 g"), {"weight": "850 g"}),
