@@ -16,6 +16,10 @@ def first(read: Callable[..., tuple[Any, Any]], *more: Any) -> Callable[[Any], A
     return lambda said: read(said, *more)[0]
 
 
+def shown(found: dict[str, attributes.Found]) -> dict[str, str]:
+    return {name: one.value for name, one in found.items()}
+
+
 def name_of(kind: types.Kind | None) -> str | None:
     return kind.name if kind else None
 
@@ -108,7 +112,7 @@ READ: dict[str, tuple[Callable[[Any], Any], list[tuple[Any, Any]]]] = {
         ("41", "41 lbs"), ("41 kg", "41 kg"),
     ]),
     "attributes in a title": (
-        lambda title: {name: one.value for name, one in attributes.of_title(title).items()}, [
+        lambda title: shown(attributes.of_title(title)), [
         ("Cable 6-Foot Blk", {"length": "6 ft", "color": "Black"}),
         ("Cable 72 Inches", {"size_in_inches": "72 inches"}),
         ("Drive 1000 GB USB 3.0", {"storage": "1 TB", "connector": "USB"}),
@@ -117,7 +121,7 @@ READ: dict[str, tuple[Callable[[Any], Any], list[tuple[Any, Any]]]] = {
         ("M size", {}),
     ]),
     "attribute in a column": (
-        lambda column: {name: one.value for name, one in attributes.of_value(column[0], column[1], "details").items()}, [
+        lambda said: shown(attributes.of_value(said[0], said[1], "details")), [
         (("Item Weight", "2.2 pounds"), {"weight": "998 g"}), (("Colour", "grey"), {"color": "Gray"}),
         (("Number of Items", "2"), {"pack_size": "2-Pack"}), (("Colour", "as in the picture"), {}),
         (("Item Weight", "5 lb"), {"weight": "2.3 kg"}), (("Item Weight", "850 g"), {"weight": "850 g"}),
