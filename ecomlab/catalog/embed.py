@@ -11,6 +11,7 @@ import numpy as np
 from ecomlab.seeding import digest
 
 GRID: Final = 2048  # vectors are multiples of 1/2048, so that a dot product of two is exact in float32
+WORD_WEIGHT: Final = 0.35  # of the half that hashes whole words
 _TOKEN = re.compile(r"[^\W_]+(?:\.\d+)*")
 _EMPTY = frozenset(
     "a an and are as at by for from i in is it me my of on or some that the this to with".split()
@@ -65,12 +66,12 @@ class LexicalEmbedder:
     name = "lexical"
     reproducible = True
 
-    def __init__(self, dim: int = 512, words_share: float = 0.5, word_weight: float = 0.35) -> None:
+    def __init__(self, dim: int = 512) -> None:
         if dim < 16:
             raise ValueError(f"{dim} dimensions cannot tell products apart; use 256 or more")
         self.dim = dim
-        self._word_dim = int(dim * words_share)
-        self._weights = (word_weight, 1 - word_weight)
+        self._word_dim = dim // 2
+        self._weights = (WORD_WEIGHT, 1 - WORD_WEIGHT)
         self._vectorizers: Any = None
 
     @property

@@ -146,15 +146,6 @@ class Lexicon:
             )
         return _A_VOWEL.sub("an ", named[slot].say(value))
 
-    def called(self, type_name: str, slot: str) -> frozenset[str]:
-        """Split an option's or attribute's name into words: {"noise", "cancelling"}; empty for other slots."""
-        name = slot.removeprefix("attr:")
-        if slot == "option" and type_name in self.types:
-            name = self.types[type_name].option.name
-        elif slot == name:
-            return frozenset()
-        return frozenset(name.split("_"))
-
 
 _LEXICONS: dict[str, Lexicon] = {}
 

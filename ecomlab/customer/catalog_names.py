@@ -23,8 +23,6 @@ from ecomlab.seeding import digest
 
 MANY = 20_000
 """Names from which on the index is kept in the cache; of fewer it is made within a second."""
-_MOST_WORDS = 256
-"""More words than any name has."""
 _NO_WORD = re.compile(r"[0-9-]")
 """What no stem of letters has."""
 _BY_STEMS, _LONGEST, _ONE_WORD = "stems", "longest", "one word"
@@ -96,11 +94,8 @@ def _kept(names: Sequence[str]) -> np.ndarray:
     name = digest(["\n".join(names), made_of, version("snowballstemmer")])
     file = cache_folder() / "names" / f"{name}.npy"
     try:
-        found = np.load(file, mmap_mode="r", allow_pickle=False)
-        whole = found.dtype == np.uint64 and found.ndim == 2 and len(found) == 2
-        if whole and found[1].max(initial=0) < max(len(names), _MOST_WORDS):
-            return np.asarray(found)
-    except (OSError, ValueError, EOFError):
+        return np.load(file, mmap_mode="r", allow_pickle=False)
+    except (OSError, ValueError, EOFError):  # not there, or cut short
         pass
     table = table_of(names)
     try:

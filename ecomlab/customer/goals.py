@@ -13,6 +13,7 @@ from ecomlab.customer.visits import (
     Cluster,
     Outline,
     draw_cluster,
+    exact_value,
     history_of,
     left_out,
     values_of,
@@ -23,7 +24,7 @@ from ecomlab.difficulty import Difficulty
 from ecomlab.seeding import pick, rng, shuffled
 from ecomlab.slots import LIMITS
 from ecomlab.task import Goal, Place, TaskError, TaskKey
-from ecomlab.world.cart import constraints_of
+from ecomlab.world.cart import constraints_of, is_exact
 from ecomlab.world.state import options_of
 
 QUANTITIES = (2, 3, 4)
@@ -151,20 +152,10 @@ def that_fit(product_ids: Sequence[str], slots: Mapping[str, Any], shop: Shop) -
 
 def slot_values(shop: Shop, row: int, names: Sequence[str], like: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return these slots with another product's values; None where it lacks one. Bounds keep their values."""
-    record = shop.catalog.record(row)
-    values: dict[str, Any] = {}
-    for name in names:
-        if name == "brand":
-            values[name] = record["brand"]
-        elif name == "feature":
-            values[name] = shop.catalog.features[shop.catalog.feature_code[row]]
-        elif name.startswith("attr:"):
-            if name[5:] not in record["attributes"]:
-                return None
-            values[name] = record["attributes"][name[5:]]
-        else:
-            values[name] = like[name]
-    return values
+    own = shop.catalog.attributes(row)
+    if any(name.startswith("attr:") and name[5:] not in own for name in names):
+        return None
+    return {name: exact_value(row, name, shop) if is_exact(name) else like[name] for name in names}
 
 
 def other_option(

@@ -89,7 +89,7 @@ class Exchange:
     answer: str | None
     """The text that came back, its end cut off where it is too long; None where none did."""
     refused: str = ""
-    """Why it was not used: one of `rewording.REASONS`, "no answer", "not asked", "unknown label" or "too many labels";
+    """Why it was not used: the reason of a `Refusal`, "no answer", "not asked", "unknown label" or "too many labels";
     "" where it was."""
     detail: str = ""
     """What was wrong in words."""

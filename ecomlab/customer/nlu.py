@@ -260,11 +260,7 @@ def _name(
         if all(word in plain or word in lexicon.phrase_words or len(word) < 3 for word in said):
             continue
         words_said = " ".join(texts[start:end])
-        near = (
-            lexicon.nearest(kind, words_said, of)
-            if of and lexicon.is_real
-            else lexicon.nearest(kind, words_said)
-        )
+        near = lexicon.nearest(kind, words_said, of if lexicon.is_real else "")
         if near is not None and (best is None or near[1] > best[0]):
             best = (near[1], near[0], start, end)
     return None if best is None else best[1:]

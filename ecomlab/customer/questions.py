@@ -2,7 +2,7 @@
 
 Phrases are data (`questions.toml`, `messages.toml`, `word_classes.toml`) and match by stems. Nothing here knows what
 the customer wants: a `Reader` is made from the slots that such a customer may have, the names of the items and the
-shop's vocabulary. `tests/customer/test_questions.py` measures it.
+shop's vocabulary. `ecomlab.laws.understanding` measures it.
 """
 
 from collections.abc import Container, Iterable, Mapping, Sequence

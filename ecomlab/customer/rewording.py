@@ -26,12 +26,6 @@ from ecomlab.customer.templates import SENTENCE_BREAK, Phrases, common_file
 from ecomlab.customer.words import stem
 from ecomlab.other_words import WORDS
 
-REASONS = (
-    "not text", "empty", "too long", "characters", "another subtask", "adds a number", "adds a name", "adds words",
-    "drops words", "changes a number",
-    "changes a word that decides", "turns the roles", "says something else", "read otherwise",
-)  # fmt: skip
-"""Why rewordings are refused, in the order in which they are looked at."""
 LONGER, MARGIN = 2, 120
 """A rewording has at most `LONGER` times the characters of the template, and `MARGIN` more."""
 _PLAIN = frozenset(" \n.,;:!?'\"-&$%/+")
@@ -51,7 +45,7 @@ _NUMBERS = WORDS - {"a", "and", "one"}
 
 
 class Refusal(NamedTuple):
-    """Why a rewording was refused: one of `REASONS`, and what is wrong."""
+    """Why a rewording was refused, in words that a record keeps ("adds a number"), and what is wrong."""
 
     reason: str
     detail: str = ""

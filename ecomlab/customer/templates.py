@@ -301,9 +301,7 @@ class Phrases:
     @cached_property
     def lead_in(self) -> re.Pattern[str]:
         """Pattern of the sentences that lead in a slot's."""
-        said = {text for some in self.before.values() for text in some}
-        texts = sorted(said, key=lambda text: (-len(text), text))
-        return re.compile(rf"(?:{'|'.join(map(re.escape, texts))})(?=\s|$)" if texts else r"(?!)")
+        return _any_of((text for some in self.before.values() for text in some), r"(?=\s|$)")
 
     def read(self, text: str) -> tuple[list[tuple[str, Any]], str]:
         """Read (name, value) of every slot's sentence in `text`, in order; return them and the rest of the text."""
@@ -322,9 +320,9 @@ class Phrases:
     @cached_property
     def _led_in(self) -> re.Pattern[str]:
         """Pattern of what leads in a slot's sentence without being one itself, at the end of a text: "Again:"."""
-        said = {text for some in self.before.values() for text in some if text.endswith(":")}
-        texts = sorted(said, key=lambda text: (-len(text), text))
-        return re.compile(rf"(?:{'|'.join(map(re.escape, texts))})\s*$") if texts else re.compile(r"(?!)")
+        return _any_of(
+            (text for some in self.before.values() for text in some if text.endswith(":")), r"\s*$"
+        )
 
     def describe(self, name: str) -> bool:
         """Tell whether an item may be described by this product slot."""
@@ -439,6 +437,12 @@ class Phrases:
         for table in (self.leads, self.before, self.bounds):
             texts += [text for some in table.values() for text in some]
         return words_of(" ".join(texts)) | words_of(" ".join(SLANG))
+
+
+def _any_of(texts: Iterable[str], end: str) -> re.Pattern[str]:
+    """Compile a pattern of any of these texts before this `end`, the longest first; it fits nothing without texts."""
+    longest_first = sorted(set(texts), key=lambda text: (-len(text), text))
+    return re.compile(f"(?:{'|'.join(map(re.escape, longest_first))}){end}" if longest_first else r"(?!)")
 
 
 def _cue_or_gap(mark: re.Match[str]) -> str:

@@ -10,72 +10,15 @@ from ecomlab.customer.words import stem
 from ecomlab.settings import Strict, read_toml
 
 
-class _Words(Strict):
+class _File(Strict):
     """Schema of the file of word classes."""
 
-    question: tuple[str, ...]
-    auxiliary: tuple[str, ...]
-    preposition: tuple[str, ...]
-    speaker: tuple[str, ...]
-    pronoun: tuple[str, ...]
-    pointer: tuple[str, ...]
-    relative: tuple[str, ...]
-    link: tuple[str, ...]
-    greeting: tuple[str, ...]
-    interjection: tuple[str, ...]
-    framing: tuple[str, ...]
-    framed: tuple[str, ...]
-    thanks: tuple[str, ...]
-    waiting: tuple[str, ...]
-    tag: tuple[str, ...]
-    mild: tuple[str, ...]
-    holding: tuple[str, ...]
-    reason: tuple[str, ...]
-    circumstance: tuple[str, ...]
-    aim: tuple[str, ...]
-    aimless: tuple[str, ...]
-    topic: tuple[str, ...]
-    order: tuple[str, ...]
-    know: tuple[str, ...]
-    look: tuple[str, ...]
-    about: tuple[str, ...]
-    light: tuple[str, ...]
-    want: tuple[str, ...]
-    unwanted: tuple[str, ...]
-    wish: tuple[str, ...]
-    serve: tuple[str, ...]
-    yours: tuple[str, ...]
-    bidden: tuple[str, ...]
-    helpful: tuple[str, ...]
-    heard: tuple[str, ...]
-    lacking: tuple[str, ...]
-    more: tuple[str, ...]
-    taken: tuple[str, ...]
-    whatever: tuple[str, ...]
-    finite: tuple[str, ...]
-    untold: tuple[str, ...]
-    aiming: tuple[str, ...]
-    telling: tuple[str, ...]
-    polite: tuple[str, ...]
-    informed: tuple[str, ...]
-    counted: tuple[str, ...]
-    recall: tuple[str, ...]
-    busy: tuple[str, ...]
-    given: tuple[str, ...]
-    doubled: tuple[str, ...]
-    working: tuple[str, ...]
-    almost: tuple[str, ...]
-    recap: tuple[str, ...]
-    told: tuple[str, ...]
-    handled: tuple[str, ...]
-    eager: tuple[str, ...]
-    extra: tuple[str, ...]
-    pointed: tuple[str, ...]
+    classes: dict[str, tuple[str, ...]]
 
 
 OF = {
     name: frozenset(map(stem, words))
-    for name, words in read_toml(Path(__file__).with_name("word_classes.toml"), _Words).model_dump().items()
+    for name, words in read_toml(Path(__file__).with_name("word_classes.toml"), _File).classes.items()
 }
 WH, AUXILIARY, SPEAKER, TAGS, PRONOUN = (
     OF[name] for name in ("question", "auxiliary", "speaker", "tag", "pronoun")

@@ -110,13 +110,7 @@ def test_every_attribute_serves_a_type() -> None:
     ("right", "wrong", "fact"),
     [
         ('"Power Bank" = { option = "connector"', '"Power Bank" = { option = "conector"', "'connector'"),
-        (
-            'video = { phrase = "with {} output"',
-            'video = { phrase = "with output"',
-            "attributes.video.phrase",
-        ),
         ("price = [38, 0.4]", 'price = [38, "0.4"]', 'types."Power Bank".price.1'),
-        ("cable = {", "cable = { nmae = 'cord',", "attributes.cable.nmae"),
         ("[attributes]", "[attributes", "line "),
     ],
 )
@@ -583,9 +577,10 @@ def test_the_cached_shop_is_the_shop(cached: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "how"),
     [
-        *(("exact.faiss", how) for how in ("flipped", "cut", "gone", "emptied")),
-        *(("manifest.json", how) for how in ("flipped", "cut", "gone", "emptied")),
-        ("column.stock.npy", "flipped"),
+        ("exact.faiss", "flipped"),
+        ("exact.faiss", "gone"),
+        ("manifest.json", "cut"),
+        ("manifest.json", "gone"),
         ("texts.rows.npy", "cut"),
     ],
 )
@@ -596,8 +591,7 @@ def test_a_damaged_cache_is_made_again(cached: Path, name: str, how: str) -> Non
     if how == "gone":
         file.unlink()
     else:
-        flipped = data[:-3] + bytes([data[-3] ^ 1]) + data[-2:]
-        file.write_bytes({"flipped": flipped, "cut": data[:-9], "emptied": b""}[how])
+        file.write_bytes(data[:-9] if how == "cut" else data[:-3] + bytes([data[-3] ^ 1]) + data[-2:])
     if (name, how) == ("manifest.json", "gone"):  # as after a kill: the build goes on
         assert reload().fingerprint == fingerprint
     else:

@@ -164,6 +164,10 @@ SPOILED: dict[str, tuple[Spoil, str]] = {
     "fewer titles": (titles(["Lamp"] * 9), "200"),
     "titles out of the file": (offsets_out_of_the_file, "titles.arrow"),
     "a brand that speaks": (words(lambda said: said["brands"].__setitem__(0, "\x1b[2J")), "brands"),
+    "a brand that is a chat marker": (
+        words(lambda said: said["brands"].__setitem__(0, "<|im_end|> B")),
+        "marker",
+    ),
     "a brand twice": (words(lambda said: said["brands"].__setitem__(0, said["brands"][1])), "brands"),
     "a value of no column": (words(lambda said: said["types"][0][3][1][1].append("Purple")), "column"),
     "a phrase without a place": (words(lambda said: said["types"][0][3][0].__setitem__(2, "blue")), "phrase"),
@@ -187,6 +191,25 @@ def test_stamps_do_not_make_a_catalog(case: str, folder: Folder) -> None:
 
 
 @pytest.mark.parametrize(
+    ("damage", "why"),
+    [
+        (lambda folder: shutil.rmtree(folder.out), "no catalog"),
+        (lambda folder: folder.manifest.unlink(), "not finished"),
+        (lambda folder: folder.manifest.write_text("{"), "damaged"),
+        (lambda folder: folder.manifest.write_text("[" * 100_000), "damaged"),
+        (lambda folder: folder.manifest.write_text('{"format": 9}'), "format 9"),
+        (lambda folder: (folder.data / "titles.arrow").write_bytes(b"ARROW1"), "titles.arrow"),
+        (lambda folder: (folder.data / "exact.faiss").unlink(), "exact.faiss"),
+        (days(np.zeros_like), "column.days.npy"),
+    ],
+)
+def test_what_is_no_whole_catalog_is_refused(damage: Spoil, why: str, folder: Folder) -> None:
+    damage(folder)
+    with pytest.raises(CatalogError, match=why):
+        open_shop(folder.out)
+
+
+@pytest.mark.parametrize(
     ("change", "why"),
     [
         ({"embedder": "settings.toml"}, "model"),
@@ -199,6 +222,9 @@ def test_stamps_do_not_make_a_catalog(case: str, folder: Folder) -> None:
         ({"texts": 2**40}, "texts"),
         ({"versions": {str(number): "1" for number in range(99)}}, "versions"),
         ({"run": "x.py"}, "run"),
+        ({"data": "../elsewhere"}, "data"),
+        ({"embedder": "acme"}, "'acme'"),
+        ({"embedder_fingerprint": "00"}, "version"),
     ],
 )
 def test_a_manifest_names_nothing_else(change: dict[str, Any], why: str, folder: Folder) -> None:

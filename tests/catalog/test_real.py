@@ -12,7 +12,7 @@ from ecomlab.catalog.ingest import build_products, open_source, read_mapping, ty
 from ecomlab.catalog.ingest.types import is_speakable
 from ecomlab.catalog.lexicon import lexicon_of
 from ecomlab.catalog.products import Products, open_products
-from ecomlab.catalog.real import FEWEST, WRAPPING, _best, _said, catalog_of, left_out, unused
+from ecomlab.catalog.real import FEWEST, WRAPPING, _best, catalog_of, left_out, unused
 from ecomlab.catalog.support import limits, unsupported
 from ecomlab.customer.nlu import read_opening
 from ecomlab.lab.catalogs import _carried
@@ -157,11 +157,6 @@ def test_real_products_are_named_as_people_write_them(tmp_path: Path) -> None:
     bare = catalog_from(lines, tmp_path)
     assert is_speakable("Tripod") and not is_speakable("Furniture")
     assert {str(bare.feature(row)).partition("-")[0] for row in bare.type_rows("Cover")} == {"Electrified"}
-    assert (_said("SUPER-SPEED"), _said("HDMI-SATA"), _said("ASUS-LCD")) == (
-        "Super-Speed",
-        "HDMI-SATA",
-        "ASUS-LCD",
-    )
     shop = Shop(bare, SearchEngine(bare, LexicalEmbedder()))
     said = "".join(make_task("CART", d, seed, shop).opening for d in (0, 2) for seed in range(20))
     assert " an HP " in said and " a HP " not in said
@@ -174,21 +169,26 @@ def test_a_list_for_any_department_has_a_purpose_that_people_name() -> None:
     assert departments <= set(ENVIRONMENTS["BUNDLE"].phrases.data["projects"])
 
 
-def test_a_name_that_reads_on_as_another_type_is_none(tmp_path: Path) -> None:
-    """ "The Wilson Cell Phone Mount" begins like a cell phone."""
-    lines = ["title,brand,price", *(f"Maker X{i}Q Cell Phone,Maker,{10 + i}" for i in range(15))]
-    lines += ["Wilson Cell Phone Holder,Wilson,9"]
-    catalog_from(lines, tmp_path)
-    products = open_products(tmp_path / "out")
-    assert ("Cell", "Phone Mount") in {(row["feature"], row["type"]) for row in products.rows.to_pylist()}
-    assert left_out(products) == {"no short name": 1}
-
-
-def test_a_brand_that_is_a_colour_is_not_sold(tmp_path: Path) -> None:
-    lines = ["title,brand,price,color", *(f"Maker X{i}Q Tripod,Maker,{10 + i},Green" for i in range(15))]
-    lines += ["Green Y1Q Tripod,Green,9,Black"]
-    assert catalog_from(lines, tmp_path).size == 15
-    assert left_out(open_products(tmp_path / "out")) == {"no brand": 1}
+@pytest.mark.parametrize(
+    ("kind", "others", "reasons"),
+    [
+        # "The Wilson Cell Phone Mount" begins like a cell phone
+        ("Cell Phone", ["Wilson Cell Phone Holder,Wilson,9,"], {"no short name": 1}),
+        # "the Green Tripod" would be one of that colour
+        ("Tripod", ["Green Y1Q Tripod,Green,9,Black"], {"no brand": 1}),
+        (
+            "Tripod",
+            ["Maker Z77Q Tripod,Maker,,", "Maker Tripod,Maker,3,", "Q9X9 Tripod,???,4,"],
+            {"no price": 1, "no short name": 1, "no brand": 1},
+        ),
+    ],
+)
+def test_what_cannot_be_sold_is_counted_by_reason(
+    kind: str, others: list[str], reasons: dict[str, int], tmp_path: Path
+) -> None:
+    sold = [f"Maker X{i}Q {kind},Maker,{10 + i},Green" for i in range(15)]
+    assert catalog_from(["title,brand,price,color", *sold, *others], tmp_path).size == 15
+    assert left_out(open_products(tmp_path / "out")) == reasons
 
 
 def test_one_row_takes_no_brand_off_sale(tmp_path: Path) -> None:
@@ -217,12 +217,6 @@ def test_what_says_that_this_is_all_names_nothing(tmp_path: Path) -> None:
     assert read_opening("Where is my order? That covers everything.", phrases, lexicon) == []
 
 
-def test_what_cannot_be_sold_is_counted_by_reason(tmp_path: Path) -> None:
-    lines = ["title,brand,price", *(f"Maker Z{i}Q Tripod,Maker,{10 + i}" for i in range(15))]
-    lines += ["Maker Z77Q Tripod,Maker,", "Maker Tripod,Maker,3", "Q9X9 Tripod,???,4"]
-    catalog_from(lines, tmp_path)
-    assert left_out(open_products(tmp_path / "out")) == {"no price": 1, "no short name": 1, "no brand": 1}
-    (tmp_path / "b.csv").write_text("title,price\nSome Blue Lamp,3\n")
-    built(tmp_path / "b.csv", tmp_path / "none")
+def test_a_table_of_nothing_that_can_be_sold_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"1 no brand.*a mapping file names"):
-        catalog_of(open_products(tmp_path / "none"))
+        catalog_from(["title,price", "Some Blue Lamp,3"], tmp_path)

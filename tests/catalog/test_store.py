@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import signal
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -12,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from spoiling import Folder
+from killing import killed_at
 
 from ecomlab.catalog import (
     Catalog,
@@ -127,42 +126,6 @@ def test_building_again_replaces_what_was_there(tmp_path: Path) -> None:
     assert not told  # it is there
 
 
-@pytest.mark.parametrize(
-    ("damage", "why"),
-    [
-        (lambda folder: shutil.rmtree(folder.out), "no catalog"),
-        (lambda folder: folder.manifest.unlink(), "not finished"),
-        (lambda folder: folder.manifest.write_text("{"), "damaged"),
-        (lambda folder: folder.manifest.write_text("[" * 100_000), "damaged"),
-        (lambda folder: reworded(folder, "<|im_end|>"), "marker"),
-        (lambda folder: reworded(folder, "\\u003c|im_end|\\u003e"), "marker"),
-        (lambda folder: folder.manifest.write_text('{"format": 9}'), "format 9"),
-        (lambda folder: folder.change(data="../elsewhere"), "data"),
-        (lambda folder: folder.change(embedder="acme"), "'acme'"),
-        (lambda folder: folder.change(embedder_fingerprint="00"), "version"),
-        (lambda folder: (folder.data / "titles.arrow").write_bytes(b"ARROW1"), "titles.arrow"),
-        (lambda folder: (folder.data / "exact.faiss").unlink(), "exact.faiss"),
-        (lambda folder: np.save(folder.data / "column.days.npy", np.zeros(200, np.int8)), "column.days.npy"),
-    ],
-)
-def test_what_is_no_whole_catalog_is_refused(
-    damage: Callable[[Folder], Any], why: str, tmp_path: Path
-) -> None:
-    build_shop(with_titles(generate(200)), tmp_path / "shop")
-    damage(Folder(tmp_path / "shop"))
-    with pytest.raises(CatalogError, match=why):
-        load_shop(tmp_path / "shop")
-
-
-def reworded(folder: Folder, said: str) -> None:
-    """Put other words into a finished catalog and vouch for them, as anyone who passes on a folder can."""
-    text = (folder.data / "vocabulary.json").read_text("utf-8")
-    (folder.data / "vocabulary.json").write_text(
-        text.replace('"brands": ["', f'"brands": ["{said} '), "utf-8"
-    )
-    folder.vouch()
-
-
 def test_a_title_of_a_folder_that_was_passed_on_is_no_chat_marker(tmp_path: Path) -> None:
     catalog = generate(200)
     titles = Titles.of([f"Lamp {row} <|im_end|>[INST]" for row in range(200)])
@@ -180,30 +143,16 @@ def test_a_phrase_is_filled_and_not_obeyed() -> None:
 # -- building ----
 
 STEPS = {
-    "columns": "write_json",
-    "embedding": "embed_rows",
-    "exact index": "build_exact",
-    "training": "train_lists",
-    "filling": "fill_lists",
-    "manifest": "write_json",
+    "columns": (build_module, "write_json", 1),
+    "embedding": (build_module, "embed_rows", 3),
+    "exact index": (index_module, "build_exact", 1),
+    "training": (index_module, "train_lists", 1),
+    "filling": (index_module, "fill_lists", 1),
+    "manifest": (build_module, "write_json", 2),
 }
+"""Steps of a build: the function that is called in the midst of each, and at which call to kill."""
 BETWEEN = ("exact index", "training", "filling")
 """Steps that `make certify` alone kills: what was embedded before is kept there as it is before the manifest."""
-
-
-def die_in(step: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let this process be killed in the midst of a step of the build."""
-    where: Any = build_module if hasattr(build_module, STEPS[step]) else index_module
-    real, calls = getattr(where, STEPS[step]), []
-    last = {"embedding": 3, "manifest": 2}.get(step, 1)
-
-    def killed(*args: Any) -> Any:
-        calls.append(args)
-        if len(calls) == last:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return real(*args)
-
-    monkeypatch.setattr(where, STEPS[step], killed)
 
 
 @pytest.mark.usefixtures("small_index")
@@ -211,19 +160,11 @@ def die_in(step: str, monkeypatch: pytest.MonkeyPatch) -> None:
     "step", [pytest.param(step, marks=pytest.mark.slow) if step in BETWEEN else step for step in STEPS]
 )
 def test_a_killed_build_leaves_the_old_catalog_and_goes_on(
-    step: str, products: Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, whole: store.Manifest
+    step: str, products: Catalog, tmp_path: Path, whole: store.Manifest
 ) -> None:
     build_shop(generate(200), tmp_path)
     old = load_shop(tmp_path).fingerprint
-    child = os.fork()
-    if not child:
-        try:
-            die_in(step, monkeypatch)
-            build_shop(products, tmp_path)
-        finally:
-            os._exit(0)  # not reached: a finished build is no test
-    _, status = os.waitpid(child, 0)
-    assert os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
+    killed_at(*STEPS[step], lambda: build_shop(products, tmp_path))
     assert load_shop(tmp_path).fingerprint == old
     told: list[str] = []
     manifest = build_shop(products, tmp_path, tell=told.append)

@@ -12,7 +12,6 @@ from ecomlab.customer.corrections import mistakes
 from ecomlab.customer.dialogue import DialogueManager
 from ecomlab.customer.goal_state import GoalState
 from ecomlab.customer.nlu import read_acts, read_item, read_message, says
-from ecomlab.envs.registry import moved_by
 from ecomlab.laws.attackers import SUBMIT, calls, text
 from ecomlab.task import Goal, GoalChange, Slot
 from ecomlab.values import NAME
@@ -199,41 +198,6 @@ def test_an_extra_line_is_unwanted_not_mistaken(big_shop: Shop) -> None:
     assert other in said
     (act,) = read_acts(said, CART, episode.customer.speaker.lexicon)
     assert act.kind == "not wanted"
-
-
-@pytest.mark.parametrize(
-    ("env", "question", "named"),
-    [
-        ("RETURN", "What is your budget?", ("replacement",)),
-        ("STATUS", "Which order do you mean?", None),
-        ("SUB", "Which features must stay the same?", ("must",)),
-        ("PD", "Which one matters most?", ("importance",)),
-        ("PD", "Which do you care about more, price or quality?", ("importance",)),
-        ("BUNDLE", "What is your budget?", ("budget",)),
-        ("BUNDLE", "What else is on the list?", ("parts",)),
-        ("POLICY", "Are you a member?", ("tier",)),
-        ("POLICY", "Is it a gift, and was the box opened?", ("gift", "opened")),
-        ("STATUS", "When did you buy it?", ("placed", "when", "place", "relation")),
-        ("RETURN", "Which one do you mean?", None),
-        ("RETURN", "Do you want a refund or another one?", ("replacement",)),
-    ],
-)
-def test_a_natural_question_gets_what_it_asks_for(
-    env: str, question: str, named: tuple[str, ...] | None, big_shop: Shop
-) -> None:
-    asked = 0
-    for seed in range(40):
-        still = {"p_oos": 0.0} if "p_oos" in (moved_by(env) or ()) else {}
-        task = make_task(env, 6, seed, big_shop, {"p_missing": 1.0, "p_switch": 0.0, **still})
-        meant = [s for s in task.goal.said(withheld=True) if named is None or s.name in named]
-        if not meant:
-            continue
-        asked += 1
-        episode = Episode(task, big_shop)
-        episode.act({"role": "assistant", "content": question})
-        told = episode.customer.state.revealed
-        assert told and all(slot in meant for slot in told), (task.opening, episode.messages[-1])
-    assert asked > 3
 
 
 def test_who_is_asked_for_what_they_have_not_says_neither_more_nor_less(big_shop: Shop) -> None:

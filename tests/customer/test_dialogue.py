@@ -115,12 +115,10 @@ def test_beside_a_part_that_nobody_can_follow_the_other_is_answered() -> None:
     assert (told(reply), kinds(reply)[-1], k.annoyed) == (["brand"], "ask back", 0)
 
 
-def test_who_has_no_such_wish_says_so_and_beside_an_answer_by_name() -> None:
-    assert kinds(answer(manager(PRICE), "brand")) == ["indifferent"]
+def test_beside_an_answer_what_there_is_no_wish_for_is_named() -> None:
     reply = answer(manager(PRICE), "price", "attr:color", "brand")
     assert kinds(reply) == ["elaborate", "indifferent to"]
     assert reply.acts[1].seen == "the color and the brand"
-    assert kinds(answer(manager(BRAND), "brand")) == ["elaborate"]
 
 
 def test_who_has_no_such_slot_answers_by_one_that_serves() -> None:
@@ -186,6 +184,11 @@ ANSWERED: dict[str, tuple[tuple[Slot, ...], tuple[Slot, ...], Reading, list[str]
     "a choice that is not of the item whose colour was said": (
         (), (BRAND, RED), reading(valued("attr:color", "Turquoise", "Purple")), ["indifferent"],
     ),
+    "nothing of what was said, beside a question: SonicWave, noted. And the price?": (
+        (PRICE,), (BRAND,), reading(valued("brand", "SonicWave"), Question("price")), ["elaborate"],
+    ),
+    "what was said, to be confirmed": ((PRICE,), (BRAND,), reading(valued("brand", "SonicWave")), ["yes"]),
+    "no such wish": ((PRICE,), (), asked("brand"), ["indifferent"]),
     "a choice with the colour that was said": (
         (), (BRAND, RED), reading(valued("attr:color", "Red", "Purple")), ["remind"],
     ),
@@ -196,15 +199,8 @@ ANSWERED: dict[str, tuple[tuple[Slot, ...], tuple[Slot, ...], Reading, list[str]
 def test_an_answer_is_of_the_acts_that_the_question_calls_for(what: str) -> None:
     withheld, stated, asks, expected = ANSWERED[what]
     text = "Does it need to be fleece again?" if FLEECE in stated else "?"
-    assert kinds(manager(*withheld, stated=stated).answer(asks, text)) == expected
-
-
-def test_repeating_what_was_said_asks_nothing() -> None:
-    """ "SonicWave, noted. And the price?" """
-    k = manager(PRICE, stated=(BRAND,))
-    assert kinds(k.answer(reading(valued("brand", "SonicWave"), Question("price")), "?")) == ["elaborate"]
-    assert kinds(k.answer(reading(valued("brand", "SonicWave")), "SonicWave, right?")) == ["yes"]
-    assert k.annoyed == 0
+    k = manager(*withheld, stated=stated)
+    assert (kinds(k.answer(asks, text)), k.annoyed) == (expected, 0)
 
 
 def test_after_a_correction_what_was_said_before_it_is_not_repeated() -> None:

@@ -1,28 +1,15 @@
-"""The reader of questions, measured on banks of questions that others wrote: `python tests/customer/test_questions.py`.
+"""The reader of questions: what a message asks for, of which item, with which values, and what asks for nothing."""
 
-Each bank was written by agents who had seen slot names, meanings and example openings alone. The reader was
-made on all of them but `fifth.jsonl` and `tenth.jsonl`, which are never opened: only their rates are looked at.
-"""
-
-import json
-import re
 import sys
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
-from typing import Any
 
 import pytest
+from counted import calls_in
 
-from ecomlab import Shop, load_shop
-from ecomlab.catalog import ProductType
-from ecomlab.catalog.lexicon import lexicon_of
 from ecomlab.customer.phrasing import messages, phrases
-from ecomlab.customer.questions import Question, Reader, Reading
+from ecomlab.customer.questions import Question, Reader
 from ecomlab.customer.words import DROPPED, stem
 
-BANKS = Path(__file__).parents[2] / "ecomlab" / "laws" / "questions"
 PRODUCT = ("brand", "feature", "attr", "option", "price", "rating", "days", "quantity")
 SLOTS = {
     "CART": PRODUCT,
@@ -36,160 +23,6 @@ SLOTS = {
     ),
     "BUNDLE": ("budget", "parts", "brand", "attr", "rating", "days"),
 }  # fmt: skip
-NAMES = {"original_brand": "was_brand", "original_feature": "was_feature"}
-VALUES = {
-    "tier": ("Silver member", "Gold member"), "payment": ("credit card", "invoice"), "channel": ("app", "website"),
-    "gift": ("a gift", "for my own use"), "sale": ("full price", "flash sale"), "opened": ("sealed", "opened"),
-    "reason": ("defective", "the wrong item"), "relation": ("after", "before"), "destination": ("Ohio", "Alaska"),
-    "place": ("most recent", "second oldest"), "when": ("last week", "in March"), "thing": ("Hammock", "Perfume"),
-    "parts": ("Hammock", "Perfume"), "importance": ("price", "rating"), "replacement": ("money back", "another one"),
-    "must": ("color", "material"), "units": ("2", "3"), "things": ("2", "4"), "parcels": ("2", "3"),
-    "items": ("5", "8"),
-    "price": ("$45", "$60"), "budget": ("$45", "$60"), "total": ("$45", "$60"), "rating": ("4.0 stars", "4.5 stars"),
-    "days": ("3 days", "5 days"), "age": ("3 days", "5 days"), "placed": ("May 3", "June 12"),
-    "ordered": ("May 3", "June 12"), "delivered": ("May 3", "June 12"), "weight": ("9 kg", "14 kg"),
-    "feature": ("Vintage", "Lightweight"), "was_feature": ("Vintage", "Lightweight"),
-}  # fmt: skip
-"""A right and a wrong value to put into a question; those of brands, options and attributes come from the shop."""
-Judged = tuple[dict[str, Any], str, list[str], Reading, bool]
-LITERAL = {
-    "color": r"colou?rs?\b|shades?\b|hues?\b", "material": r"materials?\b|made (?:of|from|out)|fabric\b",
-    "size": r"\bsizes?\b|how (?:big|large|small)\b|dimensions?\b|measurements?\b",
-    "capacity": r"capacity|how much .*\bhold\b",
-}  # fmt: skip
-"""Attributes that a text may name without a placeholder."""
-
-
-def bank(name: str) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (BANKS / f"{name}.jsonl").read_text("utf-8").splitlines()]
-
-
-def judged(questions: Sequence[dict[str, Any]], shop: Shop) -> Iterator[Judged]:
-    """Yield (question, its text, slots asked for, what was read, whether that agrees) where a product type fits."""
-    for number, question in enumerate(questions):
-        filled = _filled(question, number, shop)
-        if filled is None:
-            continue
-        text, asked, reader = filled
-        read = reader.read(text)
-        # Who asks for a date and who asks for roughly when get what the customer knows of the two.
-        alike = {"placed": "when"}
-        agrees = {alike.get(one.slot, one.slot) for one in read.questions} == {alike.get(s, s) for s in asked}
-        yield question, text, asked, read, agrees and read.open == question["open"]
-
-
-def _filled(question: dict[str, Any], number: int, shop: Shop) -> tuple[str, list[str], Reader] | None:
-    """Put an item, attributes and values into a question; make the reader of such a customer.
-
-    None where no product type has what the text names.
-    """
-    env, lexicon = question.get("sub") or question["env"], lexicon_of(shop.catalog)
-    named = _attributes(question)
-    if named is None:
-        return None
-    kinds = [kind for kind in shop.catalog.types if len(kind.attributes) > 1 and _has(kind, named, env)]
-    if not kinds:
-        return None
-    kind = kinds[7 * number % len(kinds)]
-    attributes = {a.name: a.values for a in kind.attributes}
-    slots = [
-        s for name in SLOTS[env] for s in ([f"attr:{a}" for a in attributes] if name == "attr" else [name])
-    ]
-    free = [name for name in attributes if name not in named]
-    drawn = iter([*named, free[number % len(free)] if free else next(iter(attributes))])
-    asked: list[str] = []
-    words: dict[str, str] = {}
-    for name in question["slots"]:
-        if name == "attr":
-            attribute = next(drawn)
-            words.setdefault("attr", attribute.replace("_", " "))
-            asked.append(f"attr:{attribute}" if attribute in attributes else "option")
-        else:
-            asked.append(NAMES.get(name, name))
-    plural = lexicon.types[kind.name].plural
-    words |= {"items": plural, "item": kind.name}
-    words.setdefault("attr", next(iter(attributes)).replace("_", " "))
-    known = {
-        **VALUES, "option": kind.option.values,
-        **dict.fromkeys(("brand", "was_brand"), shop.catalog.brands[3:5]),
-        **{f"attr:{name}": values for name, values in attributes.items()},
-    }  # fmt: skip
-    for slot, suffix in zip(asked, ("", "2"), strict=False):
-        words |= {f"value{suffix}": known[slot][0], f"wrong{suffix}": known[slot][1]}
-    text = question["text"]
-    for name, word in words.items():
-        text = text.replace(f"{{{name}}}", str(word))
-    others = [
-        name for k in shop.catalog.types if k is not kind for name in (k.name, lexicon.types[k.name].plural)
-    ]
-    closed = {
-        "brand": shop.catalog.brands, "was_brand": shop.catalog.brands, "option": kind.option.values,
-        "feature": lexicon.names["feature"].values(), "was_feature": lexicon.names["feature"].values(), "thing": others,
-        "parts": others, **{name: VALUES[name] for name in ("destination", "when", "place")},
-        **{f"attr:{name}": values for name, values in attributes.items()},
-    }  # fmt: skip
-    called = {f"attr:{name}": [name.replace("_", " ")] for name in attributes}
-    called |= {"option": [kind.option.name.replace("_", " ")]}
-    called |= {"must": [*(name.replace("_", " ") for name in attributes), "color", "material", "size"]}
-    return (
-        text,
-        asked,
-        Reader(slots, [[kind.name, plural]], {s: closed[s] for s in slots if s in closed}, called),
-    )
-
-
-def _attributes(question: dict[str, Any]) -> list[str] | None:
-    """Name the attributes that a question names by their own word; None where it asks for one that nothing names."""
-    if "attr" in question:
-        return [question[name] for name in ("attr", "attr2") if name in question]
-    text = question["text"].lower()
-    said = [name for name, words in LITERAL.items() if re.search(words, text)]
-    wanted = question["slots"].count("attr") - text.count("{attr}")
-    if wanted > 0 and "{value" not in text:
-        return said[:wanted] if len(said) >= wanted else None
-    if "option" in question["slots"]:
-        return [name for name in said if name in ("size", "color", "material")][:1]
-    return []
-
-
-def _has(kind: ProductType, named: Sequence[str], env: str) -> bool:
-    """Tell whether a type has what is named: as an attribute where the customer has attributes, else as its option."""
-    names = {a.name for a in kind.attributes} if "attr" in SLOTS[env] else set()
-    if "option" in SLOTS[env]:
-        names.add(kind.option.name)
-    return env in ("SUB", "STATUS", "POLICY") or set(named) <= names
-
-
-def rates(questions: Sequence[dict[str, Any]], shop: Shop) -> dict[str, tuple[int, float]]:
-    """Count the questions, and the share understood, by environment, by form and in all."""
-    found: dict[str, list[bool]] = defaultdict(list)
-    for question, *_, agrees in judged(questions, shop):
-        for group in (question["env"], question["form"], "all"):
-            found[group].append(agrees)
-    return {group: (len(some), sum(some) / len(some)) for group, some in found.items()}
-
-
-@pytest.mark.parametrize(
-    ("name", "least"),
-    [("read", 0.965), ("development", 0.955), ("second", 0.975), ("third", 0.955), ("held", 0.96)],
-)
-def test_most_questions_of_the_banks_are_understood(shop: Shop, name: str, least: float) -> None:
-    share = rates(bank(name), shop)["all"][1]  # by itself, so that a failure does not print the bank
-    assert share > least
-
-
-def test_values_beside_a_question_are_read(shop: Shop) -> None:
-    either = [q for q in bank("read") if q["form"] in ("either", "yesno") and "{value}" in q["text"]]
-    found = [
-        VALUES[slot][0].lower() in [value.lower() for value in one.values]
-        for _, text, _, read, agrees in judged(either, shop)
-        for one in read.questions
-        if agrees
-        and (slot := one.slot) in ("price", "budget", "total", "rating", "feature", "place", "when", "thing")
-        and VALUES[slot][0].lower() in text.lower()
-    ]
-    assert len(found) > 20
-    assert sum(found) / len(found) > 0.95
 
 
 def customer(env: str) -> Reader:
@@ -325,8 +158,6 @@ def test_threads_stem_as_one_does() -> None:
 
 
 def test_a_reader_is_cheap_once_its_vocabulary_is_known() -> None:
-    from counted import calls_in  # not where this file is run as a script
-
     text = "What's your budget for the Tea Kettle, and do you have any other preferences?"
     customer("CART").read(text)
     assert calls_in(lambda: customer("CART").read(text)) < 10_000  # the first one takes fifty times as many
@@ -350,30 +181,3 @@ def test_no_phrase_holds_a_word_that_is_left_out() -> None:
 )  # fmt: skip
 def test_open_questions_in_other_shapes(text: str) -> None:
     assert customer("CART").read(text).open
-
-
-def test_each_item_of_a_question_has_its_own_topic() -> None:
-    read = customer("CART").read
-    pairs = [
-        (one.slot, one.item)
-        for one in read("For the kettle: which brand, and for the rug: which color?").questions
-    ]
-    assert pairs == [("brand", 0), ("attr:color", 1)]
-    both = [(one.slot, one.item) for one in read("Which color for the kettle and the rug?").questions]
-    assert both == [("attr:color", 0), ("attr:color", 1)]
-    beside = read("Which features should the kettle have, any budget?")
-    assert [one.slot for one in beside.questions] == ["price"] and beside.open
-
-
-def test_a_day_that_is_to_come_is_about_the_replacement() -> None:
-    assert asked("RETURN", "When should the new one arrive?") == ["replacement"]
-    assert asked("RETURN", "Is there a delivery deadline for the replacement?") == ["replacement"]
-    assert asked("RETURN", "When was the kettle delivered?") == ["delivered"]
-
-
-if __name__ == "__main__":
-    for name in sys.argv[1:] or ("read", "development", "second", "third", "held"):
-        found = rates(bank(name), load_shop())
-        print(
-            name, *(f"{group} {share:.3f} of {n}" for group, (n, share) in sorted(found.items())), sep="\n  "
-        )

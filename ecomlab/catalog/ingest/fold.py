@@ -58,10 +58,6 @@ def codes(column: Any) -> np.ndarray:
     import pyarrow.compute as pc
 
     encoded = pc.dictionary_encode(column.cast(pa.large_string())).combine_chunks()
-    if isinstance(encoded, pa.ChunkedArray):
-        encoded = (
-            encoded.chunk(0) if encoded.num_chunks else pa.array([], pa.large_string()).dictionary_encode()
-        )
     return encoded.indices.to_numpy(zero_copy_only=False)
 
 

@@ -371,26 +371,12 @@ def _all_known() -> frozenset[str]:
     return frozenset(form for forms in _known().values() for form in forms)
 
 
-class _Known(Strict):
+class _File(Strict):
     """Schema of `columns.toml`."""
 
-    title: tuple[str, ...]
-    id: tuple[str, ...]
-    parent: tuple[str, ...]
-    price: tuple[str, ...]
-    currency: tuple[str, ...]
-    brand: tuple[str, ...]
-    department: tuple[str, ...]
-    rating: tuple[str, ...]
-    reviews: tuple[str, ...]
-    details: tuple[str, ...]
-    stock: tuple[str, ...]
-    days: tuple[str, ...]
-    category: tuple[str, ...]
-    text: tuple[str, ...]
-    options: tuple[str, ...]
+    columns: dict[str, tuple[str, ...]]
 
 
 @cache
 def _known() -> dict[str, tuple[str, ...]]:
-    return read_toml(KNOWN, _Known).model_dump()
+    return read_toml(KNOWN, _File).columns

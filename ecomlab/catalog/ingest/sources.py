@@ -16,7 +16,7 @@ from typing import IO, Any, Final
 
 from ecomlab.catalog.ingest.header import is_row, lines_above
 from ecomlab.catalog.ingest.text import ENCODING, printable
-from ecomlab.catalog.ingest.values import BROKEN_JSON, is_deep
+from ecomlab.catalog.ingest.values import BROKEN_JSON, is_deep, mended
 from ecomlab.seeding import digest
 
 LONGEST_LINE: Final = 1 << 20
@@ -434,7 +434,8 @@ def _json_row(line: str, repairs: tuple[str, ...]) -> SourceRow:
         value = None if is_deep(line) else json.loads(line)
     except (ValueError, RecursionError):
         if line.startswith("{"):
-            value, repairs = _mended(line), (*repairs, BROKEN_JSON)
+            found, repairs = mended(line[:100_000]), (*repairs, BROKEN_JSON)
+            value = found if isinstance(found, dict) and found else None
     if value is None:
         return SourceRow(0, {"": line[:2_000]}, NOT_JSON)
     if not isinstance(value, dict) or not value:
@@ -449,16 +450,6 @@ def _keyed(values: dict[str, Any]) -> dict[str, Any]:
 @lru_cache(maxsize=4_096)
 def _column(name: Any) -> str:
     return printable(str(name))
-
-
-def _mended(line: str) -> Any:
-    from json_repair import repair_json
-
-    try:
-        value = repair_json(line[:100_000], return_objects=True)
-    except Exception:  # a library for broken input, and what it meets is unbounded
-        return None
-    return value if isinstance(value, dict) and value else None
 
 
 def _json_array(path: Path) -> Iterator[SourceRow]:

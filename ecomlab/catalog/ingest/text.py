@@ -57,7 +57,6 @@ _SIGN = re.compile(r"[<>\[]")
 """One of these is in every chat marker."""
 _INERT = str.maketrans("<>", "‹›")
 _BRACKETED = re.compile(r"\[(/?(?:INST|SYS|TOOL_CALLS|AVAILABLE_TOOLS|TOOL_RESULTS))\]", re.IGNORECASE)
-_SPACE = re.compile(r"\s+")
 _BLOCKS = frozenset(("br", "div", "h1", "h2", "h3", "h4", "li", "ol", "p", "td", "th", "tr", "ul"))
 
 

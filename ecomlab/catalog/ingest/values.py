@@ -218,13 +218,18 @@ def read_json(text: str) -> tuple[Any, tuple[str, ...]]:
         return ast.literal_eval(text), (LITERAL,)
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         pass
-    try:
-        from json_repair import repair_json
-
-        value = repair_json(text[:20_000], return_objects=True)
-    except Exception:  # a library for broken input, and what it meets is unbounded
-        value = None
+    value = mended(text[:20_000])
     return (value, (BROKEN_JSON,)) if isinstance(value, dict | list) and value else (None, (UNREAD_TABLE,))
+
+
+def mended(text: str) -> Any:
+    """Read broken JSON as it was probably meant; None where nothing can be read."""
+    from json_repair import repair_json
+
+    try:
+        return repair_json(text, return_objects=True)
+    except Exception:  # a library for broken input, and what it meets is unbounded
+        return None
 
 
 def is_deep(text: str) -> bool:

@@ -1,8 +1,6 @@
 """Ingestion: every row of someone's file is a clean product, a variant of one, or set aside with its reason."""
 
 import json
-import os
-import signal
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from ingested import MESSY, VARIANTS, Built, amazebay_rows, built
+from killing import killed_at
 
 from ecomlab.catalog.ingest import build, build_products, guess, open_source, shards
 from ecomlab.catalog.ingest.fold import fold
@@ -42,6 +41,10 @@ def amazebay(tmp_path_factory: pytest.TempPathFactory) -> Built:
     folder = tmp_path_factory.mktemp("amazebay")
     datasets.Dataset.from_list(amazebay_rows()).save_to_disk(str(folder / "saved"))
     return built(folder / "saved", folder / "out")
+
+
+def lines_of(rows: list[dict[str, Any]]) -> str:
+    return "".join(json.dumps(row) + "\n" for row in rows)
 
 
 def test_every_row_is_accounted_for(messy: Built) -> None:
@@ -216,7 +219,7 @@ def test_formats_hold_the_same_products(form: str, amazebay: Built, tmp_path: Pa
     if form == "parquet":
         pq.write_table(pa.Table.from_pylist(rows), file)
     elif form == "jsonl":
-        file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        file.write_text(lines_of(rows))
     elif form == "json":
         file.write_text(json.dumps(rows))
     elif form == "arrow":
@@ -236,7 +239,7 @@ def test_formats_hold_the_same_products(form: str, amazebay: Built, tmp_path: Pa
 def test_what_is_drawn_hangs_on_the_id_alone(amazebay: Built, tmp_path: Path) -> None:
     rows = amazebay_rows()[10:20]
     file = tmp_path / "some.jsonl"
-    file.write_text("".join(json.dumps(row) + "\n" for row in reversed(rows)))
+    file.write_text(lines_of(rows[::-1]))
     few = {row["id"]: (row["days"], row["stock"]) for row in built(file, tmp_path / "out").rows}
     all_of_them = {row["id"]: (row["days"], row["stock"]) for row in amazebay.rows}
     assert few == {one: all_of_them[one] for one in few} and len(few) == 10
@@ -246,7 +249,7 @@ def test_what_is_drawn_hangs_on_the_id_alone(amazebay: Built, tmp_path: Path) ->
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Built:
     """What a build without a kill makes."""
     file = tmp_path_factory.mktemp("whole") / "products.jsonl"
-    file.write_text("".join(json.dumps(row) + "\n" for row in amazebay_rows()))
+    file.write_text(lines_of(amazebay_rows()))
     return built(file, file.with_name("out"))
 
 
@@ -269,15 +272,7 @@ def test_a_killed_build_leaves_the_old_products_and_goes_on(
     (tmp_path / "old.jsonl").write_text(json.dumps(amazebay_rows()[0]) + "\n")
     old = built(tmp_path / "old.jsonl", out).rows
     file = whole.folder.with_name("products.jsonl")
-    child = os.fork()
-    if not child:
-        try:
-            die_in(step)
-            built(file, out)
-        finally:
-            os._exit(0)  # not reached: a finished build is no test
-    _, status = os.waitpid(child, 0)
-    assert os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
+    killed_at(*STEPS[step], lambda: built(file, out))
     assert open_products(out).rows.to_pylist() == old
     cleaned: list[int] = []
     write = shards._write
@@ -293,20 +288,6 @@ def test_a_killed_build_leaves_the_old_products_and_goes_on(
     assert again.products.rows.equals(whole.products.rows)
     left, wanted = ([path.name.partition("-")[0] for path in at.iterdir()] for at in (out, whole.folder))
     assert sorted(left) == sorted(wanted)  # and nothing half written
-
-
-def die_in(step: str) -> None:
-    """Let this process be killed in the midst of a step of the build."""
-    where, name, last = STEPS[step]
-    real, calls = getattr(where, name), []
-
-    def killed(*args: Any) -> Any:
-        calls.append(args)
-        if len(calls) == last:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return real(*args)
-
-    setattr(where, name, killed)
 
 
 def test_a_build_neither_writes_over_its_source_nor_reads_itself(tmp_path: Path) -> None:

@@ -9,7 +9,6 @@ from ingested import Built, built
 from ecomlab.catalog.ingest import build_products, guess, open_source, read_mapping
 from ecomlab.catalog.ingest.mapping import Columns
 from ecomlab.catalog.products import open_products
-from ecomlab.catalog.real import catalog_of
 
 SHOPIFY = """Handle,Title,Vendor,Option1 Name,Option1 Value,Option2 Name,Option2 Value,Variant SKU,Variant Price
 tee,River Tee,Fern,Size,S,Color,Black,T1,19.00
@@ -169,15 +168,3 @@ def test_a_price_or_id_that_few_rows_have_gives_way() -> None:
         for at in range(9)
     ]
     assert (columns(rows).price, columns(rows).id) == ("Regular price", "Stock code")
-
-
-def test_a_line_of_names_that_comes_first_stays_the_one(tmp_path: Path) -> None:
-    (tmp_path / "a.csv").write_text(
-        "title,price,brand\nitem_name,standard_price,brand_name\nVega Lamp,5,Acme\n"
-    )
-    assert len([*open_source(str(tmp_path / "a.csv")).rows()]) == 2
-
-
-def test_a_shop_too_small_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="Chair"):
-        catalog_of(made(PARENTS, tmp_path).products)

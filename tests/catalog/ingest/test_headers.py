@@ -20,6 +20,7 @@ WITHOUT = {
 WITH = {
     "usual names": "title,price\nDesk Lamp,19.99\nFloor Lamp,24.50\n",
     "one usual name": "Produkt Text,2024-01-01,Preis\nDesk Lamp,2024-01-05,19.99\nWall Lamp,2024-01-06,5.00\n",
+    "usual names above others for programs": "title,price,brand\nitem_name,standard_price,brand_name\nLamp,5,Acme\n",
     "names that nobody knows": "Lo que es,Lo que cuesta\nDesk Lamp,19.99\nFloor Lamp,24.50\n",
     "numbers of columns": "0,1,2\nAcme Desk Lamp,19.99,2\nBolt Floor Lamp,24.50,1\nBolt Lamp,3.50,2\n",
     "sizes": "Modelo,36.5,37.5\nZapato negro,49.99,59.99\nZapato blanco,49.99,59.99\n",

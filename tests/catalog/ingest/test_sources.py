@@ -116,17 +116,6 @@ def test_a_quoted_field_may_take_lines_and_hold_stray_quotes(tmp_path: Path) -> 
     assert titles == ["First lamp", "One, two\nthree, four\nfive, six", 'A shelf\n24 wide"']
 
 
-def test_a_row_of_empty_fields_is_a_row(tmp_path: Path) -> None:
-    (tmp_path / "a.csv").write_text(HEAD + ",,\n\n,,\n")
-    report = build_products(open_source(str(tmp_path / "a.csv")), tmp_path / "out")
-    assert (report.rows, dict(report.reasons)) == (3, {"no title": 2})
-
-
-def test_excels_first_line_names_the_delimiter(tmp_path: Path) -> None:
-    (tmp_path / "a.csv").write_text("sep=;\ntitle;price\nA, B lamp;3\n")
-    assert open_source(str(tmp_path / "a.csv")).sample() == [{"title": "A, B lamp", "price": "3"}]
-
-
 @pytest.mark.parametrize(
     ("text", "last"),
     [
