@@ -116,7 +116,7 @@ def load_episodes(path: str | Path) -> pd.DataFrame:
     """Read episodes.csv of a run: a row per evaluation and held-out episode, sorted; `heldout.EPISODE` explains the
     columns. Raises TableError."""
     with _made_by(path, "table of episodes", "a training run"):
-        found = pd.read_csv(path, converters={"axes": str})
+        found = pd.read_csv(path, dtype={"axes": str}).fillna({"axes": ""})
         return _sorted(found, [*RUN, "step", "env", "d", "axes", "block", "decoding", "task_seed"])
 
 
