@@ -108,21 +108,29 @@ def axes_of(env_id: str, shop: Shop, known: Mapping[str, Any]) -> list[str]:
 
 
 def main() -> None:
-    """Observe every environment, or those that are named and what composes them, and write the file."""
+    """Observe every environment, or those that are named and what composes them, and write the file.
+
+    Warns where an environment draws other tasks than recorded under the same version.
+    """
     parser = argparse.ArgumentParser(prog="python -m ecomlab.laws.observed", description=__doc__)
-    parser.add_argument("--env", nargs="*", default=list(ENVIRONMENTS), choices=list(ENVIRONMENTS))
-    asked = set(parser.parse_args().env)
+    parser.add_argument("--env", default=",".join(ENVIRONMENTS), help="environments, between commas")
+    asked = {ENVIRONMENTS[env_id].id for env_id in parser.parse_args().env.split(",")}
     shop, big_shop = load_shop(1_000), load_shop()
     found: dict[str, Any] = dict(observed())
     for env_id in sorted(ENVIRONMENTS, key=lambda env_id: (len(ENVIRONMENTS[env_id].composes), env_id)):
         if not asked & {env_id, *ENVIRONMENTS[env_id].composes}:
             continue
+        before = found.get(env_id, {})
         found[env_id] = {
             "version": ENVIRONMENTS[env_id].version,
             "tasks": tasks_digest(env_id, shop),
             "scores": scores_digest(env_id, shop),
             "axes": axes_of(env_id, big_shop, found),
         }
+        if [before.get(name) == found[env_id][name] for name in ("version", "tasks")] == [True, False]:
+            print(
+                f"{env_id}: tasks changed under version {before['version']}; raise it, unless nobody has played it"
+            )
     write_json(OBSERVED, found)
 
 

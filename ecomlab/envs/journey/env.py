@@ -17,7 +17,7 @@ from ecomlab.envs.journey.audit import JourneyAudit
 from ecomlab.envs.journey.player import JourneyPlayer
 from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.players.base import Perturbation
-from ecomlab.task import Need, Player
+from ecomlab.task import Need, Player, TaskError
 from ecomlab.tool import Tool, tool
 from ecomlab.world.state import World
 
@@ -78,7 +78,13 @@ class Journey(Environment):
     @property
     def tools(self) -> Sequence[Tool]:  # type: ignore[override]
         """Tools of every subtask that a journey may have, so that the offered tools reveal nothing about this one."""
-        offered = {tool.name: tool for env in self.composes for tool in ENVIRONMENTS[env].tools}
+        offered: dict[str, Tool] = {}
+        for env in self.composes:
+            for tool in ENVIRONMENTS[env].tools:
+                if offered.setdefault(tool.name, tool) is not tool:
+                    raise TaskError(
+                        f"{env} and an environment before it have two tools {tool.name}; rename one"
+                    )
         return tuple(offered.values())
 
     def reference_player(
