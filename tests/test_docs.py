@@ -34,12 +34,20 @@ def sections(page: Path) -> dict[str, str]:
     return dict(zip(parts[::2], parts[1::2], strict=True))
 
 
+def places_of(page: Path) -> set[str]:
+    """The names of a page's headings in links, as GitHub and MyST make them."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text("utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
 @every_page
 def test_links_and_named_files_and_tests_exist(page: Path) -> None:
     """A path in backticks is one of the repository, or of the package where that is plain."""
     text = page.read_text("utf-8")
-    links = re.findall(r"\]\((?!https?:|#)([^)#]+)[^)]*\)", text)
-    assert [link for link in links if not (page.parent / link).exists()] == []
+    links = re.findall(r"\]\((?!https?:)([^)#]*)#?([^)]*)\)", text)
+    assert [link for link, _ in links if not (page.parent / link).exists()] == []
+    places = [(page.parent / link if link else page, place) for link, place in links if place]
+    assert [place for to, place in places if to.suffix == ".md" and place not in places_of(to)] == []
     named = re.findall(r"`((?:[\w.-]+/)+[\w.-]*|\w+\.py)`", text)
     assert [
         name for name in named if not any((place / name).exists() for place in (ROOT, ROOT / "ecomlab"))
