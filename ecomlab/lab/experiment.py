@@ -202,13 +202,11 @@ def show_results(plan: Sweep, console: Console) -> None:
     runs = runs.sort_values("schedule", key=lambda names: names.map(order), kind="stable")
     title = f"{plan.name}: held-out success, mean over difficulties, first → last evaluation"
     table = Table(title=title, title_justify="left", box=None, pad_edge=False)
-    for heading in ("arm", "seed", "steps", "window", "sampled", "greedy", "rollouts", "minutes"):
+    decodings = [name for name in ("sampled", "greedy") if runs[f"{name}_last"].notna().any()]
+    for heading in ("arm", "seed", "steps", "window", *decodings, "rollouts", "minutes"):
         table.add_column(heading, justify="left" if heading == "arm" else "right")
     for run in runs.assign(arm=arm_names(runs)).itertuples():
-        success = (
-            f"{run.sampled_first:.2f} → {run.sampled_last:.2f}",
-            f"{run.greedy_first:.2f} → {run.greedy_last:.2f}",
-        )
+        success = (f"{getattr(run, f'{n}_first'):.2f} → {getattr(run, f'{n}_last'):.2f}" for n in decodings)
         costs = (f"{run.rollouts:,}", f"{run.minutes:.1f}")
         table.add_row(run.arm, str(run.seed), str(run.steps), f"{run.d_low}–{run.d_high}", *success, *costs)
     console.print(table)
