@@ -80,10 +80,10 @@ class Journey(Environment):
         """Tools of every subtask that a journey may have, so that the offered tools reveal nothing about this one."""
         offered: dict[str, Tool] = {}
         for env in self.composes:
-            for tool in ENVIRONMENTS[env].tools:
-                if offered.setdefault(tool.name, tool) is not tool:
+            for one in ENVIRONMENTS[env].tools:
+                if offered.setdefault(one.name, one) is not one:
                     raise TaskError(
-                        f"{env} and an environment before it have two tools {tool.name}; rename one"
+                        f"{env} and an environment before it have two tools {one.name}; rename one"
                     )
         return tuple(offered.values())
 
