@@ -769,8 +769,8 @@ def test_weights_that_zero3_keeps_elsewhere_are_looked_at(shop: Shop, tmp_path: 
 @pytest.mark.slow
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="another kind of processor rounds otherwise")
 def test_a_run_writes_what_it_wrote_before(tmp_path: Path) -> None:
-    """To the byte, in the columns of then. first_steps.csv is of experiments/laptop's adaptive schedule and seed 0, made
-    at 4b86189, with the vectors that every x86 processor has. It holds nothing of evaluation, which is less here."""
+    """In its columns, to the byte. first_steps.csv is of experiments/laptop's adaptive schedule and seed 0,
+    made at 4b86189, with the vectors that every x86 processor has. It has no evaluation."""
     settings = {"out": str(tmp_path / "run"), "steps": 2, "eval_every": 0, "eval_difficulties": (0,)}
     code = "from ecomlab import TrainConfig, train; "
     code += f"train(TrainConfig(**{ {**settings, 'eval_episodes': 1}!r}))"
