@@ -3,7 +3,6 @@
 import os
 from itertools import product
 from pathlib import Path
-from textwrap import shorten
 from typing import Literal
 
 from ecomlab.lab.paths import same_kernels
@@ -34,7 +33,7 @@ app = Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 bench = Typer(help="Benchmarks.", no_args_is_help=True)
-assets = Typer(help="List data files of others; `get` fetches one.")
+assets = Typer(help="List third-party files; `get` fetches one.")
 catalog = Typer(help="Catalogs of real products.", no_args_is_help=True)
 app.add_typer(bench, name="bench")
 app.add_typer(assets, name="assets")
@@ -59,8 +58,7 @@ def envs() -> None:
     from ecomlab.difficulty import RANGES, Difficulty, about
 
     for name, environment in ecomlab.ENVIRONMENTS.items():
-        brief = shorten(environment.brief, 200, placeholder=" ...")
-        console.print(f"[cyan]{name:8}[/cyan] {escape(brief)}", soft_wrap=True)
+        console.print(f"[cyan]{name:8}[/cyan] {escape(environment.brief)}", soft_wrap=True)
     console.print("\nAxes of difficulty (--axis NAME=VALUE) with their values at d = 0, 6 and 12:")
     levels = [Difficulty.at(d) for d in (0, 6, 12)]
     for axis in RANGES:
@@ -136,7 +134,7 @@ def bench_env(
     env: list[str] | None = options.ENVS,
     size: list[int] = opt([1_000, 20_000], "--size N", "Products; may be repeated."),
     difficulty: list[int] = opt([0, 4, 12], "--difficulty LEVEL", "Level; may be repeated.", min=0),
-    episodes: int = opt(100, "--episodes N", "Episodes a repeat, of which there are five.", min=1),
+    episodes: int = opt(100, "--episodes N", "Episodes per repeat; there are five repeats.", min=1),
     json_file: Path | None = options.JSON,
 ) -> None:
     """Time reset, verification and the reference player's episodes, with and without search, on one core.
@@ -305,9 +303,9 @@ def view(
     folder: Path = options.TRANSCRIPTS,
     other: Path | None = Argument(None, help="A second one, to read its episodes beside the first's."),
     out: Path | None = opt(None, "--out FILE", "Default: view.html in the first folder.", callback=writable),
-    limit: int = opt(5_000, "--limit N", "Most episodes in the file, of both folders.", min=1),
+    limit: int = opt(5_000, "--limit N", "Maximum number of episodes in the file.", min=1),
     catalog: str | None = options.CATALOG_NOW,
-    plain: bool = opt(False, "--plain", "Do not act episodes out again: no cart, no reward by turn; faster."),
+    plain: bool = opt(False, "--plain", "Skip the replay: no cart, no reward by turn; faster."),
 ) -> None:
     """Write episodes of an evaluation or a training run as one HTML file, which needs no network and no server.
 

@@ -32,6 +32,8 @@ def writable(path: Path | None) -> Path | None:
         try:
             if path.is_dir():
                 raise IsADirectoryError
+            if path.name == "transcripts.jsonl":
+                raise BadParameter("transcripts.jsonl is the name of the record itself; choose another")
             path.absolute().parent.mkdir(parents=True, exist_ok=True)
             tempfile.TemporaryFile(dir=path.absolute().parent).close()  # permissions alone do not tell
         except OSError:
@@ -130,7 +132,9 @@ def worded(error: Exception) -> str:
 
 
 ENVS = opt(
-    None, "--env ENV", "Environment or collection (C4; CART,PD); repeatable. Default: the player's, or all."
+    None,
+    "--env ENV",
+    "Environment or collection (C4; CART,PD); repeatable. Default: all, or those the player was made for.",
 )
 AXIS = opt(None, "--axis NAME=VALUE", "An axis of difficulty, as `ecomlab envs` lists them; repeatable.")
 CATALOG = opt(
@@ -146,8 +150,8 @@ PLAYER = "reference, a starter, weights, owner/name, my_agent.py:agent, or an en
 DECODING = opt(None, "--decoding sampled|greedy", "Of local weights. Default: sampled, at temperature 1.")
 DEVICE = opt(None, "--device DEVICE", "Of local weights. Default: cuda, if any, but cpu for starters.")
 BLOCK = opt(0, "--block N", "Block of held-out tasks; blocks share no task.", min=0)
-LEAVE_OUT = opt(False, "--leave-out", "Leave out, and name, environments that the catalog cannot carry.")
-RUN_FOLDER = opt(None, "--out FOLDER", "Folder for the transcripts. Default: experiments/runs/eval/PLAYER.")
+LEAVE_OUT = opt(False, "--leave-out", "Leave out, and name, environments that the catalog cannot support.")
+RUN_FOLDER = opt(None, "--out FOLDER", "Folder for the transcripts. Default: one in experiments/runs/eval.")
 RETRY = opt(False, "--retry-unscored", "Play unscored episodes again.")
 
 # of results

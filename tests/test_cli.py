@@ -316,3 +316,10 @@ def test_a_wrong_setting_stops_before_anything_runs(
     (tmp_path / "train.toml").write_text(TRAIN)
     code, said = ended("train --config", tmp_path / "train.toml", "--set", change)
     assert code == 2 and word in said
+
+
+def test_the_record_of_an_evaluation_is_not_written_over(
+    tmp_path: Path, ended: Callable[..., tuple[Any, str]]
+) -> None:
+    code, said = ended("view", tmp_path, "--out", tmp_path / "transcripts.jsonl")
+    assert code == 2 and "record" in said

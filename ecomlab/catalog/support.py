@@ -28,7 +28,7 @@ def check_supported(catalog: Catalog, envs: Iterable[str]) -> None:
     if wrong := [f"{env} ({off[env]})" for env in envs if env in off]:
         able = [env for env in envs if env not in off]
         way = f"choose {','.join(able)}" if able else "choose other environments"
-        raise UnsupportedError(f"this catalog cannot carry {', '.join(wrong)}; {way}, or another catalog")
+        raise UnsupportedError(f"this catalog cannot support {', '.join(wrong)}; {way}, or another catalog")
 
 
 def _unsupported(catalog: Catalog) -> dict[str, str]:

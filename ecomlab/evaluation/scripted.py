@@ -147,8 +147,8 @@ class FunctionContestant:
     """A function `f(messages, tools) -> message`, sync or async, a callable object, or a class of such objects, one per
     episode.
 
-    An exception makes the episode unscored, with the reason; a malformed message is the player's own mistake. Episodes
-    of an async function are played `AT_ONCE` at a time, others one by one.
+    An exception, or a result that is no dict, makes the episode unscored, with the reason; a malformed message is the
+    player's own mistake. Episodes of an async function are played `AT_ONCE` at a time, others one by one.
     """
 
     def __init__(self, function: Any, name: str = "", customer: Chat | None = None) -> None:
@@ -176,7 +176,7 @@ class FunctionContestant:
             opened = open_episode(job, shop, False, self.customer)
             if isinstance(opened, Episode):
                 try:
-                    finish(self._made(), opened)
+                    finish(partial(_say, self._made()), opened)
                 except Exception as error:  # while its class is instantiated
                     opened.fail(raised(error))
                 opened = recorded(job, opened, "player")
@@ -189,7 +189,7 @@ class FunctionContestant:
         try:
             player = self._made()
             while not opened.done:
-                opened.act(await player(list(opened.messages), opened.tools))
+                opened.act(_message(await player(list(opened.messages), opened.tools)))
         except Exception as error:
             opened.fail(raised(error))
         return recorded(job, opened, "player")
@@ -197,3 +197,14 @@ class FunctionContestant:
     def _made(self) -> Any:
         """Return the function, or a new object of the class."""
         return self.function() if isinstance(self.function, type) else self.function
+
+
+def _say(player: Any, *said: Any) -> Any:
+    return _message(player(*said))
+
+
+def _message(returned: Any) -> Any:
+    """Return what a function returned. Raises TypeError if it is no message at all, which is a bug of the function."""
+    if not isinstance(returned, dict):
+        raise TypeError(f'the player returned {returned!r}; return a message {{"role": "assistant", ...}}')
+    return returned

@@ -72,6 +72,8 @@ def opened(folder: Path, header: Mapping[str, Any], made_with: Mapping[str, Any]
     header with more tasks per cell than before is the same run. Raises TranscriptError for a folder in use, a damaged
     file, and one with another header, with all differences.
     """
+    if folder.is_file():
+        raise TranscriptError(f"{folder} is a file; name a folder")
     path, header = folder / FILE, _as_json({"format": FORMAT, **header})
     with lock(
         folder / ".lock",
@@ -264,11 +266,14 @@ def differences(
         elif a != b and (name in one) != (name in two) and isinstance(a if name in one else b, Mapping):
             found.append(f"{where} is missing {names[0] if name in two else names[1]}")
         elif a != b:
-            was, now = (
-                json.dumps(value) if name in side else "missing" for value, side in ((a, one), (b, two))
-            )
+            was, now = (_brief(value) if name in side else "missing" for value, side in ((a, one), (b, two)))
             found.append(f"{where} is {was} {names[0]}, {now} {names[1]}")
     return found
+
+
+def _brief(value: Any) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= 100 else f"{text[:100]} ..."
 
 
 def without_place(conditions: Mapping[str, Any]) -> dict[str, Any]:

@@ -45,7 +45,7 @@ class _Watch:
                 tasks, cells = event["tasks"], event["cells"]
                 shows = gap(smallest_difference(tasks * cells))
                 self.console.print(
-                    f"{tasks} tasks per cell, {cells} cells; smallest difference between two players that these show "
+                    f"tasks per cell: {tasks}, cells: {cells}; smallest difference between two players that these show "
                     f"(80% power): {shows}",
                     soft_wrap=True,
                 )

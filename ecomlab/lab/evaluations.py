@@ -76,7 +76,7 @@ def evaluate(
     settings: Mapping[str, Any] | None = None,
     shop: Shop | str | int | None = None,
     customer: Chat | None = None,
-    weights: Weights = PUBLISHED,
+    weights: Weights | Mapping[str, float] = PUBLISHED,
     out: str | Path | None = None,
     retry_unscored: bool = False,
     on_progress: OnProgress | None = None,
@@ -96,7 +96,7 @@ def evaluate(
         cells=cells_of(env, difficulty, tasks, trials, axes=axes or {}),
         playing=Playing(decoding=decoding, settings=settings or {}, customer=customer),
         shop=shop,
-        weights=weights,
+        weights=weights if isinstance(weights, Weights) else Weights.of(weights),
         out=Path(out).expanduser().absolute() if out is not None else None,
         retry_unscored=retry_unscored,
     )

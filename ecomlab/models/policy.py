@@ -30,6 +30,8 @@ def device_of(name: str | None, ordinary: bool) -> str:
     if name is None:
         return "cuda" if count and ordinary else "cpu"
     known = ["cpu", *(["cuda"] if count else []), *(f"cuda:{number}" for number in range(count))]
+    if name.startswith("cuda") and not count:
+        raise PolicyError(f"no GPU for {name!r} here; use 'cpu'")
     if name not in known:
         raise PolicyError(unknown("device", name, known))
     return name

@@ -18,7 +18,7 @@ from ecomlab.models.batch import TRAINING_SEEDS, Clock, Rollout, Start, draw_tas
 from ecomlab.models.process_group import SINGLE_PROCESS, ProcessGroup
 from ecomlab.reward import PUBLISHED, Weights, varies
 from ecomlab.seeding import rng
-from ecomlab.training.schedule import Draw, Schedule, end_step, report
+from ecomlab.training.schedule import Draw, Schedule, ScheduleError, end_step, report
 
 if TYPE_CHECKING:
     from ecomlab.catalog import Shop
@@ -160,7 +160,10 @@ def collect(
 def _draw(schedule: Schedule, key: Sequence[Any]) -> tuple[Draw, int]:
     """Draw what a group plays, and a training seed."""
     random = rng("draw", *key)
-    return schedule.draw(random), int(random.integers(TRAINING_SEEDS.start, TRAINING_SEEDS.stop))
+    draw = schedule.draw(random)
+    if not isinstance(draw, Draw):
+        raise ScheduleError(f"a schedule's draw returned {draw!r}; return a Draw(env, level)")
+    return draw, int(random.integers(TRAINING_SEEDS.start, TRAINING_SEEDS.stop))
 
 
 def _task(draw: Draw, seed: int, sampling: DynamicSampling, shop: "Shop") -> Start | Exception:

@@ -128,6 +128,8 @@ def train(
         shop = _load_shop(out, config, leads)
         chat = {name: getattr(config, name) for name in ("dtype", "lora_rank", "thinking")}
         policy = load_policy(config.starter, shop, config.played, **chat)
+        if leads:  # not before: a refused run leaves no record
+            _record(out, identity, config, shop)
         on_progress = progress if leads and progress else lambda _: None
         Loop(config, shop, policy, made, identity, on_progress, processes).go()
     return Run(out)
@@ -184,7 +186,6 @@ def _same_run(out: Path, now: Mapping[str, Any]) -> None:
         raise ConfigError(
             f"{out} holds a run of {before['steps']} steps, more than {now['steps']}; choose another out"
         )
-    write_json(file, now)
 
 
 def _differs(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
@@ -197,7 +198,7 @@ def _differs(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
 
 
 def _load_shop(out: Path, config: TrainConfig, leads: bool) -> Shop:
-    """Load a run's shop, and record the folder of its catalog if it has one. Raises ConfigError if the catalog cannot
+    """Load a run's shop. Raises ConfigError if the catalog cannot
     be opened, differs from the one with which the run in `out` began, or cannot carry the environments."""
     before = read_json(out / CATALOG) if leads else None
     was = way = ""
@@ -211,6 +212,11 @@ def _load_shop(out: Path, config: TrainConfig, leads: bool) -> Shop:
         raise ConfigError(f"{was}{error}{way}") from None
     if before and before["fingerprint"] != shop.fingerprint:
         raise ConfigError(f"{was}{config.catalog or 'the generated one'} is {shop.fingerprint}{way}")
-    if leads and config.catalog:
-        write_json(out / CATALOG, {**config.catalog_place, "fingerprint": shop.fingerprint})
     return shop
+
+
+def _record(out: Path, identity: Mapping[str, Any], config: TrainConfig, shop: Shop) -> None:
+    """Write what identifies the run, and the place of its catalog if it has one."""
+    write_json(out / CONFIG, identity)
+    if config.catalog:
+        write_json(out / CATALOG, {**config.catalog_place, "fingerprint": shop.fingerprint})

@@ -16,7 +16,7 @@ from ecomlab.lab.play.choice import Choice, ShareKeyError, read_key, share_key
 from ecomlab.lab.shops import catalog_named, record_of, recorded_shop, training_settings
 from ecomlab.laws import certificate, laws
 from ecomlab.training.config import ConfigError, TrainConfig
-from ecomlab.training.run import CATALOG, _differs, _load_shop
+from ecomlab.training.run import CATALOG, _differs, _load_shop, _record
 from ecomlab.training.run_transcripts import header_of
 
 runner = CliRunner()
@@ -110,6 +110,7 @@ def test_a_training_run_notes_its_catalog_and_goes_on_with_no_other(
 ) -> None:
     config = TrainConfig(catalog=str(real_folder))
     shop = _load_shop(tmp_path, config, leads=True)
+    _record(tmp_path, config.to_json(), config, shop)
     assert json.loads((tmp_path / CATALOG).read_text())["fingerprint"] == shop.fingerprint
     known = header_of(config, shop.fingerprint)["conditions"]["catalog"]
     assert known == {"folder": str(real_folder), "fingerprint": shop.fingerprint}

@@ -164,7 +164,7 @@ def copied(folder: Path, **changes: Any) -> Path:
     [
         ({"renderer": 0}, "renderer"),
         ({"tokenizer": "feed"}, "tokenizer"),
-        ({"vocabulary": "feed"}, "vocabulary"),
+        ({"vocabulary": "feed"}, "generated"),
         ({"environments": {"CART": {"version": 0, "tasks": "feed"}}}, "CART"),
         ({"environments": {}}, "CART"),
     ],

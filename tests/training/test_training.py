@@ -43,7 +43,7 @@ from ecomlab.lab.paths import kernel_environment
 from ecomlab.models import batch
 from ecomlab.models.batch import EVALUATION_SEEDS, TRAINING_SEEDS
 from ecomlab.models.load import load_policy
-from ecomlab.models.policy import Policy
+from ecomlab.models.policy import Policy, PolicyError
 from ecomlab.reward import Score, Weights, varies
 from ecomlab.seeding import rng
 from ecomlab.training import checkpoints, loop, metrics, objective, rollouts, untrained
@@ -1233,3 +1233,14 @@ def test_a_damaged_config_is_refused_and_stays(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"config\.json is damaged"):
         train({"out": str(tmp_path)})
     assert (tmp_path / "config.json").read_text() == "{"
+
+
+def test_a_run_that_was_refused_leaves_no_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any, **__: Any) -> Any:
+        raise PolicyError("made for another catalog")
+
+    settings = {**SMALL, "steps": 1, "out": str(tmp_path / "run")}
+    with monkeypatch.context() as patch, pytest.raises(PolicyError):
+        patch.setattr("ecomlab.training.run.load_policy", refuse)
+        train({**settings, "seed": 1})
+    assert run_to_end(TrainConfig(**settings)) == tmp_path / "run"

@@ -131,7 +131,7 @@ class EndpointSettings(Settings):
 
 def endpoint_from_toml(path: Path, changes: Mapping[str, Any] | None = None) -> EndpointSettings:
     """Read `EndpointSettings` from a TOML file of its fields, overridden by `changes`. Raises ConfigError."""
-    given = load_toml(path, "it would contain at least url and model")
+    given = load_toml(path, "it must set at least url and model")
     try:
         return EndpointSettings(**(given | dict(changes or {})))
     except ConfigError as error:

@@ -72,8 +72,7 @@ def read_key(key: str, folder: str | int | None = None) -> tuple[Choice, Task]:
         choice = Choice(told["env"], int(told["difficulty"]), int(told["seed"]), axes, catalog)
     except (KeyError, ValueError) as error:
         raise ShareKeyError(
-            f"this is no whole key of an episode ({error}); copy the line from {SCHEME} to its end, between quotes in "
-            "a shell"
+            f"the key is incomplete ({error}); copy the whole line from {SCHEME} on, between quotes in a shell"
         ) from None
     if isinstance(catalog, str):
         if not isinstance(folder, str):

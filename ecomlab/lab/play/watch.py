@@ -60,7 +60,7 @@ def show(
     console.print(f"[bold]{task.title}[/bold]: {budgets}\n\n{escape(text)}", soft_wrap=True)
     if json_file:
         write_episode(made, json_file)
-    return 0
+    return 1 if made.score.unscored else 0
 
 
 def write_episode(episode: Trajectory, path: Path) -> None:
