@@ -332,9 +332,9 @@ def test_a_schedule_moves_axes_and_gives_turns(novice: Policy, shop: Shop) -> No
         assert rollout.trajectory.turns > rollout.turns
     with pytest.raises(ScheduleError, match="CART"):
         collect(Mine(), replace(sampling, envs=("PD",)), ("mine", 1), shop, novice.sampler(), novice.renderer)
-    with pytest.MonkeyPatch.context() as patch, pytest.raises(ScheduleError, match="returned None"):
-        patch.setattr(Mine, "draw", lambda self, random: None)
-        collect(Mine(), sampling, ("mine", 1), shop, novice.sampler(), novice.renderer)
+    drawless: Any = type("Drawless", (Mine,), {"draw": lambda self, random: None})
+    with pytest.raises(ScheduleError, match="returned None"):
+        collect(drawless(), sampling, ("mine", 1), shop, novice.sampler(), novice.renderer)
 
 
 def test_a_callers_mistake_is_no_unscored_episode(shop: Shop) -> None:

@@ -1240,7 +1240,8 @@ def test_a_run_that_was_refused_leaves_no_record(tmp_path: Path, monkeypatch: py
         raise PolicyError("made for another catalog")
 
     settings = {**SMALL, "steps": 1, "out": str(tmp_path / "run")}
-    with monkeypatch.context() as patch, pytest.raises(PolicyError):
+    with monkeypatch.context() as patch:
         patch.setattr("ecomlab.training.run.load_policy", refuse)
-        train({**settings, "seed": 1})
+        with pytest.raises(PolicyError):
+            train({**settings, "seed": 1})
     assert run_to_end(TrainConfig(**settings)) == tmp_path / "run"
