@@ -1,7 +1,5 @@
 """Given turns, planted mistakes, and their effects.
 
-Each part uses the one before:
-
 - *Given turns.* `first_turns` returns the messages of the first turns as the reference player plays them. `play_on`
   starts from such messages with a player, and `play_batch` with a policy, by `Start`.
 - *Wrong acts.* `wrong_acts` draws, for each kind of mistake, a correct act of a trajectory and a wrong one to replace
