@@ -127,9 +127,8 @@ class Environment:
         return self.auditor(self)
 
     def reasons(self, goal: Goal, world: World, answer: Mapping[str, Any], first: Goal) -> str:
-        """Word why an end is not correct, by the faults that the audit lists."""
-        if type(self.audit).faults is Audit.faults:  # which asks the verifier
-            return "it is not as wanted"
+        """Word why an end is not correct, by the faults that the audit lists; for a `verify` whose audit does not ask
+        it for them, as the default does."""
         return told([fault.words for fault in self.audit.faults(goal, world, answer, first)])
 
     @property

@@ -176,8 +176,10 @@ class FunctionContestant:
             opened = open_episode(job, shop, False, self.customer)
             if isinstance(opened, Episode):
                 try:
-                    finish(partial(_say, self._made()), opened)
-                except Exception as error:  # while its class is instantiated
+                    player = self._made()
+                    while not opened.done:
+                        opened.act(_message(player(list(opened.messages), opened.tools)))
+                except Exception as error:
                     opened.fail(raised(error))
                 opened = recorded(job, opened, "player")
             yield opened
@@ -197,10 +199,6 @@ class FunctionContestant:
     def _made(self) -> Any:
         """Return the function, or a new object of the class."""
         return self.function() if isinstance(self.function, type) else self.function
-
-
-def _say(player: Any, *said: Any) -> Any:
-    return _message(player(*said))
 
 
 def _message(returned: Any) -> Any:
