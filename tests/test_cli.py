@@ -322,4 +322,4 @@ def test_the_record_of_an_evaluation_is_not_written_over(
     tmp_path: Path, ended: Callable[..., tuple[Any, str]]
 ) -> None:
     code, said = ended("view", tmp_path, "--out", tmp_path / "transcripts.jsonl")
-    assert code == 2 and "record" in said
+    assert code == 2 and "name of the record" in said

@@ -1,4 +1,4 @@
-"""One evaluated task of *novice*, played alone, beside its level, and beside all levels: what a batch does to an episode.
+"""One evaluated task of *novice*, alone, beside its level, and beside all levels: what a batch does to an episode.
 
 python experiments/quick/batches.py
 """

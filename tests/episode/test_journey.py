@@ -1,11 +1,12 @@
 """Journeys: several jobs in one world, one after the other or one inside another, each judged by its own verifier."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from ecomlab import ENVIRONMENTS, Episode, Shop, Task, make_task, play
+from ecomlab import ENVIRONMENTS, Episode, Shop, Task, TaskError, make_task, play
 from ecomlab.laws.attackers import calls
 from ecomlab.task import Message
 
@@ -146,3 +147,10 @@ def test_slips_of_form_are_counted_by_subtask(shop: Shop) -> None:
             assert not episode.act(calls(("submit", nothing))).done
     assert [subtask.format_errors for subtask in episode.subtasks] == [2] * len(task.subtasks)
     assert episode.act(slip).end == "invalid"
+
+
+def test_two_tools_of_one_name_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    search, *others = ENVIRONMENTS["PD"].tools
+    monkeypatch.setattr(type(ENVIRONMENTS["PD"]), "tools", (replace(search), *others))
+    with pytest.raises(TaskError, match="two tools"):
+        _ = ENVIRONMENTS["JOURNEY"].tools
