@@ -1,0 +1,139 @@
+"""The linear model that reads messages: what each does and asks for, by integer weights that `make reader` fits.
+
+Three layers, each a sum of weights. A sentence's n-grams score its acts, and slots by their kind; the scores of all
+sentences, binned, decide which acts the message holds; n-grams around a slot's own words, the same weights for every
+slot, add to that slot's score. A slot of a user's own needs no weights: its words and values are marked like any other's.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+
+from ecomlab.customer.reading.features import OPEN, Seen, of_slot, whole
+
+FILE = Path(__file__).with_name("reader.npz")
+SCALE = 100
+"""Integer units of a weight."""
+ACTS = (
+    "QUESTION", "OPEN", "WHY", "TELL", "BAD", "REFUSE", "OFFER", "LIST", "SUMMARY", "CONSENT", "REPEAT", "UNDERSTOOD",
+    "IDENTITY", "GREET", "THANK", "APOLOGISE", "SYMPATHISE", "CLOSE", "OFFTOPIC", "LANGUAGE", "STRAY", "NONSENSE",
+)  # fmt: skip
+"""Acts of a sentence. QUESTION is a question for a value or whether it is so (SET, CHECK and CHOICE in the banks); TELL
+is whatever tells something (STATE, ANSWER, ANNOUNCE, PROMISE, INSTRUCT, HANDOVER, WAIT, SELFCORRECT)."""
+GROUPS = {
+    "ask": ("QUESTION", "LIST"),
+    "judge": ("SUMMARY", "CONSENT", "OFFER", "UNDERSTOOD"),
+    "open": ("OPEN",),
+    "why": ("WHY",),
+    "repeat": ("REPEAT",),
+    "identity": ("IDENTITY",),
+    "back": ("LANGUAGE", "STRAY", "NONSENSE"),
+}
+"""What a message may call for, and the acts that do."""
+BINS = np.array([-110, -80, -50, -25, 0, 25, 60])
+NEAR = -30
+"""A sentence's score from which on it may hold an act that its message holds."""
+
+
+def kind_of(slot: str) -> str:
+    """Return the kind of a slot, by which it has weights of its own: all attributes are of one."""
+    return slot.partition(":")[0]
+
+
+@dataclass(frozen=True)
+class Model:
+    """The weights. `grams` numbers the n-grams of sentences, `sentence` has a row for each and a column for each act and
+    kind of slot; `near` are weights of n-grams around a slot's words; `bins` and `message` are the second layer's."""
+
+    kinds: tuple[str, ...]
+    grams: dict[str, int]
+    sentence: np.ndarray
+    near: dict[str, int]
+    bins: dict[str, int]
+    message: np.ndarray
+    """Columns: the groups, then the acts; its last row is the bias."""
+
+    def scores(self, sentences: Sequence[Seen]) -> np.ndarray:
+        """Score the acts and the kinds of slots of each sentence: int32 (sentences, acts + kinds)."""
+        bias = len(self.sentence) - 1
+        number = self.grams.get
+        rows = [
+            [*(at for gram in whole(one) if (at := number(gram)) is not None), bias] for one in sentences
+        ]
+        return np.array([self.sentence[row].sum(0, dtype=np.int32) for row in rows])
+
+    def acts(self, scores: np.ndarray) -> tuple[dict[str, int], dict[str, int]]:
+        """Decide what a message calls for and which acts it holds, from its sentences' scores; scores by name."""
+        number = self.bins.get
+        found = [at for name in binned(scores) if (at := number(name)) is not None]
+        sums = self.message[[*found, -1]].sum(0, dtype=np.int32).tolist()
+        return dict(zip(GROUPS, sums)), dict(zip(ACTS, sums[len(GROUPS) :]))
+
+    def slots(
+        self,
+        one: Seen,
+        scores: np.ndarray,
+        slots: Sequence[str],
+        before: set[str],
+        previous: Seen | None,
+    ) -> dict[str, int]:
+        """Score the slots that a sentence may ask for; one of no known kind only where its own words stand."""
+        number, own = self.near.get, dict(zip(self.kinds, scores[len(ACTS) :].tolist()))
+        found = {}
+        for slot in slots:
+            kind = kind_of(slot)
+            near = [*of_slot(one, slot, slot in before, previous)] if slot in one.spots else ["-"]
+            near.append(f"{kind}/{near[0].partition(':')[0]}")
+            found[slot] = own.get(kind, 0) + sum(number(name, 0) for name in near)
+        return found
+
+
+def binned(scores: np.ndarray) -> list[str]:
+    """List the features of a message: in which bins its best, second best, first and last sentences' scores lie for
+    each act, and which act each sentence is most of."""
+    scores = scores[:, : len(ACTS)]
+    ordered = -np.sort(-scores, axis=0)
+    found = []
+    rows = [("t", ordered[0]), ("l", scores[-1]), ("f", scores[0])]
+    rows += [("u", ordered[1])] if len(scores) > 1 else []
+    for name, row in rows:
+        for act, of in zip(ACTS, np.searchsorted(BINS, row).tolist()):
+            found.append(f"{name}{act}{of}")
+            found += [f"{name}{act}>{low}" for low in range(of)]
+    best = [ACTS[at] for at in scores.argmax(1).tolist()]
+    every, many = sorted(set(best)), f"n{min(len(best), 4)}"
+    found += [many, f"first{best[0]}", f"last{best[-1]}"]
+    found += [f"best{act}" for act in every] + [f"{many}best{act}" for act in every]
+    found += [f"{a}{b}" for a, b in pairwise(best)]
+    found += [f"both{a}{b}" for a in every for b in every if a < b]
+    return list(dict.fromkeys(found))
+
+
+@cache
+def model() -> Model:
+    """Load the weights."""
+    with np.load(FILE, allow_pickle=False) as file:
+        names = {name: str(file[name]).split("\n") for name in ("kinds", "grams", "near", "bins")}
+        numbered = {name: {text: at for at, text in enumerate(names[name])} for name in ("grams", "bins")}
+        near = dict(zip(names["near"], file["near_weights"].tolist()))
+        return Model(
+            tuple(names["kinds"]),
+            numbered["grams"],
+            file["sentence"].astype(np.int32),
+            near,
+            numbered["bins"],
+            file["message"].astype(np.int32),
+        )
+
+
+@cache
+def is_familiar(stem: str) -> bool:
+    """Tell whether the model knows a stem: whether people and agents use it when they talk in shops."""
+    return stem in model().grams
+
+
+__all__ = ["ACTS", "GROUPS", "NEAR", "OPEN", "Model", "binned", "is_familiar", "kind_of", "model"]

@@ -1,0 +1,381 @@
+"""One reading of a message to the customer: what it does, what it asks for, and what it says of which item.
+
+Nothing here knows what the customer wants. A reading is frozen and kept by text, and serves the customer, the players
+and the labels of mistakes alike.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from ecomlab.customer.reading.features import ASKED, OPEN, THING_KINDS, Seen, seen
+from ecomlab.customer.reading.model import ACTS, GROUPS, NEAR, model
+from ecomlab.customer.reading.vocabulary import CLOSED, Vocabulary, asks, row_of
+from ecomlab.customer.reading.words import (
+    AMOUNTS,
+    ITEM,
+    MONEY,
+    NUMBER,
+    THING,
+    THINGS,
+    VALUE,
+    Sentence,
+    Token,
+    sentences,
+)
+from ecomlab.slots import slot_type
+
+NO_ITEM = 1_000
+"""From here on, numbers in place of an item's for things on a list that no wish is about."""
+_JOINTS = frozenset(("and", "or", "&", ",", "plus"))
+_EACH = frozenset(("each", "apiec", "per", "everi", "individu", "separ"))
+_ALL = frozenset(("all", "both", "togeth", "total", "combin", "altogeth", "everyth", "whole"))
+_DENIED = frozenset(("not", "no", "without", "instead", "never", "rather"))
+REACH = 6
+"""Words within which what stands before a bare number tells what it counts."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """A slot that is asked for, of one item or of any (-1), and its values that are named beside it.
+
+    One value makes a yes-or-no question, more an either-or. `scope`: it is asked whether a price is for each or in
+    total.
+    """
+
+    slot: str
+    item: int = -1
+    values: tuple[str, ...] = ()
+    scope: bool = False
+
+
+@dataclass(frozen=True)
+class Said:
+    """A value that a message says of an item (-1: of none that it names), and the slots that it may be a value of."""
+
+    slots: tuple[str, ...]
+    value: str
+    item: int = -1
+    place: int = 0
+    """Number of its sentence."""
+    denied: bool = False
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What a message does, asks for and says."""
+
+    acts: frozenset[str] = frozenset()
+    """Of `ACTS`."""
+    calls_for: frozenset[str] = frozenset()
+    """Of `GROUPS`."""
+    questions: tuple[Question, ...] = ()
+    """In the order of asking, a slot once an item."""
+    open_items: tuple[int, ...] = ()
+    """The items that an open question names."""
+    said: tuple[Said, ...] = ()
+    """What the sentences say that are to be judged."""
+    mentions: tuple[Said, ...] = ()
+    """What all sentences say."""
+    items: tuple[int, ...] = ()
+    """Items that the message names."""
+    things: frozenset[int] = frozenset()
+    """Numbers of the things in sentences that ask or are to be judged."""
+    unclear: tuple[str, ...] = ()
+    """Sentences that make no sense in a shop."""
+    unavailable: tuple[int, ...] = ()
+    """Items that are said to be sold out, or too few; (-1,) where none is named."""
+    names: bool = False
+    """It names an item, a value, an amount or a thing."""
+
+    @property
+    def open(self) -> bool:
+        """True if whatever else there is is asked for."""
+        return "open" in self.calls_for
+
+    @property
+    def which(self) -> bool:
+        """True if one of several is to be chosen."""
+        return "LIST" in self.acts and "ask" in self.calls_for
+
+
+@lru_cache(maxsize=65_536)
+def read(text: str, vocabulary: Vocabulary) -> Reading:
+    """Read a message in which characters from `THINGS` on stand for things that tools have shown."""
+    some = sentences(text, vocabulary.known)
+    if not some:
+        return Reading(frozenset(("NONSENSE",)), frozenset(("back",)), unclear=(text.strip(),))
+    views = seen(some, vocabulary)
+    weights = model()
+    scores = weights.scores(views)
+    groups, acts = weights.acts(scores)
+    calls_for = frozenset(group for group, score in groups.items() if score > 0)
+    held = {act for act, score in acts.items() if score > 0}
+    for group in calls_for:  # the act by which it is called for
+        held.add(max(GROUPS[group], key=lambda act: acts[act]))
+    loud = {act for group, some_acts in GROUPS.items() if group not in calls_for for act in some_acts}
+    held -= loud
+    if not held:
+        held.add(max((act for act in ACTS if act not in loud), key=lambda act: acts[act]))
+    places = {group: _places(scores, GROUPS[group]) for group in calls_for}
+    items = _items(some)
+    questions = _questions(some, views, scores, vocabulary, items, places.get("ask", ()))
+    every = [said for place in range(len(some)) for said in _said(place, some, views, vocabulary, items)]
+    judged = set(places.get("judge", ()))
+    asking = judged | set(places.get("ask", ()))
+    bad = _places(scores, ("BAD",)) if "BAD" in held else ()
+    named = tuple(dict.fromkeys(item for place in items for item in place if item >= 0))
+    return Reading(
+        frozenset(held),
+        calls_for,
+        questions,
+        tuple(dict.fromkeys(item for at in places.get("open", ()) for item in items[at] if item >= 0)),
+        tuple(said for said in every if said.place in judged),
+        tuple(every),
+        named,
+        frozenset(
+            int(token.means[0][1])
+            for at in asking or range(len(some))
+            for token in some[at].tokens
+            if token.stem == THING
+        ),
+        tuple(text[some[at].start : some[at].end].strip() for at in places.get("back", ())),
+        tuple(dict.fromkeys(item for at in bad for item in items[at] or (-1,))),
+        any(token.means for sentence in some for token in sentence.tokens),
+    )
+
+
+def _places(scores, acts: Sequence[str]) -> tuple[int, ...]:  # type: ignore[no-untyped-def]
+    """Number the sentences that hold one of these acts: those with a good score, at least the best."""
+    best = [max(row) for row in scores[:, [ACTS.index(act) for act in acts]].tolist()]
+    return tuple(at for at, score in enumerate(best) if score > NEAR or score == max(best))
+
+
+def _items(some: Sequence[Sentence]) -> list[tuple[int, ...]]:
+    """List the items that each sentence is about: those that it names, else those of the sentence before."""
+    found: list[tuple[int, ...]] = []
+    topic: tuple[int, ...] = ()
+    for sentence in some:
+        named = tuple(
+            dict.fromkeys(int(token.means[0][1]) for token in sentence.tokens if token.stem == ITEM)
+        )
+        other = any(token.stem == THING for token in sentence.tokens)
+        topic = named or (() if other else topic)
+        found.append(topic)
+    return found
+
+
+def _questions(
+    some: Sequence[Sentence],
+    views: Sequence[Seen],
+    scores,  # type: ignore[no-untyped-def]
+    vocabulary: Vocabulary,
+    items: Sequence[tuple[int, ...]],
+    places: Sequence[int],
+) -> tuple[Question, ...]:
+    weights, said, found = model(), set[str](), dict[tuple[str, int], Question]()
+    for at, one in enumerate(views):
+        if at in places:
+            previous = views[at - 1] if at else None
+            sums = weights.slots(one, scores[at], vocabulary.slots, said, previous)
+            asked = [slot for slot, score in sums.items() if score > 0]
+            asked.sort(key=lambda slot: min((spot[0] for spot in one.spots.get(slot, ())), default=99))
+            for slot in asked:
+                for question in _asked(slot, some[at], one, vocabulary, items[at]):
+                    _add(found, question)
+        said |= set(one.spots)
+    return tuple(found.values())
+
+
+def _add(found: dict[tuple[str, int], Question], question: Question) -> None:
+    """Add a question; one for a slot of any item joins the one for the same slot."""
+    before = [key for key in found if key[0] == question.slot]
+    key = (question.slot, question.item)
+    if question.item < 0 and before:
+        key = before[-1]
+    elif (question.slot, -1) in found:  # "When is it? When do you need the kettle?"
+        found[key] = found.pop((question.slot, -1))
+    old = found.get(key)
+    if old is not None:
+        values = tuple(dict.fromkeys((*old.values, *question.values)))
+        question = replace(question, item=key[1], values=values, scope=old.scope or question.scope)
+    found[key] = replace(question, item=key[1])
+
+
+def _asked(
+    slot: str, sentence: Sentence, one: Seen, vocabulary: Vocabulary, topic: Sequence[int]
+) -> list[Question]:
+    """Make the questions for a slot in a sentence: one for each item of which it is asked."""
+    spots = one.spots.get(slot, ())
+    asking = [spot for spot in spots if spot[2] == ASKED] or list(spots)
+    found: dict[int, list[str]] = {}
+    for start, end, _ in asking or [(0, len(sentence.tokens), "")]:
+        for item in _about(start, end, sentence, topic) or (-1,):
+            found.setdefault(item, [])
+    values = _values(slot, sentence, vocabulary)
+    stems = {token.stem for token in sentence.tokens}
+    scope = slot_type(slot).op != "==" and bool(_EACH & stems) and bool(_ALL & stems or "or" in stems)
+    for place, value in values:
+        about = _about(place, place + 1, sentence, topic) or (-1,)
+        for item in about if set(about) & set(found) else found:
+            if item in found:
+                found[item].append(value)
+    return [
+        Question(vocabulary.of_item(slot, item), item, tuple(dict.fromkeys(some)), scope)
+        for item, some in found.items()
+    ]
+
+
+def _values(slot: str, sentence: Sentence, vocabulary: Vocabulary) -> list[tuple[int, str]]:
+    """List the values of a slot that a sentence names, and where."""
+    found = []
+    for place, token in enumerate(sentence.tokens):
+        if token.stem == VALUE:
+            found += [(place, value) for of, value in token.means if of == slot]
+        elif token.stem == slot_type(slot).mark or (
+            token.stem == NUMBER and slot_type(slot).is_limit and _counts(place, sentence, slot, vocabulary)
+        ):
+            found.append((place, token.word))
+    stems = [token.stem for token in sentence.tokens]
+    for meaning, start, _ in vocabulary.found(stems):
+        name, closed, value = meaning.partition(CLOSED)
+        if closed and name == slot:
+            found.append((start, value))
+    if slot == "must":  # its values are the names of attributes
+        found += [
+            (start, meaning.removeprefix("attr:"))
+            for meaning, start, _ in vocabulary.found(stems)
+            if meaning.startswith("attr:") and CLOSED not in meaning
+        ]
+    return sorted(found)
+
+
+def _about(start: int, end: int, sentence: Sentence, topic: Sequence[int]) -> tuple[int, ...]:
+    """Name the items that the words between these places are about: the nearest group of names in the sentence,
+    else the topic."""
+    groups: list[tuple[int, int, list[int]]] = []
+    for place, token in enumerate(sentence.tokens):
+        if token.stem == ITEM:
+            number = int(token.means[0][1])
+            between = sentence.tokens[groups[-1][1] : place] if groups else ()
+            if groups and all(one.stem in _JOINTS or one.stem == "for" for one in between):
+                groups[-1] = (groups[-1][0], place + 1, [*groups[-1][2], number])
+            else:
+                groups.append((place, place + 1, [number]))
+    if not groups:
+        return tuple(topic)
+
+    def distance(group: tuple[int, int, list[int]]) -> tuple[int, int]:
+        low, high, _ = group
+        gap = low - end if low >= end else start - high if high <= start else 0
+        words = sentence.tokens[end:low] if low >= end else sentence.tokens[high:start]
+        crossed = sum(token.stem in (",", "and", "or", ":") for token in words)
+        return (3 * crossed + max(0, gap), low)
+
+    return tuple(dict.fromkeys(min(groups, key=distance)[2]))
+
+
+def _said(
+    at: int,
+    some: Sequence[Sentence],
+    views: Sequence[Seen],
+    vocabulary: Vocabulary,
+    items: Sequence[tuple[int, ...]],
+) -> list[Said]:
+    """List the values that a sentence says; what describes a thing that it names is not said of an item."""
+    sentence, found = some[at], list[Said]()
+    for place, token in enumerate(sentence.tokens):
+        if not (token.stem == VALUE or token.stem in AMOUNTS):
+            continue
+        if _of_a_thing(place, sentence):
+            continue
+        denied = any(one.stem in _DENIED for one in sentence.tokens[max(0, place - 3) : place])
+        for item in _about(place, place + 1, sentence, items[at]) or (-1,):
+            slots = _meant(place, token, sentence, vocabulary, item)
+            if slots:
+                found.append(Said(slots, _value(token, slots), item, at, denied))
+    stems = [token.stem for token in sentence.tokens]
+    for meaning, start, _ in vocabulary.found(stems):
+        name, closed, value = meaning.partition(CLOSED)
+        if closed and name not in ("importance", "replacement"):
+            found.append(Said((name,), value, -1, at))
+    return found
+
+
+def _value(token: Token, slots: Sequence[str]) -> str:
+    return next((value for slot, value in token.means if slot == slots[0]), token.word)
+
+
+def _of_a_thing(place: int, sentence: Sentence) -> bool:
+    """Tell whether a value describes a thing that is named close before it: "the Acme Kettle, $40, red"."""
+    for token in reversed(sentence.tokens[:place]):
+        if token.stem == THING:
+            return True
+        if token.stem == ITEM:
+            return False
+    return False
+
+
+def _meant(
+    place: int, token: Token, sentence: Sentence, vocabulary: Vocabulary, item: int
+) -> tuple[str, ...]:
+    """Name the slots that a value may be one of."""
+    if token.stem == VALUE:
+        has = vocabulary.has[item] if 0 <= item < len(vocabulary.has) else frozenset[str]()
+        slots = [slot for slot, _ in token.means]
+        own = [slot for slot in slots if not slot.startswith("attr:") or slot in has or not has]
+        return tuple(own or slots)
+    able = [
+        slot
+        for slot in vocabulary.slots
+        if slot_type(slot).mark == token.stem or (token.stem == NUMBER and slot_type(slot).is_limit)
+    ]
+    near = [slot for slot in able if _counts(place, sentence, slot, vocabulary)]
+    if near:
+        return tuple(near[:1])
+    after = sentence.tokens[place + 1 : place + 5]
+    if token.stem == NUMBER:
+        counted = next((one for one in after if one.stem in (ITEM, ",", "and", "or")), None)
+        units = [slot for slot in able if slot in ("quantity", "units")]
+        return tuple(units) if counted is not None and counted.stem == ITEM else ()
+    if token.stem == MONEY and "budget" in able:
+        stems = {one.stem for one in sentence.tokens}
+        return ("budget",) if _ALL & stems or "price" not in able or item < 0 else ("price",)
+    return tuple(able[:1])
+
+
+def _counts(place: int, sentence: Sentence, slot: str, vocabulary: Vocabulary) -> bool:
+    """Tell whether words that ask for a slot stand close before an amount, or just after it, with no other amount
+    between."""
+    stems = [token.stem for token in sentence.tokens]
+    for meaning, start, end in vocabulary.found(stems):
+        if meaning == slot:
+            before = end <= place < end + REACH and not any(one in AMOUNTS for one in stems[end:place])
+            behind = place < start <= place + 2
+            if before or behind:
+                return True
+    return False
+
+
+def marked(text: str, names: Sequence[Sequence[str]]) -> str:
+    """Put a character in the place of each thing in a text; `names` lists what each is called, the longest name wins.
+    """
+    lowered = text.lower()
+    spans: list[tuple[int, int, int]] = []
+    for number, some in enumerate(names):
+        for name in some:
+            start = lowered.find(name.lower())
+            while start >= 0:
+                spans.append((start, start + len(name), number))
+                start = lowered.find(name.lower(), start + 1)
+    spans.sort(key=lambda span: (span[0] - span[1], span[0]))
+    taken: list[tuple[int, int, int]] = []
+    for span in spans:
+        if all(span[1] <= other[0] or other[1] <= span[0] for other in taken):
+            taken.append(span)
+    for start, end, number in sorted(taken, reverse=True):
+        text = f"{text[:start]}{chr(ord(THINGS) + number)}{text[end:]}"
+    return text
+
+
+__all__ = ["NO_ITEM", "OPEN", "THING_KINDS", "Question", "Reading", "Said", "asks", "marked", "read", "row_of"]

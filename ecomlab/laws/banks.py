@@ -1,0 +1,371 @@
+"""Banks of what agents say, with typed gaps, put into real conversations: for UNDERSTOOD and for fitting the reader."""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ecomlab.catalog import Shop
+from ecomlab.catalog.lexicon import Lexicon, lexicon_of
+from ecomlab.customer.reading.features import THING_KINDS
+from ecomlab.customer.reading.vocabulary import Vocabulary, vocabulary_of
+from ecomlab.customer.reading.words import THINGS
+from ecomlab.customer.templates import Phrases
+from ecomlab.envs.registry import ENVIRONMENTS
+from ecomlab.laws.tool_introspection import drawn
+from ecomlab.seeding import pick, rng
+from ecomlab.slots import slot_type
+from ecomlab.task import Slot, Task
+from ecomlab.values import MONTHS
+
+LEVELS = range(5, 13)
+TASKS = 24
+"""Number of tasks per level into which a bank is put."""
+TRIES = 60
+"""Tasks that are tried for a message."""
+NAMES = {"original_brand": "was_brand", "original_feature": "was_feature"}
+"""Names of slots in the banks of questions, and theirs here."""
+_MEANT = {
+    "quantity": {"RETURN": "units"},
+    "count": {"CART": "quantity"},
+    "total": {"BUNDLE": "budget"},
+    "date": {"STATUS": "placed", "RETURN": "ordered"},
+    "ordered": {"STATUS": "placed"},
+}
+"""What a writer's word for a slot means in an environment."""
+_ELSE = {"placed": "when", "when": "placed", "brand": "was_brand", "feature": "was_feature"}
+"""Slots that stand in for one that an environment's customers do not have."""
+UNNAMED = "?"
+"""In place of a slot that a label does not name: another fact of a case."""
+_GAP = re.compile(r"\{(\w+?)(\d?)(?::([\w ]+))?\}")
+_WORDS = {
+    "status": ("shipped", "delivered", "processing", "out for delivery", "cancelled", "delayed"),
+    "answer": ("$8.99", "30 days", "$14.49", "46 hours", "no", "yes", "two weeks", "15%", "24 months", "at no cost"),
+    "fact": (
+        "you ordered by phone", "it's a gift", "you paid by credit card", "you're a Gold member", "it goes to Ohio",
+        "the box has been opened", "it's on clearance", "your order totals $285", "you bought it in our app",
+    ),
+    "reason": (
+        "it's past the return window", "the shop doesn't allow it", "the carrier has it already",
+        "it was a final sale", "the item is no longer made",
+    ),
+}  # fmt: skip
+"""What stands in gaps that no task fills."""
+_COUNTS = ("two", "three", "four", "five")
+
+
+@dataclass(frozen=True)
+class Listener:
+    """A customer as a bank's message finds them: the wishes and the vocabulary of a task's first subtask."""
+
+    env: str
+    task: Task
+    phrases: Phrases
+    vocabulary: Vocabulary
+    slots: tuple[Slot, ...]
+    """Withheld ones first."""
+    types: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Part:
+    """A stretch of a message that does one thing."""
+
+    start: int
+    end: int
+    acts: frozenset[str]
+    asks: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A message of a bank in one conversation, and what it does and asks for."""
+
+    bank: str
+    group: str
+    """Its writer, or the form of a question."""
+    listener: Listener
+    text: str
+    asks: frozenset[str]
+    open: bool
+    acts: frozenset[str] | None = None
+    """None for a bank of questions, which labels no acts."""
+    or_acts: frozenset[str] | None = None
+    """Acts that a second reader saw, where they differ."""
+    parts: tuple[Part, ...] | None = None
+    certain: bool = True
+    """All that it asks for is something that this customer can be asked about."""
+
+
+def rows_of(path: Path) -> list[dict[str, Any]]:
+    """Read a bank."""
+    return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+
+
+@cache
+def tasks_of(env: str, shop: Shop) -> list[Task]:
+    """Draw the tasks of an environment into which banks are put."""
+    numbers = range(5_000_000, 5_000_000 + TASKS)
+    return [task for d in LEVELS for task in drawn(env, d, numbers, shop)[0]]
+
+
+@cache
+def listener(env: str, number: int, shop: Shop) -> Listener:
+    """Return the customer of one of these tasks."""
+    task, lexicon = tasks_of(env, shop)[number], lexicon_of(shop.catalog)
+    goal = task.parts[0].goal
+    phrases = ENVIRONMENTS[env].phrases
+    types = tuple(str(goal.get("type", "", item)) for item in goal.items)
+    listed = [kind for slot in goal.said() if slot.name in ("parts", "added") for kind in slot.value]
+    slots = (*goal.said(withheld=True), *goal.said())
+    return Listener(env, task, phrases, vocabulary_of(phrases, lexicon, [*types, *listed]), slots, types)
+
+
+def questions(path: Path, shop: Shop) -> list[Case]:
+    """Put a bank of questions, of each one once, to customers who have the slots that it asks for."""
+    found = []
+    for number, row in enumerate(rows_of(path)):
+        env = row.get("sub") or row["env"]
+        env = env if env in ENVIRONMENTS and env != "JOURNEY" else "CART"
+        random = rng("bank", path.stem, number)
+        for place in random.permutation(len(tasks_of(env, shop)))[:TRIES].tolist():
+            one = listener(env, place, shop)
+            filled = question_in(row, one, one.slots, shop, random)
+            if filled is not None:
+                text, slots = filled
+                names = frozenset(slot.name for slot in slots)
+                found.append(Case(path.stem, row.get("form", "wh"), one, text, names, row["open"]))
+                break
+    return found
+
+
+def messages(path: Path, shop: Shop) -> list[Case]:
+    """Put a bank of messages, of each one once, to customers whose things and attributes it speaks of if any do."""
+    others = [env for env in ENVIRONMENTS if env != "JOURNEY"]
+    found = []
+    for number, row in enumerate(rows_of(path)):
+        random = rng("bank", path.stem, number)
+        envs = [row["env"]] if row["env"] in others else random.permutation(others).tolist()
+        best: tuple[float, Case] | None = None
+        tried = [
+            (env, place)
+            for env in envs
+            for place in random.permutation(len(tasks_of(env, shop)))[:TRIES].tolist()
+        ]
+        for env, place in tried:
+            missing, case = _message_in(row, path.stem, listener(env, place, shop), shop, random)
+            if best is None or missing < best[0]:
+                best = missing, case
+            if missing < 0.5:
+                break
+        assert best is not None
+        found.append(best[1])
+    return found
+
+
+def _message_in(
+    row: Mapping[str, Any], bank: str, one: Listener, shop: Shop, random: np.random.Generator
+) -> tuple[float, Case]:
+    """Put a message to a customer; return how much of it they cannot be asked about, and the case."""
+    gaps = Gaps(one, lexicon_of(shop.catalog), shop, random)
+    parts, text, missing = [], "", 0.0
+    written = row.get("parts") or [row]
+    for part in written:
+        said = gaps.fill(part["text"])
+        asks, unknown = _asked(part["asks"], one, said, lexicon_of(shop.catalog))
+        acts = frozenset(part["acts"]) | (frozenset(["OPEN"]) if part["open"] else frozenset())
+        parts.append(Part(len(text), len(text) + len(said), acts, asks))
+        text, missing = text + said, missing + unknown
+    second = row.get("second", {}).get("acts")
+    case = Case(
+        bank,
+        str(row.get("writer", "")),
+        one,
+        text,
+        frozenset().union(*(part.asks for part in parts)),
+        any(part["open"] for part in written),
+        frozenset().union(*(part.acts for part in parts)),
+        frozenset(second) | (frozenset(["OPEN"]) if row.get("open") else frozenset()) if second else None,
+        tuple(parts) if "parts" in row else None,
+        missing < 1,
+    )
+    return missing + gaps.foreign, case
+
+
+def _asked(
+    asks: Sequence[Sequence[str]], one: Listener, text: str, lexicon: Lexicon
+) -> tuple[frozenset[str], float]:
+    """Name the slots that a writer's labels mean to this customer, and count those that mean none."""
+    found, missing, able = set(), 0.0, one.vocabulary.slots
+    for word, *_ in asks:
+        name = _MEANT.get(word, {}).get(one.env, word).replace(" ", "_")
+        attributes = [slot for slot in able if slot.startswith("attr:")]
+        named = [slot for slot in attributes if slot[5:].replace("_", " ") in text.lower()]
+        options = {lexicon.types[kind].option.name for kind in one.types if kind in lexicon.types}
+        if name in able:
+            found.add(name)
+        elif _ELSE.get(name) in able:
+            found.add(_ELSE[name])
+        elif f"attr:{name}" in able:
+            found.add(f"attr:{name}")
+        elif name == "attr" and named:
+            found.add(named[0])
+        elif "option" in able and name in options:
+            found.add("option")
+        else:
+            found |= {UNNAMED} if name in ("order", "fact", "reason") else set()
+            missing += 0.01 if name in ("order", "fact", "reason") else 1
+    return frozenset(found), missing
+
+
+@dataclass
+class Gaps:
+    """Fills the gaps of one message: the same gap with the same words."""
+
+    listener: Listener
+    lexicon: Lexicon
+    shop: Shop
+    random: np.random.Generator
+    foreign: float = 0.0
+    """Things that the message speaks of and the customer does not."""
+    filled: dict[str, str] = field(default_factory=dict)
+    types: list[str] = field(default_factory=list)
+
+    def fill(self, text: str) -> str:
+        """Fill the gaps of a text."""
+        return _GAP.sub(self._word, text)
+
+    def _type(self, number: int) -> str:
+        own = list(dict.fromkeys(kind for kind in self.listener.types if kind))
+        while len(self.types) < number:
+            place = len(self.types)
+            others = [kind for kind in self.lexicon.types if kind not in (*own, *self.types)]
+            self.foreign += 0.2 * (place >= len(own) > 0)
+            self.types.append(own[place] if place < len(own) else pick(self.random, others))
+        return self.types[number - 1]
+
+    def _word(self, gap: re.Match[str]) -> str:
+        if gap[0] not in self.filled:
+            self.filled[gap[0]] = self._filled(gap[1], int(gap[2] or 1), gap[3])
+        return self.filled[gap[0]]
+
+    def _filled(self, name: str, number: int, attribute: str | None) -> str:
+        random, catalog = self.random, self.shop.catalog
+        if name in ("product", "order", "line"):
+            kind = ("product", "order", "line").index(name)
+            return chr(ord(THINGS) + kind * THING_KINDS + number - 1)
+        if name in ("item", "items"):
+            kind_name = self._type(number)
+            return kind_name if name == "item" else self.lexicon.types[kind_name].plural
+        if name == "brand":
+            return str(pick(random, list(catalog.brands)))
+        if name == "attr":
+            return str(pick(random, self.lexicon.types[self._type(1)].attributes).name).replace("_", " ")
+        if name == "value":
+            return self._value(attribute, number)
+        if name in ("count", "best"):
+            low = 0 if name == "count" else 1
+            at = low + int(random.integers(3))
+            return _COUNTS[at] if random.random() < 0.4 else str(at + 2)
+        if name in ("price", "total"):
+            cents = f".{random.integers(10, 99)}" if random.random() < 0.5 else ""
+            return f"${random.integers(5, 300)}{cents}"
+        if name == "rating":
+            return str(pick(random, ("3.5", "4", "4.0", "4.5")))
+        if name == "days":
+            return str(random.integers(2, 8))
+        if name == "date":
+            return f"{pick(random, MONTHS)} {random.integers(1, 29)}"
+        return str(pick(random, _WORDS[name]))
+
+    def _value(self, attribute: str | None, number: int) -> str:
+        if attribute == "feature":
+            return str(pick(self.random, list(self.shop.catalog.features)))
+        own = [self.lexicon.types[self._type(n)] for n in range(1, max(1, number) + 1)]
+        if attribute is None:
+            return str(pick(self.random, pick(self.random, own[0].attributes).values))
+        name = attribute.replace(" ", "_")
+        for kind in (*own, *self.lexicon.types.values()):
+            for one in (*kind.attributes, kind.option):
+                if one.name == name:
+                    self.foreign += 0.1 * (kind not in own)
+                    return str(pick(self.random, one.values))
+        return str(pick(self.random, pick(self.random, own[0].attributes).values))
+
+
+def question_in(
+    row: Mapping[str, Any], one: Listener, slots: Sequence[Slot], shop: Shop, random: np.random.Generator
+) -> tuple[str, list[Slot]] | None:
+    """Fill a question's gaps from the first of these slots that it asks for; None where it does not fit."""
+    wanted = [_slot(NAMES.get(name, name), row.get("attr"), slots) for name in row["slots"]]
+    meant = [slot for slot in wanted if slot is not None]
+    if len(meant) < len(wanted):
+        return None
+    text, lexicon = row["text"], lexicon_of(shop.catalog)
+    item = meant[0].item if meant else 0
+    kind = next((slot.value for slot in slots if slot.name == "type" and slot.item == item), "")
+    kind = kind or (one.types[0] if one.types else "") or "order"
+    attributes = [slot.name.removeprefix("attr:") for slot in meant if slot.name.startswith("attr:")]
+    if "{attr}" in text and not attributes:
+        return None
+    if attributes and "attr" not in row and not re.search(r"\{(?:attr|value\d?)\}", text):
+        spoken = set(re.findall(r"\w+", text.lower().replace("colour", "color")))
+        if any(not set(name.split("_")) <= spoken for name in attributes):
+            return None  # the text names another attribute in words of its own
+    words = {"item": kind, "items": lexicon.types[kind].plural if kind in lexicon.types else kind}
+    if attributes:
+        words["attr"] = attributes[0].replace("_", " ")
+    for slot, suffix in zip(meant, ("", "2"), strict=False):
+        said = written(slot, one.phrases, shop)
+        others = [word for word in other_values(slot, one.phrases, kind, lexicon, shop) if word != said]
+        words |= {f"value{suffix}": said} if said is not None else {}
+        words |= {f"wrong{suffix}": str(pick(random, others))} if others else {}
+    for name, word in words.items():
+        text = text.replace(f"{{{name}}}", str(word))
+    return None if "{" in text else (text, meant)
+
+
+def _slot(name: str, attribute: str | None, slots: Sequence[Slot]) -> Slot | None:
+    """Find a slot that a question's label means; of several, the first."""
+    for slot in slots:
+        if name == "attr" and slot.name.startswith("attr:"):
+            if attribute in (None, slot.name.removeprefix("attr:")):
+                return slot
+        elif slot.name == name:
+            return slot
+    return None
+
+
+def written(slot: Slot, phrases: Phrases, shop: Shop) -> str | None:
+    """Write a slot's value as an agent would; None where it has no short form."""
+    value = slot.value
+    if isinstance(value, list | tuple):
+        flat = [one for one in value if isinstance(one, str)]
+        return flat[0] if flat else None
+    template = phrases.slots.get(slot.name)
+    form = template.format if template else slot_type(slot.name).format
+    return form.write(value) if form else str(value)
+
+
+def other_values(slot: Slot, phrases: Phrases, kind: str, lexicon: Lexicon, shop: Shop) -> list[str]:
+    """List other values that a slot could have, as an agent would write them."""
+    value, name, template = slot.value, slot.name, phrases.slots.get(slot.name)
+    if isinstance(value, list | tuple):
+        return []
+    if template is not None and template.format.words:
+        return list(template.format.words)
+    if isinstance(value, int):
+        form = template.format if template is not None else slot_type(name).format
+        return [(form.write if form else str)(value + times * slot_type(name).step) for times in (1, 2)]
+    named = {"brand": shop.catalog.brands, "feature": shop.catalog.features, "type": lexicon.types}
+    if slot_type(name).names:
+        return list(named[slot_type(name).names])
+    if kind in lexicon.types:
+        closed = {f"attr:{one.name}": one.values for one in lexicon.types[kind].attributes}
+        return list({"option": lexicon.types[kind].option.values, **closed}.get(name, ()))
+    return []
