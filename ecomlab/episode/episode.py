@@ -359,7 +359,8 @@ class Episode:
     def _touched(self, since: int = 0) -> set[str]:
         """Name the product types whose stock the agent has seen or run into in this turn."""
         catalog = self.world.catalog
-        return {catalog.type_of(row).name for row, _ in self.world.touched[since:]}
+        codes = {int(catalog.type_code[row]) for row, _ in self.world.touched[since:]}
+        return {catalog.types[code].name for code in codes}
 
     def _next_subtask(self) -> str:
         """Go on to another subtask if the customer does, and return what they say."""
