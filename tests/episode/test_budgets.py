@@ -194,10 +194,10 @@ TALK = {
 def test_courtesy_neither_costs_nor_pays(what: str, beside: bool, shop: Shop) -> None:
     """A first message costs no turn, alone or beside calls; beside calls it pays for no other."""
     task = make_task("CART", 0, 3, shop, {"p_missing": 0, "p_oos": 0, "p_switch": 0})
-    ask = ("ask_user", {"question": TALK[what]})
-    now = ("datetime_now", {}) if "datetime_now" in ENVIRONMENTS["CART"].offered else ("cart_view", {})
+    ask: tuple[str, dict[str, object]] = ("ask_user", {"question": TALK[what]})
+    view: tuple[str, dict[str, object]] = ("cart_view", {})
     episode = Episode(task, shop)
-    for message in [calls(ask, now)] if beside else [text(TALK[what]), calls(now)]:
+    for message in [calls(ask, view)] if beside else [text(TALK[what]), calls(view)]:
         episode.act(message)
     assert episode.effort.turns - episode.effort.excused == 1
 
