@@ -184,7 +184,7 @@ class Effort:
 
     def __str__(self) -> str:
         turns, calls = max(0, self.turns - self.excused), max(0, self.calls - self.excused_calls)
-        talk = f" ({self.turns} minus {self.excused} free ones)" if self.excused else ""
+        talk = f" ({self.turns} minus {self.excused} free)" if self.excused else ""
         looks = f" ({self.calls} minus {self.excused_calls} for alternatives)" if self.excused_calls else ""
         return (
             f"{turns} turns{talk} of {self.turns_needed} needed, slack {self.turn_slack}; "
