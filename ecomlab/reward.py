@@ -1,7 +1,7 @@
 """The reward: how its parts are computed and composed. Pure functions."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
@@ -99,12 +99,68 @@ def cart_credit(matched: int, near: int, got: int, wanted: int) -> float:
     return min(1.0, max(-1.0, 2.0 * agreement - 1.0 - excess))
 
 
+FREE: Mapping[str, int] = {
+    "summary": 1,
+    "consent": 1,
+    "closing": 1,
+    "courtesy": 1,
+    "question": 2,
+    "answer": 1,
+}
+"""Number of messages a job that cost no turn, by what they do: a summary, a request for consent, a closing question, a
+courtesy, questions that found nothing, and an answer to what the customer asked back."""
+
+
+@dataclass(frozen=True)
+class Talk:
+    """A turn in which the customer heard the agent.
+
+    `did` names what it did, in the words of `FREE`; `useful`: it revealed something; `asked`: the customer asked back.
+    `alone`: the turn did nothing else. Beside calls talk costs no turn, so only a useful question excuses one there.
+    """
+
+    did: frozenset[str] = frozenset()
+    useful: bool = False
+    asked: bool = False
+    alone: bool = True
+
+    def grounds(self, answers: bool) -> Iterator[frozenset[str]]:
+        """List the grounds on which the turn may be free, each a set of what must be left; `answers`: the customer had
+        asked back before."""
+        if self.useful:
+            yield frozenset(("useful",))
+        if self.alone and answers:
+            yield frozenset(("answer",))
+        if self.alone and self.did:
+            yield self.did
+        if self.alone and "closing" in self.did:  # a further one is one more question
+            yield self.did - {"closing"} | {"question"}
+
+
+def free_turns(talk: Iterable[Talk], asks: int) -> int:
+    """Count the turns of a job's talk that are free: useful questions, at most `asks` of them, and `FREE` messages. A
+    message that does several things is free if each of them still is."""
+    left, free, answers = {"useful": asks, **FREE}, 0, False
+    for turn in talk:
+        ground = next((one for one in turn.grounds(answers) if all(left[kind] for kind in one)), None)
+        for kind in ground or ():
+            left[kind] -= 1
+        free += ground is not None
+        answers = turn.asked
+    return free
+
+
 @dataclass(frozen=True, kw_only=True)
 class Effort:
     """Turns and tool calls of an episode: used, needed as it unfolded, and the slack of the budgets.
 
-    Turns that the customer caused are `excused`: useful questions, as many as a courteous agent asks, alone or beside
-    calls, and its courtesies. What events cost is part of what is needed.
+    The efficiency of a correct episode is `1 - 2 w`, w being the mean of `turn_share` and `call_share`:
+
+        share = clip((used - excused - needed) / slack, 0, 1)
+
+    `turns_needed` and `calls_needed` are the reference player's for the task and for the events that happened, each
+    once. `excused` turns are those that the customer caused and those that are free (`free_turns`); excused turns and
+    calls too are those that looked up alternatives after a stock notice, beyond what the sell-out is given.
     """
 
     turns: int
@@ -112,6 +168,7 @@ class Effort:
     turns_needed: int
     turn_slack: int
     calls: int
+    excused_calls: int = 0
     calls_needed: int
     call_slack: int
 
@@ -123,14 +180,15 @@ class Effort:
     @property
     def call_share(self) -> float:
         """Share of the tool call slack that was used up."""
-        return share_used(self.calls, self.calls_needed, self.call_slack)
+        return share_used(self.calls - self.excused_calls, self.calls_needed, self.call_slack)
 
     def __str__(self) -> str:
-        counted = max(0, self.turns - self.excused)
-        minus = f" ({self.turns} minus {self.excused} for questions and courtesies)" if self.excused else ""
+        turns, calls = max(0, self.turns - self.excused), max(0, self.calls - self.excused_calls)
+        talk = f" ({self.turns} minus {self.excused} free)" if self.excused else ""
+        looks = f" ({self.calls} minus {self.excused_calls} for alternatives)" if self.excused_calls else ""
         return (
-            f"{counted} turns{minus} of {self.turns_needed} needed, slack {self.turn_slack}; "
-            f"{self.calls} calls of {self.calls_needed} needed, slack {self.call_slack}"
+            f"{turns} turns{talk} of {self.turns_needed} needed, slack {self.turn_slack}; "
+            f"{calls} calls{looks} of {self.calls_needed} needed, slack {self.call_slack}"
         )
 
 

@@ -73,6 +73,8 @@ class Customer:
         self.dialogue = DialogueManager(self.state, self.type_name, self.option_name, phrases.slots)
         self.in_sight: list[Mistake] = []
         """Mistakes that stood when the customer last looked."""
+        self.last_read = Reading()
+        """What the last message, or a part of it, was read as."""
         self.fired: list[Event] = []
         """Events that have happened; a change of mind when the agent is told."""
         self._instead = {event.item: event for event in events if isinstance(event, Instead)}
@@ -102,10 +104,16 @@ class Customer:
         listed = [kind for slot in self.state.known if slot.name in ("parts", "added") for kind in slot.value]
         types = [self.type_name(item) for item in items]
         reader = reader_of(self.phrases, self.lexicon, [*types, *listed])
-        return _numbered(reader.read(text), [*items, *(NO_ITEM + n for n in range(len(listed)))])
+        self.last_read = _numbered(reader.read(text), [*items, *(NO_ITEM + n for n in range(len(listed)))])
+        return self.last_read
 
     def hear(self, text: str, world: World) -> Reply:
         """Answer a message, whether it came as a question of a tool or by itself."""
+        self.last_read = Reading()
+        reply = self._reply(text, world)
+        return replace(reply, did=_done_by(self.last_read))
+
+    def _reply(self, text: str, world: World) -> Reply:
         if "today" in world.given:
             self.dialogue.today = date.fromisoformat(world.given["today"])
         dropped = self._dropped(asked_of(text))
@@ -174,7 +182,7 @@ class Customer:
         reading = self.read(others)
         if not (reading.questions or reading.open or reading.which or reading.unavailable):
             return Reply(said)
-        rest = self.hear(others, world)
+        rest = self._reply(others, world)
         return Reply([*said, *rest.acts], rest.news)
 
     def proposed(self, text: str, world: World) -> list[str]:
@@ -313,6 +321,19 @@ class Customer:
         if self.wording is None:
             return " ".join(texts)
         return self.wording.reply(texts, [act.seen for act in acts], self.check)
+
+
+def _done_by(reading: Reading) -> frozenset[str]:
+    """Name what a message did, roughly: a stand-in until the reading says it."""
+    if reading.agree:
+        return frozenset(("consent",))
+    if reading.unavailable:
+        return frozenset()
+    if len(reading.questions) > 1 and all(question.values for question in reading.questions):
+        return frozenset(("summary",))
+    if reading.questions or reading.which or reading.unclear:
+        return frozenset(("question",))
+    return frozenset(("closing",)) if reading.open else frozenset(("courtesy",))
 
 
 def _numbered(reading: Reading, items: Sequence[int]) -> Reading:

@@ -49,6 +49,8 @@ class Reply:
 
     acts: list[Act]
     news: tuple[Slot, ...] = ()
+    did: frozenset[str] = frozenset()
+    """What the message did: of "summary", "consent", "closing", "courtesy", "question"."""
 
     @property
     def revealed(self) -> bool:

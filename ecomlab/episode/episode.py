@@ -35,10 +35,14 @@ SYSTEM = (
     "Customers leave things out until asked, unless they say that this is all; ask one or two things at a time. Use "
     "only ids that a tool has shown. When done, call submit."
 )
+SCORING = (
+    "A right result counts most, then few messages and calls, then no ids that no tool has shown; the best score is "
+    "0.90. Questions that find something out are free, and so are, once for each job, a summary, a request for "
+    "consent, a closing question and a courtesy."
+)
+"""What counts and what the best score is, by the published weights."""
 ATTEMPTS = 64
 """Maximum number of draws of a task until one fits the budgets of its kind."""
-AGREED = frozenset(("thanks", "go ahead", "yes", "this one", "as wanted"))
-"""Kinds of acts by which the customer agrees and adds nothing."""
 
 
 @tool
@@ -139,9 +143,14 @@ def task_of(
     )
 
 
-def system_of(task: Task) -> str:
-    """Write the system prompt of a task: the work, the budgets and how to talk."""
+def briefing(task: Task) -> str:
+    """Write what the system prompt says of a task: the work, the budgets and how to talk."""
     return SYSTEM.format(brief=ENVIRONMENTS[task.env].brief, turns=task.turns, calls=task.calls)
+
+
+def system_of(task: Task) -> str:
+    """Write the system prompt of a task: its briefing, and what counts."""
+    return f"{briefing(task)} {SCORING}"
 
 
 @dataclass
@@ -188,6 +197,10 @@ class Episode:
         """Numbers of the subtasks under way, the current one last."""
         self._answered = False
         """True once the customer has said something in the current turn."""
+        self._alone = True
+        """True if the current turn calls no tool but `ask_user`."""
+        self._sold_out: set[str] = set()
+        """Product types of the subtask under way that had sold out before the current turn."""
         self.opened = 1
         """Number of subtasks that the customer has begun."""
         self._tools: dict[str, Tool] = {
@@ -255,6 +268,9 @@ class Episode:
             self.messages.append({"role": "assistant", "content": text_of(message)})
             return self._finish("invalid", str(error), before)
         self.messages.append(recorded(message, calls))
+        self._alone = all(name == ask_user.name for name, _ in calls)
+        self._sold_out = {name for event in self.subtask.sold_out for name in event.types}
+        looked = len(self.subtask.looked)
         for number, (name, arguments) in enumerate(calls):
             call_id = self.messages[before - 1]["tool_calls"][number]["id"]
             try:
@@ -269,6 +285,7 @@ class Episode:
             self.messages.append({"role": "tool", "tool_call_id": call_id, "name": name, "content": content})
             if self.end is not None:
                 return self._finish(self.end, self.why, before)
+        self.subtask.look_turns += bool(calls) and len(self.subtask.looked) - looked == len(calls)
         customer, text = self.customer, message.get("content") or ""
         self._note([name for name, _ in calls], text)
         said = self._reaction(None if calls else text)
@@ -329,18 +346,21 @@ class Episode:
 
     def _heard(self, reply: Reply) -> list[Act]:
         """Record the use of a message to the customer; return their answer."""
-        self.subtask.useful_asks += reply.revealed and not self._answered  # a turn is excused once
-        self.subtask.confirmed += not reply.revealed and any(act.kind in AGREED for act in reply.acts)
+        self.subtask.heard(reply, self.turn, self._alone)
         self._answered = True
         return reply.acts
 
     def _note(self, tools: list[str], text: str) -> None:
         """Record the moments that a turn has reached."""
-        catalog = self.world.catalog
-        types = {catalog.type_of(row).name for row, _ in self.world.touched}
         acted = any(name in self._tools and self._tools[name].acts for name in tools)
         proposed = not tools and bool(self.customer.proposed(text, self.world))
-        self.subtask.progress.note(tools, types, acted or proposed)
+        self.subtask.progress.note(tools, self._touched(), acted or proposed)
+
+    def _touched(self, since: int = 0) -> set[str]:
+        """Name the product types whose stock the agent has seen or run into in this turn."""
+        catalog = self.world.catalog
+        codes = {int(catalog.type_code[row]) for row, _ in self.world.touched[since:]}
+        return {catalog.types[code].name for code in codes}
 
     def _next_subtask(self) -> str:
         """Go on to another subtask if the customer does, and return what they say."""
@@ -404,12 +424,14 @@ class Episode:
     def effort(self) -> reward.Effort:
         """Turns and tool calls that were used and needed; slack is given per subtask."""
         needs, jobs = [subtask.needed() for subtask in self.subtasks], len(self.subtasks)
+        excused = [subtask.excused for subtask in self.subtasks]
         return reward.Effort(
             turns=self.turn,
-            excused=sum(subtask.excused for subtask in self.subtasks),
+            excused=sum(one.turns for one in excused),
             turns_needed=sum(need.turns for need in needs),
             turn_slack=jobs * self.task.axes.turn_slack,
             calls=self.world.calls,
+            excused_calls=sum(one.calls for one in excused),
             calls_needed=sum(need.calls for need in needs),
             call_slack=jobs * self.task.axes.tool_slack,
         )
@@ -426,9 +448,13 @@ class Episode:
             if found is self.env.submit:
                 return self._submit(values)
             self.world.spend_call()
-            return found.function(self.world, **values)
+            touched = len(self.world.touched)
+            result: dict[str, Any] = found.function(self.world, **values)
         except RefusedError as refusal:
             return {"error": str(refusal)}
+        if not found.acts and self._sold_out & self._touched(touched):
+            self.subtask.looked.add((name, repr(values)))
+        return result
 
     def _submit(self, values: dict[str, Any]) -> dict[str, Any]:
         if self.subtask.answer is not None:

@@ -5,13 +5,20 @@ from typing import Any
 from ecomlab.catalog import Shop
 from ecomlab.catalog.lexicon import lexicon_of
 from ecomlab.customer.customer import Customer
+from ecomlab.customer.dialogue import Reply
 from ecomlab.customer.llm import Wording
 from ecomlab.customer.nlg import Speaker
 from ecomlab.customer.progress import Progress
 from ecomlab.envs.registry import ENVIRONMENTS
-from ecomlab.reward import Verdict
-from ecomlab.task import COURTESY, Goal, Need, Task, TaskKey
+from ecomlab.reward import Talk, Verdict, free_turns
+from ecomlab.task import Goal, Need, SellOut, Task, TaskKey
 from ecomlab.world.state import World
+
+ASKS = frozenset(("ask back",))
+"""Kinds of acts by which the customer asks the agent something."""
+TELL_AND_TAKE = Need(turns=2, calls=1)
+"""Part of a sell-out's need that is no look-up where there is a cart: to tell of it, and to take what is wanted
+instead. Elsewhere all of it is look-ups."""
 
 
 class Subtask:
@@ -43,10 +50,12 @@ class Subtask:
         self.answer: dict[str, Any] | None = None
         self.verdict: Verdict | None = None
         """The verdict at the time of submit."""
-        self.useful_asks = 0
-        """Number of turns in which a question revealed something."""
-        self.confirmed = 0
-        """Number of messages to which the customer had nothing to add: a confirmation, a word when the work is done."""
+        self.talk: dict[int, Talk] = {}
+        """Turns in which the customer heard the agent, by number."""
+        self.looked: set[tuple[str, str]] = set()
+        """Calls that looked up alternatives after a stock notice, each once: tool and arguments."""
+        self.look_turns = 0
+        """Number of turns that did nothing else."""
         self.format_errors = 0
         """Number of messages with a format error."""
 
@@ -68,10 +77,25 @@ class Subtask:
         """Count what the reference player needs for this goal as it unfolded: events that happened earn their turns."""
         return self.task.need.plus(self.customer.fired)
 
+    def heard(self, reply: Reply, turn: int, alone: bool) -> None:
+        """Record what the agent's message did in this turn; `alone`: the turn calls no tool but `ask_user`."""
+        before = self.talk.get(turn, Talk())
+        asked = any(act.kind in ASKS for act in reply.acts)
+        self.talk[turn] = Talk(before.did | reply.did, before.useful or reply.revealed, asked, alone)
+
     @property
-    def excused(self) -> int:
-        """Number of turns that do not count: useful questions, as many as a courteous agent asks, and courtesies."""
-        return min(self.useful_asks, self.task.asks) + min(self.confirmed, COURTESY)
+    def sold_out(self) -> list[SellOut]:
+        """Sell-outs that have happened."""
+        return [event for event in self.customer.fired if isinstance(event, SellOut)]
+
+    @property
+    def excused(self) -> Need:
+        """Turns and calls that do not count: free talk, and look-ups of alternatives beyond those that the sell-outs
+        earn as events."""
+        other = TELL_AND_TAKE if "cart" in self.env.acts_on else Need(0, 0)
+        turns = self.look_turns - sum(max(0, event.turns - other.turns) for event in self.sold_out)
+        calls = len(self.looked) - sum(max(0, event.calls - other.calls) for event in self.sold_out)
+        return Need(free_turns(self.talk.values(), self.task.asks) + max(0, turns), max(0, calls))
 
 
 def speaker_of(env: str, key: TaskKey, shop: Shop, p_noise: float, part: bool) -> Speaker:

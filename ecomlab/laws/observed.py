@@ -10,7 +10,7 @@ from typing import Any
 from ecomlab.catalog import Shop, load_shop
 from ecomlab.difficulty import RANGES
 from ecomlab.envs.registry import ENVIRONMENTS, OBSERVED, observed
-from ecomlab.episode.episode import Episode, draw_task, make_task, system_of
+from ecomlab.episode.episode import Episode, briefing, draw_task, make_task
 from ecomlab.episode.play import finish
 from ecomlab.files import write_json
 from ecomlab.laws.counterfactual import Prober
@@ -57,12 +57,12 @@ def first_tasks(env_id: str, shop: Shop) -> list[Task]:
 
 
 def tasks_digest(env_id: str, shop: Shop) -> str:
-    """Digest the bytes of an environment's first tasks, with their system prompts and tool schemas.
+    """Digest the bytes of an environment's first tasks, with their briefings and tool schemas.
 
     This digest alone decides versions: it changes when a key means another task.
     """
     episodes = [Episode(task, shop) for task in first_tasks(env_id, shop)]
-    return digest([[one.task.to_json(), system_of(one.task), one.tools] for one in episodes])
+    return digest([[one.task.to_json(), briefing(one.task), one.tools] for one in episodes])
 
 
 def scores_digest(env_id: str, shop: Shop) -> str:
