@@ -10,14 +10,21 @@ from ecomlab.customer import corrections, goal_changes, shortages
 from ecomlab.customer.acts import Act, Mistake
 from ecomlab.customer.dialogue import DialogueManager, Reply
 from ecomlab.customer.goal_state import GoalState
-from ecomlab.customer.heard import NO_ITEM
-from ecomlab.customer.hearing import reader_of
 from ecomlab.customer.llm import Wording
-from ecomlab.customer.meaning import describes
 from ecomlab.customer.nlg import Speaker
-from ecomlab.customer.opinions import Judge, Thing, asked_of, opinions_of, things_in, without
+from ecomlab.customer.opinions import Judge, Thing, asked_of, opinions_of, things_in
 from ecomlab.customer.progress import Progress
-from ecomlab.customer.questions import Question, Reading
+from ecomlab.customer.reactions import Person, done_by, phrase
+from ecomlab.customer.reading.reading import (
+    NO_ITEM,
+    THING_KINDS,
+    Question,
+    Reading,
+    Said,
+    marked,
+    read,
+)
+from ecomlab.customer.reading.vocabulary import vocabulary_of
 from ecomlab.customer.rewording import Check
 from ecomlab.customer.templates import SENTENCE_BREAK, Phrases
 from ecomlab.task import Event, Goal, GoalChange, Instead, SellOut
@@ -29,11 +36,6 @@ _INSTEAD = re.compile(
     r"leave (?:it|them) out|do without|none at all|second choice)\b"
 )
 """Marks of a question what to take instead of something."""
-_POINTS = re.compile(
-    r"\b(?:(?:is|was) (?:this|that|it) (?:the|your)|you meant|(?:did|do) you mean|can you confirm|"
-    r"(?:is|does) (?:this|that|it) (?:sound |look )?(?:right|correct))\b"
-)
-"""Marks of a question whether a thing is the one that is meant."""
 DAYS = frozenset(("placed", "when", "ordered", "delivered"))
 """Slots that are days."""
 
@@ -73,8 +75,11 @@ class Customer:
         self.dialogue = DialogueManager(self.state, self.type_name, self.option_name, phrases.slots)
         self.in_sight: list[Mistake] = []
         """Mistakes that stood when the customer last looked."""
+        self.person = Person.of(speaker.key)
         self.last_read = Reading()
         """What the last message, or a part of it, was read as."""
+        self.last_said: list[Act] = []
+        """What the customer said last, after the opening."""
         self.fired: list[Event] = []
         """Events that have happened; a change of mind when the agent is told."""
         self._instead = {event.item: event for event in events if isinstance(event, Instead)}
@@ -98,72 +103,89 @@ class Customer:
         """True while something is still to happen."""
         return bool(self._pending)
 
-    def read(self, text: str) -> Reading:
-        """Understand a message: what it asks for, of which item."""
+    def read(self, text: str, things: Sequence[Thing] = ()) -> Reading:
+        """Understand a message: what it does, asks for and says, of which item. `things` are those that it names."""
         items = self.goal.items or self.first.items
         listed = [kind for slot in self.state.known if slot.name in ("parts", "added") for kind in slot.value]
-        types = [self.type_name(item) for item in items]
-        reader = reader_of(self.phrases, self.lexicon, [*types, *listed])
-        self.last_read = _numbered(reader.read(text), [*items, *(NO_ITEM + n for n in range(len(listed)))])
+        vocabulary = vocabulary_of(self.phrases, self.lexicon, [*map(self.type_name, items), *listed])
+        names = {number: thing.names for number, thing in _marks(things).items() if not thing.dated}
+        found = read(marked(text, names), vocabulary)
+        self.last_read = _numbered(found, [*items, *(NO_ITEM + n for n in range(len(listed)))])
         return self.last_read
 
     def hear(self, text: str, world: World) -> Reply:
         """Answer a message, whether it came as a question of a tool or by itself."""
-        self.last_read = Reading()
-        reply = self._reply(text, world)
-        return replace(reply, did=_done_by(self.last_read))
-
-    def _reply(self, text: str, world: World) -> Reply:
         if "today" in world.given:
             self.dialogue.today = date.fromisoformat(world.given["today"])
+        self.last_read = Reading()
+        reply = self._reply(text, world)
+        return replace(reply, did=done_by(self.last_read))
+
+    def _reply(self, text: str, world: World) -> Reply:
         dropped = self._dropped(asked_of(text))
         if dropped:
             return self._without_dropped(dropped, text, world)
         things = things_in(text, world)
-        reading = self.read(without(text, things))
+        reading = self._labelled(self.read(text, things), text)
         if self._instead and (reading.unavailable or self._asks_instead(text, world)):
             return self._told_of_stock(text, reading, world)
-        points = reading.which or reading.agree or bool(_POINTS.search(text.lower()))
-        if not points:  # nothing is asked of what the message only reports
-            asked = things_in(asked_of(text), world)
-            others = reading.open or any(not describes(question) for question in reading.questions)
-            things = [thing for thing in things if thing in asked] if asked or others else things
-        things = [] if self._asks_for_the_day(things, reading, points) else things
-        if things and (reading.asks or reading.agree or reading.which):
-            opinions = opinions_of(things, self.goal, self.state.known, world, self.judge)
-            if opinions:
-                return self.dialogue.opinion(opinions, reading.which and not reading.agree, reading, text)
-        return self.dialogue.answer(self._labelled(reading, text), text)
+        if "repeat" in reading.calls_for and not reading.questions:
+            return Reply([replace(act, clean=True) for act in self.last_said] or self.dialogue.repeated())
+        meant = self._asked_things(things, reading, text, world)
+        opinions = opinions_of(meant, self.goal, self.state.known, world, self.judge)
+        if opinions:
+            which = reading.which and not reading.calls_for & {"judge"}
+            reply = self.dialogue.opinion(opinions, which, reading, text)
+        else:
+            reply = self.dialogue.react(reading, text)
+        acts = [*(self.person.tells(text) if "identity" in reading.calls_for else ()), *reply.acts]
+        beside = phrase(reading.acts, beside=bool(acts))
+        acts = [*beside, *acts] if beside else acts
+        return replace(reply, acts=acts or [Act("acknowledge")])
+
+    def _asked_things(
+        self, things: Sequence[Thing], reading: Reading, text: str, world: World
+    ) -> Sequence[Thing]:
+        """List the things that a message asks about; nothing is asked of what it only reports."""
+        if not reading.calls_for & {"ask", "judge"}:
+            return ()
+        asked = {thing for number, thing in _marks(things).items() if number in reading.things}
+        asked |= {thing for thing in things_in(asked_of(text) or text, world) if thing.dated}
+        meant = [thing for thing in things if thing in asked]
+        return [] if self._asks_for_the_day(meant, reading) else meant
 
     def _labelled(self, reading: Reading, text: str) -> Reading:
         """Take what the endpoint says that a question asks for, where the parser found nothing at all in it."""
-        found = reading.questions or reading.open or reading.which or reading.agree or reading.unavailable
-        if self.wording is None or found or not (reading.asks and reading.unclear):
+        asks = bool(reading.unclear) or "ask" in reading.calls_for
+        if self.wording is None or reading.questions or not asks or reading.calls_for - {"ask", "back"}:
             return reading
         slots = self.wording.label(text, self._askable())
-        return replace(reading, questions=tuple(map(Question, slots)), unclear=()) if slots else reading
+        if not slots:
+            return reading
+        calls_for = reading.calls_for - {"back"} | {"ask"}
+        return replace(reading, questions=tuple(map(Question, slots)), unclear=(), calls_for=calls_for)
 
     def _askable(self) -> dict[str, str]:
         """List what such a customer may be asked for, by names that anybody understands; whether this one withholds it,
         or has it at all, is not told."""
         items = [item for item in self.goal.items if (item, "type") not in self.goal.withheld]
-        slots = reader_of(self.phrases, self.lexicon, [self.type_name(item) for item in items]).slots
+        slots = vocabulary_of(self.phrases, self.lexicon, [self.type_name(item) for item in items]).slots
         options = {self.option_name(item).replace("_", " "): "option" for item in items}
         named = {slot.removeprefix("attr:").replace("_", " "): slot for slot in slots if slot != "option"}
         return {
             name: slot for name, slot in {**(options if "option" in slots else {}), **named}.items() if name
         }
 
-    def _asks_for_the_day(self, things: Sequence[Thing], reading: Reading, points: bool) -> bool:
+    def _asks_for_the_day(self, things: Sequence[Thing], reading: Reading) -> bool:
         """Tell whether orders are named by their days only because a day is asked for ("Was it placed on May 3?"), or
         to ask for another one ("The one of May 3, or the one after that?")."""
-        if not all(thing.dated for thing in things):
+        if not things or not all(thing.dated for thing in things):
             return False
         if any(q.slot == "relation" and q.values and self.dialogue.has(q) for q in reading.questions):
             return True
         if reading.which and len(things) > 1:
             return False
-        return not points and any(question.slot in DAYS for question in reading.questions)
+        return "judge" not in reading.calls_for and any(q.slot in DAYS for q in reading.questions)
 
     def _dropped(self, text: str) -> list[str]:
         """List the types of the items that a message names and that the customer no longer wants."""
@@ -180,7 +202,7 @@ class Customer:
         said = [Act("give up", kind) for kind in dropped]
         others = " ".join(part for part in SENTENCE_BREAK.split(text) if not self._dropped(part))
         reading = self.read(others)
-        if not (reading.questions or reading.open or reading.which or reading.unavailable):
+        if not reading.calls_for - {"back"} and not reading.unavailable:
             return Reply(said)
         rest = self._reply(others, world)
         return Reply([*said, *rest.acts], rest.news)
@@ -281,7 +303,7 @@ class Customer:
         if not rest:
             return Reply(acts)
         reply = self.dialogue.answer(
-            replace(reading, questions=rest, open=False, unclear=(), which=False), text
+            replace(reading, questions=rest, calls_for=frozenset(("ask",)), unclear=()), text
         )
         return Reply([*acts, *reply.acts], reply.news)
 
@@ -317,23 +339,20 @@ class Customer:
 
     def say(self, acts: Sequence[Act]) -> str:
         """Word these acts as one message."""
+        self.last_said = list(acts) or self.last_said
         texts = self.speaker.sentences(acts)
         if self.wording is None:
             return " ".join(texts)
         return self.wording.reply(texts, [act.seen for act in acts], self.check)
 
 
-def _done_by(reading: Reading) -> frozenset[str]:
-    """Name what a message did, roughly: a stand-in until the reading says it."""
-    if reading.agree:
-        return frozenset(("consent",))
-    if reading.unavailable:
-        return frozenset()
-    if len(reading.questions) > 1 and all(question.values for question in reading.questions):
-        return frozenset(("summary",))
-    if reading.questions or reading.which or reading.unclear:
-        return frozenset(("question",))
-    return frozenset(("closing",)) if reading.open else frozenset(("courtesy",))
+def _marks(things: Sequence[Thing]) -> dict[int, Thing]:
+    """Number things for a reading, each kind from its first number on."""
+    kinds = ("product", "order", "line")
+    of_kind = [[thing for thing in things if thing.kind == kind][:THING_KINDS] for kind in kinds]
+    return {
+        THING_KINDS * place + n: thing for place, some in enumerate(of_kind) for n, thing in enumerate(some)
+    }
 
 
 def _numbered(reading: Reading, items: Sequence[int]) -> Reading:
@@ -342,9 +361,15 @@ def _numbered(reading: Reading, items: Sequence[int]) -> Reading:
     def number(place: int) -> int:
         return items[place] if 0 <= place < len(items) else place
 
+    def numbered(said: Sequence[Said]) -> tuple[Said, ...]:
+        return tuple(replace(one, item=number(one.item)) for one in said)
+
     return replace(
         reading,
         questions=tuple(replace(one, item=number(one.item)) for one in reading.questions),
-        open_items=tuple(number(place) for place in reading.open_items),
-        unavailable=tuple(number(place) for place in reading.unavailable),
+        said=numbered(reading.said),
+        mentions=numbered(reading.mentions),
+        items=tuple(map(number, reading.items)),
+        open_items=tuple(map(number, reading.open_items)),
+        unavailable=tuple(map(number, reading.unavailable)),
     )

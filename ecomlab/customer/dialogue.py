@@ -8,26 +8,29 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
+from typing import TypeVar
 
 from ecomlab.customer.acts import Act, Mistake
 from ecomlab.customer.goal_state import GoalState
-from ecomlab.customer.heard import NO_ITEM
-from ecomlab.customer.hearing import Question, Reading
 from ecomlab.customer.meaning import (
     CORRECTION,
+    agrees,
     called,
     described,
     describes,
     meanings,
     meant,
     quoted,
+    said_number,
     verdict,
 )
 from ecomlab.customer.opinions import Opinion, Thing
+from ecomlab.customer.reading.reading import NO_ITEM, Question, Reading, Said
 from ecomlab.customer.templates import Template
 from ecomlab.slots import slot_type
 from ecomlab.task import Slot
 
+_T = TypeVar("_T")
 PATIENCE = 3
 """Ignored corrections or stalls in a row that end the episode."""
 REPEATS = 2
@@ -40,6 +43,16 @@ reveals, most candidates to choose from."""
 OPEN = 2
 """Most slots told in answer to an open question."""
 
+FAULTS = 2
+"""Most faults of a summary or a plan that are named."""
+_LISTS = re.compile(r"\n|\bor\b|;|\b[1a][.)]")
+"""Marks of a message that lists what there is to choose from."""
+_WHICH = re.compile(r"\bwhich\b|\bwhat(?:'s| is)? (?:one|order|thing)\b|\bspecify\b", re.IGNORECASE)
+_DEED = re.compile(
+    r"\b(?:orders?|returns?|refunds?|cart|basket|list|labels?|search|shortlist|selection|account|history|case|"
+    r"replacements?|exchange|policy|rules?|book|parcels?|answer|question|status|items?|products?|suggestions?)\b"
+)
+"""Words by which a request for consent names what is to be done."""
 _CONFIRMS = re.compile(r"\b(?:right|correct|confirm|complete|everything|all of it|on (?:the|your) list)\b")
 
 
@@ -56,6 +69,17 @@ class Reply:
     def revealed(self) -> bool:
         """True if it told something that had been withheld."""
         return bool(self.news)
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What a message says of a wish, the customer's slot that it is about, and whether it is so; `absent`: they have
+    no such wish."""
+
+    said: Said
+    slot: Slot | None
+    so: bool | None
+    absent: bool = False
 
 
 @dataclass
@@ -105,12 +129,91 @@ class DialogueManager:
 
     # Answers.
 
+    def react(self, reading: Reading, text: str) -> Reply:
+        """Answer a message that names nothing the customer could recognise: what it says of their wishes, then what it
+        asks for. Without acts where it calls for no answer."""
+        reply = self.confirm(reading, text) if "judge" in reading.calls_for else Reply([])
+        if not reading.calls_for & {"ask", "open", "back"}:
+            return reply
+        rest = self.answer(reading, text)
+        return Reply([*reply.acts, *rest.acts], (*reply.news, *rest.news))
+
+    def confirm(self, reading: Reading, text: str) -> Reply:
+        """Judge what a summary, a plan or an offer says: up to two faults are named, what is withheld without its
+        value, and nothing that is wrong is affirmed."""
+        claims = [self.claim(said, text) for said in reading.said]
+        faults = list(_distinct(one for one in claims if one.so is False))
+        if faults:
+            named = faults[:FAULTS]
+            acts = [Act("no")]
+            known = [one.slot for one in named if one.slot is not None and one.slot in self.state.known]
+            acts += self.spoken("remind", list(_distinct(known)), clean=True)
+            acts += [act for one in named for act in self._refused(one)]
+            return Reply([*acts, *([Act("not all")] if len(faults) > FAULTS else [])])
+        right = [one.slot for one in claims if one.so and one.slot is not None]
+        news = self.state.reveal(right)
+        self.tally.learned += len(news)
+        self.annoyed = 0
+        loose = [one.said for one in claims if one.so is None and one.absent]
+        free = self._absent([Question(said.slots[0], said.item) for said in loose], beside=True)
+        if "SUMMARY" in reading.acts:
+            forgotten = self.state.reveal(self.state.withheld[:1])
+            more = self.spoken("mention", forgotten)
+            return Reply([Act("yes"), *free, *more], (*news, *forgotten))
+        if "CONSENT" in reading.acts:
+            return Reply(
+                [Act("consent" if reading.names or _names_deed(text) else "to what"), *free], tuple(news)
+            )
+        if "OFFER" in reading.acts:
+            return Reply([Act("consent" if right else "decline"), *free], tuple(news))
+        return Reply([Act("yes"), *free] if claims else [Act("say what")], tuple(news))
+
+    def claim(self, said: Said, text: str) -> "Claim":
+        """Compare a value that a message says with the customer's wishes: of the slots that it may be one of, the one
+        that it is right for, else one that it is wrong for."""
+        found: list[Claim] = []
+        for name in said.slots:
+            question = Question(name, said.item, (said.value,))
+            slots = meant(question, self.state, self.option)
+            slots = [slot for slot in slots if said.item in (-1, slot.item) or slot.name in self.state.own]
+            so = [
+                (slot, agrees(slot, said.value, self.templates.get(slot.name), "", self.today))
+                for slot in slots
+            ]
+            found += [Claim(said, slot, one != said.denied if one is not None else None) for slot, one in so]
+            if not slots and name in ("quantity", "units") and self.type_name(max(0, said.item)):
+                number = said_number(name, said.value)
+                found.append(Claim(said, None, None if number is None else (number == 1) != said.denied))
+            if not slots and name == "type":
+                found.append(Claim(said, None, said.denied))
+        right = next((one for one in found if one.so), None)
+        wrong = next((one for one in found if one.so is False), None)
+        if right or wrong:
+            return right or wrong  # type: ignore[return-value]
+        return found[0] if found else Claim(said, None, None, absent=True)
+
+    def _refused(self, one: "Claim") -> list[Act]:
+        """Say what is wrong with a claim that no slot known to the agent answers."""
+        if one.slot is None:
+            kind = self.type_name(max(0, one.said.item))
+            if one.said.slots[0] in ("quantity", "units"):
+                return [Act("just one", kind)]
+            return [Act("wrong about", seen=f"the {one.said.value}")]
+        hidden = one.slot in self.state.withheld
+        return [Act("wrong about", seen=called(one.slot.name))] if hidden else []
+
+    def repeated(self) -> list[Act]:
+        """Say again what the opening said."""
+        return self._said()
+
     def answer(self, reading: Reading, text: str) -> Reply:
-        """Answer a message that names nothing the customer could recognise."""
-        if reading.which and not reading.questions:  # "Which one do you mean?"
-            reading = replace(reading, open=True, unclear=())
-        if not (reading.asks and (reading.questions or reading.open or reading.unclear)):
-            return Reply([Act("thanks" if reading.done and not reading.agree else "go ahead")])
+        """Answer what a message asks for."""
+        if not reading.questions and _WHICH.search(text) and not _LISTS.search(text):
+            # "Which one do you mean?"
+            reading = replace(reading, calls_for=reading.calls_for | {"open"}, unclear=())
+        if "ask" in reading.calls_for and not (reading.questions or reading.open or reading.unclear):
+            listed = "LIST" in reading.acts
+            return Reply([Act("indifferent" if listed else "ask back", seen="")])
         self.tally.questions += 1
         if reading.open_items and min(reading.open_items) >= NO_ITEM and not reading.questions:
             return Reply([Act("indifferent")])
@@ -118,10 +221,9 @@ class DialogueManager:
         asked = [one for one in heard if not one.echo]
         if not (asked or reading.open or reading.unclear):
             return Reply([Act("indifferent" if _wishes_for_parts(reading, text) else "yes")])
-        if reading.which and not any(
-            one.slots for one in asked
-        ):  # "Which one: X's or Y's?", and neither is known
-            reading = replace(reading, open=True)
+        if reading.which and not any(one.slots for one in asked):
+            # "Which one: X's or Y's?", and neither is known
+            reading = replace(reading, calls_for=reading.calls_for | {"open"})
         fresh = any((one.question.slot, one.question.item) not in self.heard for one in asked)
         self.heard |= {(one.question.slot, one.question.item) for one in asked}
         news, known = self._chosen([one.slots for one in asked])
@@ -221,7 +323,10 @@ class DialogueManager:
         )
         if not (rest_of_it or reading.open):
             return Reply([act])
-        rest = self.answer(replace(reading, questions=rest_of_it, which=False), text)
+        calls_for = frozenset(("ask",)) if rest_of_it else frozenset[str]()
+        calls_for |= reading.calls_for & {"open"}
+        acts = reading.acts - {"LIST"}
+        rest = self.answer(replace(reading, questions=rest_of_it, calls_for=calls_for, acts=acts), text)
         return Reply([act, *rest.acts], rest.news)
 
     def _said(self) -> list[Act]:
@@ -341,14 +446,19 @@ class DialogueManager:
         return Reply([*acts, *dissatisfied], tuple(news))
 
 
+def _names_deed(text: str) -> bool:
+    """Tell whether a request for consent says to what."""
+    return _DEED.search(text.lower()) is not None
+
+
 def _wishes_for_parts(reading: Reading, text: str) -> bool:
     """Tell whether wishes are asked for, for things on a list that are only named there."""
     return all(q.slot == "parts" for q in reading.questions) and not _CONFIRMS.search(text.lower())
 
 
-def _distinct(slots: Iterable[Slot]) -> Iterator[Slot]:
-    seen: list[Slot] = []  # values may be lists
-    for slot in slots:
-        if slot not in seen:
-            seen.append(slot)
-            yield slot
+def _distinct(some: Iterable[_T]) -> Iterator[_T]:
+    seen: list[_T] = []  # values may be lists, which cannot be hashed
+    for one in some:
+        if one not in seen:
+            seen.append(one)
+            yield one

@@ -6,7 +6,7 @@ from collections import Counter
 from functools import cache, lru_cache
 from pathlib import Path
 
-from ecomlab.customer.words import stem
+from ecomlab.customer.reading.words import stem
 from ecomlab.settings import Strict, read_toml
 
 FILE = Path(__file__).with_name("fillers.toml")

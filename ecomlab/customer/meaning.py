@@ -7,10 +7,12 @@ from datetime import date
 
 from ecomlab.customer.acts import Act
 from ecomlab.customer.goal_state import GoalState
-from ecomlab.customer.hearing import Question, Reading, agrees, asks_to_keep
+from ecomlab.customer.reading.reading import Question, Reading
 from ecomlab.customer.templates import Template, common_file
+from ecomlab.other_words import SPELLED, read_number
 from ecomlab.slots import slot_type
 from ecomlab.task import Slot
+from ecomlab.world.orders.references import same_time
 
 CORRECTION = "correction"
 """Slot that says that another one is meant than was said before."""
@@ -18,6 +20,15 @@ QUOTED = 4
 """Most words of a message that are quoted when it is asked back."""
 
 
+_NUMBER = re.compile(r"\d+(?:\.\d+)?")
+_COMPARED = re.compile(r"\b(?:more|less|over|under|above|below|within|than|longer|least|most|up to|fewer)\b")
+_KEPT = re.compile(
+    r"\b(?:needs?|must|stays?|keep|again|same|ha(?:ve|s) to|as well|too|any|another|other|matters?|insist|important|"
+    r"fixed)\b"
+)
+_LOOSE = re.compile(
+    r"\b(?:e\.g\.|for example|for instance|such as|say|like|matters?|at least|any|some|prefer\w*)"
+)
 _PAST = re.compile(r"\b(?:was|were|did|had|made|bought|original(?:ly)?|old)\b")
 
 
@@ -196,3 +207,54 @@ def _comparable(asked: str, slot: str) -> bool:
     """Tell whether a value that is named for one slot can be one of the other."""
     same = asked.removeprefix("was_") == slot.removeprefix("was_")
     return same or slot == "option" or {asked, slot} in ({"price", "budget"}, {"quantity", "units"})
+
+
+def asks_to_keep(text: str) -> bool:
+    """Tell whether a question about an attribute of something sold out asks if it has to stay as it was."""
+    return _KEPT.search(text.lower()) is not None
+
+
+def agrees(
+    slot: Slot, said: str, template: Template | None, text: str, today: date | None = None
+) -> bool | None:
+    """Tell whether the value that a message names beside a slot is so, times by the clock; None where yes and no would
+    both mislead."""
+    value, name, limits = slot.value, slot.name, slot_type(slot.name).op != "=="
+    if isinstance(value, list | tuple):
+        if name == "importance":
+            return bool(value) and said.lower() == str(value[0]).lower()
+        flat = {str(one).lower() for one in value if isinstance(one, str)}
+        return said.lower() in flat if flat else None
+    if isinstance(value, int) and not (template and template.format.words):
+        number = said_number(name, said)
+        if number is None:
+            return None
+        if number == value and (limits or not _COMPARED.search(text)):
+            return True
+        if limits:  # "does the rating matter, say 4 stars?" names no limit
+            admitted = slot_type(name).admits(value, number)
+            return None if admitted or _LOOSE.search(text) else False
+        return None if _COMPARED.search(text) else False
+    if template and template.format.words:
+        named = next((m for words, m in template.format.words.items() if words.lower() == said.lower()), None)
+        if named is None:
+            return None
+        return same_time(value, named, today) if name == "when" and today else bool(named == value)
+    if template is not None:
+        said = _read(said, template)
+    return str(said).casefold() == str(value).casefold()
+
+
+def _read(said: str, template: Template) -> str:
+    try:
+        return str(template.format.read(said))
+    except (ValueError, KeyError, IndexError):
+        return said
+
+
+def said_number(name: str, said: str) -> int | None:
+    """Read the amount in a value of a slot, in the slot's units; None where there is none."""
+    found = _NUMBER.search(said.replace(",", ""))
+    if not found:
+        return read_number(said) if re.fullmatch(SPELLED, said, re.IGNORECASE) else None
+    return round(float(found.group()) * slot_type(name).scale)

@@ -33,6 +33,11 @@ class Thing(NamedTuple):
     dated: bool = False
     """Named by its day alone, which may be what the message asks about."""
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What a message may call it, but for its day."""
+        return tuple(filter(None, (self.line or self.id, "" if self.kind == "order" else self.text)))
+
 
 @dataclass(frozen=True)
 class Opinion:
@@ -121,13 +126,6 @@ def things_in(text: str, world: World) -> list[Thing]:
 def asked_of(text: str) -> str:
     """Return the sentences of a message that ask; empty if none has a question mark."""
     return " ".join(part for part in SENTENCE_BREAK.split(text) if part.rstrip(" )\"'").endswith("?"))
-
-
-def without(text: str, things: Sequence[Thing]) -> str:
-    """Leave the names of things out of a message, so that they are not read as questions about their words."""
-    for thing in sorted(things, key=lambda thing: -len(thing.text)):
-        text = re.sub(re.escape(thing.text), "it", text, flags=re.IGNORECASE)
-    return text
 
 
 def _in_order(things: Sequence[Thing], said: str) -> list[Thing]:

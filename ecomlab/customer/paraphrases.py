@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterator
 
 from ecomlab.customer.fillers import after_courtesy, contracted, fillers, is_courtesy, telling, trimmed
+from ecomlab.customer.reading.words import stem
 from ecomlab.customer.templates import SENTENCE_BREAK, Phrases
-from ecomlab.customer.words import stem
 
 _EXCLAIMED = re.compile(r"!(?=\s|$)")
 _NAME = re.compile(r"[A-Z][\w&'./-]*(?: [A-Z0-9&][\w&'./-]*)*")

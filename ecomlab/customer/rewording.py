@@ -22,8 +22,8 @@ from ecomlab.customer.fillers import (
 )
 from ecomlab.customer.nlu import is_complete, plain, understand
 from ecomlab.customer.noise import SLANG
+from ecomlab.customer.reading.words import stem
 from ecomlab.customer.templates import SENTENCE_BREAK, Phrases, common_file
-from ecomlab.customer.words import stem
 from ecomlab.other_words import WORDS
 
 LONGER, MARGIN = 2, 120

@@ -22,7 +22,7 @@ from ecomlab.catalog.lexicon import lexicon_of
 from ecomlab.catalog.products import Products, open_products
 from ecomlab.catalog.real import catalog_of, left_out, unused
 from ecomlab.catalog.support import limits, unsupported
-from ecomlab.customer.catalog_names import index_of
+from ecomlab.customer.reading.catalog_names import index_of
 from ecomlab.models.process_group import ProcessGroup, join_processes
 
 if TYPE_CHECKING:

@@ -302,35 +302,50 @@ def question_in(
     row: Mapping[str, Any], one: Listener, slots: Sequence[Slot], shop: Shop, random: np.random.Generator
 ) -> tuple[str, list[Slot]] | None:
     """Fill a question's gaps from the first of these slots that it asks for; None where it does not fit."""
-    wanted = [_slot(NAMES.get(name, name), row.get("attr"), slots) for name in row["slots"]]
+    wanted = [slot_named(NAMES.get(name, name), row.get("attr"), slots) for name in row["slots"]]
     meant = [slot for slot in wanted if slot is not None]
     if len(meant) < len(wanted):
         return None
-    text, lexicon = row["text"], lexicon_of(shop.catalog)
     item = meant[0].item if meant else 0
     kind = next((slot.value for slot in slots if slot.name == "type" and slot.item == item), "")
     kind = kind or (one.types[0] if one.types else "") or "order"
-    attributes = [slot.name.removeprefix("attr:") for slot in meant if slot.name.startswith("attr:")]
+    text = filled(row["text"], meant, kind, "attr" in row, one.phrases, shop, random)
+    return None if text is None else (text, meant)
+
+
+def filled(
+    text: str,
+    slots: Sequence[Slot],
+    kind: str,
+    names_it: bool,
+    phrases: Phrases,
+    shop: Shop,
+    random: np.random.Generator,
+) -> str | None:
+    """Put names and values into a question for these slots of a `kind` of thing; None where it does not fit them.
+    `names_it`: the words themselves name an attribute, which is known to be the right one."""
+    lexicon = lexicon_of(shop.catalog)
+    attributes = [slot.name.removeprefix("attr:") for slot in slots if slot.name.startswith("attr:")]
     if "{attr}" in text and not attributes:
         return None
-    if attributes and "attr" not in row and not re.search(r"\{(?:attr|value\d?)\}", text):
+    if attributes and not names_it and not re.search(r"\{(?:attr|value\d?)\}", text):
         spoken = set(re.findall(r"\w+", text.lower().replace("colour", "color")))
         if any(not set(name.split("_")) <= spoken for name in attributes):
             return None  # the text names another attribute in words of its own
     words = {"item": kind, "items": lexicon.types[kind].plural if kind in lexicon.types else kind}
     if attributes:
         words["attr"] = attributes[0].replace("_", " ")
-    for slot, suffix in zip(meant, ("", "2"), strict=False):
-        said = written(slot, one.phrases, shop)
-        others = [word for word in other_values(slot, one.phrases, kind, lexicon, shop) if word != said]
+    for slot, suffix in zip(slots, ("", "2"), strict=False):
+        said = written(slot, phrases, shop)
+        others = [word for word in other_values(slot, phrases, kind, lexicon, shop) if word != said]
         words |= {f"value{suffix}": said} if said is not None else {}
         words |= {f"wrong{suffix}": str(pick(random, others))} if others else {}
     for name, word in words.items():
         text = text.replace(f"{{{name}}}", str(word))
-    return None if "{" in text else (text, meant)
+    return None if "{" in text else text
 
 
-def _slot(name: str, attribute: str | None, slots: Sequence[Slot]) -> Slot | None:
+def slot_named(name: str, attribute: str | None, slots: Sequence[Slot]) -> Slot | None:
     """Find a slot that a question's label means; of several, the first."""
     for slot in slots:
         if name == "attr" and slot.name.startswith("attr:"):

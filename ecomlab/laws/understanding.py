@@ -7,7 +7,6 @@ question names, then at most two for an open part.
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -16,21 +15,16 @@ from ecomlab.catalog.lexicon import Lexicon, lexicon_of
 from ecomlab.catalog.real import WRAPPING
 from ecomlab.customer.dialogue import AT_ONCE, OPEN
 from ecomlab.customer.llm import Chat, Wording
-from ecomlab.customer.phrasing import phrases
+from ecomlab.customer.reading.vocabulary import asks
 from ecomlab.episode.episode import Episode
-from ecomlab.laws.tool_introspection import drawn
+from ecomlab.laws.banks import NAMES, filled, slot_named, tasks_of
 from ecomlab.seeding import rng
-from ecomlab.slots import slot_type
 from ecomlab.task import Place, Slot, Task
 
 BANK = Path(__file__).parent / "questions"
 BANKS = ("read", "held", "fifth", "tenth")
 """The two halves of the first bank, from which the reader was developed, and two banks written by others: `fifth` was
 never opened; `tenth` was opened once, after it had judged the reader unseen, and nothing was changed for it."""
-LEVELS = range(5, 13)
-TASKS = 24
-"""Number of tasks per level in which questions are asked."""
-NAMES = {"original_brand": "was_brand", "original_feature": "was_feature"}
 DENIALS = ("indifferent", "nothing")
 
 
@@ -106,7 +100,7 @@ def ask(
     for number, question in enumerate(bank):
         env = question.get("sub") or question["env"]
         random, found = rng("understood", number), 0
-        pool = _tasks(env, shop)
+        pool = tasks_of(env, shop)
         for i in random.permutation(len(pool)).tolist():
             if found == 2 * times:
                 break
@@ -116,24 +110,19 @@ def ask(
                 yield one
 
 
-@cache
-def _tasks(env: str, shop: Shop) -> list[Task]:
-    numbers = range(5_000_000, 5_000_000 + TASKS)
-    return [task for d in LEVELS for task in drawn(env, d, numbers, shop)[0]]
-
-
 def _ask(
     question: Mapping[str, Any], task: Task, shop: Shop, later: bool, random: Any, chat: Chat | None = None
 ) -> Asked | None:
     names = [NAMES.get(name, name) for name in question["slots"]]
-    if not all(_slot(name, question, task.parts[0].goal.said(withheld=True)) for name in names):
+    attribute = question.get("attr")
+    if not all(slot_named(name, attribute, task.parts[0].goal.said(withheld=True)) for name in names):
         return None  # nor is it withheld later, and most tasks end here
     episode = Episode(task, shop, wording=Wording(chat) if chat else None)
     customer, world = episode.customer, episode.world
     if later:
         customer.hear("Is there anything else I should know?", world)
     withheld, lexicon = list(customer.state.withheld), lexicon_of(shop.catalog)
-    wanted = [_slot(name, question, withheld) for name in names]
+    wanted = [slot_named(name, attribute, withheld) for name in names]
     if not all(wanted) or (question["open"] and len(withheld) <= len(names)):
         return None
     slots = [slot for slot in wanted if slot is not None]
@@ -142,9 +131,11 @@ def _ask(
     if mentions and (len(items) > 1 or not customer.type_name(next(iter(items), 0))):
         return None
     item = items.pop() if len(items) == 1 else customer.goal.items[0] if customer.goal.items else 0
-    text = _filled(
-        question["text"], slots, customer.type_name(item), customer.phrases.slots, lexicon, shop, random
-    )
+    kind = customer.type_name(item)
+    spoken = set(question["text"].lower().replace("colour", "color").split())
+    if any(slot.name == "option" for slot in slots) and _asks_for_a_property(spoken, kind, lexicon, shop):
+        return None
+    text = filled(question["text"], slots, kind, "attr" in question, customer.phrases, shop, random)
     if text is None:
         return None
     named = [
@@ -172,97 +163,10 @@ def _place(slot: Slot) -> Place:
     return slot.item, slot.name
 
 
-def _slot(name: str, question: Mapping[str, Any], withheld: Sequence[Slot]) -> Slot | None:
-    """Find a withheld slot that a question's label means; of several, the first."""
-    attribute = question.get("attr")
-    for slot in withheld:
-        if name == "attr" and slot.name.startswith("attr:"):
-            if attribute in (None, slot.name.removeprefix("attr:")):
-                return slot
-        elif slot.name == name:
-            return slot
-    return None
-
-
-def _filled(
-    text: str,
-    slots: Sequence[Slot],
-    kind: str,
-    templates: Mapping[str, Any],
-    lexicon: Lexicon,
-    shop: Shop,
-    random: Any,
-) -> str | None:
-    """Put names and values into a question; None where it does not fit what is asked for."""
-    attributes = [slot.name for slot in slots if slot.name.startswith("attr:")]
-    if "{attr}" in text and not attributes:
-        return None
-    spoken = set(text.lower().replace("colour", "color").split())
-    literal = {
-        name
-        for name in shop.catalog.attr_values
-        if set(name.split("_")) <= {w.strip(".,?!:;()") for w in spoken}
-    }
-    if (
-        attributes
-        and "{attr}" not in text
-        and "{value}" not in text
-        and {a[5:] for a in attributes} - literal
-    ):
-        return None  # the text names an attribute in words of its own
-    if any(slot.name == "option" for slot in slots) and _asks_for_a_property(spoken, kind, lexicon, shop):
-        return None
-    words = {"item": kind, "items": lexicon.types[kind].plural if kind in lexicon.types else kind}
-    if attributes:
-        words["attr"] = attributes[0].removeprefix("attr:").replace("_", " ")
-    for slot, suffix in zip(slots, ("", "2"), strict=False):
-        said = _words(slot, templates, shop)
-        others = [w for w in _others(slot, templates, kind, lexicon, shop) if w != said]
-        if said is None or (f"{{wrong{suffix}}}" in text and not others):
-            return None
-        words[f"value{suffix}"] = said
-        if others:
-            words[f"wrong{suffix}"] = others[int(random.integers(len(others)))]
-    for name, word in words.items():
-        text = text.replace(f"{{{name}}}", str(word))
-    return None if "{" in text else text
-
-
 def _asks_for_a_property(spoken: Iterable[str], kind: str, lexicon: Lexicon, shop: Shop) -> bool:
     """Tell whether a question for an option asks for a size, a color or the like of what has none to choose from: its
     option is the wrapping, which catalogs get that know no variants."""
     if kind not in lexicon.types or lexicon.types[kind].option != WRAPPING:
         return False
-    properties = {phrases().attributes.get(name, (name,))[0] for name in shop.catalog.attr_values}
+    properties = {asks().attributes.get(name, (name,))[0] for name in shop.catalog.attr_values}
     return not properties.isdisjoint(word.strip(".,?!:;()") for word in spoken)
-
-
-def _words(slot: Slot, templates: Mapping[str, Any], shop: Shop) -> str | None:
-    value = slot.value
-    if isinstance(value, list | tuple):
-        flat = [one for one in value if isinstance(one, str)]
-        return flat[0] if flat else None
-    written = templates[slot.name].format if slot.name in templates else slot_type(slot.name).format
-    return written.write(value) if written else str(value)
-
-
-def _others(slot: Slot, templates: Mapping[str, Any], kind: str, lexicon: Lexicon, shop: Shop) -> list[str]:
-    value, name = slot.value, slot.name
-    if isinstance(value, list | tuple):
-        return []
-    template = templates.get(name)
-    if template is not None and template.format.words:
-        return list(template.format.words)
-    if isinstance(value, int):
-        written, step = (
-            template.format if template is not None else slot_type(name).format,
-            slot_type(name).step,
-        )
-        return [(written.write if written else str)(value + times * step) for times in (1, 2)]
-    named = {"brand": shop.catalog.brands, "feature": shop.catalog.features, "type": lexicon.types}
-    if slot_type(name).names:
-        return list(named[slot_type(name).names])
-    if kind in lexicon.types:
-        closed = {f"attr:{a.name}": a.values for a in lexicon.types[kind].attributes}
-        return list({"option": lexicon.types[kind].option.values, **closed}.get(name, ()))
-    return []

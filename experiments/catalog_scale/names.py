@@ -25,7 +25,7 @@ from bench import memory
 
 from ecomlab import ENVIRONMENTS, TaskError, load_shop, make_task, play
 from ecomlab.catalog.lexicon import lexicon_of
-from ecomlab.customer.catalog_names import table_of
+from ecomlab.customer.reading.catalog_names import table_of
 from ecomlab.files import replacing
 
 HERE = Path(__file__).resolve().parent

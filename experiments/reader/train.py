@@ -17,7 +17,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
 from ecomlab import load_shop
-from ecomlab.customer.reading.features import OPEN, Seen, of_slot, seen, whole
+from ecomlab.customer.reading.features import Seen, of_slot, seen, whole
 from ecomlab.customer.reading.model import ACTS, FILE, GROUPS, NEAR, SCALE, Model, binned, kind_of
 from ecomlab.customer.reading.words import Sentence, sentences
 from ecomlab.laws import banks
@@ -33,8 +33,8 @@ ASKED = frozenset(("SET", "CHECK", "CHOICE"))
 FOLDS, ROUNDS = 5, 3
 SENTENCE_C, NEAR_C, MESSAGE_C = 0.03, 0.03, 0.08
 """Strength of the fits: inverse regularization of the SVMs and of the logistic regression."""
-QUESTION = 0.25
-"""Weight of a question's case in the fit of acts: there are thousands, and they label nothing else."""
+QUESTION = 0.3
+"""Weight in the fit of acts of a case that asks for slots alone: there are thousands."""
 LEAST = 2
 """Cases in which an n-gram occurs at least."""
 
@@ -49,6 +49,7 @@ class Row:
 
     def __post_init__(self) -> None:
         self.grams = [whole(one) for one in self.seen]
+        self.weight = QUESTION if self.case.asks and not self.case.open else 1.0
         parts, text = self.case.parts, self.case.text
         self.acts = None if self.case.acts is None else named(self.case.acts)
         self.labels: list[tuple[frozenset[str], frozenset[str]]] | None = None
@@ -109,7 +110,9 @@ def numbered(lists: Sequence[Sequence[str]], least: int = LEAST) -> dict[str, in
     return {one: at for at, one in enumerate(sorted(one for one, n in counts.items() if n >= least))}
 
 
-def fit(x: sparse.csr_matrix, y: np.ndarray, weights: np.ndarray | None, c: float) -> tuple[np.ndarray, float]:
+def fit(
+    x: sparse.csr_matrix, y: np.ndarray, weights: np.ndarray | None, c: float
+) -> tuple[np.ndarray, float]:
     one = LinearSVC(C=c, max_iter=2_000, tol=1e-3, random_state=0).fit(x, y, sample_weight=weights)
     return one.coef_[0], float(one.intercept_[0])
 
@@ -119,7 +122,7 @@ def fit_acts(rows: Sequence[Row], grams: dict[str, int]) -> np.ndarray:
     one that scores best, which is found by fitting again."""
     own = np.array([at for at, row in enumerate(rows) for _ in row.seen])
     x = matrix([some for row in rows for some in row.grams], grams)
-    weight = np.array([QUESTION if row.acts is None else 1.0 for row in rows])[own]
+    weight = np.array([row.weight for row in rows])[own]
     lone = np.bincount(own)[own] == 1
     columns = []
     for act in ACTS:
@@ -207,15 +210,13 @@ def fit_slots(
     return table, near
 
 
-def fit_messages(
-    rows: Sequence[Row], scores: Sequence[np.ndarray]
-) -> tuple[dict[str, int], np.ndarray]:
+def fit_messages(rows: Sequence[Row], scores: Sequence[np.ndarray]) -> tuple[dict[str, int], np.ndarray]:
     """Fit which acts a message holds by its sentences' scores: columns of groups, then of acts; the last row is the
     bias."""
     lists = [binned(np.rint(one * SCALE)) for one in scores]
     bins = numbered(lists, 4)
     x = matrix(lists, bins)
-    weight = np.array([0.3 if row.acts is None else 1.0 for row in rows])
+    weight = np.array([row.weight for row in rows])
     columns = []
     for acts in (*GROUPS.values(), *((act,) for act in ACTS)):
         held = [[row.holds(act) for act in acts] for row in rows]
@@ -346,9 +347,11 @@ def main(
     for path in (LAWS / "messages" / "read.jsonl", *sorted((HERE / "messages").glob("*.jsonl"))):
         cases += banks.messages(path, shop)
     rows = rows_of(cases)
+
     def apart(row: Row) -> str:
         names = {row.case.bank, f"{row.case.bank}:{row.case.group}"} & left_out
         return min(names, default="")
+
     one = fit_model([row for row in rows if not apart(row)])
     print(f"{len(rows)} cases, {len(one.grams)} n-grams of sentences, {len(one.near)} around slots")
     if write:

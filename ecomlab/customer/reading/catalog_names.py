@@ -11,7 +11,6 @@ from functools import lru_cache
 from hashlib import blake2b
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -115,7 +114,9 @@ def index_of(lexicon: Lexicon, kind: str) -> NameIndex:
 @lru_cache(maxsize=65_536)
 def _is_talk(name: str) -> bool:
     """Tell whether a name consists of words by which a shop is asked for things, or ordinary ones."""
-    return all(stem(word) in familiar() for word in re.findall(r"\w+", name.lower()))
+    from ecomlab.customer.reading.model import is_familiar  # which is made from vocabularies
+
+    return all(is_familiar(stem(word)) for word in re.findall(r"\w+", name.lower()))
 
 
 def by_talk(names: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -5,7 +5,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from ecomlab.customer.reading.vocabulary import CLOSED, Vocabulary
-from ecomlab.customer.reading.words import ITEM, THING, THINGS, VALUE, Sentence, Token
+from ecomlab.customer.reading.words import THING, VALUE, Sentence, Token
 from ecomlab.slots import slot_type
 
 OPEN = "open"

@@ -61,9 +61,7 @@ class Model:
         """Score the acts and the kinds of slots of each sentence: int32 (sentences, acts + kinds)."""
         bias = len(self.sentence) - 1
         number = self.grams.get
-        rows = [
-            [*(at for gram in whole(one) if (at := number(gram)) is not None), bias] for one in sentences
-        ]
+        rows = [[*(at for gram in whole(one) if (at := number(gram)) is not None), bias] for one in sentences]
         return np.array([self.sentence[row].sum(0, dtype=np.int32) for row in rows])
 
     def acts(self, scores: np.ndarray) -> tuple[dict[str, int], dict[str, int]]:

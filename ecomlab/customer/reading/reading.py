@@ -4,12 +4,14 @@ Nothing here knows what the customer wants. A reading is frozen and kept by text
 and the labels of mistakes alike.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+import re
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import pairwise
 
 from ecomlab.customer.reading.features import ASKED, OPEN, THING_KINDS, Seen, seen
-from ecomlab.customer.reading.model import ACTS, GROUPS, NEAR, model
+from ecomlab.customer.reading.model import ACTS, GROUPS, NEAR, SCALE, is_familiar, model
 from ecomlab.customer.reading.vocabulary import CLOSED, Vocabulary, asks, row_of
 from ecomlab.customer.reading.words import (
     AMOUNTS,
@@ -28,9 +30,22 @@ from ecomlab.slots import slot_type
 NO_ITEM = 1_000
 """From here on, numbers in place of an item's for things on a list that no wish is about."""
 _JOINTS = frozenset(("and", "or", "&", ",", "plus"))
+_PICKED = frozenset(("one", "order", "of", ITEM, THING, "purchas", "", "do", "be"))
 _EACH = frozenset(("each", "apiec", "per", "everi", "individu", "separ"))
 _ALL = frozenset(("all", "both", "togeth", "total", "combin", "altogeth", "everyth", "whole"))
 _DENIED = frozenset(("not", "no", "without", "instead", "never", "rather"))
+HARDLY, CLEAR = -60, 50
+"""Score of asking from which on a slot's score decides, and that score."""
+LIKELY, AHEAD = -70, 15
+"""Least score of a slot that is taken because something is asked for and nothing else is likelier, and its lead."""
+_AGAIN = re.compile(
+    r"\b(?:repeat|say|write|tell|send|spell)\b[^.?!]{0,40}\b(?:again|once more|one more time|another time|a second time)\b"
+    r"|\brepeat (?:that|it|this|what|your|the|yourself)\b|^(?:pardon|come again|sorry|what)\?$",
+    re.IGNORECASE,
+)
+"""A request to say it again."""
+STRANGE = 2
+"""Words that nobody uses in a shop, from which on a sentence of hardly any other makes no sense."""
 REACH = 6
 """Words within which what stands before a bare number tells what it counts."""
 
@@ -115,11 +130,19 @@ def read(text: str, vocabulary: Vocabulary) -> Reading:
         held.add(max(GROUPS[group], key=lambda act: acts[act]))
     loud = {act for group, some_acts in GROUPS.items() if group not in calls_for for act in some_acts}
     held -= loud
+    items = _items(some)
+    places = {group: _places(scores, GROUPS[group]) for group in calls_for}
+    asking = places.get("ask") or (_places(scores, GROUPS["ask"]) if groups["ask"] > HARDLY else ())
+    questions = _questions(some, views, scores, vocabulary, items, asking, "ask" in calls_for, "open" in calls_for)
+    if questions and "ask" not in calls_for:
+        calls_for, held = calls_for | {"ask"}, held | {"QUESTION"}
+        places["ask"] = asking
+    if _AGAIN.search(text):
+        held, calls_for = held - {"NONSENSE"} | {"REPEAT"}, calls_for - {"back"} | {"repeat"}
+    elif not calls_for - {"back"} and all(map(_is_strange, some)):
+        held, calls_for = {"NONSENSE"}, frozenset(("back",))
     if not held:
         held.add(max((act for act in ACTS if act not in loud), key=lambda act: acts[act]))
-    places = {group: _places(scores, GROUPS[group]) for group in calls_for}
-    items = _items(some)
-    questions = _questions(some, views, scores, vocabulary, items, places.get("ask", ()))
     every = [said for place in range(len(some)) for said in _said(place, some, views, vocabulary, items)]
     judged = set(places.get("judge", ()))
     asking = judged | set(places.get("ask", ()))
@@ -143,6 +166,14 @@ def read(text: str, vocabulary: Vocabulary) -> Reading:
         tuple(dict.fromkeys(item for at in bad for item in items[at] or (-1,))),
         any(token.means for sentence in some for token in sentence.tokens),
     )
+
+
+def _is_strange(sentence: Sentence) -> bool:
+    """Tell whether a sentence consists of words that nobody uses in a shop."""
+    words = [one.stem for one in sentence.tokens if not one.means and one.stem.isalpha() and len(one.stem) > 2]
+    unknown = sum(not is_familiar(word) for word in words)
+    named = any(one.means for one in sentence.tokens)
+    return not named and (unknown >= STRANGE or unknown == len(words)) and 2 * unknown >= len(words) > 0
 
 
 def _places(scores, acts: Sequence[str]) -> tuple[int, ...]:  # type: ignore[no-untyped-def]
@@ -172,19 +203,40 @@ def _questions(
     vocabulary: Vocabulary,
     items: Sequence[tuple[int, ...]],
     places: Sequence[int],
+    surely: bool,
+    beside: bool,
 ) -> tuple[Question, ...]:
-    weights, said, found = model(), set[str](), dict[tuple[str, int], Question]()
+    """List what the sentences in these places ask for: slots with a good score; where it is sure that something is
+    asked for and nothing has one, the best by far. `beside`: something open is asked for as well."""
+    weights, said = model(), set[str]()
+    sums: dict[int, dict[str, int]] = {}
     for at, one in enumerate(views):
         if at in places:
             previous = views[at - 1] if at else None
-            sums = weights.slots(one, scores[at], vocabulary.slots, said, previous)
-            asked = [slot for slot, score in sums.items() if score > 0]
-            asked.sort(key=lambda slot: min((spot[0] for spot in one.spots.get(slot, ())), default=99))
-            for slot in asked:
-                for question in _asked(slot, some[at], one, vocabulary, items[at]):
-                    _add(found, question)
+            sums[at] = weights.slots(one, scores[at], vocabulary.slots, said, previous)
         said |= set(one.spots)
+    least = 0 if surely else CLEAR
+    chosen = {at: [slot for slot, score in some_.items() if score > least] for at, some_ in sums.items()}
+    if surely and not beside and not any(chosen.values()) and not any(_picks(some[at]) for at in places):
+        ranked = sorted(
+            ((score, at, slot) for at, some_ in sums.items() for slot, score in some_.items()), reverse=True
+        )
+        second = next((score for score, _, slot in ranked[1:] if slot != ranked[0][2]), -SCALE)
+        if ranked and ranked[0][0] > LIKELY and ranked[0][0] - second >= AHEAD:
+            chosen[ranked[0][1]] = [ranked[0][2]]
+    found = dict[tuple[str, int], Question]()
+    for at, slots in chosen.items():
+        spots = views[at].spots
+        for slot in sorted(slots, key=lambda slot: min((spot[0] for spot in spots.get(slot, ())), default=99)):
+            for question in _asked(slot, some[at], views[at], vocabulary, items[at]):
+                _add(found, question)
     return tuple(found.values())
+
+
+def _picks(sentence: Sentence) -> bool:
+    """Tell whether a sentence asks which of several things is meant, naming nothing that tells them apart."""
+    stems = [token.stem for token in sentence.tokens]
+    return any(a == "which" and b in _PICKED for a, b in pairwise([*stems, ""]))
 
 
 def _add(found: dict[tuple[str, int], Question], question: Question) -> None:
@@ -357,12 +409,12 @@ def _counts(place: int, sentence: Sentence, slot: str, vocabulary: Vocabulary) -
     return False
 
 
-def marked(text: str, names: Sequence[Sequence[str]]) -> str:
-    """Put a character in the place of each thing in a text; `names` lists what each is called, the longest name wins.
-    """
+def marked(text: str, names: Mapping[int, Sequence[str]]) -> str:
+    """Put a character in the place of each thing in a text; `names` lists what each is called, by its number, of which
+    there are `THING_KINDS` for products, then for orders, then for lines. The longest name wins."""
     lowered = text.lower()
     spans: list[tuple[int, int, int]] = []
-    for number, some in enumerate(names):
+    for number, some in names.items():
         for name in some:
             start = lowered.find(name.lower())
             while start >= 0:
@@ -378,4 +430,15 @@ def marked(text: str, names: Sequence[Sequence[str]]) -> str:
     return text
 
 
-__all__ = ["NO_ITEM", "OPEN", "THING_KINDS", "Question", "Reading", "Said", "asks", "marked", "read", "row_of"]
+__all__ = [
+    "NO_ITEM",
+    "OPEN",
+    "THING_KINDS",
+    "Question",
+    "Reading",
+    "Said",
+    "asks",
+    "marked",
+    "read",
+    "row_of",
+]

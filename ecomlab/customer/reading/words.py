@@ -242,9 +242,7 @@ def _named(words: list[Token], known: Sequence[Names], text: str) -> list[Token]
         last = words[place + size - 1]
         written = text[words[place].start : last.end].lower()
         found.append(
-            Token(
-                ITEM if items else VALUE, words[place].start, last.end, written, tuple(items[:1]) or means
-            )
+            Token(ITEM if items else VALUE, words[place].start, last.end, written, tuple(items[:1]) or means)
         )
         place += size
     return found
