@@ -6,7 +6,7 @@ them and prints the contradictions by kind. A change of mind, a shortage and "I 
 
 import argparse
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from functools import cache, partial
@@ -22,6 +22,7 @@ from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.laws import talkers
 from ecomlab.laws.talkers import Claim, Words
 from ecomlab.task import Task
+from ecomlab.world.substitutes import noun
 
 YES = frozenset(("yes", "this one", "as wanted", "go ahead"))
 NO = frozenset(("no", "not this one", "none of these", "not as wanted"))
@@ -136,8 +137,8 @@ class Record:
             relation, _ = self.facts.get(("", "relation"), (0, line))
             if relation + claim.value == 0:
                 yield from self._new("excluded, and meant", about, self.excluded, line)
-        for name in claim.value if claim.slot == "must" else ():
-            yield from self._wish(line, ("", f"attr:{name.replace(' ', '_')}"), about)
+        for kept in self._kept(claim.value) if claim.slot == "must" else ():
+            yield from self._wish(line, kept, about)
         yield from self._wish(line, place, about)
         if claim in self.denied:
             yield from self._new("denied, and so", about, self.denied[claim], line)
@@ -185,7 +186,7 @@ class Record:
         for (kind, name), (value, first) in self.facts.items():
             wished = [] if self._is_of_lost((kind, name)) else [(kind, name)]
             if name == "must":
-                wished = [("", f"attr:{one.replace(' ', '_')}") for one in value]
+                wished = self._kept(value)
             elif name == "replacement":  # a name alone does not say of which of the two
                 wished = [("", one) for one, *_ in value] if named else []
             if any(_meet(place, one, self._option(one)) for one in wished):
@@ -225,7 +226,7 @@ class Record:
         self.more = None
         types = {one.type for one in mentions if one.effect in ("drop", "replace", "add")}
         types |= {value for name, value in said if name == "dropped"}
-        anew = any(one.effect == "anew" for one in mentions) or ("twist", "question") in said
+        anew = any(one.effect == "anew" for one in mentions)
         for kept in (self.facts, self.free):
             for place in [place for place in kept if anew or place[0] in types]:
                 del kept[place]  # type: ignore[attr-defined]
@@ -246,6 +247,11 @@ class Record:
     def _type(self, act: nlu.Said) -> str:
         return str(nlu.read_item(act.item, self.lexicon, self.phrases).get("type", ""))
 
+    def _kept(self, names: Collection[str]) -> list[tuple[str, str]]:
+        """List the attributes that have to stay, whatever they are called: the battery capacity is the charge."""
+        every = {one.name for kind in self.lexicon.types.values() for one in kind.attributes}
+        return [("", f"attr:{name}") for name in sorted(every) if {name, noun(name)} & set(names)]
+
     def _option(self, place: tuple[str, str]) -> str:
         kind = self.lexicon.types.get(place[0])
         return f"attr:{kind.option.name}" if kind and place[1] == "option" else ""
@@ -260,7 +266,7 @@ def _meet(free: tuple[str, str], place: tuple[str, str], other_name: str = "") -
 @cache
 def _slots_called(name: str) -> tuple[str, ...]:
     """List the slots that a customer calls so: "the day I ordered it"."""
-    found = [slot for slot in common_file().names if called(slot) == name]
+    found = [slot for slot in common_file().names if called(slot).lower() == name]
     own = name.removeprefix("the ").replace(" ", "_")
     return (*found, own, f"attr:{own}")
 
