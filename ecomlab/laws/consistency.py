@@ -9,18 +9,17 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
-from functools import cache, partial
+from functools import cache
 from multiprocessing import get_context
 from typing import Any
 
 from ecomlab.catalog import Shop, load_shop
 from ecomlab.catalog.lexicon import Lexicon, lexicon_of
 from ecomlab.customer import nlu
-from ecomlab.customer.meaning import called
 from ecomlab.customer.templates import SENTENCE_BREAK, Phrases, common_file
 from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.laws import talkers
-from ecomlab.laws.talkers import Claim, Words
+from ecomlab.laws.talkers import SILENCE, Claim, Words
 from ecomlab.task import Task
 from ecomlab.world.substitutes import noun
 
@@ -37,6 +36,8 @@ LISTS = frozenset(("parts", "added", "dropped", "twist", "must", "relation", "qu
 """Slots of which two values can both hold."""
 DAYS = frozenset(("placed", "when", "ordered"))
 FIRST_SEED = 7_000_000
+PART = 50
+"""Episodes of a process at a time."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ class Line:
 
     text: str
     opening: bool = False
-    after: Words = Words()
+    after: Words = SILENCE
 
     def __str__(self) -> str:
         return f'"{self.after.text}" -> "{self.text}"' if self.after.text else f'"{self.text}"'
@@ -77,8 +78,8 @@ class Record:
     denied: dict[Claim, Line] = field(default_factory=dict)
     named: dict[str, tuple[bool, Line]] = field(default_factory=dict)
     """Answers about things that the agent named."""
-    complete: dict[str, Line] = field(default_factory=dict)
-    """Lines that say that this is all, by type; "" for everything."""
+    complete: Line | None = None
+    """The line that says that this is all."""
     more: Line | None = None
     """The line that says that there is more, while nothing new has been told."""
     gone: dict[str, Line] = field(default_factory=dict)
@@ -121,15 +122,13 @@ class Record:
         for mention in mentions:
             if mention.effect == "drop":
                 self.gone[mention.type] = line
-            elif mention.effect == "replace":
-                self.complete[mention.type] = line
             elif mention.type in self.gone and mention.effect not in ("add", ""):
                 yield from self._new("dropped, and wanted", mention.type, self.gone[mention.type], line)
         for act in acts:
             yield from self._act(line, act.kind, act.fields, alone=len(acts) == 1 and not said)
         yield from self._reaction(line, kinds)
         if line.opening and nlu.is_complete(text):
-            self.complete[""] = line
+            self.complete = line
 
     def _fact(self, line: Line, claim: Claim, excused: bool) -> Iterator[Contradiction]:
         place, about = (claim.type, claim.slot), str(claim)
@@ -151,11 +150,9 @@ class Record:
                 kind = "affirmed, and otherwise" if affirmed else "two values"
                 yield from self._new(kind, f"{about}, not {value}", first, line)
         else:
-            for scope in ("", claim.type):
-                if scope in self.complete and not excused:
-                    yield from self._new("all said, and more", about, self.complete.pop(scope), line)
-                elif scope in self.complete and not scope:
-                    del self.complete[scope]
+            if self.complete and not excused:
+                yield from self._new("all said, and more", about, self.complete, line)
+            self.complete = None
         self.facts[place] = claim.value, line
 
     def _wish(self, line: Line, place: tuple[str, str], about: str) -> Iterator[Contradiction]:
@@ -163,9 +160,7 @@ class Record:
             if _meet(free, place, self._option(place)) and not self._is_of_lost(place):
                 yield from self._new("no wish, and a wish", f"{free[1]}: {about}", first, line)
 
-    def _act(
-        self, line: Line, kind: str, fields: Mapping[str, str], alone: bool
-    ) -> Iterator[Contradiction]:
+    def _act(self, line: Line, kind: str, fields: Mapping[str, str], alone: bool) -> Iterator[Contradiction]:
         names = fields["seen"].split(" and ") if kind == "indifferent to" else []
         slots = [slot for name in names for slot in _slots_called(name.lower())]
         if kind == "indifferent" and alone:
@@ -175,10 +170,10 @@ class Record:
         if kind == "nothing":
             if self.more:
                 yield from self._new("more, and nothing more", "", self.more, line)
-            self.complete[""], self.more = line, None
+            self.complete, self.more = line, None
         elif kind in ("more", "not told yet"):
-            if "" in self.complete:
-                yield from self._new("all said, and more", kind, self.complete.pop(""), line)
+            if self.complete:
+                yield from self._new("all said, and more", kind, self.complete, line)
             self.more = line if kind == "more" else self.more
 
     def _is_free(self, line: Line, place: tuple[str, str], named: bool) -> Iterator[Contradiction]:
@@ -223,15 +218,17 @@ class Record:
         return "must" in self.phrases.slots and (bool(place[0]) or place[1].startswith("was_"))
 
     def _forget(self, mentions: Sequence[nlu.Mention], said: Sequence[tuple[str, Any]]) -> None:
+        """Forget what no longer holds after a change: all that was said of an item, or of another order or line."""
         self.more = None
         types = {one.type for one in mentions if one.effect in ("drop", "replace", "add")}
         types |= {value for name, value in said if name == "dropped"}
         anew = any(one.effect == "anew" for one in mentions)
+        stays = {"replacement"} if anew else {"replacement", "relation"}
+        anew = anew or "correction" in dict(said)
         for kept in (self.facts, self.free):
-            for place in [place for place in kept if anew or place[0] in types]:
-                del kept[place]  # type: ignore[attr-defined]
+            for place in [p for p in kept if p[0] in types or (anew and p[1] not in stays)]:
+                del kept[place]
         self.gone = {kind: line for kind, line in self.gone.items() if kind not in types}
-        self.excluded = None if anew else self.excluded
 
     def _says(self, lead: str, text: str) -> bool:
         return any(words in text for words in self.phrases.before.get(lead, ()))
@@ -266,7 +263,7 @@ def _meet(free: tuple[str, str], place: tuple[str, str], other_name: str = "") -
 @cache
 def _slots_called(name: str) -> tuple[str, ...]:
     """List the slots that a customer calls so: "the day I ordered it"."""
-    found = [slot for slot in common_file().names if called(slot).lower() == name]
+    found = [slot for slot, words in common_file().names.items() if words.lower() == name]
     own = name.removeprefix("the ").replace(" ", "_")
     return (*found, own, f"attr:{own}")
 
@@ -318,9 +315,9 @@ def play(task: Task, shop: Shop, player: str) -> Found:
     return Found(f"{task.env} {task.key.level} {task.key.seed} {player}", lines, unread, tuple(found))
 
 
-def check(env: str, seeds: Iterable[int], catalog: str | int = 20_000) -> list[Found]:
+def check(env: str, seeds: Iterable[int]) -> list[Found]:
     """Play one task a seed, at d = 0..12 in turn, with each of the talkers in turn."""
-    shop, names = load_shop(catalog), list(talkers.TALKERS)
+    shop, names = load_shop(), list(talkers.TALKERS)
     tasks = ((talkers.draw(env, seed, shop), names[seed % len(names)]) for seed in seeds)
     return [play(task, shop, player) for task, player in tasks]
 
@@ -333,20 +330,20 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--examples", type=int, default=3)
     given = parser.parse_args()
-    each, part = given.episodes // len(given.envs), 50
-    jobs = [(env, range(at, min(at + part, FIRST_SEED + each))) for env in given.envs for at in range(FIRST_SEED, FIRST_SEED + each, part)]
-    load_shop(20_000)  # so that the workers find it in the cache
+    seeds = range(FIRST_SEED, FIRST_SEED + given.episodes // len(given.envs))
+    jobs = [(env, seeds[at : at + PART]) for env in given.envs for at in range(0, len(seeds), PART)]
+    load_shop()  # so that the workers find it in the cache
     with ProcessPoolExecutor(given.workers, get_context("spawn")) as pool:
         found = [one for some in pool.map(check, *zip(*jobs, strict=True)) for one in some]
-    told = [(bad.kind, one.task, bad) for one in found for bad in one.contradictions]
     unread = [text for one in found for text in one.unread]
     print(f"{len(found)} episodes, {sum(one.lines for one in found)} lines, {len(unread)} sentences unread")
-    for text, count in Counter(unread).most_common(given.examples):
-        print(f"  unread {count}: {text}")
-    for kind, count in Counter(kind for kind, *_ in told).most_common():
-        episodes = [task for other, task, _ in told if other == kind]
-        print(f"{kind}: {count} in {len(set(episodes))} episodes, {dict(Counter(t.split()[0] for t in episodes))}")
-        for _, task, bad in [one for one in told if one[0] == kind][:: max(1, count // given.examples)][: given.examples]:
+    by_kind: dict[str, list[tuple[str, Contradiction]]] = {}
+    for one in found:
+        for bad in one.contradictions:
+            by_kind.setdefault(bad.kind, []).append((one.task, bad))
+    for kind, some in sorted(by_kind.items()):
+        print(f"{kind}: {len(some)}, {dict(Counter(task.split()[0] for task, _ in some))}")
+        for task, bad in some[:: max(1, len(some) // given.examples)][: given.examples]:
             print(f"  {task}: {bad}")
 
 

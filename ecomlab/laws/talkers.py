@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ecomlab.catalog import Shop
-from ecomlab.catalog.lexicon import Lexicon
-from ecomlab.customer.templates import Phrases, Sentences
+from ecomlab.customer.templates import Sentences
 from ecomlab.episode.episode import Episode, draw_task
 from ecomlab.laws.attackers import constant
 from ecomlab.laws.tool_introspection import calls, look_at, results, sources
@@ -21,13 +20,15 @@ from ecomlab.players.courteous import questions_for, sentences
 from ecomlab.seeding import pick, rng, shuffled
 from ecomlab.slots import slot_type
 from ecomlab.task import Message, Task
-from ecomlab.values import FORMATS
 
 if TYPE_CHECKING:
     from ecomlab.laws.consistency import Record
 
 PART, PARTS = 6, 2
 """Messages to the customer before a submit, and such parts a job: the first submit may be refused."""
+
+YOURS = {"I": "you", "I'm": "you're", "I'd": "you'd", "My": "your", "my": "your", "me": "you", "We": "you"}
+"""An agent's words for a customer's."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,7 @@ class Words:
     message: Message | None = None
 
 
+SILENCE = Words()
 Talk = Callable[[Episode, "Record", np.random.Generator], Iterator[Words]]
 """Words to the customer of the job under way."""
 Talker = Callable[[Episode, Callable[[], "Record"]], Iterator[Words]]
@@ -169,13 +171,17 @@ def _said(claim: Claim, record: "Record") -> str:
         if isinstance(template, Sentences):
             return ""
         words = f" {template.forms[0].replace('{}', template.format.write(value))} "
-        for mine, yours in ((" I'm ", " you're "), (" I ", " you "), (" My ", " your "), (" my ", " your "), (" me ", " you "), (" We ", " you "), (" I'd ", " you'd ")):
-            words = words.replace(mine, yours)
+        for mine, yours in YOURS.items():
+            words = words.replace(f" {mine} ", f" {yours} ")
         return words.strip()
     limit = slot_type(name)
     if limit.is_limit and limit.format:
         return phrases.bounds[name][0].replace("{}", limit.format.write(value))
-    return str(value) if not name.startswith("attr:") and name != "option" else record.lexicon.phrase(claim.type, name, value)
+    return (
+        str(value)
+        if not name.startswith("attr:") and name != "option"
+        else record.lexicon.phrase(claim.type, name, value)
+    )
 
 
 def _others(claim: Claim, record: "Record") -> list[Claim]:
@@ -189,7 +195,9 @@ def _others(claim: Claim, record: "Record") -> list[Claim]:
     elif name == "quantity":
         values = [1, 2, 3, 4]
     elif kind is not None:
-        values = [v for attribute in kind.attributes if name == f"attr:{attribute.name}" for v in attribute.values]
+        values = [
+            v for attribute in kind.attributes if name == f"attr:{attribute.name}" for v in attribute.values
+        ]
         values += kind.option.values if name == "option" else []
     return [replace(claim, value=other) for other in values if other != value]
 
