@@ -1,26 +1,17 @@
 """Consistency of a customer's words: every line is read back by the forms that rendered it, and no two may contradict.
 
-Talkative players ask, summarise and name things before anything is done. `python -m ecomlab.laws.consistency` plays
-them and prints the contradictions by kind. A change of mind, a shortage and "I forgot to say" excuse what comes after.
+A change of mind, a shortage and "I forgot to say" excuse what comes after them. `talkers` makes the customers talk.
 """
 
-import argparse
-from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from multiprocessing import get_context
 from typing import Any
 
-from ecomlab.catalog import Shop, load_shop
-from ecomlab.catalog.lexicon import Lexicon, lexicon_of
+from ecomlab.catalog.lexicon import Lexicon
 from ecomlab.customer import nlu
 from ecomlab.customer.templates import SENTENCE_BREAK, Phrases, common_file
-from ecomlab.envs.registry import ENVIRONMENTS
-from ecomlab.laws import talkers
-from ecomlab.laws.talkers import SILENCE, Claim, Words
-from ecomlab.task import Task
+from ecomlab.task import Message
 from ecomlab.world.substitutes import noun
 
 YES = frozenset(("yes", "this one", "as wanted", "go ahead"))
@@ -35,9 +26,39 @@ UPDATES = frozenset(("correction", "twist", "added", "dropped"))
 LISTS = frozenset(("parts", "added", "dropped", "twist", "must", "relation", "question"))
 """Slots of which two values can both hold."""
 DAYS = frozenset(("placed", "when", "ordered"))
-FIRST_SEED = 7_000_000
-PART = 50
-"""Episodes of a process at a time."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A slot of an item, "" for one with sentences of its own, and its value."""
+
+    type: str
+    slot: str
+    value: Any
+
+    def __str__(self) -> str:
+        return f"{self.type} {self.slot} {self.value}".strip()
+
+    def __hash__(self) -> int:
+        return hash(str(self))
+
+
+@dataclass(frozen=True)
+class Words:
+    """A message of the agent, and what it is about."""
+
+    text: str = ""
+    asked: tuple[str, ...] = ()
+    """The slots that it asks for by name."""
+    about: str = ""
+    """The product type that it names."""
+    claims: tuple[Claim, ...] = ()
+    thing: str = ""
+    """The one thing that it names."""
+    message: Message | None = None
+
+
+SILENCE = Words()
 
 
 @dataclass(frozen=True)
@@ -266,86 +287,3 @@ def _slots_called(name: str) -> tuple[str, ...]:
     found = [slot for slot, words in common_file().names.items() if words.lower() == name]
     own = name.removeprefix("the ").replace(" ", "_")
     return (*found, own, f"attr:{own}")
-
-
-def contradictions(lines: Iterable[Line], phrases: Phrases, lexicon: Lexicon) -> list[Contradiction]:
-    """Find the contradictions among the lines of one job."""
-    record = Record(phrases, lexicon)
-    return [found for line in lines for found in record.take(line)]
-
-
-@dataclass(frozen=True)
-class Found:
-    """What one episode showed: its player, the number of lines, sentences that no form fits, and contradictions."""
-
-    task: str
-    lines: int
-    unread: tuple[str, ...]
-    contradictions: tuple[Contradiction, ...]
-
-
-def play(task: Task, shop: Shop, player: str) -> Found:
-    """Play an episode with a talkative player, and check what each of its customers said."""
-    lexicon, records = lexicon_of(shop.catalog), dict[int, Record]()
-    lines, found = 0, list[Contradiction]()
-    episode = talkers.begin(task, shop)
-
-    def take(line: Line, number: int) -> None:
-        nonlocal lines
-        lines += 1
-        found.extend(records[number].take(line))
-
-    talk = talkers.TALKERS[player](episode, lambda: records[number])
-    while True:
-        number = episode.subtasks.index(episode.subtask)
-        if number not in records:
-            job = episode.subtask
-            records[number] = Record(job.env.phrases, lexicon)
-            take(Line(job.task.opening, opening=True), number)
-        words = None if episode.done else next(talk, None)
-        if words is None:
-            break
-        message = words.message or {"role": "assistant", "content": words.text}
-        heard = [m["content"] for m in episode.act(message).messages if m["role"] == "user"]
-        if episode.subtask is not episode.subtasks[number]:
-            heard.pop()  # the transition to another job
-        for text in heard:
-            take(Line(text, after=words), number)
-    unread = tuple(text for record in records.values() for text in record.unread)
-    return Found(f"{task.env} {task.key.level} {task.key.seed} {player}", lines, unread, tuple(found))
-
-
-def check(env: str, seeds: Iterable[int]) -> list[Found]:
-    """Play one task a seed, at d = 0..12 in turn, with each of the talkers in turn."""
-    shop, names = load_shop(), list(talkers.TALKERS)
-    tasks = ((talkers.draw(env, seed, shop), names[seed % len(names)]) for seed in seeds)
-    return [play(task, shop, player) for task, player in tasks]
-
-
-def main() -> None:
-    """Print the contradictions by kind, with examples."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("envs", nargs="*", default=list(ENVIRONMENTS))
-    parser.add_argument("--episodes", type=int, default=10_000, help="of all environments together")
-    parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--examples", type=int, default=3)
-    given = parser.parse_args()
-    seeds = range(FIRST_SEED, FIRST_SEED + given.episodes // len(given.envs))
-    jobs = [(env, seeds[at : at + PART]) for env in given.envs for at in range(0, len(seeds), PART)]
-    load_shop()  # so that the workers find it in the cache
-    with ProcessPoolExecutor(given.workers, get_context("spawn")) as pool:
-        found = [one for some in pool.map(check, *zip(*jobs, strict=True)) for one in some]
-    unread = [text for one in found for text in one.unread]
-    print(f"{len(found)} episodes, {sum(one.lines for one in found)} lines, {len(unread)} sentences unread")
-    by_kind: dict[str, list[tuple[str, Contradiction]]] = {}
-    for one in found:
-        for bad in one.contradictions:
-            by_kind.setdefault(bad.kind, []).append((one.task, bad))
-    for kind, some in sorted(by_kind.items()):
-        print(f"{kind}: {len(some)}, {dict(Counter(task.split()[0] for task, _ in some))}")
-        for task, bad in some[:: max(1, len(some) // given.examples)][: given.examples]:
-            print(f"  {task}: {bad}")
-
-
-if __name__ == "__main__":
-    main()

@@ -32,8 +32,9 @@ from ecomlab.laws.tool_introspection import calls, results, sources
 from ecomlab.seeding import shuffled
 from ecomlab.task import Message
 
-AGREES = ("this one", "as wanted", "yes", "go ahead")
+AGREES = ("this one", "as wanted", "yes")
 """Dialogue acts by which a customer agrees."""
+CONSENTS = (*AGREES, "go ahead")
 AT_ONCE = 3
 """Number of rows in one question."""
 WANTED = 3
@@ -118,7 +119,7 @@ def _perform(plan: Plan, opening: str, random: np.random.Generator) -> Script:
     yield text("Hello, and thank you for your message!")
     if rows:
         new = yield text(f"So you mean {_called(rows[0])}, is that right?")
-        rows = rows if _agreed(plan.env, new) else rows[1:] + rows[:1]
+        rows = rows if _agreed(plan.env, new, CONSENTS) else rows[1:] + rows[:1]
     for words in ("Shall I go ahead?", QUESTION, "Thank you very much!"):
         yield text(words)
     yield from _settle(plan, _first(plan, rows))
@@ -131,7 +132,7 @@ def _claim(plan: Plan, opening: str, random: np.random.Generator, words: Sequenc
         claims = ", ".join(words[i] for i in random.integers(len(words), size=2))
         kind = _called(row).split()[-1]
         new = yield text(f"So that is {random.integers(1, 5)} of these: {kind}, {claims}. Is that right?")
-        if _agreed(plan.env, new):
+        if _agreed(plan.env, new, CONSENTS):
             rows = rows[place:]
             break
     yield from _settle(plan, _first(plan, rows))
@@ -142,7 +143,7 @@ def _ask_for_consent(plan: Plan, opening: str, random: np.random.Generator) -> S
     rows = shuffled(random, (yield from explore(plan, None, 0, opening, random)))
     for _ in range(PATIENCE - 1):
         new = yield text("Shall I go ahead?")
-        if _agreed(plan.env, new):
+        if _agreed(plan.env, new, CONSENTS):
             break
     yield from _settle(plan, _first(plan, rows))
 
@@ -218,6 +219,6 @@ def _called(row: Row) -> str:
     return str(title) if title else str(next((row.known[name] for name in sorted(row.ids)), ""))
 
 
-def _agreed(env: Environment, new: Sequence[Message]) -> bool:
+def _agreed(env: Environment, new: Sequence[Message], acts: Sequence[str] = AGREES) -> bool:
     said = " ".join(str(message["content"]) for message in new if message["role"] == "user")
-    return any(nlu.says(kind, said, env.phrases) for kind in AGREES)
+    return any(nlu.says(kind, said, env.phrases) for kind in acts)

@@ -44,7 +44,7 @@ def test_one_bit_at_a_time_is_no_better_than_chance(env: str, big_shop: Shop) ->
     assert not above, "\n".join(map(str, above))
 
 
-@pytest.mark.parametrize("env", ENVIRONMENTS)
+@pytest.mark.parametrize("env", [env.id for env in ENVIRONMENTS.values() if not env.composes])
 def test_talk_without_listening_is_no_better_than_chance(env: str, big_shop: Shop) -> None:
     """Greetings, summaries of nothing, blank consent and words in a heap, used as guesses."""
     found = list(attack(env, TALK, (0, 12), 20, big_shop))

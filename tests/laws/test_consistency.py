@@ -4,9 +4,8 @@ import pytest
 
 from ecomlab import ENVIRONMENTS, Shop
 from ecomlab.catalog.lexicon import lexicon_of
-from ecomlab.laws import consistency
-from ecomlab.laws.consistency import Line, Record
-from ecomlab.laws.talkers import TALKERS, Claim, Words
+from ecomlab.laws import talkers
+from ecomlab.laws.consistency import Claim, Line, Record, Words
 
 EPISODES = 40
 """Episodes of an environment."""
@@ -86,19 +85,19 @@ def test_what_can_both_hold_is_no_contradiction(
 
 
 @pytest.fixture(scope="module")
-def talks() -> list[consistency.Found]:
+def talks() -> list[talkers.Found]:
     """Episodes of every environment and level with every talkative player."""
-    seeds = range(consistency.FIRST_SEED, consistency.FIRST_SEED + EPISODES)
-    return [found for env in ENVIRONMENTS for found in consistency.check(env, seeds)]
+    seeds = range(talkers.FIRST_SEED, talkers.FIRST_SEED + EPISODES)
+    return [found for env in ENVIRONMENTS for found in talkers.check(env, seeds)]
 
 
-def test_every_line_is_read_back(talks: list[consistency.Found]) -> None:
-    assert len({found.task.split(maxsplit=3)[3] for found in talks}) == len(TALKERS)
+def test_every_line_is_read_back(talks: list[talkers.Found]) -> None:
+    assert len({found.task.split(maxsplit=3)[3] for found in talks}) == len(talkers.TALKERS)
     assert sum(found.lines for found in talks) > 5 * len(talks)
     assert [text for found in talks for text in found.unread] == []
 
 
 @pytest.mark.xfail(strict=True, reason="456 contradictions in 10,000 episodes")
-def test_no_customer_contradicts_themselves(talks: list[consistency.Found]) -> None:
+def test_no_customer_contradicts_themselves(talks: list[talkers.Found]) -> None:
     found = [f"{one.task}: {bad}" for one in talks for bad in one.contradictions]
     assert not found, "\n".join(found)
