@@ -133,7 +133,7 @@ def players(env_id: str, shop: Shop) -> dict[str, Callable[[Episode, int], Playe
         ),
         "naive": lambda episode, seed: attackers.naive(env)(seed),
     }
-    by_place = attackers.positional(env, shop) | listeners(env)
+    by_place = attackers.positional(env, shop) | listeners(env, shop)
     for kind, group in (("blind", attackers.blind(env)), ("positional", by_place)):
         for name, factory in group.items():
             made[f"{kind}: {name}"] = lambda episode, seed, factory=factory: factory(seed)  # type: ignore[misc]

@@ -7,12 +7,14 @@ not that none is more similar or better, and in BUNDLE not what else is on the l
 has no opinion. There a yes is worth nothing beyond what picking at random states.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 
+from ecomlab.catalog import Shop
 from ecomlab.customer import nlu
-from ecomlab.customer.dialogue import GUESSES
+from ecomlab.customer.dialogue import GUESSES, PATIENCE
 from ecomlab.envs.base import Environment
 from ecomlab.laws.attackers import (
     Factory,
@@ -32,15 +34,21 @@ from ecomlab.task import Message
 
 AGREES = ("this one", "as wanted", "yes")
 """Dialogue acts by which a customer agrees."""
+CONSENTS = (*AGREES, "go ahead")
 AT_ONCE = 3
 """Number of rows in one question."""
 WANTED = 3
 """Number of rows in a submitted list."""
+JOBS = 5
+"""Most jobs of a task in which a ritual is performed."""
+CLAIMS = 4
+"""Number of false summaries in a job."""
+SALAD = "brand color price size rating delivery quantity budget order date"
 QUESTION = "Is there anything else I should know?"
 
 
-def listeners(env: Environment) -> dict[str, Factory]:
-    """Make the one-bit listeners of an environment by name."""
+def listeners(env: Environment, shop: Shop | None = None) -> dict[str, Factory]:
+    """Make the one-bit listeners of an environment by name; false summaries are made of the words of a `shop`."""
     made: dict[str, Factory] = {}
     for plan in (plan for source in sources(env) for plan in plans(env, source)):
         made[f"yes or no of {plan.name('each')}"] = _listening(plan, 1)
@@ -49,7 +57,24 @@ def listeners(env: Environment) -> dict[str, Factory]:
             made[f"guess and ask of {plan.name('each')}"] = _guessing(plan)
             made[f"ask once, then guess of {plan.name('each')}"] = _searching(plan, 1)
             made[f"ask once, then guess two of {plan.name('each')}"] = _searching(plan, 2)
+    for plan in (plan for source in sources(env) for plan in plans(env, source) if not plan.further):
+        made[f"ritual of {plan.name('each')}"] = _scripted(plan, _perform)
+        made[f"false summaries of {plan.name('each')}"] = _scripted(
+            plan, partial(_claim, words=_vocabulary(shop))
+        )
+        made[f"blank consent to {plan.name('random')}"] = _scripted(plan, _ask_for_consent)
+        made[f"salad, {plan.name('random')}"] = _scripted(plan, _toss)
     return made
+
+
+def _scripted(plan: Plan, script: Callable[[Plan, str, np.random.Generator], Script]) -> Factory:
+    """Make players that follow a script in every job of a task."""
+
+    def play(opening: str, random: np.random.Generator) -> Script:
+        for _ in range(JOBS):
+            yield from script(plan, opening, random)
+
+    return scripted(play)
 
 
 def _listening(plan: Plan, at_once: int) -> Factory:
@@ -73,11 +98,74 @@ def _listen(plan: Plan, at_once: int, opening: str, random: np.random.Generator)
             new = yield text(f"Which one do you mean: {', '.join(names)}?")
             said = " ".join(str(message["content"]) for message in new).lower()
             taken += [row for row, name in zip(asked, names, strict=True) if name.lower() in said][:1]
+    yield from _settle(plan, taken)
+
+
+def _settle(plan: Plan, rows: Sequence[Row]) -> Script:
+    """Act on rows, where there is something to act with, and submit them."""
     acted = True
-    if plan.act and taken:
-        new = yield calls(*((plan.act.name, arguments(plan.act, plan.env, row)) for row in taken))
+    if plan.act and rows:
+        new = yield calls(*((plan.act.name, arguments(plan.act, plan.env, row)) for row in rows))
         acted = not any("error" in result for _, result in results(new))
-    yield answer(plan.env, taken, acted)
+    yield answer(plan.env, rows, acted)
+
+
+# Attackers that live by talk: whatever costs a courteous player nothing is used as a guess.
+
+
+def _perform(plan: Plan, opening: str, random: np.random.Generator) -> Script:
+    """Perform every free act; the summary is a guess, and another one follows if it is refused."""
+    rows = shuffled(random, (yield from explore(plan, None, 0, opening, random)))
+    yield text("Hello, and thank you for your message!")
+    if rows:
+        new = yield text(f"So you mean {_called(rows[0])}, is that right?")
+        rows = rows if _agreed(plan.env, new, CONSENTS) else rows[1:] + rows[:1]
+    for words in ("Shall I go ahead?", QUESTION, "Thank you very much!"):
+        yield text(words)
+    yield from _settle(plan, _first(plan, rows))
+
+
+def _claim(plan: Plan, opening: str, random: np.random.Generator, words: Sequence[str]) -> Script:
+    """Sum up random claims about the type of one row after another, and settle for the first that is not corrected."""
+    rows = shuffled(random, (yield from explore(plan, None, 0, opening, random)))
+    for place, row in enumerate(rows[:CLAIMS]):
+        claims = ", ".join(words[i] for i in random.integers(len(words), size=2))
+        kind = _called(row).split()[-1]
+        new = yield text(f"So that is {random.integers(1, 5)} of these: {kind}, {claims}. Is that right?")
+        if _agreed(plan.env, new, CONSENTS):
+            rows = rows[place:]
+            break
+    yield from _settle(plan, _first(plan, rows))
+
+
+def _ask_for_consent(plan: Plan, opening: str, random: np.random.Generator) -> Script:
+    """Ask for consent without saying to what, until it is given or patience is short, and settle for any row."""
+    rows = shuffled(random, (yield from explore(plan, None, 0, opening, random)))
+    for _ in range(PATIENCE - 1):
+        new = yield text("Shall I go ahead?")
+        if _agreed(plan.env, new, CONSENTS):
+            break
+    yield from _settle(plan, _first(plan, rows))
+
+
+def _toss(plan: Plan, opening: str, random: np.random.Generator) -> Script:
+    """Say names of slots without a sentence, and settle for any row."""
+    rows = shuffled(random, (yield from explore(plan, None, 0, opening, random)))
+    yield text(SALAD)
+    yield from _settle(plan, _first(plan, rows))
+
+
+def _first(plan: Plan, rows: Sequence[Row]) -> Sequence[Row]:
+    return rows[: WANTED if plan.several else 1]
+
+
+def _vocabulary(shop: Shop | None) -> list[str]:
+    """List values that a customer of this shop may have in mind; of no shop, the names of slots."""
+    if shop is None:
+        return SALAD.split()
+    catalog = shop.catalog
+    values = [value for some in catalog.attr_values.values() for value in some]
+    return [*catalog.brands, *catalog.features, *values]
 
 
 def _guess(plan: Plan, opening: str, random: np.random.Generator) -> Script:
@@ -131,6 +219,6 @@ def _called(row: Row) -> str:
     return str(title) if title else str(next((row.known[name] for name in sorted(row.ids)), ""))
 
 
-def _agreed(env: Environment, new: Sequence[Message]) -> bool:
+def _agreed(env: Environment, new: Sequence[Message], acts: Sequence[str] = AGREES) -> bool:
     said = " ".join(str(message["content"]) for message in new if message["role"] == "user")
-    return any(nlu.says(kind, said, env.phrases) for kind in AGREES)
+    return any(nlu.says(kind, said, env.phrases) for kind in acts)

@@ -15,6 +15,7 @@ from ecomlab.world.cart import wants_of
 
 TASKS = 40
 ONE_BIT = ("yes or no", "which one of", "guess and", "then guess")
+TALK = ("ritual of", "false summaries of", "blank consent to", "salad, ")
 CORRECTABLE = [env for env in ENVIRONMENTS.values() if "cart" in env.acts_on or "returns" in env.acts_on]
 
 
@@ -37,6 +38,17 @@ def test_a_guesser_reaches_the_chance_that_is_stated(big_shop: Shop) -> None:
 def test_one_bit_at_a_time_is_no_better_than_chance(env: str, big_shop: Shop) -> None:
     found = list(attack(env, ONE_BIT, (0, 4), TASKS, big_shop))
     assert found
+    above = [
+        f for f in found if laws.at_most(f.share, f.tasks, f.chance, by_chance=True) is laws.State.BROKEN
+    ]
+    assert not above, "\n".join(map(str, above))
+
+
+@pytest.mark.parametrize("env", [env.id for env in ENVIRONMENTS.values() if not env.composes])
+def test_talk_without_listening_is_no_better_than_chance(env: str, big_shop: Shop) -> None:
+    """Greetings, summaries of nothing, blank consent and words in a heap, used as guesses."""
+    found = list(attack(env, TALK, (0, 12), 20, big_shop))
+    assert {name for name in TALK for one in found if name in one.player} == set(TALK)
     above = [
         f for f in found if laws.at_most(f.share, f.tasks, f.chance, by_chance=True) is laws.State.BROKEN
     ]
