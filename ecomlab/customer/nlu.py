@@ -70,7 +70,8 @@ def _complete() -> frozenset[tuple[str, ...]]:
 def plain(message: str, phrases: Phrases, lexicon: Lexicon, opening: bool = False) -> str:
     """Undo the noise of a message: slang is written out, typos are corrected, and what is said in other words than the
     forms' is put into the form that says the same."""
-    return straightened(noise.plain(message, phrases.words, lexicon), phrases, opening)
+    words = phrases.opening_words if opening else phrases.words
+    return straightened(noise.plain(message, words, lexicon), phrases, opening)
 
 
 def read_opening(message: str, phrases: Phrases, lexicon: Lexicon) -> list[Mention]:
@@ -78,7 +79,7 @@ def read_opening(message: str, phrases: Phrases, lexicon: Lexicon) -> list[Menti
     message = plain(message, phrases, lexicon, opening=True)
     found = next((match for pattern in phrases.openings if (match := pattern.search(message))), None)
     items = found["items"].removeprefix("- ") if found else _without_end(message)
-    read = (read_item(segment, lexicon, phrases) for segment in _ITEM_BREAK.split(items))
+    read = (read_item(segment, lexicon, phrases, opening=True) for segment in _ITEM_BREAK.split(items))
     return [Mention("add", slots.pop("type"), slots) for slots in read if "type" in slots]
 
 
@@ -180,10 +181,14 @@ def _pattern(limit: SlotType) -> re.Pattern[str]:
     return re.compile(rf"(?<!\w)(?:{limit.format.pattern})(?!\w)", re.IGNORECASE)
 
 
-def read_item(text: str, lexicon: Lexicon, phrases: Phrases | None = None) -> dict[str, Any]:
+def read_item(
+    text: str, lexicon: Lexicon, phrases: Phrases | None = None, opening: bool = False
+) -> dict[str, Any]:
     """Read the slots of a noun phrase and what surrounds it; none when it names no product type. The words of the
-    phrases are not taken for misspelt names."""
-    plain = phrases.words if phrases else frozenset[str]()
+    phrases, or of openings, are not taken for misspelt names."""
+    plain = frozenset[str]()
+    if phrases:
+        plain = phrases.opening_words if opening else phrases.words
     limits = phrases.limits if phrases else LIMITS
     words = [(m.group(), m.span()) for m in lexicon.token.finditer(text)]
     kind = _name(words, lexicon, "type", plain, longest=3)
