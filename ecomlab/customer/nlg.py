@@ -11,7 +11,7 @@ from ecomlab.catalog.lexicon import Lexicon
 from ecomlab.customer.acts import Act
 from ecomlab.customer.noise import Piece, noised
 from ecomlab.customer.templates import Phrases, common_file
-from ecomlab.customer.utterances import Form, Manner
+from ecomlab.customer.utterances import ANYBODY, Form, Manner
 from ecomlab.other_words import in_letters
 from ecomlab.seeding import pick, rng
 from ecomlab.slots import slot_type
@@ -32,7 +32,7 @@ class Speaker:
         lexicon: Lexicon,
         p_noise: float,
         key: Sequence[Any],
-        manner: Manner = Manner(),
+        manner: Manner = ANYBODY,
     ) -> None:
         self.phrases = phrases
         self.manner = manner

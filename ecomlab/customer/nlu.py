@@ -24,6 +24,8 @@ _ITEM_BREAK = re.compile(
     rf"; |\n- ?|(?:,? and |, )(?=(?:an?|some|just one|(?:\d+|{SPELLED})(?: x)?) [A-Z0-9])"
 )
 """Separators between the items of a request: semicolons, lines, or commas and "and" before a word that counts them."""
+COURTESIES = frozenset(("thanks", "greet", "welcome", "no problem", "thanks for sympathy", "goodbye"))
+"""Acts that say nothing beside anything else."""
 _SPELLED_FIRST = re.compile(rf"(?:the |just )?({SPELLED})(?= )", re.IGNORECASE)
 
 
@@ -152,8 +154,8 @@ def understand(message: str, phrases: Phrases, lexicon: Lexicon, opening: bool =
         mentions = read_message(rest, phrases, lexicon)
         acts = read_acts(rest, phrases, lexicon)
         kinds = {phrases.effects.get(act.kind, act.kind) for act in acts} - {"", "set"}
-        if mentions or said or len(kinds) > 1:  # beside anything else thanks are a courtesy
-            kinds -= {"thanks"}
+        if mentions or said or kinds - COURTESIES:
+            kinds -= COURTESIES
         complete = says("nothing", message, phrases, lexicon)
     return Understood(
         tuple(sorted((name, repr(value)) for name, value in said)),

@@ -7,7 +7,7 @@ share `phrases.toml`; whatever is said later comes from the bank of utterances.
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -70,6 +70,10 @@ class Template:
         said = Piece(self.format.write(value), "fixed", self.format.others(value))
         return [Piece(before), said, Piece(after)]
 
+    def speaking(self, name: str, frames: Mapping[str, tuple[Form, ...]]) -> "Template":
+        """Copy this template with the frames that a bank has for it under this name."""
+        return replace(self, frames=frames.get(name, ()), again=frames.get(f"{name} again", ()))
+
     @cached_property
     def texts(self) -> tuple[str, ...]:
         """All forms, longest first."""
@@ -128,6 +132,13 @@ class Sentences(Template):
     def say(self, value: Any, random: np.random.Generator) -> list[Piece]:
         return self.word(pick(random, self.sentences[value]).text, value)
 
+    def speaking(self, name: str, frames: Mapping[str, tuple[Form, ...]]) -> "Template":
+        said = {
+            value: (*_of_file({value: some}).get(value, ()), *frames.get(f"{name} {value}", ()))
+            for value, some in self.sentences.items()
+        }
+        return Sentences(said, self.once, self.asked)
+
     def later(self, value: Any, again: bool = False) -> tuple[Form, ...]:
         return self.sentences[value]
 
@@ -150,7 +161,12 @@ class Sentences(Template):
 
     def end(self, text: str, at: int) -> int:
         low = text[at:].lower()
-        return at + max(len(said) for said in ("", *self._values) if low.startswith(said)) if low else 0
+        return next((at + len(said) for said in self._values if low.startswith(said)), 0)
+
+
+def _of_file(acts: Mapping[str, Sequence[Form]]) -> dict[str, tuple[Form, ...]]:
+    """Those of the acts whose forms a file of phrases gave."""
+    return {kind: tuple(some) for kind, some in acts.items() if all(form.held is None for form in some)}
 
 
 def _form(text: "str | Form") -> Form:
@@ -177,22 +193,13 @@ class _SlotFile(Strict):
             raise ValueError("forms hold {} where the value stands; sentences stand alone")
         return self
 
-    def template(self, name: str, acts: Mapping[str, tuple[Form, ...]]) -> Template:
-        """Make the template of the slot of this name, with the frames that the bank has for it among `acts`. Raises
-        ValueError if it has no sentence."""
+    def template(self) -> Template:
         if self.sentences:
-            said = {
-                value: (*some, *acts.get(f"slot {name} {value}", ()))
-                for value, some in self.sentences.items()
-            }
-            return Sentences(said, self.once, self.asked)
+            return Sentences(self.sentences, self.once, self.asked)
         found = (
             choice(dict(self.values)) if self.values else {**FORMATS, "replacement": REPLACEMENT}[self.format]
         )
-        frames, again = acts.get(f"slot {name}", ()), acts.get(f"slot {name} again", ())
-        if not (self.forms or frames):
-            raise ValueError(f"slots.{name}: needs forms, sentences that hold {{}} where the value stands")
-        return Template(found, self.forms, self.once, self.asked, frames, again)
+        return Template(found, self.forms, self.once, self.asked)
 
 
 class _File(Strict):
@@ -280,14 +287,8 @@ class Phrases:
     def _made(cls, file: "_File", limits: Sequence[SlotType], slots: Mapping[str, Template]) -> "Phrases":
         common, more = common_file(), tuple(map(declare, limits))
         asks = COMMON_ASKS if file.asks is None else tuple(file.asks)
-        frames = frames_of(file.frames, file.speaks == "facts")
-        frames |= {kind: tuple(map(Form, forms)) for kind, forms in file.acts.items()}
-        before = {
-            kind.removeprefix(_BEFORE): some for kind, some in frames.items() if kind.startswith(_BEFORE)
-        }
-        before |= {kind: tuple(map(Form, texts)) for kind, texts in file.before.items()}
-        acts = {kind: some for kind, some in frames.items() if not kind.startswith((_BEFORE, _SLOT))}
-        made = {name: table.template(name, frames) for name, table in file.slots.items()}
+        acts = {kind: tuple(map(Form, forms)) for kind, forms in file.acts.items()}
+        slots = {**slots, **{name: table.template() for name, table in file.slots.items()}}
         for kind, forms in acts.items():
             for used in {name for form in forms for name in form.fields} - set(FIELDS):
                 raise ValueError(f"acts.{kind}: {unknown('field', used, FIELDS)}")
@@ -295,23 +296,45 @@ class Phrases:
             (n for n in (file.frames, FACTS if file.speaks == "facts" else "") if n in common.opening_words),
             "",
         )
-        return cls(
+        made = cls(
             intros=tuple(file.intros),
             leads={**common.leads, **file.leads},
             lists=tuple(file.lists or common.lists),
             closings=tuple(file.closings or common.closings),
             joins=tuple(file.joins or common.joins),
             acts=acts,
-            before=before,
+            before={kind: tuple(map(Form, texts)) for kind, texts in file.before.items()},
             bounds={**common.bounds, **file.bounds, **{limit.name: limit.forms for limit in more}},
             article=file.article,
-            slots={**slots, **made},
+            slots=slots,
             asks=(*asks, *(limit.name for limit in more)),
             limits=(*LIMITS, *more),
             anew=tuple(file.anew),
             describes=tuple(file.describes),
             data=file.data,
             spelled=frozenset(f"{common.opening_words['all']} {common.opening_words[own]}".split()),
+        )
+        made = made.speaking(frames_of(file.frames, file.speaks == "facts"))
+        for name, slot in made.slots.items():
+            if not slot.texts:
+                raise ValueError(
+                    f"slots.{name}: needs forms, sentences that hold {{}} where the value stands"
+                )
+        return made
+
+    def speaking(self, frames: Mapping[str, tuple[Form, ...]]) -> "Phrases":
+        """Copy these phrases with frames of a bank, of acts, lead-ins and slots. Those of a file of phrases stay."""
+        before = {
+            kind.removeprefix(_BEFORE): some for kind, some in frames.items() if kind.startswith(_BEFORE)
+        }
+        return replace(
+            self,
+            acts={
+                **{kind: some for kind, some in frames.items() if not kind.startswith((_BEFORE, _SLOT))},
+                **_of_file(self.acts),
+            },
+            before={**before, **_of_file(self.before)},
+            slots={name: slot.speaking(f"{_SLOT}{name}", frames) for name, slot in self.slots.items()},
         )
 
     @cached_property
@@ -451,6 +474,7 @@ class Phrases:
         """Words of all these phrases, in lower case: what a careful reader takes a misspelt word for."""
         texts = [form.literal for some in (*self.acts.values(), *self.before.values()) for form in some]
         texts += [text for slot in self.slots.values() for text in slot.texts]
+        texts += common_file().names.values()
         return self.opening_words | words_of(" ".join(texts))
 
 

@@ -1,7 +1,7 @@
 """The bank of utterances: the frames of the customer's acts, in several registers, and the manner of one customer.
 
-Language models wrote the frames of `utterances.jsonl`; `experiments/utterances` checks and sorts them. Half of each act's
-are held out: tasks of evaluation speak them, and no other task does.
+Language models wrote the frames of `utterances.jsonl`; `experiments/utterances` checks and sorts them. Half of those of
+each act are held out: tasks of evaluation speak them, and no other task does.
 """
 
 import re
@@ -135,6 +135,12 @@ class Manner:
         return [*fit, *(form for form in fit if form.register != PLAIN)]
 
 
+Bank = Mapping[str, Mapping[str, tuple[Form, ...]]]
+"""Frames by act and environment."""
+ANYBODY = Manner()
+"""The manner of a customer without a task: plain."""
+
+
 def read_bank(file: Path = FILE) -> list[Utterance]:
     """Read a bank. Raises ConfigError with a line for each mistake: file, line, key and fault."""
     lines = file.read_text("utf-8").splitlines()
@@ -156,8 +162,7 @@ def _faults(file: Path, lines: Sequence[str]) -> Iterable[str]:
 
 
 @cache
-def _bank() -> Mapping[str, Mapping[str, tuple[Form, ...]]]:
-    """The frames of the bank by act and environment."""
+def _bank() -> Bank:
     found: dict[str, dict[str, list[Form]]] = {}
     for one in read_bank():
         form = Form(one.text, one.register_, one.held)
@@ -165,12 +170,12 @@ def _bank() -> Mapping[str, Mapping[str, tuple[Form, ...]]]:
     return {act: {env: tuple(some) for env, some in by_env.items()} for act, by_env in found.items()}
 
 
-def frames_of(env: str, facts: bool) -> dict[str, tuple[Form, ...]]:
+def frames_of(env: str, facts: bool, bank: Bank | None = None) -> dict[str, tuple[Form, ...]]:
     """Collect the frames of an environment's customers by act: their own, else those of customers who tell facts where
-    they do, else everybody's."""
+    they do, else everybody's. The `bank` is by default the package's."""
     order = [name for name in (env, FACTS if facts else "", "") if name] + [""]
     return {
         act: by_env[name]
-        for act, by_env in _bank().items()
+        for act, by_env in (_bank() if bank is None else bank).items()
         if (name := next((name for name in order if name in by_env), None)) is not None
     }
