@@ -132,7 +132,7 @@ class Check:
             end = SENTENCE_BREAK.search(text, at)
             stop = end.start() if end else len(text)
             act = None if opening else phrases.recognised(text, at)
-            ends = [end for slot in phrases.slots.values() if (end := slot.end(text, at))]
+            ends = [told for slot in phrases.slots.values() if (told := slot.end(text, at))]
             if act and not act[1].groupdict():
                 ends.append(act[1].end())
             if opening and self._is_end(text[at:stop]):

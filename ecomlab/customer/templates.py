@@ -100,19 +100,22 @@ class Template:
             return None
         return re.compile(rf"(?<![\w$.])(?:{self.format.pattern})(?![\w-])")
 
-    def find(self, text: str) -> Iterable[tuple[Any, tuple[int, int]]]:
-        """Yield (value, span) of each occurrence in `text`."""
-        low = text.lower()
+    def find(self, text: str) -> list[tuple[Any, tuple[int, int]]]:
+        """List (value, span) of each occurrence in `text`."""
+        low, found = text.lower(), []
         for around, pattern in self._patterns:
             if around in low:
                 for match in pattern.finditer(text):
-                    yield self.format.read(match[1]), match.span()
+                    found.append((self.format.read(match[1]), match.span()))
+        return found
 
     def end(self, text: str, at: int) -> int:
         """Find the end of the sentence that tells this slot at a place of a text; 0 where none does."""
-        low = text[at:].lower()
-        found = (pattern.match(text, at) for around, pattern in self._patterns if around in low)
-        return max((match.end() for match in found if match), default=0)
+        low, best = text[at:].lower(), 0
+        for around, pattern in self._patterns:
+            if around in low and (match := pattern.match(text, at)) and match.end() > best:
+                best = match.end()
+        return best
 
 
 class Sentences(Template):
@@ -151,17 +154,21 @@ class Sentences(Template):
         by_text = {form.text.lower(): value for value, some in self.sentences.items() for form in some}
         return {text.lower(): by_text[text.lower()] for text in self.texts}
 
-    def find(self, text: str) -> Iterable[tuple[Any, tuple[int, int]]]:
-        low = text.lower()
+    def find(self, text: str) -> list[tuple[Any, tuple[int, int]]]:
+        low, found = text.lower(), []
         for said, value in self._values.items():
             at = low.find(said)
             while at >= 0:
-                yield value, (at, at + len(said))
+                found.append((value, (at, at + len(said))))
                 at = low.find(said, at + len(said))
+        return found
 
     def end(self, text: str, at: int) -> int:
         low = text[at:].lower()
-        return next((at + len(said) for said in self._values if low.startswith(said)), 0)
+        for said in self._values:
+            if low.startswith(said):
+                return at + len(said)
+        return 0
 
 
 def _of_file(acts: Mapping[str, Sequence[Form]]) -> dict[str, tuple[Form, ...]]:

@@ -43,8 +43,8 @@ def frames(phrases: Phrases) -> Iterator[tuple[str, Form]]:
     """Yield (name in the bank, form) of all that is said after an opening, but for sentences made in code."""
     for kind, forms in phrases.acts.items():
         yield from ((kind, form) for form in forms)
-    for kind, forms in phrases.before.items():
-        yield from ((f"before {kind}", form) for form in forms)
+    for kind, leading in phrases.before.items():
+        yield from ((f"before {kind}", form) for form in leading)
     for name, slot in phrases.slots.items():
         said = dict.fromkeys((*slot.frames, *slot.again))
         yield from ((f"slot {name}", form) for form in said if form.held is not None)
