@@ -135,8 +135,10 @@ def fault(name: str, form: Form, phrases: Phrases, shop: Shop, p_noise: float = 
     read = nlu.read_acts(said, phrases, lexicon)
     if [one.kind for one in read] != [name]:
         return f"read as {', '.join(one.kind or 'nothing' for one in read)}: {said!r}"
-    if "seen" in form.fields and not p_noise and read[0].fields["seen"] != act.seen:
-        return f"reads {read[0].fields['seen']!r} for {act.seen!r}: {said!r}"
+    if "seen" in form.fields and not p_noise:
+        seen = read[0].fields["seen"]
+        if seen not in (act.seen, act.seen[:1].upper() + act.seen[1:] if "@" not in act.seen else ""):
+            return f"reads {seen!r} for {act.seen!r}: {said!r}"
     effect, mentions = phrases.effects.get(name), nlu.read_message(said, phrases, lexicon)
     if effect is None or not act.type or not form.fields & {"wanted", "item", "type", "number"}:
         return f"names {mentions[0].type}: {said!r}" if mentions and mentions[0].type else ""
