@@ -17,6 +17,7 @@ from pathlib import Path
 from ecomlab.catalog import load_shop
 from ecomlab.catalog.lexicon import lexicon_of
 from ecomlab.customer import nlu
+from ecomlab.customer.fillers import telling
 from ecomlab.customer.templates import Phrases, common_file
 from ecomlab.customer.utterances import FACTS, FILE, REGISTERS, Bank, Form, frames_of, read_bank
 from ecomlab.envs.registry import ENVIRONMENTS
@@ -54,6 +55,7 @@ class Checker:
             self.acts = {(one["name"], one.get("for", "")): one for one in tomllib.load(file)["act"]}
         self.telling = {kind for kinds in common_file().effects.values() for kind in kinds}
         self.telling |= {name for name, _ in self.acts if name.startswith("slot ")}
+        self.heard = {telling(text): kind for kind, some in common_file().heard.items() for text in some}
         self.shop = load_shop()
         self.lexicon = lexicon_of(self.shop.catalog)
         types = [name for kind in self.lexicon.types.values() for name in (kind.name, kind.plural)]
@@ -94,6 +96,8 @@ class Checker:
             return f"names {sold.group()}"
         if any(map(str.isdigit, literal)):
             return "names a number"
+        if self.heard.get(frame.form.telling, frame.act) != frame.act:
+            return f"its words are heard as {self.heard[frame.form.telling]}"
         few = len(literal.split()) < 4 and not (frame.form.telling or '"' in literal)
         if fields and few and frame.act not in self.telling:
             return "says so little around its gap that any sentence would be read as it"
