@@ -10,6 +10,9 @@ from typing import Any, TypeVar
 import numpy as np
 
 T = TypeVar("T")
+TRAINING_SEEDS = range(2**31)
+EVALUATION_SEEDS = range(2**31, 2**32)
+"""Tasks for training and tasks for evaluation never share a seed."""
 _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
 
 
@@ -29,7 +32,7 @@ def digest(value: Any, size: int = 16) -> str:
 def package_digest() -> str:
     """Digest the code and data of ecomlab, because results of other code must be recomputed."""
     package = Path(__file__).parent
-    files = sorted(path for path in package.rglob("*") if path.suffix in (".py", ".toml", ".json"))
+    files = sorted(path for path in package.rglob("*") if path.suffix in (".py", ".toml", ".json", ".jsonl"))
     return digest([[path.relative_to(package).as_posix(), path.read_text("utf-8")] for path in files])
 
 

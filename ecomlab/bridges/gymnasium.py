@@ -14,7 +14,7 @@ from ecomlab.catalog import Shop, load_shop
 from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.episode.episode import Episode, make_task
 from ecomlab.episode.messages import MOST_TEXT
-from ecomlab.models.batch import TRAINING_SEEDS
+from ecomlab.seeding import TRAINING_SEEDS
 
 MOST_SEEN = 10_000_000
 """Maximum number of characters of an observation."""

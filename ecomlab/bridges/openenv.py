@@ -16,8 +16,7 @@ import ecomlab
 from ecomlab.bridges.common import outcome, read_message
 from ecomlab.catalog import load_shop
 from ecomlab.episode.episode import Episode, make_task
-from ecomlab.models.batch import TRAINING_SEEDS
-from ecomlab.seeding import rng
+from ecomlab.seeding import TRAINING_SEEDS, rng
 
 SESSIONS = 64
 """Maximum number of simultaneous sessions."""

@@ -10,7 +10,8 @@ import numpy as np
 from ecomlab.catalog.lexicon import Lexicon
 from ecomlab.customer.acts import Act
 from ecomlab.customer.noise import Piece, noised
-from ecomlab.customer.templates import Form, Phrases, common_file
+from ecomlab.customer.templates import Phrases, common_file
+from ecomlab.customer.utterances import ANYBODY, Form, Manner
 from ecomlab.other_words import in_letters
 from ecomlab.seeding import pick, rng
 from ecomlab.slots import slot_type
@@ -22,10 +23,19 @@ IN_A_ROW = (", ", ", and ")
 
 
 class Speaker:
-    """Words one customer's acts in one episode; `key` and the number of messages so far name the randomness."""
+    """Words one customer's acts in one episode, in their manner; `key` and the number of messages so far name the
+    randomness."""
 
-    def __init__(self, phrases: Phrases, lexicon: Lexicon, p_noise: float, key: Sequence[Any]) -> None:
+    def __init__(
+        self,
+        phrases: Phrases,
+        lexicon: Lexicon,
+        p_noise: float,
+        key: Sequence[Any],
+        manner: Manner = ANYBODY,
+    ) -> None:
         self.phrases = phrases
+        self.manner = manner
         self.lexicon = lexicon
         self.p_noise = p_noise
         self.key = tuple(key)
@@ -77,7 +87,7 @@ class Speaker:
         if closing:
             gap = Piece("" if text[-1].text.endswith("\n") else " ")
             text += [gap, Piece(closing, "free" if goal.withheld else "fixed")]
-        return _joined(self._noised(text, "opening")).strip()
+        return _joined(self._noised(text, "opening", self.phrases.opening_words)).strip()
 
     def say(self, acts: Sequence[Act]) -> str:
         """Word these acts, in order, as one message."""
@@ -92,7 +102,7 @@ class Speaker:
         for act, sentence in zip(acts, sentences, strict=True):
             pieces += [Piece(piece.text, "fixed") for piece in sentence] if act.clean else sentence
             ends.append(len(pieces))
-        noisy = self._noised(pieces, self.said)
+        noisy = self._noised(pieces, self.said, self.phrases.words)
         self.said += 1
         said = [_joined(noisy[start:end]) for start, end in pairwise((0, *ends))]
         return [" ".join(text.split()).replace(" .", ".").replace(" ,", ",") for text in said]
@@ -167,11 +177,11 @@ class Speaker:
             joined += [Piece(", ", "fixed"), *phrase] if joined else phrase
         return joined
 
-    def _noised(self, pieces: Sequence[Piece], about: int | str) -> Sequence[Piece]:
+    def _noised(self, pieces: Sequence[Piece], about: int | str, words: frozenset[str]) -> Sequence[Piece]:
         if self.p_noise <= 0:
             return pieces
         random = rng("noise", *self.key, about)
-        return noised(pieces, self.p_noise, self.phrases.words, self.lexicon, random)
+        return noised(pieces, self.p_noise, words, self.lexicon, random)
 
     def _sentence(self, act: Act, random: np.random.Generator, used: set[str]) -> list[Piece]:
         """Word an act by a form that no other act of the message has `used`."""
@@ -183,9 +193,10 @@ class Speaker:
             if others:
                 said = _begun(self._sentence(replace(act, slots=others), random, used))
             elif self.phrases.before.get(act.kind):
-                said = [Piece(pick(random, self.phrases.before[act.kind]))]
+                said = [Piece(self._pick(self.phrases.before[act.kind], random, used).text)]
             for name, value in spoken:
-                sentence = templates[name].say(value, random, again=act.kind == "remind")
+                forms = templates[name].later(value, again=act.kind == "remind")
+                sentence = templates[name].word(self._pick(forms, random, used).text, value)
                 inside = bool(said) and said[-1].text.endswith(":")
                 said += [
                     *([Piece(" ")] if said else []),
@@ -213,11 +224,16 @@ class Speaker:
         return pieces
 
     def _form(self, act: Act, random: np.random.Generator, used: set[str]) -> Form:
-        """Pick a form that has something to put into each of its fields, and was not used yet if there is one."""
+        """Pick a form that has something to put into each of its fields."""
         forms = [form for form in self.phrases.acts[act.kind] if act.seen or "seen" not in form.fields]
         forms = forms or list(self.phrases.acts[act.kind])
         if "quantity" in act.slots:  # details leave it out
             forms = [form for form in forms if {"item", "wanted", "number"} & form.fields] or forms
+        return self._pick(forms, random, used)
+
+    def _pick(self, forms: Sequence[Form], random: np.random.Generator, used: set[str]) -> Form:
+        """Pick a form that fits the manner, and was not used yet if there is one."""
+        forms = self.manner.fitting(forms)
         form = pick(random, [form for form in forms if form.text not in used] or forms)
         used.add(form.text)
         return form

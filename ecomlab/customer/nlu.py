@@ -24,6 +24,8 @@ _ITEM_BREAK = re.compile(
     rf"; |\n- ?|(?:,? and |, )(?=(?:an?|some|just one|(?:\d+|{SPELLED})(?: x)?) [A-Z0-9])"
 )
 """Separators between the items of a request: semicolons, lines, or commas and "and" before a word that counts them."""
+COURTESIES = frozenset(("thanks", "greet", "welcome", "no problem", "thanks for sympathy", "goodbye"))
+"""Acts that say nothing beside anything else."""
 _SPELLED_FIRST = re.compile(rf"(?:the |just )?({SPELLED})(?= )", re.IGNORECASE)
 
 
@@ -70,7 +72,8 @@ def _complete() -> frozenset[tuple[str, ...]]:
 def plain(message: str, phrases: Phrases, lexicon: Lexicon, opening: bool = False) -> str:
     """Undo the noise of a message: slang is written out, typos are corrected, and what is said in other words than the
     forms' is put into the form that says the same."""
-    return straightened(noise.plain(message, phrases.words, lexicon), phrases, opening)
+    words = phrases.opening_words if opening else phrases.words
+    return straightened(noise.plain(message, words, lexicon), phrases, opening)
 
 
 def read_opening(message: str, phrases: Phrases, lexicon: Lexicon) -> list[Mention]:
@@ -78,7 +81,7 @@ def read_opening(message: str, phrases: Phrases, lexicon: Lexicon) -> list[Menti
     message = plain(message, phrases, lexicon, opening=True)
     found = next((match for pattern in phrases.openings if (match := pattern.search(message))), None)
     items = found["items"].removeprefix("- ") if found else _without_end(message)
-    read = (read_item(segment, lexicon, phrases) for segment in _ITEM_BREAK.split(items))
+    read = (read_item(segment, lexicon, phrases, opening=True) for segment in _ITEM_BREAK.split(items))
     return [Mention("add", slots.pop("type"), slots) for slots in read if "type" in slots]
 
 
@@ -151,8 +154,8 @@ def understand(message: str, phrases: Phrases, lexicon: Lexicon, opening: bool =
         mentions = read_message(rest, phrases, lexicon)
         acts = read_acts(rest, phrases, lexicon)
         kinds = {phrases.effects.get(act.kind, act.kind) for act in acts} - {"", "set"}
-        if mentions or said or len(kinds) > 1:  # beside anything else thanks are a courtesy
-            kinds -= {"thanks"}
+        if mentions or said or kinds - COURTESIES:
+            kinds -= COURTESIES
         complete = says("nothing", message, phrases, lexicon)
     return Understood(
         tuple(sorted((name, repr(value)) for name, value in said)),
@@ -180,10 +183,14 @@ def _pattern(limit: SlotType) -> re.Pattern[str]:
     return re.compile(rf"(?<!\w)(?:{limit.format.pattern})(?!\w)", re.IGNORECASE)
 
 
-def read_item(text: str, lexicon: Lexicon, phrases: Phrases | None = None) -> dict[str, Any]:
+def read_item(
+    text: str, lexicon: Lexicon, phrases: Phrases | None = None, opening: bool = False
+) -> dict[str, Any]:
     """Read the slots of a noun phrase and what surrounds it; none when it names no product type. The words of the
-    phrases are not taken for misspelt names."""
-    plain = phrases.words if phrases else frozenset[str]()
+    phrases, or of openings, are not taken for misspelt names."""
+    plain = frozenset[str]()
+    if phrases:
+        plain = phrases.opening_words if opening else phrases.words
     limits = phrases.limits if phrases else LIMITS
     words = [(m.group(), m.span()) for m in lexicon.token.finditer(text)]
     kind = _name(words, lexicon, "type", plain, longest=3)

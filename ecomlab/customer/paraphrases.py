@@ -41,8 +41,8 @@ def _known(text: str, at: int, phrases: Phrases, opening: bool) -> int:
     found = None if opening else phrases.recognised(text, at)
     if found:
         return found[1].end()
-    matches = (slot.pattern.match(text, at) for slot in phrases.slots.values())
-    return max((match.end() for match in (*matches, phrases.lead_in.match(text, at)) if match), default=0)
+    led = phrases.lead_in.match(text, at)
+    return max([led.end() if led else 0, *(slot.end(text, at) for slot in phrases.slots.values())])
 
 
 def _form_of(sentence: str, phrases: Phrases, opening: bool) -> str:

@@ -132,8 +132,7 @@ class Check:
             end = SENTENCE_BREAK.search(text, at)
             stop = end.start() if end else len(text)
             act = None if opening else phrases.recognised(text, at)
-            slots = (slot.pattern.match(text, at) for slot in phrases.slots.values())
-            ends = [match.end() for match in slots if match]
+            ends = [told for slot in phrases.slots.values() if (told := slot.end(text, at))]
             if act and not act[1].groupdict():
                 ends.append(act[1].end())
             if opening and self._is_end(text[at:stop]):

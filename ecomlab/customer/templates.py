@@ -1,12 +1,13 @@
 """Phrases: the sentences of one kind of customer, as data that is rendered and parsed by the same forms.
 
 The form of an act holds {fields} and [cues], words that decide what it means and carry no noise. A slot that is not a
-property of a product has sentences of its own. Both come from TOML; all customers share `phrases.toml`.
+property of a product has sentences of its own. Openings and what a slot holds come from TOML, of which all customers
+share `phrases.toml`; whatever is said later comes from the bank of utterances.
 """
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -17,7 +18,7 @@ from pydantic import Field, model_validator
 from ecomlab.customer.fillers import telling
 from ecomlab.customer.noise import SLANG, Piece, words_of
 from ecomlab.customer.replacements import REPLACEMENT
-from ecomlab.other_words import NUMBER
+from ecomlab.customer.utterances import FACTS, Form, frames_of
 from ecomlab.seeding import pick
 from ecomlab.settings import Strict, read_toml
 from ecomlab.slots import LIMITS, SHIPPED, SlotType, declare, slot_type
@@ -32,90 +33,65 @@ FIELDS = ("type", "plural", "number", "item", "wanted", "details", "seen")
 customer refers to it, its properties alone, and what the agent named or did."""
 _ENDLESS = ("name", "names", "type")
 """Formats of values of which only the words around them tell where they begin and end."""
-_MARKS = re.compile(r"\[([^\]]*)\]|\{(\w*)\}")
+_BEFORE, _SLOT = "before ", "slot "
+"""Beginnings of the names under which the bank holds what is no act: lead-ins of slots' sentences, and these."""
+_LONGEST = 200
+"""Letters of a text by which a form is recognised before its pattern is tried; no form has a longer lead."""
 _NAME_ALONE = (frozenset(("type",)), frozenset(("seen",)))
-_WITHIN = r"(?:(?![.!?]\s).)+?"
-"""Pattern of a field: it does not go on after the end of a sentence."""
 SENTENCE_BREAK = re.compile(r"(?<=[.!?])\s+|\n(?!- )")
 
 
 @dataclass(frozen=True)
-class Form:
-    """One way of wording an act: runs of free text, cues and fields, in order."""
-
-    text: str
-
-    @cached_property
-    def runs(self) -> tuple[tuple[str, str], ...]:
-        """Runs as ("free" | "cue" | "field", text), in order."""
-        made, end = [], 0
-        for mark in _MARKS.finditer(self.text):
-            made.append(("free", self.text[end : mark.start()]))
-            made.append(("cue", mark[1]) if mark[1] is not None else ("field", mark[2]))
-            end = mark.end()
-        return tuple(run for run in (*made, ("free", self.text[end:])) if run[1])
-
-    @cached_property
-    def fields(self) -> frozenset[str]:
-        """Names of the fields."""
-        return frozenset(text for run, text in self.runs if run == "field")
-
-    @cached_property
-    def literal(self) -> str:
-        """The text without its fields."""
-        return "".join(text for run, text in self.runs if run != "field")
-
-    @cached_property
-    def lead(self) -> str:
-        """The text before the first field, in lower case."""
-        end = next((at for at, (run, _) in enumerate(self.runs) if run == "field"), len(self.runs))
-        return "".join(text for _, text in self.runs[:end]).lower()
-
-    @cached_property
-    def pattern(self) -> re.Pattern[str]:
-        """Pattern of what this form says, in any case, with a group for each field. A quotation may hold anything."""
-        made = ""
-        for run, text in self.runs:
-            if run != "field":
-                made += re.escape(text)
-            else:
-                inside = NUMBER if text == "number" else r'[^"]+' if made.endswith('"') else _WITHIN
-                made += f"(?P<{text}>{inside})"
-        return re.compile(made + r"(?=\s|$)", re.IGNORECASE | re.DOTALL)
-
-
-@dataclass(frozen=True)
 class Template:
-    """Sentences of one slot; `forms` hold {} where the value stands."""
+    """Sentences of one slot; `forms` hold {} where the value stands, and tell it in an opening."""
 
     format: Format
-    forms: tuple[str, ...]
+    forms: tuple[str, ...] = ()
     once: bool = False
     """An announcement, said together with what it announces, and not a slot of the goal."""
     asked: tuple[str, ...] = ()
     """Words by which a question asks for it, beside those in `questions.toml`; by default its name."""
-    again: tuple[str, ...] = ()
-    """Forms in which it is repeated; by default the same."""
+    frames: tuple[Form, ...] = ()
+    """Forms in which it is told later; by default the same."""
+    again: tuple[Form, ...] = ()
+    """Forms in which it is repeated; by default those in which it is told later."""
 
-    def say(self, value: Any, random: np.random.Generator, again: bool = False) -> list[Piece]:
-        """Word the value in one of the forms."""
-        before, _, after = pick(random, (again and self.again) or self.forms).partition("{}")
-        return [
-            Piece(before),
-            Piece(self.format.write(value), "fixed", self.format.others(value)),
-            Piece(after),
-        ]
+    def say(self, value: Any, random: np.random.Generator) -> list[Piece]:
+        """Word the value as an opening does."""
+        return self.word(pick(random, self.forms), value)
+
+    def later(self, value: Any, again: bool = False) -> tuple[Form, ...]:
+        """List the forms in which the value may be told later, or told `again`."""
+        return (again and self.again) or self.frames or tuple(map(Form, self.forms))
+
+    def word(self, form: str, value: Any) -> list[Piece]:
+        """Word the value in this form."""
+        before, _, after = form.partition("{}")
+        said = Piece(self.format.write(value), "fixed", self.format.others(value))
+        return [Piece(before), said, Piece(after)]
+
+    def speaking(self, name: str, frames: Mapping[str, tuple[Form, ...]]) -> "Template":
+        """Copy this template with the frames that a bank has for it under this name."""
+        return replace(self, frames=frames.get(name, ()), again=frames.get(f"{name} again", ()))
 
     @cached_property
-    def pattern(self) -> re.Pattern[str]:
-        """Pattern of any of the forms, whatever the case of its first letter."""
+    def texts(self) -> tuple[str, ...]:
+        """All forms, longest first."""
+        texts = {*self.forms, *(form.text for form in (*self.frames, *self.again))}
+        return tuple(sorted(texts, key=lambda text: (-len(text), text)))
+
+    @cached_property
+    def _patterns(self) -> tuple[tuple[str, re.Pattern[str]], ...]:
+        """(longest text around the value, in lower case, and pattern) of each form, whatever the case of its first
+        letter."""
         made = []
-        for form in (*self.forms, *self.again):
+        for form in self.texts:
             before, _, after = form.partition("{}")
             first = f"(?i:{re.escape(before[:1])})" if before else ""
             value = self.format.pattern if before else f"(?i:{self.format.pattern})"
-            made.append(f"(?<![\\w,] ){first}{re.escape(before[1:])}({value}){re.escape(after)}(?=\\s|$)")
-        return re.compile("|".join(made))
+            text = f"(?<![\\w,] ){first}{re.escape(before[1:])}({value}){re.escape(after)}(?=\\s|$)"
+            made.append((max(before, after, key=len).lower(), re.compile(text)))
+        return tuple(made)
 
     @cached_property
     def delimited(self) -> re.Pattern[str] | None:
@@ -124,40 +100,84 @@ class Template:
             return None
         return re.compile(rf"(?<![\w$.])(?:{self.format.pattern})(?![\w-])")
 
-    def find(self, text: str) -> Iterable[tuple[Any, tuple[int, int]]]:
-        """Yield (value, span) of each occurrence in `text`."""
-        for match in self.pattern.finditer(text):
-            said = next(group for group in match.groups() if group is not None)
-            yield self.format.read(said), match.span()
+    def find(self, text: str) -> list[tuple[Any, tuple[int, int]]]:
+        """List (value, span) of each occurrence in `text`."""
+        low, found = text.lower(), []
+        for around, pattern in self._patterns:
+            if around in low:
+                for match in pattern.finditer(text):
+                    found.append((self.format.read(match[1]), match.span()))
+        return found
+
+    def end(self, text: str, at: int) -> int:
+        """Find the end of the sentence that tells this slot at a place of a text; 0 where none does."""
+        low, best = text[at:].lower(), 0
+        for around, pattern in self._patterns:
+            if around in low and (match := pattern.match(text, at)) and match.end() > best:
+                best = match.end()
+        return best
 
 
 class Sentences(Template):
-    """A slot with a closed set of values, each with whole sentences of its own; `forms` are all of them."""
+    """A slot with a closed set of values, each with whole sentences of its own."""
 
-    sentences: Mapping[str, Sequence[str]]
+    sentences: Mapping[str, tuple[Form, ...]]
 
     def __init__(
-        self, sentences: Mapping[str, Sequence[str]], once: bool = False, asked: Sequence[str] = ()
+        self, sentences: Mapping[str, Sequence[str | Form]], once: bool = False, asked: Sequence[str] = ()
     ) -> None:
-        forms = tuple(form for some in sentences.values() for form in some)
-        super().__init__(Format(str, "", str), forms, once, tuple(asked))
-        object.__setattr__(self, "sentences", sentences)
+        said = {value: tuple(map(_form, some)) for value, some in sentences.items()}
+        frames = tuple(form for some in said.values() for form in some)
+        forms = tuple(form.text for form in frames if form.held is None)
+        super().__init__(Format(str, "", str), forms, once, tuple(asked), frames)
+        object.__setattr__(self, "sentences", said)
 
-    def say(self, value: Any, random: np.random.Generator, again: bool = False) -> list[Piece]:
-        return [Piece(pick(random, self.sentences[value]), "fixed")]
+    def say(self, value: Any, random: np.random.Generator) -> list[Piece]:
+        return self.word(pick(random, self.sentences[value]).text, value)
+
+    def speaking(self, name: str, frames: Mapping[str, tuple[Form, ...]]) -> "Template":
+        said = {
+            value: (*_of_file({value: some}).get(value, ()), *frames.get(f"{name} {value}", ()))
+            for value, some in self.sentences.items()
+        }
+        return Sentences(said, self.once, self.asked)
+
+    def later(self, value: Any, again: bool = False) -> tuple[Form, ...]:
+        return self.sentences[value]
+
+    def word(self, form: str, value: Any) -> list[Piece]:
+        return [Piece(form, "fixed")]
 
     @cached_property
-    def pattern(self) -> re.Pattern[str]:
-        """Pattern of any of the sentences, longer ones first, whatever the case of its first letter."""
-        longest_first = sorted(self.forms, key=lambda form: (-len(form), form))
-        return re.compile(
-            "|".join(f"(?i:{re.escape(form[:1])}){re.escape(form[1:])}" for form in longest_first)
-        )
+    def _values(self) -> dict[str, str]:
+        """Values by their sentences, in lower case, longest first."""
+        by_text = {form.text.lower(): value for value, some in self.sentences.items() for form in some}
+        return {text.lower(): by_text[text.lower()] for text in self.texts}
 
-    def find(self, text: str) -> Iterable[tuple[Any, tuple[int, int]]]:
-        back = {form.lower(): value for value, some in self.sentences.items() for form in some}
-        for match in self.pattern.finditer(text):
-            yield back[match.group().lower()], match.span()
+    def find(self, text: str) -> list[tuple[Any, tuple[int, int]]]:
+        low, found = text.lower(), []
+        for said, value in self._values.items():
+            at = low.find(said)
+            while at >= 0:
+                found.append((value, (at, at + len(said))))
+                at = low.find(said, at + len(said))
+        return found
+
+    def end(self, text: str, at: int) -> int:
+        low = text[at:].lower()
+        for said in self._values:
+            if low.startswith(said):
+                return at + len(said)
+        return 0
+
+
+def _of_file(acts: Mapping[str, Sequence[Form]]) -> dict[str, tuple[Form, ...]]:
+    """Those of the acts whose forms a file of phrases gave."""
+    return {kind: tuple(some) for kind, some in acts.items() if all(form.held is None for form in some)}
+
+
+def _form(text: "str | Form") -> Form:
+    return Form(text) if isinstance(text, str) else text
 
 
 class _SlotFile(Strict):
@@ -169,7 +189,6 @@ class _SlotFile(Strict):
     forms: tuple[str, ...] = ()
     once: bool = False
     asked: tuple[str, ...] = ()
-    again: tuple[str, ...] = ()
 
     @model_validator(mode="after")
     def one_kind(self) -> Self:
@@ -177,9 +196,7 @@ class _SlotFile(Strict):
             raise ValueError("needs exactly one of format, values and sentences")
         if self.format and self.format not in (*FORMATS, "replacement"):
             raise ValueError(unknown("format", self.format, (*FORMATS, "replacement")))
-        if bool(self.sentences) == bool(self.forms) or any(
-            "{}" not in form for form in (*self.forms, *self.again)
-        ):
+        if any("{}" not in form for form in self.forms) or (self.sentences and self.forms):
             raise ValueError("forms hold {} where the value stands; sentences stand alone")
         return self
 
@@ -189,13 +206,14 @@ class _SlotFile(Strict):
         found = (
             choice(dict(self.values)) if self.values else {**FORMATS, "replacement": REPLACEMENT}[self.format]
         )
-        return Template(found, self.forms, self.once, self.asked, self.again)
+        return Template(found, self.forms, self.once, self.asked)
 
 
 class _File(Strict):
     """Schema of a file of phrases."""
 
     speaks: Literal["shop", "answer", "facts"] = "shop"
+    frames: str = ""
     article: str = "the"
     asks: tuple[str, ...] | None = None
     anew: tuple[str, ...] = ()
@@ -217,11 +235,10 @@ class _Common(_File):
 
     greetings: tuple[str, ...]
     complete: tuple[str, ...]
-    answers: dict[str, tuple[str, ...]]
-    facts: dict[str, tuple[str, ...]]
     effects: dict[str, tuple[str, ...]]
     heard: dict[str, tuple[str, ...]]
     names: dict[str, str]
+    opening_words: dict[str, str]
 
 
 @dataclass(frozen=True)
@@ -239,7 +256,7 @@ class Phrases:
     joins: tuple[tuple[str, str], ...] = ()
     """Separators between items, and before the last of them."""
     acts: Mapping[str, tuple[Form, ...]] = field(default_factory=dict)
-    before: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    before: Mapping[str, Sequence[Form]] = field(default_factory=dict)
     """Sentences before a slot's sentence that stands alone, by kind of act."""
     bounds: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """Phrases for the limits of a product, after its name."""
@@ -258,6 +275,9 @@ class Phrases:
     """Product slots by which they describe an item; all, if empty."""
     data: Mapping[str, Any] = field(default_factory=dict)
     """Word lists of this environment."""
+    spelled: frozenset[str] = frozenset()
+    """Words, in lower case, among which typos of openings are drawn and corrected, beside those of openings: what acts
+    said when tasks were first drawn, so that openings keep their letters."""
 
     @classmethod
     def load(cls, path: Path | str, *limits: SlotType, **slots: Template) -> "Phrases":
@@ -274,39 +294,66 @@ class Phrases:
     def _made(cls, file: "_File", limits: Sequence[SlotType], slots: Mapping[str, Template]) -> "Phrases":
         common, more = common_file(), tuple(map(declare, limits))
         asks = COMMON_ASKS if file.asks is None else tuple(file.asks)
-        answers = common.answers if file.speaks in ("answer", "facts") else {}
-        acts = common.acts | answers | (common.facts if file.speaks == "facts" else {}) | file.acts
-        made = {name: table.template() for name, table in file.slots.items()}
+        acts = {kind: tuple(map(Form, forms)) for kind, forms in file.acts.items()}
+        slots = {**slots, **{name: table.template() for name, table in file.slots.items()}}
         for kind, forms in acts.items():
-            for used in {name for form in forms for name in Form(form).fields} - set(FIELDS):
+            for used in {name for form in forms for name in form.fields} - set(FIELDS):
                 raise ValueError(f"acts.{kind}: {unknown('field', used, FIELDS)}")
-        return cls(
+        own = next(
+            (n for n in (file.frames, FACTS if file.speaks == "facts" else "") if n in common.opening_words),
+            "",
+        )
+        made = cls(
             intros=tuple(file.intros),
             leads={**common.leads, **file.leads},
             lists=tuple(file.lists or common.lists),
             closings=tuple(file.closings or common.closings),
             joins=tuple(file.joins or common.joins),
-            acts={kind: tuple(map(Form, forms)) for kind, forms in acts.items()},
-            before={**common.before, **file.before},
+            acts=acts,
+            before={kind: tuple(map(Form, texts)) for kind, texts in file.before.items()},
             bounds={**common.bounds, **file.bounds, **{limit.name: limit.forms for limit in more}},
             article=file.article,
-            slots={**slots, **made},
+            slots=slots,
             asks=(*asks, *(limit.name for limit in more)),
             limits=(*LIMITS, *more),
             anew=tuple(file.anew),
             describes=tuple(file.describes),
             data=file.data,
+            spelled=frozenset(f"{common.opening_words['all']} {common.opening_words[own]}".split()),
+        )
+        made = made.speaking(frames_of(file.frames, file.speaks == "facts"))
+        for name, slot in made.slots.items():
+            if not slot.texts:
+                raise ValueError(
+                    f"slots.{name}: needs forms, sentences that hold {{}} where the value stands"
+                )
+        return made
+
+    def speaking(self, frames: Mapping[str, tuple[Form, ...]]) -> "Phrases":
+        """Copy these phrases with frames of a bank, of acts, lead-ins and slots. Those of a file of phrases stay."""
+        before = {
+            kind.removeprefix(_BEFORE): some for kind, some in frames.items() if kind.startswith(_BEFORE)
+        }
+        return replace(
+            self,
+            acts={
+                **{kind: some for kind, some in frames.items() if not kind.startswith((_BEFORE, _SLOT))},
+                **_of_file(self.acts),
+            },
+            before={**before, **_of_file(self.before)},
+            slots={name: slot.speaking(f"{_SLOT}{name}", frames) for name, slot in self.slots.items()},
         )
 
     @cached_property
     def lead_in(self) -> re.Pattern[str]:
         """Pattern of the sentences that lead in a slot's."""
-        return _any_of((text for some in self.before.values() for text in some), r"(?=\s|$)")
+        return _any_of((form.text for some in self.before.values() for form in some), r"(?=\s|$)")
 
     def read(self, text: str) -> tuple[list[tuple[str, Any]], str]:
         """Read (name, value) of every slot's sentence in `text`, in order; return them and the rest of the text."""
         found = sorted(
-            (span, name, value) for name, slot in self.slots.items() for value, span in slot.find(text)
+            ((span, name, value) for name, slot in self.slots.items() for value, span in slot.find(text)),
+            key=lambda one: (one[0][0], -one[0][1]),
         )
         said: list[tuple[str, Any]] = []
         rest, end = "", 0
@@ -321,7 +368,7 @@ class Phrases:
     def _led_in(self) -> re.Pattern[str]:
         """Pattern of what leads in a slot's sentence without being one itself, at the end of a text: "Again:"."""
         return _any_of(
-            (text for some in self.before.values() for text in some if text.endswith(":")), r"\s*$"
+            (form.text for some in self.before.values() for form in some if form.text.endswith(":")), r"\s*$"
         )
 
     def describe(self, name: str) -> bool:
@@ -343,34 +390,26 @@ class Phrases:
         }
 
     @cached_property
-    def _by_initial(self) -> dict[str, list[tuple[int, str, Form]]]:
-        """(length of its own words, kind, form) of all acts by the letter that they begin with, those that say most
-        first; "" where a field comes first."""
-        found: dict[str, list[tuple[int, str, Form]]] = {}
+    def _by_beginning(self) -> dict[tuple[str, ...], list[tuple[int, str, Form]]]:
+        """(length of its own words, kind, form) of all acts by the words with which a form begins, those that say most
+        first."""
+        found: dict[tuple[str, ...], list[tuple[int, str, Form]]] = {}
         forms = [(len(form.literal), kind, form) for kind, forms in self.acts.items() for form in forms]
         for said in sorted(forms, key=lambda said: -said[0]):
-            found.setdefault(said[2].lead[:1], []).append(said)
+            found.setdefault(said[2].begins, []).append(said)
         return found
-
-    @cached_property
-    def _longest_lead(self) -> int:
-        return max((len(form.lead) for forms in self.acts.values() for form in forms), default=0)
 
     def recognised(self, text: str, at: int = 0) -> tuple[str, re.Match[str]] | None:
         """Recognise the act that is said at this place of a text, by the form that fits with most words of its own."""
         best: tuple[int, str, re.Match[str]] | None = None
-        head = text[at : at + self._longest_lead]
-        # Most forms are ruled out by how they begin, without their patterns. Beyond ASCII a letter may have several
-        # lower cases, which only patterns know.
-        begins = head.lower() if head.isascii() else None
-        for initial in (text[at : at + 1].lower(), ""):
-            for length, kind, form in self._by_initial.get(initial, ()):
+        # Most forms are ruled out by how they begin, without their patterns.
+        begins = text[at : at + _LONGEST].lower()
+        words = tuple(begins.split(None, 2)[:2])
+        for first in (words, words[:1], ()) if len(words) > 1 else (words, ()):
+            for length, kind, form in self._by_beginning.get(first, ()):
                 if best is not None and best[0] >= length:
                     break
-                if begins is not None and form.lead.isascii() and not begins.startswith(form.lead):
-                    continue
-                match = form.pattern.match(text, at)
-                if match:
+                if begins.startswith(form.lead) and (match := form.pattern.match(text, at)):
                     best = length, kind, match
                     break
         return best and best[1:]
@@ -385,7 +424,7 @@ class Phrases:
         ]
         for name, slot in self.slots.items():
             if isinstance(slot, Sentences):
-                said += [((name, value), text) for value, some in slot.sentences.items() for text in some]
+                said += [((name, v), form.text) for v, some in slot.sentences.items() for form in some]
         for meaning, text in said:
             if words := telling(text):
                 found.setdefault(words, set()).add((meaning, text))
@@ -401,8 +440,8 @@ class Phrases:
         found: dict[tuple[str, ...], set[tuple[str, str]]] = {}
         for kind, some in self.acts.items():
             for form in some:
-                if form.fields in _NAME_ALONE and (words := telling(form.literal)):
-                    found.setdefault(words, set()).add((kind, _MARKS.sub(_cue_or_gap, form.text)))
+                if form.fields in _NAME_ALONE and form.telling:
+                    found.setdefault(form.telling, set()).add((kind, form.open))
         return found
 
     @cached_property
@@ -410,7 +449,7 @@ class Phrases:
         """Forms by the slot that they say, and the words around its value that tell; shortest ones first."""
         found: dict[tuple[str, tuple[str, ...]], str] = {}
         for name, slot in self.slots.items():
-            for form in () if isinstance(slot, Sentences) else sorted(slot.forms, key=len):
+            for form in () if isinstance(slot, Sentences) else reversed(slot.texts):
                 found.setdefault((name, telling(form.replace("{}", " "))), form)
         return found
 
@@ -427,26 +466,29 @@ class Phrases:
         return tuple(re.compile(rf"(?<!\w){pattern}", re.IGNORECASE | re.DOTALL) for pattern in made)
 
     @cached_property
-    def words(self) -> frozenset[str]:
-        """Words of all these phrases, in lower case: what a careful reader takes a misspelt word for."""
+    def opening_words(self) -> frozenset[str]:
+        """Words of openings, in lower case: what a careful reader takes a misspelt word of one for."""
         common = common_file()
         texts = [*self.intros, *self.lists, *self.closings, *common.greetings, *common.complete]
         texts += [text for join in self.joins for text in join]
-        texts += [form.literal for forms in self.acts.values() for form in forms]
         texts += [text for slot in self.slots.values() for text in (*slot.forms, slot.format.pattern)]
-        for table in (self.leads, self.before, self.bounds):
+        for table in (self.leads, self.bounds):
             texts += [text for some in table.values() for text in some]
-        return words_of(" ".join(texts)) | words_of(" ".join(SLANG))
+        return self.spelled | words_of(" ".join(texts)) | words_of(" ".join(SLANG))
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """Words of all these phrases, in lower case: what a careful reader takes a misspelt word for."""
+        texts = [form.literal for some in (*self.acts.values(), *self.before.values()) for form in some]
+        texts += [text for slot in self.slots.values() for text in slot.texts]
+        texts += common_file().names.values()
+        return self.opening_words | words_of(" ".join(texts))
 
 
 def _any_of(texts: Iterable[str], end: str) -> re.Pattern[str]:
     """Compile a pattern of any of these texts before this `end`, the longest first; it fits nothing without texts."""
     longest_first = sorted(set(texts), key=lambda text: (-len(text), text))
     return re.compile(f"(?:{'|'.join(map(re.escape, longest_first))}){end}" if longest_first else r"(?!)")
-
-
-def _cue_or_gap(mark: re.Match[str]) -> str:
-    return "{}" if mark[1] is None else mark[1]
 
 
 def _with_gaps(text: str) -> str:

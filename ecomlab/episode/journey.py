@@ -9,6 +9,7 @@ from typing import Any
 
 from ecomlab.catalog import Shop
 from ecomlab.customer.progress import Progress
+from ecomlab.customer.utterances import Manner
 from ecomlab.difficulty import Difficulty
 from ecomlab.envs.base import Environment
 from ecomlab.envs.registry import ENVIRONMENTS
@@ -78,13 +79,18 @@ def following(task: Task, under_way: Sequence[int], opened: int, progress: Progr
 
 def turning(task: Task, number: int | None, interrupts: bool = False) -> str:
     """Write the customer's transition to a subtask or, with None, back to the one that they interrupted."""
-    random, words = rng("turning", *task.key, number), _words(task)
+    random, phrases, manner = (
+        rng("turning", *task.key, number),
+        ENVIRONMENTS[task.env].phrases,
+        Manner.of(task.key),
+    )
     if number is None:
         ((interrupted, _),) = task.interrupts
-        return pick(random, words["back"]).replace("{}", words["names"][task.subtasks[interrupted].env])
-    order = rng("next", *task.key).permutation(len(words["next"]))  # so that none is said twice
-    turn = pick(random, words["interrupt"]) if interrupts else words["next"][int(order[number])]
-    return str(turn + _begun(task.subtasks[number], random))
+        name = phrases.data["names"][task.subtasks[interrupted].env]
+        return pick(random, manner.fitting(phrases.acts["back"])).text.replace("{seen}", name)
+    turns = manner.fitting(phrases.acts["interrupt" if interrupts else "next"])
+    turn = shuffled(rng("next", *task.key), dict.fromkeys(turns))[number]  # so that none is said twice
+    return f"{turn.text} {_begun(task.subtasks[number], random)}"
 
 
 def answer_of(environment: Environment, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -119,10 +125,6 @@ def judge(subtasks: Sequence[Subtask], opened: int) -> Verdict:
         "; ".join(f"{s.task.env}: {v.why}" for s, v in zip(subtasks, verdicts, strict=True)),
         tuple(claim for v in verdicts for claim in v.claims),
     )
-
-
-def _words(task: Task) -> Mapping[str, Any]:
-    return ENVIRONMENTS[task.env].phrases.data
 
 
 def _begun(part: Task, random: Any) -> str:

@@ -9,6 +9,7 @@ from ecomlab.customer.dialogue import Reply
 from ecomlab.customer.llm import Wording
 from ecomlab.customer.nlg import Speaker
 from ecomlab.customer.progress import Progress
+from ecomlab.customer.utterances import Manner
 from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.reward import Talk, Verdict, free_turns
 from ecomlab.task import Goal, Need, SellOut, Task, TaskKey
@@ -101,4 +102,4 @@ class Subtask:
 def speaker_of(env: str, key: TaskKey, shop: Shop, p_noise: float, part: bool) -> Speaker:
     """Make the customer's speaker; in a journey its randomness is named by the journey's key and the environment."""
     named = (*key, env) if part else tuple(key)
-    return Speaker(ENVIRONMENTS[env].phrases, lexicon_of(shop.catalog), p_noise, named)
+    return Speaker(ENVIRONMENTS[env].phrases, lexicon_of(shop.catalog), p_noise, named, Manner.of(key))

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from ecomlab.difficulty import Difficulty
 from ecomlab.envs.registry import COLLECTIONS, ENVIRONMENTS, moved_by
-from ecomlab.models.batch import EVALUATION_SEEDS
+from ecomlab.seeding import EVALUATION_SEEDS
 from ecomlab.suggest import unknown
 
 Axes = Mapping[str, float]

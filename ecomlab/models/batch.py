@@ -26,10 +26,6 @@ if TYPE_CHECKING:
     from ecomlab.models.renderer import Dialogue, Renderer
     from ecomlab.models.samplers.cached import Sampler
 
-TRAINING_SEEDS = range(2**31)
-EVALUATION_SEEDS = range(2**31, 2**32)
-"""Tasks for training and tasks for evaluation never share a seed."""
-
 
 class Clock:
     """Seconds by phase; phases do not overlap, so their sum is the total."""

@@ -13,8 +13,8 @@ from ecomlab.episode.play import finish
 from ecomlab.evaluation.evaluation import Cells
 from ecomlab.evaluation.heldout import play_held_out, summarize
 from ecomlab.laws import attackers
-from ecomlab.models.batch import EVALUATION_SEEDS
 from ecomlab.models.load import load_policy
+from ecomlab.seeding import EVALUATION_SEEDS
 
 HEADER = f"{'env':8} {'d':>2} {'sampled':>8} {'greedy':>7} {'best other':>10}  who"
 

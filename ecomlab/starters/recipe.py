@@ -22,10 +22,9 @@ from typer import Option
 from ecomlab.catalog import Shop, load_shop
 from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.episode.episode import make_task
-from ecomlab.models.batch import TRAINING_SEEDS
 from ecomlab.models.policy import Policy
 from ecomlab.models.renderer import Renderer
-from ecomlab.seeding import digest, rng
+from ecomlab.seeding import TRAINING_SEEDS, digest, rng
 from ecomlab.settings import Settings
 from ecomlab.starters import tiny_qwen3
 from ecomlab.starters.added_tokens import tools_of, whole_texts

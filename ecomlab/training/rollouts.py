@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.evaluation.tasks import Axes, axes_of
-from ecomlab.models.batch import TRAINING_SEEDS, Clock, Rollout, Start, draw_task, play_batch
+from ecomlab.models.batch import Clock, Rollout, Start, draw_task, play_batch
 from ecomlab.models.process_group import SINGLE_PROCESS, ProcessGroup
 from ecomlab.reward import PUBLISHED, Weights, varies
-from ecomlab.seeding import rng
+from ecomlab.seeding import TRAINING_SEEDS, rng
 from ecomlab.training.schedule import Draw, Schedule, ScheduleError, end_step, report
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ import pytest
 from bridges.twenty import COUNT, sample_jobs, sample_player, write_message
 from ecomlab import ENVIRONMENTS, play
 from ecomlab.bridges.common import play_reference, read_message, score_from_json, score_to_json, task_of
-from ecomlab.models.batch import EVALUATION_SEEDS
 from ecomlab.reward import Score
+from ecomlab.seeding import EVALUATION_SEEDS
 
 
 def test_the_twenty_tasks_are_held_out_and_of_all_environments_and_several_levels():

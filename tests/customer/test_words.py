@@ -3,27 +3,28 @@
 import re
 from collections.abc import Iterator
 from itertools import combinations
+from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
-from ecomlab import ENVIRONMENTS, Shop
+from ecomlab import ENVIRONMENTS, Shop, make_task
 from ecomlab.catalog.lexicon import Lexicon, lexicon_of
 from ecomlab.catalog.vocabulary import vocabulary
-from ecomlab.customer import nlu
+from ecomlab.customer import nlu, utterances
 from ecomlab.customer.acts import Act
 from ecomlab.customer.nlg import Speaker
 from ecomlab.customer.noise import SLANG, Piece, corrected, noised, plain
-from ecomlab.customer.templates import Form, Phrases, common_file
-from ecomlab.seeding import pick, rng
-from ecomlab.task import Goal
+from ecomlab.customer.utterances import PLAIN, REGISTERS, Form, Manner
+from ecomlab.laws.utterances import act_of, described, fault, frames, same_words, saying
+from ecomlab.seeding import EVALUATION_SEEDS, pick, rng
+from ecomlab.settings import ConfigError
+from ecomlab.task import Goal, TaskKey
 from ecomlab.values import FORMATS, with_article
 
 SPEAKING = [env for env in ENVIRONMENTS if env != "JOURNEY"]
-KINDS = list(common_file().acts)
-NAMED = "SonicWave Compact Headset"
-"""What stands for {seen}."""
+TURNS = ("next", "interrupt", "back")
+KINDS = [act for act in utterances.frames_of("", False) if not act.startswith(("before ", "slot "))]
 
 
 @pytest.fixture(scope="module")
@@ -31,42 +32,9 @@ def lexicon(big_shop: Shop) -> Lexicon:
     return lexicon_of(big_shop.catalog)
 
 
-def described(shop: Shop, random: np.random.Generator, kind: str = "", env: str = "CART") -> dict[str, Any]:
-    """A product in all the words that there are for one, but not those that make sentences of their own."""
-    catalog = shop.catalog
-    rows = catalog.type_rows(kind) if kind else range(catalog.size)
-    row = rows[int(random.integers(len(rows)))]
-    found, record = catalog.type_of(row), catalog.record(row)
-    slots: dict[str, Any] = {"type": found.name, "brand": record["brand"]}
-    slots["feature"] = catalog.features[catalog.feature_code[row]]
-    slots["option"] = pick(random, found.option.values)
-    slots |= {f"attr:{name}": value for name, value in record["attributes"].items()}
-    price, rating, days = (int(random.integers(*bounds)) for bounds in ((1, 60), (30, 50), (1, 15)))
-    slots |= {"price": 500 * price, "rating": rating, "days": days}
-    return {name: value for name, value in slots.items() if name not in ENVIRONMENTS[env].phrases.slots}
-
-
-def act_of(kind: str, slots: dict[str, Any], number: int) -> Act:
-    """An act of this kind about such an item."""
-    about = {name: value for name, value in slots.items() if name != "type"}
-    if kind == "correct" or (number > 1 and kind in ("add", "exchange", "replace", "another line")):
-        about["quantity"] = number
-    bare = kind in ("quantity", "settle quantity", "drop", "give up", "not told yet", "still wanted")
-    return Act(
-        kind,
-        slots["type"],
-        {} if bare else about,
-        seen=f"the {NAMED}" if kind == "correct" else NAMED,
-        number=number if "quantity" in kind else 0,
-    )
-
-
-def only(form: Form, kind: str, phrases: Phrases) -> Phrases:
-    """Phrases that say an act in this form alone, and read as before."""
-    made = Phrases(**{name: getattr(phrases, name) for name in phrases.__dataclass_fields__})
-    object.__setattr__(made, "acts", {**phrases.acts, kind: (form,)})
-    made.__dict__["words"] = phrases.words
-    return made
+def spoken(kind: str, form: Form, shop: Shop, number: int = 1, env: str = "CART") -> Act:
+    random = rng("spoken", kind, form.text, number)
+    return act_of(kind, form, described(shop, random, ENVIRONMENTS[env].phrases), number, random)
 
 
 def every_form(env: str) -> Iterator[tuple[str, Form]]:
@@ -75,44 +43,34 @@ def every_form(env: str) -> Iterator[tuple[str, Form]]:
 
 
 @pytest.mark.parametrize("env", SPEAKING)
-@pytest.mark.parametrize("p_noise", [pytest.param(0.0, marks=pytest.mark.slow), 1.0])
-def test_every_form_of_every_act_is_read_back(
-    env: str, p_noise: float, big_shop: Shop, lexicon: Lexicon
-) -> None:
-    """As the act that it is, and with what it says, of one item or of several; under noise, where no number is said, of
-    one or the other. A form of the first environment is tried in a third of the others too."""
-    phrases, first = ENVIRONMENTS[env].phrases, ENVIRONMENTS[SPEAKING[0]].phrases
-    for number, (kind, form) in enumerate(every_form(env)):
-        if (
-            phrases is not first
-            and form in first.acts.get(kind, ())
-            and number % 3 != SPEAKING.index(env) % 3
-        ):
-            continue
-        either = p_noise and "quantity" not in kind
-        for count in ((1, 3)[number % 2],) if either else (1, 3):
-            random = rng("form", env, number, count)
-            act = act_of(kind, described(big_shop, random, env=env), count)
-            speaker = Speaker(only(form, kind, phrases), lexicon, p_noise, ("form", env, number, count))
-            said = speaker.say([act])
-            assert phrases.read(nlu.plain(said, phrases, lexicon))[0] == [], said
-            read = nlu.read_acts(said, phrases, lexicon)
-            assert p_noise or nlu.plain(said, phrases, lexicon) == said
-            assert [entry.kind for entry in read] == [kind], (said, read)
-            effect = phrases.effects.get(kind)
-            mentions = nlu.read_message(said, phrases, lexicon)
-            if effect is None or (effect == "anew" and kind == "another order"):
-                assert [m.type for m in mentions] == [""] * len(mentions), said
-                continue
-            expected = dict(act.slots) | ({"quantity": count} if act.number else {})
-            (mention,) = mentions
-            assert (mention.effect, mention.type, mention.slots) == (effect, act.type, expected), said
+@pytest.mark.parametrize("p_noise", [0.0, 1.0])
+def test_every_frame_is_read_back(env: str, p_noise: float, big_shop: Shop) -> None:
+    """As the act that it is, with the slots that were said. A frame of several environments is tried in one of them."""
+    phrases, first = ENVIRONMENTS[env].phrases, set(frames(ENVIRONMENTS["CART"].phrases))
+    faults = [
+        why
+        for number, (name, form) in enumerate(frames(phrases))
+        if (name, form) not in first or number % len(SPEAKING) == SPEAKING.index(env)
+        if (why := fault(name, form, phrases, big_shop, p_noise, (1, 3)[number % 2]))
+    ]
+    assert faults == []
 
 
-def test_no_sentence_belongs_to_two_acts() -> None:
-    for env in SPEAKING:
-        texts = [form.text.lower() for _, form in every_form(env)]
-        assert len(set(texts)) == len(texts), {text for text in texts if texts.count(text) > 1}
+@pytest.mark.slow
+@pytest.mark.parametrize("env", SPEAKING)
+def test_every_frame_is_read_back_in_every_environment(env: str, big_shop: Shop) -> None:
+    phrases = ENVIRONMENTS[env].phrases
+    trials = [(p_noise, count) for p_noise in (0.0, 1.0) for count in (1, 3)]
+    found = (fault(*frame, phrases, big_shop, *trial) for frame in frames(phrases) for trial in trials)
+    assert [why for why in found if why] == []
+
+
+@pytest.mark.parametrize("env", SPEAKING)
+def test_no_sentence_belongs_to_two_acts(env: str) -> None:
+    words: dict[str, set[str]] = {}
+    for kind, form in every_form(env):
+        words.setdefault(same_words(form), set()).add(kind)
+    assert {text: names for text, names in words.items() if len(names) > 1} == {}
 
 
 @pytest.mark.parametrize("env", SPEAKING)
@@ -121,7 +79,7 @@ def test_acts_said_one_after_the_other_are_told_apart(env: str, big_shop: Shop, 
     for seed in range(300):
         random = rng("row", env, seed)
         kinds = [pick(random, KINDS) for _ in range(3)]
-        acts = [act_of(kind, described(big_shop, random, env=env), 2) for kind in kinds]
+        acts = [spoken(kind, pick(random, phrases.acts[kind]), big_shop, 2, env) for kind in kinds]
         said = Speaker(phrases, lexicon, 0.5, ("row", seed)).say(acts)
         assert [entry.kind for entry in nlu.read_acts(said, phrases, lexicon)] == kinds, said
 
@@ -130,12 +88,11 @@ def test_acts_said_one_after_the_other_are_told_apart(env: str, big_shop: Shop, 
 def test_sentences_read_as_english(env: str, big_shop: Shop, lexicon: Lexicon) -> None:
     phrases = ENVIRONMENTS[env].phrases
     for kind, form in every_form(env):
-        said = Speaker(only(form, kind, phrases), lexicon, 0.0, ("english",)).say(
-            [act_of(kind, described(big_shop, rng("english", form.text), env=env), 2)]
-        )
+        speaker = Speaker(saying(kind, form, phrases), lexicon, 0.0, ("english",))
+        said = speaker.say([spoken(kind, form, big_shop, 2, env)])
         assert re.fullmatch(r'("\w|[A-Z0-9]).*[.!?]', said), said
         assert not re.search(r"[.!?] [a-z]", said.replace('?" I', "")), said
-        assert not re.search(r"[{}()\[\]]|  |\?\.|\.\.| [.,;]|, but I|About the \w+: by", said), said
+        assert not re.search(r"[{}()\[\]]|  |\?\.|\.\.| [.,;]|About the \w+: by", said), said
 
 
 def test_two_things_are_not_said_in_the_same_words(big_shop: Shop, lexicon: Lexicon) -> None:
@@ -150,66 +107,54 @@ def test_two_things_are_not_said_in_the_same_words(big_shop: Shop, lexicon: Lexi
 # Slots.
 
 
-def values_of(name: str, slot: Any, shop: Shop, random: np.random.Generator) -> Any:
-    """A value of a slot with a sentence of its own."""
-    for known, made in {
-        "money": int(random.integers(1, 900)) * 100,
-        "number": int(random.integers(2, 40)),
-        "day": f"{int(random.integers(1, 13)):02d}-{int(random.integers(1, 29)):02d}",
-        "name": pick(random, shop.catalog.brands),
-        "count": int(random.integers(1, 8)),
-        "stars": int(random.integers(20, 50)),
-        "days": int(random.integers(1, 46)),
-        "kg": int(random.integers(2, 31)),
-        "suggestions": int(random.integers(1, 8)),
-        "names": ["color", "material"],
-        "type": pick(random, shop.catalog.types).name,
-        "a type": pick(random, shop.catalog.types).name,
-        "types": [kind.name for kind in shop.catalog.types[:3]],
-        "preferences": ["rating", "price"],
-    }.items():
-        if slot.format is FORMATS[known]:
-            return made
-    if name == "replacement":
-        return [["brand", pick(random, shop.catalog.brands)], ["attr:color", "Green"], ["price", 4500]]
-    words = slot.format.pattern.split("|")
-    return slot.format.read(re.sub(r"\\(.)", r"\1", pick(random, words)))
-
-
 @pytest.mark.parametrize("env", SPEAKING)
 @pytest.mark.parametrize("p_noise", [0.0, 1.0])
-def test_every_sentence_of_every_slot_is_read_back(
-    env: str, p_noise: float, big_shop: Shop, lexicon: Lexicon
+def test_every_sentence_in_which_an_opening_tells_a_slot_is_read_back(
+    env: str, p_noise: float, big_shop: Shop
 ) -> None:
     phrases = ENVIRONMENTS[env].phrases
-    for name, slot in phrases.slots.items():
-        for number, form in enumerate(slot.forms):
-            random = rng("slot", env, name, number)
-            if hasattr(slot, "sentences"):
-                value = next(value for value, some in slot.sentences.items() if form in some)
-                pieces = [Piece(form, "fixed")]
-            else:
-                value = values_of(name, slot, big_shop, random)
-                before, _, after = form.partition("{}")
-                written = slot.format.write(value)
-                pieces = [Piece(before), Piece(written, "fixed", slot.format.others(value)), Piece(after)]
-            said = "".join(p.text for p in noised(pieces, p_noise, phrases.words, lexicon, random))
-            said = f"Hello. {said[:1].upper()}{said[1:]} Thanks!"
-            read, rest = phrases.read(nlu.plain(said, phrases, lexicon))
-            assert read == [(name, value)], said
-            assert rest.split() == ["Hello.", "Thanks!"]
+    said = [(f"slot {name}", Form(text)) for name, slot in phrases.slots.items() for text in slot.forms]
+    found = (fault(name, form, phrases, big_shop, p_noise) for name, form in said)
+    assert [why for why in found if why] == []
 
 
 @pytest.mark.parametrize("env", SPEAKING)
 def test_an_act_is_said_in_twenty_ways_a_slot_in_eight_and_an_opening_in_twenty(env: str) -> None:
     phrases = ENVIRONMENTS[env].phrases
-    assert all(len(set(phrases.acts[kind])) >= 20 for kind in KINDS)
-    for name, slot in phrases.slots.items():
-        if name not in ("question", "twist"):  # the questions are those of the policy book
-            assert len(set(slot.forms)) >= 8, name
+    assert all(len(set(phrases.acts[kind])) >= 5 for kind in KINDS)
+    assert all(len(slot.texts) >= 8 for slot in phrases.slots.values())
     assert all(len(set(leads)) >= 20 for leads in (*phrases.leads.values(), phrases.lists))
     assert len(set(phrases.intros)) >= 8
     assert len(set(phrases.closings)) >= 10
+
+
+# The bank and the manner of a customer.
+
+
+def test_a_fault_of_the_bank_is_named_by_line_and_key(tmp_path: Path) -> None:
+    good = '{"act": "yes", "env": "", "register": "plain", "text": "Yes.", "held": false}'
+    bank = tmp_path / "bank.jsonl"
+    bank.write_text("\n".join((good, good.replace("plain", "shouting"), good.replace("act", "kind"))))
+    with pytest.raises(ConfigError, match=r"line 2: register: .*\n.*line 3: .*act"):
+        utterances.read_bank(bank)
+
+
+def test_tasks_of_evaluation_speak_the_held_out_half_and_no_others_do(shop: Shop) -> None:
+    keys = [
+        make_task("CART", 3, first + n, shop).key for first in (0, EVALUATION_SEEDS.start) for n in (1, 2)
+    ]
+    for key in keys:
+        manner = Manner.of(key)
+        for forms in ENVIRONMENTS["CART"].phrases.acts.values():
+            assert {form.held for form in manner.fitting(forms)} == {key.seed in EVALUATION_SEEDS}
+
+
+def test_a_customer_keeps_one_manner() -> None:
+    forms = [Form(register, register) for register in REGISTERS]
+    manners = [Manner.of(TaskKey("CART", 1, 0, seed, "")) for seed in range(200)]
+    spoken = {frozenset(form.register for form in manner.fitting(forms)) for manner in manners}
+    assert frozenset().union(*spoken) == set(REGISTERS) and all(PLAIN in some for some in spoken)
+    assert not any({"casual", "formal"} <= some or {"warm", "impatient"} <= some for some in spoken)
 
 
 # Openings.
@@ -221,7 +166,7 @@ def test_items_are_read_from_every_lead(env: str, p_noise: float, big_shop: Shop
     phrases = ENVIRONMENTS[env].phrases
     leads = [lead for some in phrases.leads.values() for lead in some if "{}" in lead]
     for number, lead in enumerate(leads):
-        slots = described(big_shop, rng("lead", env, number), env=env)
+        slots = described(big_shop, rng("lead", env, number), phrases)
         speaker = Speaker(phrases, lexicon, p_noise, ("lead", env, number))
         for withheld in ((), ("feature",)):
             goal = Goal({(0, n): v for n, v in slots.items()}, frozenset((0, n) for n in withheld))
@@ -239,7 +184,9 @@ def test_lists_are_read_item_by_item(p_noise: float, big_shop: Shop, lexicon: Le
     for seed in range(200):
         random = rng("list", seed)
         kinds = [kind.name for kind in big_shop.catalog.types[seed % 40 : seed % 40 + 3]]
-        items = [described(big_shop, random, kind) | {"quantity": n} for n, kind in enumerate(kinds, 2)]
+        items = [
+            described(big_shop, random, phrases, kind) | {"quantity": n} for n, kind in enumerate(kinds, 2)
+        ]
         goal = Goal({(i, n): value for i, item in enumerate(items) for n, value in item.items()}, frozenset())
         said = Speaker(phrases, lexicon, p_noise, ("list", seed)).opening(goal, phrases.leads["default"])
         read = nlu.read_opening(said, phrases, lexicon)
@@ -249,24 +196,25 @@ def test_lists_are_read_item_by_item(p_noise: float, big_shop: Shop, lexicon: Le
 def test_an_intro_says_which_subtask_begins() -> None:
     intros = {intro: env for env in SPEAKING for intro in ENVIRONMENTS[env].phrases.intros}
     assert all(a == b or a not in b for a in intros for b in intros)
-    data = ENVIRONMENTS["JOURNEY"].phrases.data
+    data, acts = ENVIRONMENTS["JOURNEY"].phrases.data, ENVIRONMENTS["JOURNEY"].phrases.acts
     for env in SPEAKING:
         phrases = ENVIRONMENTS[env].phrases
         texts = [form.text for _, form in every_form(env)]
-        texts += [text for some in (*phrases.leads.values(), *phrases.before.values()) for text in some]
+        texts += [text for some in phrases.leads.values() for text in some]
+        texts += [form.text for some in phrases.before.values() for form in some]
         texts += [*phrases.closings, *phrases.lists]
-        texts += [form for slot in phrases.slots.values() for form in slot.forms]
-        texts += [text for key in ("first", "next", "interrupt", "back") for text in data[key]]
+        texts += [text for slot in phrases.slots.values() for text in slot.texts]
+        texts += [*data["first"], *(form.text for key in TURNS for form in acts[key])]
         assert not [(intro, text) for intro in intros for text in texts if intro.lower() in text.lower()]
 
 
 def test_turning_to_another_subtask_takes_nothing_back() -> None:
     """An interruption or a return may stand in one message with an answer, a change of mind or a correction."""
-    data = ENVIRONMENTS["JOURNEY"].phrases.data
-    for key in ("first", "next", "interrupt", "back"):
-        assert len(set(data[key])) >= 20
-        takes_back = re.compile(r"forget|never mind|instead|changed|wrong|great|perfect")
-        assert not [text for text in data[key] if takes_back.search(text.lower())]
+    phrases = ENVIRONMENTS["JOURNEY"].phrases
+    takes_back = re.compile(r"forget|never mind|instead|changed|wrong|great|perfect")
+    for texts in (phrases.data["first"], *([form.text for form in phrases.acts[key]] for key in TURNS)):
+        assert len(set(texts)) >= 15
+        assert not [text for text in texts if takes_back.search(text.lower())]
 
 
 # Noise.
@@ -278,7 +226,10 @@ def test_a_message_carries_one_noisy_word_and_one_value_in_other_words_at_most(
     phrases = ENVIRONMENTS["CART"].phrases
     words = values = 0
     for seed in range(400):
-        acts = [act_of("correct", described(big_shop, rng("one", seed)), 2), Act("thanks")]
+        acts = [
+            spoken("correct", pick(rng("one", seed), phrases.acts["correct"]), big_shop, 2),
+            Act("thanks"),
+        ]
         clean = Speaker(phrases, lexicon, 0.0, ("one", seed)).say(acts)
         noisy = Speaker(phrases, lexicon, 1.0, ("one", seed)).say(acts)
         tidy = nlu.plain(noisy, phrases, lexicon)
@@ -307,7 +258,7 @@ def test_as_many_messages_are_noisy_as_the_axis_says(big_shop: Shop, lexicon: Le
 def test_repetitions_are_clean(big_shop: Shop, lexicon: Lexicon) -> None:
     phrases = ENVIRONMENTS["CART"].phrases
     for seed in range(60):
-        act = act_of("remind", described(big_shop, rng("clean", seed)), 1)
+        act = spoken("remind", pick(rng("clean", seed), phrases.acts["remind"]), big_shop)
         repeated = Act(act.kind, act.type, act.slots, clean=True)
         clean = Speaker(phrases, lexicon, 0.0, ("clean", seed)).say([repeated])
         assert Speaker(phrases, lexicon, 1.0, ("clean", seed)).say([repeated]) == clean

@@ -87,8 +87,9 @@ def test_running_out_of_turns_scores_what_was_finished(shop: Shop) -> None:
 
 
 def test_the_customer_interrupts_one_job_with_the_next_and_comes_back(shop: Shop) -> None:
-    data, came_back = JOURNEY.phrases.data, 0
-    back = [form.replace("{}", name) for form in data["back"] for name in data["names"].values()]
+    phrases, came_back = JOURNEY.phrases, 0
+    names = phrases.data["names"].values()
+    back = [form.text.replace("{seen}", name) for form in phrases.acts["back"] for name in names]
     for seed in range(30):
         task = make_task("JOURNEY", 6, seed, shop, {"p_switch": 1})
         trajectory = play(JOURNEY.reference_player(shop), task, shop)

@@ -9,7 +9,7 @@ from ecomlab import ENVIRONMENTS
 from ecomlab.difficulty import RANGES
 from ecomlab.envs.registry import COLLECTIONS, moved_by
 from ecomlab.evaluation import tasks
-from ecomlab.models.batch import EVALUATION_SEEDS, TRAINING_SEEDS
+from ecomlab.seeding import EVALUATION_SEEDS, TRAINING_SEEDS
 from ecomlab.training.config import ConfigError, TrainConfig, from_toml
 
 # Collections.

@@ -63,15 +63,26 @@ def test_a_hostile_endpoint_changes_no_score_and_costs_no_episode(env: str, name
         assert all(one["refused"] for one in found.wording)
 
 
-@pytest.mark.parametrize("env", ENVIRONMENTS)
-def test_an_honest_endpoint_is_heard_and_understood(env: str, shop: Shop) -> None:
-    """FAIR: the reference player is right, and most of what the endpoint says is said."""
+@lru_cache
+def used_of_honest(env: str, shop: Shop) -> Counter[bool]:
+    """Count what an honest endpoint says that is said, and that is refused; the reference player is as right."""
     used = Counter[bool]()
     for seed, style in enumerate(STYLES):
         found = worded(env, seed, shop, style)
         assert found.score.correct == with_templates(env, seed, shop).score.correct, found.score.why
         used.update(not one["refused"] for one in found.wording if one["answer"] != one["given"])
         assert replay(found, shop) == found.score
+    return used
+
+
+@pytest.mark.parametrize("env", ENVIRONMENTS)
+def test_an_honest_endpoint_is_heard_and_understood(env: str, shop: Shop) -> None:
+    """FAIR: the reference player is right."""
+    assert used_of_honest(env, shop).total()
+
+
+def test_most_of_what_an_honest_endpoint_says_is_said(shop: Shop) -> None:
+    used = sum((used_of_honest(env, shop) for env in ENVIRONMENTS), Counter[bool]())
     assert used[True] / used.total() > 0.8, used
 
 

@@ -13,14 +13,14 @@ from ecomlab import ENVIRONMENTS, Episode, Shop, Task, make_task, play
 from ecomlab.envs.registry import UnknownEnvironmentError
 from ecomlab.episode.play import replay
 from ecomlab.episode.referee import MOST_FORMAT_ERRORS
-from ecomlab.models.batch import EVALUATION_SEEDS, TRAINING_SEEDS, Rollout, Start, draw_task, play_batch
+from ecomlab.models.batch import Rollout, Start, draw_task, play_batch
 from ecomlab.models.load import load_policy
 from ecomlab.models.policy import Policy
 from ecomlab.models.process_group import SINGLE_PROCESS
 from ecomlab.models.samplers import cached
 from ecomlab.models.samplers.cached import CachedSampler, Limits, Sampled
 from ecomlab.reward import Score, Weights
-from ecomlab.seeding import rng
+from ecomlab.seeding import EVALUATION_SEEDS, TRAINING_SEEDS, rng
 from ecomlab.starters.demonstrations import demonstrate
 from ecomlab.tool import load_arguments
 from ecomlab.training.rollouts import DynamicSampling, Group, collect

@@ -41,11 +41,10 @@ from ecomlab.evaluation.heldout import play_held_out, summarize
 from ecomlab.evaluation.tasks import held_out_seeds
 from ecomlab.lab.paths import kernel_environment
 from ecomlab.models import batch
-from ecomlab.models.batch import EVALUATION_SEEDS, TRAINING_SEEDS
 from ecomlab.models.load import load_policy
 from ecomlab.models.policy import Policy, PolicyError
 from ecomlab.reward import Score, Weights, varies
-from ecomlab.seeding import rng
+from ecomlab.seeding import EVALUATION_SEEDS, TRAINING_SEEDS, rng
 from ecomlab.training import checkpoints, loop, metrics, objective, rollouts, untrained
 from ecomlab.training.checkpoints import CheckpointError
 from ecomlab.training.config import ConfigError, RunError, TrainConfig, from_toml
