@@ -141,34 +141,49 @@ class DialogueManager:
     def confirm(self, reading: Reading, text: str) -> Reply:
         """Judge what a summary, a plan or an offer says: up to two faults are named, what is withheld without its
         value, and nothing that is wrong is affirmed."""
-        claims = [self.claim(said, text) for said in reading.said]
+        claims = [self.claim(said) for said in reading.said]
         faults = list(_distinct(one for one in claims if one.so is False))
+        asked = []
+        if (
+            len(claims) <= FAULTS
+            and text.rstrip().endswith("?")
+            and not reading.acts & {"SUMMARY", "CONSENT"}
+        ):
+            asked = [one.slot for one in claims if not one.so and one.slot in self.state.withheld]
         if faults:
             named = faults[:FAULTS]
-            acts = [Act("no")]
             known = [one.slot for one in named if one.slot is not None and one.slot in self.state.known]
-            acts += self.spoken("remind", list(_distinct(known)), clean=True)
-            acts += [act for one in named for act in self._refused(one)]
-            return Reply([*acts, *([Act("not all")] if len(faults) > FAULTS else [])])
+            acts = [Act("no"), *self.spoken("remind", list(_distinct(known)), clean=True)]
+            acts += [act for one in named if one.slot not in asked for act in self._refused(one)]
+            news = self._told(asked)
+            acts += self.spoken("elaborate", news)
+            return Reply([*acts, *([Act("not all")] if len(faults) > FAULTS else [])], tuple(news))
         right = [one.slot for one in claims if one.so and one.slot is not None]
-        news = self.state.reveal(right)
-        self.tally.learned += len(news)
         self.annoyed = 0
-        loose = [one.said for one in claims if one.so is None and one.absent]
-        free = self._absent([Question(said.slots[0], said.item) for said in loose], beside=True)
+        news = self._told([*right, *asked])
+        absent = [Question(one.said.slots[0], one.said.item) for one in claims if one.absent]
+        free = [
+            *self.spoken("elaborate", [s for s in news if s in asked]),
+            *self._absent(absent, beside=True),
+        ]
         if "SUMMARY" in reading.acts:
-            forgotten = self.state.reveal(self.state.withheld[:1])
-            more = self.spoken("mention", forgotten)
-            return Reply([Act("yes"), *free, *more], (*news, *forgotten))
+            forgotten = self._told(self.state.withheld[:1])
+            return Reply([Act("yes"), *free, *self.spoken("mention", forgotten)], (*news, *forgotten))
         if "CONSENT" in reading.acts:
-            return Reply(
-                [Act("consent" if reading.names or _names_deed(text) else "to what"), *free], tuple(news)
-            )
+            named_it = reading.names or _DEED.search(text.lower())
+            return Reply([Act("consent" if named_it else "to what"), *free], tuple(news))
         if "OFFER" in reading.acts:
-            return Reply([Act("consent" if right else "decline"), *free], tuple(news))
+            said = [] if asked else [Act("consent" if right else "decline")]
+            return Reply([*said, *free], tuple(news))
         return Reply([Act("yes"), *free] if claims else [Act("say what")], tuple(news))
 
-    def claim(self, said: Said, text: str) -> "Claim":
+    def _told(self, slots: Iterable[Slot | None]) -> list[Slot]:
+        """Take note that these slots have been told."""
+        news = self.state.reveal(_distinct(slot for slot in slots if slot is not None))
+        self.tally.learned += len(news)
+        return news
+
+    def claim(self, said: Said) -> "Claim":
         """Compare a value that a message says with the customer's wishes: of the slots that it may be one of, the one
         that it is right for, else one that it is wrong for."""
         found: list[Claim] = []
@@ -444,11 +459,6 @@ class DialogueManager:
         self.annoyed += 1
         dissatisfied = [Act("dissatisfied")] if self.annoyed == PATIENCE - 1 else []
         return Reply([*acts, *dissatisfied], tuple(news))
-
-
-def _names_deed(text: str) -> bool:
-    """Tell whether a request for consent says to what."""
-    return _DEED.search(text.lower()) is not None
 
 
 def _wishes_for_parts(reading: Reading, text: str) -> bool:

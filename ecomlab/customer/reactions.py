@@ -59,7 +59,7 @@ def done_by(reading: Reading) -> frozenset[str]:
     """Name the grounds on which a message may be free, by what it does; what it only tells counts where it does
     nothing else."""
     acts = [act for act in table() if act in reading.acts]
-    calling = [act for act in acts if not table()[act].free == "courtesy"]
+    calling = [act for act in acts if table()[act].free != "courtesy"]
     return frozenset(table()[act].free for act in calling or acts)
 
 
@@ -102,7 +102,7 @@ _IDENTITY = {
     "name": re.compile(r"\b(?:name|who (?:am|are)|whom)\b"),
     "email": re.compile(r"\be-?mails?\b|\bmail address\b"),
     "number": re.compile(
-        r"\border (?:number|no|id|ref\w*)|\bnumber of (?:your|the) order|\bnumber\b|\bpost ?code|\bzip\b|\bphone\b|\baddress\b"
+        r"\border (?:no|id|ref\w*)\b|\bnumber\b|\bpost ?code|\bzip\b|\bphone\b|(?<!mail )\baddress\b"
     ),
 }
 """Words by which a question who they are asks for what."""

@@ -59,6 +59,17 @@ _WORDS = {
 _COUNTS = ("two", "three", "four", "five")
 
 
+_TOLD = frozenset(("STATE", "ANSWER", "ANNOUNCE", "PROMISE", "INSTRUCT", "HANDOVER", "WAIT", "SELFCORRECT"))
+_ASKED = frozenset(("SET", "CHECK", "CHOICE"))
+
+
+def named_acts(acts: frozenset[str]) -> frozenset[str]:
+    """Name a writer's acts as the model does (`reading.model.ACTS`)."""
+    return frozenset(
+        "TELL" if act in _TOLD else "QUESTION" if act in _ASKED else act for act in acts if act != "MARKUP"
+    )
+
+
 @dataclass(frozen=True)
 class Listener:
     """A customer as a bank's message finds them: the wishes and the vocabulary of a task's first subtask."""
@@ -87,6 +98,7 @@ class Case:
     """A message of a bank in one conversation, and what it does and asks for."""
 
     bank: str
+    env: str
     group: str
     """Its writer, or the form of a question."""
     listener: Listener
@@ -139,7 +151,9 @@ def questions(path: Path, shop: Shop) -> list[Case]:
             if filled is not None:
                 text, slots = filled
                 names = frozenset(slot.name for slot in slots)
-                found.append(Case(path.stem, row.get("form", "wh"), one, text, names, row["open"]))
+                found.append(
+                    Case(path.stem, row["env"], row.get("form", "wh"), one, text, names, row["open"])
+                )
                 break
     return found
 
@@ -184,6 +198,7 @@ def _message_in(
     second = row.get("second", {}).get("acts")
     case = Case(
         bank,
+        row["env"],
         str(row.get("writer", "")),
         one,
         text,

@@ -15,13 +15,17 @@ from ecomlab.catalog.lexicon import Lexicon, lexicon_of
 from ecomlab.catalog.real import WRAPPING
 from ecomlab.customer.dialogue import AT_ONCE, OPEN
 from ecomlab.customer.llm import Chat, Wording
+from ecomlab.customer.reactions import phrase, table
+from ecomlab.customer.reading.model import GROUPS
+from ecomlab.customer.reading.reading import read
 from ecomlab.customer.reading.vocabulary import asks
 from ecomlab.episode.episode import Episode
-from ecomlab.laws.banks import NAMES, filled, slot_named, tasks_of
+from ecomlab.laws.banks import NAMES, UNNAMED, Case, filled, messages, named_acts, slot_named, tasks_of
 from ecomlab.seeding import rng
 from ecomlab.task import Place, Slot, Task
 
 BANK = Path(__file__).parent / "questions"
+MESSAGES = Path(__file__).parent / "messages"
 BANKS = ("read", "held", "fifth", "tenth")
 """The two halves of the first bank, from which the reader was developed, and two banks written by others: `fifth` was
 never opened; `tenth` was opened once, after it had judged the reader unseen, and nothing was changed for it."""
@@ -170,3 +174,45 @@ def _asks_for_a_property(spoken: Iterable[str], kind: str, lexicon: Lexicon, sho
         return False
     properties = {asks().attributes.get(name, (name,))[0] for name in shop.catalog.attr_values}
     return not properties.isdisjoint(word.strip(".,?!:;()") for word in spoken)
+
+
+def heard(shop: Shop, bank: str = "held") -> list[Share]:
+    """Read the messages of a bank as customers would; return the shares that are read exactly, of all, by group of
+    acts and by environment.
+
+    Exact: what the message calls for (`GROUPS`) is what its first or second reader says, with the slots that it asks
+    for; where it calls for nothing, the customer's phrase answers an act that it holds.
+    """
+    cases = [case for case in messages(MESSAGES / f"{bank}.jsonl", shop) if case.certain]
+    exact = [(case, is_exact(case)) for case in cases]
+    acts = dict.fromkeys(act for case in cases for act in named_acts(case.acts or frozenset()))
+    envs = dict.fromkeys(case.env for case in cases)
+
+    def share(env: str, group: str, some: list[bool]) -> Share:
+        return Share(bank, env, group, len(some), sum(some) / len(some), 0)
+
+    return [
+        share(EVERYWHERE, "all", [so for _, so in exact]),
+        *(
+            share(EVERYWHERE, act, [so for case, so in exact if act in named_acts(case.acts or frozenset())])
+            for act in sorted(acts)
+        ),
+        *(share(env, "of it", [so for case, so in exact if case.env == env]) for env in envs),
+    ]
+
+
+def is_exact(case: Case) -> bool:
+    """Tell whether a message is read as one of its readers reads it."""
+    reading = read(case.text, case.listener.vocabulary)
+    said = {act.kind for act in phrase(reading.acts, beside=bool(reading.calls_for))}
+    for acts in filter(None, (case.acts, case.or_acts)):
+        named = named_acts(acts)
+        called_for = frozenset(group for group, some in GROUPS.items() if named & set(some))
+        if called_for != reading.calls_for:
+            continue
+        if "QUESTION" in named and UNNAMED not in case.asks:
+            return {question.slot for question in reading.questions} == case.asks
+        if called_for or not named:
+            return True
+        return bool(said & {table()[act].says for act in named})
+    return False

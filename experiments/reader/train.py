@@ -21,15 +21,13 @@ from ecomlab.customer.reading.features import Seen, of_slot, seen, whole
 from ecomlab.customer.reading.model import ACTS, FILE, GROUPS, NEAR, SCALE, Model, binned, kind_of
 from ecomlab.customer.reading.words import Sentence, sentences
 from ecomlab.laws import banks
-from ecomlab.laws.banks import UNNAMED, Case
+from ecomlab.laws.banks import UNNAMED, Case, named_acts
 from ecomlab.seeding import rng
 
 HERE = Path(__file__).parent
 LAWS = Path(banks.__file__).parent
 UNSEEN = ("fifth", "tenth")
 """Banks of questions that nothing is fitted to."""
-TOLD = frozenset(("STATE", "ANSWER", "ANNOUNCE", "PROMISE", "INSTRUCT", "HANDOVER", "WAIT", "SELFCORRECT"))
-ASKED = frozenset(("SET", "CHECK", "CHOICE"))
 FOLDS, ROUNDS = 5, 3
 SENTENCE_C, NEAR_C, MESSAGE_C = 0.03, 0.03, 0.08
 """Strength of the fits: inverse regularization of the SVMs and of the logistic regression."""
@@ -51,7 +49,7 @@ class Row:
         self.grams = [whole(one) for one in self.seen]
         self.weight = QUESTION if self.case.asks and not self.case.open else 1.0
         parts, text = self.case.parts, self.case.text
-        self.acts = None if self.case.acts is None else named(self.case.acts)
+        self.acts = None if self.case.acts is None else named_acts(self.case.acts)
         self.labels: list[tuple[frozenset[str], frozenset[str]]] | None = None
         if parts is not None:
             self.labels = []
@@ -63,7 +61,7 @@ class Row:
                     for part, (low, high) in zip(parts, cuts)
                     if low < high and len(text[low:high].strip()) >= min(3, whole_length)
                 ]
-                acts = frozenset().union(*(named(part.acts) for part in here))
+                acts = frozenset().union(*(named_acts(part.acts) for part in here))
                 self.labels.append((acts, frozenset().union(*(part.asks for part in here))))
 
     def holds(self, act: str) -> bool | None:
@@ -78,13 +76,6 @@ class Row:
         if act == "NONSENSE" or case.group == "nonsense":
             return act == "NONSENSE" and case.group == "nonsense"
         return None if len(self.seen) > 1 else False
-
-
-def named(acts: frozenset[str]) -> frozenset[str]:
-    """Name acts as the model does."""
-    return frozenset(
-        "TELL" if act in TOLD else "QUESTION" if act in ASKED else act for act in acts if act != "MARKUP"
-    )
 
 
 def rows_of(cases: Sequence[Case]) -> list[Row]:
@@ -118,8 +109,8 @@ def fit(
 
 
 def fit_acts(rows: Sequence[Row], grams: dict[str, int]) -> np.ndarray:
-    """Fit each act's weights of sentences. Where only the message is labelled, at least one sentence holds its acts: the
-    one that scores best, which is found by fitting again."""
+    """Fit each act's weights of sentences. Where only the message is labelled, at least one sentence holds its acts:
+    the one that scores best, which is found by fitting again."""
     own = np.array([at for at, row in enumerate(rows) for _ in row.seen])
     x = matrix([some for row in rows for some in row.grams], grams)
     weight = np.array([row.weight for row in rows])[own]
@@ -305,7 +296,7 @@ def tested(one: Model, rows: Sequence[Row], name: str, show: int) -> None:
                 got |= {slot for slot, score in found.items() if score > 0}
             said |= set(sentence.spots)
         wanted = []
-        for acts in (row.acts, case.or_acts and named(case.or_acts)):
+        for acts in (row.acts, case.or_acts and named_acts(case.or_acts)):
             if acts:
                 wanted.append({group for group, some in GROUPS.items() if set(some) & acts} or {""})
         if row.acts is None:

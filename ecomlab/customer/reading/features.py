@@ -1,7 +1,9 @@
 """What the model sees of a sentence: n-grams of its marked stems, and of the same words around one slot's."""
 
 from collections.abc import Sequence
-from itertools import chain
+from functools import cache
+from itertools import chain, pairwise
+from pathlib import Path
 from typing import NamedTuple
 
 from ecomlab.customer.reading.vocabulary import CLOSED, Vocabulary
@@ -32,6 +34,8 @@ class Seen(NamedTuple):
     mark: str
     around: list[str]
     """What stands around the sentence."""
+    phrases: list[tuple[str, int, int]]
+    """Words that ask for slots, and for values of slots: (slot, or slot and value, start, end)."""
 
 
 def seen(sentences: Sequence[Sentence], vocabulary: Vocabulary) -> list[Seen]:
@@ -46,7 +50,8 @@ def seen(sentences: Sequence[Sentence], vocabulary: Vocabulary) -> list[Seen]:
             for slot, _ in vocabulary.values(token):
                 if slot:
                     spots.setdefault(slot, []).append((place, place + 1, NAMED))
-        for slot, start, end in vocabulary.found(stems):
+        phrases = vocabulary.found(stems)
+        for slot, start, end in phrases:
             name, closed, _ = slot.partition(CLOSED)
             spots.setdefault(name, []).append((start, end, NAMED if closed else ASKED))
         around = [
@@ -61,7 +66,7 @@ def seen(sentences: Sequence[Sentence], vocabulary: Vocabulary) -> list[Seen]:
             around += [f"-{before.base[0]}"] if before.base else []
         if number < last:
             around.append(f"+{sentences[number + 1].mark}{sentences[number + 1].listed}")
-        found.append(Seen(base, spots, _lead(base), sentence.mark, around))
+        found.append(Seen(base, spots, _lead(base), sentence.mark, around, phrases))
     return found
 
 
@@ -88,11 +93,22 @@ def _lead(base: Sequence[str]) -> str:
     return next((one for one in base[:2] if one in _AUXILIARY), base[0] if base else "")
 
 
+@cache
+def clusters() -> dict[str, str]:
+    """Read which stems mean about the same: a line of the file holds some (experiments/reader/clusters.py)."""
+    lines = Path(__file__).with_name("clusters.txt").read_text("utf-8").splitlines()
+    return {word: f"c{number}" for number, line in enumerate(lines) for word in line.split()}
+
+
 def whole(one: Seen) -> list[str]:
     """List the features of a whole sentence."""
-    base, lead = ["<", *one.base, f">{one.mark}"], one.lead
+    base, lead, like = ["<", *one.base, f">{one.mark}"], one.lead, clusters()
+    alike = [like.get(word, word) for word in one.base]
     found = _grams(base)
+    found += alike
     found += [f"{lead}~{word}" for word in one.base]
+    found += [f"{lead}~{word}" for word in alike]
+    found += [f"{a}&{b}" for a, b in pairwise(alike)]
     found += [f"{one.mark}~{word}" for word in one.base]
     found += [f"{lead}~~{one.mark}", f"len{min(len(one.base), 13) // 2}"]
     found += [f"@{word}" for word in one.around]
@@ -134,7 +150,7 @@ def of_slot(one: Seen, slot: str, before: bool, previous: Seen | None) -> list[s
 
 def _grams(words: Sequence[str]) -> list[str]:
     """List words, two and three in a row, and two with one or two between them."""
-    pairs = [f"{a} {b}" for a, b in zip(words, words[1:])]
+    pairs = [f"{a} {b}" for a, b in pairwise(words)]
     return list(
         chain(
             words,

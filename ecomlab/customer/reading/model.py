@@ -2,12 +2,12 @@
 
 Three layers, each a sum of weights. A sentence's n-grams score its acts, and slots by their kind; the scores of all
 sentences, binned, decide which acts the message holds; n-grams around a slot's own words, the same weights for every
-slot, add to that slot's score. A slot of a user's own needs no weights: its words and values are marked like any other's.
+slot, add to that slot's score. A slot of a user's own needs no weights: its words and values are marked like others'.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from itertools import pairwise
 from pathlib import Path
 
@@ -46,8 +46,8 @@ def kind_of(slot: str) -> str:
 
 @dataclass(frozen=True)
 class Model:
-    """The weights. `grams` numbers the n-grams of sentences, `sentence` has a row for each and a column for each act and
-    kind of slot; `near` are weights of n-grams around a slot's words; `bins` and `message` are the second layer's."""
+    """The weights. `grams` numbers the n-grams of sentences, `sentence` has a row for each and a column for each act
+    and kind of slot; `near` are weights of n-grams around a slot's words; `bins` and `message` the second layer's."""
 
     kinds: tuple[str, ...]
     grams: dict[str, int]
@@ -56,6 +56,16 @@ class Model:
     bins: dict[str, int]
     message: np.ndarray
     """Columns: the groups, then the acts; its last row is the bias."""
+
+    @cached_property
+    def levels(self) -> np.ndarray:
+        """Weights of a bin and those below it: int32 (levels, acts, bins, groups + acts)."""
+        shape = (len(LEVELS), len(ACTS), len(BINS) + 1, self.message.shape[1])
+        found = np.zeros(shape, np.int32)
+        for name, act, of in np.ndindex(*shape[:3]):
+            rows = [self.bins[one] for one in _level(LEVELS[name], ACTS[act], of) if one in self.bins]
+            found[name, act, of] = self.message[rows].sum(0)
+        return found
 
     def scores(self, sentences: Sequence[Seen]) -> np.ndarray:
         """Score the acts and the kinds of slots of each sentence: int32 (sentences, acts + kinds)."""
@@ -66,9 +76,14 @@ class Model:
 
     def acts(self, scores: np.ndarray) -> tuple[dict[str, int], dict[str, int]]:
         """Decide what a message calls for and which acts it holds, from its sentences' scores; scores by name."""
+        scores = scores[:, : len(ACTS)]
+        rows = _levels(scores)
+        sums = self.message[-1] + self.levels[np.arange(len(rows))[:, None], np.arange(len(ACTS)), rows].sum(
+            (0, 1)
+        )
         number = self.bins.get
-        found = [at for name in binned(scores) if (at := number(name)) is not None]
-        sums = self.message[[*found, -1]].sum(0, dtype=np.int32).tolist()
+        found = [at for name in _patterns(scores) if (at := number(name)) is not None]
+        sums = (sums + self.message[found].sum(0)).tolist()
         return dict(zip(GROUPS, sums)), dict(zip(ACTS, sums[len(GROUPS) :]))
 
     def slots(
@@ -90,25 +105,39 @@ class Model:
         return found
 
 
+LEVELS = ("best", "second", "first", "last")
+"""Whose scores are binned: of each act the best and the second best sentence's, the first sentence's, the last's."""
+
+
 def binned(scores: np.ndarray) -> list[str]:
-    """List the features of a message: in which bins its best, second best, first and last sentences' scores lie for
-    each act, and which act each sentence is most of."""
+    """List the features of a message: in which bins scores of its sentences lie for each act, and of which act each
+    sentence is most."""
     scores = scores[:, : len(ACTS)]
-    ordered = -np.sort(-scores, axis=0)
     found = []
-    rows = [("t", ordered[0]), ("l", scores[-1]), ("f", scores[0])]
-    rows += [("u", ordered[1])] if len(scores) > 1 else []
-    for name, row in rows:
-        for act, of in zip(ACTS, np.searchsorted(BINS, row).tolist()):
-            found.append(f"{name}{act}{of}")
-            found += [f"{name}{act}>{low}" for low in range(of)]
+    for name, row in zip(LEVELS, _levels(scores), strict=True):
+        for act, of in zip(ACTS, row.tolist(), strict=True):
+            found += _level(name, act, of)
+    return [*found, *_patterns(scores)]
+
+
+def _levels(scores: np.ndarray) -> np.ndarray:
+    """Bin the scores of a message's sentences: int (levels, acts)."""
+    ordered = -np.sort(-scores, axis=0)
+    rows = (ordered[0], ordered[min(1, len(ordered) - 1)], scores[0], scores[-1])
+    return np.searchsorted(BINS, np.array(rows))
+
+
+def _level(name: str, act: str, of: int) -> list[str]:
+    return [f"{name} {act} {of}", *(f"{name} {act} >{low}" for low in range(of))]
+
+
+def _patterns(scores: np.ndarray) -> list[str]:
     best = [ACTS[at] for at in scores.argmax(1).tolist()]
     every, many = sorted(set(best)), f"n{min(len(best), 4)}"
-    found += [many, f"first{best[0]}", f"last{best[-1]}"]
-    found += [f"best{act}" for act in every] + [f"{many}best{act}" for act in every]
-    found += [f"{a}{b}" for a, b in pairwise(best)]
-    found += [f"both{a}{b}" for a in every for b in every if a < b]
-    return list(dict.fromkeys(found))
+    found = [many, f"first {best[0]}", f"last {best[-1]}"]
+    found += [f"any {act}" for act in every] + [f"{many} any {act}" for act in every]
+    found += [f"{a} {b}" for a, b in pairwise(best)]
+    return found + [f"both {a} {b}" for a in every for b in every if a < b]
 
 
 @cache

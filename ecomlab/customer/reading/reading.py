@@ -4,15 +4,17 @@ Nothing here knows what the customer wants. A reading is frozen and kept by text
 and the labels of mistakes alike.
 """
 
-from collections.abc import Mapping, Sequence
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
 
-from ecomlab.customer.reading.features import ASKED, OPEN, THING_KINDS, Seen, seen
+import numpy as np
+
+from ecomlab.customer.reading.features import ASKED, THING_KINDS, Seen, seen
 from ecomlab.customer.reading.model import ACTS, GROUPS, NEAR, SCALE, is_familiar, model
-from ecomlab.customer.reading.vocabulary import CLOSED, Vocabulary, asks, row_of
+from ecomlab.customer.reading.vocabulary import CLOSED, Vocabulary
 from ecomlab.customer.reading.words import (
     AMOUNTS,
     ITEM,
@@ -39,7 +41,7 @@ HARDLY, CLEAR = -60, 50
 LIKELY, AHEAD = -70, 15
 """Least score of a slot that is taken because something is asked for and nothing else is likelier, and its lead."""
 _AGAIN = re.compile(
-    r"\b(?:repeat|say|write|tell|send|spell)\b[^.?!]{0,40}\b(?:again|once more|one more time|another time|a second time)\b"
+    r"\b(?:repeat|say|write|tell|send|spell)\b[^.?!]{0,40}\b(?:again|once more|(?:one more|another|a second) time)\b"
     r"|\brepeat (?:that|it|this|what|your|the|yourself)\b|^(?:pardon|come again|sorry|what)\?$",
     re.IGNORECASE,
 )
@@ -133,7 +135,9 @@ def read(text: str, vocabulary: Vocabulary) -> Reading:
     items = _items(some)
     places = {group: _places(scores, GROUPS[group]) for group in calls_for}
     asking = places.get("ask") or (_places(scores, GROUPS["ask"]) if groups["ask"] > HARDLY else ())
-    questions = _questions(some, views, scores, vocabulary, items, asking, "ask" in calls_for, "open" in calls_for)
+    questions = _questions(
+        some, views, scores, vocabulary, items, asking, "ask" in calls_for, "open" in calls_for
+    )
     if questions and "ask" not in calls_for:
         calls_for, held = calls_for | {"ask"}, held | {"QUESTION"}
         places["ask"] = asking
@@ -170,13 +174,15 @@ def read(text: str, vocabulary: Vocabulary) -> Reading:
 
 def _is_strange(sentence: Sentence) -> bool:
     """Tell whether a sentence consists of words that nobody uses in a shop."""
-    words = [one.stem for one in sentence.tokens if not one.means and one.stem.isalpha() and len(one.stem) > 2]
+    words = [
+        one.stem for one in sentence.tokens if not one.means and one.stem.isalpha() and len(one.stem) > 2
+    ]
     unknown = sum(not is_familiar(word) for word in words)
     named = any(one.means for one in sentence.tokens)
     return not named and (unknown >= STRANGE or unknown == len(words)) and 2 * unknown >= len(words) > 0
 
 
-def _places(scores, acts: Sequence[str]) -> tuple[int, ...]:  # type: ignore[no-untyped-def]
+def _places(scores: np.ndarray, acts: Sequence[str]) -> tuple[int, ...]:
     """Number the sentences that hold one of these acts: those with a good score, at least the best."""
     best = [max(row) for row in scores[:, [ACTS.index(act) for act in acts]].tolist()]
     return tuple(at for at, score in enumerate(best) if score > NEAR or score == max(best))
@@ -199,7 +205,7 @@ def _items(some: Sequence[Sentence]) -> list[tuple[int, ...]]:
 def _questions(
     some: Sequence[Sentence],
     views: Sequence[Seen],
-    scores,  # type: ignore[no-untyped-def]
+    scores: np.ndarray,
     vocabulary: Vocabulary,
     items: Sequence[tuple[int, ...]],
     places: Sequence[int],
@@ -227,7 +233,9 @@ def _questions(
     found = dict[tuple[str, int], Question]()
     for at, slots in chosen.items():
         spots = views[at].spots
-        for slot in sorted(slots, key=lambda slot: min((spot[0] for spot in spots.get(slot, ())), default=99)):
+        for slot in sorted(
+            slots, key=lambda slot: min((spot[0] for spot in spots.get(slot, ())), default=99)
+        ):
             for question in _asked(slot, some[at], views[at], vocabulary, items[at]):
                 _add(found, question)
     return tuple(found.values())
@@ -264,7 +272,7 @@ def _asked(
     for start, end, _ in asking or [(0, len(sentence.tokens), "")]:
         for item in _about(start, end, sentence, topic) or (-1,):
             found.setdefault(item, [])
-    values = _values(slot, sentence, vocabulary)
+    values = _values(slot, sentence, one)
     stems = {token.stem for token in sentence.tokens}
     scope = slot_type(slot).op != "==" and bool(_EACH & stems) and bool(_ALL & stems or "or" in stems)
     for place, value in values:
@@ -278,25 +286,24 @@ def _asked(
     ]
 
 
-def _values(slot: str, sentence: Sentence, vocabulary: Vocabulary) -> list[tuple[int, str]]:
+def _values(slot: str, sentence: Sentence, one: Seen) -> list[tuple[int, str]]:
     """List the values of a slot that a sentence names, and where."""
     found = []
     for place, token in enumerate(sentence.tokens):
         if token.stem == VALUE:
             found += [(place, value) for of, value in token.means if of == slot]
         elif token.stem == slot_type(slot).mark or (
-            token.stem == NUMBER and slot_type(slot).is_limit and _counts(place, sentence, slot, vocabulary)
+            token.stem == NUMBER and slot_type(slot).is_limit and _counts(place, sentence, slot, one)
         ):
             found.append((place, token.word))
-    stems = [token.stem for token in sentence.tokens]
-    for meaning, start, _ in vocabulary.found(stems):
+    for meaning, start, _ in one.phrases:
         name, closed, value = meaning.partition(CLOSED)
         if closed and name == slot:
             found.append((start, value))
     if slot == "must":  # its values are the names of attributes
         found += [
             (start, meaning.removeprefix("attr:"))
-            for meaning, start, _ in vocabulary.found(stems)
+            for meaning, start, _ in one.phrases
             if meaning.startswith("attr:") and CLOSED not in meaning
         ]
     return sorted(found)
@@ -343,11 +350,10 @@ def _said(
             continue
         denied = any(one.stem in _DENIED for one in sentence.tokens[max(0, place - 3) : place])
         for item in _about(place, place + 1, sentence, items[at]) or (-1,):
-            slots = _meant(place, token, sentence, vocabulary, item)
+            slots = _meant(place, token, sentence, views[at], vocabulary, item)
             if slots:
                 found.append(Said(slots, _value(token, slots), item, at, denied))
-    stems = [token.stem for token in sentence.tokens]
-    for meaning, start, _ in vocabulary.found(stems):
+    for meaning, _, _ in views[at].phrases:
         name, closed, value = meaning.partition(CLOSED)
         if closed and name not in ("importance", "replacement"):
             found.append(Said((name,), value, -1, at))
@@ -369,7 +375,7 @@ def _of_a_thing(place: int, sentence: Sentence) -> bool:
 
 
 def _meant(
-    place: int, token: Token, sentence: Sentence, vocabulary: Vocabulary, item: int
+    place: int, token: Token, sentence: Sentence, one: Seen, vocabulary: Vocabulary, item: int
 ) -> tuple[str, ...]:
     """Name the slots that a value may be one of."""
     if token.stem == VALUE:
@@ -382,27 +388,27 @@ def _meant(
         for slot in vocabulary.slots
         if slot_type(slot).mark == token.stem or (token.stem == NUMBER and slot_type(slot).is_limit)
     ]
-    near = [slot for slot in able if _counts(place, sentence, slot, vocabulary)]
+    near = [slot for slot in able if _counts(place, sentence, slot, one)]
     if near:
         return tuple(near[:1])
     after = sentence.tokens[place + 1 : place + 5]
     if token.stem == NUMBER:
-        counted = next((one for one in after if one.stem in (ITEM, ",", "and", "or")), None)
+        counted = next((it for it in after if it.stem in (ITEM, THING, ",", "and", "or")), None)
         units = [slot for slot in able if slot in ("quantity", "units")]
-        return tuple(units) if counted is not None and counted.stem == ITEM else ()
+        return tuple(units) if counted is not None and counted.stem in (ITEM, THING) else ()
     if token.stem == MONEY and "budget" in able:
-        stems = {one.stem for one in sentence.tokens}
+        stems = {it.stem for it in sentence.tokens}
         return ("budget",) if _ALL & stems or "price" not in able or item < 0 else ("price",)
     return tuple(able[:1])
 
 
-def _counts(place: int, sentence: Sentence, slot: str, vocabulary: Vocabulary) -> bool:
+def _counts(place: int, sentence: Sentence, slot: str, one: Seen) -> bool:
     """Tell whether words that ask for a slot stand close before an amount, or just after it, with no other amount
     between."""
-    stems = [token.stem for token in sentence.tokens]
-    for meaning, start, end in vocabulary.found(stems):
+    for meaning, start, end in one.phrases:
         if meaning == slot:
-            before = end <= place < end + REACH and not any(one in AMOUNTS for one in stems[end:place])
+            between = sentence.tokens[end:place]
+            before = end <= place < end + REACH and not any(token.stem in AMOUNTS for token in between)
             behind = place < start <= place + 2
             if before or behind:
                 return True
@@ -430,15 +436,4 @@ def marked(text: str, names: Mapping[int, Sequence[str]]) -> str:
     return text
 
 
-__all__ = [
-    "NO_ITEM",
-    "OPEN",
-    "THING_KINDS",
-    "Question",
-    "Reading",
-    "Said",
-    "asks",
-    "marked",
-    "read",
-    "row_of",
-]
+__all__ = ["NO_ITEM", "THING_KINDS", "Question", "Reading", "Said", "marked", "read"]
