@@ -69,7 +69,8 @@ def _alike(sentence: str, phrases: Phrases, opening: bool) -> Iterator[tuple[tup
     for name, template in phrases.slots.items():
         for value in template.delimited.finditer(sentence) if template.delimited else ():
             rest = telling(f"{sentence[: value.start()]} {sentence[value.end() :]}")
-            if around := phrases.forms_by_telling.get((name, rest)):
+            around = phrases.forms_by_telling.get((name, rest))
+            if around and (not opening or around in template.forms):
                 yield (name, value.group()), around.replace("{}", value.group())
 
 
