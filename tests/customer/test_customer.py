@@ -128,7 +128,7 @@ def test_the_hard_trace_eight_turns_six_effective_given_up(big_shop: Shop) -> No
             ("cart_add", {"product_id": top, "variant_id": wrong_top, "quantity": 3}),
         )
     )
-    assert wrong_fryer in wrong and right_fryer in wrong and right_top in wrong
+    assert right_fryer in wrong and right_top in wrong
     still = said(
         calls(
             ("catalog_get_variants", {"product_id": top}),
