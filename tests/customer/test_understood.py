@@ -32,7 +32,7 @@ def test_questions_that_nobody_had_read_are_understood(bank: str, big_shop: Shop
     exact = sum(one.exact for one in asked) / len(asked)
     denied = sum(one.denied for one in asked)
     share = Share(bank, "all", "all", len(asked), exact, denied)
-    broken = laws.broken_laws([], understood=[share])
+    broken = laws.broken_laws(laws.Evidence([], understood=[share]))
     assert not broken, broken  # by itself, so that a failure does not print the bank
     assert len(asked) > 150
 
