@@ -92,7 +92,8 @@ def tables_of(evidence: Evidence) -> Iterator[Table]:
         if shares:
             yield table_of_understood(what, shares)
     for bank in dict.fromkeys(one.bank for one in evidence.truths):
-        yield truthful.table_of([one for one in evidence.truths if one.bank == bank])
+        mine = [one for one in evidence.truths if one.bank == bank and ":" not in one.group]
+        yield truthful.table_of(mine)
     if evidence.talked:
         yield table_of_talked(evidence.talked)
 

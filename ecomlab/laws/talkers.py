@@ -147,7 +147,7 @@ def _said(claim: Claim, record: Record) -> str:
     if template is not None:
         if isinstance(template, Sentences):
             return ""
-        words = f" {template.texts[0].replace('{}', template.format.write(value))} "
+        words = f" {(template.forms or template.texts)[0].replace('{}', template.format.write(value))} "
         for mine, yours in YOURS.items():
             words = words.replace(f" {mine} ", f" {yours} ")
         return words.strip()

@@ -24,7 +24,7 @@ from ecomlab.task import Slot, Task
 
 AFFIRMS = frozenset(("yes", "this one", "as wanted", "choose"))
 """Acts that call what was said right."""
-ACCEPTS = frozenset(("go ahead", "thanks"))
+ACCEPTS = frozenset(("go ahead", "thanks", "consent", "acknowledge"))
 """Acts that let it pass: a yes to the forms of `PASSING`, and to all that is wrong."""
 REFUSES = frozenset(
     (
@@ -95,6 +95,8 @@ class Told:
     def _refuses(self, wrong: Element | None) -> bool:
         name = wrong.slot.name if wrong else ""
         refusing = [act for act in self.reply.acts if act.kind in REFUSES]
+        if wrong is None:  # a wish that was forgotten is told beside a yes
+            refusing = [act for act in refusing if act.kind != "mention"]
         return any(not act.slots or not name or name in act.slots for act in refusing)
 
     def _names(self, wrong: Element) -> bool:
