@@ -21,6 +21,8 @@ AMOUNTS = frozenset((MONEY, STARS, DAYS, DATE, KILOS, NUMBER))
 THINGS = "\ue000"
 """First of the characters that stand for things in a text: a product, an order or a line of one."""
 
+LAST_THING = "\uf8ff"
+
 _STEMMER = snowballstemmer.stemmer("english")
 _STEMMING = threading.Lock()
 """The stemmer keeps the word at hand in itself: in two threads at once it gives wrong stems."""
@@ -187,7 +189,7 @@ def _words(plain: str, start: int, end: int) -> list[Token]:
             found.append(Token(",", first, last))
         elif word == ":":
             found.append(Token(":", first, last))
-        elif word >= THINGS:
+        elif THINGS <= word[0] <= LAST_THING:
             found.append(Token(THING, first, last, means=(("", str(ord(word) - ord(THINGS))),)))
         else:
             for root, piece in _pieces("money" if not word.strip("$") else word):
