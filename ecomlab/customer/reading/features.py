@@ -6,12 +6,10 @@ from itertools import chain, pairwise
 from pathlib import Path
 from typing import NamedTuple
 
-from ecomlab.customer.reading.vocabulary import CLOSED, Vocabulary
+from ecomlab.customer.reading.vocabulary import CLOSED, OPEN, Vocabulary
 from ecomlab.customer.reading.words import THING, VALUE, Sentence, Token
 from ecomlab.slots import slot_type
 
-OPEN = "open"
-"""In place of a slot: whatever else there is."""
 ASKED, NAMED, OTHER = "S", "V", "O"
 """Marks of a slot's own words: those that ask for it, and its values; and of words that ask for another slot."""
 _WH = frozenset(("what", "which", "who", "whose", "when", "where", "how", "whi", "whom"))
@@ -36,6 +34,8 @@ class Seen(NamedTuple):
     """What stands around the sentence."""
     phrases: list[tuple[str, int, int]]
     """Words that ask for slots, and for values of slots: (slot, or slot and value, start, end)."""
+    taken: frozenset[str]
+    """Slots whose words here are another slot's own name."""
 
 
 def seen(sentences: Sequence[Sentence], vocabulary: Vocabulary) -> list[Seen]:
@@ -50,7 +50,7 @@ def seen(sentences: Sequence[Sentence], vocabulary: Vocabulary) -> list[Seen]:
             for slot, _ in vocabulary.values(token):
                 if slot:
                     spots.setdefault(slot, []).append((place, place + 1, NAMED))
-        phrases = vocabulary.found(stems)
+        phrases, taken = vocabulary.found(stems)
         for slot, start, end in phrases:
             name, closed, _ = slot.partition(CLOSED)
             spots.setdefault(name, []).append((start, end, NAMED if closed else ASKED))
@@ -66,7 +66,7 @@ def seen(sentences: Sequence[Sentence], vocabulary: Vocabulary) -> list[Seen]:
             around += [f"-{before.base[0]}"] if before.base else []
         if number < last:
             around.append(f"+{sentences[number + 1].mark}{sentences[number + 1].listed}")
-        found.append(Seen(base, spots, _lead(base), sentence.mark, around, phrases))
+        found.append(Seen(base, spots, _lead(base), sentence.mark, around, phrases, taken))
     return found
 
 

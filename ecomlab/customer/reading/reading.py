@@ -18,6 +18,7 @@ from ecomlab.customer.reading.vocabulary import CLOSED, Vocabulary
 from ecomlab.customer.reading.words import (
     AMOUNTS,
     ITEM,
+    LAST_THING,
     MONEY,
     NUMBER,
     THING,
@@ -47,6 +48,7 @@ _AGAIN = re.compile(
     re.IGNORECASE,
 )
 """A request to say it again."""
+_PRIVATE = re.compile(f"[{THINGS}-{LAST_THING}]")
 STRANGE = 2
 """Words that nobody uses in a shop, from which on a sentence of hardly any other makes no sense."""
 REACH = 6
@@ -220,7 +222,8 @@ def _questions(
     for at, one in enumerate(views):
         if at in places:
             previous = views[at - 1] if at else None
-            sums[at] = weights.slots(one, scores[at], vocabulary.slots, said, previous)
+            able = [slot for slot in vocabulary.slots if slot not in one.taken]
+            sums[at] = weights.slots(one, scores[at], able, said, previous)
         said |= set(one.spots)
     least = 0 if surely else CLEAR
     chosen = {at: [slot for slot, score in some_.items() if score > least] for at, some_ in sums.items()}
@@ -419,6 +422,7 @@ def _counts(place: int, sentence: Sentence, slot: str, one: Seen) -> bool:
 def marked(text: str, names: Mapping[int, Sequence[str]]) -> str:
     """Put a character in the place of each thing in a text; `names` lists what each is called, by its number, of which
     there are `THING_KINDS` for products, then for orders, then for lines. The longest name wins."""
+    text = _PRIVATE.sub(" ", text)
     lowered = text.lower()
     spans: list[tuple[int, int, int]] = []
     for number, some in names.items():

@@ -22,6 +22,8 @@ Row = tuple[frozenset[str] | None, ...]
 GAP = 3
 CLOSED = "="
 """What stands between slot and value in the meaning of a phrase for a value."""
+OPEN = "open"
+"""In place of a slot: whatever else there is."""
 TYPE = "type"
 """Slot of the type of a thing that a message names and the customer has not."""
 NAMED = {
@@ -50,8 +52,8 @@ class Vocabulary:
     """The slots that a customer may be asked about, and all that a message to them may name."""
 
     slots: tuple[str, ...]
-    phrases: Mapping[str, tuple[tuple[Row, str], ...]]
-    """Phrases and the slot that each asks for, by their first stem."""
+    phrases: Mapping[str, tuple[tuple[Row, str, bool], ...]]
+    """Phrases, the slot that each asks for and whether it is that slot's own name, by their first stem."""
     known: tuple[Names, ...]
     """Names of items, then of values."""
     items: tuple[str, ...] = ()
@@ -69,22 +71,30 @@ class Vocabulary:
         name = slot.removeprefix("attr:").replace("_", " ")
         return next((one for one in sorted(has) if name in asks().attributes.get(one[5:], ())), slot)
 
-    def found(self, stems: Sequence[str]) -> list[tuple[str, int, int]]:
-        """Find the phrases in a sentence as (slot, start, end); of a slot's phrases that overlap, the longest."""
-        found: list[tuple[str, int, int]] = []
+    def found(self, stems: Sequence[str]) -> tuple[list[tuple[str, int, int]], frozenset[str]]:
+        """Find the phrases in a sentence as (slot, start, end), of a slot's that overlap the longest; and the slots all
+        of whose words are another slot's own name."""
+        found: list[tuple[str, int, int, bool]] = []
         for place, one in enumerate(stems):
-            for row, slot in self.phrases.get(one, ()):
+            for row, slot, own in self.phrases.get(one, ()):
                 end = place + 1 if len(row) == 1 else _end(row, stems, place + 1, 1)
                 if end:
-                    found.append((slot, place, end))
+                    found.append((slot, place, end, own))
         if len(found) < 2:
-            return found
-        found.sort(key=lambda one: (one[1] - one[2], one[1]))
+            return [one[:3] for one in found], frozenset()
+        found.sort(key=lambda one: (not one[3], one[1] - one[2], one[1]))
         kept: list[tuple[str, int, int]] = []
-        for slot, start, end in found:
-            if not any(slot == other and start < stop and begin < end for other, begin, stop in kept):
-                kept.append((slot, start, end))
-        return kept
+        names: list[tuple[int, int]] = []
+        lost = set[str]()
+        for slot, start, end, own in found:
+            if any(slot == other and start < stop and begin < end for other, begin, stop in kept):
+                continue
+            if not own and any(begin <= start and end <= stop for begin, stop in names):
+                lost.add(slot)
+                continue
+            names += [(start, end)] if own else []
+            kept.append((slot, start, end))
+        return kept, frozenset(lost - {slot for slot, *_ in kept})
 
     def values(self, token: Token) -> tuple[tuple[str, str], ...]:
         """List what a token can be a value of, as (slot, value); an amount is its own value."""
@@ -159,10 +169,10 @@ def _vocabulary(
         for name, slot in own
         if slot.format.words and slot_type(name).mark != NUMBER
     ]
-    by_first: dict[str, list[tuple[Row, str]]] = {}
-    for row, name in rows:
+    by_first: dict[str, list[tuple[Row, str, bool]]] = {}
+    for row, name, own_name in rows:
         for first in row[0] or ():
-            by_first.setdefault(first, []).append((row, name))
+            by_first.setdefault(first, []).append((row, name, own_name))
     return Vocabulary(
         tuple(slots),
         {first: tuple(some) for first, some in by_first.items()},
@@ -181,27 +191,28 @@ def _described(kind: ProductType | None) -> frozenset[str]:
 @lru_cache(maxsize=4_096)
 def _phrases(
     slots: tuple[str, ...], called: tuple[tuple[str, tuple[str, ...]], ...], options: tuple[str, ...]
-) -> tuple[tuple[Row, str], ...]:
+) -> tuple[tuple[Row, str, bool], ...]:
     """Compile the phrases that ask for these slots, and for the values that they have in the file."""
     file, own = asks(), dict(called)
-    found: dict[tuple[Row, str], None] = {}
-    present = {slot[5:].replace("_", " ") for slot in slots if slot.startswith("attr:")}
+    found: dict[tuple[Row, str], bool] = {}
     for slot in slots:
-        texts = [*own.get(slot, ()), *file.slots.get(slot_type(slot).shares or slot, ())]
-        texts += file.slots.get(slot, ())
-        names_of = [slot.removeprefix("attr:")] if slot.startswith("attr:") else []
-        names_of += options if slot == "option" else []
-        for name in names_of:  # "color" asks for the color where there is one, else for the tint
-            others = file.attributes.get(name, ())
-            texts += [name.replace("_", " "), *(text for text in others if text not in present)]
-        if not texts:
-            texts = [slot.replace("_", " ")]
-        found |= {(row_of(text), slot): None for text in texts}
+        names = [*own.get(slot, ())]
+        texts = [*file.slots.get(slot_type(slot).shares, ()), *file.slots.get(slot, ())]
+        for name in (
+            [slot.removeprefix("attr:")] if slot.startswith("attr:") else options if slot == "option" else ()
+        ):
+            names.append(name.replace("_", " "))
+            texts += file.attributes.get(name, ())
+        if not texts and not names:
+            names = [slot.replace("_", " ")]
+        found |= {(row_of(text), slot): False for text in texts} | {
+            (row_of(name), slot): True for name in names
+        }
         for value, said in file.values.get(slot, {}).items():
-            found |= {(row_of(text), f"{slot}{CLOSED}{value}"): None for text in said}
+            found |= {(row_of(text), f"{slot}{CLOSED}{value}"): False for text in said}
     for text in file.slots["open"]:
-        found[row_of(text), "open"] = None
-    return tuple(found)
+        found[row_of(text), OPEN] = False
+    return tuple((row, slot, own_name) for (row, slot), own_name in found.items())
 
 
 @cache

@@ -22,6 +22,7 @@ AMOUNTS = frozenset((MONEY, STARS, DAYS, DATE, KILOS, NUMBER))
 THINGS = "\ue000"
 """First of the characters that stand for things in a text: a product, an order or a line of one."""
 
+LAST_THING = "\uf8ff"
 WEIGHTS = Path(__file__).with_name("reader.npz")
 """The model's weights (`model`), by n-grams of stems."""
 _STEMMER = snowballstemmer.stemmer("english")
@@ -190,7 +191,7 @@ def _words(plain: str, start: int, end: int) -> list[Token]:
             found.append(Token(",", first, last))
         elif word == ":":
             found.append(Token(":", first, last))
-        elif word >= THINGS:
+        elif THINGS <= word[0] <= LAST_THING:
             found.append(Token(THING, first, last, means=(("", str(ord(word) - ord(THINGS))),)))
         else:
             for root, piece in _pieces("money" if not word.strip("$") else word):
