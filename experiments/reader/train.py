@@ -345,7 +345,7 @@ def main(
 
     one = fit_model([row for row in rows if not apart(row)])
     print(f"{len(rows)} cases, {len(one.grams)} n-grams of sentences, {len(one.near)} around slots")
-    if write:
+    if write and not left_out:
         save(one, WEIGHTS)
         print(f"{WEIGHTS}: {WEIGHTS.stat().st_size / 2**20:.1f} MiB")
     for name in sorted(left_out):
