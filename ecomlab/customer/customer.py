@@ -44,8 +44,8 @@ class Customer:
     """A customer with one goal, whose acts follow by rule from the goal, what was said and the world.
 
     `acts_on` names what the agent's tools can change ("cart", "returns"), which the customer looks at and corrects;
-    `judge` gives their opinion of things that the agent names; `person` is who they are. `wording` words what they say, in no sentence that is
-    `reserved`.
+    `judge` gives their opinion of things that the agent names; `person` is who they are. `wording` words what they say,
+    in no sentence that is `reserved`.
     """
 
     def __init__(

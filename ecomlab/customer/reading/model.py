@@ -12,7 +12,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from ecomlab.customer.reading.features import OPEN, Seen, of_slot, whole
+from ecomlab.customer.reading.features import Seen, of_slot, whole
 from ecomlab.customer.reading.words import WEIGHTS
 
 SCALE = 100
@@ -155,5 +155,3 @@ def model() -> Model:
             file["message"].astype(np.int32),
         )
 
-
-__all__ = ["ACTS", "GROUPS", "NEAR", "OPEN", "Model", "binned", "kind_of", "model"]
