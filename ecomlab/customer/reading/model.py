@@ -154,4 +154,3 @@ def model() -> Model:
             numbered["bins"],
             file["message"].astype(np.int32),
         )
-
