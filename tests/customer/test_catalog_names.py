@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ecomlab.customer import catalog_names
-from ecomlab.customer.catalog_names import CatalogNames, NameIndex, Sold, by_talk
-from ecomlab.customer.words import names, stem, stems_of_name
+from ecomlab.customer.reading import catalog_names
+from ecomlab.customer.reading.catalog_names import CatalogNames, NameIndex, by_talk
+from ecomlab.customer.reading.words import names, stem, stems_of_name
 
 PIECES = "Case Logic DSC W80 Classic Brand ONE 4 8GB O'Neil Women's Tvs Beyond X".split()
 SOME = st.lists(
