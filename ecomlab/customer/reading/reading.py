@@ -230,7 +230,8 @@ def _questions(
         ranked = sorted(
             ((score, at, slot) for at, some_ in sums.items() for slot, score in some_.items()), reverse=True
         )
-        second = next((score for score, _, slot in ranked[1:] if slot != ranked[0][2]), -SCALE)
+        same = (ranked[0][2], *slot_type(ranked[0][2]).alike) if ranked else ()  # "when", and the day
+        second = next((score for score, _, slot in ranked if slot not in same), -SCALE)
         if ranked and ranked[0][0] > LIKELY and ranked[0][0] - second >= AHEAD:
             chosen[ranked[0][1]] = [ranked[0][2]]
     found = dict[tuple[str, int], Question]()
