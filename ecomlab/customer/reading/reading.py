@@ -241,8 +241,25 @@ def _questions(
             slots, key=lambda slot: min((spot[0] for spot in spots.get(slot, ())), default=99)
         ):
             for question in _asked(slot, some[at], views[at], vocabulary, items[at]):
-                _add(found, question)
+                if not _means_another(question, slot, slots, spots, vocabulary):
+                    _add(found, question)
     return tuple(found.values())
+
+
+def _means_another(
+    question: Question,
+    slot: str,
+    slots: Sequence[str],
+    spots: Mapping[str, Sequence[tuple[int, int, str]]],
+    vocabulary: Vocabulary,
+) -> bool:
+    """Tell whether the words for an attribute that an item has not mean another one that it has: the size of a
+    wheelbarrow is its capacity, not the diameter that an umbrella has."""
+    has = vocabulary.has[question.item] if 0 <= question.item < len(vocabulary.has) else frozenset[str]()
+    if not has or question.slot in has or not question.slot.startswith("attr:"):
+        return False
+    words = {spot[:2] for spot in spots.get(slot, ())}
+    return any(other in has and words & {spot[:2] for spot in spots.get(other, ())} for other in slots)
 
 
 def _picks(sentence: Sentence) -> bool:
@@ -321,7 +338,7 @@ def _about(start: int, end: int, sentence: Sentence, topic: Sequence[int]) -> tu
         if token.stem == ITEM:
             number = int(token.means[0][1])
             between = sentence.tokens[groups[-1][1] : place] if groups else ()
-            if groups and all(one.stem in _JOINTS or one.stem == "for" for one in between):
+            if groups and all(one.stem in _JOINTS or one.stem in ("for", "of") for one in between):
                 groups[-1] = (groups[-1][0], place + 1, [*groups[-1][2], number])
             else:
                 groups.append((place, place + 1, [number]))
