@@ -297,10 +297,8 @@ def _asked(
     stems = {token.stem for token in sentence.tokens}
     scope = slot_type(slot).op != "==" and bool(_EACH & stems) and bool(_ALL & stems or "or" in stems)
     for place, value in values:
-        about = _about(place, place + 1, sentence, topic) or (-1,)
-        for item in about if set(about) & set(found) else found:
-            if item in found:
-                found[item].append(value)
+        for item in _about(place, place + 1, sentence, topic) or tuple(found):
+            found.setdefault(item, []).append(value)
     return [
         Question(vocabulary.of_item(slot, item), item, tuple(dict.fromkeys(some)), scope)
         for item, some in found.items()
