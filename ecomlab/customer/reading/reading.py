@@ -147,6 +147,7 @@ def read(text: str, vocabulary: Vocabulary) -> Reading:
         held, calls_for = held - {"NONSENSE"} | {"REPEAT"}, calls_for - {"back"} | {"repeat"}
     elif not calls_for - {"back"} and all(map(_is_strange, some)):
         held, calls_for = {"NONSENSE"}, frozenset(("back",))
+        places["back"] = tuple(range(len(some)))
     if not held:
         held.add(max((act for act in ACTS if act not in loud), key=lambda act: acts[act]))
     every = [said for place in range(len(some)) for said in _said(place, some, views, vocabulary, items)]
