@@ -1,6 +1,7 @@
 """The dialogue manager: what a reply tells, confirms and never denies; corrections and patience."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
@@ -25,17 +26,17 @@ def manager(*withheld: Slot, stated: tuple[Slot, ...] = ()) -> DialogueManager:
     return DialogueManager(GoalState(list(stated), list(withheld)), lambda item: (CHARGER, STAND)[item])
 
 
-def calling(*groups: str, acts: str = "", questions: Sequence[Question] = (), **more: object) -> Reading:
-    return Reading(frozenset(acts.split()), frozenset(groups), tuple(questions), **more)  # type: ignore[arg-type]
+def calling(*groups: str, acts: str = "", questions: Sequence[Question] = (), **more: Any) -> Reading:
+    return Reading(frozenset(acts.split()), frozenset(groups), tuple(questions), **more)
 
 
-def asked(*slots: str, is_open: bool = False, item: int = -1, **more: object) -> Reading:
+def asked(*slots: str, is_open: bool = False, item: int = -1, **more: Any) -> Reading:
     groups = [*(["ask"] if slots else []), *(["open"] if is_open else [])]
     return calling(*groups, questions=[Question(slot, item) for slot in slots], **more)
 
 
-def answer(k: DialogueManager, *slots: str, text: str = "?", **more: object) -> Reply:
-    return k.answer(asked(*slots, **more), text)  # type: ignore[arg-type]
+def answer(k: DialogueManager, *slots: str, text: str = "?", **more: Any) -> Reply:
+    return k.answer(asked(*slots, **more), text)
 
 
 def kinds(reply: Reply) -> list[str]:
@@ -208,7 +209,7 @@ def test_an_answer_is_of_the_acts_that_the_question_calls_for(what: str) -> None
     assert (kinds(k.answer(asks, text)), k.annoyed) == (expected, 0)
 
 
-def summary(*said: Said, acts: str = "SUMMARY", **more: object) -> Reading:
+def summary(*said: Said, acts: str = "SUMMARY", **more: Any) -> Reading:
     return calling("judge", acts=acts, said=said, names=bool(said), **more)
 
 
@@ -247,7 +248,9 @@ def test_what_a_message_says_is_judged_and_nothing_wrong_affirmed(what: str) -> 
 
 def test_a_request_for_consent_may_name_what_is_to_be_done() -> None:
     blank = summary(acts="CONSENT")
-    assert [kinds(manager().react(blank, text)) for text in ("Shall I go ahead?", "Shall I send the label?")] == [
+    assert [
+        kinds(manager().react(blank, text)) for text in ("Shall I go ahead?", "Shall I send the label?")
+    ] == [
         ["to what"],
         ["consent"],
     ]

@@ -36,6 +36,7 @@ MISHEARD = {
     ("JOURNEY", 7803, 12): "features are not heard beside a budget",
     ("JOURNEY", 7801, 6): "what is told of versions is taken for a question",
     ("BUNDLE", 7703, 2): "what about the other thing is not heard beside a summary",
+    ("CART", 7103, 1): "the material is not heard beside the color",
     ("CART", 7104, 1): "a maker is heard to be asked for beside a color",
     ("RETURN", 7202, 4): "a maker is heard to be asked for beside what is pointed at",
     ("RETURN", 7203, 1): "which of three is taken for a question for the maker",

@@ -18,7 +18,9 @@ KETTLE, RUG = 0, 1
 
 
 def vocabulary(shop: Shop, env: str = "CART", *types: str) -> Vocabulary:
-    return vocabulary_of(ENVIRONMENTS[env].phrases, lexicon_of(shop.catalog), types or ("Tea Kettle", "Area Rug"))
+    return vocabulary_of(
+        ENVIRONMENTS[env].phrases, lexicon_of(shop.catalog), types or ("Tea Kettle", "Area Rug")
+    )
 
 
 def heard(text: str, shop: Shop, env: str = "CART", *types: str) -> Reading:
@@ -53,7 +55,10 @@ def test_a_value_is_asked_of_the_item_that_it_stands_by(big_shop: Shop) -> None:
 
 def test_words_for_an_attribute_mean_the_one_that_the_item_has(big_shop: Shop) -> None:
     types = ("Wheelbarrow", "Patio Umbrella")
-    for text, slot in (("What size of wheelbarrow?", "attr:capacity"), ("What size of umbrella?", "attr:diameter")):
+    for text, slot in (
+        ("What size of wheelbarrow?", "attr:capacity"),
+        ("What size of umbrella?", "attr:diameter"),
+    ):
         assert [one.slot for one in heard(text, big_shop, "BUNDLE", *types).questions] == [slot]
 
 
@@ -75,7 +80,9 @@ def test_what_is_denied_is_said_as_denied(big_shop: Shop) -> None:
     assert said == Said(("brand",), "BasilForge", KETTLE, denied=True)
 
 
-@pytest.mark.parametrize(("text", "names"), [("Shall I go ahead?", False), ("Shall I order the kettle?", True)])
+@pytest.mark.parametrize(
+    ("text", "names"), [("Shall I go ahead?", False), ("Shall I order the kettle?", True)]
+)
 def test_consent_is_asked_for_blankly_or_by_name(text: str, names: bool, big_shop: Shop) -> None:
     read = heard(text, big_shop)
     assert ("CONSENT" in read.acts, read.names, read.questions) == (True, names, ())

@@ -68,7 +68,9 @@ def test_what_is_asked_about_holds_its_real_name(vocabulary: Vocabulary) -> None
 @pytest.mark.parametrize("types", [["HDMI Cable", "Cable"], ["Cable", "HDMI Cable"]])
 def test_a_type_whose_name_ends_another_keeps_it(types: list[str], tmp_path: Path) -> None:
     names = [("Opteka", "HDMI Cable"), ("Comet", "Cable")]
-    rows = [f"Maker{'ab'[i % 2]} {of} {kind},Maker{'ab'[i % 2]},{i + 9}" for of, kind in names for i in range(16)]
+    rows = [
+        f"Maker{'ab'[i % 2]} {of} {kind},Maker{'ab'[i % 2]},{i + 9}" for of, kind in names for i in range(16)
+    ]
     lexicon = lexicon_from(rows, tmp_path)
     asked = read("Which brand should the cable be?", vocabulary_of(CART, lexicon, types)).questions
     assert [(one.slot, one.item) for one in asked] == [("brand", types.index("Cable"))]
