@@ -152,7 +152,7 @@ def read(text: str, vocabulary: Vocabulary) -> Reading:
         held.add(max((act for act in ACTS if act not in loud), key=lambda act: acts[act]))
     every = [said for place in range(len(some)) for said in _said(place, some, views, vocabulary, items)]
     judged = set(places.get("judge", ()))
-    asking = judged | set(places.get("ask", ()))
+    asked = judged | set(places.get("ask", ()))
     bad = _places(scores, ("BAD",)) if "BAD" in held else ()
     named = tuple(dict.fromkeys(item for place in items for item in place if item >= 0))
     return Reading(
@@ -165,7 +165,7 @@ def read(text: str, vocabulary: Vocabulary) -> Reading:
         named,
         frozenset(
             int(token.means[0][1])
-            for at in asking or range(len(some))
+            for at in asked or range(len(some))
             for token in some[at].tokens
             if token.stem == THING
         ),
