@@ -128,7 +128,7 @@ def test_the_hard_trace_eight_turns_six_effective_given_up(big_shop: Shop) -> No
             ("cart_add", {"product_id": top, "variant_id": wrong_top, "quantity": 3}),
         )
     )
-    assert wrong_fryer in wrong and right_fryer in wrong and right_top in wrong
+    assert right_fryer in wrong and right_top in wrong
     still = said(
         calls(
             ("catalog_get_variants", {"product_id": top}),
@@ -292,7 +292,7 @@ def test_items_keep_their_numbers_after_one_is_dropped_and_it_is_not_taken_up_ag
         (said,) = customer.hear(f"And the {names[1]}, yes or no?", episode.world).acts
         assert (said.kind, said.type) == ("give up", names[1])
         both = customer.hear(
-            f"And the {names[1]}, yes or no? The {names[0]} is sold out, what would you like instead?",
+            f"And the {names[1]}, yes or no? The {names[0]} is sold out. What would you like instead?",
             episode.world,
         )
         assert [act.type for act in both.acts] == [names[1], names[0]], "what has sold out is not passed over"

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ecomlab.customer.reading.features import OPEN, Seen, of_slot, whole
+from ecomlab.customer.reading.features import Seen, of_slot, whole
 
 FILE = Path(__file__).with_name("reader.npz")
 SCALE = 100
@@ -163,4 +163,4 @@ def is_familiar(stem: str) -> bool:
     return stem in model().grams
 
 
-__all__ = ["ACTS", "GROUPS", "NEAR", "OPEN", "Model", "binned", "is_familiar", "kind_of", "model"]
+__all__ = ["ACTS", "GROUPS", "NEAR", "Model", "binned", "is_familiar", "kind_of", "model"]
