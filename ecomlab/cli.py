@@ -106,12 +106,16 @@ def certify(
     others: int = opt(100, "--others N", "Tasks a level for the other players.", min=1),
     full: bool = opt(False, "--full", "As many for all players as for oracle and reference."),
     leaks: int = opt(150, "--leaks N", "Tasks a level for the search for leaks; 0: none.", min=0),
-    questions: int = opt(2, "--questions N", "Customers asked each question of the banks; 0: none.", min=0),
+    questions: int = opt(
+        2, "--questions N", "Customers asked each question of the banks; 0: no question and no message.", min=0
+    ),
+    truths: int = opt(18, "--truths N", "Messages with something wrong, of each frame; 0: none.", min=0),
+    talks: int = opt(1_250, "--talks N", "Talkative episodes an environment; 0: none.", min=0),
     workers: int | None = opt(None, "--workers N", "Processes. Default: the machine's cores.", min=1),
     catalog: str | None = options.CATALOG,
     json_file: Path | None = options.JSON,
 ) -> None:
-    """Measure solvability, fairness, gaming, difficulty and leaks; exit with code 1 if a law is broken.
+    """Measure solvability, fairness, gaming, difficulty, leaks and the customers' words; exit with code 1 if a law is broken.
 
     Example: [cyan]ecomlab certify --env CART --difficulty 0:12 --seeds 500 --json certificate.json[/cyan]
     """
@@ -124,7 +128,8 @@ def certify(
     with Bar(console) as bar:
         broken = report.certify(
             chosen, levels, seeds, fewer, leaks, console,
-            workers=workers, json_file=json_file, ask=questions, catalog=shop, on_progress=bar.update,
+            workers=workers, json_file=json_file, ask=questions, truths=truths, talks=talks, catalog=shop,
+            on_progress=bar.update,
         )  # fmt: skip
     raise Exit(1 if broken else 0)
 

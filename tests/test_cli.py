@@ -24,7 +24,7 @@ from ecomlab.models.policy import PolicyError
 from ecomlab.task import Task
 
 runner = CliRunner()
-CERTIFY = "certify --env CART --questions 0 --workers 1"
+CERTIFY = "certify --env CART --questions 0 --truths 0 --talks 0 --workers 1"
 
 
 def invoke(line: str, *more: object, **options: Any) -> Result:

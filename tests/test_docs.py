@@ -7,6 +7,7 @@ certificate's figures; in docs/environments.md which axes move which environment
 import json
 import re
 import textwrap
+from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -164,8 +165,28 @@ def figures(certificate: dict[str, Any]) -> str:
         f"{len(rows)} cells of {rows[0]['seeds']} tasks ({rows[0]['others']} for each attacker): {broken}.",
         "",
         wrapped(f"Understood exactly: {banks}; {sum(one['denied'] for one in asked)} denials."),
+        *(wrapped(line) for line in talk(certificate)),
     ]
     return "\n".join(lines)
+
+
+def talk(certificate: dict[str, Any]) -> Iterator[str]:
+    """Yield sentences on what a certificate says of messages, truths and contradictions, where it has them."""
+    whole = [one for key in ("heard", "truths") for one in certificate.get(key, ()) if one["group"] == "all"]
+    for one in whole:
+        if "exact" in one:
+            yield f"Messages read exactly: {one['exact']:.1%} of {one['asks']} (`{one['bank']}`)."
+        else:
+            wrong, right = (sum(one[side].values()) for side in ("wrong", "right"))
+            refused = (one["wrong"].get("refused", 0) + one["wrong"].get("named", 0)) / wrong
+            shares = [one["right"].get(what, 0) / right for what in ("affirmed", "refused")]
+            yield (
+                f"Of {wrong} wrong elements of `{one['bank']}` {refused:.1%} are refused or named; of {right} right messages "
+                f"{shares[0]:.1%} are affirmed and {shares[1]:.1%} refused."
+            )
+    if talked := certificate.get("talked"):
+        bad, played = (sum(one[key] for one in talked) for key in ("contradicting", "episodes"))
+        yield f"In {bad} of {played} talkative episodes a customer contradicts themselves."
 
 
 def drawn() -> str:

@@ -49,7 +49,7 @@ class Customer:
     """A customer with one goal, whose acts follow by rule from the goal, what was said and the world.
 
     `acts_on` names what the agent's tools can change ("cart", "returns"), which the customer looks at and corrects;
-    `judge` gives their opinion of things that the agent names. `wording` words what they say, in no sentence that is
+    `judge` gives their opinion of things that the agent names; `person` is who they are. `wording` words what they say, in no sentence that is
     `reserved`.
     """
 
@@ -62,6 +62,7 @@ class Customer:
         speaker: Speaker,
         acts_on: frozenset[str],
         judge: Judge,
+        person: Person,
         wording: Wording | None = None,
         reserved: Collection[str] = (),
     ) -> None:
@@ -80,7 +81,7 @@ class Customer:
         self.dialogue = DialogueManager(self.state, self.type_name, self.option_name, phrases.slots)
         self.in_sight: list[Mistake] = []
         """Mistakes that stood when the customer last looked."""
-        self.person = Person.of(speaker.key)
+        self.person = person
         self.last_read = Reading()
         """What the last message, or a part of it, was read as."""
         self.last_said: list[Act] = []

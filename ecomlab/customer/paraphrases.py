@@ -56,12 +56,15 @@ def _form_of(sentence: str, phrases: Phrases, opening: bool) -> str:
 
 
 def _alike(sentence: str, phrases: Phrases, opening: bool) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Yield (meaning, text) of the forms that say what a sentence says."""
+    """Yield (meaning, text) of the forms that say what a sentence says: those that say all of it, else those with a
+    gap."""
+    whole = False
     for meaning, text in phrases.sentences_by_telling.get(telling(sentence), ()):
-        if len(meaning) > 1:
-            yield meaning, text
-        elif not opening:
-            yield (phrases.effects.get(*meaning, *meaning),), text
+        if len(meaning) > 1 or not opening:
+            yield (meaning if len(meaning) > 1 else (phrases.effects.get(*meaning, *meaning),)), text
+            whole = True
+    if whole:
+        return
     for start, end in _names(sentence) if not opening else ():
         named = phrases.named_by_telling.get(telling(f"{sentence[:start]} {sentence[end:]}"), ())
         for kind, form in named:
@@ -69,7 +72,8 @@ def _alike(sentence: str, phrases: Phrases, opening: bool) -> Iterator[tuple[tup
     for name, template in phrases.slots.items():
         for value in template.delimited.finditer(sentence) if template.delimited else ():
             rest = telling(f"{sentence[: value.start()]} {sentence[value.end() :]}")
-            if around := phrases.forms_by_telling.get((name, rest)):
+            around = phrases.forms_by_telling.get((name, rest))
+            if around and (not opening or around in template.forms):
                 yield (name, value.group()), around.replace("{}", value.group())
 
 

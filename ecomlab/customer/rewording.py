@@ -139,7 +139,7 @@ class Check:
                 ends.append(stop)
             if ends:
                 stop = max(ends)
-            elif act:
+            elif act and not is_courtesy(act[1].group()):
                 stop = act[1].end()
                 found.append(text[at:stop])
             elif not is_courtesy(text[at:stop]):

@@ -446,10 +446,12 @@ class Phrases:
 
     @cached_property
     def forms_by_telling(self) -> dict[tuple[str, tuple[str, ...]], str]:
-        """Forms by the slot that they say, and the words around its value that tell; shortest ones first."""
+        """Forms by the slot that they say, and the words around its value that tell; those of openings
+        and short ones first."""
         found: dict[tuple[str, tuple[str, ...]], str] = {}
         for name, slot in self.slots.items():
-            for form in () if isinstance(slot, Sentences) else reversed(slot.texts):
+            texts = (*sorted(slot.forms, key=len), *reversed(slot.texts))
+            for form in () if isinstance(slot, Sentences) else texts:
                 found.setdefault((name, telling(form.replace("{}", " "))), form)
         return found
 

@@ -9,6 +9,7 @@ from ecomlab.customer.dialogue import Reply
 from ecomlab.customer.llm import Wording
 from ecomlab.customer.nlg import Speaker
 from ecomlab.customer.progress import Progress
+from ecomlab.customer.reactions import Person
 from ecomlab.customer.utterances import Manner
 from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.reward import Talk, Verdict, free_turns
@@ -42,6 +43,7 @@ class Subtask:
             speaker,
             self.env.acts_on,
             self.env.opinion,
+            Person.of(task.key),
             wording,
             reserved=begins,
         )

@@ -21,10 +21,11 @@ from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.episode.episode import Episode
 from ecomlab.episode.play import finish
 from ecomlab.episode.record import Trajectory
-from ecomlab.laws import attackers, opening_leaks
+from ecomlab.laws import attackers, opening_leaks, talkers
 from ecomlab.laws.counterfactual import Comparison, compare
 from ecomlab.laws.leaks import LEVELS, Leak, measure
 from ecomlab.laws.listeners import listeners
+from ecomlab.laws.talkers import Talked
 from ecomlab.laws.tool_introspection import drawn, reference_player
 from ecomlab.players.base import Perturbation
 from ecomlab.seeding import digest, package_digest, rng
@@ -266,6 +267,36 @@ def find_leaks(
         _keep(kept, keys[env_id], "leaks", [[asdict(one) for one in some] for some in measured])
     both = [found[env_id] for env_id in keys]
     return [leak for leaks, _ in both for leak in leaks], [one for _, ones in both for one in ones]
+
+
+def find_contradictions(
+    envs: Sequence[str],
+    episodes: int,
+    workers: int | None = None,
+    catalog: str | int = 20_000,
+    kept: Path | None = None,
+) -> list[Talked]:
+    """Let talkative players play so many `episodes` of each environment that the catalog can carry, in parallel, and
+    compare the customers' lines. What is found is kept in the file `kept` as rows are."""
+    shop = load_shop(catalog)
+    off, code = unsupported(shop.catalog), package_digest()
+    keys = {
+        env_id: digest(["talked", env_id, episodes, code, shop.fingerprint])
+        for env_id in envs
+        if env_id not in off
+    }
+    known = _kept(kept, "talked")
+    found = {env_id: Talked(**known[key]) for env_id, key in keys.items() if key in known}
+    left = [(env_id, episodes, catalog) for env_id in keys if env_id not in found]
+    for (env_id, *_), talked in _computed(_talked, left, workers):
+        found[env_id] = talked
+        _keep(kept, keys[env_id], "talked", asdict(talked))
+    return [found[env_id] for env_id in keys]
+
+
+def _talked(env_id: str, episodes: int, catalog: str | int) -> Talked:
+    seeds = range(talkers.FIRST_SEED, talkers.FIRST_SEED + episodes)
+    return Talked.of(env_id, talkers.check(env_id, seeds, catalog))
 
 
 def _leaks_of(value: list[list[dict[str, Any]]]) -> tuple[list[Leak], list[Comparison]]:

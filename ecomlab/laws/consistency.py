@@ -252,10 +252,11 @@ class Record:
         self.gone = {kind: line for kind, line in self.gone.items() if kind not in types}
 
     def _says(self, lead: str, text: str) -> bool:
-        return any(words.text in text for words in self.phrases.before.get(lead, ()))
+        return any(form.literal in text for form in self.phrases.before.get(lead, ()))
 
     def _leads_in(self, text: str) -> bool:
-        leads = {words.text for some in self.phrases.before.values() for words in some}
+        forms = (form for some in self.phrases.before.values() for form in some)
+        leads = {part for form in forms for part in SENTENCE_BREAK.split(form.literal)}
         return all(part in leads for part in SENTENCE_BREAK.split(text.strip()))
 
     def _is_beside(self, text: str) -> bool:

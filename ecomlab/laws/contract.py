@@ -69,7 +69,7 @@ class EnvironmentContract:
     @shows("SOLVABLE", "FAIR", "NOT GAMEABLE", "HARDER", "TALKED THROUGH")
     def test_a_small_certificate_breaks_no_law(self, env: str, big_shop: Shop) -> None:
         rows = [certify_cell(env, d, SEEDS, _fewer(env, OTHERS), big_shop) for d in ENDS]
-        broken = laws.broken_laws(rows)
+        broken = laws.broken_laws(laws.Evidence(rows))
         assert not broken, _in_short(broken)
         for row in rows:
             assert row.reward > 0.85 or row.fair < 1, (

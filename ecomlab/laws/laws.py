@@ -1,4 +1,4 @@
-"""The twelve laws by name: statement, measure and judge of each."""
+"""The thirteen laws by name: statement, measure and judge of each."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from ecomlab.laws.certificate import Row
     from ecomlab.laws.counterfactual import Comparison
     from ecomlab.laws.leaks import Leak
+    from ecomlab.laws.talkers import Talked
+    from ecomlab.laws.truthful import Truths
     from ecomlab.laws.understanding import Share
 
 CONFIDENCE = 0.999
@@ -22,7 +24,11 @@ FAIR, FAIR_CHAIN = 0.99, 0.97
 BLIND = 0.05
 """Largest share of a blind attacker."""
 UNDERSTOOD, UNDERSTOOD_GROUP = 0.95, 0.90
-"""Smallest share of questions answered exactly: of all, and in each environment and form."""
+"""Smallest share of questions answered, and of messages read, exactly: of all, and in each environment and form or
+act."""
+REFUSED, AFFIRMED, DENIED = 0.99, 0.95, 0.005
+"""Smallest share of wrong elements that are refused or named, smallest share of right messages that are affirmed, and
+largest share that are refused."""
 HARDER = 0.2
 """Smallest fall of the perturbed player's success from d = 0 to d = 12."""
 
@@ -60,6 +66,11 @@ class Evidence:
     leaks: "Sequence[Leak]" = ()
     comparisons: "Sequence[Comparison]" = ()
     understood: "Sequence[Share]" = ()
+    """Answers to the banks of questions."""
+    heard: "Sequence[Share]" = ()
+    """Readings of the bank of messages."""
+    truths: "Sequence[Truths]" = ()
+    talked: "Sequence[Talked]" = ()
 
 
 Judge = Callable[["Evidence"], Iterator[tuple[str, State, str, bool]]]
@@ -228,22 +239,40 @@ def _harder(evidence: Evidence) -> Iterator[tuple[str, State, str, bool]]:
 
 
 def _understood(evidence: Evidence) -> Iterator[tuple[str, State, str, bool]]:
-    for share in evidence.understood:
+    measured = [(share, "questions", "answered") for share in evidence.understood]
+    for share, what, done in [*measured, *((share, "messages", "read") for share in evidence.heard)]:
         least = UNDERSTOOD if share.group == "all" else UNDERSTOOD_GROUP
         state = at_least(share.exact, share.asks, least)
-        why = (
-            f"{share.exact:.1%} of {share.asks} questions ({share.group}, {share.bank}) are answered exactly"
-        )
-        yield share.env, state, why, True
+        of = f"{share.asks} {what} ({share.group}, {share.bank})"
+        yield share.env, state, f"{share.exact:.1%} of {of} are {done} exactly", True
         if share.denied:
-            why = f"{share.denied} of {share.asks} questions ({share.group}, {share.bank}) are answered with a denial"
-            yield share.env, State.BROKEN, why, False
+            yield share.env, State.BROKEN, f"{share.denied} of {of} are answered with a denial", False
 
 
 def _talked_through(evidence: Evidence) -> Iterator[tuple[str, State, str, bool]]:
     for where, row, pooled in _samples(evidence.rows):
         state = at_least(row.courteous, row.seeds, FAIR_CHAIN)
         yield row.env, state, f"the courteous player is correct on {row.courteous:.1%} of {where}", pooled
+
+
+def _truthful(evidence: Evidence) -> Iterator[tuple[str, State, str, bool]]:
+    for one in evidence.truths:
+        if one.group != "all":
+            continue
+        wrong, right = sum(one.wrong.values()), sum(one.right.values())
+        refused = (one.wrong.get("refused", 0) + one.wrong.get("named", 0)) / max(1, wrong)
+        affirmed, denied = (one.right.get(what, 0) / max(1, right) for what in ("affirmed", "refused"))
+        of = f"of {right} right messages ({one.bank})"
+        why = f"{refused:.1%} of {wrong} wrong elements ({one.bank}) are refused or named"
+        yield "all", at_least(refused, wrong, REFUSED), why, True
+        yield "all", at_least(affirmed, right, AFFIRMED), f"{affirmed:.1%} {of} are affirmed", True
+        yield "all", at_most(denied, right, DENIED), f"{denied:.1%} {of} are refused", True
+    for some in evidence.talked:
+        state = at_most(some.contradicting / max(1, some.episodes), some.episodes, 0.0)
+        why = f"in {some.contradicting} of {some.episodes} episodes of {some.env} a customer contradicts themselves"
+        yield some.env, state, why, True
+        if some.unread:
+            yield some.env, State.BROKEN, f"{some.unread} sentences of {some.env} fit no form", True
 
 
 def _wins(share: float, n: int) -> np.ndarray:
@@ -315,9 +344,10 @@ LAWS = {
         ),
         Law(
             "UNDERSTOOD",
-            "Customers reveal exactly what natural questions ask for, in 95% of a bank of questions and in 90% of each "
-            "environment and form, and deny nothing that is true.",
-            "certificate: the bank, asked on the first turn and later, by environment and form",
+            "Customers reveal exactly what natural questions ask for and read messages of every kind exactly, in 95% of "
+            "each bank and in 90% of each environment and form or act, and deny nothing that is true.",
+            "certificate: the banks of questions, asked on the first turn and later, by environment and form; the bank "
+            "of messages, by environment and act",
             _understood,
         ),
         Law(
@@ -325,6 +355,14 @@ LAWS = {
             "A courteous player, which asks in natural sentences and confirms, is correct on 97% of tasks at every d.",
             "certificate: the courteous player's success rate, with every miss listed",
             _talked_through,
+        ),
+        Law(
+            "TRUTHFUL",
+            "Customers refuse or name 99% of what is said wrongly of their wishes, affirm 95% of what is said rightly and "
+            "refuse at most 0.5% of it, and never contradict themselves.",
+            "certificate: messages with wrong elements put in by code and messages right throughout; every line of "
+            "talkative episodes, read back and compared with those before",
+            _truthful,
         ),
     )
 }
@@ -341,14 +379,8 @@ def findings(evidence: Evidence) -> list[Finding]:
     ]
 
 
-def broken_laws(
-    rows: "Sequence[Row]",
-    leaks: "Sequence[Leak]" = (),
-    comparisons: "Sequence[Comparison]" = (),
-    understood: "Sequence[Share]" = (),
-) -> list[str]:
+def broken_laws(evidence: Evidence) -> list[str]:
     """List the broken laws in words. Shares are judged by exact binomial bounds at 99.9%."""
-    evidence = Evidence(rows, leaks, comparisons, understood)
     return [str(finding) for finding in findings(evidence) if finding.state is State.BROKEN]
 
 

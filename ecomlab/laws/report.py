@@ -1,6 +1,6 @@
 """The certificate in the terminal, with its broken laws."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -11,10 +11,11 @@ from rich.table import Table
 from ecomlab.catalog import Shop, load_shop
 from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.files import write_json
-from ecomlab.laws import certificate, laws, understanding
+from ecomlab.laws import certificate, laws, truthful, understanding
 from ecomlab.laws.certificate import Row
-from ecomlab.laws.counterfactual import Comparison
+from ecomlab.laws.laws import Evidence
 from ecomlab.laws.leaks import Leak
+from ecomlab.laws.talkers import Talked
 from ecomlab.laws.understanding import Share
 
 
@@ -29,12 +30,18 @@ def certify(
     workers: int | None = None,
     json_file: Path | None = None,
     ask: int = 2,
+    truths: int = truthful.WRONG,
+    talks: int = 1_250,
     catalog: str | int = 20_000,
     on_progress: Callable[[str, float | None], None] = lambda text, share: None,
 ) -> list[str]:
-    """Measure, show the tables, write `json_file` if given; return the broken laws. `leaks` is in tasks per level,
-    `ask` in customers that each question of the banks is asked of, on the first turn and later; `catalog` is a folder
-    or a number of generated products; `on_progress` is called with a text and, if known, the share done."""
+    """Measure, show the tables, write `json_file` if given; return the broken laws.
+
+    `leaks` is in tasks per level; `ask` in customers that each question of the banks is asked of, on the first turn and
+    later (without any, messages are not read either); `truths` in messages with wrong elements that are made of a frame;
+    `talks` in talkative episodes per environment. `catalog` is a folder or a number of generated products; `on_progress`
+    is called with a text and, if known, the share done.
+    """
     shop = load_shop(catalog)
     rows: list[Row] = []
     cells, kept = len(envs) * len(levels), json_file.with_suffix(".kept.jsonl") if json_file else None
@@ -44,30 +51,51 @@ def certify(
         on_progress(f"{len(rows)}/{cells} cells certified", len(rows) / cells)
     on_progress("looking for leaks", None)
     found, compared = certificate.find_leaks(envs, leaks, workers, catalog, kept) if leaks else ([], [])
-    on_progress("asking the bank of questions", None)
+    on_progress("asking the banks of questions", None)
     asked = understanding.measure(shop, ask) if ask else []
+    on_progress("reading the bank of messages", None)
+    heard = understanding.heard(shop) if ask else []
+    on_progress("telling what is true and what is not", None)
+    told = truthful.measure(shop, truths) if truths else []
+    on_progress("looking for contradictions", None)
+    talked = certificate.find_contradictions(envs, talks, workers, catalog, kept) if talks else []
     rows.sort(key=lambda row: (envs.index(row.env), row.d))
-    broken = laws.broken_laws(rows, found, compared, asked)
-    console.print(table_of_rows(rows))
-    if found:
-        console.print(table_of_leaks(found))
-    if asked:
-        console.print(table_of_questions(asked))
+    evidence = Evidence(rows, found, compared, asked, heard, told, talked)
+    broken = laws.broken_laws(evidence)
+    for table in tables_of(evidence):
+        console.print(table)
     for row in rows:
         for miss in row.misses:
             console.print(escape(f"{row.env} d = {row.d}: {miss}"))
         for why, tasks in row.refused.items():
             console.print(escape(f"{row.env} d = {row.d}: {tasks} tasks refused: {why}"))
+    for example in (example for one in talked for example in one.examples):
+        console.print(escape(example))
     if json_file is not None:
-        write(json_file, rows, shop, found, compared, asked)
+        write(json_file, evidence, shop)
         console.print(f"written to {json_file}")
     for line in broken:
         console.print(f"[red]broken[/red]  {escape(line)}")
-    for law, states in laws.states(laws.Evidence(rows, found, compared, asked)).items():
+    for law, states in laws.states(evidence).items():
         if unsure := [env_id for env_id, state in states.items() if state is laws.State.NOT_SHOWN]:
             console.print(f"not shown  {law}: too few tasks of {', '.join(unsure)}")
     console.print(f"{len(broken)} broken" if broken else "No law is broken.")
     return broken
+
+
+def tables_of(evidence: Evidence) -> Iterator[Table]:
+    """Tabulate what was measured."""
+    yield table_of_rows(evidence.rows)
+    if evidence.leaks:
+        yield table_of_leaks(evidence.leaks)
+    for what, shares in (("questions", evidence.understood), ("messages", evidence.heard)):
+        if shares:
+            yield table_of_understood(what, shares)
+    for bank in dict.fromkeys(one.bank for one in evidence.truths):
+        mine = [one for one in evidence.truths if one.bank == bank and ":" not in one.group]
+        yield truthful.table_of(mine)
+    if evidence.talked:
+        yield table_of_talked(evidence.talked)
 
 
 def table_of_rows(rows: Sequence[Row]) -> Table:
@@ -94,35 +122,40 @@ def table_of_leaks(leaks: Sequence[Leak]) -> Table:
     return table
 
 
-def table_of_questions(asked: Sequence[Share]) -> Table:
-    """Tabulate how many questions of the banks are answered exactly."""
-    table = Table("bank", "environment", "questions", "asks", "exact", "denied")
-    for share in asked:
+def table_of_understood(what: str, shares: Sequence[Share]) -> Table:
+    """Tabulate how many questions or messages of the banks are understood exactly, by environment and group."""
+    table = Table("bank", "environment", what, "number", "exact", "denied")
+    for share in shares:
         table.add_row(
             share.bank, share.env, share.group, str(share.asks), f"{share.exact:.3f}", str(share.denied)
         )
     return table
 
 
-def write(
-    path: Path,
-    rows: Sequence[Row],
-    shop: Shop,
-    leaks: Sequence[Leak] = (),
-    comparisons: Sequence[Comparison] = (),
-    asked: Sequence[Share] = (),
-) -> None:
+def table_of_talked(talked: Sequence[Talked]) -> Table:
+    """Tabulate in how many talkative episodes a customer contradicts themselves."""
+    table = Table("env", "episodes", "with a contradiction", "sentences that fit no form")
+    for one in talked:
+        table.add_row(one.env, str(one.episodes), str(one.contradicting), str(one.unread))
+    return table
+
+
+def write(path: Path, evidence: Evidence, shop: Shop) -> None:
     """Write the certificate as JSON: measurements, their conditions, and the states of the laws."""
-    environments = {row.env: ENVIRONMENTS[row.env].version for row in rows}
-    document = {
-        "rows": [row.to_json() for row in rows],
-        "leaks": [asdict(leak) for leak in leaks],
-        "comparisons": [asdict(comparison) for comparison in comparisons],
-        "understood": [asdict(share) for share in asked],
-        "broken": laws.broken_laws(rows, leaks, comparisons, asked),
-        "laws": laws.states(laws.Evidence(rows, leaks, comparisons, asked)),
-        "environments": environments,
-        "fingerprint": shop.fingerprint,
-        "slip_rate": certificate.SLIP_RATE,
-    }
-    write_json(path, document)
+    write_json(
+        path,
+        {
+            "rows": [row.to_json() for row in evidence.rows],
+            "leaks": [asdict(leak) for leak in evidence.leaks],
+            "comparisons": [asdict(comparison) for comparison in evidence.comparisons],
+            "understood": [asdict(share) for share in evidence.understood],
+            "heard": [asdict(share) for share in evidence.heard],
+            "truths": [asdict(one) for one in evidence.truths],
+            "talked": [asdict(one) for one in evidence.talked],
+            "broken": laws.broken_laws(evidence),
+            "laws": laws.states(evidence),
+            "environments": {row.env: ENVIRONMENTS[row.env].version for row in evidence.rows},
+            "fingerprint": shop.fingerprint,
+            "slip_rate": certificate.SLIP_RATE,
+        },
+    )

@@ -32,6 +32,8 @@ from ecomlab.task import Task
 PART, PARTS = 6, 2
 """Messages to the customer before a submit, and such parts a job: the first submit may be refused."""
 FIRST_SEED = 7_000_000
+EXAMPLES = 3
+"""Contradictions of an environment that are shown."""
 SHARE = 50
 """Episodes of a process at a time."""
 YOURS = {"I": "you", "I'm": "you're", "I'd": "you'd", "My": "your", "my": "your", "me": "you", "We": "you"}
@@ -145,7 +147,7 @@ def _said(claim: Claim, record: Record) -> str:
     if template is not None:
         if isinstance(template, Sentences):
             return ""
-        words = f" {template.forms[0].replace('{}', template.format.write(value))} "
+        words = f" {(template.forms or template.texts)[0].replace('{}', template.format.write(value))} "
         for mine, yours in YOURS.items():
             words = words.replace(f" {mine} ", f" {yours} ")
         return words.strip()
@@ -231,6 +233,23 @@ class Found:
     contradictions: tuple[Contradiction, ...]
 
 
+@dataclass(frozen=True)
+class Talked:
+    """What the episodes of one environment showed: how many hold a contradiction, how many sentences fit no form, and a
+    few of the contradictions in words."""
+
+    env: str
+    episodes: int
+    contradicting: int
+    unread: int
+    examples: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, env: str, found: Sequence[Found]) -> "Talked":
+        bad = [f"{one.task}: {first}" for one in found for first in one.contradictions[:1]]
+        return cls(env, len(found), len(bad), sum(len(one.unread) for one in found), tuple(bad[:EXAMPLES]))
+
+
 def play(task: Task, shop: Shop, player: str) -> Found:
     """Play an episode with a talkative player, and check what each of its customers said."""
     lexicon, records = lexicon_of(shop.catalog), dict[int, Record]()
@@ -262,9 +281,9 @@ def play(task: Task, shop: Shop, player: str) -> Found:
     return Found(f"{task.env} {task.key.level} {task.key.seed} {player}", lines, unread, tuple(found))
 
 
-def check(env: str, seeds: Iterable[int]) -> list[Found]:
+def check(env: str, seeds: Iterable[int], catalog: str | int = 20_000) -> list[Found]:
     """Play one task a seed, at d = 0..12 in turn, with each of the talkers in turn."""
-    shop, names = load_shop(), list(TALKERS)
+    shop, names = load_shop(catalog), list(TALKERS)
     tasks = ((draw(env, seed, shop), names[seed % len(names)]) for seed in seeds)
     return [play(task, shop, player) for task, player in tasks]
 

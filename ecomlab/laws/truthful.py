@@ -42,8 +42,8 @@ BANKS = ("read", "held")
 LEVELS = range(2, 13)
 FIRST, TASKS = 5_100_000, 8
 """The first seed, and the number of tasks per environment and level."""
-RIGHT, WRONG = 36, 18
-"""Number of messages made of a frame that are right throughout, and of those with wrong elements."""
+WRONG = 18
+"""Number of messages with wrong elements made of a frame; of those right throughout, twice as many."""
 MORE = "Is there anything else I should know?"
 WRONG_OUTCOMES = ("named", "refused", "affirmed", "asked back", "passed over")
 RIGHT_OUTCOMES = ("affirmed", "refused", "asked back", "passed over")
@@ -86,6 +86,8 @@ class Told:
     def _refuses(self, wrong: Element | None) -> bool:
         name = wrong.slot.name if wrong else ""
         refusing = [act for act in self.reply.acts if act.kind in REFUSES]
+        if wrong is None:  # a wish that was forgotten is told beside a yes
+            refusing = [act for act in refusing if act.kind != "mention"]
         return any(not act.slots or not name or name in act.slots for act in refusing)
 
     def _names(self, wrong: Element) -> bool:
@@ -102,23 +104,24 @@ class Told:
 
 
 @dataclass(frozen=True)
-class Share:
+class Truths:
     """Outcomes of wrong elements of one group ("all", an environment, a kind of element, a form) and of the messages
     right throughout; `extra`: number of the latter whose reply tells anew what they do not name."""
 
     bank: str
     group: str
-    wrong: Counter[str]
-    right: Counter[str]
+    wrong: Mapping[str, int]
+    right: Mapping[str, int]
     extra: int
 
 
-def measure(shop: Shop, banks: Sequence[str] = BANKS) -> list[Share]:
-    """Tell customers the banks' messages; return the outcomes of all and of each group."""
-    return [share for bank in banks for share in shares(bank, list(tell(frames(bank), shop)))]
+def measure(shop: Shop, wrong: int = WRONG, banks: Sequence[str] = BANKS) -> list[Truths]:
+    """Tell customers the banks' messages, of each frame so many `wrong` ones and twice as many right ones; return the
+    outcomes of all and of each group."""
+    return [share for bank in banks for share in shares(bank, list(tell(frames(bank), shop, wrong)))]
 
 
-def shares(bank: str, told: Sequence[Told]) -> list[Share]:
+def shares(bank: str, told: Sequence[Told]) -> list[Truths]:
     """Count the outcomes of all messages and of each group."""
     wrong, right, extra = dict[str, Counter[str]](), dict[str, Counter[str]](), Counter[str]()
     for one in told:
@@ -130,7 +133,7 @@ def shares(bank: str, told: Sequence[Told]) -> list[Share]:
             right.setdefault(group, Counter())[one.outcome()] += 1
             extra[group] += bool(one.extra)
     every = sorted({*wrong, *right}, key=lambda group: (group != "all", ":" in group, group))
-    return [Share(bank, g, wrong.get(g, Counter()), right.get(g, Counter()), extra[g]) for g in every]
+    return [Truths(bank, g, dict(wrong.get(g, {})), dict(right.get(g, {})), extra[g]) for g in every]
 
 
 def frames(bank: str) -> list[dict[str, Any]]:
@@ -138,20 +141,21 @@ def frames(bank: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (BANK / f"{bank}.jsonl").read_text("utf-8").splitlines()]
 
 
-def tell(bank: Sequence[Mapping[str, Any]], shop: Shop) -> Iterator[Told]:
-    """Make right and wrong messages of every frame, and tell each to a customer, after the opening or later."""
+def tell(bank: Sequence[Mapping[str, Any]], shop: Shop, wrong: int = WRONG) -> Iterator[Told]:
+    """Make `wrong` messages of every frame and twice as many right ones, and tell each to a customer, after the opening
+    or later."""
     seeds = range(FIRST, FIRST + TASKS)
     pool = [task for env in ENVIRONMENTS for d in LEVELS for task in drawn(env, d, seeds, shop)[0]]
     for frame in bank:
         random = rng("truthful", frame["text"])
         suited = [task for task in pool if task.parts[0].env in frame["for"]]
-        left = {False: 0 if "{~" in frame["text"] else RIGHT, True: WRONG}
+        left = {False: 0 if "{~" in frame["text"] else 2 * wrong, True: wrong}
         for task in (task for _ in range(3) for task in shuffled(random, suited)):
             later = bool(random.integers(2))
-            for wrong in (False, True):
-                one = _tell(frame, task, shop, later, wrong, random) if left[wrong] else None
+            for is_wrong in (False, True):
+                one = _tell(frame, task, shop, later, is_wrong, random) if left[is_wrong] else None
                 if one is not None:
-                    left[wrong] -= 1
+                    left[is_wrong] -= 1
                     yield one
 
 
@@ -175,7 +179,7 @@ def _tell(
     return Told(frame, task, text, elements, reply, [s for s in reply.news if (s.item, s.name) not in named])
 
 
-def table_of(shares: Sequence[Share]) -> Table:
+def table_of(shares: Sequence[Truths]) -> Table:
     """Tabulate a bank's outcomes: numbers of wrong elements and of right messages, and shares of each in percent."""
     table = Table(title=shares[0].bank, box=None)
     for heading in ("", "wrong", *WRONG_OUTCOMES, "right", *RIGHT_OUTCOMES, "told more"):
@@ -183,8 +187,8 @@ def table_of(shares: Sequence[Share]) -> Table:
     for share in shares:
         cells = [share.group]
         for counts, outcomes in ((share.wrong, WRONG_OUTCOMES), (share.right, RIGHT_OUTCOMES)):
-            n = counts.total()
-            cells += [str(n), *(f"{100 * counts[one] / n:.1f}" if n else "" for one in outcomes)]
+            n = sum(counts.values())
+            cells += [str(n), *(f"{100 * counts.get(one, 0) / n:.1f}" if n else "" for one in outcomes)]
         table.add_row(*cells, str(share.extra))
     return table
 

@@ -127,6 +127,8 @@ def main() -> None:
     parser.add_argument("--env", nargs="+", default=list(ENVIRONMENTS))
     parser.add_argument("--leaks", type=int, default=100, help="tasks a level for the search for leaks")
     parser.add_argument("--questions", type=int, default=1, help="customers each question is asked of")
+    parser.add_argument("--truths", type=int, default=6, help="messages with something wrong, of each frame")
+    parser.add_argument("--talks", type=int, default=200, help="talkative episodes an environment")
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--work", type=Path, default=ROOT / "build" / "catalog_certificate")
     parser.add_argument("--out", type=Path, default=HERE)
@@ -136,7 +138,8 @@ def main() -> None:
         folder = built(file, asked.work / name)
         report.certify(
             asked.env, levels(asked.levels), asked.seeds, asked.seeds, asked.leaks, Console(width=140),
-            workers=asked.workers, json_file=asked.out / f"{name}.json", ask=asked.questions, catalog=str(folder),
+            workers=asked.workers, json_file=asked.out / f"{name}.json", ask=asked.questions,
+            truths=asked.truths, talks=asked.talks, catalog=str(folder),
         )  # fmt: skip
     there = {path.stem: json.loads(path.read_text()) for path in sorted(asked.out.glob("*.json"))}
     found = {name: one for name, one in there.items() if of_today(name, one)}

@@ -22,7 +22,9 @@ from ecomlab.laws import laws, opening_leaks
 from ecomlab.laws.certificate import FIRST_SEED, Row
 from ecomlab.laws.counterfactual import Comparison
 from ecomlab.laws.leaks import Leak
+from ecomlab.laws.talkers import Talked
 from ecomlab.laws.tool_introspection import drawn
+from ecomlab.laws.truthful import Truths
 from ecomlab.laws.understanding import Share
 
 FILE = Path(__file__).with_name("certificate.json")
@@ -73,10 +75,13 @@ def main() -> None:
         leaks,
         [Comparison(**one) for one in found["comparisons"]],
         [Share(**one) for one in found["understood"]],
+        [Share(**one) for one in found["heard"]],
+        [Truths(**one) for one in found["truths"]],
+        [Talked(**one) for one in found["talked"]],
     )
     found["rows"] = [row.to_json() for row in rows]
     found["leaks"] = [asdict(leak) for leak in leaks]
-    found["broken"] = laws.broken_laws(rows, leaks, evidence.comparisons, evidence.understood)
+    found["broken"] = laws.broken_laws(evidence)
     found["laws"] = laws.states(evidence)
     write_json(FILE, found)
     print("\n".join(found["broken"]) or "no law is broken")

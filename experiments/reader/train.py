@@ -18,8 +18,8 @@ from sklearn.svm import LinearSVC
 
 from ecomlab import load_shop
 from ecomlab.customer.reading.features import Seen, of_slot, seen, whole
-from ecomlab.customer.reading.model import ACTS, FILE, GROUPS, NEAR, SCALE, Model, binned, kind_of
-from ecomlab.customer.reading.words import Sentence, sentences
+from ecomlab.customer.reading.model import ACTS, GROUPS, NEAR, SCALE, Model, binned, kind_of
+from ecomlab.customer.reading.words import WEIGHTS, Sentence, sentences
 from ecomlab.laws import banks
 from ecomlab.laws.banks import UNNAMED, Case, named_acts
 from ecomlab.seeding import rng
@@ -345,9 +345,9 @@ def main(
 
     one = fit_model([row for row in rows if not apart(row)])
     print(f"{len(rows)} cases, {len(one.grams)} n-grams of sentences, {len(one.near)} around slots")
-    if write:
-        save(one, FILE)
-        print(f"{FILE}: {FILE.stat().st_size / 2**20:.1f} MiB")
+    if write and not left_out:
+        save(one, WEIGHTS)
+        print(f"{WEIGHTS}: {WEIGHTS.stat().st_size / 2**20:.1f} MiB")
     for name in sorted(left_out):
         tested(one, [row for row in rows if apart(row) == name], name, show)
 

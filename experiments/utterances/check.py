@@ -17,7 +17,7 @@ from pathlib import Path
 from ecomlab.catalog import load_shop
 from ecomlab.catalog.lexicon import lexicon_of
 from ecomlab.customer import nlu
-from ecomlab.customer.fillers import telling
+from ecomlab.customer.fillers import is_courtesy, telling
 from ecomlab.customer.templates import Phrases, common_file
 from ecomlab.customer.utterances import FACTS, FILE, REGISTERS, Bank, Form, frames_of, read_bank
 from ecomlab.envs.registry import ENVIRONMENTS
@@ -98,6 +98,8 @@ class Checker:
             return "names a number"
         if self.heard.get(frame.form.telling, frame.act) != frame.act:
             return f"its words are heard as {self.heard[frame.form.telling]}"
+        if fields and is_courtesy(literal):
+            return "says nothing around its gap"
         few = len(literal.split()) < 4 and not (frame.form.telling or '"' in literal)
         if fields and few and frame.act not in self.telling:
             return "says so little around its gap that any sentence would be read as it"

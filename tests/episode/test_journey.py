@@ -99,6 +99,12 @@ def test_the_customer_interrupts_one_job_with_the_next_and_comes_back(shop: Shop
     assert came_back > 10
 
 
+def test_all_jobs_are_of_one_person(shop: Shop) -> None:
+    episode = Episode(make_task("JOURNEY", 6, 3, shop), shop)
+    assert len(episode.subtasks) > 1
+    assert len({subtask.customer.person for subtask in episode.subtasks}) == 1
+
+
 def test_a_job_is_handed_in_once(shop: Shop) -> None:
     task = journey(shop, 0, "PD", p_switch=0)
     episode = Episode(task, shop)

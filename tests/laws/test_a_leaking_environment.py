@@ -38,7 +38,7 @@ def test_many_findings_of_one_law_are_told_in_short() -> None:
 
 def test_an_order_that_tells_is_caught_by_a_positional_player(lockers: Any, shop: Shop) -> None:
     def broken() -> list[str]:
-        return laws.broken_laws([certify_cell("LOCKERS", 0, 20, 40, shop)])
+        return laws.broken_laws(laws.Evidence([certify_cell("LOCKERS", 0, 20, 40, shop)]))
 
     assert broken() == []
     lockers.LEAK = "order"

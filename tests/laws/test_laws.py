@@ -9,6 +9,8 @@ from ecomlab.laws import counterfactual, laws
 from ecomlab.laws.certificate import Row
 from ecomlab.laws.contract import EnvironmentContract
 from ecomlab.laws.leaks import Leak
+from ecomlab.laws.talkers import Talked
+from ecomlab.laws.truthful import Truths
 from ecomlab.laws.understanding import Share
 
 
@@ -39,6 +41,9 @@ def rows(seeds: int = 500, others: int = 100) -> list[Row]:
 
 SILENT = [counterfactual.Comparison("CART", d, 100, []) for d in (0, 4, 8, 12)]
 ASKED = [Share("read", "CART", "of it", 500, 0.97, 0)]
+HEARD = [Share("held", "CART", "of it", 500, 0.97, 0)]
+TRUTHS = Truths("read", "all", {"named": 900, "refused": 95, "affirmed": 5}, {"affirmed": 2000}, 0)
+TALKED = Talked("CART", 1_250, 0, 0)
 LEAK = Leak("CART", "visits: product_id", 100, 400, 0.51, 0.45, 0.57)
 
 
@@ -47,14 +52,20 @@ def states(*evidence: object) -> dict[str, laws.State]:
     return {law: found["CART"] for law, found in laws.states(laws.Evidence(*evidence)).items()}  # type: ignore[arg-type]
 
 
+def broken_laws(*evidence: object) -> list[str]:
+    return laws.broken_laws(laws.Evidence(*evidence))  # type: ignore[arg-type]
+
+
 def test_what_keeps_every_law_is_said_to() -> None:
-    assert laws.broken_laws(rows(), [LEAK], SILENT, ASKED) == []
-    assert set(states(rows(), [LEAK], SILENT, ASKED).values()) == {laws.State.KEPT}
+    measured = (rows(), [LEAK], SILENT, ASKED, HEARD, [TRUTHS], [TALKED])
+    assert broken_laws(*measured) == []
+    assert set(states(*measured).values()) == {laws.State.KEPT}
+    assert laws.states(laws.Evidence(*measured))["TRUTHFUL"]["all"] is laws.State.KEPT  # type: ignore[arg-type]
 
 
 def test_a_small_sample_shows_nothing() -> None:
     few = [counterfactual.Comparison("CART", 0, 20, [])]
-    assert laws.broken_laws(rows(10, 5), [LEAK], few) == []
+    assert broken_laws(rows(10, 5), [LEAK], few) == []
     assert set(states(rows(10, 5), [LEAK], few).values()) == {laws.State.NOT_SHOWN}
 
 
@@ -74,7 +85,7 @@ QUITTER = {**FIRST.rewards, "quitter": (0.5, 0.1, 50)}
 )
 def test_each_law_of_the_certificate_can_break_in_one_cell(law: str, row: Row, who: str) -> None:
     measured = [row, *rows()[1:]]
-    found = laws.broken_laws(measured)
+    found = broken_laws(measured)
     assert any(who in said and "CART at d = 0" in said for said in found), found
     assert states(measured)[law] is laws.State.BROKEN
     assert {said.partition(":")[0] for said in found} == {law}
@@ -82,31 +93,49 @@ def test_each_law_of_the_certificate_can_break_in_one_cell(law: str, row: Row, w
 
 def test_a_share_that_is_short_everywhere_breaks_where_no_cell_does() -> None:
     measured = [replace(row, fair=0.975) for row in rows(200)]
-    assert laws.broken_laws(measured[:1]) == []
-    (broken,) = laws.broken_laws(measured)
+    assert broken_laws(measured[:1]) == []
+    (broken,) = broken_laws(measured)
     assert broken.startswith("FAIR: ") and "all difficulties" in broken
     # Several goals in a row are held to 97%.
-    assert laws.broken_laws([replace(row, jobs=3) for row in measured]) == []
+    assert broken_laws([replace(row, jobs=3) for row in measured]) == []
 
 
 def test_success_that_does_not_fall_or_falls_too_little_breaks_harder() -> None:
-    flat = laws.broken_laws([replace(row, noisy=0.5) for row in rows()])
+    flat = broken_laws([replace(row, noisy=0.5) for row in rows()])
     assert flat[0].startswith("HARDER: ") and "does not fall" in flat[0]
-    (slow,) = laws.broken_laws([replace(row, noisy=0.8 - 0.01 * row.d) for row in rows()])
+    (slow,) = broken_laws([replace(row, noisy=0.8 - 0.01 * row.d) for row in rows()])
     assert slow.startswith("HARDER: ") and "0.12" in slow
 
 
 def test_a_bank_that_is_not_understood_or_is_denied_breaks_understood() -> None:
-    for share, why in ((replace(ASKED[0], exact=0.5), "50.0%"), (replace(ASKED[0], denied=1), "denial")):
-        (broken,) = laws.broken_laws([], [], [], [share])
+    short, denied = replace(ASKED[0], exact=0.5), replace(ASKED[0], denied=1)
+    for asked, heard, why in (([short], [], "50.0%"), ([], [short], "50.0%"), ([denied], [], "denial")):
+        (broken,) = broken_laws([], [], [], asked, heard)
         assert broken.startswith("UNDERSTOOD: ") and why in broken
+
+
+@pytest.mark.parametrize(
+    ("truths", "talked", "why"),
+    [
+        (replace(TRUTHS, wrong={"named": 900, "affirmed": 100}), TALKED, "wrong elements"),
+        (replace(TRUTHS, right={"affirmed": 900, "asked back": 100}), TALKED, "are affirmed"),
+        (replace(TRUTHS, right={"affirmed": 1950, "refused": 50}), TALKED, "messages (read) are refused"),
+        (TRUTHS, replace(TALKED, contradicting=1), "contradicts themselves"),
+        (TRUTHS, replace(TALKED, unread=1), "fit no form"),
+    ],
+)
+def test_a_false_yes_a_false_no_or_a_contradiction_breaks_truthful(
+    truths: Truths, talked: Talked, why: str
+) -> None:
+    (broken,) = broken_laws([], [], [], [], [], [truths], [talked])
+    assert broken.startswith("TRUTHFUL: ") and why in broken
 
 
 def test_a_leak_or_a_difference_breaks_silent() -> None:
     leak = replace(LEAK, auc=0.8, low=0.7)
     told = replace(SILENT[0], differences=["seed 3: turn 1: look({}): rows[0].size is 2 and 3"])
     for evidence, why in (([[leak]], "AUC 0.80"), ([[], [told]], "rows[0].size is 2 and 3")):
-        (broken,) = laws.broken_laws([], *evidence)
+        (broken,) = broken_laws([], *evidence)
         assert broken.startswith("SILENT: ") and why in broken
 
 
@@ -124,8 +153,8 @@ def test_a_bound_leaves_one_in_a_thousand_beyond_it(won: int, n: int) -> None:
     assert won == n or stats.binom.cdf(won, n, high) == pytest.approx(0.001, rel=1e-6)
 
 
-def test_there_are_twelve_laws_and_each_says_how_it_is_measured() -> None:
-    assert len(laws.LAWS) == 12
+def test_there_are_thirteen_laws_and_each_says_how_it_is_measured() -> None:
+    assert len(laws.LAWS) == 13
     held = {
         law
         for name in dir(EnvironmentContract)

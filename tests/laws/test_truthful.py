@@ -27,9 +27,8 @@ RED = {"attr:color": "Red"}
 def told(big_shop: Shop) -> list[Told]:
     """A few messages of each frame of `read`."""
     with pytest.MonkeyPatch.context() as patch:
-        for name, few in {"RIGHT": 4, "WRONG": 4, "TASKS": 2}.items():
-            patch.setattr(truthful, name, few)
-        return list(tell(frames("read"), big_shop))
+        patch.setattr(truthful, "TASKS", 2)
+        return list(tell(frames("read"), big_shop, 3))
 
 
 @pytest.mark.parametrize("bank", BANKS)
@@ -79,6 +78,10 @@ def test_right_messages_hold_the_customers_values_and_wrong_ones_do_not(told: Se
         ("proposal", LAMP, [Act("not this one")], "refused"),
         ("proposal", LAMP, [Act("choose", seen="another Lamp")], "affirmed"),
         ("summary", None, [Act("yes")], "affirmed"),
+        ("summary", None, [Act("yes"), Act("mention", "Hoodie", RED)], "affirmed"),
+        ("summary", None, [Act("no"), Act("mention", "Hoodie", RED)], "refused"),
+        ("statement", None, [Act("acknowledge")], "affirmed"),
+        ("statement", COLOR, [Act("acknowledge")], "affirmed"),
         ("summary", None, [Act("go ahead")], "passed over"),
         ("consent", None, [Act("go ahead")], "affirmed"),
         ("yesno", None, [Act("yes"), Act("indifferent to", seen="the color")], "refused"),
@@ -92,4 +95,4 @@ def test_a_reply_is_judged_by_what_it_says_of_each_element(
     one = Told({"form": form, "text": ""}, task, "", [wrong] if wrong else [], Reply(acts), [])
     assert one.outcome(wrong) == outcome
     assert one.is_kept == (outcome in ("named", "refused") if wrong else outcome == "affirmed")
-    assert shares("read", [one])[0].wrong.total() == (wrong is not None)
+    assert sum(shares("read", [one])[0].wrong.values()) == (wrong is not None)

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from ecomlab.catalog.lexicon import Lexicon
-from ecomlab.customer.reading.words import needs_capital, stem, stems_of_name
+from ecomlab.customer.reading.words import is_familiar, needs_capital, stem, stems_of_name
 from ecomlab.files import cache_folder, replacing
 from ecomlab.seeding import digest
 
@@ -114,8 +114,6 @@ def index_of(lexicon: Lexicon, kind: str) -> NameIndex:
 @lru_cache(maxsize=65_536)
 def _is_talk(name: str) -> bool:
     """Tell whether a name consists of words by which a shop is asked for things, or ordinary ones."""
-    from ecomlab.customer.reading.model import is_familiar  # which is made from vocabularies
-
     return all(is_familiar(stem(word)) for word in re.findall(r"\w+", name.lower()))
 
 

@@ -9,13 +9,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 
 from ecomlab.customer.reading.features import Seen, of_slot, whole
+from ecomlab.customer.reading.words import WEIGHTS
 
-FILE = Path(__file__).with_name("reader.npz")
 SCALE = 100
 """Integer units of a weight."""
 ACTS = (
@@ -143,7 +142,7 @@ def _patterns(scores: np.ndarray) -> list[str]:
 @cache
 def model() -> Model:
     """Load the weights."""
-    with np.load(FILE, allow_pickle=False) as file:
+    with np.load(WEIGHTS, allow_pickle=False) as file:
         names = {name: str(file[name]).split("\n") for name in ("kinds", "grams", "near", "bins")}
         numbered = {name: {text: at for at, text in enumerate(names[name])} for name in ("grams", "bins")}
         near = dict(zip(names["near"], file["near_weights"].tolist()))
@@ -157,10 +156,4 @@ def model() -> Model:
         )
 
 
-@cache
-def is_familiar(stem: str) -> bool:
-    """Tell whether the model knows a stem: whether people and agents use it when they talk in shops."""
-    return stem in model().grams
-
-
-__all__ = ["ACTS", "GROUPS", "NEAR", "Model", "binned", "is_familiar", "kind_of", "model"]
+__all__ = ["ACTS", "GROUPS", "NEAR", "Model", "binned", "kind_of", "model"]

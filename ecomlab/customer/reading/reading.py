@@ -13,7 +13,7 @@ from itertools import pairwise
 import numpy as np
 
 from ecomlab.customer.reading.features import ASKED, THING_KINDS, Seen, seen
-from ecomlab.customer.reading.model import ACTS, GROUPS, NEAR, SCALE, is_familiar, model
+from ecomlab.customer.reading.model import ACTS, GROUPS, NEAR, SCALE, model
 from ecomlab.customer.reading.vocabulary import CLOSED, Vocabulary
 from ecomlab.customer.reading.words import (
     AMOUNTS,
@@ -26,6 +26,7 @@ from ecomlab.customer.reading.words import (
     VALUE,
     Sentence,
     Token,
+    is_familiar,
     sentences,
 )
 from ecomlab.slots import slot_type

@@ -3,10 +3,11 @@
 import re
 import threading
 from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import NamedTuple, Protocol, runtime_checkable
 
+import numpy as np
 import snowballstemmer
 
 from ecomlab.settings import Strict, read_toml
@@ -22,7 +23,8 @@ THINGS = "\ue000"
 """First of the characters that stand for things in a text: a product, an order or a line of one."""
 
 LAST_THING = "\uf8ff"
-
+WEIGHTS = Path(__file__).with_name("reader.npz")
+"""The model's weights (`model`), by n-grams of stems."""
 _STEMMER = snowballstemmer.stemmer("english")
 _STEMMING = threading.Lock()
 """The stemmer keeps the word at hand in itself: in two threads at once it gives wrong stems."""
@@ -313,3 +315,14 @@ def _amount(stems: list[str]) -> tuple[int, str]:
     if size + 1 < len(stems) and stems[size] == "of" and stems[size + 1] in _MONTHS:
         return size + 2, DATE
     return size, STARS if re.fullmatch(r"[1-5]\.\d", stems[0]) else NUMBER
+
+
+@cache
+def _known() -> frozenset[str]:
+    with np.load(WEIGHTS, allow_pickle=False) as file:
+        return frozenset(str(file["grams"]).split("\n"))
+
+
+def is_familiar(one: str) -> bool:
+    """Tell whether the model knows a stem: whether people and agents use it when they talk in shops."""
+    return one in _known()
