@@ -84,7 +84,7 @@ class SlotType:
     forms: tuple[str, ...] = ()
     """Phrases after a product's name, {} for the value; those of shipped slots are in phrases.toml."""
     asked: tuple[str, ...] = ()
-    """Words by which a question asks for it; those of shipped slots are in `customer/reading/asks.toml`."""
+    """Words by which a question asks for it; those of shipped slots are in asks.toml."""
     questions: tuple[str, ...] = ()
     """A courteous player's questions for it; those of shipped slots are in courtesy.toml."""
 

@@ -36,6 +36,11 @@ _INSTEAD = re.compile(
     r"leave (?:it|them) out|do without|none at all|second choice)\b"
 )
 """Marks of a question what to take instead of something."""
+_POINTS = re.compile(
+    r"\b(?:(?:is|was) (?:this|that|it) (?:the|your)|you meant|(?:did|do) you mean|can you confirm|"
+    r"(?:is|does) (?:this|that|it) (?:sound |look )?(?:right|correct))\b"
+)
+"""Marks of a question about the things that stand before it."""
 DAYS = frozenset(("placed", "when", "ordered", "delivered"))
 """Slots that are days."""
 
@@ -147,13 +152,17 @@ class Customer:
     def _asked_things(
         self, things: Sequence[Thing], reading: Reading, text: str, world: World
     ) -> Sequence[Thing]:
-        """List the things that a message asks about; nothing is asked of what it only reports."""
+        """List the things that a message asks about; nothing is asked of what it only reports, but where the question
+        points back to it: "Your helmet was ordered on March 2. Is this the one?"."""
         if not reading.calls_for & {"ask", "judge"}:
             return ()
+        points = _POINTS.search(text.lower()) is not None
         asked = {thing for number, thing in _marks(things).items() if number in reading.things}
         asked |= {thing for thing in things_in(asked_of(text) or text, world) if thing.dated}
         meant = [thing for thing in things if thing in asked]
-        return [] if self._asks_for_the_day(meant, reading) else meant
+        if (points or reading.which) and not meant:
+            meant = list(things)
+        return [] if not points and self._asks_for_the_day(meant, reading) else meant
 
     def _labelled(self, reading: Reading, text: str) -> Reading:
         """Take what the endpoint says that a question asks for, where the parser found nothing at all in it."""

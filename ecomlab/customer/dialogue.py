@@ -264,7 +264,8 @@ class DialogueManager:
         unclear = [words for words in reading.unclear if not acts or words.endswith("?")]
         if unclear:
             acts.append(Act("ask back", seen=quoted(unclear[0])))
-        topics = {one.question.slot for one in asked}
+        # "Which color or material for those two?" asks the one for its fabric.
+        topics = {one.slots[0].name if one.slots else one.question.slot for one in asked}
         if len(topics) > AT_ONCE and not described(reading):
             return self._stalled([*acts, Act("one at a time")], news)
         # Asking again for what was said, or for more where there is none, and what nobody can follow.

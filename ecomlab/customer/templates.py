@@ -50,7 +50,7 @@ class Template:
     once: bool = False
     """An announcement, said together with what it announces, and not a slot of the goal."""
     asked: tuple[str, ...] = ()
-    """Words by which a question asks for it, beside those in `reading/asks.toml`; by default its name."""
+    """Words by which a question asks for it, beside those in `asks.toml`; by default its name."""
     frames: tuple[Form, ...] = ()
     """Forms in which it is told later; by default the same."""
     again: tuple[Form, ...] = ()

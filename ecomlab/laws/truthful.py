@@ -22,21 +22,12 @@ from ecomlab.laws.truth_messages import THINGS, Element, Filler, gaps_in
 from ecomlab.seeding import rng, shuffled
 from ecomlab.task import Slot, Task
 
-AFFIRMS = frozenset(("yes", "this one", "as wanted", "choose"))
+AFFIRMS = frozenset(("yes", "this one", "as wanted", "choose", "consent"))
 """Acts that call what was said right."""
-ACCEPTS = frozenset(("go ahead", "thanks", "consent", "acknowledge"))
+ACCEPTS = frozenset(("go ahead", "thanks", "acknowledge"))
 """Acts that let it pass: a yes to the forms of `PASSING`, and to all that is wrong."""
 REFUSES = frozenset(
-    (
-        "no",
-        "not this one",
-        "none of these",
-        "not as wanted",
-        "correct",
-        "mention",
-        "not wanted",
-        "wrong units",
-    )
+    ("no", "not this one", "none of these", "not as wanted", "correct", "not wanted", "wrong units", "wrong about")
 )
 """Acts that call something wrong: their slots, where they have any."""
 DENIES = frozenset(("indifferent", "indifferent to"))

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ecomlab.customer import catalog_names
-from ecomlab.customer.catalog_names import CatalogNames, NameIndex, Sold, by_talk
-from ecomlab.customer.words import names, stem, stems_of_name
+from ecomlab.customer.reading import catalog_names
+from ecomlab.customer.reading.catalog_names import CatalogNames, NameIndex, by_talk
+from ecomlab.customer.reading.words import names, stems_of_name
 
 PIECES = "Case Logic DSC W80 Classic Brand ONE 4 8GB O'Neil Women's Tvs Beyond X".split()
 SOME = st.lists(
@@ -32,18 +32,6 @@ def test_what_is_looked_up_is_what_is_compiled(some: list[str], said: str, writt
             for place in range(len(stems)):
                 there = dict.fromkeys(found.at(stems, place))  # a name of two types is found twice
                 assert list(there) == list(dict.fromkeys(compiled.at(stems, place)))
-
-
-@given(SOME, st.sampled_from(PIECES))
-def test_what_is_sold_is_known_by_its_words(some: list[str], word: str) -> None:
-    asked, own = stem(word.lower()), {name.lower(): name for name in some[::2]}
-    if not asked.isalpha():
-        return  # only words of letters are asked about
-    index, plain = index_of(some), by_talk(some)[0]
-    assert (asked in Sold(frozenset(), ((index, ()),))) == (asked in {stem(name.lower()) for name in some})
-    of_type = {stem(name.lower()) for name in plain if name.lower() in own}
-    assert (asked in Sold(frozenset(), ((index, (own,)),))) == (asked in of_type)
-    assert asked in Sold(frozenset({asked}), ())
 
 
 def test_an_index_of_many_names_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

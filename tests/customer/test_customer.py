@@ -292,7 +292,7 @@ def test_items_keep_their_numbers_after_one_is_dropped_and_it_is_not_taken_up_ag
         (said,) = customer.hear(f"And the {names[1]}, yes or no?", episode.world).acts
         assert (said.kind, said.type) == ("give up", names[1])
         both = customer.hear(
-            f"And the {names[1]}, yes or no? The {names[0]} is sold out, what would you like instead?",
+            f"And the {names[1]}, yes or no? The {names[0]} is sold out. What would you like instead?",
             episode.world,
         )
         assert [act.type for act in both.acts] == [names[1], names[0]], "what has sold out is not passed over"

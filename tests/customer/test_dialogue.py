@@ -1,12 +1,15 @@
 """The dialogue manager: what a reply tells, confirms and never denies; corrections and patience."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import pytest
 
 from ecomlab.customer.acts import Act, Mistake
 from ecomlab.customer.dialogue import DialogueManager, Reply
 from ecomlab.customer.goal_state import GoalState
 from ecomlab.customer.opinions import Opinion, Thing
-from ecomlab.customer.questions import Question, Reading
+from ecomlab.customer.reading.reading import Question, Reading, Said
 from ecomlab.task import Slot
 
 CHARGER, STAND = "Phone Charger", "Tank Top"
@@ -23,12 +26,17 @@ def manager(*withheld: Slot, stated: tuple[Slot, ...] = ()) -> DialogueManager:
     return DialogueManager(GoalState(list(stated), list(withheld)), lambda item: (CHARGER, STAND)[item])
 
 
-def asked(*slots: str, is_open: bool = False, item: int = -1, **more: object) -> Reading:
-    return Reading(tuple(Question(slot, item) for slot in slots), is_open, (), True, **more)  # type: ignore[arg-type]
+def calling(*groups: str, acts: str = "", questions: Sequence[Question] = (), **more: Any) -> Reading:
+    return Reading(frozenset(acts.split()), frozenset(groups), tuple(questions), **more)
 
 
-def answer(k: DialogueManager, *slots: str, text: str = "?", **more: object) -> Reply:
-    return k.answer(asked(*slots, **more), text)  # type: ignore[arg-type]
+def asked(*slots: str, is_open: bool = False, item: int = -1, **more: Any) -> Reading:
+    groups = [*(["ask"] if slots else []), *(["open"] if is_open else [])]
+    return calling(*groups, questions=[Question(slot, item) for slot in slots], **more)
+
+
+def answer(k: DialogueManager, *slots: str, text: str = "?", **more: Any) -> Reply:
+    return k.answer(asked(*slots, **more), text)
 
 
 def kinds(reply: Reply) -> list[str]:
@@ -84,18 +92,16 @@ def test_the_item_that_is_named_is_the_one_that_is_told_about() -> None:
 )  # fmt: skip
 def test_a_value_is_affirmed_or_denied_and_the_right_one_told(slot: Slot, said: str, heard: str) -> None:
     k = manager(slot)
-    reading = Reading((Question(slot.name, -1, (said,)),), asks=True)
-    reply = k.answer(reading, f"Is it {said}?")
+    reply = k.answer(reading(valued(slot.name, said)), f"Is it {said}?")
     assert kinds(reply) == [heard, "elaborate"]
     assert reply.acts[1].slots == {slot.name: slot.value}
 
 
 def test_nothing_is_told_where_nothing_is_asked() -> None:
     k = manager(*ALL)
-    for reading in (Reading(), Reading(done=True), Reading(agree=True, asks=True)):
-        reply = k.answer(reading, "I will look for it.")
-        assert (reply.news, k.annoyed) == ((), 0)
-    assert kinds(k.answer(Reading(done=True), "Done.")) == ["thanks"]
+    for acts in ("TELL", "GREET THANK", "BAD"):
+        assert k.react(calling(acts=acts), "I will look for it.") == Reply([])
+    assert k.annoyed == 0
 
 
 def test_what_nobody_can_follow_is_asked_back_and_a_stall() -> None:
@@ -104,7 +110,7 @@ def test_what_nobody_can_follow_is_asked_back_and_a_stall() -> None:
         ("Flurb the zint and the zant and the zunt?", ""),
     ):
         k = manager(*ALL)
-        reply = k.answer(Reading(asks=True, unclear=(unclear,)), unclear)
+        reply = k.react(calling("back", unclear=(unclear,)), unclear)
         assert reply.acts == [Act("ask back", seen=seen)]  # a long sentence is not quoted
         assert (reply.news, k.annoyed) == ((), 1)
 
@@ -139,8 +145,8 @@ def valued(slot: str, *values: str) -> Question:
     return Question(slot, -1, values)
 
 
-def reading(*questions: Question, **more: object) -> Reading:
-    return Reading(questions, asks=True, **more)  # type: ignore[arg-type]
+def reading(*questions: Question, which: bool = False) -> Reading:
+    return calling("ask", acts="LIST" if which else "QUESTION", questions=questions)
 
 
 MUST, FLEECE, RED = (
@@ -203,6 +209,59 @@ def test_an_answer_is_of_the_acts_that_the_question_calls_for(what: str) -> None
     assert (kinds(k.answer(asks, text)), k.annoyed) == (expected, 0)
 
 
+def summary(*said: Said, acts: str = "SUMMARY", **more: Any) -> Reading:
+    return calling("judge", acts=acts, said=said, names=bool(said), **more)
+
+
+RIGHTLY, WRONGLY = Said(("brand",), "SonicWave", 0), Said(("brand",), "BarkHarbor", 0)
+OTHER_FEATURE, OTHER_OPTION = Said(("feature",), "Modern", 0), Said(("option",), "Lightning", 0)
+JUDGED: dict[str, tuple[tuple[Slot, ...], tuple[Slot, ...], Reading, list[str]]] = {
+    # what is withheld, what was stated, the message, and the acts that answer it
+    "a right summary": ((), (BRAND,), summary(RIGHTLY), ["yes"]),
+    "one that left something out": ((PRICE,), (BRAND,), summary(RIGHTLY), ["yes", "mention"]),
+    "a wrong value of what was said": ((), (BRAND, PRICE), summary(WRONGLY), ["no", "remind"]),
+    "of what was not said: the value is not told": ((BRAND,), (), summary(WRONGLY), ["no", "wrong about"]),
+    "one right and one wrong": ((), (BRAND, FEATURE), summary(RIGHTLY, OTHER_FEATURE), ["no", "remind"]),
+    "three wrong: two are named": (
+        (), (BRAND, FEATURE, OPTION), summary(WRONGLY, OTHER_FEATURE, OTHER_OPTION), ["no", "remind", "not all"],
+    ),
+    "not what is wrong": ((), (BRAND,), summary(Said(("brand",), "BarkHarbor", 0, denied=True)), ["yes"]),
+    "two, where one is wanted": ((), (BRAND,), summary(Said(("quantity",), "two", 0)), ["no", "just one"]),
+    "what there is no wish for": (
+        (), (BRAND,), summary(RIGHTLY, Said(("attr:color",), "Red", 0)), ["yes", "indifferent to"],
+    ),
+    "consent to what is named": ((), (BRAND,), summary(RIGHTLY, acts="CONSENT"), ["consent"]),
+    "to nothing in particular": ((), (BRAND,), summary(acts="CONSENT"), ["to what"]),
+    "to what is wrong": ((), (BRAND,), summary(WRONGLY, acts="CONSENT"), ["no", "remind"]),
+    "an offer of what is wanted": ((), (BRAND,), summary(RIGHTLY, acts="OFFER"), ["consent"]),
+    "of anything else": ((), (BRAND,), summary(acts="OFFER"), ["decline"]),
+    "understood, and nothing said": ((), (BRAND,), summary(acts="UNDERSTOOD"), ["say what"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", JUDGED)
+def test_what_a_message_says_is_judged_and_nothing_wrong_affirmed(what: str) -> None:
+    withheld, stated, says, expected = JUDGED[what]
+    reply = manager(*withheld, stated=stated).react(says, "All right.")
+    assert kinds(reply) == expected
+
+
+def test_a_request_for_consent_may_name_what_is_to_be_done() -> None:
+    blank = summary(acts="CONSENT")
+    assert [
+        kinds(manager().react(blank, text)) for text in ("Shall I go ahead?", "Shall I send the label?")
+    ] == [
+        ["to what"],
+        ["consent"],
+    ]
+
+
+def test_beside_a_judgement_the_question_is_answered() -> None:
+    says = calling("judge", "ask", acts="SUMMARY QUESTION", said=(WRONGLY,), questions=[Question("price")])
+    reply = manager(PRICE, stated=(BRAND,)).react(says, "BarkHarbor, noted. And the price?")
+    assert (kinds(reply), reply.news) == (["no", "remind", "elaborate"], (PRICE,))
+
+
 def test_after_a_correction_what_was_said_before_it_is_not_repeated() -> None:
     place, correction = Slot(0, "place", -2), Slot(0, "correction", -1)
     reply = answer(manager(stated=(place, correction)), "when")
@@ -222,24 +281,24 @@ def thing(number: int) -> Thing:
 
 
 RIGHT, WRONG, STRAY = Opinion(True, True), Opinion(False, True), Opinion(False, True, consistent=False)
-WHICH = Reading(asks=True, which=True)
+THIS, WHICH = calling("ask", acts="QUESTION"), calling("ask", acts="LIST")
 
 
 def test_a_right_identification_is_confirmed_and_costs_no_patience() -> None:
     k = manager(BRAND)
-    assert kinds(k.opinion([(thing(1), RIGHT)], False, Reading(asks=True), "")) == ["this one"]
+    assert kinds(k.opinion([(thing(1), RIGHT)], False, THIS, "")) == ["this one"]
     assert (k.annoyed, k.guessed) == (0, 0)
 
 
 def test_wrong_identifications_are_counted_over_the_episode() -> None:
     k = manager(BRAND, PRICE)
-    assert kinds(k.opinion([(thing(1), WRONG)], False, Reading(asks=True), "")) == [
+    assert kinds(k.opinion([(thing(1), WRONG)], False, THIS, "")) == [
         "not this one",
         "dissatisfied",
     ]
     answer(k, "brand")
     assert not k.out_of_patience
-    k.opinion([(thing(2), WRONG)], False, Reading(asks=True), "")
+    k.opinion([(thing(2), WRONG)], False, THIS, "")
     assert k.out_of_patience
 
 
@@ -250,7 +309,7 @@ def order(number: int) -> Thing:
 def test_of_several_orders_the_last_that_is_named_is_the_one_asked_about() -> None:
     """ "Your oldest is from May 1, so it's the one from May 2?" """
     k = manager(BRAND)
-    reply = k.opinion([(order(1), WRONG), (order(2), RIGHT)], False, Reading(asks=True), "")
+    reply = k.opinion([(order(1), WRONG), (order(2), RIGHT)], False, THIS, "")
     assert (kinds(reply), k.guessed) == (["this one"], 0)
 
 
@@ -277,7 +336,7 @@ def test_a_set_with_strays_tells_nothing_about_the_right_one() -> None:
 
 def test_a_product_that_misses_a_wish_gets_one_named_fault() -> None:
     k = manager(PRICE)
-    reply = k.opinion([(thing(1), Opinion(False, broken=PRICE))], False, Reading(asks=True), "")
+    reply = k.opinion([(thing(1), Opinion(False, broken=PRICE))], False, THIS, "")
     assert reply.acts == [Act("not as wanted", STAND, {"price": 3000})]
     assert reply.news == (PRICE,)
 
@@ -318,7 +377,7 @@ def test_trying_one_thing_after_another_costs_patience(taken_out: bool) -> None:
 
 
 def test_three_stalls_in_a_row_end_it_unless_a_useful_question_comes_between() -> None:
-    k, nonsense = manager(BRAND), Reading(asks=True, unclear=("Flurb?",))
+    k, nonsense = manager(BRAND), calling("back", unclear=("Flurb?",))
     assert [kinds(k.answer(nonsense, ""))[-1] for _ in range(2)] == ["ask back", "dissatisfied"]
     assert not k.out_of_patience
     answer(k, "brand")

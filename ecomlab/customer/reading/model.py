@@ -154,3 +154,6 @@ def model() -> Model:
             numbered["bins"],
             file["message"].astype(np.int32),
         )
+
+
+__all__ = ["ACTS", "GROUPS", "NEAR", "Model", "binned", "kind_of", "model"]

@@ -148,11 +148,12 @@ def read(text: str, vocabulary: Vocabulary) -> Reading:
         held, calls_for = held - {"NONSENSE"} | {"REPEAT"}, calls_for - {"back"} | {"repeat"}
     elif not calls_for - {"back"} and all(map(_is_strange, some)):
         held, calls_for = {"NONSENSE"}, frozenset(("back",))
+        places["back"] = tuple(range(len(some)))
     if not held:
         held.add(max((act for act in ACTS if act not in loud), key=lambda act: acts[act]))
     every = [said for place in range(len(some)) for said in _said(place, some, views, vocabulary, items)]
     judged = set(places.get("judge", ()))
-    weighed = judged | set(places.get("ask", ()))
+    asked = judged | set(places.get("ask", ()))
     bad = _places(scores, ("BAD",)) if "BAD" in held else ()
     named = tuple(dict.fromkeys(item for place in items for item in place if item >= 0))
     return Reading(
@@ -165,7 +166,7 @@ def read(text: str, vocabulary: Vocabulary) -> Reading:
         named,
         frozenset(
             int(token.means[0][1])
-            for at in weighed or range(len(some))
+            for at in asked or range(len(some))
             for token in some[at].tokens
             if token.stem == THING
         ),
@@ -231,7 +232,8 @@ def _questions(
         ranked = sorted(
             ((score, at, slot) for at, some_ in sums.items() for slot, score in some_.items()), reverse=True
         )
-        second = next((score for score, _, slot in ranked[1:] if slot != ranked[0][2]), -SCALE)
+        same = (ranked[0][2], *slot_type(ranked[0][2]).alike) if ranked else ()  # "when", and the day
+        second = next((score for score, _, slot in ranked if slot not in same), -SCALE)
         if ranked and ranked[0][0] > LIKELY and ranked[0][0] - second >= AHEAD:
             chosen[ranked[0][1]] = [ranked[0][2]]
     found = dict[tuple[str, int], Question]()
@@ -241,8 +243,25 @@ def _questions(
             slots, key=lambda slot: min((spot[0] for spot in spots.get(slot, ())), default=99)
         ):
             for question in _asked(slot, some[at], views[at], vocabulary, items[at]):
-                _add(found, question)
+                if not _means_another(question, slot, slots, spots, vocabulary):
+                    _add(found, question)
     return tuple(found.values())
+
+
+def _means_another(
+    question: Question,
+    slot: str,
+    slots: Sequence[str],
+    spots: Mapping[str, Sequence[tuple[int, int, str]]],
+    vocabulary: Vocabulary,
+) -> bool:
+    """Tell whether the words for an attribute that an item has not mean another one that it has: the size of a
+    wheelbarrow is its capacity, not the diameter that an umbrella has."""
+    has = vocabulary.has[question.item] if 0 <= question.item < len(vocabulary.has) else frozenset[str]()
+    if not has or question.slot in has or not question.slot.startswith("attr:"):
+        return False
+    words = {spot[:2] for spot in spots.get(slot, ())}
+    return any(other in has and words & {spot[:2] for spot in spots.get(other, ())} for other in slots)
 
 
 def _picks(sentence: Sentence) -> bool:
@@ -280,10 +299,8 @@ def _asked(
     stems = {token.stem for token in sentence.tokens}
     scope = slot_type(slot).op != "==" and bool(_EACH & stems) and bool(_ALL & stems or "or" in stems)
     for place, value in values:
-        about = _about(place, place + 1, sentence, topic) or (-1,)
-        for item in about if set(about) & set(found) else found:
-            if item in found:
-                found[item].append(value)
+        for item in _about(place, place + 1, sentence, topic) or tuple(found):
+            found.setdefault(item, []).append(value)
     return [
         Question(vocabulary.of_item(slot, item), item, tuple(dict.fromkeys(some)), scope)
         for item, some in found.items()
@@ -321,7 +338,7 @@ def _about(start: int, end: int, sentence: Sentence, topic: Sequence[int]) -> tu
         if token.stem == ITEM:
             number = int(token.means[0][1])
             between = sentence.tokens[groups[-1][1] : place] if groups else ()
-            if groups and all(one.stem in _JOINTS or one.stem == "for" for one in between):
+            if groups and all(one.stem in _JOINTS or one.stem in ("for", "of") for one in between):
                 groups[-1] = (groups[-1][0], place + 1, [*groups[-1][2], number])
             else:
                 groups.append((place, place + 1, [number]))

@@ -269,7 +269,7 @@ def _names_of(lexicon: Lexicon, kind: str, slot: str, types: tuple[str, ...]) ->
     """Return the shop's names of a kind as values of a slot.
 
     Any of a real catalog's thousands of names may be an ordinary word. There a name needs a capital if it is a word of
-    a shop's talk ("Classic"), or of other types; if it is both ("Brand"), it is none to whoever speaks of these types.
+    a shop's talk ("Standard"), or of other types; if it is both ("Brand"), it is none to whoever speaks of these types.
     """
     if lexicon.is_real and kind != "type":
         index, within = index_of(lexicon, kind), tuple(lexicon.within(of)[kind] for of in types)
