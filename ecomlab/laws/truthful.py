@@ -26,9 +26,9 @@ AFFIRMS = frozenset(("yes", "this one", "as wanted", "choose", "consent"))
 """Acts that call what was said right."""
 ACCEPTS = frozenset(("go ahead", "thanks", "acknowledge"))
 """Acts that let it pass: a yes to the forms of `PASSING`, and to all that is wrong."""
-REFUSES = frozenset(
-    ("no", "not this one", "none of these", "not as wanted", "correct", "not wanted", "wrong units", "wrong about")
-)
+REFUSES = frozenset((
+    "no", "not this one", "none of these", "not as wanted", "correct", "not wanted", "wrong units", "wrong about",
+))  # fmt: skip
 """Acts that call something wrong: their slots, where they have any."""
 DENIES = frozenset(("indifferent", "indifferent to"))
 """Acts that claim not to have such a wish: they deny what is right, and refuse nothing that is wrong."""
@@ -86,8 +86,6 @@ class Told:
     def _refuses(self, wrong: Element | None) -> bool:
         name = wrong.slot.name if wrong else ""
         refusing = [act for act in self.reply.acts if act.kind in REFUSES]
-        if wrong is None:  # a wish that was forgotten is told beside a yes
-            refusing = [act for act in refusing if act.kind != "mention"]
         return any(not act.slots or not name or name in act.slots for act in refusing)
 
     def _names(self, wrong: Element) -> bool:
