@@ -107,7 +107,10 @@ def certify(
     full: bool = opt(False, "--full", "As many for all players as for oracle and reference."),
     leaks: int = opt(150, "--leaks N", "Tasks a level for the search for leaks; 0: none.", min=0),
     questions: int = opt(
-        2, "--questions N", "Customers asked each question of the banks; 0: no question and no message.", min=0
+        2,
+        "--questions N",
+        "Customers asked each question of the banks; 0: no question and no message.",
+        min=0,
     ),
     truths: int = opt(18, "--truths N", "Messages with something wrong, of each frame; 0: none.", min=0),
     talks: int = opt(1_250, "--talks N", "Talkative episodes an environment; 0: none.", min=0),

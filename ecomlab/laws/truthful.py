@@ -27,7 +27,16 @@ AFFIRMS = frozenset(("yes", "this one", "as wanted", "choose", "consent"))
 ACCEPTS = frozenset(("go ahead", "thanks", "acknowledge"))
 """Acts that let it pass: a yes to the forms of `PASSING`, and to all that is wrong."""
 REFUSES = frozenset(
-    ("no", "not this one", "none of these", "not as wanted", "correct", "not wanted", "wrong units", "wrong about")
+    (
+        "no",
+        "not this one",
+        "none of these",
+        "not as wanted",
+        "correct",
+        "not wanted",
+        "wrong units",
+        "wrong about",
+    )
 )
 """Acts that call something wrong: their slots, where they have any."""
 DENIES = frozenset(("indifferent", "indifferent to"))
@@ -76,7 +85,9 @@ class Told:
         kinds, form = {act.kind for act in self.reply.acts}, self.frame["form"]
         named = wrong is not None and self._names(wrong)
         if form == "either":  # one of both is right, so that neither "yes" nor "no" is an answer
-            return "named" if named else "affirmed" if kinds & AFFIRMS else "passed over"
+            if named or self._refuses(wrong):
+                return "named" if named else "refused"
+            return "affirmed" if kinds & AFFIRMS else "passed over"
         if self._refuses(wrong) or (wrong is None and kinds & DENIES):
             return "named" if named else "refused"
         if kinds & AFFIRMS or (kinds & ACCEPTS and (wrong is not None or form in PASSING)):
