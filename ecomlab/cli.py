@@ -118,7 +118,8 @@ def certify(
     catalog: str | None = options.CATALOG,
     json_file: Path | None = options.JSON,
 ) -> None:
-    """Measure solvability, fairness, gaming, difficulty, leaks and the customers' words; exit with code 1 if a law is broken.
+    """Measure the laws: solvability, fairness, gaming, leaks, difficulty, customers' words; exit with code 1 if one is
+    broken.
 
     Example: [cyan]ecomlab certify --env CART --difficulty 0:12 --seeds 500 --json certificate.json[/cyan]
     """

@@ -18,7 +18,7 @@ from ecomlab import ENVIRONMENTS, __version__, options
 from ecomlab.cli import app, main
 from ecomlab.difficulty import RANGES
 from ecomlab.evaluation.tasks import held_out_seeds
-from ecomlab.laws import certificate, laws
+from ecomlab.laws import certificate, laws, truthful
 from ecomlab.laws.leaks import Leak
 from ecomlab.models.policy import PolicyError
 from ecomlab.task import Task
@@ -84,6 +84,22 @@ def test_a_certificate_is_written_with_the_promised_fields(tmp_path: Path) -> No
     for row in rows:
         assert {"solver", "fair", "noisy", "naive", "blind", "positional", "chance", "turns"} <= set(row)
         assert row["blind"] and all(0 <= share <= 1 for share in row["blind"].values())
+
+
+def test_a_certificate_tells_customers_truths_and_looks_for_contradictions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "certificate.json"
+    monkeypatch.setattr(truthful, "TASKS", 1)
+    invoke(
+        "certify --env CART --difficulty 0 --seeds 2 --leaks 0 --questions 0 --truths 1 --talks 6 --workers 1 --json",
+        file,
+    )
+    found = json.loads(file.read_text())
+    assert {one["bank"] for one in found["truths"] if one["group"] == "all"} == set(truthful.BANKS)
+    assert [(one["env"], one["episodes"]) for one in found["talked"]] == [("CART", 6)]
+    assert found["laws"]["TRUTHFUL"].keys() == {"all", "CART"}
+    assert not found["heard"] and not found["understood"]
 
 
 def test_an_interrupted_certificate_goes_on_where_it_stopped(

@@ -181,8 +181,8 @@ def talk(certificate: dict[str, Any]) -> Iterator[str]:
             refused = (one["wrong"].get("refused", 0) + one["wrong"].get("named", 0)) / wrong
             shares = [one["right"].get(what, 0) / right for what in ("affirmed", "refused")]
             yield (
-                f"Of {wrong} wrong elements of `{one['bank']}` {refused:.1%} are refused or named; of {right} right messages "
-                f"{shares[0]:.1%} are affirmed and {shares[1]:.1%} refused."
+                f"Of {wrong} wrong elements of `{one['bank']}` {refused:.1%} are refused or named; of {right} right "
+                f"messages {shares[0]:.1%} are affirmed and {shares[1]:.1%} refused."
             )
     if talked := certificate.get("talked"):
         bad, played = (sum(one[key] for one in talked) for key in ("contradicting", "episodes"))

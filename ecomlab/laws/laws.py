@@ -344,8 +344,8 @@ LAWS = {
         ),
         Law(
             "UNDERSTOOD",
-            "Customers reveal exactly what natural questions ask for and read messages of every kind exactly, in 95% of "
-            "each bank and in 90% of each environment and form or act, and deny nothing that is true.",
+            "Customers reveal exactly what natural questions ask for and read messages of every kind exactly, in 95% "
+            "of each bank and in 90% of each environment and form or act, and deny nothing that is true.",
             "certificate: the banks of questions, asked on the first turn and later, by environment and form; the bank "
             "of messages, by environment and act",
             _understood,
@@ -358,8 +358,8 @@ LAWS = {
         ),
         Law(
             "TRUTHFUL",
-            "Customers refuse or name 99% of what is said wrongly of their wishes, affirm 95% of what is said rightly and "
-            "refuse at most 0.5% of it, and never contradict themselves.",
+            "Customers refuse or name 99% of what is said wrongly of their wishes, affirm 95% of what is said rightly "
+            "and refuse at most 0.5% of it, and never contradict themselves.",
             "certificate: messages with wrong elements put in by code and messages right throughout; every line of "
             "talkative episodes, read back and compared with those before",
             _truthful,

@@ -38,9 +38,9 @@ def certify(
     """Measure, show the tables, write `json_file` if given; return the broken laws.
 
     `leaks` is in tasks per level; `ask` in customers that each question of the banks is asked of, on the first turn and
-    later (without any, messages are not read either); `truths` in messages with wrong elements that are made of a frame;
-    `talks` in talkative episodes per environment. `catalog` is a folder or a number of generated products; `on_progress`
-    is called with a text and, if known, the share done.
+    later (without any, messages are not read either); `truths` in messages with wrong elements that are made of a
+    frame; `talks` in talkative episodes per environment. `catalog` is a folder or a number of generated products;
+    `on_progress` is called with a text and, if known, the share done.
     """
     shop = load_shop(catalog)
     rows: list[Row] = []

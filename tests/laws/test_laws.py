@@ -60,7 +60,7 @@ def test_what_keeps_every_law_is_said_to() -> None:
     measured = (rows(), [LEAK], SILENT, ASKED, HEARD, [TRUTHS], [TALKED])
     assert broken_laws(*measured) == []
     assert set(states(*measured).values()) == {laws.State.KEPT}
-    assert laws.states(laws.Evidence(*measured))["TRUTHFUL"]["all"] is laws.State.KEPT  # type: ignore[arg-type]
+    assert laws.states(laws.Evidence(*measured))["TRUTHFUL"]["all"] is laws.State.KEPT
 
 
 def test_a_small_sample_shows_nothing() -> None:
