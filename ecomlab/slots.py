@@ -196,6 +196,7 @@ _DECLARED = {
         SlotType("parts", names="type", alike=("added",)),
         SlotType("added", alike=("parts",)),
         SlotType("units", mark="NUMBER"),
+        SlotType("count", mark="NUMBER"),
         SlotType("ordered", mark="DATE", describes=True),
         SlotType("delivered", mark="DATE", describes=True),
         SlotType("placed", mark="DATE", alike=("when", "place", "correction", "relation"), describes=True),

@@ -28,7 +28,7 @@ SLOW_CASES = (
     "test_contract.py::TestEveryEnvironment::test_the_axes_that_move_it_are_those_that_were_observed",
     "test_net.py::test_what_is_seen_and_scored_is_what_it_was[JOURNEY]",
     "test_attack.py::test_one_bit_at_a_time_is_no_better_than_chance",
-    "test_understood.py::test_questions_that_nobody_had_read_are_understood[fifth]",
+    "test_understood.py::test_most_questions_that_nobody_had_read_are_understood[fifth]",
     "test_robustness.py::test_adversarial_episodes_do_not_touch_each_other[JOURNEY]",
     "test_contract.py::TestEveryEnvironment::test_interleaved_and_threaded_episodes_do_not_touch_each_other[JOURNEY]",
     "test_contract.py::TestEveryEnvironment::test_ids_and_places_do_not_tell_what_is_wanted[JOURNEY]",

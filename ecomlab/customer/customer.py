@@ -49,8 +49,8 @@ class Customer:
     """A customer with one goal, whose acts follow by rule from the goal, what was said and the world.
 
     `acts_on` names what the agent's tools can change ("cart", "returns"), which the customer looks at and corrects;
-    `judge` gives their opinion of things that the agent names; `person` is who they are. `wording` words what they say,
-    in no sentence that is `reserved`.
+    `judge` gives their opinion of things that the agent names; `person` is who they are. `wording` words what they
+    say, in no sentence that is `reserved`.
     """
 
     def __init__(
@@ -140,7 +140,8 @@ class Customer:
         meant = self._asked_things(things, reading, text, world)
         opinions = opinions_of(meant, self.goal, self.state.known, world, self.judge)
         if opinions:
-            which = reading.which and not reading.calls_for & {"judge"}
+            several = len(opinions) > 1 and " or " in text
+            which = (reading.which or several) and "judge" not in reading.calls_for
             reply = self.dialogue.opinion(opinions, which, reading, text)
         else:
             reply = self.dialogue.react(reading, text)
@@ -156,8 +157,9 @@ class Customer:
         points back to it: "Your helmet was ordered on March 2. Is this the one?"."""
         if not reading.calls_for & {"ask", "judge"}:
             return ()
-        points = _POINTS.search(text.lower()) is not None
-        asked = {thing for number, thing in _marks(things).items() if number in reading.things}
+        points = "judge" in reading.calls_for or _POINTS.search(text.lower()) is not None
+        named = {thing.text for number, thing in _marks(things).items() if number in reading.things}
+        asked = {thing for thing in things if thing.text in named}  # lines of two orders may have one title
         asked |= {thing for thing in things_in(asked_of(text) or text, world) if thing.dated}
         meant = [thing for thing in things if thing in asked]
         if (points or reading.which) and not meant:

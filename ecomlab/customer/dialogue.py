@@ -14,6 +14,7 @@ from ecomlab.customer.acts import Act, Mistake
 from ecomlab.customer.goal_state import GoalState
 from ecomlab.customer.meaning import (
     CORRECTION,
+    RANKED,
     agrees,
     called,
     described,
@@ -132,16 +133,36 @@ class DialogueManager:
     def react(self, reading: Reading, text: str) -> Reply:
         """Answer a message that names nothing the customer could recognise: what it says of their wishes, then what it
         asks for. Without acts where it calls for no answer."""
-        reply = self.confirm(reading, text) if "judge" in reading.calls_for else Reply([])
+        if "judge" in reading.calls_for:
+            reply = self.confirm(reading, text)
+        elif reading.said and not reading.calls_for:  # what is only told is set right, not confirmed
+            wrong = [said for said in reading.said if self.claim(said).so is False]
+            reply = self.confirm(replace(reading, said=tuple(wrong)), text) if wrong else Reply([])
+        else:
+            reply = Reply(self.mistaken(reading))
         if not reading.calls_for & {"ask", "open", "back"}:
             return reply
         rest = self.answer(reading, text)
-        return Reply([*reply.acts, *rest.acts], (*reply.news, *rest.news))
+        acts = [act for act in rest.acts if act.kind not in ("yes", "no")] if reply.acts else rest.acts
+        return Reply([*reply.acts, *acts], (*reply.news, *rest.news))
+
+    def mistaken(self, reading: Reading) -> list[Act]:
+        """Say what a question whether something is so takes for wished for beside what it asks, and is not: "So that's
+        four red collars, right?"."""
+        asked = {question.slot for question in reading.questions}
+        if not reading.questions or any(len(question.values) != 1 for question in reading.questions):
+            return []
+        beside = [said for said in reading.mentions if said.asked and not asked & set(said.slots)]
+        faults = [one for one in map(self.claim, beside) if one.so is False][:FAULTS]
+        known = [one.slot for one in faults if one.slot is not None and one.slot in self.state.known]
+        told = self.spoken("remind", list(_distinct(known)), clean=True)
+        return [Act("no"), *told, *(act for one in faults for act in self._refused(one))] if faults else []
 
     def confirm(self, reading: Reading, text: str) -> Reply:
         """Judge what a summary, a plan or an offer says: up to two faults are named, what is withheld without its
         value, and nothing that is wrong is affirmed."""
-        claims = [self.claim(said) for said in reading.said]
+        loosely = "OFFER" in reading.acts and not reading.acts & {"SUMMARY", "CONSENT"}
+        claims = [self.claim(said, exactly=not loosely) for said in reading.said]
         faults = list(_distinct(one for one in claims if one.so is False))
         asked = []
         if (
@@ -161,7 +182,11 @@ class DialogueManager:
         right = [one.slot for one in claims if one.so and one.slot is not None]
         self.annoyed = 0
         news = self._told([*right, *asked])
-        absent = [Question(one.said.slots[0], one.said.item) for one in claims if one.absent]
+        absent = [
+            Question(one.said.slots[0], one.said.item)
+            for one in claims
+            if one.absent and one.said.slots[0] not in self.state.own
+        ]
         free = [
             *self.spoken("elaborate", [s for s in news if s in asked]),
             *self._absent(absent, beside=True),
@@ -183,29 +208,51 @@ class DialogueManager:
         self.tally.learned += len(news)
         return news
 
-    def claim(self, said: Said) -> "Claim":
+    def claim(self, said: Said, exactly: bool = True) -> "Claim":
         """Compare a value that a message says with the customer's wishes: of the slots that it may be one of, the one
-        that it is right for, else one that it is wrong for."""
+        that it is right for, else one that it is wrong for. `exactly`: a limit is right only if it is the very one."""
         found: list[Claim] = []
         for name in said.slots:
-            question = Question(name, said.item, (said.value,))
-            slots = meant(question, self.state, self.option)
+            slots = meant(Question(name, said.item, (said.value,)), self.state, self.option)
             slots = [slot for slot in slots if said.item in (-1, slot.item) or slot.name in self.state.own]
-            so = [
-                (slot, agrees(slot, said.value, self.templates.get(slot.name), "", self.today))
-                for slot in slots
-            ]
-            found += [Claim(said, slot, one != said.denied if one is not None else None) for slot, one in so]
+            for slot in slots:
+                so = self._is_so(slot, said.value, exactly)
+                found.append(Claim(said, slot, so if so is None else so != said.denied))
+            replaced = None if slots else self._replaced(name, said.value)
+            if replaced is not None:
+                kept = next(
+                    one for one in (*self.state.known, *self.state.withheld) if one.name == "replacement"
+                )
+                found.append(Claim(said, kept, replaced))
             if not slots and name in ("quantity", "units") and self.type_name(max(0, said.item)):
                 number = said_number(name, said.value)
-                found.append(Claim(said, None, None if number is None else (number == 1) != said.denied))
+                found.append(Claim(said, None, None if number is None else number == 1))
             if not slots and name == "type":
                 found.append(Claim(said, None, said.denied))
         right = next((one for one in found if one.so), None)
         wrong = next((one for one in found if one.so is False), None)
-        if right or wrong:
-            return right or wrong  # type: ignore[return-value]
-        return found[0] if found else Claim(said, None, None, absent=True)
+        return right or wrong or (found[0] if found else Claim(said, None, None, absent=True))
+
+    def _is_so(self, slot: Slot, value: str, exactly: bool) -> bool | None:
+        """Tell whether a value is a slot's, or one of what replaces something that goes back."""
+        if slot.name == "importance":
+            said = [RANKED.get(one, one) for one in value.split(", ")]
+            return said == list(slot.value)[: len(said)]
+        if exactly and slot_type(slot.name).op != "==":
+            number = said_number(slot.name, value)
+            return None if number is None else number == slot.value
+        so = agrees(slot, value, self.templates.get(slot.name), "", self.today)
+        return so or (True if self._replaced(slot.name, value) else so)
+
+    def _replaced(self, name: str, value: str) -> bool | None:
+        """Tell whether a value is wanted of what replaces something that goes back; None if none is for the slot."""
+        slots = (one for one in (*self.state.known, *self.state.withheld) if one.name == "replacement")
+        wanted = {str(of): one for slot in slots for of, one in slot.value}
+        if name not in wanted:
+            return None
+        if slot_type(name).op != "==":
+            return said_number(name, value) == wanted[name]
+        return str(wanted[name]).lower() == value.lower()
 
     def _refused(self, one: "Claim") -> list[Act]:
         """Say what is wrong with a claim that no slot known to the agent answers."""
@@ -246,7 +293,7 @@ class DialogueManager:
             rest = self._named_first([s for s in self.state.withheld if s not in news], reading.open_items)
             news += rest[: min(OPEN, AT_ONCE - len(news))]
         known = known[: AT_ONCE - len(news)]
-        acts = verdict(asked)
+        acts = verdict([one for one in asked if one.slots or one.so is not None])
         news = self.state.reveal(news)
         self.tally.learned += len(news)
         if news:
@@ -256,7 +303,7 @@ class DialogueManager:
         implied = {question: self._implied(question) for question in unknown}
         absent = [question for question, said in implied.items() if not said]
         self.tally.absent += bool(absent)
-        acts += [act for said in implied.values() for act in said]
+        acts += [act for said in implied.values() for act in said if act.kind != "yes" or not acts]
         acts += self._absent(absent, beside=bool(acts or reading.open))
         over = reading.open and not self.state.withheld
         if reading.open:
@@ -306,7 +353,7 @@ class DialogueManager:
             if (
                 stray
             ):  # somebody who listened would not have named it, so whether the right one is there stays open
-                return self._guess(stray, *self._said())
+                return self._guess(stray, *(self._missing(stray) or self._said()))
             if right:
                 return self._also(Act("choose", seen=right[0].text), reading, text)
             return self._guess(wrong[0], Act("none of these"))
@@ -315,6 +362,13 @@ class DialogueManager:
             return self._also(Act("this one" if certain else "as wanted"), reading, text)
         first = min(wrong, key=lambda opinion: opinion.consistent)
         return self._guess(first, Act("not this one")) if first.identifies else self._fault(first)
+
+    def _missing(self, opinion: Opinion) -> list[Act]:
+        """Name what was said and a thing does not meet."""
+        broken = opinion.broken
+        if broken is None or broken in self.state.withheld or broken.name in self.state.own:
+            return []
+        return [Act("not as wanted", self.type_name(broken.item), {broken.name: broken.value})]
 
     def _fault(self, opinion: Opinion) -> Reply:
         """Name one thing that does not meet the customer's wishes."""
@@ -358,7 +412,11 @@ class DialogueManager:
             return self._stalled(acts)
         self.guessed += 1
         known = [opinion.broken] if opinion.broken and opinion.broken in self.state.known else []
-        told = [] if any(act.kind == "remind" for act in acts) else self.spoken("remind", known, clean=True)
+        told = (
+            []
+            if any(act.kind in ("remind", "not as wanted") for act in acts)
+            else self.spoken("remind", known, clean=True)
+        )
         return Reply([*acts, *told, *([Act("dissatisfied")] if self.guessed < GUESSES else [])])
 
     def has(self, question: Question) -> bool:
@@ -369,7 +427,8 @@ class DialogueManager:
         """Answer a question for what is no slot because it goes without saying: one unit, the things on the list."""
         kind = self.type_name(max(0, question.item))
         if question.slot in ("quantity", "units") and kind:
-            return [Act("just one", kind)]
+            said = [said_number(question.slot, value) for value in question.values]
+            return [Act("yes")] if said == [1] else [Act("just one", kind)]
         if question.slot == "thing" and kind:
             return [Act("remind", kind, clean=True)]
         return [Act("more" if self.state.withheld else "nothing")] if question.slot == "parts" else []

@@ -16,6 +16,8 @@ from ecomlab.world.orders.references import same_time
 
 CORRECTION = "correction"
 """Slot that says that another one is meant than was said before."""
+RANKED = {"days": "delivery"}
+"""What customers call a preference, where it is not as the slot is called."""
 QUOTED = 4
 """Most words of a message that are quoted when it is asked back."""
 
@@ -134,6 +136,9 @@ def _meaning(
         return Meaning(question, (correction,))
     if _of_others(question, slots, state, templates, text) or _of_the_new(question, slots, state, text):
         slots = []
+    if question.slot == "importance" and len(question.values) > 1 and len(slots) == 1:
+        ranked = [RANKED.get(one, one) for one in question.values]
+        return Meaning(question, tuple(slots), ranked == list(slots[0].value)[: len(ranked)])
     said = [value for value in question.values if _told(value, question.slot, slots, state, templates, text)]
     if said and len(said) == len(question.values):
         return Meaning(question, tuple(slots), True, echo=True)
@@ -176,7 +181,7 @@ def _of_kept(question: Question, kept: Slot, state: GoalState, named: Sequence[s
     stays = any(name in kept.value for name in named)
     if kept in state.withheld:
         return Meaning(question, (kept,))
-    return Meaning(question, (kept,), True, echo=bool(question.values)) if stays else Meaning(question, ())
+    return Meaning(question, (kept,), stays, echo=stays and bool(question.values))
 
 
 def _of_others(

@@ -35,9 +35,15 @@ NO_ITEM = 1_000
 """From here on, numbers in place of an item's for things on a list that no wish is about."""
 _JOINTS = frozenset(("and", "or", "&", ",", "plus"))
 _PICKED = frozenset(("one", "order", "of", ITEM, THING, "purchas", "", "do", "be"))
+_RANKS = frozenset(
+    ("then", "befor", "over", "rank", "sort", "order", "matter", "first", "import", "important")
+)
+"""Stems by which what is named is put in an order of importance."""
+_OFFERED = frozenset(("suggest", "best", "top", "recommend", "option", "keep", "shortlist", "pick", "idea"))
+"""Stems beside a number of things that are recommended."""
 _EACH = frozenset(("each", "apiec", "per", "everi", "individu", "separ"))
 _ALL = frozenset(("all", "both", "togeth", "total", "combin", "altogeth", "everyth", "whole"))
-_DENIED = frozenset(("not", "no", "without", "instead", "never", "rather"))
+_DENIED = frozenset(("not", "without", "instead", "never"))
 HARDLY, CLEAR = -60, 50
 """Score of asking from which on a slot's score decides, and that score."""
 LIKELY, AHEAD = -70, 15
@@ -48,11 +54,18 @@ _AGAIN = re.compile(
     re.IGNORECASE,
 )
 """A request to say it again."""
+_SUMS_UP = frozenset(("SUMMARY", "TELL", "LIST", "CONSENT", "QUESTION"))
+_TAKES = re.compile(
+    r"^\W*(?:noted|understood|got it|okay|ok|alright|all right|right|so|gotcha|sure|perfect|great)\b"
+    r"|\byou(?:'d| would|'re| are)? (?:want|need|like|said|told|ask|look|return|paid|ordered|bought)",
+    re.IGNORECASE,
+)
+"""Marks of a message that says what the agent has understood, without asking whether it is so."""
 _PRIVATE = re.compile(f"[{THINGS}-{LAST_THING}]")
 STRANGE = 2
 """Words that nobody uses in a shop, from which on a sentence of hardly any other makes no sense."""
-REACH = 6
-"""Words within which what stands before a bare number tells what it counts."""
+REACH, NEXT = 6, 3
+"""Words within which what stands before an amount, or before a bare number, tells what it counts."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +92,8 @@ class Said:
     place: int = 0
     """Number of its sentence."""
     denied: bool = False
+    asked: bool = False
+    """Its sentence asks something."""
 
 
 @dataclass(frozen=True)
@@ -151,8 +166,17 @@ def read(text: str, vocabulary: Vocabulary) -> Reading:
         places["back"] = tuple(range(len(some)))
     if not held:
         held.add(max((act for act in ACTS if act not in loud), key=lambda act: acts[act]))
-    every = [said for place in range(len(some)) for said in _said(place, some, views, vocabulary, items)]
+    every = [
+        replace(said, asked=place in places.get("ask", ()))
+        for place in range(len(some))
+        for said in _said(place, some, views, vocabulary, items)
+    ]
     judged = set(places.get("judge", ()))
+    if "SUMMARY" in held:  # all its lines, but for what does something else
+        most = scores[:, : len(ACTS)].argmax(1).tolist()
+        judged |= {at for at, act in enumerate(most) if ACTS[act] in _SUMS_UP}
+    elif not calls_for and "TELL" in held and _TAKES.search(text):
+        judged = set(range(len(some)))
     asked = judged | set(places.get("ask", ()))
     bad = _places(scores, ("BAD",)) if "BAD" in held else ()
     named = tuple(dict.fromkeys(item for place in items for item in place if item >= 0))
@@ -236,6 +260,11 @@ def _questions(
         second = next((score for score, _, slot in ranked if slot not in same), -SCALE)
         if ranked and ranked[0][0] > LIKELY and ranked[0][0] - second >= AHEAD:
             chosen[ranked[0][1]] = [ranked[0][2]]
+    if any("importance" in slots for slots in chosen.values()):  # "price, then delivery" names no limits
+        chosen = {
+            at: [slot for slot in slots if not slot_type(slot).is_limit or _values(slot, some[at], views[at])]
+            for at, slots in chosen.items()
+        }
     found = dict[tuple[str, int], Question]()
     for at, slots in chosen.items():
         spots = views[at].spots
@@ -369,16 +398,31 @@ def _said(
             continue
         if _of_a_thing(place, sentence):
             continue
-        denied = any(one.stem in _DENIED for one in sentence.tokens[max(0, place - 3) : place])
+        denied = token.stem == VALUE and _denied(sentence.tokens[max(0, place - 3) : place])
         for item in _about(place, place + 1, sentence, items[at]) or (-1,):
             slots = _meant(place, token, sentence, views[at], vocabulary, item)
             if slots:
                 found.append(Said(slots, _value(token, slots), item, at, denied))
+    stems = {token.stem for token in sentence.tokens}
+    ranked = [
+        meaning.partition(CLOSED)[2]
+        for meaning, *_ in sorted(views[at].phrases, key=lambda one: one[1])
+        if meaning.startswith(f"importance{CLOSED}")
+    ]
+    ranked = list(dict.fromkeys(ranked))
+    if len(ranked) > 1 and stems & _RANKS:
+        found.append(Said(("importance",), ", ".join(ranked), -1, at))
     for meaning, _, _ in views[at].phrases:
         name, closed, value = meaning.partition(CLOSED)
         if closed and name not in ("importance", "replacement"):
             found.append(Said((name,), value, -1, at))
     return found
+
+
+def _denied(before: Sequence[Token]) -> bool:
+    """Tell whether the words before a value take it back: "not red", "no red", "instead of red"."""
+    stems = [one.stem for one in before]
+    return any(one in _DENIED for one in stems) or stems[-1:] == ["no"]
 
 
 def _value(token: Token, slots: Sequence[str]) -> str:
@@ -416,6 +460,8 @@ def _meant(
     if token.stem == NUMBER:
         counted = next((it for it in after if it.stem in (ITEM, THING, ",", "and", "or")), None)
         units = [slot for slot in able if slot in ("quantity", "units")]
+        if "count" in able and _OFFERED & {it.stem for it in sentence.tokens}:
+            return ("count",)
         return tuple(units) if counted is not None and counted.stem in (ITEM, THING) else ()
     if token.stem == MONEY and "budget" in able:
         stems = {it.stem for it in sentence.tokens}
@@ -429,7 +475,8 @@ def _counts(place: int, sentence: Sentence, slot: str, one: Seen) -> bool:
     for meaning, start, end in one.phrases:
         if meaning == slot:
             between = sentence.tokens[end:place]
-            before = end <= place < end + REACH and not any(token.stem in AMOUNTS for token in between)
+            reach = REACH if sentence.tokens[place].stem != NUMBER else NEXT
+            before = end <= place < end + reach and not any(token.stem in AMOUNTS for token in between)
             behind = place < start <= place + 2
             if before or behind:
                 return True

@@ -165,7 +165,7 @@ def _vocabulary(
         if slot_type(name).mark:
             marks.setdefault(slot_type(name).mark, []).append(name)
     known += [
-        _value_names(name, tuple(slot.format.words))
+        _value_names(name, tuple(slot.format.words), bare=True)
         for name, slot in own
         if slot.format.words and slot_type(name).mark != NUMBER
     ]
@@ -203,7 +203,7 @@ def _phrases(
         ):
             names.append(name.replace("_", " "))
             texts += file.attributes.get(name, ())
-        if not texts and not names:
+        if not texts and not names and slot not in file.slots:
             names = [slot.replace("_", " ")]
         found |= {(row_of(text), slot): False for text in texts} | {
             (row_of(name), slot): True for name in names
@@ -260,8 +260,9 @@ def _asking() -> frozenset[str]:
 
 
 @lru_cache(maxsize=4_096)
-def _value_names(slot: str, values: tuple[str, ...], written: bool = False) -> Names:
-    return names(((value, (slot, value)) for value in values), written)
+def _value_names(slot: str, values: tuple[str, ...], written: bool = False, bare: bool = False) -> Names:
+    """Index the values of a slot; `bare`: a customer says "my" of them, and an agent does not."""
+    return names(((value.removeprefix("my ") if bare else value, (slot, value)) for value in values), written)
 
 
 @lru_cache(maxsize=2_048)
