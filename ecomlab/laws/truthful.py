@@ -76,7 +76,9 @@ class Told:
         kinds, form = {act.kind for act in self.reply.acts}, self.frame["form"]
         named = wrong is not None and self._names(wrong)
         if form == "either":  # one of both is right, so that neither "yes" nor "no" is an answer
-            return "named" if named else "affirmed" if kinds & AFFIRMS else "passed over"
+            if named or (kinds & REFUSES != {"no"} and self._refuses(wrong)):
+                return "named" if named else "refused"
+            return "affirmed" if kinds & AFFIRMS else "passed over"
         if self._refuses(wrong) or (wrong is None and kinds & DENIES):
             return "named" if named else "refused"
         if kinds & AFFIRMS or (kinds & ACCEPTS and (wrong is not None or form in PASSING)):
