@@ -5,6 +5,7 @@ sentences, binned, decide which acts the message holds; n-grams around a slot's 
 slot, add to that slot's score. A slot of a user's own needs no weights: its words and values are marked like others'.
 """
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -68,10 +69,9 @@ class Model:
 
     def scores(self, sentences: Sequence[Seen]) -> np.ndarray:
         """Score the acts and the kinds of slots of each sentence: int32 (sentences, acts + kinds)."""
-        bias = len(self.sentence) - 1
-        number = self.grams.get
-        rows = [[*(at for gram in whole(one) if (at := number(gram)) is not None), bias] for one in sentences]
-        return np.array([self.sentence[row].sum(0, dtype=np.int32) for row in rows])
+        number, bias = self.grams.get, len(self.sentence) - 1
+        rows = [[at for at in map(number, whole(one)) if at is not None] for one in sentences]
+        return np.array([self.sentence[[*row, bias]].sum(0) for row in rows])
 
     def acts(self, scores: np.ndarray) -> tuple[dict[str, int], dict[str, int]]:
         """Decide what a message calls for and which acts it holds, from its sentences' scores; scores by name."""
@@ -94,13 +94,26 @@ class Model:
         previous: Seen | None,
     ) -> dict[str, int]:
         """Score the slots that a sentence may ask for; one of no known kind only where its own words stand."""
-        number, own = self.near.get, dict(zip(self.kinds, scores[len(ACTS) :].tolist()))
+        number, own = self.near.get, dict(zip(self.kinds, scores[len(ACTS) :].tolist(), strict=True))
         found = {}
         for slot in slots:
             kind = kind_of(slot)
-            near = [*of_slot(one, slot, slot in before, previous)] if slot in one.spots else ["-"]
-            near.append(f"{kind}/{near[0].partition(':')[0]}")
-            found[slot] = own.get(kind, 0) + sum(number(name, 0) for name in near)
+            if slot in one.spots:
+                near = of_slot(one, slot, slot in before, previous)
+                weight = sum([number(name, 0) for name in near]) + number(
+                    f"{kind}/{near[0].partition(':')[0]}", 0
+                )
+            else:
+                weight = self.far[kind]
+            found[slot] = weight + (own[kind] if kind in own else self.near["|"])
+        return found
+
+    @cached_property
+    def far(self) -> "defaultdict[str, int]":
+        """Weights of a slot that a sentence has no words for, by kind."""
+        bare = self.near.get("-", 0)
+        found = defaultdict(lambda: bare)
+        found.update({kind: bare + self.near.get(f"{kind}/-", 0) for kind in self.kinds})
         return found
 
 

@@ -61,6 +61,13 @@ _TAKES = re.compile(
     re.IGNORECASE,
 )
 """Marks of a message that says what the agent has understood, without asking whether it is so."""
+_GONE = re.compile(
+    r"\bsold[ -]out\b|\bout of stock\b|\b(?:run|ran) out\b|\bnone (?:is |are )?left\b|\bno longer available\b"
+    r"|\bunavailable\b|\bonly (?:\w+ ){0,5}(?:left|in stock|available|remain\w*)\b"
+    r"|\bno(?:t a single)? .{1,40} left\b",
+    re.IGNORECASE,
+)
+"""Words that say that something has run short."""
 _PRIVATE = re.compile(f"[{THINGS}-{LAST_THING}]")
 STRANGE = 2
 """Words that nobody uses in a shop, from which on a sentence of hardly any other makes no sense."""
@@ -178,7 +185,11 @@ def read(text: str, vocabulary: Vocabulary) -> Reading:
     elif not calls_for and "TELL" in held and _TAKES.search(text):
         judged = set(range(len(some)))
     asked = judged | set(places.get("ask", ()))
-    bad = _places(scores, ("BAD",)) if "BAD" in held else ()
+    gone = tuple(
+        at for at, one in enumerate(some) if one.mark != "?" and _GONE.search(text[one.start : one.end])
+    )
+    bad = gone or (_places(scores, ("BAD",)) if "BAD" in held else ())
+    held |= {"BAD"} if gone and not calls_for & {"ask", "judge"} else set()
     named = tuple(dict.fromkeys(item for place in items for item in place if item >= 0))
     return Reading(
         frozenset(held),

@@ -12,7 +12,7 @@ from pathlib import Path
 from ecomlab.catalog import ProductType
 from ecomlab.catalog.lexicon import Lexicon
 from ecomlab.customer.reading.catalog_names import CatalogNames, by_talk, index_of
-from ecomlab.customer.reading.words import AMOUNTS, NUMBER, VALUE, Names, Token, names, stem
+from ecomlab.customer.reading.words import AMOUNTS, NUMBER, VALUE, Known, Names, Token, names, stem
 from ecomlab.customer.templates import Phrases, Template
 from ecomlab.settings import Strict, read_toml
 from ecomlab.slots import declared, slot_type
@@ -54,7 +54,7 @@ class Vocabulary:
     slots: tuple[str, ...]
     phrases: Mapping[str, tuple[tuple[Row, str, bool], ...]]
     """Phrases, the slot that each asks for and whether it is that slot's own name, by their first stem."""
-    known: tuple[Names, ...]
+    known: Known
     """Names of items, then of values."""
     items: tuple[str, ...] = ()
     """The type of each item."""
@@ -176,7 +176,7 @@ def _vocabulary(
     return Vocabulary(
         tuple(slots),
         {first: tuple(some) for first, some in by_first.items()},
-        tuple(known),
+        Known(known),
         types,
         tuple(_described(kind) for kind in kinds),
         {mark: tuple(some) for mark, some in marks.items()},

@@ -131,6 +131,29 @@ class _Names(dict[str, tuple[tuple[tuple[str, ...], tuple[str, str], bool], ...]
                 yield len(name), meaning, capital
 
 
+class Known(dict[str, tuple[tuple[tuple[str, ...], tuple[str, str], bool], ...]]):
+    """Several vocabularies of names as one: of each first stem, what it was once looked up for."""
+
+    def __init__(self, some: Sequence[Names]) -> None:
+        super().__init__()
+        self._plain = tuple(one for one in some if isinstance(one, _Names))
+        self.others = tuple(one for one in some if not isinstance(one, _Names))
+        """Names that are looked up anew each time: there are too many to hold."""
+
+    def __missing__(self, first: str) -> tuple[tuple[tuple[str, ...], tuple[str, str], bool], ...]:
+        found = tuple(entry for one in self._plain for entry in one.get(first, ()))
+        self[first] = found
+        return found
+
+    def at(self, stems: Sequence[str], place: int) -> Iterator[tuple[int, tuple[str, str], bool]]:
+        """Yield (how many stems, meaning, whether it needs a capital) of the names that begin at a place."""
+        for name, meaning, capital in self[stems[place]]:
+            if len(name) == 1 or tuple(stems[place : place + len(name)]) == name:
+                yield len(name), meaning, capital
+        for other in self.others:
+            yield from other.at(stems, place)
+
+
 def names(meanings: Iterable[tuple[str, tuple[str, str]]], written: bool = False) -> Names:
     """Index names by their first stem; `written`: they are names only where they have a capital."""
     found: dict[str, list[tuple[tuple[str, ...], tuple[str, str], bool]]] = {}
@@ -151,7 +174,7 @@ def needs_capital(name: str) -> bool:
     return name.lower() in _FILE.names or len(name) == 1
 
 
-def sentences(text: str, known: Sequence[Names]) -> list[Sentence]:
+def sentences(text: str, known: Known) -> list[Sentence]:
     """Split a message into sentences of tokens, with the names of `known`, amounts and things marked."""
     plain = text.replace("’", "'").replace("‘", "'").lower()
     if len(plain) != len(text):  # a letter whose lower case is two
@@ -171,9 +194,7 @@ def sentences(text: str, known: Sequence[Names]) -> list[Sentence]:
     return [sentence for sentence in found if sentence.tokens or sentence.mark == "?"]
 
 
-def _sentence(
-    text: str, plain: str, start: int, end: int, gap: str, before: str, known: Sequence[Names]
-) -> Sentence:
+def _sentence(text: str, plain: str, start: int, end: int, gap: str, before: str, known: Known) -> Sentence:
     marked = _amounts(_named(_words(plain, start, end), known, text))
     said = plain[start:end]
     tail = said.rstrip(" \"')*_")
@@ -218,22 +239,19 @@ def _parts(word: str) -> list[str]:
     return [*_SPOKEN.get(head, head).split(), _CONTRACTED.get(tail, tail)]
 
 
-def _named(words: list[Token], known: Sequence[Names], text: str) -> list[Token]:
+def _named(words: list[Token], known: Known, text: str) -> list[Token]:
     """Put marks in the place of names, the longest first, earlier vocabularies first."""
     found, place, count = [], 0, len(words)
     stems = [word.stem for word in words]
     while place < count:
         here: dict[tuple[str, str], int] = {}
-        for vocabulary in known:
-            if type(vocabulary) is _Names and stems[place] not in vocabulary:
+        for size, meaning, capital in known.at(stems, place) if known.others or known[stems[place]] else ():
+            if _means_else(words, place, size):
                 continue
-            for size, meaning, capital in vocabulary.at(stems, place):
-                if _means_else(words, place, size):
-                    continue
-                begins = not place and count > size and words[0].word not in _LETTERS
-                if capital and (begins or not text[words[place].start].isupper()):
-                    continue
-                here[meaning] = size
+            begins = not place and count > size and words[0].word not in _LETTERS
+            if capital and (begins or not text[words[place].start].isupper()):
+                continue
+            here[meaning] = max(size, here.get(meaning, 0))
         if not here:
             word = words[place]
             means = _shared_unit(stems, place, known) if word.stem[:1].isdigit() else ()
@@ -260,7 +278,7 @@ def _means_else(words: Sequence[Token], place: int, size: int) -> bool:
     return end < len(words) and words[end].word in _FILE.compound.get(words[end - 1].word, ())
 
 
-def _shared_unit(stems: list[str], place: int, known: Sequence[Names]) -> tuple[tuple[str, str], ...]:
+def _shared_unit(stems: list[str], place: int, known: Known) -> tuple[tuple[str, str], ...]:
     """What a number means whose unit stands after a later one: "30, 40 or 60 cm"."""
     end = place
     while end < len(stems) and (stems[end][:1].isdigit() or stems[end] in _JOINED):
@@ -268,8 +286,7 @@ def _shared_unit(stems: list[str], place: int, known: Sequence[Names]) -> tuple[
     if end < place + 3 or end == len(stems):
         return ()
     named = (stems[place], stems[end])
-    some = (one for vocabulary in known for one in vocabulary.at(named, 0))
-    return tuple(meaning for size, meaning, _ in some if size == len(named) and meaning[0])
+    return tuple(meaning for size, meaning, _ in known.at(named, 0) if size == len(named) and meaning[0])
 
 
 def _amounts(words: list[Token]) -> list[Token]:
