@@ -112,7 +112,7 @@ class Model:
     def far(self) -> "defaultdict[str, int]":
         """Weights of a slot that a sentence has no words for, by kind."""
         bare = self.near.get("-", 0)
-        found = defaultdict(lambda: bare)
+        found: defaultdict[str, int] = defaultdict(lambda: bare)
         found.update({kind: bare + self.near.get(f"{kind}/-", 0) for kind in self.kinds})
         return found
 
