@@ -132,9 +132,10 @@ class Customer:
         if dropped:
             return self._without_dropped(dropped, text, world)
         things = things_in(text, world)
-        reading = self._labelled(self.read(text, things), text)
+        reading = self.read(text, things)
         if self._instead and (reading.unavailable or self._asks_instead(text, world)):
             return self._told_of_stock(text, reading, world)
+        reading = self._labelled(reading, text)
         if "repeat" in reading.calls_for and not reading.questions:
             return Reply([replace(act, clean=True) for act in self.last_said] or self.dialogue.repeated())
         meant = self._asked_things(things, reading, text, world)

@@ -48,6 +48,11 @@ FAULTS = 2
 """Most faults of a summary or a plan that are named."""
 _LISTS = re.compile(r"\n|\bor\b|;|\b[1a][.)]")
 """Marks of a message that lists what there is to choose from."""
+_WRONG = re.compile(
+    r"\b(?:wrong|incorrect|mistakes?|not right|isn't right|off|inaccurate|inaccuracies|change|fix|correct)\b",
+    re.IGNORECASE,
+)
+"""Words of a question what is wrong."""
 _WHICH = re.compile(r"\bwhich\b|\bwhat(?:'s| is)? (?:one|order|thing)\b|\bspecify\b", re.IGNORECASE)
 _DEED = re.compile(
     r"\b(?:orders?|returns?|refunds?|cart|basket|list|labels?|search|shortlist|selection|account|history|case|"
@@ -120,6 +125,8 @@ class DialogueManager:
     """Times that something was put there before the customer had said which one they mean."""
     heard: set[tuple[str, int]] = field(default_factory=set)
     """Questions that were asked before; asking again tells nothing new, and is a stall."""
+    refused: list[Act] = field(default_factory=list)
+    """What was said against the last summary or plan."""
     tally: Tally = field(default_factory=Tally)
     today: date | None = None
     """The day by the customer's clock, where the task has one."""
@@ -133,10 +140,13 @@ class DialogueManager:
     def react(self, reading: Reading, text: str) -> Reply:
         """Answer a message that names nothing the customer could recognise: what it says of their wishes, then what it
         asks for. Without acts where it calls for no answer."""
+        if self.refused and not reading.questions and not reading.said and _WRONG.search(text):
+            return Reply(list(self.refused))
         if "judge" in reading.calls_for:
             reply = self.confirm(reading, text)
         elif reading.said and not reading.calls_for:  # what is only told is set right, not confirmed
-            wrong = [said for said in reading.said if self.claim(said).so is False]
+            exactly = not self._shows(reading)
+            wrong = [said for said in reading.said if self.claim(said, exactly).so is False]
             reply = self.confirm(replace(reading, said=tuple(wrong)), text) if wrong else Reply([])
         else:
             reply = Reply(self.mistaken(reading))
@@ -145,6 +155,20 @@ class DialogueManager:
         rest = self.answer(reading, text)
         acts = [act for act in rest.acts if act.kind not in ("yes", "no")] if reply.acts else rest.acts
         return Reply([*reply.acts, *acts], (*reply.news, *rest.news))
+
+    def _shows(self, reading: Reading) -> bool:
+        """Tell whether a message speaks of products rather than of wishes: what they cost may be less than is
+        allowed."""
+        if reading.things or (reading.acts & {"OFFER", "LIST"} and "SUMMARY" not in reading.acts):
+            return True
+        wished = {slot.name for slot in (*self.state.known, *self.state.withheld)}
+        names = {
+            name
+            for said in reading.mentions
+            for name in said.slots
+            if slot_type(name).names in ("brand", "feature")
+        }
+        return bool(names - wished - {"was_brand", "was_feature"}) and not names & wished
 
     def mistaken(self, reading: Reading) -> list[Act]:
         """Say what a question whether something is so takes for wished for beside what it asks, and is not: "So that's
@@ -161,8 +185,7 @@ class DialogueManager:
     def confirm(self, reading: Reading, text: str) -> Reply:
         """Judge what a summary, a plan or an offer says: up to two faults are named, what is withheld without its
         value, and nothing that is wrong is affirmed."""
-        loosely = "OFFER" in reading.acts and not reading.acts & {"SUMMARY", "CONSENT"}
-        claims = [self.claim(said, exactly=not loosely) for said in reading.said]
+        claims = [self.claim(said, exactly=not self._shows(reading)) for said in reading.said]
         faults = list(_distinct(one for one in claims if one.so is False))
         asked = []
         if (
@@ -178,7 +201,9 @@ class DialogueManager:
             acts += [act for one in named if one.slot not in asked for act in self._refused(one)]
             news = self._told(asked)
             acts += self.spoken("elaborate", news)
+            self.refused = acts[1:]
             return Reply([*acts, *([Act("not all")] if len(faults) > FAULTS else [])], tuple(news))
+        self.refused = []
         right = [one.slot for one in claims if one.so and one.slot is not None]
         self.annoyed = 0
         news = self._told([*right, *asked])

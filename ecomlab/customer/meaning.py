@@ -181,6 +181,8 @@ def _of_kept(question: Question, kept: Slot, state: GoalState, named: Sequence[s
     stays = any(name in kept.value for name in named)
     if kept in state.withheld:
         return Meaning(question, (kept,))
+    if not stays and question.slot != "must":  # "Should it be pink again?" is free
+        return Meaning(question, ())
     return Meaning(question, (kept,), stays, echo=stays and bool(question.values))
 
 
@@ -260,6 +262,8 @@ def _read(said: str, template: Template) -> str:
 def said_number(name: str, said: str) -> int | None:
     """Read the amount in a value of a slot, in the slot's units; None where there is none."""
     found = _NUMBER.search(said.replace(",", ""))
-    if not found:
-        return read_number(said) if re.fullmatch(SPELLED, said, re.IGNORECASE) else None
-    return round(float(found.group()) * slot_type(name).scale)
+    if found:
+        return round(float(found.group()) * slot_type(name).scale)
+    spelled = re.match(SPELLED, said, re.IGNORECASE)
+    number = read_number(spelled.group()) if spelled else None
+    return None if number is None else number * slot_type(name).scale

@@ -180,7 +180,7 @@ ANSWERED: dict[str, tuple[tuple[Slot, ...], tuple[Slot, ...], Reading, list[str]
         (), (MUST, FLEECE), reading(valued("attr:fabric", "Fleece")), ["indifferent"],
     ),
     "one that must stay the same": ((MUST,), (), reading(Question("attr:color")), ["elaborate"]),
-    "what need not stay": ((), (MUST,), reading(valued("must", "weight")), ["indifferent"]),
+    "what need not stay": ((), (MUST,), reading(valued("must", "weight")), ["no", "remind"]),
     "what must": ((), (MUST,), reading(valued("must", "closure")), ["yes"]),
     "prices of candidates within a limit": (
         (RED,), (PRICE,), reading(valued("attr:color", "Black", "White"), valued("price", "$25.00", "$28.00")),

@@ -77,7 +77,7 @@ def test_a_summary_says_values_of_items(big_shop: Shop) -> None:
 
 def test_what_is_denied_is_said_as_denied(big_shop: Shop) -> None:
     (said,) = (one for one in heard("So not BasilForge for the kettle, right?", big_shop).mentions)
-    assert said == Said(("brand",), "BasilForge", KETTLE, denied=True)
+    assert said == Said(("brand",), "BasilForge", KETTLE, denied=True, asked=True)
 
 
 @pytest.mark.parametrize(

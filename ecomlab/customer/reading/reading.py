@@ -471,7 +471,8 @@ def _meant(
     if token.stem == NUMBER:
         counted = next((it for it in after if it.stem in (ITEM, THING, ",", "and", "or")), None)
         units = [slot for slot in able if slot in ("quantity", "units")]
-        if "count" in able and _OFFERED & {it.stem for it in sentence.tokens}:
+        beside = (*sentence.tokens[max(0, place - 2) : place], *sentence.tokens[place + 1 : place + 3])
+        if "count" in able and _OFFERED & {it.stem for it in beside}:
             return ("count",)
         return tuple(units) if counted is not None and counted.stem in (ITEM, THING) else ()
     if token.stem == MONEY and "budget" in able:

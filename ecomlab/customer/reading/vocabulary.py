@@ -145,6 +145,8 @@ def _vocabulary(
     if "attr" in able and "option" not in able:  # somebody may ask for the option all the same
         for kind in filter(None, kinds):
             attributes.setdefault(f"attr:{kind.option.name}", []).extend(kind.option.values)
+    for name, values in attributes.items():  # somebody may name a value that no such thing has
+        values.extend(_anywhere(lexicon, name.removeprefix("attr:")))
     slots = [name for ask in able for name in (attributes if ask == "attr" else [ask])]
     slots += [name for name, _ in own if name not in slots]
     known = [_item_names(types, lexicon)]
@@ -181,6 +183,14 @@ def _vocabulary(
         tuple(_described(kind) for kind in kinds),
         {mark: tuple(some) for mark, some in marks.items()},
     )
+
+
+@lru_cache(maxsize=1_024)
+def _anywhere(lexicon: Lexicon, attribute: str) -> tuple[str, ...]:
+    """List the values of an attribute that products of any type have."""
+    kinds = lexicon.types.values()
+    every = (one.values for kind in kinds for one in (*kind.attributes, kind.option) if one.name == attribute)
+    return tuple(dict.fromkeys(value for values in every for value in values))
 
 
 def _described(kind: ProductType | None) -> frozenset[str]:
