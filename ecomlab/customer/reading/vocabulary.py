@@ -145,8 +145,8 @@ def _vocabulary(
     if "attr" in able and "option" not in able:  # somebody may ask for the option all the same
         for kind in filter(None, kinds):
             attributes.setdefault(f"attr:{kind.option.name}", []).extend(kind.option.values)
-    for name, values in attributes.items():  # somebody may name a value that no such thing has
-        values.extend(_anywhere(lexicon, name.removeprefix("attr:")))
+    for name, own_values in attributes.items():  # somebody may name a value that no such thing has
+        own_values.extend(_anywhere(lexicon, name.removeprefix("attr:")))
     slots = [name for ask in able for name in (attributes if ask == "attr" else [ask])]
     slots += [name for name, _ in own if name not in slots]
     known = [_item_names(types, lexicon)]
