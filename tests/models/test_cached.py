@@ -14,7 +14,7 @@ from ecomlab.models.samplers import cached
 from ecomlab.models.samplers.cached import CachedSampler, Limits, is_sampled_exactly
 from ecomlab.seeding import rng
 
-TASKS = 6
+TASKS = 8
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +61,7 @@ def test_the_cache_never_exceeds_its_limit(
     novice: Policy, shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where the longest row and the longest tool result together are beyond the limit, padding finds another place."""
-    context = 120
+    context = 130
     monkeypatch.setattr(cached, "FIRST", 64)
     sampler = novice.sampler(Limits(turn=60, episode=context, context=context))
     seen = watched(sampler, monkeypatch)
