@@ -137,7 +137,8 @@ class Customer:
             return self._told_of_stock(text, reading, world)
         reading = self._labelled(reading, text)
         if "repeat" in reading.calls_for and not reading.questions:
-            return Reply([replace(act, clean=True) for act in self.last_said] or self.dialogue.repeated())
+            told = [replace(act, clean=True) for act in self.last_said if act.slots]
+            return Reply(told or self.dialogue.repeated())
         meant = self._asked_things(things, reading, text, world)
         opinions = opinions_of(meant, self.goal, self.state.known, world, self.judge)
         if opinions:

@@ -14,6 +14,8 @@ from ecomlab.slots import slot_type
 from ecomlab.task import Slot
 from ecomlab.world.orders.references import same_time
 
+_TENS = re.compile(r"\b(\w+ty) (one|two|three|four|five|six|seven|eight|nine)\b")
+"""Tens and ones, which a message may write without their hyphen."""
 CORRECTION = "correction"
 """Slot that says that another one is meant than was said before."""
 RANKED = {"days": "delivery"}
@@ -136,7 +138,8 @@ def _meaning(
         return Meaning(question, (correction,))
     if _of_others(question, slots, state, templates, text) or _of_the_new(question, slots, state, text):
         slots = []
-    if question.slot == "importance" and len(question.values) > 1 and len(slots) == 1:
+    ranks = " or " not in text and re.search(r"\b(?:then|before|over|ahead of)\b", text.lower())
+    if question.slot == "importance" and len(question.values) > 1 and len(slots) == 1 and ranks:
         ranked = [RANKED.get(one, one) for one in question.values]
         return Meaning(question, tuple(slots), ranked == list(slots[0].value)[: len(ranked)])
     said = [value for value in question.values if _told(value, question.slot, slots, state, templates, text)]
@@ -264,6 +267,7 @@ def said_number(name: str, said: str) -> int | None:
     found = _NUMBER.search(said.replace(",", ""))
     if found:
         return round(float(found.group()) * slot_type(name).scale)
-    spelled = re.match(SPELLED, said, re.IGNORECASE)
+    words = _TENS.sub(r"\1-\2", said.lower())
+    spelled = re.match(SPELLED, f"one {words}" if words.startswith("hundred") else words)
     number = read_number(spelled.group()) if spelled else None
     return None if number is None else number * slot_type(name).scale

@@ -5,6 +5,7 @@ no opinion of sets, totals, clauses or statuses.
 """
 
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
@@ -32,11 +33,15 @@ class Thing(NamedTuple):
     line: str = ""
     dated: bool = False
     """Named by its day alone, which may be what the message asks about."""
+    short: str = ""
+    """Its title without the type, where that is enough to tell it from all that tools have shown."""
 
     @property
     def names(self) -> tuple[str, ...]:
         """What a message may call it, but for its day."""
-        return tuple(filter(None, (self.line or self.id, "" if self.kind == "order" else self.text)))
+        return tuple(
+            filter(None, (self.line or self.id, "" if self.kind == "order" else self.text, self.short))
+        )
 
 
 @dataclass(frozen=True)
@@ -115,12 +120,23 @@ def things_in(text: str, world: World) -> list[Thing]:
         return _in_order([_order(order, said) for order in orders], said)
     # sorted, for two products may have one title, and a set's order differs between processes
     titles = {product_id: world.catalog.title(world.row(product_id)) for product_id in sorted(world.shown)}
+    shorts = {
+        title: _short(title, world.catalog.type_of(world.row(one)).name) for one, title in titles.items()
+    }
+    count = Counter(shorts.values())
     shown = [
-        Thing("product", product_id, title)
+        Thing("product", product_id, title, short=short)
         for product_id, title in titles.items()
-        if product_id.lower() in said or title.lower() in said
+        for short in [shorts[title] if count[shorts[title]] == 1 else ""]
+        if product_id.lower() in said or title.lower() in said or (short and short.lower() in said)
     ]
     return _in_order(shown, said)
+
+
+def _short(title: str, kind: str) -> str:
+    """Leave the type out of a title: "SonicWave Compact"; "" where less than two words are left."""
+    left = title.removesuffix(kind).strip()
+    return left if left != title and " " in left else ""
 
 
 def asked_of(text: str) -> str:
@@ -131,7 +147,8 @@ def asked_of(text: str) -> str:
 def _in_order(things: Sequence[Thing], said: str) -> list[Thing]:
     def last(thing: Thing) -> int:
         day = thing.text.removeprefix(_FROM)
-        return max(said.rfind(name.lower()) for name in (thing.id, thing.line or thing.id, thing.text, day))
+        names = (thing.id, thing.line or thing.id, thing.text, thing.short or thing.text, day)
+        return max(said.rfind(name.lower()) for name in names)
 
     return sorted(things, key=last)
 

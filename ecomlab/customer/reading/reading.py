@@ -68,6 +68,12 @@ _GONE = re.compile(
     re.IGNORECASE,
 )
 """Words that say that something has run short."""
+_CHATS = frozenset(("OFFTOPIC", "SYMPATHISE", "BAD", "REFUSE"))
+_LEAVE = re.compile(
+    r"\b(?:shall|should|may|can|could) (?:i|we)\b|\b(?:okay|ok|all right|alright|fine|happy) (?:if|with|for|by)\b",
+    re.IGNORECASE,
+)
+"""Words by which leave is asked."""
 _PRIVATE = re.compile(f"[{THINGS}-{LAST_THING}]")
 STRANGE = 2
 """Words that nobody uses in a shop, from which on a sentence of hardly any other makes no sense."""
@@ -166,6 +172,13 @@ def read(text: str, vocabulary: Vocabulary) -> Reading:
     if questions and "ask" not in calls_for:
         calls_for, held = calls_for | {"ask"}, held | {"QUESTION"}
         places["ask"] = asking
+    if not calls_for and some[-1].mark == "?" and not held & _CHATS:  # who asks is not only thanked
+        leave = _LEAVE.search(text) is not None
+        calls_for, held = (
+            frozenset(("judge" if leave else "ask",)),
+            held | {"CONSENT" if leave else "QUESTION"},
+        )
+        places |= {group: (len(some) - 1,) for group in calls_for}
     if _AGAIN.search(text):
         held, calls_for = held - {"NONSENSE"} | {"REPEAT"}, calls_for - {"back"} | {"repeat"}
     elif not calls_for - {"back"} and all(map(_is_strange, some)):

@@ -83,6 +83,7 @@ def stem(word: str) -> str:
 
 
 _NUMBERS = frozenset(map(stem, _FILE.numbers))
+_HUNDREDS = frozenset(("hundr", "thousand"))
 _MONTHS = frozenset(stem(month.lower()) for month in MONTHS)
 
 
@@ -298,7 +299,7 @@ def _amounts(words: list[Token]) -> list[Token]:
             found.append(first)
             place += 1
             continue
-        size, mark = _amount([word.stem for word in words[place : place + 5]])
+        size, mark = _amount([word.stem for word in words[place : place + 8]])
         if mark:
             last = words[place + size - 1]
             text = " ".join(word.word or word.stem for word in words[place : place + size])
@@ -317,7 +318,16 @@ def _amount(stems: list[str]) -> tuple[int, str]:
         dated = len(stems) > 1 and re.fullmatch(r"\d+(?:st|nd|rd|th)?", stems[1])
         return (2, DATE) if dated else (1, "")
     size = 0
-    while size < len(stems) and (stems[size] in _NUMBERS or stems[size][:1].isdigit()):
+    while size < len(stems) and (
+        stems[size] in _NUMBERS
+        or stems[size][:1].isdigit()
+        or (
+            stems[size] == "and"
+            and size
+            and stems[size - 1] in _HUNDREDS
+            and stems[size + 1 : size + 2] != ["a"]
+        )
+    ):
         size += 1
     if not size:
         counted = stems[0] in ("one", "a") and len(stems) > 1 and stems[1] in _UNITS
