@@ -172,7 +172,9 @@ def read(text: str, vocabulary: Vocabulary) -> Reading:
     if questions and "ask" not in calls_for:
         calls_for, held = calls_for | {"ask"}, held | {"QUESTION"}
         places["ask"] = asking
-    if not calls_for and some[-1].mark == "?" and not held & _CHATS:  # who asks is not only thanked
+    if (
+        not calls_for and some[-1].mark == "?" and not held & _CHATS and not _AGAIN.search(text)
+    ):  # who asks is not only thanked
         leave = _LEAVE.search(text) is not None
         calls_for, held = (
             frozenset(("judge" if leave else "ask",)),
