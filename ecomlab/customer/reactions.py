@@ -55,6 +55,12 @@ def table() -> Mapping[str, Reaction]:
     return read_toml(_FOLDER / "acts.toml", _Table).acts
 
 
+@cache
+def _names() -> _Names:
+    """Read the names of customers, once: a reset reads no file."""
+    return read_toml(_FOLDER / "person.toml", _Names)
+
+
 def done_by(reading: Reading) -> frozenset[str]:
     """Name the grounds on which a message may be free, by what it does; what it only tells counts where it does
     nothing else."""
@@ -81,7 +87,7 @@ class Person:
     @classmethod
     def of(cls, key: Sequence[Any]) -> "Person":
         """Draw who the customer of an episode is."""
-        random, names = rng("person", *key), read_toml(_FOLDER / "person.toml", _Names)
+        random, names = rng("person", *key), _names()
         return cls(pick(random, names.first), pick(random, names.last))
 
     @property
