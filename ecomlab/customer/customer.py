@@ -383,7 +383,6 @@ def _numbered(reading: Reading, items: Sequence[int]) -> Reading:
         questions=tuple(replace(one, item=number(one.item)) for one in reading.questions),
         said=numbered(reading.said),
         mentions=numbered(reading.mentions),
-        items=tuple(map(number, reading.items)),
         open_items=tuple(map(number, reading.open_items)),
         unavailable=tuple(map(number, reading.unavailable)),
     )

@@ -125,8 +125,6 @@ class Reading:
     """What the sentences say that are to be judged."""
     mentions: tuple[Said, ...] = ()
     """What all sentences say."""
-    items: tuple[int, ...] = ()
-    """Items that the message names."""
     things: frozenset[int] = frozenset()
     """Numbers of the things in sentences that ask or are to be judged."""
     unclear: tuple[str, ...] = ()
@@ -205,7 +203,6 @@ def read(text: str, vocabulary: Vocabulary) -> Reading:
     )
     bad = gone or (_places(scores, ("BAD",)) if "BAD" in held else ())
     held |= {"BAD"} if gone and not calls_for & {"ask", "judge"} else set()
-    named = tuple(dict.fromkeys(item for place in items for item in place if item >= 0))
     return Reading(
         frozenset(held),
         calls_for,
@@ -213,7 +210,6 @@ def read(text: str, vocabulary: Vocabulary) -> Reading:
         tuple(dict.fromkeys(item for at in places.get("open", ()) for item in items[at] if item >= 0)),
         tuple(said for said in every if said.place in judged),
         tuple(every),
-        named,
         frozenset(
             int(token.means[0][1])
             for at in asked or range(len(some))
