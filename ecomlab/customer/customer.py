@@ -115,9 +115,28 @@ class Customer:
         listed = [kind for slot in self.state.known if slot.name in ("parts", "added") for kind in slot.value]
         vocabulary = vocabulary_of(self.phrases, self.lexicon, [*map(self.type_name, items), *listed])
         names = {number: thing.names for number, thing in _marks(things).items() if not thing.dated}
-        found = read(marked(text, names), vocabulary)
-        self.last_read = _numbered(found, [*items, *(NO_ITEM + n for n in range(len(listed)))])
+        self.last_read = self.numbered(read(marked(text, names), vocabulary))
         return self.last_read
+
+    def numbered(self, reading: Reading) -> Reading:
+        """Put the numbers of the goal's items for the places of their names."""
+        items = self.goal.items or self.first.items
+        places = [*items, *range(NO_ITEM, NO_ITEM + THING_KINDS)]
+
+        def number(place: int) -> int:
+            return places[place] if 0 <= place < len(places) else place
+
+        def numbered(said: Sequence[Said]) -> tuple[Said, ...]:
+            return tuple(replace(one, item=number(one.item)) for one in said)
+
+        return replace(
+            reading,
+            questions=tuple(replace(one, item=number(one.item)) for one in reading.questions),
+            said=numbered(reading.said),
+            mentions=numbered(reading.mentions),
+            open_items=tuple(map(number, reading.open_items)),
+            unavailable=tuple(map(number, reading.unavailable)),
+        )
 
     def hear(self, text: str, world: World) -> Reply:
         """Answer a message, whether it came as a question of a tool or by itself."""
@@ -132,7 +151,10 @@ class Customer:
         if dropped:
             return self._without_dropped(dropped, text, world)
         things = things_in(text, world)
-        reading = self.read(text, things)
+        return self.reacts(self.read(text, things), text, world, things)
+
+    def reacts(self, reading: Reading, text: str, world: World, things: Sequence[Thing] = ()) -> Reply:
+        """Answer a message that is read so, and names these things."""
         if self._instead and (reading.unavailable or self._asks_instead(text, world)):
             return self._told_of_stock(text, reading, world)
         reading = self._labelled(reading, text)
@@ -367,22 +389,3 @@ def _marks(things: Sequence[Thing]) -> dict[int, Thing]:
     return {
         THING_KINDS * place + n: thing for place, some in enumerate(of_kind) for n, thing in enumerate(some)
     }
-
-
-def _numbered(reading: Reading, items: Sequence[int]) -> Reading:
-    """Put the numbers of the goal's items for the places of their names."""
-
-    def number(place: int) -> int:
-        return items[place] if 0 <= place < len(items) else place
-
-    def numbered(said: Sequence[Said]) -> tuple[Said, ...]:
-        return tuple(replace(one, item=number(one.item)) for one in said)
-
-    return replace(
-        reading,
-        questions=tuple(replace(one, item=number(one.item)) for one in reading.questions),
-        said=numbered(reading.said),
-        mentions=numbered(reading.mentions),
-        open_items=tuple(map(number, reading.open_items)),
-        unavailable=tuple(map(number, reading.unavailable)),
-    )

@@ -5,6 +5,7 @@ question. Nothing here knows how the customer words it.
 """
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
@@ -30,6 +31,7 @@ from ecomlab.customer.reading.reading import NO_ITEM, Question, Reading, Said
 from ecomlab.customer.templates import Template
 from ecomlab.slots import slot_type
 from ecomlab.task import Slot
+from ecomlab.world.substitutes import noun
 
 _T = TypeVar("_T")
 PATIENCE = 3
@@ -142,9 +144,14 @@ class DialogueManager:
         asks for. Without acts where it calls for no answer."""
         if self.refused and not reading.questions and not reading.said and _WRONG.search(text):
             return Reply(list(self.refused))
+        checked = self._checked(reading, text)
         if "judge" in reading.calls_for:
             reply = self.confirm(reading, text)
-        elif reading.said and not reading.calls_for:  # what is only told is set right, not confirmed
+        elif checked:
+            self.tally.questions += 1
+            reply = self.confirm(replace(reading, said=(*reading.said, *checked)), text)
+            reading = replace(reading, questions=(), calls_for=reading.calls_for - {"ask"})
+        elif reading.said:  # what is only told is set right, not confirmed
             exactly = not self._shows(reading)
             wrong = [said for said in reading.said if self.claim(said, exactly).so is False]
             reply = self.confirm(replace(reading, said=tuple(wrong)), text) if wrong else Reply([])
@@ -155,6 +162,21 @@ class DialogueManager:
         rest = self.answer(reading, text)
         acts = [act for act in rest.acts if act.kind not in ("yes", "no")] if reply.acts else rest.acts
         return Reply([*reply.acts, *acts], (*reply.news, *rest.news))
+
+    def _checked(self, reading: Reading, text: str) -> list[Said]:
+        """List what a message asks about only whether it is so: "You need four within three days, don't you?"."""
+        asked = [said for said in reading.mentions if said.asked]
+        values = Counter((said.slots[0], said.item) for said in asked)
+        if "ask" not in reading.calls_for or reading.which or reading.unclear or reading.things:
+            return []
+        if (
+            any(len(one.values) != 1 or one.scope for one in reading.questions)
+            or max(values.values(), default=0) > 1
+        ):
+            return []
+        if any(said.denied or self.claim(said).absent for said in asked):
+            return []
+        return asked
 
     def _shows(self, reading: Reading) -> bool:
         """Tell whether a message speaks of products rather than of wishes: what they cost may be less than is
@@ -225,7 +247,7 @@ class DialogueManager:
         if "OFFER" in reading.acts:
             said = [] if asked else [Act("consent" if right else "decline")]
             return Reply([*said, *free], tuple(news))
-        return Reply([Act("yes"), *free] if claims else [Act("say what")], tuple(news))
+        return Reply([Act("yes" if claims else "say what"), *free], tuple(news))
 
     def _told(self, slots: Iterable[Slot | None]) -> list[Slot]:
         """Take note that these slots have been told."""
@@ -253,13 +275,23 @@ class DialogueManager:
                 number = said_number(name, said.value)
                 found.append(Claim(said, None, None if number is None else number == 1))
             if not slots and name == "type":
-                found.append(Claim(said, None, said.denied))
+                listing = self._listing(said.value)
+                found.append(Claim(said, listing, listing is not None or said.denied))
         right = next((one for one in found if one.so), None)
         wrong = next((one for one in found if one.so is False), None)
         return right or wrong or (found[0] if found else Claim(said, None, None, absent=True))
 
+    def _listing(self, kind: str) -> Slot | None:
+        """Find the slot that lists a type among other things that are wanted."""
+        slots = (one for one in (*self.state.withheld, *self.state.known) if one.name in ("parts", "added"))
+        return next((one for one in slots if kind in one.value), None)
+
     def _is_so(self, slot: Slot, value: str, exactly: bool) -> bool | None:
         """Tell whether a value is a slot's, or one of what replaces something that goes back."""
+        if slot.name == "replacement":
+            return {"money": not slot.value, "another": bool(slot.value)}.get(value)
+        if slot.name == "must":
+            return noun(value) in slot.value
         if slot.name == "importance":
             said = [RANKED.get(one, one) for one in value.split(", ")]
             return said == list(slot.value)[: len(said)]
@@ -451,6 +483,9 @@ class DialogueManager:
     def _implied(self, question: Question) -> list[Act]:
         """Answer a question for what is no slot because it goes without saying: one unit, the things on the list."""
         kind = self.type_name(max(0, question.item))
+        replaced = [self._replaced(question.slot, value) for value in question.values]
+        if replaced and None not in replaced:  # asked of what comes in its place
+            return [Act("yes" if all(replaced) else "no")]
         if question.slot in ("quantity", "units") and kind:
             said = [said_number(question.slot, value) for value in question.values]
             return [Act("yes")] if said == [1] else [Act("just one", kind)]

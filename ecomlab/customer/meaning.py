@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
 
@@ -13,6 +14,7 @@ from ecomlab.other_words import SPELLED, read_number
 from ecomlab.slots import slot_type
 from ecomlab.task import Slot
 from ecomlab.world.orders.references import same_time
+from ecomlab.world.substitutes import noun
 
 _TENS = re.compile(r"\b(\w+ty) (one|two|three|four|five|six|seven|eight|nine)\b")
 """Tens and ones, which a message may write without their hyphen."""
@@ -181,7 +183,7 @@ def _told(
 
 def _of_kept(question: Question, kept: Slot, state: GoalState, named: Sequence[str]) -> Meaning:
     """Judge a question whether attributes have to stay as they were."""
-    stays = any(name in kept.value for name in named)
+    stays = any(noun(name) in kept.value for name in named)
     if kept in state.withheld:
         return Meaning(question, (kept,))
     if not stays and question.slot != "must":  # "Should it be pink again?" is free
@@ -256,10 +258,10 @@ def agrees(
 
 
 def _read(said: str, template: Template) -> str:
-    try:
-        return str(template.format.read(said))
-    except (ValueError, KeyError, IndexError):
-        return said
+    for form in (said, said.title()):  # "october 10"
+        with suppress(ValueError, KeyError, IndexError):
+            return str(template.format.read(form))
+    return said
 
 
 def said_number(name: str, said: str) -> int | None:

@@ -70,11 +70,14 @@ def done_by(reading: Reading) -> frozenset[str]:
 
 
 def phrase(acts: Collection[str], beside: bool) -> list[Act]:
-    """Choose what is said to these acts where nothing else is, or `beside` an answer: at most one act."""
-    for name, reaction in table().items():
-        if name in acts and reaction.says and (reaction.social or not beside):
-            return [Act(reaction.says)]
-    return []
+    """Choose what is said to these acts where nothing else is, or `beside` an answer: at most one social phrase, and
+    before it what an act that calls for something gets."""
+    held = [reaction for name, reaction in table().items() if name in acts and reaction.says]
+    social = [one for one in held if one.social][:1]
+    rest = [] if beside else [one for one in held if not one.social]
+    calling = [one for one in rest if one.free != "courtesy"]
+    chosen = [*social, *calling[:1]] or rest[:1]
+    return [Act(one.says) for one in chosen]
 
 
 @dataclass(frozen=True)

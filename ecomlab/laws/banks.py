@@ -12,6 +12,7 @@ import numpy as np
 
 from ecomlab.catalog import Shop
 from ecomlab.catalog.lexicon import Lexicon, lexicon_of
+from ecomlab.catalog.schema import Attribute
 from ecomlab.customer.reading.features import THING_KINDS
 from ecomlab.customer.reading.vocabulary import Vocabulary, vocabulary_of
 from ecomlab.customer.reading.words import THINGS
@@ -26,6 +27,8 @@ from ecomlab.values import MONTHS
 LEVELS = range(5, 13)
 TASKS = 24
 """Number of tasks per level into which a bank is put."""
+DISTINCT = 4
+"""Draws of a word that no other gap of the message has."""
 TRIES = 60
 """Tasks that are tried for a message."""
 NAMES = {"original_brand": "was_brand", "original_feature": "was_feature"}
@@ -193,6 +196,8 @@ def _message_in(
         said = gaps.fill(part["text"])
         asks, unknown = _asked(part["asks"], one, said, lexicon_of(shop.catalog))
         acts = frozenset(part["acts"]) | (frozenset(["OPEN"]) if part["open"] else frozenset())
+        if "LIST" in acts and not asks:  # no label says what is chosen
+            asks = gaps.chosen(part["text"])
         parts.append(Part(len(text), len(text) + len(said), acts, asks))
         text, missing = text + said, missing + unknown
     second = row.get("second", {}).get("acts")
@@ -250,10 +255,23 @@ class Gaps:
     """Things that the message speaks of and the customer does not."""
     filled: dict[str, str] = field(default_factory=dict)
     types: list[str] = field(default_factory=list)
+    slots: dict[str, str] = field(default_factory=dict)
+    """The slots of the values in the gaps."""
+    any: Attribute | None = None
+    """The attribute of values of none that is named."""
 
     def fill(self, text: str) -> str:
         """Fill the gaps of a text."""
         return _GAP.sub(self._word, text)
+
+    def chosen(self, text: str) -> frozenset[str]:
+        """Name what is chosen by a list: none of the customer's wishes if it is of things; the slot of its values."""
+        gaps = [gap[0] for gap in _GAP.finditer(text)]
+        if any(gap.startswith(("{product", "{order", "{line")) for gap in gaps):
+            return frozenset()
+        of = [self.slots[gap] for gap in dict.fromkeys(gaps) if gap in self.slots]
+        able = [slot for slot in of if of.count(slot) > 1 and slot in self.listener.vocabulary.slots]
+        return frozenset(able or [UNNAMED])
 
     def _type(self, number: int) -> str:
         own = list(dict.fromkeys(kind for kind in self.listener.types if kind))
@@ -266,10 +284,16 @@ class Gaps:
 
     def _word(self, gap: re.Match[str]) -> str:
         if gap[0] not in self.filled:
-            self.filled[gap[0]] = self._filled(gap[1], int(gap[2] or 1), gap[3])
+            said = set(self.filled.values())
+            for _ in range(DISTINCT):
+                self.filled[gap[0]] = self._filled(gap[0], gap[1], int(gap[2] or 1), gap[3])
+                if gap[1] in ("item", "items") or self.filled[gap[0]] not in said:
+                    break
+            if gap[1] == "brand":
+                self.slots[gap[0]] = "brand"
         return self.filled[gap[0]]
 
-    def _filled(self, name: str, number: int, attribute: str | None) -> str:
+    def _filled(self, gap: str, name: str, number: int, attribute: str | None) -> str:
         random, catalog = self.random, self.shop.catalog
         if name in ("product", "order", "line"):
             kind = ("product", "order", "line").index(name)
@@ -282,7 +306,9 @@ class Gaps:
         if name == "attr":
             return str(pick(random, self.lexicon.types[self._type(1)].attributes).name).replace("_", " ")
         if name == "value":
-            return self._value(attribute, number)
+            slot, value = self._value(attribute, number)
+            self.slots[gap] = slot
+            return value
         if name in ("count", "best"):
             low = 0 if name == "count" else 1
             at = low + int(random.integers(3))
@@ -298,19 +324,25 @@ class Gaps:
             return f"{pick(random, MONTHS)} {random.integers(1, 29)}"
         return str(pick(random, _WORDS[name]))
 
-    def _value(self, attribute: str | None, number: int) -> str:
+    def _value(self, attribute: str | None, number: int) -> tuple[str, str]:
+        """Choose a value, and name its slot; values of no named attribute are all of one."""
         if attribute == "feature":
-            return str(pick(self.random, list(self.shop.catalog.features)))
+            return "feature", str(pick(self.random, list(self.shop.catalog.features)))
         own = [self.lexicon.types[self._type(n)] for n in range(1, max(1, number) + 1)]
-        if attribute is None:
-            return str(pick(self.random, pick(self.random, own[0].attributes).values))
-        name = attribute.replace(" ", "_")
-        for kind in (*own, *self.lexicon.types.values()):
-            for one in (*kind.attributes, kind.option):
-                if one.name == name:
-                    self.foreign += 0.1 * (kind not in own)
-                    return str(pick(self.random, one.values))
-        return str(pick(self.random, pick(self.random, own[0].attributes).values))
+        if attribute is not None:
+            name = attribute.replace(" ", "_")
+            for kind in (*own, *self.lexicon.types.values()):
+                for one in (*kind.attributes, kind.option):
+                    if one.name == name:
+                        self.foreign += 0.1 * (kind not in own)
+                        return self._slot(name), str(pick(self.random, one.values))
+        if self.any is None:
+            self.any = pick(self.random, own[0].attributes)
+        return self._slot(self.any.name), str(pick(self.random, self.any.values))
+
+    def _slot(self, name: str) -> str:
+        slot = f"attr:{name}"
+        return slot if slot in self.listener.vocabulary.slots else "option"
 
 
 def question_in(

@@ -194,12 +194,12 @@ def table_of(shares: Sequence[Truths]) -> Table:
 
 
 def main(banks: Annotated[list[str] | None, typer.Argument()] = None, misses: int = 0) -> None:
-    """Print the banks' outcomes and, of `read`, so many messages with a reply that the law does not allow."""
+    """Print the banks' outcomes and, but of `held`, so many messages with a reply that the law does not allow."""
     shop, console = load_shop(), Console(width=120)
     for bank in banks or BANKS:
         told = list(tell(frames(bank), shop))
         console.print(table_of(shares(bank, told)))
-        missed = [one for one in told if not one.is_kept] if bank == "read" else []
+        missed = [one for one in told if not one.is_kept] if bank != "held" else []
         for one in shuffled(rng("misses"), missed)[:misses]:
             console.print(one.task.title, repr(one.text), one.wrong, one.reply.acts, sep="\n  ", markup=False)
 

@@ -15,9 +15,10 @@ from ecomlab.catalog.lexicon import Lexicon, lexicon_of
 from ecomlab.catalog.real import WRAPPING
 from ecomlab.customer.dialogue import AT_ONCE, OPEN
 from ecomlab.customer.llm import Chat, Wording
-from ecomlab.customer.reactions import phrase, table
-from ecomlab.customer.reading.model import GROUPS
-from ecomlab.customer.reading.reading import read
+from ecomlab.customer.meaning import describes
+from ecomlab.customer.reactions import table
+from ecomlab.customer.reading.model import GROUPS, SCALE
+from ecomlab.customer.reading.reading import Decided, Message, Reading
 from ecomlab.customer.reading.vocabulary import asks
 from ecomlab.episode.episode import Episode
 from ecomlab.laws.banks import NAMES, UNNAMED, Case, filled, messages, named_acts, slot_named, tasks_of
@@ -177,14 +178,14 @@ def _asks_for_a_property(spoken: Iterable[str], kind: str, lexicon: Lexicon, sho
 
 
 def heard(shop: Shop, bank: str = "held") -> list[Share]:
-    """Read the messages of a bank as customers would; return the shares that are read exactly, of all, by group of
-    acts and by environment.
+    """Put the messages of a bank to customers; return the shares that are answered exactly, of all, by act and by
+    environment.
 
-    Exact: what the message calls for (`GROUPS`) is what its first or second reader says, with the slots that it asks
-    for; where it calls for nothing, the customer's phrase answers an act that it holds.
+    Exact: the reply is the one to the message as its first or second reader labels it: the same slots are told, and the
+    same acts answer it. Where the label calls for nothing, the customer's phrase answers an act that the message holds.
     """
     cases = [case for case in messages(MESSAGES / f"{bank}.jsonl", shop) if case.certain]
-    exact = [(case, is_exact(case)) for case in cases]
+    exact = [(case, is_exact(case, shop)) for case in cases]
     acts = dict.fromkeys(act for case in cases for act in named_acts(case.acts or frozenset()))
     envs = dict.fromkeys(case.env for case in cases)
 
@@ -201,18 +202,44 @@ def heard(shop: Shop, bank: str = "held") -> list[Share]:
     ]
 
 
-def is_exact(case: Case) -> bool:
-    """Tell whether a message is read as one of its readers reads it."""
-    reading = read(case.text, case.listener.vocabulary)
-    said = {act.kind for act in phrase(reading.acts, beside=bool(reading.calls_for))}
+def is_exact(case: Case, shop: Shop) -> bool:
+    """Tell whether a message is answered as it is labelled."""
+    message = Message(case.text, case.listener.vocabulary)
+    decided = message.decided()
+    found = _reaction(message.reading(decided), case, shop)
+    phrases = {reaction.says for reaction in table().values() if reaction.free == "courtesy"}
     for acts in filter(None, (case.acts, case.or_acts)):
-        named = named_acts(acts)
-        called_for = frozenset(group for group, some in GROUPS.items() if named & set(some))
-        if called_for != reading.calls_for:
+        right = _labelled(message, named_acts(acts), case, decided)
+        wanted = _reaction(message.reading(right), case, shop)
+        said = {kind for kind, *_ in found}
+        if any(one[0] not in phrases for one in found ^ wanted):
             continue
-        if "QUESTION" in named and UNNAMED not in case.asks:
-            return {question.slot for question in reading.questions} == case.asks
-        if called_for or not named:
+        if right.calls_for or not said <= phrases or said & {table()[act].says for act in right.acts}:
             return True
-        return bool(said & {table()[act].says for act in named})
     return False
+
+
+def _labelled(message: Message, acts: frozenset[str], case: Case, decided: Decided) -> Decided:
+    """Decide as a label says; as the model does of a slot that it does not name, and whether wishes are taken up."""
+    acts |= decided.acts & {"NOTED"} if "TELL" in acts else frozenset()
+    calls_for = frozenset(group for group, some in GROUPS.items() if acts & set(some))
+    if UNNAMED in case.asks or not message.seen:
+        return Decided(acts, calls_for, decided.slots if "ask" in calls_for else {})
+    scores = message.slot_scores(range(len(message.seen)))
+    slots = dict[int, list[str]]()
+    for slot in sorted(case.asks) if "QUESTION" in acts else ():
+        slots.setdefault(max(scores, key=lambda at: scores[at].get(slot, -SCALE)), []).append(slot)
+    return Decided(acts, calls_for, slots)
+
+
+def _reaction(reading: Reading, case: Case, shop: Shop) -> frozenset[tuple[Any, ...]]:
+    """List the acts of the answer to a message that is read so, with the slots that they tell. A bank's things are
+    known to no customer: where they are asked about, which they are, whether one is to be chosen, and what else is
+    asked for stand for the answer."""
+    if reading.things and reading.calls_for & {"ask", "judge"}:
+        beside = [(q.slot,) for q in reading.questions if not describes(q)]
+        return frozenset([("things", reading.things, reading.which), *beside])
+    episode = Episode(case.listener.task, shop)
+    customer = episode.customer
+    acts = customer.reacts(customer.numbered(reading), case.text, episode.world).acts
+    return frozenset((act.kind, act.type, *sorted(act.slots), act.seen) for act in acts)

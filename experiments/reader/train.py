@@ -13,6 +13,7 @@ from typing import Annotated
 import numpy as np
 import scipy.sparse as sparse
 import typer
+from joblib import Parallel, delayed
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
@@ -29,7 +30,7 @@ LAWS = Path(banks.__file__).parent
 UNSEEN = ("fifth", "tenth")
 """Banks of questions that nothing is fitted to."""
 FOLDS, ROUNDS = 5, 3
-SENTENCE_C, NEAR_C, MESSAGE_C = 0.06, 0.03, 0.08
+SENTENCE_C, NEAR_C, MESSAGE_C = 0.05, 0.03, 0.03
 """Strength of the fits: inverse regularization of the SVMs and of the logistic regression."""
 QUESTION = 0.3
 """Weight in the fit of acts of a case that asks for slots alone: there are thousands."""
@@ -47,7 +48,7 @@ class Row:
 
     def __post_init__(self) -> None:
         self.grams = [whole(one) for one in self.seen]
-        self.weight = QUESTION if self.case.asks and not self.case.open else 1.0
+        self.weight = QUESTION if self.case.acts is None and self.case.asks and not self.case.open else 1.0
         parts, text = self.case.parts, self.case.text
         self.acts = None if self.case.acts is None else named_acts(self.case.acts)
         self.labels: list[tuple[frozenset[str], frozenset[str]]] | None = None
@@ -67,6 +68,8 @@ class Row:
     def holds(self, act: str) -> bool | None:
         """Tell whether the case holds an act; None where its bank does not say."""
         case = self.case
+        if act == "NOTED" and self.acts is not None and self.labels is None:
+            return None if "TELL" in self.acts else False
         if self.acts is not None:
             return act in self.acts
         if act == "QUESTION":
@@ -108,71 +111,98 @@ def fit(
     return one.coef_[0], float(one.intercept_[0])
 
 
-def fit_acts(rows: Sequence[Row], grams: dict[str, int]) -> np.ndarray:
-    """Fit each act's weights of sentences. Where only the message is labelled, at least one sentence holds its acts:
-    the one that scores best, which is found by fitting again."""
-    own = np.array([at for at, row in enumerate(rows) for _ in row.seen])
-    x = matrix([some for row in rows for some in row.grams], grams)
-    weight = np.array([row.weight for row in rows])[own]
+@dataclass
+class Sentences:
+    """All sentences of the cases: their n-grams, each one's case, and the weight of that."""
+
+    x: sparse.csr_matrix
+    own: np.ndarray
+    weight: np.ndarray
+
+    @classmethod
+    def of(cls, rows: Sequence[Row], grams: dict[str, int]) -> "Sentences":
+        own = np.array([at for at, row in enumerate(rows) for _ in row.seen])
+        weight = np.array([row.weight for row in rows])[own]
+        return cls(matrix([some for row in rows for some in row.grams], grams), own, weight)
+
+
+def fit_act(
+    some: Sentences, held: np.ndarray, labels: np.ndarray, within: np.ndarray
+) -> tuple[np.ndarray, float]:
+    """Fit an act's weights to the sentences of the cases `within`. `held`: whether each case holds it (1, 0; -1 is
+    unknown), `labels`: whether each sentence does. Where only the message is labelled, at least one sentence holds its
+    acts: the one that scores best, which is found by fitting again."""
+    own, known = some.own, (held[some.own] >= 0) & within[some.own]
     lone = np.bincount(own)[own] == 1
-    columns = []
-    for act in ACTS:
-        held = [row.holds(act) for row in rows]
-        known = np.array([one is not None for one in held])[own]
-        y = np.array([bool(one) for one in held])[own]
-        labelled = np.zeros(len(own), bool)
-        at = 0
-        for row in rows:
-            for number in range(len(row.seen)):
-                if row.labels is not None:
-                    y[at], labelled[at] = act in row.labels[number][0], True
-                at += 1
-        unsure, target = y & ~lone & ~labelled, y.copy()
-        for _ in range(ROUNDS):
-            coefficients, bias = fit(x[known], target[known], weight[known], SENTENCE_C)
-            if not unsure.any():
-                break
-            score = x @ coefficients + bias
-            best = np.full(len(rows), -np.inf)
-            np.maximum.at(best, own, score)
-            target = np.where(unsure, (score >= best[own]) | (score > 0.3), y)
-        columns.append(np.append(coefficients, bias))
-    return np.array(columns).T
+    y = np.where(labels >= 0, labels, held[own]) == 1
+    unsure, target = y & ~lone & (labels < 0), y.copy()
+    x, weight = some.x[known], some.weight[known]
+    for _ in range(ROUNDS):
+        coefficients, bias = fit(x, target[known], weight, SENTENCE_C)
+        if not unsure[known].any():
+            break
+        score = some.x @ coefficients + bias
+        best = np.full(len(held), -np.inf)
+        np.maximum.at(best, own, score)
+        target = np.where(unsure, (score >= best[own]) | (score > 0.3), y)
+    return coefficients, bias
+
+
+def fit_acts(rows: Sequence[Row], some: Sentences, folds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Fit the acts' weights, and score every sentence by weights that were fitted to the other folds."""
+    whole_ones = [row.holds(act) for act in ACTS for row in rows]
+    held = np.array([-1 if one is None else one for one in whole_ones], np.int8).reshape(len(ACTS), -1)
+    labels = np.full((len(ACTS), len(some.own)), -1, np.int8)
+    places = iter(range(len(some.own)))
+    for row in rows:
+        for number, place in zip(range(len(row.seen)), places):
+            if row.labels is not None:
+                labels[:, place] = [act in row.labels[number][0] for act in ACTS]
+    parts = [np.ones(len(rows), bool), *(folds != fold for fold in range(FOLDS))]
+    found = Parallel(n_jobs=-1)(
+        delayed(fit_act)(some, held[at], labels[at], part) for part in parts for at in range(len(ACTS))
+    )
+    weights = np.array([np.append(*one) for one in found]).reshape(len(parts), len(ACTS), -1)
+    scores = np.zeros((len(some.own), len(ACTS)))
+    for fold in range(FOLDS):
+        inside = folds[some.own] == fold
+        scores[inside] = some.x[inside] @ weights[1 + fold, :, :-1].T + weights[1 + fold, :, -1]
+    return weights[0].T, scores
 
 
 def fit_slots(
     rows: Sequence[Row], grams: dict[str, int], kinds: Sequence[str]
 ) -> tuple[np.ndarray, dict[str, float]]:
-    """Fit the weights by which a sentence that asks asks for a slot: its kind's of the sentence's n-grams, and all
-    slots' of n-grams around the slot's own words. A part of the pairs is seen again as a slot of no known kind."""
+    """Fit the weights by which a sentence of a message that asks does so for a slot: its kind's of the sentence's
+    n-grams, and all slots' of n-grams around the slot's own words. A part of the pairs is seen again as a slot of no
+    known kind."""
     random, lists, y, groups, labelled = rng("reader", "slots"), [], [], [], []
     group = 0
     for row in rows:
         case = row.case
-        if not (case.asks or "QUESTION" in (row.acts or ())):
+        if not (case.asks or {"QUESTION", "LIST"} & (row.acts or frozenset())):
             continue
         slots = case.listener.vocabulary.slots
         said: set[str] = set()
         for number, one in enumerate(row.seen):
             previous = row.seen[number - 1] if number else None
             label = row.labels[number] if row.labels is not None else None
-            if label is None or "QUESTION" in label[0]:
-                asks = case.asks if label is None else label[1]
-                for at, slot in enumerate(slots):
-                    if slot not in asks and (UNNAMED in asks or not case.certain):
-                        continue
-                    kind = kind_of(slot)
-                    near = of_slot(one, slot, slot in said, previous) if slot in one.spots else ["-"]
-                    near = [*near, f"{kind}/{near[0].partition(':')[0]}"]
-                    lists.append([*(f"{kind}|{gram}" for gram in row.grams[number]), f"{kind}|", *near])
-                    if near[0] != "-" and random.random() < 0.2:
-                        lists.append(["|", *near[:-1]])
-                        copies = 2
-                    else:
-                        copies = 1
-                    y += [slot in asks] * copies
-                    groups += [group + at] * copies
-                    labelled += [label is not None] * copies
+            asks = case.asks if label is None else label[1]
+            for at, slot in enumerate(slots):
+                if slot not in asks and (UNNAMED in asks or not case.certain):
+                    continue
+                kind = kind_of(slot)
+                near = of_slot(one, slot, slot in said, previous) if slot in one.spots else ["-"]
+                near = [*near, f"{kind}/{near[0].partition(':')[0]}"]
+                lists.append([*(f"{kind}|{gram}" for gram in row.grams[number]), f"{kind}|", *near])
+                if near[0] != "-" and random.random() < 0.2:
+                    lists.append(["|", *near[:-1]])
+                    copies = 2
+                else:
+                    copies = 1
+                y += [slot in asks] * copies
+                groups += [group + at] * copies
+                labelled += [label is not None] * copies
             said |= set(one.spots)
         group += len(slots)
     names = numbered(lists)
@@ -226,16 +256,11 @@ def fold_of(case: Case) -> int:
 def fit_model(rows: Sequence[Row]) -> Model:
     """Fit all three layers; the third to scores of sentences by models that have not seen their writer."""
     grams = numbered([some for row in rows for some in row.grams])
-    scores: list[np.ndarray] = [np.zeros(0)] * len(rows)
-    for fold in range(FOLDS):
-        inside = [at for at, row in enumerate(rows) if fold_of(row.case) == fold]
-        if inside:
-            weights = fit_acts([row for row in rows if fold_of(row.case) != fold], grams)
-            for at in inside:
-                scores[at] = matrix(rows[at].grams, grams) @ weights[:-1] + weights[-1]
-    bins, message = fit_messages(rows, scores)
+    some = Sentences.of(rows, grams)
+    acts, scores = fit_acts(rows, some, np.array([fold_of(row.case) for row in rows]))
+    ends = np.cumsum(np.bincount(some.own, minlength=len(rows)))[:-1]
+    bins, message = fit_messages(rows, np.split(scores, ends))
     kinds = tuple(sorted({kind_of(slot) for row in rows for slot in row.case.asks if slot != UNNAMED}))
-    acts = fit_acts(rows, grams)
     slots, near = fit_slots(rows, grams, kinds)
     return packed(kinds, grams, np.hstack([acts, slots]), near, bins, message)
 

@@ -19,11 +19,13 @@ from ecomlab.customer.reading.words import WEIGHTS
 SCALE = 100
 """Integer units of a weight."""
 ACTS = (
-    "QUESTION", "OPEN", "WHY", "TELL", "BAD", "REFUSE", "OFFER", "LIST", "SUMMARY", "CONSENT", "REPEAT", "UNDERSTOOD",
-    "IDENTITY", "GREET", "THANK", "APOLOGISE", "SYMPATHISE", "CLOSE", "OFFTOPIC", "LANGUAGE", "STRAY", "NONSENSE",
+    "QUESTION", "OPEN", "WHY", "TELL", "NOTED", "BAD", "REFUSE", "OFFER", "LIST", "SUMMARY", "CONSENT", "REPEAT",
+    "UNDERSTOOD", "IDENTITY", "GREET", "THANK", "APOLOGISE", "SYMPATHISE", "CLOSE", "OFFTOPIC", "LANGUAGE", "STRAY",
+    "NONSENSE",
 )  # fmt: skip
 """Acts of a sentence. QUESTION is a question for a value or whether it is so (SET, CHECK and CHOICE in the banks); TELL
-is whatever tells something (STATE, ANSWER, ANNOUNCE, PROMISE, INSTRUCT, HANDOVER, WAIT, SELFCORRECT)."""
+is whatever tells something (STATE, ANSWER, ANNOUNCE, PROMISE, INSTRUCT, HANDOVER, WAIT, SELFCORRECT), NOTED a part of
+it: what takes up the customer's wishes or case."""
 GROUPS = {
     "ask": ("QUESTION", "LIST"),
     "judge": ("SUMMARY", "CONSENT", "OFFER", "UNDERSTOOD"),

@@ -10,9 +10,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
 
-import numpy as np
-
-from ecomlab.customer.reading.features import ASKED, THING_KINDS, Seen, seen
+from ecomlab.customer.reading.features import ASKED, NAMED, THING_KINDS, Seen, seen
 from ecomlab.customer.reading.model import ACTS, GROUPS, NEAR, SCALE, model
 from ecomlab.customer.reading.vocabulary import CLOSED, Vocabulary
 from ecomlab.customer.reading.words import (
@@ -39,10 +37,15 @@ _RANKS = frozenset(
     ("then", "befor", "over", "rank", "sort", "order", "matter", "first", "import", "important")
 )
 """Stems by which what is named is put in an order of importance."""
-_OFFERED = frozenset(("suggest", "best", "top", "recommend", "option", "keep", "shortlist", "pick", "idea"))
+_OFFERED = frozenset((
+    "suggest", "best", "top", "recommend", "option", "keep", "shortlist", "pick", "idea", "altern", "choic",
+    "substitut", "other",
+))  # fmt: skip
 """Stems beside a number of things that are recommended."""
 _EACH = frozenset(("each", "apiec", "per", "everi", "individu", "separ"))
 _ALL = frozenset(("all", "both", "togeth", "total", "combin", "altogeth", "everyth", "whole"))
+_SAME = frozenset(("same", "keep", "match", "ident", "must", "stai", "stay"))
+"""Stems by which something is to be as it was."""
 _DENIED = frozenset(("not", "without", "instead", "never"))
 HARDLY, CLEAR = -60, 50
 """Score of asking from which on a slot's score decides, and that score."""
@@ -54,13 +57,7 @@ _AGAIN = re.compile(
     re.IGNORECASE,
 )
 """A request to say it again."""
-_SUMS_UP = frozenset(("SUMMARY", "TELL", "LIST", "CONSENT", "QUESTION"))
-_TAKES = re.compile(
-    r"^\W*(?:noted|understood|got it|okay|ok|alright|all right|right|so|gotcha|sure|perfect|great)\b"
-    r"|\byou(?:'d| would|'re| are)? (?:want|need|like|said|told|ask|look|return|paid|ordered|bought)",
-    re.IGNORECASE,
-)
-"""Marks of a message that says what the agent has understood, without asking whether it is so."""
+_SUMS_UP = frozenset(("SUMMARY", "TELL", "NOTED", "LIST", "CONSENT", "QUESTION"))
 _GONE = re.compile(
     r"\bsold[ -]out\b|\bout of stock\b|\b(?:run|ran) out\b|\bnone (?:is |are )?left\b|\bno longer available\b"
     r"|\bunavailable\b|\bonly (?:\w+ ){0,5}(?:left|in stock|available|remain\w*)\b"
@@ -145,81 +142,137 @@ class Reading:
         return "LIST" in self.acts and "ask" in self.calls_for
 
 
+@dataclass(frozen=True)
+class Decided:
+    """What a message does and asks for, as the model or a label says, before its items and values are looked up."""
+
+    acts: frozenset[str]
+    """Of `ACTS`."""
+    calls_for: frozenset[str]
+    """Of `GROUPS`."""
+    slots: Mapping[int, Sequence[str]]
+    """The slots asked for, by number of the sentence."""
+
+
 @lru_cache(maxsize=65_536)
 def read(text: str, vocabulary: Vocabulary) -> Reading:
     """Read a message in which characters from `THINGS` on stand for things that tools have shown."""
-    some = sentences(text, vocabulary.known)
-    if not some:
-        return Reading(frozenset(("NONSENSE",)), frozenset(("back",)), unclear=(text.strip(),))
-    views = seen(some, vocabulary)
-    weights = model()
-    scores = weights.scores(views)
-    groups, acts = weights.acts(scores)
-    calls_for = frozenset(group for group, score in groups.items() if score > 0)
-    held = {act for act, score in acts.items() if score > 0}
-    for group in calls_for:  # the act by which it is called for
-        held.add(max(GROUPS[group], key=lambda act: acts[act]))
-    loud = {act for group, some_acts in GROUPS.items() if group not in calls_for for act in some_acts}
-    held -= loud
-    items = _items(some)
-    places = {group: _places(scores, GROUPS[group]) for group in calls_for}
-    asking = places.get("ask") or (_places(scores, GROUPS["ask"]) if groups["ask"] > HARDLY else ())
-    questions = _questions(
-        some, views, scores, vocabulary, items, asking, "ask" in calls_for, "open" in calls_for
-    )
-    if questions and "ask" not in calls_for:
-        calls_for, held = calls_for | {"ask"}, held | {"QUESTION"}
-        places["ask"] = asking
-    if (
-        not calls_for and some[-1].mark == "?" and not held & _CHATS and not _AGAIN.search(text)
-    ):  # who asks is not only thanked
-        leave = _LEAVE.search(text) is not None
-        calls_for, held = (
-            frozenset(("judge" if leave else "ask",)),
-            held | {"CONSENT" if leave else "QUESTION"},
+    message = Message(text, vocabulary)
+    return message.reading(message.decided())
+
+
+class Message:
+    """A message as the model sees it: its sentences and their scores."""
+
+    def __init__(self, text: str, vocabulary: Vocabulary) -> None:
+        self.text, self.vocabulary = text, vocabulary
+        self.sentences = sentences(text, vocabulary.known)
+        self.seen = seen(self.sentences, vocabulary)
+        self.scores = model().scores(self.seen)
+        self.items = _items(self.sentences)
+
+    def decided(self) -> Decided:
+        """Decide what the message does and asks for."""
+        if not self.seen:
+            return Decided(frozenset(("NONSENSE",)), frozenset(("back",)), {})
+        groups, acts = model().acts(self.scores)
+        calls_for = {group for group, score in groups.items() if score > 0}
+        slots = self._slots("ask" in calls_for, "open" in calls_for) if groups["ask"] > HARDLY else {}
+        calls_for |= {"ask"} if slots else set()
+        loud = {act for group, some in GROUPS.items() if group not in calls_for for act in some}
+        held = {act for act, score in acts.items() if score > 0} - loud
+        held |= {max(GROUPS[group], key=lambda act: acts[act]) for group in calls_for}
+        if _AGAIN.search(self.text):
+            held, calls_for = held - {"NONSENSE"} | {"REPEAT"}, calls_for - {"back"} | {"repeat"}
+        elif not calls_for and self.sentences[-1].mark == "?" and not held & _CHATS:
+            leave = _LEAVE.search(self.text) is not None  # who asks is not only thanked
+            calls_for, held = {"judge" if leave else "ask"}, held | {"CONSENT" if leave else "QUESTION"}
+        elif not calls_for - {"back"} and all(map(_is_strange, self.sentences)):
+            held, calls_for = {"NONSENSE"}, {"back"}
+        gone = bool(self._gone()) and not calls_for & {"ask", "judge"}
+        held |= {"BAD"} if gone else set()
+        held = held or {max((act for act in ACTS if act not in loud), key=lambda act: acts[act])}
+        return Decided(frozenset(held), frozenset(calls_for), slots)
+
+    def places(self, acts: Sequence[str]) -> tuple[int, ...]:
+        """Number the sentences that hold one of these acts: those with a good score, at least the best."""
+        best = [max(row) for row in self.scores[:, [ACTS.index(act) for act in acts]].tolist()]
+        return tuple(at for at, score in enumerate(best) if score > NEAR or score == max(best))
+
+    def slot_scores(self, places: Sequence[int]) -> dict[int, dict[str, int]]:
+        """Score the slots that the sentences in these places may ask for."""
+        said, found = set[str](), {}
+        for at, one in enumerate(self.seen):
+            if at in places:
+                previous = self.seen[at - 1] if at else None
+                able = [slot for slot in self.vocabulary.slots if slot not in one.taken]
+                found[at] = model().slots(one, self.scores[at], able, said, previous)
+            said |= set(one.spots)
+        return found
+
+    def _slots(self, surely: bool, beside: bool) -> dict[int, list[str]]:
+        """Choose the slots that are asked for: those with a good score; where it is sure that something is asked for
+        and nothing has one, the best by far. `beside`: something open is asked for as well."""
+        sums = self.slot_scores(self.places(GROUPS["ask"]))
+        least = 0 if surely else CLEAR
+        chosen = {at: [slot for slot, score in some.items() if score > least] for at, some in sums.items()}
+        sure = surely and not beside and not any(chosen.values())
+        if sure and not any(_picks(self.sentences[at]) for at in sums):
+            ranked = sorted(
+                ((score, at, slot) for at, some in sums.items() for slot, score in some.items()), reverse=True
+            )
+            same = (ranked[0][2], *slot_type(ranked[0][2]).alike) if ranked else ()  # "when", and the day
+            second = next((score for score, _, slot in ranked if slot not in same), -SCALE)
+            if ranked and ranked[0][0] > LIKELY and ranked[0][0] - second >= AHEAD:
+                chosen[ranked[0][1]] = [ranked[0][2]]
+        return {at: slots for at, slots in chosen.items() if slots}
+
+    def _gone(self) -> tuple[int, ...]:
+        """Number the sentences that say that something has run short."""
+        return tuple(
+            at
+            for at, one in enumerate(self.sentences)
+            if one.mark != "?" and _GONE.search(self.text[one.start : one.end])
         )
-        places |= {group: (len(some) - 1,) for group in calls_for}
-    if _AGAIN.search(text):
-        held, calls_for = held - {"NONSENSE"} | {"REPEAT"}, calls_for - {"back"} | {"repeat"}
-    elif not calls_for - {"back"} and all(map(_is_strange, some)):
-        held, calls_for = {"NONSENSE"}, frozenset(("back",))
-        places["back"] = tuple(range(len(some)))
-    if not held:
-        held.add(max((act for act in ACTS if act not in loud), key=lambda act: acts[act]))
-    every = [
-        replace(said, asked=place in places.get("ask", ()))
-        for place in range(len(some))
-        for said in _said(place, some, views, vocabulary, items)
-    ]
-    judged = set(places.get("judge", ()))
-    if "SUMMARY" in held:  # all its lines, but for what does something else
-        most = scores[:, : len(ACTS)].argmax(1).tolist()
-        judged |= {at for at, act in enumerate(most) if ACTS[act] in _SUMS_UP}
-    elif not calls_for and "TELL" in held and _TAKES.search(text):
-        judged = set(range(len(some)))
-    asked = judged | set(places.get("ask", ()))
-    gone = tuple(
-        at for at, one in enumerate(some) if one.mark != "?" and _GONE.search(text[one.start : one.end])
-    )
-    bad = gone or (_places(scores, ("BAD",)) if "BAD" in held else ())
-    held |= {"BAD"} if gone and not calls_for & {"ask", "judge"} else set()
-    return Reading(
-        frozenset(held),
-        calls_for,
-        questions,
-        tuple(dict.fromkeys(item for at in places.get("open", ()) for item in items[at] if item >= 0)),
-        tuple(said for said in every if said.place in judged),
-        tuple(every),
-        frozenset(
-            int(token.means[0][1])
-            for at in asked or range(len(some))
-            for token in some[at].tokens
-            if token.stem == THING
-        ),
-        tuple(text[some[at].start : some[at].end].strip() for at in places.get("back", ())),
-        tuple(dict.fromkeys(item for at in bad for item in items[at] or (-1,))),
-        any(token.means for sentence in some for token in sentence.tokens),
-    )
+
+    def reading(self, decided: Decided) -> Reading:
+        """Look up the items and values of what the message does and asks for."""
+        some, acts, calls_for = self.sentences, decided.acts, decided.calls_for
+        if not some:
+            return Reading(acts, calls_for, unclear=(self.text.strip(),))
+        places = {group: self.places(GROUPS[group]) for group in calls_for}
+        asking = set(places.get("ask", ())) | set(decided.slots)
+        every = [
+            replace(said, asked=place in asking)
+            for place in range(len(some))
+            for said in _said(place, some, self.seen, self.vocabulary, self.items)
+        ]
+        judged = set(places.get("judge", ()))
+        if "SUMMARY" in acts:  # all its lines, but for what does something else
+            most = self.scores[:, : len(ACTS)].argmax(1).tolist()
+            judged |= {at for at, act in enumerate(most) if ACTS[act] in _SUMS_UP or some[at].listed}
+        elif "NOTED" in acts:
+            judged |= set(self.places(("NOTED",)))
+        bad = self._gone() or (self.places(("BAD",)) if "BAD" in acts else ())
+        return Reading(
+            acts,
+            calls_for,
+            _questions(decided.slots, some, self.seen, self.vocabulary, self.items, every),
+            tuple(
+                dict.fromkeys(item for at in places.get("open", ()) for item in self.items[at] if item >= 0)
+            ),
+            tuple(said for said in every if said.place in judged),
+            tuple(every),
+            frozenset(
+                int(token.means[0][1])
+                for at in judged | asking or range(len(some))
+                for token in some[at].tokens
+                if token.stem == THING
+            ),
+            tuple(self.text[some[at].start : some[at].end].strip() for at in places.get("back", ())),
+            tuple(dict.fromkeys(item for at in bad for item in self.items[at] or (-1,))),
+            any(token.means for sentence in some for token in sentence.tokens),
+        )
 
 
 def _is_strange(sentence: Sentence) -> bool:
@@ -230,12 +283,6 @@ def _is_strange(sentence: Sentence) -> bool:
     unknown = sum(not is_familiar(word) for word in words)
     named = any(one.means for one in sentence.tokens)
     return not named and (unknown >= STRANGE or unknown == len(words)) and 2 * unknown >= len(words) > 0
-
-
-def _places(scores: np.ndarray, acts: Sequence[str]) -> tuple[int, ...]:
-    """Number the sentences that hold one of these acts: those with a good score, at least the best."""
-    best = [max(row) for row in scores[:, [ACTS.index(act) for act in acts]].tolist()]
-    return tuple(at for at, score in enumerate(best) if score > NEAR or score == max(best))
 
 
 def _items(some: Sequence[Sentence]) -> list[tuple[int, ...]]:
@@ -253,38 +300,18 @@ def _items(some: Sequence[Sentence]) -> list[tuple[int, ...]]:
 
 
 def _questions(
+    chosen: Mapping[int, Sequence[str]],
     some: Sequence[Sentence],
     views: Sequence[Seen],
-    scores: np.ndarray,
     vocabulary: Vocabulary,
     items: Sequence[tuple[int, ...]],
-    places: Sequence[int],
-    surely: bool,
-    beside: bool,
+    every: Sequence[Said],
 ) -> tuple[Question, ...]:
-    """List what the sentences in these places ask for: slots with a good score; where it is sure that something is
-    asked for and nothing has one, the best by far. `beside`: something open is asked for as well."""
-    weights, said = model(), set[str]()
-    sums: dict[int, dict[str, int]] = {}
-    for at, one in enumerate(views):
-        if at in places:
-            previous = views[at - 1] if at else None
-            able = [slot for slot in vocabulary.slots if slot not in one.taken]
-            sums[at] = weights.slots(one, scores[at], able, said, previous)
-        said |= set(one.spots)
-    least = 0 if surely else CLEAR
-    chosen = {at: [slot for slot, score in some_.items() if score > least] for at, some_ in sums.items()}
-    if surely and not beside and not any(chosen.values()) and not any(_picks(some[at]) for at in places):
-        ranked = sorted(
-            ((score, at, slot) for at, some_ in sums.items() for slot, score in some_.items()), reverse=True
-        )
-        same = (ranked[0][2], *slot_type(ranked[0][2]).alike) if ranked else ()  # "when", and the day
-        second = next((score for score, _, slot in ranked if slot not in same), -SCALE)
-        if ranked and ranked[0][0] > LIKELY and ranked[0][0] - second >= AHEAD:
-            chosen[ranked[0][1]] = [ranked[0][2]]
+    """Make the questions for the slots that sentences ask for, with the values that they say."""
     if any("importance" in slots for slots in chosen.values()):  # "price, then delivery" names no limits
+        said = {(one.place, slot) for one in every for slot in one.slots}
         chosen = {
-            at: [slot for slot in slots if not slot_type(slot).is_limit or _values(slot, some[at], views[at])]
+            at: [slot for slot in slots if not slot_type(slot).is_limit or (at, slot) in said]
             for at, slots in chosen.items()
         }
     found = dict[tuple[str, int], Question]()
@@ -293,7 +320,8 @@ def _questions(
         for slot in sorted(
             slots, key=lambda slot: min((spot[0] for spot in spots.get(slot, ())), default=99)
         ):
-            for question in _asked(slot, some[at], views[at], vocabulary, items[at]):
+            values = [one for one in every if one.place == at and slot in one.slots]
+            for question in _asked(slot, some[at], views[at], vocabulary, items[at], values):
                 if not _means_another(question, slot, slots, spots, vocabulary):
                     _add(found, question)
     return tuple(found.values())
@@ -306,13 +334,16 @@ def _means_another(
     spots: Mapping[str, Sequence[tuple[int, int, str]]],
     vocabulary: Vocabulary,
 ) -> bool:
-    """Tell whether the words for an attribute that an item has not mean another one that it has: the size of a
-    wheelbarrow is its capacity, not the diameter that an umbrella has."""
+    """Tell whether the words for an attribute that an item has not mean something else that it has: the size of a
+    wheelbarrow is its capacity, not the diameter that an umbrella has; a barrel of 19 mm is no shape."""
     has = vocabulary.has[question.item] if 0 <= question.item < len(vocabulary.has) else frozenset[str]()
     if not has or question.slot in has or not question.slot.startswith("attr:"):
         return False
+    others = [other for other in slots if other in has or other == "option"]
     words = {spot[:2] for spot in spots.get(slot, ())}
-    return any(other in has and words & {spot[:2] for spot in spots.get(other, ())} for other in slots)
+    if others and all(spot[2] == NAMED for spot in spots.get(slot, ())):
+        return True
+    return any(words & {spot[:2] for spot in spots.get(other, ())} for other in others if other in has)
 
 
 def _picks(sentence: Sentence) -> bool:
@@ -337,48 +368,34 @@ def _add(found: dict[tuple[str, int], Question], question: Question) -> None:
 
 
 def _asked(
-    slot: str, sentence: Sentence, one: Seen, vocabulary: Vocabulary, topic: Sequence[int]
+    slot: str,
+    sentence: Sentence,
+    one: Seen,
+    vocabulary: Vocabulary,
+    topic: Sequence[int],
+    values: Sequence[Said],
 ) -> list[Question]:
-    """Make the questions for a slot in a sentence: one for each item of which it is asked."""
+    """Make the questions for a slot in a sentence: one for each item of which it is asked, or of which a value is
+    named."""
     spots = one.spots.get(slot, ())
     asking = [spot for spot in spots if spot[2] == ASKED] or list(spots)
     found: dict[int, list[str]] = {}
     for start, end, _ in asking or [(0, len(sentence.tokens), "")]:
         for item in _about(start, end, sentence, topic) or (-1,):
             found.setdefault(item, [])
-    values = _values(slot, sentence, one)
     stems = {token.stem for token in sentence.tokens}
     scope = slot_type(slot).op != "==" and bool(_EACH & stems) and bool(_ALL & stems or "or" in stems)
-    for place, value in values:
-        for item in _about(place, place + 1, sentence, topic) or tuple(found):
-            found.setdefault(item, []).append(value)
+    for said in values:
+        for item in (said.item,) if said.item >= 0 else tuple(found):
+            found.setdefault(item, []).append(said.value)
+    if slot == "must":  # its values are the names of attributes
+        named = [of.removeprefix("attr:") for of, *_ in one.phrases if of.startswith("attr:")]
+        for some in found.values():
+            some += [name for name in named if CLOSED not in name]
     return [
         Question(vocabulary.of_item(slot, item), item, tuple(dict.fromkeys(some)), scope)
         for item, some in found.items()
     ]
-
-
-def _values(slot: str, sentence: Sentence, one: Seen) -> list[tuple[int, str]]:
-    """List the values of a slot that a sentence names, and where."""
-    found = []
-    for place, token in enumerate(sentence.tokens):
-        if token.stem == VALUE:
-            found += [(place, value) for of, value in token.means if of == slot]
-        elif token.stem == slot_type(slot).mark or (
-            token.stem == NUMBER and slot_type(slot).is_limit and _counts(place, sentence, slot, one)
-        ):
-            found.append((place, token.word))
-    for meaning, start, _ in one.phrases:
-        name, closed, value = meaning.partition(CLOSED)
-        if closed and name == slot:
-            found.append((start, value))
-    if slot == "must":  # its values are the names of attributes
-        found += [
-            (start, meaning.removeprefix("attr:"))
-            for meaning, start, _ in one.phrases
-            if meaning.startswith("attr:") and CLOSED not in meaning
-        ]
-    return sorted(found)
 
 
 def _about(start: int, end: int, sentence: Sentence, topic: Sequence[int]) -> tuple[int, ...]:
@@ -436,9 +453,12 @@ def _said(
         found.append(Said(("importance",), ", ".join(ranked), -1, at))
     for meaning, _, _ in views[at].phrases:
         name, closed, value = meaning.partition(CLOSED)
-        if closed and name not in ("importance", "replacement"):
+        if closed and name != "importance":
             found.append(Said((name,), value, -1, at))
-    return found
+    if "must" in vocabulary.slots and stems & _SAME:  # "in the same color"
+        named = [of for of, *_ in views[at].phrases if of.startswith("attr:") and CLOSED not in of]
+        found += [Said(("must",), of.removeprefix("attr:"), -1, at) for of in dict.fromkeys(named)]
+    return list(dict.fromkeys(found))
 
 
 def _denied(before: Sequence[Token]) -> bool:
@@ -469,23 +489,27 @@ def _meant(
         has = vocabulary.has[item] if 0 <= item < len(vocabulary.has) else frozenset[str]()
         slots = [slot for slot, _ in token.means]
         own = [slot for slot in slots if not slot.startswith("attr:") or slot in has or not has]
-        return tuple(own or slots)
+        before = sentence.tokens[place - 1].stem if place else ""
+        return tuple(own or (() if before == VALUE else slots))  # "a 19 mm barrel" names no shape
     able = [
         slot
         for slot in vocabulary.slots
         if slot_type(slot).mark == token.stem or (token.stem == NUMBER and slot_type(slot).is_limit)
     ]
-    near = [slot for slot in able if _counts(place, sentence, slot, one)]
-    if near:
-        return tuple(near[:1])
     after = sentence.tokens[place + 1 : place + 5]
-    if token.stem == NUMBER:
-        counted = next((it for it in after if it.stem in (ITEM, THING, ",", "and", "or")), None)
-        units = [slot for slot in able if slot in ("quantity", "units")]
-        beside = (*sentence.tokens[max(0, place - 2) : place], *sentence.tokens[place + 1 : place + 3])
-        if "count" in able and _OFFERED & {it.stem for it in beside}:
-            return ("count",)
-        return tuple(units) if counted is not None and counted.stem in (ITEM, THING) else ()
+    counted = next((it for it in after if it.stem in (ITEM, THING, ",", "and", "or")), None)
+    beside = (*sentence.tokens[max(0, place - 2) : place], *sentence.tokens[place + 1 : place + 3])
+    offered = bool(_OFFERED & {it.stem for it in beside})
+    units = [slot for slot in able if slot in ("quantity", "units")]
+    if token.stem == NUMBER and "count" in able and (offered or not units):
+        units = ["count"]
+    if not offered and (counted is None or counted.stem not in (ITEM, THING)):
+        units = []
+    if token.stem == NUMBER and units and after[:1] == (counted,):
+        return tuple(units)
+    near = [slot for slot in able if _counts(place, sentence, slot, one)]
+    if near or token.stem == NUMBER:
+        return tuple(near[:1] or units)
     if token.stem == MONEY and "budget" in able:
         stems = {it.stem for it in sentence.tokens}
         return ("budget",) if _ALL & stems or "price" not in able or item < 0 else ("price",)
@@ -500,7 +524,9 @@ def _counts(place: int, sentence: Sentence, slot: str, one: Seen) -> bool:
             between = sentence.tokens[end:place]
             reach = REACH if sentence.tokens[place].stem != NUMBER else NEXT
             before = end <= place < end + reach and not any(token.stem in AMOUNTS for token in between)
-            behind = place < start <= place + 2
+            behind = place < start <= place + NEXT + 1 and not {ITEM, ","} & {
+                token.stem for token in sentence.tokens[place:start]
+            }
             if before or behind:
                 return True
     return False
