@@ -46,6 +46,8 @@ reveals, most candidates to choose from."""
 OPEN = 2
 """Most slots told in answer to an open question."""
 
+LISTS = frozenset(("parts", "must", "replacement"))
+"""Slots that hold several values."""
 FAULTS = 2
 """Most faults of a summary or a plan that are named."""
 _LISTS = re.compile(r"\n|\bor\b|;|\b[1a][.)]")
@@ -166,17 +168,19 @@ class DialogueManager:
     def _checked(self, reading: Reading, text: str) -> list[Said]:
         """List what a message asks about only whether it is so: "You need four within three days, don't you?"."""
         asked = [said for said in reading.mentions if said.asked]
-        values = Counter((said.slots[0], said.item) for said in asked)
         if "ask" not in reading.calls_for or reading.which or reading.unclear or reading.things:
             return []
-        if (
-            any(len(one.values) != 1 or one.scope for one in reading.questions)
-            or max(values.values(), default=0) > 1
-        ):
+        claims = [self.claim(said) for said in asked]
+        if any(
+            one.so is False and one.slot is None for one in claims
+        ):  # of something that is not wanted at all
+            return asked
+        values = Counter((said.slots[0], said.item) for said in asked)
+        either = max(values.values(), default=0) > 1 and " or " in text
+        open_ = any(len(one.values) != 1 and one.slot not in LISTS for one in reading.questions)
+        if either or open_ or any(one.scope for one in reading.questions):
             return []
-        if any(said.denied or self.claim(said).absent for said in asked):
-            return []
-        return asked
+        return [] if any(one.absent or one.said.denied for one in claims) else asked
 
     def _shows(self, reading: Reading) -> bool:
         """Tell whether a message speaks of products rather than of wishes: what they cost may be less than is
@@ -219,11 +223,15 @@ class DialogueManager:
         if faults:
             named = faults[:FAULTS]
             known = [one.slot for one in named if one.slot is not None and one.slot in self.state.known]
-            acts = [Act("no"), *self.spoken("remind", list(_distinct(known)), clean=True)]
+            limits = all(
+                one.slot in asked and slot_type(one.slot.name).op != "==" for one in named if one.slot
+            )
+            said = [] if limits and all(one.slot for one in named) else [Act("no")]
+            acts = [*said, *self.spoken("remind", list(_distinct(known)), clean=True)]
             acts += [act for one in named if one.slot not in asked for act in self._refused(one)]
             news = self._told(asked)
             acts += self.spoken("elaborate", news)
-            self.refused = acts[1:]
+            self.refused = [act for act in acts if act.kind != "no"]
             return Reply([*acts, *([Act("not all")] if len(faults) > FAULTS else [])], tuple(news))
         self.refused = []
         right = [one.slot for one in claims if one.so and one.slot is not None]
@@ -318,8 +326,8 @@ class DialogueManager:
             if one.said.slots[0] in ("quantity", "units"):
                 return [Act("just one", kind)]
             return [Act("wrong about", seen=f"the {one.said.value}")]
-        hidden = one.slot in self.state.withheld
-        return [Act("wrong about", seen=called(one.slot.name))] if hidden else []
+        about = f"the {one.said.value}" if "type" in one.said.slots else called(one.slot.name)
+        return [Act("wrong about", seen=about)] if one.slot in self.state.withheld else []
 
     def repeated(self) -> list[Act]:
         """Say again what the opening said."""
@@ -329,6 +337,8 @@ class DialogueManager:
         """Answer what a message asks for."""
         if not reading.questions and _WHICH.search(text) and not _LISTS.search(text):
             # "Which one do you mean?"
+            reading = replace(reading, calls_for=reading.calls_for | {"open"}, unclear=())
+        if reading.open_items and not reading.questions and not reading.which:  # "What about the kettle?"
             reading = replace(reading, calls_for=reading.calls_for | {"open"}, unclear=())
         if "ask" in reading.calls_for and not (reading.questions or reading.open or reading.unclear):
             listed = "LIST" in reading.acts
@@ -398,6 +408,29 @@ class DialogueManager:
         self, things: Sequence[tuple[Thing, Opinion]], which: bool, reading: Reading, text: str
     ) -> Reply:
         """Answer a question about things that the customer recognises: is it this one, which of these, may I?"""
+        reply = self._opinion(things, which, reading, text)
+        if "judge" not in reading.calls_for or any(act.kind == "no" for act in reply.acts):
+            return reply
+        named = {name for act in reply.acts for name in act.slots}
+        faults = [one for one in map(self._beside, reading.said) if one.so is False and one.slot is not None]
+        wrong = [one for one in _distinct(faults) if one.slot is not None and one.slot.name not in named][
+            :FAULTS
+        ]
+        known = [one.slot for one in wrong if one.slot is not None and one.slot in self.state.known]
+        told = self.spoken("remind", list(_distinct(known)), clean=True)
+        acts = [*told, *(act for one in wrong for act in self._refused(one))]
+        if not acts:
+            return reply
+        said = [act for act in reply.acts if act.kind not in ("this one", "as wanted", "consent")]
+        return replace(reply, acts=[*(said or [Act("no")]), *acts])
+
+    def _beside(self, said: Said) -> "Claim":
+        """Compare what is said beside a thing with the wishes: a limit may be said to be lower."""
+        return self.claim(said, exactly=False)
+
+    def _opinion(
+        self, things: Sequence[tuple[Thing, Opinion]], which: bool, reading: Reading, text: str
+    ) -> Reply:
         self.tally.questions += 1
         if not which and all(thing.kind != "product" for thing, _ in things):
             things = things[-1:]  # "Your oldest is of May 3, so it's the one of May 9?"
@@ -446,7 +479,7 @@ class DialogueManager:
         patience."""
         self.annoyed = 0
         rest_of_it = tuple(
-            q for q in reading.questions if not (describes(q) or (q.values and slot_type(q.slot).is_limit))
+            q for q in reading.questions if not q.values or (not describes(q) and " or " in text)
         )
         if not (rest_of_it or reading.open):
             return Reply([act])

@@ -9,6 +9,7 @@ from datetime import date
 from ecomlab.customer.acts import Act
 from ecomlab.customer.goal_state import GoalState
 from ecomlab.customer.reading.reading import Question, Reading
+from ecomlab.customer.reading.words import NUMBER
 from ecomlab.customer.templates import Template, common_file
 from ecomlab.other_words import SPELLED, read_number
 from ecomlab.slots import slot_type
@@ -237,7 +238,7 @@ def agrees(
             return bool(value) and said.lower() == str(value[0]).lower()
         flat = {str(one).lower() for one in value if isinstance(one, str)}
         return said.lower() in flat if flat else None
-    if isinstance(value, int) and not (template and template.format.words):
+    if isinstance(value, int) and not (template and template.format.words and slot_type(name).mark != NUMBER):
         number = said_number(name, said)
         if number is None:
             return None

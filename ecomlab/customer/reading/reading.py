@@ -39,7 +39,7 @@ _RANKS = frozenset(
 """Stems by which what is named is put in an order of importance."""
 _OFFERED = frozenset((
     "suggest", "best", "top", "recommend", "option", "keep", "shortlist", "pick", "idea", "altern", "choic",
-    "substitut", "other",
+    "substitut", "other", "result",
 ))  # fmt: skip
 """Stems beside a number of things that are recommended."""
 _EACH = frozenset(("each", "apiec", "per", "everi", "individu", "separ"))
@@ -49,6 +49,8 @@ _SAME = frozenset(("same", "keep", "match", "ident", "must", "stai", "stay"))
 _DENIED = frozenset(("not", "without", "instead", "never"))
 HARDLY, CLEAR = -60, 50
 """Score of asking from which on a slot's score decides, and that score."""
+TAKEN = -40
+"""A sentence's score from which on it takes up wishes."""
 LIKELY, AHEAD = -70, 15
 """Least score of a slot that is taken because something is asked for and nothing else is likelier, and its lead."""
 _AGAIN = re.compile(
@@ -117,7 +119,7 @@ class Reading:
     questions: tuple[Question, ...] = ()
     """In the order of asking, a slot once an item."""
     open_items: tuple[int, ...] = ()
-    """The items that an open question names."""
+    """The items that an open question names, or one for nothing in particular: "What about the kettle?"."""
     said: tuple[Said, ...] = ()
     """What the sentences say that are to be judged."""
     mentions: tuple[Said, ...] = ()
@@ -179,6 +181,8 @@ class Message:
         calls_for = {group for group, score in groups.items() if score > 0}
         slots = self._slots("ask" in calls_for, "open" in calls_for) if groups["ask"] > HARDLY else {}
         calls_for |= {"ask"} if slots else set()
+        if "ask" in calls_for and not slots and acts["LIST"] <= 0 and groups["judge"] > HARDLY:
+            calls_for = calls_for - {"ask"} | {"judge"}  # it asks for nothing that a customer has
         loud = {act for group, some in GROUPS.items() if group not in calls_for for act in some}
         held = {act for act, score in acts.items() if score > 0} - loud
         held |= {max(GROUPS[group], key=lambda act: acts[act]) for group in calls_for}
@@ -189,15 +193,21 @@ class Message:
             calls_for, held = {"judge" if leave else "ask"}, held | {"CONSENT" if leave else "QUESTION"}
         elif not calls_for - {"back"} and all(map(_is_strange, self.sentences)):
             held, calls_for = {"NONSENSE"}, {"back"}
+        held |= {"NOTED"} if self.noted() else set()
         gone = bool(self._gone()) and not calls_for & {"ask", "judge"}
         held |= {"BAD"} if gone else set()
         held = held or {max((act for act in ACTS if act not in loud), key=lambda act: acts[act])}
         return Decided(frozenset(held), frozenset(calls_for), slots)
 
-    def places(self, acts: Sequence[str]) -> tuple[int, ...]:
+    def places(self, acts: Sequence[str], least: int = NEAR) -> tuple[int, ...]:
         """Number the sentences that hold one of these acts: those with a good score, at least the best."""
         best = [max(row) for row in self.scores[:, [ACTS.index(act) for act in acts]].tolist()]
-        return tuple(at for at, score in enumerate(best) if score > NEAR or score == max(best))
+        return tuple(at for at, score in enumerate(best) if score > least or score == max(best))
+
+    def noted(self) -> tuple[int, ...]:
+        """Number the sentences that take up wishes; to set right what was no claim costs less than to let one pass."""
+        scores = self.scores[:, ACTS.index("NOTED")].tolist()
+        return tuple(at for at, score in enumerate(scores) if score > TAKEN)
 
     def slot_scores(self, places: Sequence[int]) -> dict[int, dict[str, int]]:
         """Score the slots that the sentences in these places may ask for."""
@@ -213,7 +223,7 @@ class Message:
     def _slots(self, surely: bool, beside: bool) -> dict[int, list[str]]:
         """Choose the slots that are asked for: those with a good score; where it is sure that something is asked for
         and nothing has one, the best by far. `beside`: something open is asked for as well."""
-        sums = self.slot_scores(self.places(GROUPS["ask"]))
+        sums = self.slot_scores(self.places(GROUPS["ask"], least=0))
         least = 0 if surely else CLEAR
         chosen = {at: [slot for slot, score in some.items() if score > least] for at, some in sums.items()}
         sure = surely and not beside and not any(chosen.values())
@@ -226,6 +236,17 @@ class Message:
             if ranked and ranked[0][0] > LIKELY and ranked[0][0] - second >= AHEAD:
                 chosen[ranked[0][1]] = [ranked[0][2]]
         return {at: slots for at, slots in chosen.items() if slots}
+
+    def _worded(self, at: int, slots: Sequence[str], every: Sequence[Said]) -> list[str]:
+        """Choose the slots that a sentence has a word or a value for, where it names a value: the barrel of "a 19 mm
+        barrel" asks for no shape."""
+        said = {slot for one in every if one.place == at for slot in one.slots}
+        spots = self.seen[at].spots
+        return [
+            slot
+            for slot in slots
+            if not said or slot in said or any(mark == ASKED for *_, mark in spots.get(slot, ()))
+        ]
 
     def _gone(self) -> tuple[int, ...]:
         """Number the sentences that say that something has run short."""
@@ -240,26 +261,37 @@ class Message:
         some, acts, calls_for = self.sentences, decided.acts, decided.calls_for
         if not some:
             return Reading(acts, calls_for, unclear=(self.text.strip(),))
-        places = {group: self.places(GROUPS[group]) for group in calls_for}
+        places = {group: self.places(GROUPS[group], 0 if group == "ask" else NEAR) for group in calls_for}
         asking = set(places.get("ask", ())) | set(decided.slots)
         every = [
             replace(said, asked=place in asking)
             for place in range(len(some))
-            for said in _said(place, some, self.seen, self.vocabulary, self.items)
+            for said in _said(
+                place, some, self.seen, self.vocabulary, self.items, decided.slots.get(place, ())
+            )
         ]
         judged = set(places.get("judge", ()))
         if "SUMMARY" in acts:  # all its lines, but for what does something else
             most = self.scores[:, : len(ACTS)].argmax(1).tolist()
             judged |= {at for at, act in enumerate(most) if ACTS[act] in _SUMS_UP or some[at].listed}
         elif "NOTED" in acts:
-            judged |= set(self.places(("NOTED",)))
+            judged |= set(self.noted() or self.places(("NOTED",)))
+        slots = {at: self._worded(at, named, every) for at, named in decided.slots.items()}
+        slots = {at: named for at, named in slots.items() if named}
+        if "ask" in calls_for:
+            for at, named in _by_values(every, "LIST" in acts).items():
+                either = len(named) == 1 and any(one.stem == "or" for one in some[at].tokens)
+                if at not in slots or (either and sum(said.place == at for said in every) > 1):
+                    slots[at] = named
         bad = self._gone() or (self.places(("BAD",)) if "BAD" in acts else ())
         return Reading(
             acts,
             calls_for,
-            _questions(decided.slots, some, self.seen, self.vocabulary, self.items, every),
+            _questions(slots, some, self.seen, self.vocabulary, self.items, every),
             tuple(
-                dict.fromkeys(item for at in places.get("open", ()) for item in self.items[at] if item >= 0)
+                dict.fromkeys(
+                    item for at in places.get("open", () if slots else asking) for item in self.items[at]
+                )
             ),
             tuple(said for said in every if said.place in judged),
             tuple(every),
@@ -325,6 +357,17 @@ def _questions(
                 if not _means_another(question, slot, slots, spots, vocabulary):
                     _add(found, question)
     return tuple(found.values())
+
+
+def _by_values(every: Sequence[Said], listed: bool) -> dict[int, list[str]]:
+    """Name the slots that values ask for where no words do: "Red or blue?", "It comes in red and blue. Which one?"."""
+    found: dict[int, list[str]] = {}
+    for said in every:
+        same = [one for one in every if one.slots == said.slots and one.item == said.item]
+        if said.slots[0] != "type" and (said.asked or listed) and (len(same) > 1 or not listed):
+            slots = found.setdefault(said.place, [])
+            slots += [] if said.slots[0] in slots else [said.slots[0]]
+    return found
 
 
 def _means_another(
@@ -429,19 +472,22 @@ def _said(
     views: Sequence[Seen],
     vocabulary: Vocabulary,
     items: Sequence[tuple[int, ...]],
+    asked: Sequence[str],
 ) -> list[Said]:
-    """List the values that a sentence says; what describes a thing that it names is not said of an item."""
+    """List the values that a sentence says, which asks for these slots; what describes a thing that it names is not
+    said of an item."""
     sentence, found = some[at], list[Said]()
     for place, token in enumerate(sentence.tokens):
-        if not (token.stem == VALUE or token.stem in AMOUNTS):
+        if not (token.stem == VALUE or token.stem in AMOUNTS or _is_one(place, sentence)):
             continue
         if _of_a_thing(place, sentence):
             continue
         denied = token.stem == VALUE and _denied(sentence.tokens[max(0, place - 3) : place])
         for item in _about(place, place + 1, sentence, items[at]) or (-1,):
-            slots = _meant(place, token, sentence, views[at], vocabulary, item)
+            slots = _meant(place, token, sentence, views[at], vocabulary, item, asked)
             if slots:
-                found.append(Said(slots, _value(token, slots), item, at, denied))
+                no = denied and not slots[0].startswith("was_")  # "instead of the red one"
+                found.append(Said(slots, _value(token, slots), item, at, no))
     stems = {token.stem for token in sentence.tokens}
     ranked = [
         meaning.partition(CLOSED)[2]
@@ -451,13 +497,18 @@ def _said(
     ranked = list(dict.fromkeys(ranked))
     if len(ranked) > 1 and stems & _RANKS:
         found.append(Said(("importance",), ", ".join(ranked), -1, at))
+    either = "or" in stems
+    named: dict[str, list[str]] = {}
     for meaning, _, _ in views[at].phrases:
         name, closed, value = meaning.partition(CLOSED)
         if closed and name != "importance":
-            found.append(Said((name,), value, -1, at))
+            named.setdefault(name, []).append(value)
+    found += [
+        Said((name,), one, -1, at) for name, some in named.items() for one in (some if either else some[-1:])
+    ]
     if "must" in vocabulary.slots and stems & _SAME:  # "in the same color"
-        named = [of for of, *_ in views[at].phrases if of.startswith("attr:") and CLOSED not in of]
-        found += [Said(("must",), of.removeprefix("attr:"), -1, at) for of in dict.fromkeys(named)]
+        kept = [of for of, *_ in views[at].phrases if of.startswith("attr:") and CLOSED not in of]
+        found += [Said(("must",), of.removeprefix("attr:"), -1, at) for of in dict.fromkeys(kept)]
     return list(dict.fromkeys(found))
 
 
@@ -482,38 +533,60 @@ def _of_a_thing(place: int, sentence: Sentence) -> bool:
 
 
 def _meant(
-    place: int, token: Token, sentence: Sentence, one: Seen, vocabulary: Vocabulary, item: int
+    place: int,
+    token: Token,
+    sentence: Sentence,
+    one: Seen,
+    vocabulary: Vocabulary,
+    item: int,
+    asked: Sequence[str],
 ) -> tuple[str, ...]:
-    """Name the slots that a value may be one of."""
+    """Name the slots that a value may be one of, in a sentence that asks for these."""
     if token.stem == VALUE:
         has = vocabulary.has[item] if 0 <= item < len(vocabulary.has) else frozenset[str]()
         slots = [slot for slot, _ in token.means]
         own = [slot for slot in slots if not slot.startswith("attr:") or slot in has or not has]
         before = sentence.tokens[place - 1].stem if place else ""
         return tuple(own or (() if before == VALUE else slots))  # "a 19 mm barrel" names no shape
+    stem = NUMBER if token.stem == "one" else token.stem
     able = [
         slot
         for slot in vocabulary.slots
-        if slot_type(slot).mark == token.stem or (token.stem == NUMBER and slot_type(slot).is_limit)
+        if slot_type(slot).mark == stem or (stem == NUMBER and slot_type(slot).is_limit)
     ]
     after = sentence.tokens[place + 1 : place + 5]
-    counted = next((it for it in after if it.stem in (ITEM, THING, ",", "and", "or")), None)
+    counted = next((it for it in after if _is_counted(it) or it.stem in (",", "and")), None)
     beside = (*sentence.tokens[max(0, place - 2) : place], *sentence.tokens[place + 1 : place + 3])
     offered = bool(_OFFERED & {it.stem for it in beside})
     units = [slot for slot in able if slot in ("quantity", "units")]
-    if token.stem == NUMBER and "count" in able and (offered or not units):
+    if counted is not None and counted.stem == THING and not offered:  # whose item only the customer knows
+        return ()
+    if stem == NUMBER and "count" in able and (offered or not units):
         units = ["count"]
-    if not offered and (counted is None or counted.stem not in (ITEM, THING)):
+    if not offered and (counted is None or not _is_counted(counted)):
         units = []
-    if token.stem == NUMBER and units and after[:1] == (counted,):
+    if stem == NUMBER and units and after[:1] == (counted,):
         return tuple(units)
     near = [slot for slot in able if _counts(place, sentence, slot, one)]
-    if near or token.stem == NUMBER:
+    near = near or [slot for slot in able if slot in asked]
+    if near or stem == NUMBER:
         return tuple(near[:1] or units)
-    if token.stem == MONEY and "budget" in able:
+    if stem == MONEY and "budget" in able:
         stems = {it.stem for it in sentence.tokens}
         return ("budget",) if _ALL & stems or "price" not in able or item < 0 else ("price",)
     return tuple(able[:1])
+
+
+def _is_one(place: int, sentence: Sentence) -> bool:
+    """Tell whether a word counts one thing: "one kettle", "one of the kettles"."""
+    after = sentence.tokens[place + 1 : place + 4]
+    after = after[2:] if [it.stem for it in after[:2]] == ["of", "the"] else after[:1]
+    return sentence.tokens[place].stem == "one" and any(it.stem == ITEM for it in after[:1])
+
+
+def _is_counted(token: Token) -> bool:
+    """Tell whether a token names something that is counted."""
+    return token.stem in (ITEM, THING) or (token.stem == VALUE and token.means[0][0] in ("type", "parts"))
 
 
 def _counts(place: int, sentence: Sentence, slot: str, one: Seen) -> bool:

@@ -181,6 +181,7 @@ def sentences(text: str, known: Known) -> list[Sentence]:
     if len(plain) != len(text):  # a letter whose lower case is two
         plain = text.replace("’", "'")
     plain = _NO_STOP.sub(" ", plain) if "." in plain else plain
+    plain = plain.replace("double-check", "       check").replace("double check", "       check")
     begins = _LISTED.match(f"\n{plain}")
     found, start, gap = [], begins.end() - 1 if begins else 0, begins.group() if begins else ""
     for split in _SENTENCE.finditer(text if len(text) == len(plain) else plain, start):
