@@ -186,7 +186,7 @@ class Customer:
         asked = {thing for thing in things if thing.text in named}  # lines of two orders may have one title
         asked |= {thing for thing in things_in(asked_of(text) or text, world) if thing.dated}
         meant = [thing for thing in things if thing in asked]
-        if (points or reading.which) and not meant:
+        if (points or reading.which or not reading.questions) and not meant:
             meant = list(things)
         return [] if not points and self._asks_for_the_day(meant, reading) else meant
 

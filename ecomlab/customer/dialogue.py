@@ -17,6 +17,7 @@ from ecomlab.customer.meaning import (
     CORRECTION,
     RANKED,
     agrees,
+    asks_to_keep,
     called,
     described,
     describes,
@@ -151,7 +152,7 @@ class DialogueManager:
             reply = self.confirm(reading, text)
         elif checked:
             self.tally.questions += 1
-            reply = self.confirm(replace(reading, said=(*reading.said, *checked)), text)
+            reply = self.confirm(replace(reading, said=(*reading.said, *checked)), text, asked=True)
             reading = replace(reading, questions=(), calls_for=reading.calls_for - {"ask"})
         elif reading.said:  # what is only told is set right, not confirmed
             exactly = not self._shows(reading)
@@ -170,6 +171,10 @@ class DialogueManager:
         asked = [said for said in reading.mentions if said.asked]
         if "ask" not in reading.calls_for or reading.which or reading.unclear or reading.things:
             return []
+        if asks_to_keep(text) and any(
+            one.name == "must" for one in (*self.state.known, *self.state.withheld)
+        ):
+            return []  # whether it has to stay, not what it was
         claims = [self.claim(said) for said in asked]
         if any(
             one.so is False and one.slot is None for one in claims
@@ -208,42 +213,38 @@ class DialogueManager:
         told = self.spoken("remind", list(_distinct(known)), clean=True)
         return [Act("no"), *told, *(act for one in faults for act in self._refused(one))] if faults else []
 
-    def confirm(self, reading: Reading, text: str) -> Reply:
-        """Judge what a summary, a plan or an offer says: up to two faults are named, what is withheld without its
-        value, and nothing that is wrong is affirmed."""
+    def confirm(self, reading: Reading, text: str, asked: bool = False) -> Reply:
+        """Judge what a summary, a plan or an offer says, or a question where it is `asked`: up to two faults are named,
+        what is withheld without its value where it was not asked for, and nothing that is wrong is affirmed."""
         claims = [self.claim(said, exactly=not self._shows(reading)) for said in reading.said]
         faults = list(_distinct(one for one in claims if one.so is False))
-        asked = []
-        if (
-            len(claims) <= FAULTS
-            and text.rstrip().endswith("?")
-            and not reading.acts & {"SUMMARY", "CONSENT"}
-        ):
-            asked = [one.slot for one in claims if not one.so and one.slot in self.state.withheld]
+        asks = asked or (text.rstrip().endswith("?") and not reading.acts & {"SUMMARY", "CONSENT"})
+        wanted = [one.slot for one in claims if asks and not one.so and one.slot in self.state.withheld]
+        wanted = wanted if len(claims) <= FAULTS else []
         if faults:
             named = faults[:FAULTS]
             known = [one.slot for one in named if one.slot is not None and one.slot in self.state.known]
             limits = all(
-                one.slot in asked and slot_type(one.slot.name).op != "==" for one in named if one.slot
+                one.slot in wanted and slot_type(one.slot.name).op != "==" for one in named if one.slot
             )
             said = [] if limits and all(one.slot for one in named) else [Act("no")]
             acts = [*said, *self.spoken("remind", list(_distinct(known)), clean=True)]
-            acts += [act for one in named if one.slot not in asked for act in self._refused(one)]
-            news = self._told(asked)
+            acts += [act for one in named if one.slot not in wanted for act in self._refused(one)]
+            news = self._told(wanted)
             acts += self.spoken("elaborate", news)
             self.refused = [act for act in acts if act.kind != "no"]
             return Reply([*acts, *([Act("not all")] if len(faults) > FAULTS else [])], tuple(news))
         self.refused = []
         right = [one.slot for one in claims if one.so and one.slot is not None]
         self.annoyed = 0
-        news = self._told([*right, *asked])
+        news = self._told([*right, *wanted])
         absent = [
             Question(one.said.slots[0], one.said.item)
             for one in claims
             if one.absent and one.said.slots[0] not in self.state.own
         ]
         free = [
-            *self.spoken("elaborate", [s for s in news if s in asked]),
+            *self.spoken("elaborate", [s for s in news if s in wanted]),
             *self._absent(absent, beside=True),
         ]
         if "SUMMARY" in reading.acts:
@@ -253,7 +254,7 @@ class DialogueManager:
             named_it = reading.names or _DEED.search(text.lower())
             return Reply([Act("consent" if named_it else "to what"), *free], tuple(news))
         if "OFFER" in reading.acts:
-            said = [] if asked else [Act("consent" if right else "decline")]
+            said = [] if wanted else [Act("consent" if right else "decline")]
             return Reply([*said, *free], tuple(news))
         return Reply([Act("yes" if claims else "say what"), *free], tuple(news))
 
@@ -335,10 +336,10 @@ class DialogueManager:
 
     def answer(self, reading: Reading, text: str) -> Reply:
         """Answer what a message asks for."""
-        if not reading.questions and _WHICH.search(text) and not _LISTS.search(text):
-            # "Which one do you mean?"
+        lone = not reading.questions and "back" not in reading.calls_for
+        if lone and _WHICH.search(text) and not _LISTS.search(text):  # "Which one do you mean?"
             reading = replace(reading, calls_for=reading.calls_for | {"open"}, unclear=())
-        if reading.open_items and not reading.questions and not reading.which:  # "What about the kettle?"
+        if lone and reading.open_items and not reading.which:  # "What about the kettle?"
             reading = replace(reading, calls_for=reading.calls_for | {"open"}, unclear=())
         if "ask" in reading.calls_for and not (reading.questions or reading.open or reading.unclear):
             listed = "LIST" in reading.acts

@@ -37,6 +37,8 @@ _RANKS = frozenset(
     ("then", "befor", "over", "rank", "sort", "order", "matter", "first", "import", "important")
 )
 """Stems by which what is named is put in an order of importance."""
+_THEN = frozenset(("then", "befor", "over", "first"))
+"""Those by which a question does so: "Please rank price, rating and delivery" puts nothing in an order."""
 _OFFERED = frozenset((
     "suggest", "best", "top", "recommend", "option", "keep", "shortlist", "pick", "idea", "altern", "choic",
     "substitut", "other", "result",
@@ -49,7 +51,7 @@ _SAME = frozenset(("same", "keep", "match", "ident", "must", "stai", "stay"))
 _DENIED = frozenset(("not", "without", "instead", "never"))
 HARDLY, CLEAR = -60, 50
 """Score of asking from which on a slot's score decides, and that score."""
-TAKEN = -40
+TAKEN = -100
 """A sentence's score from which on it takes up wishes."""
 LIKELY, AHEAD = -70, 15
 """Least score of a slot that is taken because something is asked for and nothing else is likelier, and its lead."""
@@ -193,21 +195,32 @@ class Message:
             calls_for, held = {"judge" if leave else "ask"}, held | {"CONSENT" if leave else "QUESTION"}
         elif not calls_for - {"back"} and all(map(_is_strange, self.sentences)):
             held, calls_for = {"NONSENSE"}, {"back"}
-        held |= {"NOTED"} if self.noted() else set()
+        held |= {"NOTED"} if not calls_for and self.noted(NEAR) else set()
         gone = bool(self._gone()) and not calls_for & {"ask", "judge"}
         held |= {"BAD"} if gone else set()
         held = held or {max((act for act in ACTS if act not in loud), key=lambda act: acts[act])}
         return Decided(frozenset(held), frozenset(calls_for), slots)
 
-    def places(self, acts: Sequence[str], least: int = NEAR) -> tuple[int, ...]:
+    def places(self, acts: Sequence[str]) -> tuple[int, ...]:
         """Number the sentences that hold one of these acts: those with a good score, at least the best."""
         best = [max(row) for row in self.scores[:, [ACTS.index(act) for act in acts]].tolist()]
-        return tuple(at for at, score in enumerate(best) if score > least or score == max(best))
+        return tuple(at for at, score in enumerate(best) if score > NEAR or score == max(best))
 
-    def noted(self) -> tuple[int, ...]:
+    def asking(self) -> tuple[int, ...]:
+        """Number the sentences that ask; beside a question mark, one without needs a clear score."""
+        best = [max(row) for row in self.scores[:, [ACTS.index(act) for act in GROUPS["ask"]]].tolist()]
+        marks = [one.mark == "?" for one in self.sentences]
+        marked = any(mark and score > 0 for mark, score in zip(marks, best))
+        return tuple(
+            at
+            for at, score in enumerate(best)
+            if score > (CLEAR if marked and not marks[at] else 0) or score == max(best)
+        )
+
+    def noted(self, least: int = TAKEN) -> tuple[int, ...]:
         """Number the sentences that take up wishes; to set right what was no claim costs less than to let one pass."""
         scores = self.scores[:, ACTS.index("NOTED")].tolist()
-        return tuple(at for at, score in enumerate(scores) if score > TAKEN)
+        return tuple(at for at, score in enumerate(scores) if score > least)
 
     def slot_scores(self, places: Sequence[int]) -> dict[int, dict[str, int]]:
         """Score the slots that the sentences in these places may ask for."""
@@ -223,7 +236,7 @@ class Message:
     def _slots(self, surely: bool, beside: bool) -> dict[int, list[str]]:
         """Choose the slots that are asked for: those with a good score; where it is sure that something is asked for
         and nothing has one, the best by far. `beside`: something open is asked for as well."""
-        sums = self.slot_scores(self.places(GROUPS["ask"], least=0))
+        sums = self.slot_scores(self.asking())
         least = 0 if surely else CLEAR
         chosen = {at: [slot for slot, score in some.items() if score > least] for at, some in sums.items()}
         sure = surely and not beside and not any(chosen.values())
@@ -245,8 +258,12 @@ class Message:
         return [
             slot
             for slot in slots
-            if not said or slot in said or any(mark == ASKED for *_, mark in spots.get(slot, ()))
+            if slot in said or self._asks_by_name(at, slot) or not (said or slot in spots)
         ]
+
+    def _asks_by_name(self, at: int, slot: str) -> bool:
+        """Tell whether a sentence has words that ask for a slot."""
+        return any(mark == ASKED for *_, mark in self.seen[at].spots.get(slot, ()))
 
     def _gone(self) -> tuple[int, ...]:
         """Number the sentences that say that something has run short."""
@@ -261,7 +278,9 @@ class Message:
         some, acts, calls_for = self.sentences, decided.acts, decided.calls_for
         if not some:
             return Reading(acts, calls_for, unclear=(self.text.strip(),))
-        places = {group: self.places(GROUPS[group], 0 if group == "ask" else NEAR) for group in calls_for}
+        places = {
+            group: self.asking() if group == "ask" else self.places(GROUPS[group]) for group in calls_for
+        }
         asking = set(places.get("ask", ())) | set(decided.slots)
         every = [
             replace(said, asked=place in asking)
@@ -274,15 +293,17 @@ class Message:
         if "SUMMARY" in acts:  # all its lines, but for what does something else
             most = self.scores[:, : len(ACTS)].argmax(1).tolist()
             judged |= {at for at, act in enumerate(most) if ACTS[act] in _SUMS_UP or some[at].listed}
+        elif not calls_for:
+            judged = set(self.noted())
         elif "NOTED" in acts:
-            judged |= set(self.noted() or self.places(("NOTED",)))
+            judged |= set(self.places(("NOTED",)))
         slots = {at: self._worded(at, named, every) for at, named in decided.slots.items()}
         slots = {at: named for at, named in slots.items() if named}
         if "ask" in calls_for:
-            for at, named in _by_values(every, "LIST" in acts).items():
-                either = len(named) == 1 and any(one.stem == "or" for one in some[at].tokens)
-                if at not in slots or (either and sum(said.place == at for said in every) > 1):
-                    slots[at] = named
+            for at, named in _by_values(every, "LIST" in acts, some).items():
+                asked = [slot for slot in slots.get(at, ()) if self._asks_by_name(at, slot)]
+                if at not in slots or not set(named) <= set(asked):
+                    slots[at] = list(dict.fromkeys([*(asked if at in slots else ()), *named]))
         bad = self._gone() or (self.places(("BAD",)) if "BAD" in acts else ())
         return Reading(
             acts,
@@ -340,12 +361,15 @@ def _questions(
     every: Sequence[Said],
 ) -> tuple[Question, ...]:
     """Make the questions for the slots that sentences ask for, with the values that they say."""
-    if any("importance" in slots for slots in chosen.values()):  # "price, then delivery" names no limits
-        said = {(one.place, slot) for one in every for slot in one.slots}
-        chosen = {
-            at: [slot for slot in slots if not slot_type(slot).is_limit or (at, slot) in said]
-            for at, slots in chosen.items()
-        }
+    said = {(one.place, slot) for one in every for slot in one.slots}
+    chosen = {  # "price, then delivery" names no limits
+        at: [
+            slot
+            for slot in slots
+            if "importance" not in slots or not slot_type(slot).is_limit or (at, slot) in said
+        ]
+        for at, slots in chosen.items()
+    }
     found = dict[tuple[str, int], Question]()
     for at, slots in chosen.items():
         spots = views[at].spots
@@ -359,15 +383,22 @@ def _questions(
     return tuple(found.values())
 
 
-def _by_values(every: Sequence[Said], listed: bool) -> dict[int, list[str]]:
+def _by_values(every: Sequence[Said], listed: bool, some: Sequence[Sentence]) -> dict[int, list[str]]:
     """Name the slots that values ask for where no words do: "Red or blue?", "It comes in red and blue. Which one?"."""
     found: dict[int, list[str]] = {}
+    lone: dict[int, list[str]] = {}
     for said in every:
         same = [one for one in every if one.slots == said.slots and one.item == said.item]
-        if said.slots[0] != "type" and (said.asked or listed) and (len(same) > 1 or not listed):
-            slots = found.setdefault(said.place, [])
-            slots += [] if said.slots[0] in slots else [said.slots[0]]
-    return found
+        slot, either = said.slots[0], any(one.stem == "or" for one in some[said.place].tokens)
+        if slot == "type" or not (said.asked or listed):
+            continue
+        if len(same) > 1 and (either or listed) and not slot_type(slot).is_limit:
+            found.setdefault(said.place, []).append(slot)
+        elif not listed:
+            lone.setdefault(said.place, []).append(slot)
+    return {at: list(dict.fromkeys(slots)) for at, slots in found.items()} or {
+        at: list(dict.fromkeys(slots)) for at, slots in lone.items()
+    }
 
 
 def _means_another(
@@ -495,7 +526,7 @@ def _said(
         if meaning.startswith(f"importance{CLOSED}")
     ]
     ranked = list(dict.fromkeys(ranked))
-    if len(ranked) > 1 and stems & _RANKS:
+    if len(ranked) > 1 and stems & (_THEN if asked else _RANKS) and (not asked or "importance" in asked):
         found.append(Said(("importance",), ", ".join(ranked), -1, at))
     either = "or" in stems
     named: dict[str, list[str]] = {}
