@@ -8,7 +8,7 @@ from datetime import date
 from ecomlab.catalog.lexicon import Lexicon
 from ecomlab.customer import corrections, goal_changes, shortages
 from ecomlab.customer.acts import Act, Mistake
-from ecomlab.customer.dialogue import DialogueManager, Reply
+from ecomlab.customer.dialogue import DAYS, DialogueManager, Reply
 from ecomlab.customer.goal_state import GoalState
 from ecomlab.customer.llm import Wording
 from ecomlab.customer.nlg import Speaker
@@ -36,13 +36,13 @@ _INSTEAD = re.compile(
     r"leave (?:it|them) out|do without|none at all|second choice)\b"
 )
 """Marks of a question what to take instead of something."""
+_CHOICE = re.compile(r"\bwhich\b|\b(?:any|either|one) of (?:these|those|them)\b", re.IGNORECASE)
+"""Words by which one of several things is to be chosen."""
 _POINTS = re.compile(
     r"\b(?:(?:is|was) (?:this|that|it) (?:the|your)|you meant|(?:did|do) you mean|can you confirm|"
     r"(?:is|does) (?:this|that|it) (?:sound |look )?(?:right|correct))\b"
 )
 """Marks of a question about the things that stand before it."""
-DAYS = frozenset(("placed", "when", "ordered", "delivered"))
-"""Slots that are days."""
 
 
 class Customer:
@@ -163,9 +163,12 @@ class Customer:
             return Reply(told or self.dialogue.repeated())
         meant = self._asked_things(things, reading, text, world)
         opinions = opinions_of(meant, self.goal, self.state.known, world, self.judge)
+        asks_which = _CHOICE.search(asked_of(text)) is not None
+        if len(opinions) == 1 and asks_which and "judge" not in reading.calls_for:
+            opinions = []  # the others are not named as the shop does
         if opinions:
-            several = len(opinions) > 1 and " or " in text
-            which = (reading.which or several) and "judge" not in reading.calls_for
+            several = len(opinions) > 1 and (" or " in text or asks_which)
+            which = (reading.which or several) and ("judge" not in reading.calls_for or asks_which)
             reply = self.dialogue.opinion(opinions, which, reading, text)
         else:
             reply = self.dialogue.react(reading, text)

@@ -19,6 +19,7 @@ from ecomlab.customer.meaning import (
     agrees,
     asks_to_keep,
     called,
+    comparable,
     described,
     describes,
     meanings,
@@ -47,6 +48,10 @@ reveals, most candidates to choose from."""
 OPEN = 2
 """Most slots told in answer to an open question."""
 
+DAYS = frozenset(("placed", "when", "ordered", "delivered"))
+"""Slots that are days."""
+ALIKE = frozenset(("relation", "placed", "when", "place", "thing", "things"))
+"""Slots of orders, of which one can be said by the value of another."""
 LISTS = frozenset(("parts", "must", "replacement"))
 """Slots that hold several values."""
 FAULTS = 2
@@ -58,6 +63,12 @@ _WRONG = re.compile(
     re.IGNORECASE,
 )
 """Words of a question what is wrong."""
+_NEW = re.compile(
+    r"\b(?:new|replace(?:ment)?|exchange|instead|another|offer|suggest|propose|swap)\b", re.IGNORECASE
+)
+"""Words of a message about what comes in the place of something that goes back."""
+_CLOSES = re.compile(r"\b(?:help|assist|do for you|look (?:at|into)|need from me)\b", re.IGNORECASE)
+"""Words of a closing question."""
 _WHICH = re.compile(r"\bwhich\b|\bwhat(?:'s| is)? (?:one|order|thing)\b|\bspecify\b", re.IGNORECASE)
 _DEED = re.compile(
     r"\b(?:orders?|returns?|refunds?|cart|basket|list|labels?|search|shortlist|selection|account|history|case|"
@@ -126,6 +137,8 @@ class DialogueManager:
     """True from a mistake until something more is right."""
     guessed: int = 0
     """Wrong identifications so far."""
+    strays: int = 0
+    """Lists to choose from that held something which somebody who listened would not have named."""
     untold: int = 0
     """Times that something was put there before the customer had said which one they mean."""
     heard: set[tuple[str, int]] = field(default_factory=set)
@@ -156,8 +169,12 @@ class DialogueManager:
             reading = replace(reading, questions=(), calls_for=reading.calls_for - {"ask"})
         elif reading.said:  # what is only told is set right, not confirmed
             exactly = not self._shows(reading)
-            wrong = [said for said in reading.said if self.claim(said, exactly).so is False]
+            told = [said for said in reading.said if not (said.shown and _describes(said))]
+            wrong = [said for said in told if self.claim(said, exactly).so is False]
+            right = bool(told) and all(self.claim(said, exactly).so for said in told)
             reply = self.confirm(replace(reading, said=tuple(wrong)), text) if wrong else Reply([])
+            if right and not reading.calls_for:
+                reply = Reply([Act("yes")])
         else:
             reply = Reply(self.mistaken(reading))
         if not reading.calls_for & {"ask", "open", "back"}:
@@ -169,7 +186,9 @@ class DialogueManager:
     def _checked(self, reading: Reading, text: str) -> list[Said]:
         """List what a message asks about only whether it is so: "You need four within three days, don't you?"."""
         asked = [said for said in reading.mentions if said.asked]
-        if "ask" not in reading.calls_for or reading.which or reading.unclear or reading.things:
+        if "ask" not in reading.calls_for or "why" in reading.calls_for or reading.which:
+            return []
+        if reading.unclear or reading.things:
             return []
         if asks_to_keep(text) and any(
             one.name == "must" for one in (*self.state.known, *self.state.withheld)
@@ -190,7 +209,8 @@ class DialogueManager:
     def _shows(self, reading: Reading) -> bool:
         """Tell whether a message speaks of products rather than of wishes: what they cost may be less than is
         allowed."""
-        if reading.things or (reading.acts & {"OFFER", "LIST"} and "SUMMARY" not in reading.acts):
+        offered = reading.acts & {"OFFER", "LIST"} and "SUMMARY" not in reading.acts
+        if reading.things or offered or any(said.shown for said in reading.mentions):
             return True
         wished = {slot.name for slot in (*self.state.known, *self.state.withheld)}
         names = {
@@ -216,7 +236,17 @@ class DialogueManager:
     def confirm(self, reading: Reading, text: str, asked: bool = False) -> Reply:
         """Judge what a summary, a plan or an offer says, or a question where it is `asked`: up to two faults are named,
         what is withheld without its value where it was not asked for, and nothing that is wrong is affirmed."""
-        claims = [self.claim(said, exactly=not self._shows(reading)) for said in reading.said]
+        values = Counter((said.slots[0], said.item) for said in set(reading.said))
+        either = " or " in text.lower()
+        choices = [s for s in reading.said if either and values[s.slots[0], s.item] > 1]
+        judged = [s for s in reading.said if s not in choices]
+        if "SUMMARY" not in reading.acts and not asked:
+            judged = [s for s in judged if not (s.shown and _describes(s))]
+        claims = [self.claim(said, exactly=not self._shows(reading)) for said in judged]
+        if _NEW.search(text) and any(one.name == "replacement" for one in self.state.known):
+            claims = [one for one in claims if one.so or not slot_type(one.said.slots[0]).describes]
+        chosen = [one for one in map(self.claim, choices) if one.so]
+        claims += chosen or [self.claim(said) for said in choices[:1]]
         faults = list(_distinct(one for one in claims if one.so is False))
         asks = asked or (text.rstrip().endswith("?") and not reading.acts & {"SUMMARY", "CONSENT"})
         wanted = [one.slot for one in claims if asks and not one.so and one.slot in self.state.withheld]
@@ -238,14 +268,13 @@ class DialogueManager:
         right = [one.slot for one in claims if one.so and one.slot is not None]
         self.annoyed = 0
         news = self._told([*right, *wanted])
-        absent = [
-            Question(one.said.slots[0], one.said.item)
-            for one in claims
-            if one.absent and one.said.slots[0] not in self.state.own
-        ]
+        lacking = [one.said for one in claims if one.absent and one.said.slots[0] not in self.state.own]
+        lacking = lacking if len(lacking) == len(claims) == 1 else []  # nobody denies beside a yes
+        repeated = [one.slot for one in chosen if one.slot is not None]
         free = [
+            *self.spoken("remind", list(_distinct(repeated)), clean=True),
             *self.spoken("elaborate", [s for s in news if s in wanted]),
-            *self._absent(absent, beside=True),
+            *self._absent([Question(said.slots[0], said.item) for said in lacking], beside=True),
         ]
         if "SUMMARY" in reading.acts:
             forgotten = self._told(self.state.withheld[:1])
@@ -268,14 +297,20 @@ class DialogueManager:
         """Compare a value that a message says with the customer's wishes: of the slots that it may be one of, the one
         that it is right for, else one that it is wrong for. `exactly`: a limit is right only if it is the very one."""
         found: list[Claim] = []
+        known = {slot.name for slot in self.state.known}
+        if (
+            known & {"relation", CORRECTION} and set(said.slots) & DAYS
+        ):  # of which of the orders, it does not say
+            return Claim(said, None, None)
         for name in said.slots:
             slots = meant(Question(name, said.item, (said.value,)), self.state, self.option)
             slots = [slot for slot in slots if said.item in (-1, slot.item) or slot.name in self.state.own]
+            slots = [slot for slot in slots if comparable(name, slot.name) or name in ALIKE]
             for slot in slots:
                 so = self._is_so(slot, said.value, exactly)
                 found.append(Claim(said, slot, so if so is None else so != said.denied))
             replaced = None if slots else self._replaced(name, said.value)
-            if replaced is not None:
+            if replaced or (replaced is False and said.new):
                 kept = next(
                     one for one in (*self.state.known, *self.state.withheld) if one.name == "replacement"
                 )
@@ -286,6 +321,10 @@ class DialogueManager:
             if not slots and name == "type":
                 listing = self._listing(said.value)
                 found.append(Claim(said, listing, listing is not None or said.denied))
+        every = (*self.state.known, *self.state.withheld)
+        items = {slot.item for slot in every if slot.name not in self.state.own}
+        if said.item < 0 and len(items) > 1:  # it may be said of something else
+            found = [one for one in found if one.so or not one.slot or one.slot.name in self.state.own]
         right = next((one for one in found if one.so), None)
         wrong = next((one for one in found if one.so is False), None)
         return right or wrong or (found[0] if found else Claim(said, None, None, absent=True))
@@ -297,6 +336,8 @@ class DialogueManager:
 
     def _is_so(self, slot: Slot, value: str, exactly: bool) -> bool | None:
         """Tell whether a value is a slot's, or one of what replaces something that goes back."""
+        if slot.name in ("relation", CORRECTION) and value in ("before", "after"):
+            return slot.value == (-1 if value == "before" else 1)
         if slot.name == "replacement":
             return {"money": not slot.value, "another": bool(slot.value)}.get(value)
         if slot.name == "must":
@@ -345,12 +386,18 @@ class DialogueManager:
             listed = "LIST" in reading.acts
             return Reply([Act("indifferent" if listed else "ask back", seen="")])
         self.tally.questions += 1
+        listed = [q for q in reading.questions if q.slot == "parts" and q.item >= NO_ITEM]
+        if listed and len(listed) == len(reading.questions):  # wishes for what is only listed
+            return Reply([Act("indifferent")])
         if reading.open_items and min(reading.open_items) >= NO_ITEM and not reading.questions:
             return Reply([Act("indifferent")])
         heard = meanings(reading, self.state, self.templates, self.option, text, self.today)
         asked = [one for one in heard if not one.echo]
         if not (asked or reading.open or reading.unclear):
-            return Reply([Act("indifferent" if _wishes_for_parts(reading, text) else "yes")])
+            if _wishes_for_parts(reading, text):
+                return Reply([Act("indifferent")])
+            told = any(one.echo and one.so is not False for one in heard)
+            return Reply([Act("yes" if told and text.rstrip().endswith("?") else "ask back")])
         if reading.which and not any(one.slots for one in asked):
             # "Which one: X's or Y's?", and neither is known
             reading = replace(reading, calls_for=reading.calls_for | {"open"})
@@ -375,7 +422,8 @@ class DialogueManager:
         acts += self._absent(absent, beside=bool(acts or reading.open))
         over = reading.open and not self.state.withheld
         if reading.open:
-            acts.append(Act("nothing" if over else "more", clean=True))
+            closes = over and not asked and _CLOSES.search(text) is not None
+            acts.append(Act("goodbye" if closes else "nothing" if over else "more", clean=True))
         unclear = [words for words in reading.unclear if not acts or words.endswith("?")]
         if unclear:
             acts.append(Act("ask back", seen=quoted(unclear[0])))
@@ -435,6 +483,8 @@ class DialogueManager:
         self.tally.questions += 1
         if not which and all(thing.kind != "product" for thing, _ in things):
             things = things[-1:]  # "Your oldest is of May 3, so it's the one of May 9?"
+        if not which and len(things) > 1:  # several are shown, and none is said to be the one
+            things = [(thing, one) for thing, one in things if one.right or not one.identifies] or things
         right = [thing for thing, opinion in things if opinion.right]
         wrong = [opinion for _, opinion in things if not opinion.right]
         if which and len(things) > 1:
@@ -444,7 +494,9 @@ class DialogueManager:
             if (
                 stray
             ):  # somebody who listened would not have named it, so whether the right one is there stays open
-                return self._guess(stray, *(self._missing(stray) or self._said()))
+                self.strays += 1
+                said = self._missing(stray) or self._said()
+                return self._guess(stray, *said) if self.strays > 1 else Reply(list(said))
             if right:
                 return self._also(Act("choose", seen=right[0].text), reading, text)
             return self._guess(wrong[0], Act("none of these"))
@@ -480,7 +532,9 @@ class DialogueManager:
         patience."""
         self.annoyed = 0
         rest_of_it = tuple(
-            q for q in reading.questions if not q.values or (not describes(q) and " or " in text)
+            q
+            for q in reading.questions
+            if not q.values or q.slot in LISTS or (not describes(q) and " or " in text)
         )
         if not (rest_of_it or reading.open):
             return Reply([act])
@@ -493,9 +547,11 @@ class DialogueManager:
     def _said(self) -> list[Act]:
         """Repeat what was said last, or at least what it is about."""
         known = [slot for slot in self.state.known if slot.name == CORRECTION] or self.state.known
-        return self.spoken("remind", known[-AT_ONCE:], clean=True) or [
-            Act("remind", self.type_name(0), clean=True)
-        ]
+        kind = self.type_name(0)
+        unsaid = (
+            Act("remind", kind, clean=True) if kind else Act("more" if self.state.withheld else "nothing")
+        )
+        return self.spoken("remind", known[-AT_ONCE:], clean=True) or [unsaid]
 
     def _guess(self, opinion: Opinion, *acts: Act) -> Reply:
         """Take note of a wrong identification: the first is followed by a warning, the second ends the episode."""
@@ -613,6 +669,12 @@ class DialogueManager:
         self.annoyed += 1
         dissatisfied = [Act("dissatisfied")] if self.annoyed == PATIENCE - 1 else []
         return Reply([*acts, *dissatisfied], tuple(news))
+
+
+def _describes(said: Said) -> bool:
+    """Tell whether a value describes a product."""
+    kind = slot_type(said.slots[0])
+    return kind.describes or kind.is_limit or said.slots[0].startswith("attr:")
 
 
 def _wishes_for_parts(reading: Reading, text: str) -> bool:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 
 from ecomlab.customer.acts import Act
@@ -97,7 +97,7 @@ def meant(question: Question, state: GoalState, option: Callable[[int], str]) ->
             found = [slot for slot in as_option if slot in state.withheld] or found or as_option
         if found:
             return found
-    return []
+    return [s for s in slots if s.name == "replacement" and question.slot in dict(s.value)]
 
 
 def verdict(asked: Sequence[Meaning]) -> list[Act]:
@@ -135,7 +135,10 @@ def _meaning(
     if kept and kind_of(question.slot) == "attr" and (not slots or asks_to_keep(text)):
         return _of_kept(question, kept, state, [question.slot.removeprefix("attr:")])
     if kept and question.slot == "must" and question.values:
-        return _of_kept(question, kept, state, [value.replace(" ", "_") for value in question.values])
+        named = [value.replace(" ", "_") for value in question.values]
+        if " or " in text and len(named) == 1:  # "Must it be black again, or is another color fine?"
+            question = replace(question, slot=f"attr:{named[0]}", values=())
+        return _of_kept(question, kept, state, named)
     correction = next((slot for slot in state.known if slot.name == CORRECTION), None)
     if correction is not None and slots and not any(slot in state.withheld for slot in slots):
         return Meaning(question, (correction,))
@@ -149,7 +152,7 @@ def _meaning(
     if said and len(said) == len(question.values):
         return Meaning(question, tuple(slots), True, echo=True)
     so = None
-    if len(question.values) == 1 and len(slots) == 1 and _comparable(question.slot, slots[0].name):
+    if len(question.values) == 1 and len(slots) == 1 and comparable(question.slot, slots[0].name):
         so = agrees(slots[0], question.values[0], templates.get(slots[0].name), text.lower(), today)
     return Meaning(question, tuple(slots), so)
 
@@ -216,10 +219,11 @@ def _of_the_new(question: Question, slots: Sequence[Slot], state: GoalState, tex
     return old and not question.slot.startswith("was_") and not _PAST.search(text.lower())
 
 
-def _comparable(asked: str, slot: str) -> bool:
+def comparable(asked: str, slot: str) -> bool:
     """Tell whether a value that is named for one slot can be one of the other."""
     same = asked.removeprefix("was_") == slot.removeprefix("was_")
-    return same or slot == "option" or {asked, slot} in ({"price", "budget"}, {"quantity", "units"})
+    as_option = slot == "option" and asked.startswith(("attr", "option"))
+    return same or as_option or {asked, slot} in ({"price", "budget"}, {"quantity", "units"})
 
 
 def asks_to_keep(text: str) -> bool:

@@ -112,7 +112,8 @@ def things_in(text: str, world: World) -> list[Thing]:
     named = {order["order_id"] for order in orders}
     lines = [line for line in lines if not named or line.id in named] or lines
     if lines:
-        return _in_order(lines, said)
+        beside = [order for order in orders if order["order_id"] not in {line.id for line in lines}]
+        return _in_order([*lines, *(_order(order, said) for order in beside)], said)
     if not orders:
         listed = [order for order in every if _lists(order, said, world)]
         orders = listed if len(listed) == 1 else []

@@ -15,6 +15,7 @@ from ecomlab.customer.reading.model import ACTS, GROUPS, NEAR, SCALE, model
 from ecomlab.customer.reading.vocabulary import CLOSED, Vocabulary
 from ecomlab.customer.reading.words import (
     AMOUNTS,
+    DATE,
     ITEM,
     LAST_THING,
     MONEY,
@@ -32,11 +33,30 @@ from ecomlab.slots import slot_type
 NO_ITEM = 1_000
 """From here on, numbers in place of an item's for things on a list that no wish is about."""
 _JOINTS = frozenset(("and", "or", "&", ",", "plus"))
+_TITLED = frozenset(("brand", "feature", "was_brand", "was_feature"))
+"""Slots whose values stand before the name of a thing."""
 _PICKED = frozenset(("one", "order", "of", ITEM, THING, "purchas", "", "do", "be"))
 _RANKS = frozenset(
     ("then", "befor", "over", "rank", "sort", "order", "matter", "first", "import", "important")
 )
 """Stems by which what is named is put in an order of importance."""
+_OLD = frozenset((
+    "was", "were", "had", "old", "original", "originally", "sold", "gone", "instead", "place", "missed", "replace",
+    "replacing", "looked", "wanted", "liked", "ran", "out",
+))  # fmt: skip
+"""Words by which a brand is that of what is sold out."""
+_CHATTY = frozenset(("more", "quick", "thing", "question", "last", "other", "check"))
+"""Stems of what an agent counts in passing: "two more quick things"."""
+_AGO = frozenset(
+    ("ago", "sinc", "old", "arriv", "deliv", "came", "come", "receiv", "got", "get", "had", "have", "long")
+)
+"""Stems by which a number of days is how long ago something came."""
+_NEW = frozenset(("new", "replac", "exchang", "instead", "anoth", "swap"))
+"""Stems of words about a replacement."""
+_COMES = frozenset(
+    ("deliv", "deliveri", "arriv", "reach", "expect", "ship", "until", "due", "come", "due", "return")
+)
+"""Stems by which a day is that of a delivery or a deadline."""
 _THEN = frozenset(("then", "befor", "over", "first"))
 """Those by which a question does so: "Please rank price, rating and delivery" puts nothing in an order."""
 _OFFERED = frozenset((
@@ -64,11 +84,18 @@ _AGAIN = re.compile(
 _SUMS_UP = frozenset(("SUMMARY", "TELL", "NOTED", "LIST", "CONSENT", "QUESTION"))
 _GONE = re.compile(
     r"\bsold[ -]out\b|\bout of stock\b|\b(?:run|ran) out\b|\bnone (?:is |are )?left\b|\bno longer available\b"
-    r"|\bunavailable\b|\bonly (?:\w+ ){0,5}(?:left|in stock|available|remain\w*)\b"
+    r"|\bunavailable\b|\bonly .{1,90} (?:is|are) left\b|\bonly (?:\w+ ){0,5}(?:left|in stock|available|remain\w*)\b"
     r"|\bno(?:t a single)? .{1,40} left\b",
     re.IGNORECASE,
 )
 """Words that say that something has run short."""
+_PRICE = re.compile(r"\$\d|\b\d+\.\d\d\b|\bdollars\b")
+_LIMIT = re.compile(
+    r"\b(?:limit|budget|max(?:imum)?|up to|at most|(?:no|not) more|under|below|within|ceiling|cap|spend|tops|"
+    r"or (?:less|under|below)|each|apiece|total|altogether|together|not exceed\w*|stays?)\b",
+    re.IGNORECASE,
+)
+"""Words by which an amount of money is a limit or a sum."""
 _CHATS = frozenset(("OFFTOPIC", "SYMPATHISE", "BAD", "REFUSE"))
 _LEAVE = re.compile(
     r"\b(?:shall|should|may|can|could) (?:i|we)\b|\b(?:okay|ok|all right|alright|fine|happy) (?:if|with|for|by)\b",
@@ -108,6 +135,10 @@ class Said:
     denied: bool = False
     asked: bool = False
     """Its sentence asks something."""
+    shown: bool = False
+    """Its sentence names a price that is no limit: it describes something that is for sale."""
+    new: bool = False
+    """Its sentence speaks of what comes in the place of something."""
 
 
 @dataclass(frozen=True)
@@ -183,8 +214,10 @@ class Message:
         calls_for = {group for group, score in groups.items() if score > 0}
         slots = self._slots("ask" in calls_for, "open" in calls_for) if groups["ask"] > HARDLY else {}
         calls_for |= {"ask"} if slots else set()
-        if "ask" in calls_for and not slots and acts["LIST"] <= 0 and groups["judge"] > HARDLY:
-            calls_for = calls_for - {"ask"} | {"judge"}  # it asks for nothing that a customer has
+        things = any(token.stem == THING for one in self.sentences for token in one.tokens)
+        other = "judge" if things else max(("judge", "open"), key=lambda group: groups[group])
+        if "ask" in calls_for and not slots and acts["LIST"] <= 0 and groups[other] > HARDLY:
+            calls_for = calls_for - {"ask"} | {other}  # it asks for nothing that a customer has
         loud = {act for group, some in GROUPS.items() if group not in calls_for for act in some}
         held = {act for act, score in acts.items() if score > 0} - loud
         held |= {max(GROUPS[group], key=lambda act: acts[act]) for group in calls_for}
@@ -265,6 +298,16 @@ class Message:
         """Tell whether a sentence has words that ask for a slot."""
         return any(mark == ASKED for *_, mark in self.seen[at].spots.get(slot, ()))
 
+    def _prices(self, at: int) -> bool:
+        """Tell whether a sentence names a price, and none that is a limit."""
+        one = self.sentences[at]
+        text = self.text[one.start : one.end]
+        return _PRICE.search(text) is not None and _LIMIT.search(text) is None
+
+    def _replaces(self, at: int) -> bool:
+        """Tell whether a sentence speaks of a replacement."""
+        return bool(_NEW & {token.stem for token in self.sentences[at].tokens})
+
     def _gone(self) -> tuple[int, ...]:
         """Number the sentences that say that something has run short."""
         return tuple(
@@ -283,7 +326,7 @@ class Message:
         }
         asking = set(places.get("ask", ())) | set(decided.slots)
         every = [
-            replace(said, asked=place in asking)
+            replace(said, asked=place in asking, shown=self._prices(place), new=self._replaces(place))
             for place in range(len(some))
             for said in _said(
                 place, some, self.seen, self.vocabulary, self.items, decided.slots.get(place, ())
@@ -497,6 +540,23 @@ def _about(start: int, end: int, sentence: Sentence, topic: Sequence[int]) -> tu
     return tuple(dict.fromkeys(min(groups, key=distance)[2]))
 
 
+def _described(place: int, sentence: Sentence, topic: Sequence[int]) -> tuple[int, ...]:
+    """Name the items that a value describes: a brand or a word of the title the one whose name follows at once, and
+    none where another follows later."""
+    token = sentence.tokens[place]
+    titled = token.stem == VALUE and {slot for slot, _ in token.means} <= _TITLED
+    by = sentence.tokens[place - 1].stem if place else ""
+    if not titled or by in ("by", "from"):
+        return _about(place, place + 1, sentence, topic)
+    for one in sentence.tokens[place + 1 : place + 5]:
+        if one.stem == ITEM:
+            return (int(one.means[0][1]),)
+        if one.stem in _JOINTS:
+            break
+    ahead = any(one.stem == ITEM for one in sentence.tokens[place + 1 :])
+    return () if ahead else _about(place, place + 1, sentence, topic)
+
+
 def _said(
     at: int,
     some: Sequence[Sentence],
@@ -508,14 +568,19 @@ def _said(
     """List the values that a sentence says, which asks for these slots; what describes a thing that it names is not
     said of an item."""
     sentence, found = some[at], list[Said]()
+    old = {token.word for token in sentence.tokens}
     for place, token in enumerate(sentence.tokens):
         if not (token.stem == VALUE or token.stem in AMOUNTS or _is_one(place, sentence)):
             continue
         if _of_a_thing(place, sentence):
             continue
         denied = token.stem == VALUE and _denied(sentence.tokens[max(0, place - 3) : place])
-        for item in _about(place, place + 1, sentence, items[at]) or (-1,):
+        for item in _described(place, sentence, items[at]) or (-1,):
             slots = _meant(place, token, sentence, views[at], vocabulary, item, asked)
+            if slots and slots[0].startswith("was_") and not (_OLD & old or slots[0] in asked):
+                continue  # a brand that is offered
+            if slots and slot_type(slots[0]).op == "==" and _compared(place, sentence):
+                continue  # "more than 20 days ago"
             if slots:
                 no = denied and not slots[0].startswith("was_")  # "instead of the red one"
                 found.append(Said(slots, _value(token, slots), item, at, no))
@@ -530,9 +595,9 @@ def _said(
         found.append(Said(("importance",), ", ".join(ranked), -1, at))
     either = "or" in stems
     named: dict[str, list[str]] = {}
-    for meaning, _, _ in views[at].phrases:
+    for meaning, start, _ in views[at].phrases:
         name, closed, value = meaning.partition(CLOSED)
-        if closed and name != "importance":
+        if closed and name != "importance" and not _denied(sentence.tokens[max(0, start - 3) : start]):
             named.setdefault(name, []).append(value)
     found += [
         Said((name,), one, -1, at) for name, some in named.items() for one in (some if either else some[-1:])
@@ -543,10 +608,18 @@ def _said(
     return list(dict.fromkeys(found))
 
 
+def _compared(place: int, sentence: Sentence) -> bool:
+    """Tell whether an amount is only a bound of what is said."""
+    if sentence.tokens[place].stem == VALUE:
+        return False
+    before = [token.word for token in sentence.tokens[max(0, place - 2) : place]]
+    return bool({"than", "over", "under", "within", "least", "most"} & set(before))
+
+
 def _denied(before: Sequence[Token]) -> bool:
     """Tell whether the words before a value take it back: "not red", "no red", "instead of red"."""
     stems = [one.stem for one in before]
-    return any(one in _DENIED for one in stems) or stems[-1:] == ["no"]
+    return any(one in _DENIED for one in stems) or stems[-1:] == ["no"] or "than" in stems[-2:]
 
 
 def _value(token: Token, slots: Sequence[str]) -> str:
@@ -590,29 +663,39 @@ def _meant(
     beside = (*sentence.tokens[max(0, place - 2) : place], *sentence.tokens[place + 1 : place + 3])
     offered = bool(_OFFERED & {it.stem for it in beside})
     units = [slot for slot in able if slot in ("quantity", "units")]
+    if "budget" in vocabulary.slots and token.word.isalpha():  # of each, one goes without saying
+        units = units or ["quantity"]
     if counted is not None and counted.stem == THING and not offered:  # whose item only the customer knows
         return ()
-    if stem == NUMBER and "count" in able and (offered or not units):
+    if token.stem == "one":
+        return tuple(units)
+    if token.stem == NUMBER and "count" in able and (offered or not units):
         units = ["count"]
     if not offered and (counted is None or not _is_counted(counted)):
         units = []
     if stem == NUMBER and units and after[:1] == (counted,):
         return tuple(units)
     near = [slot for slot in able if _counts(place, sentence, slot, one)]
-    near = near or [slot for slot in able if slot in asked]
+    chat = stem == NUMBER and bool(after) and after[0].stem in _CHATTY
+    near = near or [slot for slot in able if slot in asked and not chat]
     if near or stem == NUMBER:
         return tuple(near[:1] or units)
+    stems = {it.stem for it in sentence.tokens}
+    if (stem == DATE and stems & _COMES) or (stem == MONEY and able[:1] == ["total"] and not stems & _ALL):
+        return ()  # the day on which it came, the price of something
+    if able[:1] == ["age"] and not stems & _AGO:
+        return ()  # how long something takes
     if stem == MONEY and "budget" in able:
-        stems = {it.stem for it in sentence.tokens}
         return ("budget",) if _ALL & stems or "price" not in able or item < 0 else ("price",)
     return tuple(able[:1])
 
 
 def _is_one(place: int, sentence: Sentence) -> bool:
-    """Tell whether a word counts one thing: "one kettle", "one of the kettles"."""
-    after = sentence.tokens[place + 1 : place + 4]
-    after = after[2:] if [it.stem for it in after[:2]] == ["of", "the"] else after[:1]
-    return sentence.tokens[place].stem == "one" and any(it.stem == ITEM for it in after[:1])
+    """Tell whether a word counts one thing: "one red kettle", "one of the kettles"."""
+    if sentence.tokens[place].stem != "one":
+        return False
+    after = [it.stem for it in sentence.tokens[place + 1 : place + 6] if it.stem != VALUE]
+    return after[:1] == [ITEM] or after[:3] == ["of", "the", ITEM]
 
 
 def _is_counted(token: Token) -> bool:
