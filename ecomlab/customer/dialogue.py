@@ -276,6 +276,8 @@ class DialogueManager:
             *self.spoken("elaborate", [s for s in news if s in wanted]),
             *self._absent([Question(said.slots[0], said.item) for said in lacking], beside=True),
         ]
+        if chosen:  # "two or three?"
+            return Reply(free, tuple(news))
         if "SUMMARY" in reading.acts:
             forgotten = self._told(self.state.withheld[:1])
             return Reply([Act("yes"), *free, *self.spoken("mention", forgotten)], (*news, *forgotten))
@@ -285,6 +287,9 @@ class DialogueManager:
         if "OFFER" in reading.acts:
             said = [] if wanted else [Act("consent" if right else "decline")]
             return Reply([*said, *free], tuple(news))
+        if claims and not any(one.so for one in claims):  # neither so nor not
+            unsure = [one.slot for one in claims if one.slot is not None and one.slot not in news]
+            return Reply(free or self.spoken("remind", list(_distinct(unsure)), clean=True), tuple(news))
         return Reply([Act("yes" if claims else "say what"), *free], tuple(news))
 
     def _told(self, slots: Iterable[Slot | None]) -> list[Slot]:

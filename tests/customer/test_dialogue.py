@@ -228,7 +228,7 @@ JUDGED: dict[str, tuple[tuple[Slot, ...], tuple[Slot, ...], Reading, list[str]]]
     "not what is wrong": ((), (BRAND,), summary(Said(("brand",), "BarkHarbor", 0, denied=True)), ["yes"]),
     "two, where one is wanted": ((), (BRAND,), summary(Said(("quantity",), "two", 0)), ["no", "just one"]),
     "what there is no wish for": (
-        (), (BRAND,), summary(RIGHTLY, Said(("attr:color",), "Red", 0)), ["yes", "indifferent to"],
+        (), (BRAND,), summary(RIGHTLY, Said(("attr:color",), "Red", 0)), ["yes"],
     ),
     "consent to what is named": ((), (BRAND,), summary(RIGHTLY, acts="CONSENT"), ["consent"]),
     "to nothing in particular": ((), (BRAND,), summary(acts="CONSENT"), ["to what"]),

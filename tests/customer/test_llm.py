@@ -262,12 +262,15 @@ def test_a_recording_is_judged_today_as_it_was(name: str, shop: Shop) -> None:
 
 
 def test_a_recording_is_checked_anew_without_asking_anyone(shop: Shop) -> None:
-    """SmolLM2's first episode, and its last line answered rightly."""
-    row = json.loads((MEASURED / "smollm2.jsonl").read_text("utf-8").splitlines()[0])
     again = runpy.run_path(str(MEASURED / "measure.py"))["_episode"]
+    row = again(
+        "CART",
+        4,
+        40_000,
+        shop,
+        Wording(lambda messages: str(messages[1]["content"]).rpartition("words:\n")[2]),
+    )
     key = row["env"], row["d"], row["seed"], shop
-    assert again(*key, Wording(recorded=row["wording"])) == {
-        name: row[name] for name in row if name != "style"
-    }
-    right = [*row["wording"][:-1], row["wording"][-1] | {"answer": "That's all, thanks!"}]
-    assert again(*key, Wording(recorded=right))["wording"][-1]["used"] == "That's all, thanks!"
+    assert again(*key, Wording(recorded=row["wording"])) == row
+    right = [*row["wording"][:-1], row["wording"][-1] | {"answer": "Urgently: now!"}]
+    assert again(*key, Wording(recorded=right))["wording"][-1]["refused"] == "adds words"

@@ -53,7 +53,7 @@ def test_most_questions_of_the_banks_are_understood(bank: str, big_shop: Shop) -
         ("POLICY", "Are you a member?", "tier"), ("POLICY", "Is it a gift, and was the box opened?", "gift opened"),
         ("RETURN", "Which one do you mean?", ""),
         pytest.param("PD", "Which do you care about more, price or quality?", "importance", marks=OPENED),
-        pytest.param("BUNDLE", "What else is on the list?", "parts", marks=OPENED),
+        ("BUNDLE", "What else is on the list?", "parts"),
     ],
 )  # fmt: skip
 def test_a_natural_question_gets_what_it_asks_for(env: str, text: str, slots: str, big_shop: Shop) -> None:

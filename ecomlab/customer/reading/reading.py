@@ -8,10 +8,9 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import pairwise
 
 from ecomlab.customer.reading.features import ASKED, NAMED, THING_KINDS, Seen, seen
-from ecomlab.customer.reading.model import ACTS, GROUPS, NEAR, SCALE, model
+from ecomlab.customer.reading.model import ACTS, GROUPS, NEAR, model
 from ecomlab.customer.reading.vocabulary import CLOSED, Vocabulary
 from ecomlab.customer.reading.words import (
     AMOUNTS,
@@ -35,7 +34,6 @@ NO_ITEM = 1_000
 _JOINTS = frozenset(("and", "or", "&", ",", "plus"))
 _TITLED = frozenset(("brand", "feature", "was_brand", "was_feature"))
 """Slots whose values stand before the name of a thing."""
-_PICKED = frozenset(("one", "order", "of", ITEM, THING, "purchas", "", "do", "be"))
 _RANKS = frozenset(
     ("then", "befor", "over", "rank", "sort", "order", "matter", "first", "import", "important")
 )
@@ -73,8 +71,6 @@ HARDLY, CLEAR = -60, 50
 """Score of asking from which on a slot's score decides, and that score."""
 TAKEN = -100
 """A sentence's score from which on it takes up wishes."""
-LIKELY, AHEAD = -70, 15
-"""Least score of a slot that is taken because something is asked for and nothing else is likelier, and its lead."""
 _AGAIN = re.compile(
     r"\b(?:repeat|say|write|tell|send|spell)\b[^.?!]{0,40}\b(?:again|once more|(?:one more|another|a second) time)\b"
     r"|\brepeat (?:that|it|this|what|your|the|yourself)\b|^(?:pardon|come again|sorry|what)\?$",
@@ -212,7 +208,7 @@ class Message:
             return Decided(frozenset(("NONSENSE",)), frozenset(("back",)), {})
         groups, acts = model().acts(self.scores)
         calls_for = {group for group, score in groups.items() if score > 0}
-        slots = self._slots("ask" in calls_for, "open" in calls_for) if groups["ask"] > HARDLY else {}
+        slots = self._slots("ask" in calls_for) if groups["ask"] > HARDLY else {}
         calls_for |= {"ask"} if slots else set()
         things = any(token.stem == THING for one in self.sentences for token in one.tokens)
         other = "judge" if things else max(("judge", "open"), key=lambda group: groups[group])
@@ -266,21 +262,12 @@ class Message:
             said |= set(one.spots)
         return found
 
-    def _slots(self, surely: bool, beside: bool) -> dict[int, list[str]]:
-        """Choose the slots that are asked for: those with a good score; where it is sure that something is asked for
-        and nothing has one, the best by far. `beside`: something open is asked for as well."""
+    def _slots(self, surely: bool) -> dict[int, list[str]]:
+        """Choose the slots that are asked for: those with a good score, or where it is not sure that anything is asked
+        for a clear one."""
         sums = self.slot_scores(self.asking())
         least = 0 if surely else CLEAR
         chosen = {at: [slot for slot, score in some.items() if score > least] for at, some in sums.items()}
-        sure = surely and not beside and not any(chosen.values())
-        if sure and not any(_picks(self.sentences[at]) for at in sums):
-            ranked = sorted(
-                ((score, at, slot) for at, some in sums.items() for slot, score in some.items()), reverse=True
-            )
-            same = (ranked[0][2], *slot_type(ranked[0][2]).alike) if ranked else ()  # "when", and the day
-            second = next((score for score, _, slot in ranked if slot not in same), -SCALE)
-            if ranked and ranked[0][0] > LIKELY and ranked[0][0] - second >= AHEAD:
-                chosen[ranked[0][1]] = [ranked[0][2]]
         return {at: slots for at, slots in chosen.items() if slots}
 
     def _worded(self, at: int, slots: Sequence[str], every: Sequence[Said]) -> list[str]:
@@ -338,8 +325,6 @@ class Message:
             judged |= {at for at, act in enumerate(most) if ACTS[act] in _SUMS_UP or some[at].listed}
         elif not calls_for:
             judged = set(self.noted())
-        elif "NOTED" in acts:
-            judged |= set(self.places(("NOTED",)))
         slots = {at: self._worded(at, named, every) for at, named in decided.slots.items()}
         slots = {at: named for at, named in slots.items() if named}
         if "ask" in calls_for:
@@ -461,12 +446,6 @@ def _means_another(
     if others and all(spot[2] == NAMED for spot in spots.get(slot, ())):
         return True
     return any(words & {spot[:2] for spot in spots.get(other, ())} for other in others if other in has)
-
-
-def _picks(sentence: Sentence) -> bool:
-    """Tell whether a sentence asks which of several things is meant, naming nothing that tells them apart."""
-    stems = [token.stem for token in sentence.tokens]
-    return any(a == "which" and b in _PICKED for a, b in pairwise([*stems, ""]))
 
 
 def _add(found: dict[tuple[str, int], Question], question: Question) -> None:
