@@ -39,8 +39,8 @@ _INSTEAD = re.compile(
 _CHOICE = re.compile(r"\bwhich\b|\b(?:any|either|one) of (?:these|those|them)\b", re.IGNORECASE)
 """Words by which one of several things is to be chosen."""
 _POINTS = re.compile(
-    r"\b(?:(?:is|was) (?:this|that|it) (?:the|your)|you meant|(?:did|do) you mean|can you confirm|"
-    r"(?:is|does) (?:this|that|it) (?:sound |look )?(?:right|correct))\b"
+    r"\b(?:(?:is|was) (?:this|that|it) (?:the|your)|it's the (?:one|order)|the same order|you meant|"
+    r"(?:did|do) you mean|can you confirm|(?:is|does) (?:this|that|it) (?:sound |look )?(?:right|correct))\b"
 )
 """Marks of a question about the things that stand before it."""
 

@@ -169,7 +169,7 @@ class DialogueManager:
             reading = replace(reading, questions=(), calls_for=reading.calls_for - {"ask"})
         elif reading.said:  # what is only told is set right, not confirmed
             exactly = not self._shows(reading)
-            told = [said for said in reading.said if not (said.shown and _describes(said))]
+            told = [s for s in self._judged(reading.said) if not (s.shown and _describes(s))]
             wrong = [said for said in told if self.claim(said, exactly).so is False]
             right = bool(told) and all(self.claim(said, exactly).so for said in told)
             reply = self.confirm(replace(reading, said=tuple(wrong)), text) if wrong else Reply([])
@@ -239,7 +239,7 @@ class DialogueManager:
         values = Counter((said.slots[0], said.item) for said in set(reading.said))
         either = " or " in text.lower()
         choices = [s for s in reading.said if either and values[s.slots[0], s.item] > 1]
-        judged = [s for s in reading.said if s not in choices]
+        judged = [s for s in self._judged(reading.said) if s not in choices]
         if "SUMMARY" not in reading.acts and not asked:
             judged = [s for s in judged if not (s.shown and _describes(s))]
         claims = [self.claim(said, exactly=not self._shows(reading)) for said in judged]
@@ -303,10 +303,9 @@ class DialogueManager:
         that it is right for, else one that it is wrong for. `exactly`: a limit is right only if it is the very one."""
         found: list[Claim] = []
         known = {slot.name for slot in self.state.known}
-        if (
-            known & {"relation", CORRECTION} and set(said.slots) & DAYS
-        ):  # of which of the orders, it does not say
-            return Claim(said, None, None)
+        unsure = DAYS if known & {"relation", CORRECTION} else frozenset[str]()
+        if set(said.slots) & (unsure | ({"relation"} if CORRECTION in known else set())):
+            return Claim(said, None, None)  # of which of the orders, it does not say
         for name in said.slots:
             slots = meant(Question(name, said.item, (said.value,)), self.state, self.option)
             slots = [slot for slot in slots if said.item in (-1, slot.item) or slot.name in self.state.own]
@@ -334,6 +333,13 @@ class DialogueManager:
         wrong = next((one for one in found if one.so is False), None)
         return right or wrong or (found[0] if found else Claim(said, None, None, absent=True))
 
+    def _judged(self, every: Sequence[Said]) -> list[Said]:
+        """Leave out what else is in an order: a customer who remembers one thing denies no other."""
+        contents = [said for said in every if "thing" in said.slots]
+        if len(contents) < 2:
+            return list(every)
+        return [said for said in every if said not in contents or self.claim(said).so]
+
     def _listing(self, kind: str) -> Slot | None:
         """Find the slot that lists a type among other things that are wanted."""
         slots = (one for one in (*self.state.withheld, *self.state.known) if one.name in ("parts", "added"))
@@ -342,7 +348,7 @@ class DialogueManager:
     def _is_so(self, slot: Slot, value: str, exactly: bool) -> bool | None:
         """Tell whether a value is a slot's, or one of what replaces something that goes back."""
         if slot.name in ("relation", CORRECTION) and value in ("before", "after"):
-            return slot.value == (-1 if value == "before" else 1)
+            return slot.value == (1 if value == "before" else -1)
         if slot.name == "replacement":
             return {"money": not slot.value, "another": bool(slot.value)}.get(value)
         if slot.name == "must":
@@ -391,8 +397,8 @@ class DialogueManager:
             listed = "LIST" in reading.acts
             return Reply([Act("indifferent" if listed else "ask back", seen="")])
         self.tally.questions += 1
-        listed = [q for q in reading.questions if q.slot == "parts" and q.item >= NO_ITEM]
-        if listed and len(listed) == len(reading.questions):  # wishes for what is only listed
+        on_list = [q for q in reading.questions if q.slot == "parts" and q.item >= NO_ITEM]
+        if on_list and len(on_list) == len(reading.questions):  # wishes for what is only listed
             return Reply([Act("indifferent")])
         if reading.open_items and min(reading.open_items) >= NO_ITEM and not reading.questions:
             return Reply([Act("indifferent")])

@@ -644,6 +644,9 @@ def _meant(
     units = [slot for slot in able if slot in ("quantity", "units")]
     if "budget" in vocabulary.slots and token.word.isalpha():  # of each, one goes without saying
         units = units or ["quantity"]
+    chat = stem == NUMBER and bool(after) and after[0].stem in _CHATTY
+    if chat and not offered:
+        return ()
     if counted is not None and counted.stem == THING and not offered:  # whose item only the customer knows
         return ()
     if token.stem == "one":
@@ -655,8 +658,7 @@ def _meant(
     if stem == NUMBER and units and after[:1] == (counted,):
         return tuple(units)
     near = [slot for slot in able if _counts(place, sentence, slot, one)]
-    chat = stem == NUMBER and bool(after) and after[0].stem in _CHATTY
-    near = near or [slot for slot in able if slot in asked and not chat]
+    near = near or [slot for slot in able if slot in asked]
     if near or stem == NUMBER:
         return tuple(near[:1] or units)
     stems = {it.stem for it in sentence.tokens}
