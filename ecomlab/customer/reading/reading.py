@@ -642,7 +642,8 @@ def _meant(
     beside = (*sentence.tokens[max(0, place - 2) : place], *sentence.tokens[place + 1 : place + 3])
     offered = bool(_OFFERED & {it.stem for it in beside})
     units = [slot for slot in able if slot in ("quantity", "units")]
-    if "budget" in vocabulary.slots and token.word.isalpha():  # of each, one goes without saying
+    at_once = after[:1] == (counted,)  # "four kettles"
+    if "budget" in vocabulary.slots and token.word.isalpha() and at_once:  # of each, one goes without saying
         units = units or ["quantity"]
     chat = stem == NUMBER and bool(after) and after[0].stem in _CHATTY
     if chat and not offered:
@@ -653,9 +654,10 @@ def _meant(
         return tuple(units)
     if token.stem == NUMBER and "count" in able and (offered or not units):
         units = ["count"]
-    if not offered and (counted is None or not _is_counted(counted)):
+    recommended = offered and units == ["count"]
+    if not recommended and (counted is None or not _is_counted(counted)):
         units = []
-    if stem == NUMBER and units and after[:1] == (counted,):
+    if stem == NUMBER and units and at_once:
         return tuple(units)
     near = [slot for slot in able if _counts(place, sentence, slot, one)]
     near = near or [slot for slot in able if slot in asked]
