@@ -515,6 +515,9 @@ class DialogueManager:
             certain = len(things) == 1 and things[0][1].identifies
             return self._also(Act("this one" if certain else "as wanted"), reading, text)
         first = min(wrong, key=lambda opinion: opinion.consistent)
+        proposed = "judge" in reading.calls_for and all(thing.kind == "product" for thing, _ in things)
+        if proposed and first.broken is not None and first.consistent:  # shown, and not said to be the one
+            return self._fault(first)
         return self._guess(first, Act("not this one")) if first.identifies else self._fault(first)
 
     def _missing(self, opinion: Opinion) -> list[Act]:
