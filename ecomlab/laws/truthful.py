@@ -15,7 +15,6 @@ from rich.table import Table
 
 from ecomlab.catalog import Shop, load_shop
 from ecomlab.customer.dialogue import Reply
-from ecomlab.customer.reactions import table
 from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.episode.episode import Episode
 from ecomlab.laws.tool_introspection import drawn
@@ -25,7 +24,7 @@ from ecomlab.task import Slot, Task
 
 AFFIRMS = frozenset(("yes", "this one", "as wanted", "choose", "consent"))
 """Acts that call what was said right."""
-ACCEPTS = frozenset(("go ahead", "thanks", *(one.says for one in table().values() if one.free == "courtesy")))
+ACCEPTS = frozenset(("go ahead", "thanks", "acknowledge"))
 """Acts that let it pass: a yes to the forms of `PASSING`, and to all that is wrong."""
 REFUSES = frozenset((
     "no", "not this one", "none of these", "not as wanted", "correct", "not wanted", "wrong units", "wrong about",

@@ -219,6 +219,18 @@ def is_exact(case: Case, shop: Shop) -> bool:
     return False
 
 
+def readers_agree(case: Case, shop: Shop) -> bool:
+    """Tell whether a message gets one reply as either of its readers labels it."""
+    message = Message(case.text, case.listener.vocabulary)
+    decided = message.decided()
+    replies = {
+        _reaction(message.reading(_labelled(message, named_acts(acts), case, decided)), case, shop)
+        for acts in (case.acts, case.or_acts)
+        if acts
+    }
+    return len(replies) == 1
+
+
 def _labelled(message: Message, acts: frozenset[str], case: Case, decided: Decided) -> Decided:
     """Decide as a label says; as the model does of a slot that it does not name, and whether wishes are taken up."""
     acts |= decided.acts & {"NOTED"} if "TELL" in acts else frozenset()

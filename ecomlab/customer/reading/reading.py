@@ -52,7 +52,7 @@ _AGO = frozenset(
 _NEW = frozenset(("new", "replac", "exchang", "instead", "anoth", "swap"))
 """Stems of words about a replacement."""
 _COMES = frozenset(
-    ("deliv", "deliveri", "arriv", "reach", "expect", "ship", "until", "due", "come", "due", "return")
+    ("deliv", "deliveri", "arriv", "reach", "expect", "ship", "until", "due", "come", "return")
 )
 """Stems by which a day is that of a delivery or a deadline."""
 _THEN = frozenset(("then", "befor", "over", "first"))
