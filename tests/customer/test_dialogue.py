@@ -1,6 +1,7 @@
 """The dialogue manager: what a reply tells, confirms and never denies; corrections and patience."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -213,6 +214,14 @@ def summary(*said: Said, acts: str = "SUMMARY", **more: Any) -> Reading:
     return calling("judge", acts=acts, said=said, names=bool(said), **more)
 
 
+def checking(*said: Said) -> Reading:
+    """A question whether these values are so."""
+    questions = [Question(one.slots[0], one.item, (one.value,)) for one in said]
+    mentions = tuple(replace(one, asked=True) for one in said)
+    return calling("ask", acts="QUESTION", questions=questions, mentions=mentions, names=True)
+
+
+BESIDE = Slot(0, "relation", 1)
 RIGHTLY, WRONGLY = Said(("brand",), "SonicWave", 0), Said(("brand",), "BarkHarbor", 0)
 OTHER_FEATURE, OTHER_OPTION = Said(("feature",), "Modern", 0), Said(("option",), "Lightning", 0)
 JUDGED: dict[str, tuple[tuple[Slot, ...], tuple[Slot, ...], Reading, list[str]]] = {
@@ -235,6 +244,14 @@ JUDGED: dict[str, tuple[tuple[Slot, ...], tuple[Slot, ...], Reading, list[str]]]
     "to what is wrong": ((), (BRAND,), summary(WRONGLY, acts="CONSENT"), ["no", "remind"]),
     "an offer of what is wanted": ((), (BRAND,), summary(RIGHTLY, acts="OFFER"), ["consent"]),
     "of anything else": ((), (BRAND,), summary(acts="OFFER"), ["decline"]),
+    "the order before, where it is": ((), (BESIDE,), summary(Said(("relation",), "before")), ["yes"]),
+    "the one after, where it is before": ((), (BESIDE,), summary(Said(("relation",), "after")), ["no", "remind"]),
+    "a wrong statement": ((), (BRAND,), calling(acts="TELL NOTED", said=(WRONGLY,)), ["no", "remind"]),
+    "a right one": ((), (BRAND,), calling(acts="TELL NOTED", said=(RIGHTLY,)), ["yes"]),
+    "what is for sale": ((), (BRAND,), calling(acts="TELL", said=(replace(WRONGLY, shown=True),)), []),
+    "a question whether it is so": ((), (BRAND, OPTION), checking(RIGHTLY, Said(("option",), "USB-C", 0)), ["yes"]),
+    "one that it is not": ((), (BRAND, OPTION), checking(RIGHTLY, OTHER_OPTION), ["no", "remind"]),
+    "one that tells what was not said": ((BRAND,), (), checking(WRONGLY), ["no", "elaborate"]),
     "understood, and nothing said": ((), (BRAND,), summary(acts="UNDERSTOOD"), ["say what"]),
 }  # fmt: skip
 
@@ -339,6 +356,23 @@ def test_a_product_that_misses_a_wish_gets_one_named_fault() -> None:
     reply = k.opinion([(thing(1), Opinion(False, broken=PRICE))], False, THIS, "")
     assert reply.acts == [Act("not as wanted", STAND, {"price": 3000})]
     assert reply.news == (PRICE,)
+
+
+def test_a_product_that_is_proposed_and_fits_all_that_was_said_is_no_guess() -> None:
+    proposal = calling("judge", acts="OFFER")
+    for broken, consistent, guessed in ((PRICE, True, 0), (PRICE, False, 1), (None, True, 1)):
+        k = manager(PRICE)
+        k.opinion([(thing(1), Opinion(False, True, broken, consistent))], False, proposal, "")
+        assert k.guessed == guessed
+
+
+def test_one_list_with_something_that_was_ruled_out_is_free() -> None:
+    k = manager(stated=(BRAND,))
+    counted = []
+    for _ in range(2):
+        k.opinion([(thing(1), RIGHT), (thing(2), STRAY)], True, WHICH, "")
+        counted.append(k.guessed)
+    assert counted == [0, 1]
 
 
 def mistake(kind: str, item: int, *reveals: Slot) -> Mistake:
