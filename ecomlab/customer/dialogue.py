@@ -29,7 +29,8 @@ from ecomlab.customer.meaning import (
     verdict,
 )
 from ecomlab.customer.opinions import Opinion, Thing
-from ecomlab.customer.reading.reading import NO_ITEM, Question, Reading, Said
+from ecomlab.customer.reading.mentions import Said
+from ecomlab.customer.reading.reading import NO_ITEM, Question, Reading
 from ecomlab.customer.templates import Template
 from ecomlab.slots import slot_type
 from ecomlab.task import Slot
@@ -63,10 +64,6 @@ _WRONG = re.compile(
     re.IGNORECASE,
 )
 """Words of a question what is wrong."""
-_NEW = re.compile(
-    r"\b(?:new|replace(?:ment)?|exchange|instead|another|offer|suggest|propose|swap)\b", re.IGNORECASE
-)
-"""Words of a message about what comes in the place of something that goes back."""
 _CLOSES = re.compile(r"\b(?:help|assist|do for you|look (?:at|into)|need from me)\b", re.IGNORECASE)
 """Words of a closing question."""
 _WHICH = re.compile(r"\bwhich\b|\bwhat(?:'s| is)? (?:one|order|thing)\b|\bspecify\b", re.IGNORECASE)
@@ -168,8 +165,8 @@ class DialogueManager:
             reply = self.confirm(replace(reading, said=(*reading.said, *checked)), text, asked=True)
             reading = replace(reading, questions=(), calls_for=reading.calls_for - {"ask"})
         elif reading.said:  # what is only told is set right, not confirmed
-            exactly = not self._shows(reading)
-            told = [s for s in self._judged(reading.said) if not (s.shown and _describes(s))]
+            exactly = not _shows(reading)
+            told = self._judged(reading.said)
             wrong = [said for said in told if self.claim(said, exactly).so is False]
             right = bool(told) and all(self.claim(said, exactly).so for said in told)
             reply = self.confirm(replace(reading, said=tuple(wrong)), text) if wrong else Reply([])
@@ -206,21 +203,6 @@ class DialogueManager:
             return []
         return [] if any(one.absent or one.said.denied for one in claims) else asked
 
-    def _shows(self, reading: Reading) -> bool:
-        """Tell whether a message speaks of products rather than of wishes: what they cost may be less than is
-        allowed."""
-        offered = reading.acts & {"OFFER", "LIST"} and "SUMMARY" not in reading.acts
-        if reading.things or offered or any(said.shown for said in reading.mentions):
-            return True
-        wished = {slot.name for slot in (*self.state.known, *self.state.withheld)}
-        names = {
-            name
-            for said in reading.mentions
-            for name in said.slots
-            if slot_type(name).names in ("brand", "feature")
-        }
-        return bool(names - wished - {"was_brand", "was_feature"}) and not names & wished
-
     def mistaken(self, reading: Reading) -> list[Act]:
         """Say what a question whether something is so takes for wished for beside what it asks, and is not: "So that's
         four red collars, right?"."""
@@ -240,11 +222,7 @@ class DialogueManager:
         either = " or " in text.lower()
         choices = [s for s in reading.said if either and values[s.slots[0], s.item] > 1]
         judged = [s for s in self._judged(reading.said) if s not in choices]
-        if "SUMMARY" not in reading.acts and not asked:
-            judged = [s for s in judged if not (s.shown and _describes(s))]
-        claims = [self.claim(said, exactly=not self._shows(reading)) for said in judged]
-        if _NEW.search(text) and any(one.name == "replacement" for one in self.state.known):
-            claims = [one for one in claims if one.so or not slot_type(one.said.slots[0]).describes]
+        claims = [self.claim(said, exactly=not _shows(reading)) for said in judged]
         chosen = [one for one in map(self.claim, choices) if one.so]
         claims += chosen or [self.claim(said) for said in choices[:1]]
         faults = list(_distinct(one for one in claims if one.so is False))
@@ -314,7 +292,7 @@ class DialogueManager:
                 so = self._is_so(slot, said.value, exactly)
                 found.append(Claim(said, slot, so if so is None else so != said.denied))
             replaced = None if slots else self._replaced(name, said.value)
-            if replaced or (replaced is False and said.new):
+            if replaced is not None:
                 kept = next(
                     one for one in (*self.state.known, *self.state.withheld) if one.name == "replacement"
                 )
@@ -685,10 +663,10 @@ class DialogueManager:
         return Reply([*acts, *dissatisfied], tuple(news))
 
 
-def _describes(said: Said) -> bool:
-    """Tell whether a value describes a product."""
-    kind = slot_type(said.slots[0])
-    return kind.describes or kind.is_limit or said.slots[0].startswith("attr:")
+def _shows(reading: Reading) -> bool:
+    """Tell whether a message speaks of products rather than of wishes: what they cost may be less than is allowed."""
+    offered = reading.acts & {"OFFER", "LIST"} and "SUMMARY" not in reading.acts
+    return bool(reading.things or offered)
 
 
 def _wishes_for_parts(reading: Reading, text: str) -> bool:

@@ -46,6 +46,8 @@ _ELSE = {"placed": "when", "when": "placed", "brand": "was_brand", "feature": "w
 UNNAMED = "?"
 """In place of a slot that a label does not name: another fact of a case."""
 _GAP = re.compile(r"\{(\w+?)(\d?)(?::([\w ]+))?\}")
+LABELLED = frozenset(("brand", "value", "price", "total", "days", "rating", "count", "date", "fact", "attr"))
+"""Gaps whose role is labelled, a letter each."""
 _WORDS = {
     "status": ("shipped", "delivered", "processing", "out for delivery", "cancelled", "delayed"),
     "answer": ("$8.99", "30 days", "$14.49", "46 hours", "no", "yes", "two weeks", "15%", "24 months", "at no cost"),
@@ -94,6 +96,9 @@ class Part:
     end: int
     acts: frozenset[str]
     asks: frozenset[str]
+    roles: tuple[tuple[int, int, str], ...] = ()
+    """Where values stand in the message, and what each is said of: W a wish, T a thing on offer, O an order or a rule,
+    N what is denied or only named beside; ? where no label says."""
 
 
 @dataclass(frozen=True)
@@ -193,12 +198,17 @@ def _message_in(
     parts, text, missing = [], "", 0.0
     written = row.get("parts") or [row]
     for part in written:
-        said = gaps.fill(part["text"])
+        said, spans = gaps.fill(part["text"], len(text))
         asks, unknown = _asked(part["asks"], one, said, lexicon_of(shop.catalog))
         acts = frozenset(part["acts"]) | (frozenset(["OPEN"]) if part["open"] else frozenset())
         if "LIST" in acts and not asks:  # no label says what is chosen
             asks = gaps.chosen(part["text"])
-        parts.append(Part(len(text), len(text) + len(said), acts, asks))
+        given = iter(part.get("roles", ""))
+        roles = tuple(
+            (start, end, next(given, "?") if name in LABELLED else "O" if name == "answer" else "?")
+            for name, start, end in spans
+        )
+        parts.append(Part(len(text), len(text) + len(said), acts, asks, roles))
         text, missing = text + said, missing + unknown
     second = row.get("second", {}).get("acts")
     case = Case(
@@ -260,9 +270,15 @@ class Gaps:
     any: Attribute | None = None
     """The attribute of values of none that is named."""
 
-    def fill(self, text: str) -> str:
-        """Fill the gaps of a text."""
-        return _GAP.sub(self._word, text)
+    def fill(self, text: str, start: int = 0) -> tuple[str, list[tuple[str, int, int]]]:
+        """Fill the gaps of a text that stands at `start`; also return (name, start, end) of what fills each."""
+        said, spans, place = "", list[tuple[str, int, int]](), 0
+        for gap in _GAP.finditer(text):
+            said += text[place : gap.start()]
+            word = self._word(gap)
+            spans.append((gap[1], start + len(said), start + len(said) + len(word)))
+            said, place = said + word, gap.end()
+        return said + text[place:], spans
 
     def chosen(self, text: str) -> frozenset[str]:
         """Name what is chosen by a list: none of the customer's wishes if it is of things; the slot of its values."""

@@ -5,7 +5,7 @@ reader sees them. `--test NAME` leaves banks, or writers of `read`, out and asks
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -18,9 +18,10 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
 from ecomlab import load_shop
-from ecomlab.customer.reading.features import Seen, of_slot, seen, whole
+from ecomlab.customer.reading.features import Seen, of_mention, of_slot, seen, whole
+from ecomlab.customer.reading.mentions import places
 from ecomlab.customer.reading.model import ACTS, GROUPS, NEAR, SCALE, Model, binned, kind_of
-from ecomlab.customer.reading.words import WEIGHTS, Sentence, sentences
+from ecomlab.customer.reading.words import AMOUNTS, WEIGHTS, Sentence, sentences
 from ecomlab.laws import banks
 from ecomlab.laws.banks import UNNAMED, Case, named_acts
 from ecomlab.seeding import rng
@@ -30,7 +31,7 @@ LAWS = Path(banks.__file__).parent
 UNSEEN = ("fifth", "tenth")
 """Banks of questions that nothing is fitted to."""
 FOLDS, ROUNDS = 5, 3
-SENTENCE_C, NEAR_C, MESSAGE_C = 0.05, 0.03, 0.03
+SENTENCE_C, NEAR_C, CLAIM_C, MESSAGE_C = 0.05, 0.03, 0.02, 0.03
 """Strength of the fits: inverse regularization of the SVMs and of the logistic regression."""
 QUESTION = 0.3
 """Weight in the fit of acts of a case that asks for slots alone: there are thousands."""
@@ -64,6 +65,22 @@ class Row:
                 ]
                 acts = frozenset().union(*(named_acts(part.acts) for part in here))
                 self.labels.append((acts, frozenset().union(*(part.asks for part in here))))
+
+    def claims(self) -> Iterator[tuple[int, int, int, bool]]:
+        """Yield the values whose role is labelled, as (sentence, start, end, whether it is said of a wish). An amount
+        that stands in no gap is none: "two more questions"."""
+        parts = self.case.parts or ()
+        spans = [span for part in parts for span in part.roles]
+        labelled = any(role != "?" for *_, role in spans)
+        for number, (sentence, one) in enumerate(zip(self.sentences, self.seen)):
+            for start, end in places(sentence, one) if labelled else ():
+                tokens = sentence.tokens
+                low, high = tokens[start].start, tokens[end - 1].end
+                roles = [role for first, last, role in spans if first < high and low < last]
+                if roles and roles[0] != "?":
+                    yield number, start, end, roles[0] == "W"
+                elif not roles and tokens[start].stem in AMOUNTS:
+                    yield number, start, end, False
 
     def holds(self, act: str) -> bool | None:
         """Tell whether the case holds an act; None where its bank does not say."""
@@ -216,7 +233,7 @@ def fit_slots(
         np.maximum.at(best, own, score)
         target = np.where(unsure, (score >= best[own]) | (score > 0), asked)
     table = np.zeros((len(grams) + 1, len(kinds)))
-    near: dict[str, float] = {"|": 0.0}
+    around: dict[str, float] = {"|": 0.0}
     for name, at in names.items():
         kind, bar, gram = name.partition("|")
         if bar and kind in kinds:
@@ -226,9 +243,31 @@ def fit_slots(
             elif not gram:
                 table[-1, column] = weights[at] + bias
         else:
-            near[name] = weights[at]
-    near["|"] += bias
-    return table, near
+            around[name] = weights[at]
+    around["|"] += bias
+    return table, around
+
+
+def fit_claims(rows: Sequence[Row], grams: dict[str, int]) -> tuple[np.ndarray, dict[str, float]]:
+    """Fit the weights by which a value is said of the customer's wishes: of the sentence's n-grams (with a bias), and
+    of the words around it."""
+    lists, y = [], []
+    for row in rows:
+        for number, start, end, wished in row.claims():
+            around = of_mention(row.seen[number], start, end)
+            lists.append([*(f"|{gram}" for gram in row.grams[number] if gram in grams), *around])
+            y.append(wished)
+    names = numbered(lists)
+    weights, bias = fit(matrix(lists, names), np.array(y), None, CLAIM_C)
+    column = np.zeros((len(grams) + 1, 1))
+    column[-1] = bias
+    mention = dict[str, float]()
+    for name, at in names.items():
+        if name.startswith("|"):
+            column[grams[name[1:]]] = weights[at]
+        else:
+            mention[name] = weights[at]
+    return column, mention
 
 
 def fit_messages(rows: Sequence[Row], scores: Sequence[np.ndarray]) -> tuple[dict[str, int], np.ndarray]:
@@ -262,7 +301,8 @@ def fit_model(rows: Sequence[Row]) -> Model:
     bins, message = fit_messages(rows, np.split(scores, ends))
     kinds = tuple(sorted({kind_of(slot) for row in rows for slot in row.case.asks if slot != UNNAMED}))
     slots, near = fit_slots(rows, grams, kinds)
-    return packed(kinds, grams, np.hstack([acts, slots]), near, bins, message)
+    claims, mention = fit_claims(rows, grams)
+    return packed(kinds, grams, np.hstack([acts, slots, claims]), near, mention, bins, message)
 
 
 def packed(
@@ -270,6 +310,7 @@ def packed(
     grams: dict[str, int],
     sentence: np.ndarray,
     near: dict[str, float],
+    mention: dict[str, float],
     bins: dict[str, int],
     message: np.ndarray,
 ) -> Model:
@@ -277,12 +318,15 @@ def packed(
     whole_weights = np.clip(np.rint(sentence * SCALE), -32_000, 32_000).astype(np.int32)
     kept = [gram for gram, at in grams.items() if np.abs(whole_weights[at]).max() > 1]
     rows = whole_weights[[*(grams[gram] for gram in kept), -1]]
-    rounded = {name: round(weight * SCALE) for name, weight in near.items()}
+    rounded, around = (
+        {name: round(weight * SCALE) for name, weight in some.items()} for some in (near, mention)
+    )
     return Model(
         kinds,
         {gram: at for at, gram in enumerate(kept)},
         rows,
         {name: weight for name, weight in rounded.items() if abs(weight) > 1 or name == "|"},
+        {name: weight for name, weight in around.items() if abs(weight) > 1},
         bins,
         np.rint(message * SCALE).astype(np.int32),
     )
@@ -296,6 +340,8 @@ def save(one: Model, path: Path) -> None:
         sentence=one.sentence.astype(np.int16),
         near="\n".join(one.near),
         near_weights=np.array(list(one.near.values()), np.int16),
+        mention="\n".join(one.mention),
+        mention_weights=np.array(list(one.mention.values()), np.int16),
         bins="\n".join(one.bins),
         message=one.message.astype(np.int16),
     )
@@ -339,8 +385,12 @@ def tested(one: Model, rows: Sequence[Row], name: str, show: int) -> None:
         exact["both"] += right and slots_right
         if not (right and slots_right):
             missed.append((case.text.replace("\n", " // "), wanted, set(case.asks), "->", held, got))
+        for number, start, end, wished in row.claims():
+            asked["claims"] += 1
+            exact["claims"] += (one.claim(row.seen[number], scores[number], start, end) > 0) == wished
     total = max(1, asked["all"])
-    print(name, total, {what: round(count / total, 3) for what, count in sorted(exact.items())})
+    rates = {what: round(count / max(1, asked.get(what, total)), 3) for what, count in sorted(exact.items())}
+    print(name, total, rates)
     for at in rng("shown").permutation(len(missed))[:show].tolist():
         print("   ", *missed[at])
 

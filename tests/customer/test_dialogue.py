@@ -248,7 +248,6 @@ JUDGED: dict[str, tuple[tuple[Slot, ...], tuple[Slot, ...], Reading, list[str]]]
     "the one after, where it is before": ((), (BESIDE,), summary(Said(("relation",), "after")), ["no", "remind"]),
     "a wrong statement": ((), (BRAND,), calling(acts="TELL NOTED", said=(WRONGLY,)), ["no", "remind"]),
     "a right one": ((), (BRAND,), calling(acts="TELL NOTED", said=(RIGHTLY,)), ["yes"]),
-    "what is for sale": ((), (BRAND,), calling(acts="TELL", said=(replace(WRONGLY, shown=True),)), []),
     "a question whether it is so": ((), (BRAND, OPTION), checking(RIGHTLY, Said(("option",), "USB-C", 0)), ["yes"]),
     "one that it is not": ((), (BRAND, OPTION), checking(RIGHTLY, OTHER_OPTION), ["no", "remind"]),
     "one that tells what was not said": ((BRAND,), (), checking(WRONGLY), ["no", "elaborate"]),

@@ -8,7 +8,7 @@ import pytest
 from ecomlab import ENVIRONMENTS, Shop
 from ecomlab.catalog.lexicon import lexicon_of
 from ecomlab.customer.reading.model import model
-from ecomlab.customer.reading.reading import Question, Reading, Said, marked, read
+from ecomlab.customer.reading.reading import Question, Reading, marked, read
 from ecomlab.customer.reading.vocabulary import Vocabulary, asks, vocabulary_of
 from ecomlab.customer.reading.words import _DROPPED, THINGS, stem
 from ecomlab.customer.templates import Phrases, Template
@@ -75,9 +75,18 @@ def test_a_summary_says_values_of_items(big_shop: Shop) -> None:
     }  # fmt: skip
 
 
-def test_what_is_denied_is_said_as_denied(big_shop: Shop) -> None:
-    (said,) = (one for one in heard("So not BasilForge for the kettle, right?", big_shop).mentions)
-    assert said == Said(("brand",), "BasilForge", KETTLE, denied=True, asked=True)
+@pytest.mark.parametrize(
+    ("text", "claimed"),
+    [
+        ("So you want a kettle by BasilForge, right?", True),
+        ("Got it, a BasilForge kettle.", True),
+        ("Do you need a BasilForge kettle?", True),
+        ("I could offer you a kettle by BasilForge for $30.", False),
+        ("There is also a BasilForge kettle in stock.", False),
+    ],
+)
+def test_a_value_is_claimed_of_a_wish_or_said_of_what_is_there(text: str, claimed: bool, big_shop: Shop) -> None:
+    assert {one.claimed for one in heard(text, big_shop).mentions if one.slots == ("brand",)} == {claimed}
 
 
 @pytest.mark.parametrize(

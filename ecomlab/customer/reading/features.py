@@ -17,6 +17,8 @@ _AUXILIARY = frozenset(
     ("be", "do", "have", "will", "would", "shall", "should", "can", "could", "may", "might", "must")
 )
 _THINGS = ("PRODUCT", "ORDER", "LINE")
+REACH = 5
+"""Words on either side of a value by which it is told whether it is wished for."""
 THING_KINDS = 256
 """Numbers of things of one kind."""
 
@@ -146,6 +148,21 @@ def of_slot(one: Seen, slot: str, before: bool, previous: Seen | None) -> list[s
     if previous and slot in previous.spots:
         found += [f"@prev{mark}" for mark in {spot[2] for spot in previous.spots[slot]}]
     return [f"{has}:{word}" for word in dict.fromkeys(found)]
+
+
+def of_mention(one: Seen, start: int, end: int) -> list[str]:
+    """List the features of a value that stands from `start` to `end`: what it is, and the words on either side."""
+    base = one.base
+    before, after = base[max(0, start - REACH) : start][::-1], base[end : end + REACH]
+    found = [
+        f"={base[start]}",
+        f"=<{' '.join(base[max(0, start - 2) : start])}",
+        f"=>{' '.join(base[end : end + 2])}",
+    ]
+    for side, words in (("<", before), (">", after)):
+        found += [f"{side}{word}" for word in words]
+        found += [f"{place}{side}{word}" for place, word in enumerate(words)]
+    return list(dict.fromkeys(found))
 
 
 def _grams(words: Sequence[str]) -> list[str]:

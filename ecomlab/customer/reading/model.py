@@ -1,8 +1,9 @@
 """The linear model that reads messages: what each does and asks for, by integer weights that `make reader` fits.
 
-Three layers, each a sum of weights. A sentence's n-grams score its acts, and slots by their kind; the scores of all
-sentences, binned, decide which acts the message holds; n-grams around a slot's own words, the same weights for every
-slot, add to that slot's score. A slot of a user's own needs no weights: its words and values are marked like others'.
+Three layers, each a sum of weights. A sentence's n-grams score its acts, slots by their kind, and whether its values
+are claims; the scores of all sentences, binned, decide which acts the message holds; n-grams around a slot's own
+words, the same weights for every slot, add to that slot's score, and words around a value to its being a claim. A slot
+of a user's own needs no weights: its words and values are marked like others'.
 """
 
 from collections import defaultdict
@@ -13,7 +14,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from ecomlab.customer.reading.features import Seen, of_slot, whole
+from ecomlab.customer.reading.features import Seen, of_mention, of_slot, whole
 from ecomlab.customer.reading.words import WEIGHTS
 
 SCALE = 100
@@ -49,12 +50,14 @@ def kind_of(slot: str) -> str:
 @dataclass(frozen=True)
 class Model:
     """The weights. `grams` numbers the n-grams of sentences, `sentence` has a row for each and a column for each act
-    and kind of slot; `near` are weights of n-grams around a slot's words; `bins` and `message` the second layer's."""
+    and kind of slot, and one for claims; `near` are weights of n-grams around a slot's words, `mention` of words around
+    a value; `bins` and `message` the second layer's."""
 
     kinds: tuple[str, ...]
     grams: dict[str, int]
     sentence: np.ndarray
     near: dict[str, int]
+    mention: dict[str, int]
     bins: dict[str, int]
     message: np.ndarray
     """Columns: the groups, then the acts; its last row is the bias."""
@@ -70,7 +73,7 @@ class Model:
         return found
 
     def scores(self, sentences: Sequence[Seen]) -> np.ndarray:
-        """Score the acts and the kinds of slots of each sentence: int32 (sentences, acts + kinds)."""
+        """Score the acts, the kinds of slots and the claims of each sentence: int32 (sentences, acts + kinds + 1)."""
         number, bias = self.grams.get, len(self.sentence) - 1
         rows = [[at for at in map(number, whole(one)) if at is not None] for one in sentences]
         return np.array([self.sentence[[*row, bias]].sum(0) for row in rows])
@@ -96,7 +99,7 @@ class Model:
         previous: Seen | None,
     ) -> dict[str, int]:
         """Score the slots that a sentence may ask for; one of no known kind only where its own words stand."""
-        number, own = self.near.get, dict(zip(self.kinds, scores[len(ACTS) :].tolist(), strict=True))
+        number, own = self.near.get, dict(zip(self.kinds, scores[len(ACTS) : -1].tolist(), strict=True))
         found = {}
         for slot in slots:
             kind = kind_of(slot)
@@ -109,6 +112,10 @@ class Model:
                 weight = self.far[kind]
             found[slot] = weight + (own[kind] if kind in own else self.near["|"])
         return found
+
+    def claim(self, one: Seen, scores: np.ndarray, start: int, end: int) -> int:
+        """Score that a value which stands there in a sentence is said of the customer's wishes: above 0 it is."""
+        return int(scores[-1]) + sum([self.mention.get(name, 0) for name in of_mention(one, start, end)])
 
     @cached_property
     def far(self) -> "defaultdict[str, int]":
@@ -158,14 +165,17 @@ def _patterns(scores: np.ndarray) -> list[str]:
 def model() -> Model:
     """Load the weights."""
     with np.load(WEIGHTS, allow_pickle=False) as file:
-        names = {name: str(file[name]).split("\n") for name in ("kinds", "grams", "near", "bins")}
+        names = {name: str(file[name]).split("\n") for name in ("kinds", "grams", "near", "mention", "bins")}
         numbered = {name: {text: at for at, text in enumerate(names[name])} for name in ("grams", "bins")}
-        near = dict(zip(names["near"], file["near_weights"].tolist()))
+        near, mention = (
+            dict(zip(names[name], file[f"{name}_weights"].tolist())) for name in ("near", "mention")
+        )
         return Model(
             tuple(names["kinds"]),
             numbered["grams"],
             file["sentence"].astype(np.int32),
             near,
+            mention,
             numbered["bins"],
             file["message"].astype(np.int32),
         )

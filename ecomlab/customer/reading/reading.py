@@ -10,20 +10,15 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from ecomlab.customer.reading.features import ASKED, NAMED, THING_KINDS, Seen, seen
+from ecomlab.customer.reading.mentions import ALL, Said, about, said_in
 from ecomlab.customer.reading.model import ACTS, GROUPS, NEAR, model
 from ecomlab.customer.reading.vocabulary import CLOSED, Vocabulary
 from ecomlab.customer.reading.words import (
-    AMOUNTS,
-    DATE,
     ITEM,
     LAST_THING,
-    MONEY,
-    NUMBER,
     THING,
     THINGS,
-    VALUE,
     Sentence,
-    Token,
     is_familiar,
     sentences,
 )
@@ -31,42 +26,7 @@ from ecomlab.slots import slot_type
 
 NO_ITEM = 1_000
 """From here on, numbers in place of an item's for things on a list that no wish is about."""
-_JOINTS = frozenset(("and", "or", "&", ",", "plus"))
-_TITLED = frozenset(("brand", "feature", "was_brand", "was_feature"))
-"""Slots whose values stand before the name of a thing."""
-_RANKS = frozenset(
-    ("then", "befor", "over", "rank", "sort", "order", "matter", "first", "import", "important")
-)
-"""Stems by which what is named is put in an order of importance."""
-_OLD = frozenset((
-    "was", "were", "had", "old", "original", "originally", "sold", "gone", "instead", "place", "missed", "replace",
-    "replacing", "looked", "wanted", "liked", "ran", "out",
-))  # fmt: skip
-"""Words by which a brand is that of what is sold out."""
-_CHATTY = frozenset(("more", "quick", "thing", "question", "last", "other", "check"))
-"""Stems of what an agent counts in passing: "two more quick things"."""
-_AGO = frozenset(
-    ("ago", "sinc", "old", "arriv", "deliv", "came", "come", "receiv", "got", "get", "had", "have", "long")
-)
-"""Stems by which a number of days is how long ago something came."""
-_NEW = frozenset(("new", "replac", "exchang", "instead", "anoth", "swap"))
-"""Stems of words about a replacement."""
-_COMES = frozenset(
-    ("deliv", "deliveri", "arriv", "reach", "expect", "ship", "until", "due", "come", "return")
-)
-"""Stems by which a day is that of a delivery or a deadline."""
-_THEN = frozenset(("then", "befor", "over", "first"))
-"""Those by which a question does so: "Please rank price, rating and delivery" puts nothing in an order."""
-_OFFERED = frozenset((
-    "suggest", "best", "top", "recommend", "option", "keep", "shortlist", "pick", "idea", "altern", "choic",
-    "substitut", "other", "result",
-))  # fmt: skip
-"""Stems beside a number of things that are recommended."""
 _EACH = frozenset(("each", "apiec", "per", "everi", "individu", "separ"))
-_ALL = frozenset(("all", "both", "togeth", "total", "combin", "altogeth", "everyth", "whole"))
-_SAME = frozenset(("same", "keep", "match", "ident", "must", "stai", "stay"))
-"""Stems by which something is to be as it was."""
-_DENIED = frozenset(("not", "without", "instead", "never"))
 HARDLY, CLEAR = -60, 50
 """Score of asking from which on a slot's score decides, and that score."""
 TAKEN = -100
@@ -85,13 +45,6 @@ _GONE = re.compile(
     re.IGNORECASE,
 )
 """Words that say that something has run short."""
-_PRICE = re.compile(r"\$\d|\b\d+\.\d\d\b|\bdollars\b")
-_LIMIT = re.compile(
-    r"\b(?:limit|budget|max(?:imum)?|up to|at most|(?:no|not) more|under|below|within|ceiling|cap|spend|tops|"
-    r"or (?:less|under|below)|each|apiece|total|altogether|together|not exceed\w*|stays?)\b",
-    re.IGNORECASE,
-)
-"""Words by which an amount of money is a limit or a sum."""
 _CHATS = frozenset(("OFFTOPIC", "SYMPATHISE", "BAD", "REFUSE"))
 _LEAVE = re.compile(
     r"\b(?:shall|should|may|can|could) (?:i|we)\b|\b(?:okay|ok|all right|alright|fine|happy) (?:if|with|for|by)\b",
@@ -101,8 +54,6 @@ _LEAVE = re.compile(
 _PRIVATE = re.compile(f"[{THINGS}-{LAST_THING}]")
 STRANGE = 2
 """Words that nobody uses in a shop, from which on a sentence of hardly any other makes no sense."""
-REACH, NEXT = 6, 3
-"""Words within which what stands before an amount, or before a bare number, tells what it counts."""
 
 
 @dataclass(frozen=True)
@@ -117,24 +68,6 @@ class Question:
     item: int = -1
     values: tuple[str, ...] = ()
     scope: bool = False
-
-
-@dataclass(frozen=True)
-class Said:
-    """A value that a message says of an item (-1: of none that it names), and the slots that it may be a value of."""
-
-    slots: tuple[str, ...]
-    value: str
-    item: int = -1
-    place: int = 0
-    """Number of its sentence."""
-    denied: bool = False
-    asked: bool = False
-    """Its sentence asks something."""
-    shown: bool = False
-    """Its sentence names a price that is no limit: it describes something that is for sale."""
-    new: bool = False
-    """Its sentence speaks of what comes in the place of something."""
 
 
 @dataclass(frozen=True)
@@ -285,15 +218,11 @@ class Message:
         """Tell whether a sentence has words that ask for a slot."""
         return any(mark == ASKED for *_, mark in self.seen[at].spots.get(slot, ()))
 
-    def _prices(self, at: int) -> bool:
-        """Tell whether a sentence names a price, and none that is a limit."""
-        one = self.sentences[at]
-        text = self.text[one.start : one.end]
-        return _PRICE.search(text) is not None and _LIMIT.search(text) is None
-
-    def _replaces(self, at: int) -> bool:
-        """Tell whether a sentence speaks of a replacement."""
-        return bool(_NEW & {token.stem for token in self.sentences[at].tokens})
+    def _said(self, at: int, slots: Sequence[str], asked: bool) -> list[Said]:
+        """List the values that a sentence says, and whether each is said of the customer's wishes."""
+        one, scores = self.seen[at], self.scores[at]
+        found = said_in(at, self.sentences[at], one, self.vocabulary, self.items[at], slots)
+        return [replace(said, asked=asked, score=model().claim(one, scores, *said.span)) for said in found]
 
     def _gone(self) -> tuple[int, ...]:
         """Number the sentences that say that something has run short."""
@@ -313,11 +242,9 @@ class Message:
         }
         asking = set(places.get("ask", ())) | set(decided.slots)
         every = [
-            replace(said, asked=place in asking, shown=self._prices(place), new=self._replaces(place))
-            for place in range(len(some))
-            for said in _said(
-                place, some, self.seen, self.vocabulary, self.items, decided.slots.get(place, ())
-            )
+            said
+            for at in range(len(some))
+            for said in self._said(at, decided.slots.get(at, ()), at in asking)
         ]
         judged = set(places.get("judge", ()))
         if "SUMMARY" in acts:  # all its lines, but for what does something else
@@ -342,7 +269,7 @@ class Message:
                     item for at in places.get("open", () if slots else asking) for item in self.items[at]
                 )
             ),
-            tuple(said for said in every if said.place in judged),
+            tuple(said for said in every if said.place in judged and said.claimed),
             tuple(every),
             frozenset(
                 int(token.means[0][1])
@@ -418,7 +345,7 @@ def _by_values(every: Sequence[Said], listed: bool, some: Sequence[Sentence]) ->
     for said in every:
         same = [one for one in every if one.slots == said.slots and one.item == said.item]
         slot, either = said.slots[0], any(one.stem == "or" for one in some[said.place].tokens)
-        if slot == "type" or not (said.asked or listed):
+        if slot == "type" or not said.claimed or not (said.asked or listed):
             continue
         if len(same) > 1 and (either or listed) and not slot_type(slot).is_limit:
             found.setdefault(said.place, []).append(slot)
@@ -477,10 +404,10 @@ def _asked(
     asking = [spot for spot in spots if spot[2] == ASKED] or list(spots)
     found: dict[int, list[str]] = {}
     for start, end, _ in asking or [(0, len(sentence.tokens), "")]:
-        for item in _about(start, end, sentence, topic) or (-1,):
+        for item in about(start, end, sentence, topic) or (-1,):
             found.setdefault(item, [])
     stems = {token.stem for token in sentence.tokens}
-    scope = slot_type(slot).op != "==" and bool(_EACH & stems) and bool(_ALL & stems or "or" in stems)
+    scope = slot_type(slot).op != "==" and bool(_EACH & stems) and bool(ALL & stems or "or" in stems)
     for said in values:
         for item in (said.item,) if said.item >= 0 else tuple(found):
             found.setdefault(item, []).append(said.value)
@@ -492,214 +419,6 @@ def _asked(
         Question(vocabulary.of_item(slot, item), item, tuple(dict.fromkeys(some)), scope)
         for item, some in found.items()
     ]
-
-
-def _about(start: int, end: int, sentence: Sentence, topic: Sequence[int]) -> tuple[int, ...]:
-    """Name the items that the words between these places are about: the nearest group of names in the sentence,
-    else the topic."""
-    groups: list[tuple[int, int, list[int]]] = []
-    for place, token in enumerate(sentence.tokens):
-        if token.stem == ITEM:
-            number = int(token.means[0][1])
-            between = sentence.tokens[groups[-1][1] : place] if groups else ()
-            if groups and all(one.stem in _JOINTS or one.stem in ("for", "of") for one in between):
-                groups[-1] = (groups[-1][0], place + 1, [*groups[-1][2], number])
-            else:
-                groups.append((place, place + 1, [number]))
-    if not groups:
-        return tuple(topic)
-
-    def distance(group: tuple[int, int, list[int]]) -> tuple[int, int]:
-        low, high, _ = group
-        gap = low - end if low >= end else start - high if high <= start else 0
-        words = sentence.tokens[end:low] if low >= end else sentence.tokens[high:start]
-        crossed = sum(token.stem in (",", "and", "or", ":") for token in words)
-        return (3 * crossed + max(0, gap), low)
-
-    return tuple(dict.fromkeys(min(groups, key=distance)[2]))
-
-
-def _described(place: int, sentence: Sentence, topic: Sequence[int]) -> tuple[int, ...]:
-    """Name the items that a value describes: a brand or a word of the title the one whose name follows at once, and
-    none where another follows later."""
-    token = sentence.tokens[place]
-    titled = token.stem == VALUE and {slot for slot, _ in token.means} <= _TITLED
-    by = sentence.tokens[place - 1].stem if place else ""
-    if not titled or by in ("by", "from"):
-        return _about(place, place + 1, sentence, topic)
-    for one in sentence.tokens[place + 1 : place + 5]:
-        if one.stem == ITEM:
-            return (int(one.means[0][1]),)
-        if one.stem in _JOINTS:
-            break
-    ahead = any(one.stem == ITEM for one in sentence.tokens[place + 1 :])
-    return () if ahead else _about(place, place + 1, sentence, topic)
-
-
-def _said(
-    at: int,
-    some: Sequence[Sentence],
-    views: Sequence[Seen],
-    vocabulary: Vocabulary,
-    items: Sequence[tuple[int, ...]],
-    asked: Sequence[str],
-) -> list[Said]:
-    """List the values that a sentence says, which asks for these slots; what describes a thing that it names is not
-    said of an item."""
-    sentence, found = some[at], list[Said]()
-    old = {token.word for token in sentence.tokens}
-    for place, token in enumerate(sentence.tokens):
-        if not (token.stem == VALUE or token.stem in AMOUNTS or _is_one(place, sentence)):
-            continue
-        if _of_a_thing(place, sentence):
-            continue
-        denied = token.stem == VALUE and _denied(sentence.tokens[max(0, place - 3) : place])
-        for item in _described(place, sentence, items[at]) or (-1,):
-            slots = _meant(place, token, sentence, views[at], vocabulary, item, asked)
-            if slots and slots[0].startswith("was_") and not (_OLD & old or slots[0] in asked):
-                continue  # a brand that is offered
-            if slots and slot_type(slots[0]).op == "==" and _compared(place, sentence):
-                continue  # "more than 20 days ago"
-            if slots:
-                no = denied and not slots[0].startswith("was_")  # "instead of the red one"
-                found.append(Said(slots, _value(token, slots), item, at, no))
-    stems = {token.stem for token in sentence.tokens}
-    ranked = [
-        meaning.partition(CLOSED)[2]
-        for meaning, *_ in sorted(views[at].phrases, key=lambda one: one[1])
-        if meaning.startswith(f"importance{CLOSED}")
-    ]
-    ranked = list(dict.fromkeys(ranked))
-    if len(ranked) > 1 and stems & (_THEN if asked else _RANKS) and (not asked or "importance" in asked):
-        found.append(Said(("importance",), ", ".join(ranked), -1, at))
-    either = "or" in stems
-    named: dict[str, list[str]] = {}
-    for meaning, start, _ in views[at].phrases:
-        name, closed, value = meaning.partition(CLOSED)
-        if closed and name != "importance" and not _denied(sentence.tokens[max(0, start - 3) : start]):
-            named.setdefault(name, []).append(value)
-    found += [
-        Said((name,), one, -1, at) for name, some in named.items() for one in (some if either else some[-1:])
-    ]
-    if "must" in vocabulary.slots and stems & _SAME:  # "in the same color"
-        kept = [of for of, *_ in views[at].phrases if of.startswith("attr:") and CLOSED not in of]
-        found += [Said(("must",), of.removeprefix("attr:"), -1, at) for of in dict.fromkeys(kept)]
-    return list(dict.fromkeys(found))
-
-
-def _compared(place: int, sentence: Sentence) -> bool:
-    """Tell whether an amount is only a bound of what is said."""
-    if sentence.tokens[place].stem == VALUE:
-        return False
-    before = [token.word for token in sentence.tokens[max(0, place - 2) : place]]
-    return bool({"than", "over", "under", "within", "least", "most"} & set(before))
-
-
-def _denied(before: Sequence[Token]) -> bool:
-    """Tell whether the words before a value take it back: "not red", "no red", "instead of red"."""
-    stems = [one.stem for one in before]
-    return any(one in _DENIED for one in stems) or stems[-1:] == ["no"] or "than" in stems[-2:]
-
-
-def _value(token: Token, slots: Sequence[str]) -> str:
-    return next((value for slot, value in token.means if slot == slots[0]), token.word)
-
-
-def _of_a_thing(place: int, sentence: Sentence) -> bool:
-    """Tell whether a value describes a thing that is named close before it: "the Acme Kettle, $40, red"."""
-    for token in reversed(sentence.tokens[:place]):
-        if token.stem == THING:
-            return True
-        if token.stem == ITEM:
-            return False
-    return False
-
-
-def _meant(
-    place: int,
-    token: Token,
-    sentence: Sentence,
-    one: Seen,
-    vocabulary: Vocabulary,
-    item: int,
-    asked: Sequence[str],
-) -> tuple[str, ...]:
-    """Name the slots that a value may be one of, in a sentence that asks for these."""
-    if token.stem == VALUE:
-        has = vocabulary.has[item] if 0 <= item < len(vocabulary.has) else frozenset[str]()
-        slots = [slot for slot, _ in token.means]
-        own = [slot for slot in slots if not slot.startswith("attr:") or slot in has or not has]
-        before = sentence.tokens[place - 1].stem if place else ""
-        return tuple(own or (() if before == VALUE else slots))  # "a 19 mm barrel" names no shape
-    stem = NUMBER if token.stem == "one" else token.stem
-    able = [
-        slot
-        for slot in vocabulary.slots
-        if slot_type(slot).mark == stem or (stem == NUMBER and slot_type(slot).is_limit)
-    ]
-    after = sentence.tokens[place + 1 : place + 5]
-    counted = next((it for it in after if _is_counted(it) or it.stem in (",", "and")), None)
-    beside = (*sentence.tokens[max(0, place - 2) : place], *sentence.tokens[place + 1 : place + 3])
-    offered = bool(_OFFERED & {it.stem for it in beside})
-    units = [slot for slot in able if slot in ("quantity", "units")]
-    at_once = after[:1] == (counted,)  # "four kettles"
-    if "budget" in vocabulary.slots and token.word.isalpha() and at_once:  # of each, one goes without saying
-        units = units or ["quantity"]
-    chat = stem == NUMBER and bool(after) and after[0].stem in _CHATTY
-    if chat and not offered:
-        return ()
-    if counted is not None and counted.stem == THING and not offered:  # whose item only the customer knows
-        return ()
-    if token.stem == "one":
-        return tuple(units)
-    if token.stem == NUMBER and "count" in able and (offered or not units):
-        units = ["count"]
-    recommended = offered and units == ["count"]
-    if not recommended and (counted is None or not _is_counted(counted)):
-        units = []
-    if stem == NUMBER and units and at_once:
-        return tuple(units)
-    near = [slot for slot in able if _counts(place, sentence, slot, one)]
-    near = near or [slot for slot in able if slot in asked]
-    if near or stem == NUMBER:
-        return tuple(near[:1] or units)
-    stems = {it.stem for it in sentence.tokens}
-    if (stem == DATE and stems & _COMES) or (stem == MONEY and able[:1] == ["total"] and not stems & _ALL):
-        return ()  # the day on which it came, the price of something
-    if able[:1] == ["age"] and not stems & _AGO:
-        return ()  # how long something takes
-    if stem == MONEY and "budget" in able:
-        return ("budget",) if _ALL & stems or "price" not in able or item < 0 else ("price",)
-    return tuple(able[:1])
-
-
-def _is_one(place: int, sentence: Sentence) -> bool:
-    """Tell whether a word counts one thing: "one red kettle", "one of the kettles"."""
-    if sentence.tokens[place].stem != "one":
-        return False
-    after = [it.stem for it in sentence.tokens[place + 1 : place + 6] if it.stem != VALUE]
-    return after[:1] == [ITEM] or after[:3] == ["of", "the", ITEM]
-
-
-def _is_counted(token: Token) -> bool:
-    """Tell whether a token names something that is counted."""
-    return token.stem in (ITEM, THING) or (token.stem == VALUE and token.means[0][0] in ("type", "parts"))
-
-
-def _counts(place: int, sentence: Sentence, slot: str, one: Seen) -> bool:
-    """Tell whether words that ask for a slot stand close before an amount, or just after it, with no other amount
-    between."""
-    for meaning, start, end in one.phrases:
-        if meaning == slot:
-            between = sentence.tokens[end:place]
-            reach = REACH if sentence.tokens[place].stem != NUMBER else NEXT
-            before = end <= place < end + reach and not any(token.stem in AMOUNTS for token in between)
-            behind = place < start <= place + NEXT + 1 and not {ITEM, ","} & {
-                token.stem for token in sentence.tokens[place:start]
-            }
-            if before or behind:
-                return True
-    return False
 
 
 def marked(text: str, names: Mapping[int, Sequence[str]]) -> str:

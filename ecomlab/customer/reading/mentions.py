@@ -1,0 +1,251 @@
+"""The values that a message names: what each may be a value of, of which item, and whether it is a claim."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ecomlab.customer.reading.features import Seen
+from ecomlab.customer.reading.vocabulary import CLOSED, Vocabulary
+from ecomlab.customer.reading.words import AMOUNTS, ITEM, MONEY, NUMBER, THING, VALUE, Sentence, Token
+from ecomlab.slots import slot_type
+
+_JOINTS = frozenset(("and", "or", "&", ",", "plus"))
+_TITLED = frozenset(("brand", "feature", "was_brand", "was_feature"))
+"""Slots whose values stand before the name of a thing."""
+_RANKS = frozenset(
+    ("then", "befor", "over", "rank", "sort", "order", "matter", "first", "import", "important")
+)
+"""Stems by which what is named is put in an order of importance."""
+_THEN = frozenset(("then", "befor", "over", "first"))
+"""Those by which a question does so: "Please rank price, rating and delivery" puts nothing in an order."""
+_OFFERED = frozenset((
+    "suggest", "best", "top", "recommend", "option", "keep", "shortlist", "pick", "idea", "altern", "choic",
+    "substitut", "other", "result",
+))  # fmt: skip
+"""Stems beside a number of things that are recommended."""
+ALL = frozenset(("all", "both", "togeth", "total", "combin", "altogeth", "everyth", "whole"))
+_SAME = frozenset(("same", "keep", "match", "ident", "must", "stai", "stay"))
+"""Stems by which something is to be as it was."""
+_DENIED = frozenset(("not", "without", "never", "no", "longer"))
+"""Stems before a value by which a message takes it back."""
+REACH, NEXT = 6, 3
+"""Words within which what stands before an amount, or before a bare number, tells what it counts."""
+
+
+@dataclass(frozen=True)
+class Said:
+    """A value that a message says of an item (-1: of none that it names), and the slots that it may be a value of."""
+
+    slots: tuple[str, ...]
+    value: str
+    item: int = -1
+    place: int = 0
+    """Number of its sentence."""
+    span: tuple[int, int] = (0, 1)
+    """Its words in the sentence."""
+    denied: bool = False
+    asked: bool = False
+    """Its sentence asks something."""
+    score: int = 100
+    """The model's, that it is said of the customer's wishes or case, not of what is on offer."""
+
+    @property
+    def claimed(self) -> bool:
+        """True if it is said of the customer's wishes or case."""
+        return self.score > 0
+
+
+def places(sentence: Sentence, one: Seen) -> list[tuple[int, int]]:
+    """List where a sentence names values, as (start, end)."""
+    found = [
+        (place, place + 1)
+        for place, token in enumerate(sentence.tokens)
+        if token.stem == VALUE or token.stem in AMOUNTS
+    ]
+    words = [
+        (start, end)
+        for meaning, start, end in one.phrases
+        if CLOSED in meaning or meaning.startswith("attr:")
+    ]
+    return [*found, *dict.fromkeys(words)]
+
+
+def said_in(
+    at: int,
+    sentence: Sentence,
+    one: Seen,
+    vocabulary: Vocabulary,
+    topic: Sequence[int],
+    asked: Sequence[str],
+) -> list[Said]:
+    """List the values that a sentence says, the message's number `at`, which asks for these slots; `topic`: the items
+    that it is about where it names none."""
+    found = list[Said]()
+    for place, token in enumerate(sentence.tokens):
+        if not (token.stem == VALUE or token.stem in AMOUNTS or _is_one(place, sentence)):
+            continue
+        denied = bool(_DENIED & {one.stem for one in sentence.tokens[max(0, place - 3) : place]})
+        for item in _described(place, sentence, topic) or (-1,):
+            slots = _meant(place, token, sentence, one, vocabulary, item, asked)
+            if slots and slot_type(slots[0]).op == "==" and _compared(place, sentence):
+                continue  # "more than 20 days ago"
+            if slots:
+                value = next((value for slot, value in token.means if slot == slots[0]), token.word)
+                no = denied and not slots[0].startswith("was_")
+                found.append(Said(slots, value, item, at, (place, place + 1), no))
+    stems = {token.stem for token in sentence.tokens}
+    closed = sorted((phrase for phrase in one.phrases if CLOSED in phrase[0]), key=lambda phrase: phrase[1])
+    ranked = {
+        meaning.partition(CLOSED)[2]: span
+        for meaning, *span in closed
+        if meaning.startswith(f"importance{CLOSED}")
+    }
+    if len(ranked) > 1 and stems & (_THEN if asked else _RANKS) and (not asked or "importance" in asked):
+        start, end = next(iter(ranked.values()))
+        found.append(Said(("importance",), ", ".join(ranked), -1, at, (start, end)))
+    last = dict[str, Said]()
+    for meaning, start, end in closed:
+        name, _, value = meaning.partition(CLOSED)
+        if name != "importance":
+            no = bool(_DENIED & {one.stem for one in sentence.tokens[max(0, start - 3) : start]})
+            last[f"{name} {value}" if "or" in stems else name] = Said((name,), value, -1, at, (start, end), no)
+    found += last.values()
+    if "must" in vocabulary.slots and stems & _SAME:  # "in the same color"
+        found += [
+            Said(("must",), of.removeprefix("attr:"), -1, at, (start, end))
+            for of, start, end in one.phrases
+            if of.startswith("attr:") and CLOSED not in of
+        ]
+    return list(dict.fromkeys(found))
+
+
+def about(start: int, end: int, sentence: Sentence, topic: Sequence[int]) -> tuple[int, ...]:
+    """Name the items that the words between these places are about: the nearest group of names in the sentence,
+    else the topic."""
+    groups: list[tuple[int, int, list[int]]] = []
+    for place, token in enumerate(sentence.tokens):
+        if token.stem == ITEM:
+            number = int(token.means[0][1])
+            between = sentence.tokens[groups[-1][1] : place] if groups else ()
+            if groups and all(one.stem in _JOINTS or one.stem in ("for", "of") for one in between):
+                groups[-1] = (groups[-1][0], place + 1, [*groups[-1][2], number])
+            else:
+                groups.append((place, place + 1, [number]))
+    if not groups:
+        return tuple(topic)
+
+    def distance(group: tuple[int, int, list[int]]) -> tuple[int, int]:
+        low, high, _ = group
+        gap = low - end if low >= end else start - high if high <= start else 0
+        words = sentence.tokens[end:low] if low >= end else sentence.tokens[high:start]
+        crossed = sum(token.stem in (",", "and", "or", ":") for token in words)
+        return (3 * crossed + max(0, gap), low)
+
+    return tuple(dict.fromkeys(min(groups, key=distance)[2]))
+
+
+def _described(place: int, sentence: Sentence, topic: Sequence[int]) -> tuple[int, ...]:
+    """Name the items that a value describes: a brand or a word of the title the one whose name follows at once, and
+    none where another follows later."""
+    token = sentence.tokens[place]
+    titled = token.stem == VALUE and {slot for slot, _ in token.means} <= _TITLED
+    by = sentence.tokens[place - 1].stem if place else ""
+    if not titled or by in ("by", "from"):
+        return about(place, place + 1, sentence, topic)
+    for one in sentence.tokens[place + 1 : place + 5]:
+        if one.stem == ITEM:
+            return (int(one.means[0][1]),)
+        if one.stem in _JOINTS:
+            break
+    ahead = any(one.stem == ITEM for one in sentence.tokens[place + 1 :])
+    return () if ahead else about(place, place + 1, sentence, topic)
+
+
+def _compared(place: int, sentence: Sentence) -> bool:
+    """Tell whether an amount is only a bound of what is said."""
+    if sentence.tokens[place].stem == VALUE:
+        return False
+    before = [token.word for token in sentence.tokens[max(0, place - 2) : place]]
+    return bool({"than", "over", "under", "within", "least", "most"} & set(before))
+
+
+def _meant(
+    place: int,
+    token: Token,
+    sentence: Sentence,
+    one: Seen,
+    vocabulary: Vocabulary,
+    item: int,
+    asked: Sequence[str],
+) -> tuple[str, ...]:
+    """Name the slots that a value may be one of, in a sentence that asks for these."""
+    if token.stem == VALUE:
+        has = vocabulary.has[item] if 0 <= item < len(vocabulary.has) else frozenset[str]()
+        slots = [slot for slot, _ in token.means]
+        own = [slot for slot in slots if not slot.startswith("attr:") or slot in has or not has]
+        before = sentence.tokens[place - 1].stem if place else ""
+        return tuple(own or (() if before == VALUE else slots))  # "a 19 mm barrel" names no shape
+    stem = NUMBER if token.stem == "one" else token.stem
+    able = [
+        slot
+        for slot in vocabulary.slots
+        if slot_type(slot).mark == stem or (stem == NUMBER and slot_type(slot).is_limit)
+    ]
+    after = sentence.tokens[place + 1 : place + 5]
+    counted = next((it for it in after if _is_counted(it) or it.stem in (",", "and")), None)
+    beside = (*sentence.tokens[max(0, place - 2) : place], *sentence.tokens[place + 1 : place + 3])
+    offered = bool(_OFFERED & {it.stem for it in beside})
+    units = [slot for slot in able if slot in ("quantity", "units")]
+    at_once = after[:1] == (counted,)  # "four kettles"
+    if "budget" in vocabulary.slots and token.word.isalpha() and at_once:  # of each, one goes without saying
+        units = units or ["quantity"]
+    if counted is not None and counted.stem == THING and not offered:  # whose item only the customer knows
+        return ()
+    if token.stem == "one":
+        return tuple(units)
+    if token.stem == NUMBER and "count" in able and (offered or not units):
+        units = ["count"]
+    recommended = offered and units == ["count"]
+    if not recommended and (counted is None or not _is_counted(counted)):
+        units = []
+    if stem == NUMBER and units and at_once:
+        return tuple(units)
+    near = [slot for slot in able if _counts(place, sentence, slot, one)]
+    near = near or [slot for slot in able if slot in asked]
+    if near or stem == NUMBER:
+        return tuple(near[:1] or units)
+    if stem == MONEY and "budget" in able:
+        whole = bool(ALL & {it.stem for it in sentence.tokens})
+        return ("budget",) if whole or "price" not in able or item < 0 else ("price",)
+    return tuple(able[:1])
+
+
+def _is_one(place: int, sentence: Sentence) -> bool:
+    """Tell whether a word counts one thing: "one red kettle", "one of the kettles"."""
+    if sentence.tokens[place].stem != "one":
+        return False
+    after = [it.stem for it in sentence.tokens[place + 1 : place + 6] if it.stem != VALUE]
+    return after[:1] == [ITEM] or after[:3] == ["of", "the", ITEM]
+
+
+def _is_counted(token: Token) -> bool:
+    """Tell whether a token names something that is counted."""
+    return token.stem in (ITEM, THING) or (token.stem == VALUE and token.means[0][0] in ("type", "parts"))
+
+
+def _counts(place: int, sentence: Sentence, slot: str, one: Seen) -> bool:
+    """Tell whether words that ask for a slot stand close before an amount, or just after it, with no other amount
+    between."""
+    for meaning, start, end in one.phrases:
+        if meaning == slot:
+            between = sentence.tokens[end:place]
+            reach = REACH if sentence.tokens[place].stem != NUMBER else NEXT
+            before = end <= place < end + reach and not any(token.stem in AMOUNTS for token in between)
+            behind = place < start <= place + NEXT + 1 and not {ITEM, ","} & {
+                token.stem for token in sentence.tokens[place:start]
+            }
+            if before or behind:
+                return True
+    return False
+
+
+__all__ = ["Said", "about", "places", "said_in"]
