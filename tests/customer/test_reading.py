@@ -85,7 +85,9 @@ def test_a_summary_says_values_of_items(big_shop: Shop) -> None:
         ("There is also a BasilForge kettle in stock.", False),
     ],
 )
-def test_a_value_is_claimed_of_a_wish_or_said_of_what_is_there(text: str, claimed: bool, big_shop: Shop) -> None:
+def test_a_value_is_claimed_of_a_wish_or_said_of_what_is_there(
+    text: str, claimed: bool, big_shop: Shop
+) -> None:
     assert {one.claimed for one in heard(text, big_shop).mentions if one.slots == ("brand",)} == {claimed}
 
 

@@ -107,7 +107,9 @@ def said_in(
         name, _, value = meaning.partition(CLOSED)
         if name != "importance":
             no = bool(_DENIED & {one.stem for one in sentence.tokens[max(0, start - 3) : start]})
-            last[f"{name} {value}" if "or" in stems else name] = Said((name,), value, -1, at, (start, end), no)
+            last[f"{name} {value}" if "or" in stems else name] = Said(
+                (name,), value, -1, at, (start, end), no
+            )
     found += last.values()
     if "must" in vocabulary.slots and stems & _SAME:  # "in the same color"
         found += [
