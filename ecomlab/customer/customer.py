@@ -142,6 +142,9 @@ class Customer:
         """Answer a message, whether it came as a question of a tool or by itself."""
         if "today" in world.given:
             self.dialogue.today = date.fromisoformat(world.given["today"])
+        if "returns" in self.acts_on:
+            self.dialogue.in_hand = corrections.in_hand(self.goal, world)
+            self.dialogue.settled = bool(world.returns) and not self.in_sight
         self.last_read = Reading()
         reply = self._reply(text, world)
         return replace(reply, did=done_by(self.last_read))
@@ -158,7 +161,7 @@ class Customer:
         if self._instead and (reading.unavailable or self._asks_instead(text, world)):
             return self._told_of_stock(text, reading, world)
         reading = self._labelled(reading, text)
-        if "repeat" in reading.calls_for and not reading.questions:
+        if reading.calls_for == {"repeat"}:
             told = [replace(act, clean=True) for act in self.last_said if act.slots]
             return Reply(told or self.dialogue.repeated())
         meant = self._asked_things(things, reading, text, world)
@@ -184,6 +187,9 @@ class Customer:
         points back to it: "Your helmet was ordered on March 2. Is this the one?"."""
         if not reading.calls_for & {"ask", "judge"}:
             return ()
+        beside = any(q.slot == "relation" and q.values and self.dialogue.has(q) for q in reading.questions)
+        if beside and not (reading.which and len(things) > 1):
+            return ()  # the order before or after the one that is named
         points = "judge" in reading.calls_for or _POINTS.search(text.lower()) is not None
         named = {thing.text for number, thing in _marks(things).items() if number in reading.things}
         asked = {thing for thing in things if thing.text in named}  # lines of two orders may have one title
@@ -220,8 +226,6 @@ class Customer:
         to ask for another one ("The one of May 3, or the one after that?")."""
         if not things or not all(thing.dated for thing in things):
             return False
-        if any(q.slot == "relation" and q.values and self.dialogue.has(q) for q in reading.questions):
-            return True
         if reading.which and len(things) > 1:
             return False
         return "judge" not in reading.calls_for and any(q.slot in DAYS for q in reading.questions)

@@ -145,6 +145,10 @@ class DialogueManager:
     tally: Tally = field(default_factory=Tally)
     today: date | None = None
     """The day by the customer's clock, where the task has one."""
+    in_hand: frozenset[str] = frozenset()
+    """Values of what they want to send back, in lower case."""
+    settled: bool = False
+    """True where what they asked for has been done: there is nothing to tell of it any more."""
 
     @property
     def out_of_patience(self) -> bool:
@@ -182,7 +186,7 @@ class DialogueManager:
 
     def _checked(self, reading: Reading, text: str) -> list[Said]:
         """List what a message asks about only whether it is so: "You need four within three days, don't you?"."""
-        asked = [said for said in reading.mentions if said.asked]
+        asked = [said for said in reading.mentions if said.asked and said.claimed]
         if "ask" not in reading.calls_for or "why" in reading.calls_for or reading.which:
             return []
         if reading.unclear or reading.things:
@@ -192,10 +196,8 @@ class DialogueManager:
         ):
             return []  # whether it has to stay, not what it was
         claims = [self.claim(said) for said in asked]
-        if any(
-            one.so is False and one.slot is None for one in claims
-        ):  # of something that is not wanted at all
-            return asked
+        if any(one.so is False and one.slot is None for one in claims):
+            return asked  # of something that is not wanted at all
         values = Counter((said.slots[0], said.item) for said in asked)
         either = max(values.values(), default=0) > 1 and " or " in text
         open_ = any(len(one.values) != 1 and one.slot not in LISTS for one in reading.questions)
@@ -209,7 +211,9 @@ class DialogueManager:
         asked = {question.slot for question in reading.questions}
         if not reading.questions or any(len(question.values) != 1 for question in reading.questions):
             return []
-        beside = [said for said in reading.mentions if said.asked and not asked & set(said.slots)]
+        beside = [
+            said for said in reading.mentions if said.asked and said.claimed and not asked & set(said.slots)
+        ]
         faults = [one for one in map(self.claim, beside) if one.so is False][:FAULTS]
         known = [one.slot for one in faults if one.slot is not None and one.slot in self.state.known]
         told = self.spoken("remind", list(_distinct(known)), clean=True)
@@ -257,7 +261,8 @@ class DialogueManager:
         if chosen:  # "two or three?"
             return Reply(free, tuple(news))
         if "SUMMARY" in reading.acts:
-            forgotten = self._told(self.state.withheld[:1])
+            asks = bool(reading.calls_for & {"ask", "open"}) or self.settled
+            forgotten = [] if asks else self._told(self.state.withheld[:1])
             return Reply([Act("yes"), *free, *self.spoken("mention", forgotten)], (*news, *forgotten))
         if "CONSENT" in reading.acts:
             named_it = reading.names or _DEED.search(text.lower())
@@ -292,7 +297,7 @@ class DialogueManager:
                 so = self._is_so(slot, said.value, exactly)
                 found.append(Claim(said, slot, so if so is None else so != said.denied))
             replaced = None if slots else self._replaced(name, said.value)
-            if replaced is not None:
+            if replaced or (replaced is False and said.value.lower() not in self.in_hand):
                 kept = next(
                     one for one in (*self.state.known, *self.state.withheld) if one.name == "replacement"
                 )
@@ -387,14 +392,15 @@ class DialogueManager:
                 return Reply([Act("indifferent")])
             told = any(one.echo and one.so is not False for one in heard)
             return Reply([Act("yes" if told and text.rstrip().endswith("?") else "ask back")])
-        if reading.which and not any(one.slots for one in asked):
+        if reading.which and not any(one.slots for one in asked) and not self.state.identified:
             # "Which one: X's or Y's?", and neither is known
             reading = replace(reading, calls_for=reading.calls_for | {"open"})
         fresh = any((one.question.slot, one.question.item) not in self.heard for one in asked)
         self.heard |= {(one.question.slot, one.question.item) for one in asked}
         news, known = self._chosen([one.slots for one in asked])
         if reading.open:
-            rest = self._named_first([s for s in self.state.withheld if s not in news], reading.open_items)
+            left = [] if self.settled else [s for s in self.state.withheld if s not in news]
+            rest = self._named_first(left, reading.open_items)
             news += rest[: min(OPEN, AT_ONCE - len(news))]
         known = known[: AT_ONCE - len(news)]
         acts = verdict([one for one in asked if one.slots or one.so is not None])
@@ -408,8 +414,10 @@ class DialogueManager:
         absent = [question for question, said in implied.items() if not said]
         self.tally.absent += bool(absent)
         acts += [act for said in implied.values() for act in said if act.kind != "yes" or not acts]
+        told = {slot.name for slot in (*news, *known)}  # of another item
+        absent = [question for question in absent if question.slot not in told]
         acts += self._absent(absent, beside=bool(acts or reading.open))
-        over = reading.open and not self.state.withheld
+        over = reading.open and (self.settled or not self.state.withheld)
         if reading.open:
             closes = over and not asked and _CLOSES.search(text) is not None
             acts.append(Act("goodbye" if closes else "nothing" if over else "more", clean=True))
@@ -487,16 +495,22 @@ class DialogueManager:
                 said = self._missing(stray) or self._said()
                 return self._guess(stray, *said) if self.strays > 1 else Reply(list(said))
             if right:
+                self._identified(right)
                 return self._also(Act("choose", seen=right[0].text), reading, text)
             return self._guess(wrong[0], Act("none of these"))
         if not wrong:
             certain = len(things) == 1 and things[0][1].identifies
+            self._identified(right if certain else ())
             return self._also(Act("this one" if certain else "as wanted"), reading, text)
         first = min(wrong, key=lambda opinion: opinion.consistent)
         proposed = "judge" in reading.calls_for and all(thing.kind == "product" for thing, _ in things)
         if proposed and first.broken is not None and first.consistent:  # shown, and not said to be the one
             return self._fault(first)
         return self._guess(first, Act("not this one")) if first.identifies else self._fault(first)
+
+    def _identified(self, right: Sequence[Thing]) -> None:
+        """Take note that it is clear what goes back: from now on what is asked is of what comes in its place."""
+        self.state.identified |= any(thing.kind != "product" for thing in right)
 
     def _missing(self, opinion: Opinion) -> list[Act]:
         """Name what was said and a thing does not meet."""

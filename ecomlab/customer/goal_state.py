@@ -16,6 +16,8 @@ class GoalState:
     revealed: list[Slot] = field(default_factory=list)
     own: Collection[str] = ()
     """Slots that have sentences of their own, because they are no property of a product."""
+    identified: bool = False
+    """True once the agent has named what goes back, and was told that this is the one."""
 
     @property
     def known(self) -> list[Slot]:

@@ -89,7 +89,16 @@ def meant(question: Question, state: GoalState, option: Callable[[int], str]) ->
     slots = [
         s for s in (*state.withheld, *state.known) if question.item in (-1, s.item) or s.name in state.own
     ]
-    for name in (question.slot, *slot_type(question.slot).alike):
+    new = [s for s in slots if s.name == "replacement" and s.value]
+    kind = slot_type(question.slot)
+    if (
+        new
+        and state.identified
+        and (kind.describes or kind.is_limit)
+        and not question.slot.startswith("was_")
+    ):
+        return [s for s in new if question.slot in dict(s.value)]
+    for name in (question.slot, *kind.alike):
         found = [slot for slot in slots if name in (slot.name, kind_of(slot.name))]
         # The colour of one thing is an attribute, of another the option.
         as_option = [s for s in slots if s.name == "option" and name == f"attr:{option(s.item)}"]
@@ -97,7 +106,7 @@ def meant(question: Question, state: GoalState, option: Callable[[int], str]) ->
             found = [slot for slot in as_option if slot in state.withheld] or found or as_option
         if found:
             return found
-    return [s for s in slots if s.name == "replacement" and question.slot in dict(s.value)]
+    return [s for s in new if question.slot in dict(s.value)]
 
 
 def verdict(asked: Sequence[Meaning]) -> list[Act]:

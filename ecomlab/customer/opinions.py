@@ -85,11 +85,15 @@ def opinions_of(
     that is meant."""
     places = {(slot.item, slot.name) for slot in known}
     said = replace(goal, slots={p: v for p, v in goal.slots.items() if p in places or p[1] == "type"})
+    beside = [place for place in goal.slots if place[1] == "relation" and place not in places]
+    either = [replace(said, slots={**said.slots, place: way}) for place in beside for way in (-1, 1)]
     found: dict[str, tuple[Thing, Opinion]] = {}
     for thing in things:
-        opinion, so_far = judge(goal, world, thing), judge(said, world, thing)
-        if opinion is None or so_far is None or (thing.text in found and not opinion.right):
+        opinion = judge(goal, world, thing)
+        ways = [one for one in (judge(so, world, thing) for so in either or [said]) if one is not None]
+        if opinion is None or not ways or (thing.text in found and not opinion.right):
             continue
+        so_far = next((one for one in ways if one.right), ways[0])
         broken = so_far.broken or opinion.broken
         found[thing.text] = (thing, replace(opinion, broken=broken, consistent=so_far.right))
     return list(found.values())

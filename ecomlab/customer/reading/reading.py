@@ -150,7 +150,7 @@ class Message:
         loud = {act for group, some in GROUPS.items() if group not in calls_for for act in some}
         held = {act for act, score in acts.items() if score > 0} - loud
         held |= {max(GROUPS[group], key=lambda act: acts[act]) for group in calls_for}
-        if _AGAIN.search(self.text):
+        if _AGAIN.search(self.text) and "judge" not in calls_for:
             held, calls_for = held - {"NONSENSE"} | {"REPEAT"}, calls_for - {"back"} | {"repeat"}
         elif not calls_for and self.sentences[-1].mark == "?" and not held & _CHATS:
             leave = _LEAVE.search(self.text) is not None  # who asks is not only thanked
