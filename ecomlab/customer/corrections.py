@@ -9,7 +9,7 @@ from ecomlab.slots import slot_type
 from ecomlab.task import Goal, Slot
 from ecomlab.world.cart import Want, match, wants_of
 from ecomlab.world.orders.history import find_line
-from ecomlab.world.orders.lines import expected_returns, line_value, lines_meant
+from ecomlab.world.orders.lines import expected_returns, line_value
 from ecomlab.world.state import World
 
 MOST_REVEALED = 3
@@ -38,16 +38,6 @@ def right(goal: Goal, acts_on: Collection[str], world: World) -> int:
     return held + sum(
         world.returns.get(line) == units for line, units in expected_returns(goal.of(), world).items()
     )
-
-
-def in_hand(goal: Goal, world: World) -> frozenset[str]:
-    """List what describes the lines that may be meant to go back, in lower case: the customer has them before them."""
-    found = set[str]()
-    for _, line in lines_meant(goal.of(), world.given["orders"], world.shop):
-        row = world.row(line["product_id"])
-        named = (world.catalog.brand(row), world.catalog.feature(row), line["variant_id"])
-        found |= {str(one).lower() for one in (*named, *world.catalog.attributes(row).values()) if one}
-    return frozenset(found)
 
 
 def _is_far(said: Collection[str], broken: Collection[str]) -> bool:

@@ -89,6 +89,8 @@ class Customer:
         self.fired: list[Event] = []
         """Events that have happened; a change of mind when the agent is told."""
         self._instead = {event.item: event for event in events if isinstance(event, Instead)}
+        self._settled: set[int] = set()
+        """Items of which they have said what they want instead."""
         self._pending = [event for event in events if not isinstance(event, Instead)]
 
     @property
@@ -142,9 +144,8 @@ class Customer:
         """Answer a message, whether it came as a question of a tool or by itself."""
         if "today" in world.given:
             self.dialogue.today = date.fromisoformat(world.given["today"])
-        if "returns" in self.acts_on:
-            self.dialogue.in_hand = corrections.in_hand(self.goal, world)
-            self.dialogue.settled = bool(world.returns) and not self.in_sight
+        self.dialogue.in_hand = lambda: self._in_hand(world)
+        self.dialogue.settled = bool(self.acts_on) and self._is_done(world)
         self.last_read = Reading()
         reply = self._reply(text, world)
         return replace(reply, did=done_by(self.last_read))
@@ -158,8 +159,10 @@ class Customer:
 
     def reacts(self, reading: Reading, text: str, world: World, things: Sequence[Thing] = ()) -> Reply:
         """Answer a message that is read so, and names these things."""
-        if self._instead and (reading.unavailable or self._asks_instead(text, world)):
-            return self._told_of_stock(text, reading, world)
+        if self._instead and (reading.unavailable or self._asks_instead(reading, text, world)):
+            short = self._told_of_stock(text, reading, world)
+            if short is not None:
+                return short
         reading = self._labelled(reading, text)
         if reading.calls_for == {"repeat"}:
             told = [replace(act, clean=True) for act in self.last_said if act.slots]
@@ -170,7 +173,7 @@ class Customer:
         if len(opinions) == 1 and asks_which and "judge" not in reading.calls_for:
             opinions = []  # the others are not named as the shop does
         if opinions:
-            several = len(opinions) > 1 and (" or " in text or asks_which)
+            several = len(opinions) > 1 and (" or " in (asked_of(text) or text) or asks_which)
             which = (reading.which or several) and ("judge" not in reading.calls_for or asks_which)
             reply = self.dialogue.opinion(opinions, which, reading, text)
         else:
@@ -185,16 +188,16 @@ class Customer:
     ) -> Sequence[Thing]:
         """List the things that a message asks about; nothing is asked of what it only reports, but where the question
         points back to it: "Your helmet was ordered on March 2. Is this the one?"."""
-        if not reading.calls_for & {"ask", "judge"}:
-            return ()
-        beside = any(q.slot == "relation" and q.values and self.dialogue.has(q) for q in reading.questions)
-        if beside and not (reading.which and len(things) > 1):
-            return ()  # the order before or after the one that is named
         points = "judge" in reading.calls_for or _POINTS.search(text.lower()) is not None
+        if not reading.calls_for & {"ask", "judge"} and not ("open" in reading.calls_for and points):
+            return ()
         named = {thing.text for number, thing in _marks(things).items() if number in reading.things}
         asked = {thing for thing in things if thing.text in named}  # lines of two orders may have one title
         asked |= {thing for thing in things_in(asked_of(text) or text, world) if thing.dated}
         meant = [thing for thing in things if thing in asked]
+        beside = any(q.slot == "relation" and q.values and self.dialogue.has(q) for q in reading.questions)
+        if beside and len(meant if asked else things) < 2:
+            return ()  # the order before or after the one that is named
         if (points or reading.which or not reading.questions) and not meant:
             meant = list(things)
         return [] if not points and self._asks_for_the_day(meant, reading) else meant
@@ -230,6 +233,28 @@ class Customer:
             return False
         return "judge" not in reading.calls_for and any(q.slot in DAYS for q in reading.questions)
 
+    def _in_hand(self, world: World) -> frozenset[str]:
+        """List, in lower case, what describes the order lines that they may mean: a person knows what they bought."""
+        found = set[str]()
+        for order in world.given.get("orders", ()):
+            for line in order["lines"]:
+                opinion = self.judge(self.goal, world, Thing("line", order["order_id"], "", line["line_id"]))
+                if opinion is not None and opinion.right:
+                    row = world.row(line["product_id"])
+                    record = (
+                        world.catalog.type_of(row).name,
+                        world.catalog.brand(row),
+                        world.catalog.feature(row),
+                    )
+                    values = (*record, line["variant_id"], *world.catalog.attributes(row).values())
+                    found |= {str(value).lower() for value in values if value}
+        return frozenset(found)
+
+    def _is_done(self, world: World) -> bool:
+        """Tell whether all that they asked for stands in the world."""
+        wanted = sum(want.quantity for want in wants_of(self.goal)) if "cart" in self.acts_on else 1
+        return not self.in_sight and corrections.right(self.goal, self.acts_on, world) >= wanted
+
     def _dropped(self, text: str) -> list[str]:
         """List the types of the items that a message names and that the customer no longer wants."""
         gone = [item for item in self.first.items if item not in self.goal.items]
@@ -261,14 +286,18 @@ class Customer:
         }
         return sorted(named)
 
-    def sees(self, world: World) -> list[Act]:
-        """Correct the mistakes in sight."""
+    def sees(self, world: World, patience: int | None = None) -> list[Act]:
+        """Correct the mistakes in sight; what has been said in this turn then costs no patience beside that: `patience`
+        is how annoyed the customer was before."""
         seen, hidden = self._in_view(world), self.state.withheld
         changed = [item for item in seen.items if seen.of(item) != self.first.of(item)]
         found = corrections.mistakes(seen, self.phrases, self.acts_on, world, hidden, changed)
         self.in_sight = found
         right = corrections.right(seen, self.acts_on, world)
-        return self.dialogue.corrections([m for m in found if m.item not in self.dialogue.skipped], right)
+        standing = [mistake for mistake in found if mistake.item not in self.dialogue.skipped]
+        if standing and patience is not None:
+            self.dialogue.annoyed = patience
+        return self.dialogue.corrections(standing, right)
 
     # Shortages. The customer knows no stock: they hear of a shortage from the agent, and then say what they want
     # instead, which was drawn with the task. The verifier expects that wish whether they have heard or not: it is what
@@ -286,6 +315,7 @@ class Customer:
         for each in asked_about:
             change = self._change_for(each, self.goal, world)
             if change is not None:
+                self._settled.add(each)
                 name = self.type_name(each)
                 self.goal, said = goal_changes.settle(change, self.goal, self.state, self.phrases, name)
                 acts += said
@@ -322,15 +352,14 @@ class Customer:
                 goal = other
         return goal
 
-    def _asks_instead(self, text: str, world: World) -> bool:
+    def _asks_instead(self, reading: Reading, text: str, world: World) -> bool:
         """Tell whether a message asks what to take instead of something that has run short."""
-        return bool(_INSTEAD.search(text.lower())) and any(
-            self.is_short(item, world) for item in self.goal.items
-        )
+        asks = bool(_INSTEAD.search(text.lower())) and not reading.acts & {"CONSENT", "SUMMARY"}
+        return asks and any(self.is_short(item, world) for item in self.goal.items)
 
-    def _told_of_stock(self, text: str, reading: Reading, world: World) -> Reply:
+    def _told_of_stock(self, text: str, reading: Reading, world: World) -> Reply | None:
         """Answer a message that says that something has run short: what its sentences about that name, else whatever
-        it may be; and what it asks about other items."""
+        it may be; and what it asks about other items. None where they have said what they want instead."""
         sentences = SENTENCE_BREAK.split(text)
         parts = [part for part in sentences if self.read(part).unavailable]
         parts = parts or [part for part in sentences if _INSTEAD.search(part.lower())]
@@ -339,8 +368,14 @@ class Customer:
         kinds = {world.catalog.type_of(world.row(thing.id)).name for thing in products}
         named = [item for item in items if self.type_name(item) in kinds or self._names(item, about)]
         named = list(dict.fromkeys(item for item in named or reading.unavailable if item in items))
+        if (
+            self._settled
+            and self._settled.issuperset(named)
+            and not any(self.is_short(i, world) for i in items)
+        ):
+            return None
         acts = [act for item in named for act in self.told_short(item, world)]
-        acts = acts or self.told_short(None, world)
+        acts = [act for act in acts if act.kind != "still wanted"] or acts or self.told_short(None, world)
         self.dialogue.pleased()
         rest = tuple(q for q in reading.questions if q.item in items and q.item not in named)
         if not rest:

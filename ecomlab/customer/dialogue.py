@@ -145,8 +145,8 @@ class DialogueManager:
     tally: Tally = field(default_factory=Tally)
     today: date | None = None
     """The day by the customer's clock, where the task has one."""
-    in_hand: frozenset[str] = frozenset()
-    """Values of what they want to send back, in lower case."""
+    in_hand: Callable[[], frozenset[str]] = frozenset
+    """Values of the order lines that they may mean, in lower case."""
     settled: bool = False
     """True where what they asked for has been done: there is nothing to tell of it any more."""
 
@@ -297,7 +297,7 @@ class DialogueManager:
                 so = self._is_so(slot, said.value, exactly)
                 found.append(Claim(said, slot, so if so is None else so != said.denied))
             replaced = None if slots else self._replaced(name, said.value)
-            if replaced or (replaced is False and said.value.lower() not in self.in_hand):
+            if replaced is not None:
                 kept = next(
                     one for one in (*self.state.known, *self.state.withheld) if one.name == "replacement"
                 )
@@ -305,7 +305,7 @@ class DialogueManager:
             if not slots and name in ("quantity", "units") and self.type_name(max(0, said.item)):
                 number = said_number(name, said.value)
                 found.append(Claim(said, None, None if number is None else number == 1))
-            if not slots and name == "type":
+            if not slots and name == "type" and not self.templates.keys() & DAYS:
                 listing = self._listing(said.value)
                 found.append(Claim(said, listing, listing is not None or said.denied))
         every = (*self.state.known, *self.state.withheld)
@@ -314,6 +314,8 @@ class DialogueManager:
             found = [one for one in found if one.so or not one.slot or one.slot.name in self.state.own]
         right = next((one for one in found if one.so), None)
         wrong = next((one for one in found if one.so is False), None)
+        if wrong and not right and said.value.lower() in self.in_hand():
+            return Claim(said, None, None)
         return right or wrong or (found[0] if found else Claim(said, None, None, absent=True))
 
     def _judged(self, every: Sequence[Said]) -> list[Said]:
@@ -414,8 +416,8 @@ class DialogueManager:
         absent = [question for question, said in implied.items() if not said]
         self.tally.absent += bool(absent)
         acts += [act for said in implied.values() for act in said if act.kind != "yes" or not acts]
-        told = {slot.name for slot in (*news, *known)}  # of another item
-        absent = [question for question in absent if question.slot not in told]
+        named = {slot.name for slot in (*news, *known)}  # of another item
+        absent = [question for question in absent if question.slot not in named]
         acts += self._absent(absent, beside=bool(acts or reading.open))
         over = reading.open and (self.settled or not self.state.withheld)
         if reading.open:
@@ -488,10 +490,9 @@ class DialogueManager:
             if len(things) > AT_ONCE:
                 return self._stalled([Act("too many")])
             stray = next((opinion for opinion in wrong if not opinion.consistent), None)
-            if (
-                stray
-            ):  # somebody who listened would not have named it, so whether the right one is there stays open
-                self.strays += 1
+            self.strays += stray is not None
+            if stray and (self.strays > 1 or not right):
+                # somebody who listened would not have named it, so whether the right one is there stays open
                 said = self._missing(stray) or self._said()
                 return self._guess(stray, *said) if self.strays > 1 else Reply(list(said))
             if right:

@@ -196,11 +196,14 @@ def _told(
 
 def _of_kept(question: Question, kept: Slot, state: GoalState, named: Sequence[str]) -> Meaning:
     """Judge a question whether attributes have to stay as they were."""
-    stays = any(noun(name) in kept.value for name in named)
+    kept_ones = [noun(name) in kept.value for name in named]
+    stays = any(kept_ones)
     if kept in state.withheld:
         return Meaning(question, (kept,))
     if not stays and question.slot != "must":  # "Should it be pink again?" is free
         return Meaning(question, ())
+    if stays and not all(kept_ones):  # "besides the color, is there the lid or the capacity?"
+        return Meaning(question, (kept,))
     return Meaning(question, (kept,), stays, echo=stays and bool(question.values))
 
 

@@ -153,7 +153,10 @@ def _in_order(things: Sequence[Thing], said: str) -> list[Thing]:
     def last(thing: Thing) -> int:
         day = thing.text.removeprefix(_FROM)
         names = (thing.id, thing.line or thing.id, thing.text, thing.short or thing.text, day)
-        return max(said.rfind(name.lower()) for name in names)
+        places = (
+            found.start() for name in names for found in re.finditer(rf"{re.escape(name.lower())}\b", said)
+        )
+        return max(places, default=-1)
 
     return sorted(things, key=last)
 

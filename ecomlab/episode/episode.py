@@ -335,10 +335,13 @@ class Episode:
         subtask, customer = self.subtask, self.customer
         if subtask.answer is not None:
             return []
-        corrections = customer.sees(self.world) if self.referee.changed or text is not None else []
-        acts = list(corrections)
-        if text is not None and not corrections:  # mistakes in the world come first
-            acts += self._heard(self._hears(text))
+        patience = customer.dialogue.annoyed
+        reply = None if text is None else self._hears(text)
+        mends = reply is not None and reply.revealed  # who asks for what is missing does not ignore a mistake
+        looks = not mends and (self.referee.changed or text is not None)
+        acts = customer.sees(self.world, patience) if looks else []
+        if reply is not None and not acts:  # mistakes in the world come first
+            acts += self._heard(reply)
         quiet = not acts and not self._answered
         acts += customer.tick(subtask.progress, self.world, quiet or self.referee.rejected)
         self._answered = self._answered or bool(acts)

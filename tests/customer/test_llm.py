@@ -36,14 +36,14 @@ def reason(check: Check, template: str, said: object, opening: bool = False, ver
     return refusal.reason if refusal else ""
 
 
-NONE, LESS = "I have no other wishes.", "Actually, skip the Tea Kettle."
+NONE, LESS = "There's nothing else I can think of.", "Actually, skip the Tea Kettle."
 JUDGED = [
     (KETTLE, KETTLE, ""),
     (KETTLE, f"{KETTLE[:-1]}, please.", ""),  # which turns no wish into a choice
     (KETTLE, "Hi there! Could you please get me the Tea Kettle in Brushed finish? Thanks a lot!", ""),
     (KETTLE, "“I would love the tea kettle in brushed finish!”", ""),
     (KETTLE, "The Tea Kettle should be Brushed, thanks a lot!", ""),
-    (NONE, "No other wishes from me, thank you!", ""),
+    (NONE, "Nothing else from me, thank you!", ""),
     (NONE, "I wouldn't ask for anything more, thanks.", ""),
     (NONE, "Some more details matter to me, too.", "read otherwise"),
     ("I have a few more wishes.", "Some more details matter to me, too.", ""),

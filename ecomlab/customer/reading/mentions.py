@@ -11,6 +11,8 @@ from ecomlab.slots import slot_type
 _JOINTS = frozenset(("and", "or", "&", ",", "plus"))
 _TITLED = frozenset(("brand", "feature", "was_brand", "was_feature"))
 """Slots whose values stand before the name of a thing."""
+_STOPS = frozenset((",", "and", ":", "item", "thing", "product", "piec"))
+"""Stems after which a number counts nothing that follows."""
 _RANKS = frozenset(
     ("then", "befor", "over", "rank", "sort", "order", "matter", "first", "import", "important")
 )
@@ -25,8 +27,11 @@ _OFFERED = frozenset((
 ALL = frozenset(("all", "both", "togeth", "total", "combin", "altogeth", "everyth", "whole"))
 _SAME = frozenset(("same", "keep", "match", "ident", "must", "stai", "stay"))
 """Stems by which something is to be as it was."""
-_DENIED = frozenset(("not", "without", "never", "no", "longer"))
+_DENIED = frozenset(("not", "without", "never", "no"))
 """Stems before a value by which a message takes it back."""
+CLAIM = 20
+"""Score of a value from which on it is said of the customer's wishes: to deny what was no claim is worse than to let
+one pass."""
 REACH, NEXT = 6, 3
 """Words within which what stands before an amount, or before a bare number, tells what it counts."""
 
@@ -51,7 +56,7 @@ class Said:
     @property
     def claimed(self) -> bool:
         """True if it is said of the customer's wishes or case."""
-        return self.score > 0
+        return self.score > CLAIM
 
 
 def places(sentence: Sentence, one: Seen) -> list[tuple[int, int]]:
@@ -83,7 +88,8 @@ def said_in(
     for place, token in enumerate(sentence.tokens):
         if not (token.stem == VALUE or token.stem in AMOUNTS or _is_one(place, sentence)):
             continue
-        denied = bool(_DENIED & {one.stem for one in sentence.tokens[max(0, place - 3) : place]})
+        before = {one.stem for one in sentence.tokens[max(0, place - 3) : place]}
+        denied = token.stem == VALUE and bool(_DENIED & before)
         for item in _described(place, sentence, topic) or (-1,):
             slots = _meant(place, token, sentence, one, vocabulary, item, asked)
             if slots and slot_type(slots[0]).op == "==" and _compared(place, sentence):
@@ -193,7 +199,7 @@ def _meant(
         if slot_type(slot).mark == stem or (stem == NUMBER and slot_type(slot).is_limit)
     ]
     after = sentence.tokens[place + 1 : place + 5]
-    counted = next((it for it in after if _is_counted(it) or it.stem in (",", "and")), None)
+    counted = next((it for it in after if _is_counted(it) or it.stem in _STOPS), None)
     beside = (*sentence.tokens[max(0, place - 2) : place], *sentence.tokens[place + 1 : place + 3])
     offered = bool(_OFFERED & {it.stem for it in beside})
     units = [slot for slot in able if slot in ("quantity", "units")]

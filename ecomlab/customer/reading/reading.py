@@ -168,9 +168,10 @@ class Message:
         best = [max(row) for row in self.scores[:, [ACTS.index(act) for act in acts]].tolist()]
         return tuple(at for at, score in enumerate(best) if score > NEAR or score == max(best))
 
-    def asking(self) -> tuple[int, ...]:
-        """Number the sentences that ask; beside a question mark, one without needs a clear score."""
-        best = [max(row) for row in self.scores[:, [ACTS.index(act) for act in GROUPS["ask"]]].tolist()]
+    def asking(self, acts: Sequence[str] = GROUPS["ask"]) -> tuple[int, ...]:
+        """Number the sentences that ask by one of these acts; beside a question mark, one without needs a clear
+        score."""
+        best = [max(row) for row in self.scores[:, [ACTS.index(act) for act in acts]].tolist()]
         marks = [one.mark == "?" for one in self.sentences]
         marked = any(mark and score > 0 for mark, score in zip(marks, best))
         return tuple(
@@ -238,7 +239,10 @@ class Message:
         if not some:
             return Reading(acts, calls_for, unclear=(self.text.strip(),))
         places = {
-            group: self.asking() if group == "ask" else self.places(GROUPS[group]) for group in calls_for
+            group: self.asking([act for act in GROUPS[group] if act in acts] or GROUPS[group])
+            if group == "ask"
+            else self.places(GROUPS[group])
+            for group in calls_for
         }
         asking = set(places.get("ask", ())) | set(decided.slots)
         every = [
@@ -345,11 +349,11 @@ def _by_values(every: Sequence[Said], listed: bool, some: Sequence[Sentence]) ->
     for said in every:
         same = [one for one in every if one.slots == said.slots and one.item == said.item]
         slot, either = said.slots[0], any(one.stem == "or" for one in some[said.place].tokens)
-        if slot == "type" or not said.claimed or not (said.asked or listed):
+        if slot == "type" or not (said.asked or listed):
             continue
         if len(same) > 1 and (either or listed) and not slot_type(slot).is_limit:
             found.setdefault(said.place, []).append(slot)
-        elif not listed:
+        elif not listed and said.claimed:
             lone.setdefault(said.place, []).append(slot)
     return {at: list(dict.fromkeys(slots)) for at, slots in found.items()} or {
         at: list(dict.fromkeys(slots)) for at, slots in lone.items()
