@@ -12,7 +12,7 @@ from ecomlab.customer.dialogue import DAYS, DialogueManager, Reply
 from ecomlab.customer.goal_state import GoalState
 from ecomlab.customer.llm import Wording
 from ecomlab.customer.nlg import Speaker
-from ecomlab.customer.opinions import Judge, Thing, asked_of, opinions_of, things_in
+from ecomlab.customer.opinions import Judge, Opinion, Thing, asked_of, opinions_of, things_in
 from ecomlab.customer.progress import Progress
 from ecomlab.customer.reactions import Person, done_by, phrase
 from ecomlab.customer.reading.reading import (
@@ -237,18 +237,18 @@ class Customer:
         """List, in lower case, what describes the order lines that they may mean: a person knows what they bought."""
         found = set[str]()
         for order in world.given.get("orders", ()):
-            for line in order["lines"]:
-                opinion = self.judge(self.goal, world, Thing("line", order["order_id"], "", line["line_id"]))
-                if opinion is not None and opinion.right:
-                    row = world.row(line["product_id"])
-                    record = (
-                        world.catalog.type_of(row).name,
-                        world.catalog.brand(row),
-                        world.catalog.feature(row),
-                    )
-                    values = (*record, line["variant_id"], *world.catalog.attributes(row).values())
-                    found |= {str(value).lower() for value in values if value}
+            lines = [Thing("line", order["order_id"], "", line["line_id"]) for line in order["lines"]]
+            right = [opinion is not None and opinion.right for opinion in self._judged(lines, world)]
+            for line, meant in zip(order["lines"], right if any(right) else ()):
+                row = world.row(line["product_id"])
+                values = [world.catalog.brand(row), world.catalog.feature(row), line["variant_id"]]
+                values += world.catalog.attributes(row).values()
+                values = [world.catalog.type_of(row).name, *(values if meant else ())]
+                found |= {str(value).lower() for value in values if value}
         return frozenset(found)
+
+    def _judged(self, things: Sequence[Thing], world: World) -> list[Opinion | None]:
+        return [self.judge(self.goal, world, thing) for thing in things]
 
     def _is_done(self, world: World) -> bool:
         """Tell whether all that they asked for stands in the world."""

@@ -67,6 +67,8 @@ _WRONG = re.compile(
 _CLOSES = re.compile(r"\b(?:help|assist|do for you|look (?:at|into)|need from me)\b", re.IGNORECASE)
 """Words of a closing question."""
 _WHICH = re.compile(r"\bwhich\b|\bwhat(?:'s| is)? (?:one|order|thing)\b|\bspecify\b", re.IGNORECASE)
+_OPENLY = re.compile(r"(?:^|[,;:.!?]\s*|\b(?:and|but|so)\s+)(?:which|what|how|when|where|who)\b[^.!]*\?")
+"""Beginning of a question that no yes answers."""
 _DEED = re.compile(
     r"\b(?:orders?|returns?|refunds?|cart|basket|list|labels?|search|shortlist|selection|account|history|case|"
     r"replacements?|exchange|policy|rules?|book|parcels?|answer|question|status|items?|products?|suggestions?)\b"
@@ -182,14 +184,16 @@ class DialogueManager:
             return reply
         rest = self.answer(reading, text)
         acts = [act for act in rest.acts if act.kind not in ("yes", "no")] if reply.acts else rest.acts
-        return Reply([*reply.acts, *acts], (*reply.news, *rest.news))
+        if any(act.kind == "indifferent to" for act in reply.acts):
+            acts = [act for act in acts if act.kind != "indifferent"]
+        return Reply(list(_distinct([*reply.acts, *acts])), (*reply.news, *rest.news))
 
     def _checked(self, reading: Reading, text: str) -> list[Said]:
         """List what a message asks about only whether it is so: "You need four within three days, don't you?"."""
         asked = [said for said in reading.mentions if said.asked and said.claimed]
         if "ask" not in reading.calls_for or "why" in reading.calls_for or reading.which:
             return []
-        if reading.unclear or reading.things:
+        if reading.unclear or reading.things or _OPENLY.search(text.lower()):
             return []
         if asks_to_keep(text) and any(
             one.name == "must" for one in (*self.state.known, *self.state.withheld)
@@ -305,7 +309,7 @@ class DialogueManager:
             if not slots and name in ("quantity", "units") and self.type_name(max(0, said.item)):
                 number = said_number(name, said.value)
                 found.append(Claim(said, None, None if number is None else number == 1))
-            if not slots and name == "type" and not self.templates.keys() & DAYS:
+            if not slots and name == "type":
                 listing = self._listing(said.value)
                 found.append(Claim(said, listing, listing is not None or said.denied))
         every = (*self.state.known, *self.state.withheld)
@@ -314,7 +318,7 @@ class DialogueManager:
             found = [one for one in found if one.so or not one.slot or one.slot.name in self.state.own]
         right = next((one for one in found if one.so), None)
         wrong = next((one for one in found if one.so is False), None)
-        if wrong and not right and said.value.lower() in self.in_hand():
+        if wrong and not right and not said.new and said.value.lower() in self.in_hand():
             return Claim(said, None, None)
         return right or wrong or (found[0] if found else Claim(said, None, None, absent=True))
 
@@ -392,7 +396,9 @@ class DialogueManager:
         if not (asked or reading.open or reading.unclear):
             if _wishes_for_parts(reading, text):
                 return Reply([Act("indifferent")])
-            told = any(one.echo and one.so is not False for one in heard)
+            told = [slot for one in heard if one.echo and one.so is not False for slot in one.slots]
+            if told and _OPENLY.search(text.lower()):  # "Which coat was it?"
+                return Reply(self.spoken("remind", list(_distinct(told)), clean=True))
             return Reply([Act("yes" if told and text.rstrip().endswith("?") else "ask back")])
         if reading.which and not any(one.slots for one in asked) and not self.state.identified:
             # "Which one: X's or Y's?", and neither is known
@@ -405,7 +411,8 @@ class DialogueManager:
             rest = self._named_first(left, reading.open_items)
             news += rest[: min(OPEN, AT_ONCE - len(news))]
         known = known[: AT_ONCE - len(news)]
-        acts = verdict([one for one in asked if one.slots or one.so is not None])
+        openly = _OPENLY.search(text.lower()) is not None
+        acts = [] if openly else verdict([one for one in asked if one.slots or one.so is not None])
         news = self.state.reveal(news)
         self.tally.learned += len(news)
         if news:

@@ -11,6 +11,8 @@ from ecomlab.slots import slot_type
 _JOINTS = frozenset(("and", "or", "&", ",", "plus"))
 _TITLED = frozenset(("brand", "feature", "was_brand", "was_feature"))
 """Slots whose values stand before the name of a thing."""
+_NEW = frozenset(("new", "replac", "exchang", "instead", "anoth", "swap"))
+"""Stems of words about what comes in the place of something."""
 _STOPS = frozenset((",", "and", ":", "item", "thing", "product", "piec"))
 """Stems after which a number counts nothing that follows."""
 _RANKS = frozenset(
@@ -48,6 +50,8 @@ class Said:
     span: tuple[int, int] = (0, 1)
     """Its words in the sentence."""
     denied: bool = False
+    new: bool = False
+    """Words beside it speak of what comes in the place of something."""
     asked: bool = False
     """Its sentence asks something."""
     score: int = 100
@@ -97,7 +101,8 @@ def said_in(
             if slots:
                 value = next((value for slot, value in token.means if slot == slots[0]), token.word)
                 no = denied and not slots[0].startswith("was_")
-                found.append(Said(slots, value, item, at, (place, place + 1), no))
+                new = bool(_NEW & {one.stem for one in sentence.tokens[max(0, place - 4) : place + 3]})
+                found.append(Said(slots, value, item, at, (place, place + 1), no, new))
     stems = {token.stem for token in sentence.tokens}
     closed = sorted((phrase for phrase in one.phrases if CLOSED in phrase[0]), key=lambda phrase: phrase[1])
     ranked = {

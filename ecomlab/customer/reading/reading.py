@@ -223,7 +223,14 @@ class Message:
         """List the values that a sentence says, and whether each is said of the customer's wishes."""
         one, scores = self.seen[at], self.scores[at]
         found = said_in(at, self.sentences[at], one, self.vocabulary, self.items[at], slots)
-        return [replace(said, asked=asked, score=model().claim(one, scores, *said.span)) for said in found]
+        return [
+            replace(
+                said,
+                asked=asked,
+                score=said.score if said.slots == ("importance",) else model().claim(one, scores, *said.span),
+            )
+            for said in found
+        ]
 
     def _gone(self) -> tuple[int, ...]:
         """Number the sentences that say that something has run short."""
