@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from ecomlab.customer.fillers import after_courtesy, contracted, fillers, is_courtesy, telling, trimmed
+from ecomlab.customer.fillers import FILLERS, after_courtesy, contracted, is_courtesy, telling, trimmed
 from ecomlab.customer.reading.words import stem
 from ecomlab.customer.templates import SENTENCE_BREAK, Phrases
 
@@ -84,7 +84,7 @@ def _names(sentence: str) -> list[tuple[int, int]]:
         start, end = match.start(), match.end()
         if start == 0:  # every sentence begins with a capital
             first, _, rest = match.group().partition(" ")
-            if stem(first.lower()) in fillers():
+            if stem(first.lower()) in FILLERS:
                 start = end - len(rest)
         if start < end and match.group() != "I":
             found.append((start, start + len(sentence[start:end].rstrip(".,"))))

@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 from ecomlab.catalog.lexicon import Lexicon
 from ecomlab.customer.fillers import (
+    ADDABLE,
+    FILLERS,
     WORD,
-    addable,
     bound,
-    fillers,
     full,
     is_courtesy,
     plain_quotes,
@@ -90,13 +90,13 @@ class Check:
         stems, own = {stem(word) for word in known}, _names(self.lexicon)
         for word in WORD.findall(without_courtesies(" . ".join(said))):
             fixed = word in own or word in _NUMBERS or word in SLANG or any(map(str.isdigit, word))
-            if word in known or stem(word) in addable() or (not fixed and stem(word) in stems):
+            if word in known or stem(word) in ADDABLE or (not fixed and stem(word) in stems):
                 continue
             named = "number" if word in _NUMBERS or any(map(str.isdigit, word)) else "name"
             return Refusal(f"adds a {named}" if fixed and word not in SLANG else "adds words", word)
         before, after = " ".join(given), " ".join(said)
         called, there = _called(self.lexicon), set(words_of(rewrite))
-        lost = sorted(w for w in set(words_of(before)) & called - there if stem(w) not in fillers())
+        lost = sorted(w for w in set(words_of(before)) & called - there if stem(w) not in FILLERS)
         lost += [text for text in self._names(before) if text not in rewrite]
         lost += [text for text in verbatim if text in template and text.lower() not in rewrite.lower()]
         if lost:
@@ -170,7 +170,7 @@ def tidy(text: object, template: str, lexicon: Lexicon) -> object:
     said = plain_quotes(text).strip()
     for word in dict.fromkeys(_WRITTEN.findall(template)):
         low = word.lower()
-        if word != low and low in _names(lexicon) and stem(low) not in fillers():
+        if word != low and low in _names(lexicon) and stem(low) not in FILLERS:
             said = re.sub(rf"(?<![\w-]){re.escape(word)}(?![\w-])", word, said, flags=re.IGNORECASE)
     if len(said) > 1 and said[0] == said[-1] == '"' and said.count('"') == 2 and template[:1] != '"':
         said = said[1:-1].strip()
