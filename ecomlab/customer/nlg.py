@@ -83,7 +83,8 @@ class Speaker:
         text = [Piece(before), *body, Piece(after)]
         for name, value in said:
             gap = Piece("" if text[-1].text.endswith("\n") else " ")
-            text += [gap, *_begun(self.phrases.slots[name].say(value, random))]
+            slot = self.phrases.slots[name]
+            text += [gap, *_begun(slot.word(pick(random, slot.first(value)), value))]
         if closing:
             gap = Piece("" if text[-1].text.endswith("\n") else " ")
             text += [gap, Piece(closing, "free" if goal.withheld else "fixed")]

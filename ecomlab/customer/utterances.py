@@ -29,7 +29,8 @@ PLAIN = "plain"
 REGISTERS: tuple[str, ...] = get_args(Register)
 P_TERSE = 0.25
 """Share of customers who say little; they are neither formal nor warm, which takes words."""
-_MARKS = re.compile(r"\[([^\]]*)\]|\{(\w*)\}")
+_MARKS = re.compile(r"(\[[^\]]*\]|\{\w*\})")
+_KINDS = {"[": "cue", "{": "field"}
 _WITHIN = r"(?:(?![.!?]\s).)+?"
 """Pattern of a field: it does not go on after the end of a sentence."""
 
@@ -59,12 +60,8 @@ class Form:
     @cached_property
     def runs(self) -> tuple[tuple[str, str], ...]:
         """Runs as ("free" | "cue" | "field", text), in order."""
-        made, end = [], 0
-        for mark in _MARKS.finditer(self.text):
-            made.append(("free", self.text[end : mark.start()]))
-            made.append(("cue", mark[1]) if mark[1] is not None else ("field", mark[2]))
-            end = mark.end()
-        return tuple(run for run in (*made, ("free", self.text[end:])) if run[0] == "field" or run[1])
+        parts = filter(None, _MARKS.split(self.text))
+        return tuple((_KINDS.get(part[0], "free"), part.strip("[]{}")) for part in parts)
 
     @cached_property
     def fields(self) -> frozenset[str]:
@@ -72,14 +69,14 @@ class Form:
         return frozenset(text for run, text in self.runs if run == "field")
 
     @cached_property
-    def literal(self) -> str:
-        """The text without its fields."""
-        return "".join(text for run, text in self.runs if run != "field")
-
-    @cached_property
     def open(self) -> str:
         """The text with {} for each field."""
         return "".join("{}" if run == "field" else text for run, text in self.runs)
+
+    @cached_property
+    def literal(self) -> str:
+        """The text without its fields."""
+        return self.open.replace("{}", "")
 
     @cached_property
     def telling(self) -> tuple[str, ...]:
@@ -89,14 +86,13 @@ class Form:
     @cached_property
     def lead(self) -> str:
         """The text before the first field, in lower case."""
-        end = next((at for at, (run, _) in enumerate(self.runs) if run == "field"), len(self.runs))
-        return "".join(text for _, text in self.runs[:end]).lower()
+        return self.open.partition("{}")[0].lower()
 
     @cached_property
-    def begins(self) -> tuple[str, ...]:
-        """The first words of the lead that are whole, two at most."""
-        whole = self.lead.split(" ")
-        return tuple(whole[: 2 if not self.fields else max(0, min(2, len(whole) - 1))])
+    def first_word(self) -> str:
+        """The first word of the lead; "" where a field may go on with it."""
+        word, space, _ = self.lead.partition(" ")
+        return word if space or not self.fields else ""
 
     @cached_property
     def pattern(self) -> re.Pattern[str]:

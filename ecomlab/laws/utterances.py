@@ -46,8 +46,8 @@ def frames(phrases: Phrases) -> Iterator[tuple[str, Form]]:
     for kind, leading in phrases.before.items():
         yield from ((f"before {kind}", form) for form in leading)
     for name, slot in phrases.slots.items():
-        said = dict.fromkeys((*slot.frames, *slot.again))
-        yield from ((f"slot {name}", form) for form in said if form.held is not None)
+        said = dict.fromkeys(form for some in slot.bank.values() for form in some)
+        yield from ((f"slot {name}", form) for form in said)
 
 
 def same_words(form: Form) -> str:
@@ -164,11 +164,11 @@ def _fault_of_slot(
 
 
 def _fault_of_lead_in(form: Form, phrases: Phrases, lexicon: Lexicon) -> str:
-    name, slot = next((one for one in phrases.slots.items() if one[1].frames), ("", None))
+    name, slot = next((one for one in phrases.slots.items() if one[1].bank), ("", None))
     value = {"importance": ["price", "rating"], "budget": 12300}.get(name)
     if slot is None or value is None:
         return ""  # said elsewhere
-    sentence = slot.frames[0].text.replace("{}", slot.format.write(value))
+    sentence = slot.later(value)[0].text.replace("{}", slot.format.write(value))
     inside = form.text.endswith(":") and not sentence.startswith(("I ", "I'"))
     said = f"{form.text} {sentence[:1].lower() if inside else sentence[:1]}{sentence[1:]}"
     undone = nlu.plain(said, phrases, lexicon)

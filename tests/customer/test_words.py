@@ -113,7 +113,7 @@ def test_every_sentence_in_which_an_opening_tells_a_slot_is_read_back(
     env: str, p_noise: float, big_shop: Shop
 ) -> None:
     phrases = ENVIRONMENTS[env].phrases
-    said = [(f"slot {name}", Form(text)) for name, slot in phrases.slots.items() for text in slot.forms]
+    said = [(f"slot {name}", Form(text)) for name, slot in phrases.slots.items() for text in slot.openings]
     found = (fault(name, form, phrases, big_shop, p_noise) for name, form in said)
     assert [why for why in found if why] == []
 
