@@ -51,8 +51,8 @@ def full(text: str) -> str:
 
 
 _SHORT = {full(short): short for short in (
-    "i'm i've i'd i'll it's it'll that's that'd there's what's we've we'll we're you're you've they're can't don't doesn't "
-    "didn't isn't aren't couldn't wouldn't won't shouldn't haven't"
+    "i'm i've i'd i'll it's it'll that's that'd there's what's we've we'll we're you're you've they're can't don't "
+    "doesn't didn't isn't aren't couldn't wouldn't won't shouldn't haven't"
 ).split()} | {"cannot": "can't"}  # fmt: skip
 """Contractions by what they stand for."""
 _LONG = re.compile(rf"\b(?:{any_of(_SHORT)})\b", re.IGNORECASE)

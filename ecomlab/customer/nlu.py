@@ -1,20 +1,21 @@
 """Natural language understanding of the customer's messages, as by a careful reader: the inverse of `nlg`.
 
-An act is recognised by the forms of its sentences, an item by the shop's names, its properties by how values are
+A message is read sentence by sentence (`read`): an act and a slot are recognised by the forms of their sentences, or by
+the form that says the same in other words. An item is recognised by the shop's names, its properties by how values are
 written.
 """
 
 import re
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
-from functools import cache
+from dataclasses import dataclass, field, replace
+from functools import cache, lru_cache
 from itertools import pairwise
 from typing import Any
 
 from ecomlab.catalog.lexicon import Lexicon, windows
 from ecomlab.customer import noise
-from ecomlab.customer.fillers import telling
-from ecomlab.customer.paraphrases import straightened
+from ecomlab.customer.fillers import FILLERS, after_courtesy, contracted, is_courtesy, telling, trimmed
+from ecomlab.customer.reading.words import stem
 from ecomlab.customer.templates import SENTENCE_BREAK, Phrases, common_file
 from ecomlab.other_words import SPELLED, is_number, read_number
 from ecomlab.slots import LIMITS, SlotType
@@ -29,13 +30,23 @@ COURTESIES = frozenset(("thanks", "greet", "welcome", "no problem", "thanks for 
 _SPELLED_FIRST = re.compile(rf"(?:the |just )?({SPELLED})(?= )", re.IGNORECASE)
 
 
+_EXCLAIMED = re.compile(r"!(?=\s|$)")
+_NAME = re.compile(r"[A-Z][\w&'./-]*(?: [A-Z0-9&][\w&'./-]*)*")
+"""A row of words that begin with capitals, as names of products do."""
+
+
 @dataclass(frozen=True)
 class Said:
-    """A sentence or two that do one thing: the kind of act, "" where no form fits, and what its fields hold."""
+    """A sentence or two that do one thing: the kind of act and what its fields hold, or the slot and its value; a
+    sentence that no form fits has neither."""
 
-    kind: str
     text: str
+    kind: str = ""
     fields: Mapping[str, str] = field(default_factory=dict)
+    slot: str = ""
+    value: Any = None
+    space: str = ""
+    """White space that follows."""
 
     @property
     def item(self) -> str:
@@ -69,20 +80,132 @@ def _complete() -> frozenset[tuple[str, ...]]:
     return frozenset(words for text in common_file().complete if (words := telling(text)))
 
 
-def plain(message: str, phrases: Phrases, lexicon: Lexicon, opening: bool = False) -> str:
-    """Undo the noise of a message: slang is written out, typos are corrected, and what is said in other words than the
-    forms' is put into the form that says the same."""
+@lru_cache(maxsize=1_000)
+def read(message: str, phrases: Phrases, lexicon: Lexicon, opening: bool = False) -> tuple[Said, ...]:
+    """Read a message sentence by sentence, once its noise is undone: slang is written out, and typos are corrected."""
     words = phrases.opening_words if opening else phrases.words
-    return straightened(noise.plain(message, words, lexicon), phrases, opening)
+    return tuple(sentences(noise.plain(message, words, lexicon), phrases, opening))
+
+
+def plain(message: str, phrases: Phrases, lexicon: Lexicon, opening: bool = False) -> str:
+    """Undo the noise of a message, and put what is said in other words than the forms' into the form that says the
+    same."""
+    return "".join(said.text + said.space for said in read(message, phrases, lexicon, opening))
+
+
+def sentences(text: str, phrases: Phrases, opening: bool = False) -> Iterator[Said]:
+    """Read a text without noise. A sentence that no form fits is put into the form that says the same: fillers,
+    courtesies, contractions and the order of words aside. One that may say two things stays as it is; so do an
+    opening's, but for those of slots."""
+    text = text.strip()
+    at, calm = 0, _EXCLAIMED.sub(".", text)  # as long as the text
+    while at < len(text):
+        found = SENTENCE_BREAK.search(text, at)
+        end = found.start() if found else len(text)
+        starts = [(text, at)]
+        if not is_courtesy(text[at:end]):
+            starts += [(calm, at), (calm, after_courtesy(calm, at))]
+        known = ((start, _known(some, start, phrases, opening)) for some, start in starts)
+        start, said = next((one for one in known if one[1]), (at, None))
+        if said:
+            end = start + len(said.text)
+        else:
+            said = _in_other_words(text[at:end], phrases, opening) or Said(text[at:end])
+        at = len(text) - len(text[end:].lstrip())
+        yield replace(said, space=text[end:at])
+
+
+def _known(text: str, at: int, phrases: Phrases, opening: bool) -> Said | None:
+    """Read what a form says at a place of a text; None where no form fits."""
+    if slot := _slot(text, at, phrases):
+        return slot
+    led = phrases.lead_in.match(text, at)
+    if led and _slot(text, led.end() + 1, phrases):
+        return Said(led.group())
+    if not opening and (act := phrases.recognised(text, at)):
+        return Said(act[1].group(), act[0], act[1].groupdict())
+    return Said(led.group()) if led else None
+
+
+def _slot(text: str, at: int, phrases: Phrases) -> Said | None:
+    """Read the longest sentence that tells a slot at a place of a text."""
+    told = ((match, name) for name, slot in phrases.slots.items() if (match := slot.match(text, at)))
+    (end, value), name = max(told, key=lambda found: found[0][0], default=((at, None), ""))
+    return Said(text[at:end], slot=name, value=value) if name else None
+
+
+def _in_other_words(sentence: str, phrases: Phrases, opening: bool) -> Said | None:
+    """Read a sentence by the form that says the same; None where there is none, or more than one meaning."""
+    said = trimmed(sentence)
+    if not said:
+        return None
+    for text in dict.fromkeys((said, contracted(said))):
+        known = _known(text, 0, phrases, opening)
+        if known and known.text == text:
+            return known
+    alike = set(_alike(said, phrases, opening))
+    if len({meaning for meaning, _ in alike}) != 1:
+        return None
+    return _known(min(text for _, text in alike), 0, phrases, opening)
+
+
+def _alike(sentence: str, phrases: Phrases, opening: bool) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Yield (meaning, text) of the forms that say what a sentence says: those that say all of it, else those with a
+    gap."""
+
+    def effect(meaning: tuple[str, ...]) -> tuple[str, ...]:
+        return meaning if len(meaning) > 1 else (phrases.effects.get(*meaning, *meaning),)
+
+    def forms(said: str, gap: bool) -> list[tuple[tuple[str, ...], str]]:
+        found = phrases.by_telling.get(telling(said), ())
+        return [one for one in found if ("{}" in one[1]) == gap and not (opening and len(one[0]) == 1)]
+
+    if whole := forms(sentence, gap=False):
+        yield from ((effect(meaning), text) for meaning, text in whole)
+        return
+    for start, end in _names(sentence) if not opening else ():
+        for meaning, text in forms(f"{sentence[:start]} {sentence[end:]}", gap=True):
+            if len(meaning) == 1:
+                yield effect(meaning), text.replace("{}", sentence[start:end])
+    for name, template in phrases.slots.items():
+        for value in template.delimited.finditer(sentence) if template.delimited else ():
+            around = forms(f"{sentence[: value.start()]} {sentence[value.end() :]}", gap=True)
+            form = next((text for meaning, text in around if meaning == (name, "")), None)
+            if form and (not opening or form in template.forms):
+                yield (name, value.group()), form.replace("{}", value.group())
+
+
+def _names(sentence: str) -> list[tuple[int, int]]:
+    """Find the only name in a sentence, without the words before it that are none; nothing where there are several."""
+    found = []
+    for match in _NAME.finditer(sentence):
+        start, end = match.start(), match.end()
+        if start == 0:  # every sentence begins with a capital
+            first, _, rest = match.group().partition(" ")
+            if stem(first.lower()) in FILLERS:
+                start = end - len(rest)
+        if start < end and match.group() != "I":
+            found.append((start, start + len(sentence[start:end].rstrip(".,"))))
+    if len(found) > 1 and found[0][0] == 0 and " " not in sentence[: found[0][1]]:
+        found = found[1:]  # "Skip the Tea Kettle."
+    return found if len(found) == 1 else []
+
+
+def read_slots(
+    message: str, phrases: Phrases, lexicon: Lexicon, opening: bool = False
+) -> list[tuple[str, Any]]:
+    """Read (name, value) of the slots that a message tells by sentences of their own, in order."""
+    return [(said.slot, said.value) for said in read(message, phrases, lexicon, opening) if said.slot]
 
 
 def read_opening(message: str, phrases: Phrases, lexicon: Lexicon) -> list[Mention]:
     """Read the items that a request asks for, in order."""
-    message = plain(message, phrases, lexicon, opening=True)
+    told = read(message, phrases, lexicon, opening=True)
+    message = "".join(said.text + said.space for said in told if not said.slot)
     found = next((match for pattern in phrases.openings if (match := pattern.search(message))), None)
     items = found["items"].removeprefix("- ") if found else _without_end(message)
-    read = (read_item(segment, lexicon, phrases, opening=True) for segment in _ITEM_BREAK.split(items))
-    return [Mention("add", slots.pop("type"), slots) for slots in read if "type" in slots]
+    described = (read_item(segment, lexicon, phrases, opening=True) for segment in _ITEM_BREAK.split(items))
+    return [Mention("add", slots.pop("type"), slots) for slots in described if "type" in slots]
 
 
 def _without_end(message: str) -> str:
@@ -92,22 +215,8 @@ def _without_end(message: str) -> str:
 
 
 def read_acts(message: str, phrases: Phrases, lexicon: Lexicon) -> list[Said]:
-    """Read what a message does, act by act; what no form fits is read sentence by sentence."""
-    text, at, found = plain(message, phrases, lexicon), 0, []
-    while at < len(text):
-        if text[at].isspace():
-            at += 1
-            continue
-        known = phrases.recognised(text, at)
-        if known:
-            kind, match = known
-            found.append(Said(kind, match.group(), match.groupdict()))
-            at = match.end()
-        else:
-            end = SENTENCE_BREAK.search(text, at)
-            found.append(Said("", text[at : end.start() if end else len(text)]))
-            at = end.end() if end else len(text)
-    return found
+    """Read what a message does beside telling slots, act by act; what no form fits is read sentence by sentence."""
+    return [said for said in read(message, phrases, lexicon) if not said.slot]
 
 
 def read_message(message: str, phrases: Phrases, lexicon: Lexicon) -> list[Mention]:
@@ -121,9 +230,8 @@ def read_message(message: str, phrases: Phrases, lexicon: Lexicon) -> list[Menti
 
 def says(kind: str, message: str, phrases: Phrases, lexicon: Lexicon | None = None) -> bool:
     """Tell whether a message holds a sentence of an act; with a lexicon, whatever noise did to it."""
-    text = plain(message, phrases, lexicon) if lexicon else message
-    starts = (0, *(end.end() for end in SENTENCE_BREAK.finditer(text)))
-    return any(known[0] == kind for start in starts if (known := phrases.recognised(text, start)))
+    told = read(message, phrases, lexicon) if lexicon else sentences(message, phrases)
+    return any(said.kind == kind for said in told)
 
 
 @dataclass(frozen=True)
@@ -147,13 +255,13 @@ class Understood:
 
 def understand(message: str, phrases: Phrases, lexicon: Lexicon, opening: bool = False) -> Understood:
     """Read everything that a message says, as reference players do."""
-    said, rest = phrases.read(plain(message, phrases, lexicon, opening))
+    said = read_slots(message, phrases, lexicon, opening)
     if opening:
-        mentions, kinds, complete = read_opening(rest, phrases, lexicon), set[str](), is_complete(message)
+        mentions, kinds, complete = read_opening(message, phrases, lexicon), set[str](), is_complete(message)
     else:
-        mentions = read_message(rest, phrases, lexicon)
-        acts = read_acts(rest, phrases, lexicon)
-        kinds = {phrases.effects.get(act.kind, act.kind) for act in acts} - {"", "set"}
+        mentions = read_message(message, phrases, lexicon)
+        kinds = {phrases.effects.get(act.kind, act.kind) for act in read_acts(message, phrases, lexicon)}
+        kinds -= {"", "set"}
         if mentions or said or kinds - COURTESIES:
             kinds -= COURTESIES
         complete = says("nothing", message, phrases, lexicon)

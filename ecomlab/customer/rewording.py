@@ -20,7 +20,7 @@ from ecomlab.customer.fillers import (
     without_courtesies,
     words_of,
 )
-from ecomlab.customer.nlu import is_complete, plain, understand
+from ecomlab.customer.nlu import is_complete, plain, read, understand
 from ecomlab.customer.noise import SLANG
 from ecomlab.customer.reading.words import stem
 from ecomlab.customer.templates import SENTENCE_BREAK, Phrases, common_file
@@ -28,8 +28,8 @@ from ecomlab.other_words import WORDS
 
 LONGER, MARGIN = 2, 120
 """A rewording has at most `LONGER` times the characters of the template, and `MARGIN` more."""
-_PLAIN = frozenset(" \n.,;:!?'\"-&$%/+")
-"""Characters that any message may hold beside letters and digits of ASCII; brackets and markup are none of them."""
+_PLAIN = re.compile(r"""[A-Za-z0-9 \n.,;:!?'"&$%/+-]""")
+"""A character that any message may hold; brackets and markup are none of them."""
 _WRITTEN = re.compile(r"[A-Za-z0-9]+")
 _TURNED = re.compile(
     r"(?<!could )(?<!can )(?<!would )(?<!will )(?<!may )(?<!might )(?<!should )(?<!do )(?<!did )(?<!are )"
@@ -71,7 +71,7 @@ class Check:
             return Refusal("empty")
         if len(rewrite) > LONGER * len(template) + MARGIN:
             return Refusal("too long", f"{len(rewrite)} characters")
-        if strange := sorted({c for c in rewrite if not _is_plain(c)} - set(template)):
+        if strange := sorted({c for c in rewrite if not _PLAIN.match(c)} - set(template)):
             return Refusal("characters", " ".join(map(repr, strange[:5])))
         if began := [text for text in self.reserved if text in rewrite and text not in template]:
             return Refusal("another subtask", began[0])
@@ -86,7 +86,10 @@ class Check:
     ) -> Refusal | None:
         given, said = self._free(template, opening), self._free(rewrite, opening)
         known = {*words_of(template), *words_of(plain(template, self.phrases, self.lexicon, opening))}
-        known |= self._read_names(template, opening)
+        read_names = understand(
+            template, self.phrases, self.lexicon, opening
+        ).mentions  # whatever noise did to them
+        known |= {word for _, *named in read_names for word in WORD.findall(" ".join(named).lower())}
         stems, own = {stem(word) for word in known}, _names(self.lexicon)
         for word in WORD.findall(without_courtesies(" . ".join(said))):
             fixed = word in own or word in _NUMBERS or word in SLANG or any(map(str.isdigit, word))
@@ -97,14 +100,12 @@ class Check:
         before, after = " ".join(given), " ".join(said)
         called, there = _called(self.lexicon), set(words_of(rewrite))
         lost = sorted(w for w in set(words_of(before)) & called - there if stem(w) not in FILLERS)
-        lost += [text for text in self._names(before) if text not in rewrite]
         lost += [text for text in verbatim if text in template and text.lower() not in rewrite.lower()]
         if lost:
             return Refusal("drops words", ", ".join(lost))
-        if differ := _difference(_numbers(before), _numbers(after)):
-            return Refusal("changes a number", differ)
-        if differ := _difference(bound(before), bound(after)):
-            return Refusal("changes a word that decides", differ)
+        for reason, counted in (("changes a number", _numbers), ("changes a word that decides", bound)):
+            if differ := _difference(counted(before), counted(after)):
+                return Refusal(reason, differ)
         turned = _TURNED.search(full(after))
         if turned and turned.group() not in full(template):
             return Refusal("turns the roles", turned.group())
@@ -126,40 +127,17 @@ class Check:
     def _free(self, text: str, opening: bool) -> list[str]:
         """List the sentences of a text that are neither courtesies nor forms without names: whatever is said by such a
         form is known by its reading."""
-        phrases, found, at = self.phrases, list[str](), 0
-        text = plain(text, phrases, self.lexicon, opening)
-        while at < len(text):
-            end = SENTENCE_BREAK.search(text, at)
-            stop = end.start() if end else len(text)
-            act = None if opening else phrases.recognised(text, at)
-            ends = [told for slot in phrases.slots.values() if (told := slot.end(text, at))]
-            if act and not act[1].groupdict():
-                ends.append(act[1].end())
-            if opening and self._is_end(text[at:stop]):
-                ends.append(stop)
-            if ends:
-                stop = max(ends)
-            elif act and not is_courtesy(act[1].group()):
-                stop = act[1].end()
-                found.append(text[at:stop])
-            elif not is_courtesy(text[at:stop]):
-                found.append(text[at:stop])
-            at = max(stop, at + 1)
-        return found
+        return [
+            said.text
+            for said in read(text, self.phrases, self.lexicon, opening)
+            if not (said.slot or (said.kind and not said.fields) or is_courtesy(said.text))
+            and not (opening and self._is_end(said.text))
+        ]
 
     def _is_end(self, sentence: str) -> bool:
         """Tell whether a sentence of an opening only greets, thanks, or says that this is all."""
         said = sentence.strip()
         return said in self.phrases.closings or said in common_file().complete or is_complete(said)
-
-    def _names(self, text: str) -> list[str]:
-        """List the names of product types in a text, as they are written there."""
-        return [match.group() for match in _types(self.lexicon).finditer(text)]
-
-    def _read_names(self, template: str, opening: bool) -> set[str]:
-        """Collect the words of the names that are read from a template, whatever noise did to them."""
-        read = understand(template, self.phrases, self.lexicon, opening)
-        return {word for _, kind, slots in read.mentions for word in WORD.findall(f"{kind} {slots}".lower())}
 
 
 def tidy(text: object, template: str, lexicon: Lexicon) -> object:
@@ -180,22 +158,10 @@ def tidy(text: object, template: str, lexicon: Lexicon) -> object:
     return said if _PLEASE.search(template) else _PLEASE.sub("", said)
 
 
-def _is_plain(character: str) -> bool:
-    return character in _PLAIN or (character.isascii() and character.isalnum())
-
-
 @lru_cache(maxsize=64)
 def _names(lexicon: Lexicon) -> frozenset[str]:
     """Words of the names and values of a shop, as `words_of` splits them."""
     return frozenset(part for word in lexicon.words for part in WORD.findall(word))
-
-
-@lru_cache(maxsize=64)
-def _types(lexicon: Lexicon) -> re.Pattern[str]:
-    """Pattern of the name of a type, one or several of it."""
-    names = {name for kind in lexicon.types.values() for name in (kind.name, kind.plural)}
-    alternatives = "|".join(map(re.escape, sorted(names, key=lambda name: (-len(name), name))))
-    return re.compile(rf"(?<![\w-])(?:{alternatives})(?![\w-])")
 
 
 def _numbers(text: str) -> Counter[str]:

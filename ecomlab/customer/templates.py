@@ -6,24 +6,22 @@ share `phrases.toml`; whatever is said later comes from the bank of utterances.
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, Literal, Self
 
-import numpy as np
 from pydantic import Field, model_validator
 
 from ecomlab.customer.fillers import telling
 from ecomlab.customer.noise import SLANG, Piece, words_of
 from ecomlab.customer.replacements import REPLACEMENT
 from ecomlab.customer.utterances import FACTS, Form, frames_of
-from ecomlab.seeding import pick
 from ecomlab.settings import Strict, read_toml
 from ecomlab.slots import LIMITS, SHIPPED, SlotType, declare, slot_type
 from ecomlab.suggest import unknown
-from ecomlab.values import FORMATS, Format, choice
+from ecomlab.values import FORMATS, Format, any_of, choice
 
 COMMON = Path(__file__).with_name("phrases.toml")
 COMMON_ASKS = tuple(slot_type(name).name for name in SHIPPED if slot_type(name).of != "request")
@@ -32,6 +30,8 @@ FIELDS = ("type", "plural", "number", "item", "wanted", "details", "seen")
 """What a form of an act may hold: the product type, its plural, a number of units, the item with "a" and as the
 customer refers to it, its properties alone, and what the agent named or did."""
 _FORMATS = {**FORMATS, "replacement": REPLACEMENT}
+_WHOLE = Format(str, "", str)
+"""Of a slot that has whole sentences for its values."""
 _ENDLESS = ("name", "names", "type")
 """Formats of values of which only the words around them tell where they begin and end."""
 _BEFORE, _SLOT = "before ", "slot "
@@ -47,19 +47,19 @@ class Template:
     """The sentences of one slot: forms hold {} where the value stands; a closed set of values may have whole sentences
     for each."""
 
-    format: Format = Format(str, "", str)
+    format: Format = _WHOLE
     forms: tuple[str, ...] = ()
     """Forms that tell the slot in an opening."""
     once: bool = False
     """An announcement, said together with what it announces, and not a slot of the goal."""
     asked: tuple[str, ...] = ()
     """Words by which a question asks for it, beside those in `asks.toml`; by default its name."""
-    sentences: Mapping[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
+    sentences: Mapping[str, Sequence[str]] = field(default_factory=dict, hash=False)
     """By value, whole sentences in place of forms."""
     bank: Mapping[str, tuple[Form, ...]] = field(default_factory=dict, hash=False)
     """Forms of the bank in which it is told later by "", or repeated by "again"; further sentences by value."""
 
-    def first(self, value: Any) -> tuple[str, ...]:
+    def first(self, value: Any) -> Sequence[str]:
         """List the texts by which an opening may tell the value."""
         return self.sentences[value] if self.sentences else self.forms
 
@@ -113,21 +113,18 @@ class Template:
             return None
         return re.compile(rf"(?<![\w$.])(?:{self.format.pattern})(?![\w-])")
 
-    def find(self, text: str) -> list[tuple[Any, tuple[int, int]]]:
-        """List (value, span) of each occurrence in `text`."""
-        low = text.lower()
-        return [
-            (self.format.read(match[1]) if value is None else value, match.span())
-            for around, pattern, value in self._patterns
-            if around in low
-            for match in pattern.finditer(text)
-        ]
-
-    def end(self, text: str, at: int) -> int:
-        """Find the end of the sentence that tells this slot at a place of a text; 0 where none does."""
+    def match(self, text: str, at: int = 0) -> tuple[int, Any] | None:
+        """Read (end, value) of the longest sentence that tells this slot at a place of a text; None where none does."""
         low = text[at:].lower()
-        matches = (pattern.match(text, at) for around, pattern, _ in self._patterns if around in low)
-        return max((match.end() for match in matches if match), default=0)
+        matches = [
+            (match.end(), match[1] if value is None else value, value is None)
+            for around, pattern, value in self._patterns
+            if around in low and (match := pattern.match(text, at))
+        ]
+        if not matches:
+            return None
+        end, value, written = max(matches, key=lambda found: found[0])
+        return end, self.format.read(value) if written else value
 
 
 def _of_file(acts: Mapping[str, Sequence[Form]]) -> dict[str, tuple[Form, ...]]:
@@ -194,7 +191,7 @@ class _Common(_File):
     opening_words: dict[str, str]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Phrases:
     """Phrases of one kind of customer."""
 
@@ -291,9 +288,7 @@ class Phrases:
             return {name.removeprefix(begin.rstrip()).strip(): frames[name] for name in some}
 
         acts = {kind: some for kind, some in frames.items() if not kind.startswith((_BEFORE, _SLOT))}
-        slots = {
-            name: replace(slot, bank=named(f"{_SLOT}{name} ")) for name, slot in self.slots.items()
-        }
+        slots = {name: replace(slot, bank=named(f"{_SLOT}{name} ")) for name, slot in self.slots.items()}
         return replace(
             self,
             acts=acts | _of_file(self.acts),
@@ -304,37 +299,12 @@ class Phrases:
     @cached_property
     def lead_in(self) -> re.Pattern[str]:
         """Pattern of the sentences that lead in a slot's."""
-        return _any_of((form.text for some in self.before.values() for form in some), r"(?=\s|$)")
-
-    def read(self, text: str) -> tuple[list[tuple[str, Any]], str]:
-        """Read (name, value) of every slot's sentence in `text`, in order; return them and the rest of the text."""
-        found = sorted(
-            ((span, name, value) for name, slot in self.slots.items() for value, span in slot.find(text)),
-            key=lambda one: (one[0][0], -one[0][1]),
-        )
-        said: list[tuple[str, Any]] = []
-        rest, end = "", 0
-        for (start, stop), name, value in found:
-            if start >= end:
-                said.append((name, value))
-                rest += self._led_in.sub("", text[end:start])
-                end = stop
-        return said, rest + text[end:]
-
-    @cached_property
-    def _led_in(self) -> re.Pattern[str]:
-        """Pattern of what leads in a slot's sentence without being one itself, at the end of a text: "Again:"."""
-        return _any_of(
-            (form.text for some in self.before.values() for form in some if form.text.endswith(":")), r"\s*$"
-        )
+        texts = [form.text for some in self.before.values() for form in some]
+        return re.compile(rf"(?:{any_of(texts)})(?=\s|$)" if texts else r"(?!)")
 
     def describe(self, name: str) -> bool:
         """Tell whether an item may be described by this product slot."""
-        return (
-            not self.describes
-            or name in self.describes
-            or ("attr" in self.describes and name.startswith("attr:"))
-        )
+        return not self.describes or bool({name, name.partition(":")[0]} & {*self.describes})
 
     @cached_property
     def effects(self) -> dict[str, str]:
@@ -348,8 +318,8 @@ class Phrases:
 
     @cached_property
     def _by_first_word(self) -> dict[str, list[tuple[str, Form]]]:
-        """(kind, form) of the forms that may begin with a word, or of those that begin with a field by "", those that say
-        most first."""
+        """(kind, form) of the forms that may begin with a word, or by "" of those that begin with a field; those that
+        say most first."""
         forms = [(kind, form) for kind, forms in self.acts.items() for form in forms]
         forms.sort(key=lambda said: -len(said[1].literal))
         words = {"", *(form.first_word for _, form in forms)}
@@ -366,43 +336,26 @@ class Phrases:
         return None
 
     @cached_property
-    def sentences_by_telling(self) -> dict[tuple[str, ...], set[tuple[tuple[str, ...], str]]]:
-        """(meaning, sentence) of the sentences without fields, of acts and slots, by the words of theirs that tell; for
-        what is only heard, a sentence of that act."""
-        found: dict[tuple[str, ...], set[tuple[tuple[str, ...], str]]] = {}
-        said: list[tuple[tuple[str, ...], str]] = [
-            ((kind,), form.literal) for kind, some in self.acts.items() for form in some if not form.fields
-        ]
-        for name, slot in self.slots.items():
-            said += [((name, v), form.text) for v in slot.sentences for form in slot.later(v)]
-        for meaning, text in said:
-            if words := telling(text):
-                found.setdefault(words, set()).add((meaning, text))
-        for kind, texts in common_file().heard.items():
-            plain = [form.literal for form in self.acts.get(kind, ()) if not form.fields]
-            for text in texts if plain else ():
-                found.setdefault(telling(text), set()).add(((kind,), plain[0]))
-        return found
-
-    @cached_property
-    def named_by_telling(self) -> dict[tuple[str, ...], set[tuple[str, str]]]:
-        """(kind, form) of the acts' forms that hold one name and nothing else, by the words around it that tell."""
-        found: dict[tuple[str, ...], set[tuple[str, str]]] = {}
+    def by_telling(self) -> dict[tuple[str, ...], list[tuple[tuple[str, ...], str]]]:
+        """(meaning, text) of sentences and of forms with one gap, {}, by the words of theirs that tell. An act means
+        (kind,), a slot (name, value), with "" for a value that stands in the gap. What is only heard has a sentence of
+        its act."""
+        found: dict[tuple[str, ...], list[tuple[tuple[str, ...], str]]] = {}
         for kind, some in self.acts.items():
             for form in some:
-                if form.fields in _NAME_ALONE and form.telling:
-                    found.setdefault(form.telling, set()).add((kind, form.open))
-        return found
-
-    @cached_property
-    def forms_by_telling(self) -> dict[tuple[str, tuple[str, ...]], str]:
-        """Forms by the slot that they say, and the words around its value that tell; those of openings
-        and short ones first."""
-        found: dict[tuple[str, tuple[str, ...]], str] = {}
+                if form.telling and (not form.fields or form.fields in _NAME_ALONE):
+                    found.setdefault(form.telling, []).append(((kind,), form.open))
+            sentences = [form.open for form in some if not form.fields]
+            for text in common_file().heard.get(kind, ()) if sentences else ():
+                found.setdefault(telling(text), []).append(((kind,), sentences[0]))
         for name, slot in self.slots.items():
-            texts = (*sorted(slot.forms, key=len), *reversed(slot.texts))
-            for form in () if slot.sentences else texts:
-                found.setdefault((name, telling(form.replace("{}", " "))), form)
+            for value in slot.sentences:
+                for form in slot.later(value):
+                    if form.telling:
+                        found.setdefault(form.telling, []).append(((name, value), form.text))
+            # Forms of openings and short ones first.
+            for text in () if slot.sentences else (*sorted(slot.forms, key=len), *reversed(slot.texts)):
+                found.setdefault(telling(text.replace("{}", " ")), []).append(((name, ""), text))
         return found
 
     @cached_property
@@ -435,12 +388,6 @@ class Phrases:
         texts += [text for slot in self.slots.values() for text in slot.texts]
         texts += common_file().names.values()
         return self.opening_words | words_of(" ".join(texts))
-
-
-def _any_of(texts: Iterable[str], end: str) -> re.Pattern[str]:
-    """Compile a pattern of any of these texts before this `end`, the longest first; it fits nothing without texts."""
-    longest_first = sorted(set(texts), key=lambda text: (-len(text), text))
-    return re.compile(f"(?:{'|'.join(map(re.escape, longest_first))}){end}" if longest_first else r"(?!)")
 
 
 def _with_gaps(text: str) -> str:

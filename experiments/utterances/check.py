@@ -155,7 +155,9 @@ def journey(frame: Frame, phrases: Phrases, checker: Checker) -> str:
     """Find out whether a transition between jobs would be heard as anything."""
     text = frame.text.replace("{seen}", "my shopping list")
     kinds = {one.kind for one in nlu.read_acts(text, phrases, checker.lexicon)}
-    bad = kinds & {"nothing", "more", "quit", "no", "not this one"} or phrases.read(text)[0]
+    bad = kinds & {"nothing", "more", "quit", "no", "not this one"} or nlu.read_slots(
+        text, phrases, checker.lexicon
+    )
     return f"read as {bad}" if bad or nlu.read_message(text, phrases, checker.lexicon) else ""
 
 
