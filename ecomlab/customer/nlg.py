@@ -46,7 +46,7 @@ class Speaker:
         it may begin with a greeting."""
         random, common = rng("words", *self.key, "opening"), common_file()
         told = [slot for slot in goal.slots.items() if slot[0] not in goal.withheld]
-        said = [(name, value) for (_, name), value in told if name in self.phrases.slots]
+        said = [(self.phrases.slots[name], value) for (_, name), value in told if name in self.phrases.slots]
         typed = dict.fromkeys(item for (item, name), _ in told if name == "type")
         items = [
             {name: value for (i, name), value in told if i == item and name not in self.phrases.slots}
@@ -81,13 +81,11 @@ class Speaker:
             lead = _capital(lead)
         before, _, after = (greeting + lead).partition("{}")
         text = [Piece(before), *body, Piece(after)]
-        for name, value in said:
-            gap = Piece("" if text[-1].text.endswith("\n") else " ")
-            slot = self.phrases.slots[name]
-            text += [gap, *_begun(slot.word(pick(random, slot.first(value)), value))]
+        further = [slot.word(pick(random, slot.first(value)), value) for slot, value in said]
         if closing:
-            gap = Piece("" if text[-1].text.endswith("\n") else " ")
-            text += [gap, Piece(closing, "free" if goal.withheld else "fixed")]
+            further.append([Piece(closing, "free" if goal.withheld else "fixed")])
+        for sentence in further:
+            text += [Piece("" if text[-1].text.endswith("\n") else " "), *_begun(sentence)]
         return _joined(self._noised(text, "opening", self.phrases.opening_words)).strip()
 
     def say(self, acts: Sequence[Act]) -> str:

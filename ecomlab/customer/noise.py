@@ -15,6 +15,7 @@ import numpy as np
 
 from ecomlab.catalog.lexicon import Lexicon
 from ecomlab.other_words import SPELLED, WORDS
+from ecomlab.values import any_of
 
 
 class Piece(NamedTuple):
@@ -49,8 +50,9 @@ _NEIGHBOURS = {
 }
 _WORD = re.compile(r"[A-Za-z][A-Za-z'-]*")
 _SAID = {meaning: slang for slang, meaning in reversed(SLANG.items())}
-_SLANG = re.compile(r"(?<![\w'-])(?:" + "|".join(sorted(_SAID, key=len, reverse=True)) + r")(?![\w'-])", re.I)
-_MEANT = re.compile(r"(?<![\w'-])(?:" + "|".join(sorted(SLANG, key=len, reverse=True)) + r")(?![\w'-])", re.I)
+_SLANG, _MEANT = (
+    re.compile(rf"(?<![\w'-])(?:{any_of(texts)})(?![\w'-])", re.IGNORECASE) for texts in (_SAID, SLANG)
+)
 _NEVER_SLANG = ("You", "Your")
 """A sentence does not begin with "U"."""
 _SPELLED = re.compile(SPELLED)

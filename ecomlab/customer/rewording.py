@@ -3,7 +3,7 @@ hold no number, name, value or word of weight beyond it."""
 
 import re
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -23,7 +23,7 @@ from ecomlab.customer.fillers import (
 from ecomlab.customer.nlu import is_complete, plain, read, understand
 from ecomlab.customer.noise import SLANG
 from ecomlab.customer.reading.words import stem
-from ecomlab.customer.templates import SENTENCE_BREAK, Phrases, common_file
+from ecomlab.customer.templates import SENTENCE_BREAK, Phrases
 from ecomlab.other_words import WORDS
 
 LONGER, MARGIN = 2, 120
@@ -61,10 +61,10 @@ class Check:
         self.reserved = reserved
 
     def refusal(
-        self, rewrite: object, template: str, opening: bool = False, verbatim: Sequence[str] = ()
+        self, rewrite: object, template: str, opening: bool = False, verbatim: str = ""
     ) -> Refusal | None:
-        """Find out why `rewrite`, as `tidy` returns it, cannot stand for `template`; None where it can. `verbatim`
-        texts of the template must be in it as they are."""
+        """Find out why `rewrite`, as `tidy` returns it, cannot stand for `template`; None where it can. The `verbatim`
+        text must be in it as it is, if it is in the template."""
         if not isinstance(rewrite, str):
             return Refusal("not text", type(rewrite).__name__)
         if not rewrite:
@@ -81,15 +81,12 @@ class Check:
             return Refusal("read otherwise", f"it cannot be read: {error}")
         return words or self.misread(rewrite, template, opening)
 
-    def _of_words(
-        self, rewrite: str, template: str, opening: bool, verbatim: Sequence[str]
-    ) -> Refusal | None:
+    def _of_words(self, rewrite: str, template: str, opening: bool, verbatim: str) -> Refusal | None:
         given, said = self._free(template, opening), self._free(rewrite, opening)
         known = {*words_of(template), *words_of(plain(template, self.phrases, self.lexicon, opening))}
-        read_names = understand(
-            template, self.phrases, self.lexicon, opening
-        ).mentions  # whatever noise did to them
-        known |= {word for _, *named in read_names for word in WORD.findall(" ".join(named).lower())}
+        # Names as they are read, whatever noise did to them.
+        meant = understand(template, self.phrases, self.lexicon, opening).mentions
+        known |= {word for _, *named in meant for word in WORD.findall(" ".join(named).lower())}
         stems, own = {stem(word) for word in known}, _names(self.lexicon)
         for word in WORD.findall(without_courtesies(" . ".join(said))):
             fixed = word in own or word in _NUMBERS or word in SLANG or any(map(str.isdigit, word))
@@ -100,7 +97,9 @@ class Check:
         before, after = " ".join(given), " ".join(said)
         called, there = _called(self.lexicon), set(words_of(rewrite))
         lost = sorted(w for w in set(words_of(before)) & called - there if stem(w) not in FILLERS)
-        lost += [text for text in verbatim if text in template and text.lower() not in rewrite.lower()]
+        types = (name for kind in self.lexicon.types.values() for name in (kind.name, kind.plural))
+        lost = lost or [name for name in types if name in before and name not in rewrite]
+        lost += [verbatim] if verbatim in template and verbatim.lower() not in rewrite.lower() else []
         if lost:
             return Refusal("drops words", ", ".join(lost))
         for reason, counted in (("changes a number", _numbers), ("changes a word that decides", bound)):
@@ -125,19 +124,14 @@ class Check:
         return None if now == was else Refusal("read otherwise", f"{now} for {was}")
 
     def _free(self, text: str, opening: bool) -> list[str]:
-        """List the sentences of a text that are neither courtesies nor forms without names: whatever is said by such a
-        form is known by its reading."""
+        """List the sentences of a text, but no courtesies, no forms without names, whose meaning is read, and no end of
+        an opening."""
         return [
             said.text
             for said in read(text, self.phrases, self.lexicon, opening)
             if not (said.slot or (said.kind and not said.fields) or is_courtesy(said.text))
-            and not (opening and self._is_end(said.text))
+            and not (opening and (said.text in self.phrases.closings or is_complete(said.text)))
         ]
-
-    def _is_end(self, sentence: str) -> bool:
-        """Tell whether a sentence of an opening only greets, thanks, or says that this is all."""
-        said = sentence.strip()
-        return said in self.phrases.closings or said in common_file().complete or is_complete(said)
 
 
 def tidy(text: object, template: str, lexicon: Lexicon) -> object:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 from pydantic import Field, model_validator
 
@@ -162,8 +162,9 @@ class _SlotFile(Strict):
 class _File(Strict):
     """Schema of a file of phrases."""
 
-    speaks: Literal["shop", "answer", "facts"] = "shop"
     frames: str = ""
+    facts: bool = False
+    """They tell facts, not wishes."""
     article: str = "the"
     asks: tuple[str, ...] | None = None
     anew: tuple[str, ...] = ()
@@ -238,27 +239,25 @@ class Phrases:
     @classmethod
     def of(cls, leads: Sequence[str], *limits: SlotType, **slots: Template) -> "Phrases":
         """Make the phrases of a customer who waits for an answer: the common ones, these leads, limits and slots."""
-        return cls._made(_File(speaks="answer", leads={"default": tuple(leads)}), limits, slots)
+        return cls._made(_File(leads={"default": tuple(leads)}), limits, slots)
 
     @classmethod
     def _made(cls, file: "_File", limits: Sequence[SlotType], slots: Mapping[str, Template]) -> "Phrases":
         common, more = common_file(), tuple(map(declare, limits))
-        asks = COMMON_ASKS if file.asks is None else tuple(file.asks)
+        asks = COMMON_ASKS if file.asks is None else file.asks
         acts = {kind: tuple(map(Form, forms)) for kind, forms in file.acts.items()}
         slots = {**slots, **{name: table.template() for name, table in file.slots.items()}}
         for kind, forms in acts.items():
             for used in {name for form in forms for name in form.fields} - set(FIELDS):
                 raise ValueError(f"acts.{kind}: {unknown('field', used, FIELDS)}")
-        own = next(
-            (n for n in (file.frames, FACTS if file.speaks == "facts" else "") if n in common.opening_words),
-            "",
-        )
+        spelled = common.opening_words
+        own = next(name for name in (file.frames, FACTS if file.facts else "", "") if name in spelled)
         made = cls(
-            intros=tuple(file.intros),
+            intros=file.intros,
             leads={**common.leads, **file.leads},
-            lists=tuple(file.lists or common.lists),
-            closings=tuple(file.closings or common.closings),
-            joins=tuple(file.joins or common.joins),
+            lists=file.lists or common.lists,
+            closings=file.closings or common.closings,
+            joins=file.joins or common.joins,
             acts=acts,
             before={kind: tuple(map(Form, texts)) for kind, texts in file.before.items()},
             bounds={**common.bounds, **file.bounds, **{limit.name: limit.forms for limit in more}},
@@ -266,12 +265,12 @@ class Phrases:
             slots=slots,
             asks=(*asks, *(limit.name for limit in more)),
             limits=(*LIMITS, *more),
-            anew=tuple(file.anew),
-            describes=tuple(file.describes),
+            anew=file.anew,
+            describes=file.describes,
             data=file.data,
-            spelled=frozenset(f"{common.opening_words['all']} {common.opening_words[own]}".split()),
+            spelled=frozenset(f"{spelled['all']} {spelled[own]}".split()),
         )
-        made = made.speaking(frames_of(file.frames, file.speaks == "facts"))
+        made = made.speaking(frames_of(file.frames, file.facts))
         for name, slot in made.slots.items():
             if not slot.texts:
                 raise ValueError(

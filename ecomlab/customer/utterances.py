@@ -5,13 +5,13 @@ each act are held out: tasks of evaluation speak them, and no other task does.
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Annotated, Literal, Self, get_args
 
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import Field, ValidationError
 
 from ecomlab.customer.fillers import telling
 from ecomlab.other_words import NUMBER
@@ -139,22 +139,15 @@ ANYBODY = Manner()
 
 def read_bank(file: Path = FILE) -> list[Utterance]:
     """Read a bank. Raises ConfigError with a line for each mistake: file, line, key and fault."""
-    lines = file.read_text("utf-8").splitlines()
-    try:
-        return _LINES.validate_json(f"[{','.join(lines)}]")
-    except ValidationError:
-        raise ConfigError("\n".join(_faults(file, lines))) from None
-
-
-_LINES = TypeAdapter(list[Utterance])
-
-
-def _faults(file: Path, lines: Sequence[str]) -> Iterable[str]:
-    for number, line in enumerate(lines, 1):
+    found, faults = [], []
+    for number, line in enumerate(file.read_text("utf-8").splitlines(), 1):
         try:
-            Utterance.model_validate_json(line)
+            found.append(Utterance.model_validate_json(line))
         except ValidationError as error:
-            yield from (f"{file.name}, line {number}: {fault}" for fault in mistakes(error, Utterance))
+            faults += [f"{file.name}, line {number}: {fault}" for fault in mistakes(error, Utterance)]
+    if faults:
+        raise ConfigError("\n".join(faults))
+    return found
 
 
 @cache
@@ -169,9 +162,9 @@ def _bank() -> Bank:
 def frames_of(env: str, facts: bool, bank: Bank | None = None) -> dict[str, tuple[Form, ...]]:
     """Collect the frames of an environment's customers by act: their own, else those of customers who tell facts where
     they do, else everybody's. The `bank` is by default the package's."""
-    order = [name for name in (env, FACTS if facts else "", "") if name] + [""]
+    order = (*filter(None, (env, FACTS if facts else "")), "")
     return {
-        act: by_env[name]
+        act: next(by_env[name] for name in order if name in by_env)
         for act, by_env in (_bank() if bank is None else bank).items()
-        if (name := next((name for name in order if name in by_env), None)) is not None
+        if by_env.keys() & {*order}
     }

@@ -30,9 +30,7 @@ def check(shop: Shop) -> Check:
 
 
 def reason(check: Check, template: str, said: object, opening: bool = False, verbatim: str = "") -> str:
-    refusal = check.refusal(
-        tidy(said, template, check.lexicon), template, opening, (verbatim,) if verbatim else ()
-    )
+    refusal = check.refusal(tidy(said, template, check.lexicon), template, opening, verbatim)
     return refusal.reason if refusal else ""
 
 
