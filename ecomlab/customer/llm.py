@@ -171,8 +171,6 @@ class Wording:
         said = "\n".join(self._said) or "(it begins with this line)"
         before = ""
         for name in (task, *[task + AGAIN] * (TRIES - 1)):
-            if before and not self._goes_on(name):
-                break
             asked = prompt.user.format(said=said, before=before, line=template)
             one = self._asked(name, template, [prompt.system, asked])
             if one.refused:
@@ -188,10 +186,6 @@ class Wording:
             shown = prompt.why.get(reason, reason).format(detail=detail[:LINE])
             before = prompt.again.format(answer=str(one.answer)[:LINE], why=shown)
         return template
-
-    def _goes_on(self, task: str) -> bool:
-        """Tell whether a line that was refused is asked for again: in a recording, if it was then."""
-        return self._recorded is None or (bool(self._recorded) and self._recorded[0].get("task") == task)
 
     def _asked(self, task: str, given: str, prompt: Sequence[str]) -> Exchange:
         """Ask the endpoint, or look its answer up in the recording; `refused` says why there is none."""

@@ -121,27 +121,21 @@ class Speaker:
         before = [(feature, "feature"), ("" if by else brand, "brand")]
         if self.lexicon.is_real:  # "a Targus Urban Backpack", as its listing has it
             before.reverse()
-        head = [
+        named = [
             piece for text, meant in before if text for piece in (Piece(text, meant), Piece(" ", "fixed"))
         ]
-        head.append(Piece(name, "type"))
+        named.append(Piece(name, "type"))
         if by:
-            head += [Piece(" by ", "fixed"), Piece(str(brand), "brand")]
-        if unsaid:
-            head.insert(0, Piece("some ", "fixed"))
-        elif several and times:
-            head.insert(0, Piece(f"{quantity} x ", "fixed"))
-        elif quantity is not None and several:
-            head[:0] = [_number(quantity), Piece(" ", "fixed")]
-        elif quantity is not None:
-            head.insert(0, Piece("just one ", "fixed"))
-        elif article:
-            head.insert(
-                0, Piece("the " if article == "the" else f"{with_article(head[0].text).split()[0]} ", "fixed")
-            )
+            named += [Piece(" by ", "fixed"), Piece(str(brand), "brand")]
+        if several and not unsaid and not times:
+            head = [_number(quantity), Piece(" ", "fixed")]
+        else:
+            a = with_article(named[0].text).split()[0] if article == "a" else article
+            count = "some" if unsaid else f"{quantity} x" if several else "just one" if quantity else a
+            head = [Piece(f"{count} ", "fixed")] if count else []
         others = {name: value for name, value in slots.items() if name not in ("brand", "feature")}
         details = self.details(others, kind, random, several)
-        return head + ([Piece(" ", "fixed"), *details] if details else [])
+        return [*head, *named, *([Piece(" ", "fixed"), *details] if details else [])]
 
     def details(
         self, slots: Mapping[str, Any], kind: str, random: np.random.Generator, several: bool = False

@@ -14,7 +14,15 @@ from typing import Any
 
 from ecomlab.catalog.lexicon import Lexicon, windows
 from ecomlab.customer import noise
-from ecomlab.customer.fillers import FILLERS, after_courtesy, contracted, is_courtesy, telling, trimmed
+from ecomlab.customer.fillers import (
+    FILLERS,
+    after_courtesy,
+    contracted,
+    is_courtesy,
+    telling,
+    trimmed,
+    words_of,
+)
 from ecomlab.customer.reading.words import stem
 from ecomlab.customer.templates import SENTENCE_BREAK, Phrases, common_file
 from ecomlab.other_words import SPELLED, is_number, read_number
@@ -69,15 +77,21 @@ class Mention:
 
 def is_complete(message: str) -> bool:
     """Tell whether the customer says that this is all."""
-    if any(text in message for text in common_file().complete):
-        return True
-    return any(telling(sentence) in _complete() for sentence in SENTENCE_BREAK.split(message))
+    return any(map(_is_end, SENTENCE_BREAK.split(message)))
+
+
+def _is_end(sentence: str) -> bool:
+    return _gist(sentence) in _ends()
 
 
 @cache
-def _complete() -> frozenset[tuple[str, ...]]:
-    """What tells in the sentences that say that this is all."""
-    return frozenset(words for text in common_file().complete if (words := telling(text)))
+def _ends() -> frozenset[tuple[str, ...]]:
+    return frozenset(map(_gist, common_file().complete))
+
+
+def _gist(sentence: str) -> tuple[str, ...]:
+    """List what tells in a sentence, or else all its words."""
+    return telling(sentence) or tuple(words_of(sentence))
 
 
 @lru_cache(maxsize=1_000)
@@ -203,15 +217,11 @@ def read_opening(message: str, phrases: Phrases, lexicon: Lexicon) -> list[Menti
     told = read(message, phrases, lexicon, opening=True)
     message = "".join(said.text + said.space for said in told if not said.slot)
     found = next((match for pattern in phrases.openings if (match := pattern.search(message))), None)
-    items = found["items"].removeprefix("- ") if found else _without_end(message)
+    # "That covers everything." is about no Cover.
+    asked = (part for part in SENTENCE_BREAK.split(message) if not _is_end(part))
+    items = found["items"].removeprefix("- ") if found else " ".join(asked)
     described = (read_item(segment, lexicon, phrases, opening=True) for segment in _ITEM_BREAK.split(items))
     return [Mention("add", slots.pop("type"), slots) for slots in described if "type" in slots]
-
-
-def _without_end(message: str) -> str:
-    """Leave out sentences that say that this is all: "That covers everything." is about no Cover."""
-    sentences = (part for part in SENTENCE_BREAK.split(message) if telling(part) not in _complete())
-    return " ".join(sentences)
 
 
 def read_acts(message: str, phrases: Phrases, lexicon: Lexicon) -> list[Said]:
@@ -234,43 +244,25 @@ def says(kind: str, message: str, phrases: Phrases, lexicon: Lexicon | None = No
     return any(said.kind == kind for said in told)
 
 
-@dataclass(frozen=True)
-class Understood:
-    """What a careful reader takes from a message; two messages that are equal in it say the same."""
-
-    slots: tuple[tuple[str, str], ...]
-    """Slots with sentences of their own, and their values as text, sorted."""
-    mentions: tuple[tuple[str, str, str], ...]
-    """(effect, type, slots as text) of each item that is mentioned, in order."""
-    kinds: frozenset[str]
-    """Acts that forms tell, by their effect on the goal or else their kind; without those that only state slots."""
-    complete: bool
-    """It says that this is all."""
-
-    def __str__(self) -> str:
-        items = [f"{effect} {kind} {slots}" for effect, kind, slots in self.mentions]
-        told = [f"{name} = {value}" for name, value in self.slots]
-        return "; ".join([*sorted(self.kinds), *items, *told, *(["complete"] if self.complete else [])])
-
-
-def understand(message: str, phrases: Phrases, lexicon: Lexicon, opening: bool = False) -> Understood:
-    """Read everything that a message says, as reference players do."""
-    said = read_slots(message, phrases, lexicon, opening)
+def understand(message: str, phrases: Phrases, lexicon: Lexicon, opening: bool = False) -> list[str]:
+    """Read everything that a message says, as reference players do: acts by their effect on the goal or else their
+    kind, items in order, slots with sentences of their own. Two messages that are equal in it say the same."""
+    slots = read_slots(message, phrases, lexicon, opening)
     if opening:
         mentions, kinds, complete = read_opening(message, phrases, lexicon), set[str](), is_complete(message)
     else:
         mentions = read_message(message, phrases, lexicon)
         kinds = {phrases.effects.get(act.kind, act.kind) for act in read_acts(message, phrases, lexicon)}
         kinds -= {"", "set"}
-        if mentions or said or kinds - COURTESIES:
+        if mentions or slots or kinds - COURTESIES:
             kinds -= COURTESIES
         complete = says("nothing", message, phrases, lexicon)
-    return Understood(
-        tuple(sorted((name, repr(value)) for name, value in said)),
-        tuple((one.effect, one.type, repr(sorted(one.slots.items()))) for one in mentions),
-        frozenset(kinds),
-        complete,
-    )
+    return [
+        *sorted(kinds),
+        *(f"{one.effect} {one.type} {sorted(one.slots.items())}" for one in mentions),
+        *sorted(f"{name} = {value!r}" for name, value in slots),
+        *(["complete"] if complete else []),
+    ]
 
 
 def _mentioned(said: Said, phrases: Phrases, lexicon: Lexicon) -> Iterator[Mention]:

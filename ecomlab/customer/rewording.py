@@ -85,8 +85,8 @@ class Check:
         given, said = self._free(template, opening), self._free(rewrite, opening)
         known = {*words_of(template), *words_of(plain(template, self.phrases, self.lexicon, opening))}
         # Names as they are read, whatever noise did to them.
-        meant = understand(template, self.phrases, self.lexicon, opening).mentions
-        known |= {word for _, *named in meant for word in WORD.findall(" ".join(named).lower())}
+        meant = understand(template, self.phrases, self.lexicon, opening)
+        known |= {*WORD.findall(" ".join(meant).lower())}
         stems, own = {stem(word) for word in known}, _names(self.lexicon)
         for word in WORD.findall(without_courtesies(" . ".join(said))):
             fixed = word in own or word in _NUMBERS or word in SLANG or any(map(str.isdigit, word))
@@ -121,7 +121,7 @@ class Check:
             now = understand(rewrite, self.phrases, self.lexicon, opening)
         except _UNREADABLE as error:
             return Refusal("read otherwise", f"it cannot be read: {error}")
-        return None if now == was else Refusal("read otherwise", f"{now} for {was}")
+        return None if now == was else Refusal("read otherwise", f"{'; '.join(now)} for {'; '.join(was)}")
 
     def _free(self, text: str, opening: bool) -> list[str]:
         """List the sentences of a text, but no courtesies, no forms without names, whose meaning is read, and no end of
