@@ -127,7 +127,7 @@ class Speaker:
         named.append(Piece(name, "type"))
         if by:
             named += [Piece(" by ", "fixed"), Piece(str(brand), "brand")]
-        if several and not unsaid and not times:
+        if quantity and several and not times:
             head = [_number(quantity), Piece(" ", "fixed")]
         else:
             a = with_article(named[0].text).split()[0] if article == "a" else article

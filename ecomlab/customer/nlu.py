@@ -149,44 +149,33 @@ def _slot(text: str, at: int, phrases: Phrases) -> Said | None:
 
 
 def _in_other_words(sentence: str, phrases: Phrases, opening: bool) -> Said | None:
-    """Read a sentence by the form that says the same; None where there is none, or more than one meaning."""
+    """Read a sentence by the forms that say the same; None where there is none, or they have several meanings."""
     said = trimmed(sentence)
-    if not said:
-        return None
-    for text in dict.fromkeys((said, contracted(said))):
-        known = _known(text, 0, phrases, opening)
-        if known and known.text == text:
-            return known
-    alike = set(_alike(said, phrases, opening))
-    if len({meaning for meaning, _ in alike}) != 1:
-        return None
-    return _known(min(text for _, text in alike), 0, phrases, opening)
+    for texts in ({said, contracted(said)}, *_alike(said, phrases, opening)) if said else ():
+        found: dict[tuple[str, str, str], Said] = {}
+        for text in sorted(texts):
+            known = _known(text, 0, phrases, opening)
+            if known and known.text == text:
+                effect = phrases.effects.get(known.kind, known.kind)
+                found.setdefault((effect, known.slot, repr(known.value)), known)
+        if found:
+            return found.popitem()[1] if len(found) == 1 else None
+    return None
 
 
-def _alike(sentence: str, phrases: Phrases, opening: bool) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Yield (meaning, text) of the forms that say what a sentence says: those that say all of it, else those with a
-    gap."""
-
-    def effect(meaning: tuple[str, ...]) -> tuple[str, ...]:
-        return meaning if len(meaning) > 1 else (phrases.effects.get(*meaning, *meaning),)
-
-    def forms(said: str, gap: bool) -> list[tuple[tuple[str, ...], str]]:
-        found = phrases.by_telling.get(telling(said), ())
-        return [one for one in found if ("{}" in one[1]) == gap and not (opening and len(one[0]) == 1)]
-
-    if whole := forms(sentence, gap=False):
-        yield from ((effect(meaning), text) for meaning, text in whole)
-        return
-    for start, end in _names(sentence) if not opening else ():
-        for meaning, text in forms(f"{sentence[:start]} {sentence[end:]}", gap=True):
-            if len(meaning) == 1:
-                yield effect(meaning), text.replace("{}", sentence[start:end])
-    for name, template in phrases.slots.items():
-        for value in template.delimited.finditer(sentence) if template.delimited else ():
-            around = forms(f"{sentence[: value.start()]} {sentence[value.end() :]}", gap=True)
-            form = next((text for meaning, text in around if meaning == (name, "")), None)
-            if form and (not opening or form in template.forms):
-                yield (name, value.group()), form.replace("{}", value.group())
+def _alike(sentence: str, phrases: Phrases, opening: bool) -> Iterator[set[str]]:
+    """Yield the texts of forms that say all of a sentence, and then those whose gap holds a name or value of it."""
+    yield {text for text in phrases.by_telling.get(("", telling(sentence)), ()) if "{}" not in text}
+    gaps = [("", *span) for span in _names(sentence)]
+    for name, slot in phrases.slots.items():
+        values = slot.delimited.finditer(sentence) if slot.delimited else ()
+        gaps += [(name, *value.span()) for value in values]
+    yield {
+        form.replace("{}", sentence[start:end])
+        for name, start, end in gaps
+        for form in phrases.by_telling.get((name, telling(f"{sentence[:start]} {sentence[end:]}")), ())
+        if "{}" in form and not (opening and name and form not in phrases.slots[name].forms)
+    }
 
 
 def _names(sentence: str) -> list[tuple[int, int]]:

@@ -335,26 +335,21 @@ class Phrases:
         return None
 
     @cached_property
-    def by_telling(self) -> dict[tuple[str, ...], list[tuple[tuple[str, ...], str]]]:
-        """(meaning, text) of sentences and of forms with one gap, {}, by the words of theirs that tell. An act means
-        (kind,), a slot (name, value), with "" for a value that stands in the gap. What is only heard has a sentence of
-        its act."""
-        found: dict[tuple[str, ...], list[tuple[tuple[str, ...], str]]] = {}
-        for kind, some in self.acts.items():
-            for form in some:
-                if form.telling and (not form.fields or form.fields in _NAME_ALONE):
-                    found.setdefault(form.telling, []).append(((kind,), form.open))
-            sentences = [form.open for form in some if not form.fields]
-            for text in common_file().heard.get(kind, ()) if sentences else ():
-                found.setdefault(telling(text), []).append(((kind,), sentences[0]))
-        for name, slot in self.slots.items():
-            for value in slot.sentences:
-                for form in slot.later(value):
-                    if form.telling:
-                        found.setdefault(form.telling, []).append(((name, value), form.text))
-            # Forms of openings and short ones first.
-            for text in () if slot.sentences else (*sorted(slot.forms, key=len), *reversed(slot.texts)):
-                found.setdefault(telling(text.replace("{}", " ")), []).append(((name, ""), text))
+    def by_telling(self) -> dict[tuple[str, tuple[str, ...]], set[str]]:
+        """Texts that say the same: sentences and forms with one gap, {}, by the words of theirs that tell, and for the
+        forms of a slot by its name, too. What is only heard stands for a sentence of its act."""
+        forms = [form for some in self.acts.values() for form in some]
+        said = [("", f.telling, f.open) for f in forms if not f.fields or f.fields in _NAME_ALONE]
+        for kind, heard in common_file().heard.items():
+            sentences = [form.open for form in self.acts.get(kind, ()) if not form.fields]
+            said += [("", telling(text), sentence) for text in heard for sentence in sentences[:1]]
+        for slot_name, slot in self.slots.items():
+            name = "" if slot.sentences else slot_name
+            said += [(name, telling(text.replace("{}", " ")), text) for text in slot.texts]
+        found: dict[tuple[str, tuple[str, ...]], set[str]] = {}
+        for name, words, text in said:
+            if name or words:
+                found.setdefault((name, words), set()).add(text)
         return found
 
     @cached_property
