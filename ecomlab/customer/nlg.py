@@ -68,12 +68,9 @@ class Speaker:
         worded = [self.item(item, random, article, listed=as_list) for item in items]
         if last == IN_A_ROW[1] and len(worded) == 2 and not any("," in piece.text for piece in worded[0]):
             last = " and "
-        body: list[Piece] = [Piece(join, "fixed")] if in_lines else []
-        for number, pieces in enumerate(worded):
-            if number:
-                body.append(Piece(join if number < len(worded) - 1 else last, "fixed"))
-            body += pieces
+        body = _row(worded, join, last)
         if in_lines:
+            body.insert(0, Piece(join, "fixed"))
             lead = lead.replace(" {}.", "{}\n")
         if greeting.endswith(", ") and not lead.startswith("I"):
             lead = lead[:1].lower() + lead[1:]
@@ -165,10 +162,7 @@ class Speaker:
                 if several:  # "Headsets that works with Laptops" is no English
                     said = said.replace("that works with ", "for use with ", 1)
                 phrases.append([Piece(said, "fixed", tuple(otherwise))])
-        joined: list[Piece] = []
-        for phrase in phrases:
-            joined += [Piece(", ", "fixed"), *phrase] if joined else phrase
-        return joined
+        return _row(phrases, ", ", ", ")
 
     def _noised(self, pieces: Sequence[Piece], about: int | str, words: frozenset[str]) -> Sequence[Piece]:
         if self.p_noise <= 0:
@@ -237,6 +231,14 @@ class Speaker:
 
 def _number(count: int) -> Piece:
     return Piece(str(count) if count != 1 else "one", "fixed", in_letters(count))
+
+
+def _row(phrases: Sequence[Sequence[Piece]], join: str, last: str) -> list[Piece]:
+    """Join phrases; `last` stands before the last of them."""
+    made: list[Piece] = []
+    for number, phrase in enumerate(phrases, 1):
+        made += [Piece(join if number < len(phrases) else last, "fixed"), *phrase] if made else phrase
+    return made
 
 
 def _joined(pieces: Sequence[Piece]) -> str:

@@ -96,7 +96,8 @@ def _gist(sentence: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1_000)
 def read(message: str, phrases: Phrases, lexicon: Lexicon, opening: bool = False) -> tuple[Said, ...]:
-    """Read a message sentence by sentence, once its noise is undone: slang is written out, and typos are corrected."""
+    """Read a message sentence by sentence, once its noise is undone: slang is written out, and typos are corrected. Who
+    asks again gets the same values: leave them as they are."""
     words = phrases.opening_words if opening else phrases.words
     return tuple(sentences(noise.plain(message, words, lexicon), phrases, opening))
 
@@ -220,11 +221,13 @@ def read_acts(message: str, phrases: Phrases, lexicon: Lexicon) -> list[Said]:
 
 def read_message(message: str, phrases: Phrases, lexicon: Lexicon) -> list[Mention]:
     """Read the changes that a later message makes, act by act."""
-    return [
-        mention
-        for said in read_acts(message, phrases, lexicon)
-        for mention in _mentioned(said, phrases, lexicon)
-    ]
+    found = []
+    for said in read_acts(message, phrases, lexicon):
+        effect = phrases.effects.get(said.kind, "" if said.kind else "set")
+        slots = read_item(said.item, lexicon, phrases) if effect else {}
+        if slots or effect == "anew":
+            found.append(Mention(effect, slots.pop("type", ""), slots))
+    return found
 
 
 def says(kind: str, message: str, phrases: Phrases, lexicon: Lexicon | None = None) -> bool:
@@ -252,17 +255,6 @@ def understand(message: str, phrases: Phrases, lexicon: Lexicon, opening: bool =
         *sorted(f"{name} = {value!r}" for name, value in slots),
         *(["complete"] if complete else []),
     ]
-
-
-def _mentioned(said: Said, phrases: Phrases, lexicon: Lexicon) -> Iterator[Mention]:
-    effect = phrases.effects.get(said.kind, "" if said.kind else "set")
-    if not effect:
-        return
-    slots = read_item(said.item, lexicon, phrases)
-    if "type" in slots:
-        yield Mention(effect, slots.pop("type"), slots)
-    elif effect == "anew":
-        yield Mention(effect)
 
 
 @cache
@@ -294,9 +286,8 @@ def read_item(
             slots[slot] = value
             taken.append(span)
     rest = [word for word in rest if not _overlaps(word[1], taken[1:])]
-    if (
-        lexicon.is_real
-    ):  # an ordinary word that is a name here is no misspelling of another name, nor is one of a bound
+    # In a real catalog a word that is a name is no misspelling of another name, nor is one of a bound.
+    if lexicon.is_real:
         bounds = [match.span() for limit in limits for match in _pattern(limit).finditer(text)]
         rest = [word for word in rest if not _overlaps(word[1], bounds)]
         for wanted, names in lexicon.within(name).items():
@@ -306,7 +297,8 @@ def read_item(
                 slots[wanted] = names[word.lower()]
                 taken.append(span)  # its digits are no quantity
     for wanted in ("brand", "feature"):
-        hit = _name(rest, lexicon, wanted, plain, longest=1, of=name) if wanted not in slots else None
+        of = name if lexicon.is_real else ""
+        hit = _name(rest, lexicon, wanted, plain, longest=1, of=of) if wanted not in slots else None
         if hit is not None:
             slots[wanted] = hit[0]
             rest = rest[: hit[1]] + rest[hit[2] :]
@@ -340,23 +332,20 @@ def _name(
     longest: int,
     of: str = "",
 ) -> tuple[str, int, int] | None:
-    """Find the name of that kind among the words: an exact one first, else the nearest misspelling.
-
-    In a real catalog the names are those of products `of` a type.
-    """
+    """Find the name of that kind among the words: an exact one first, else the nearest misspelling; only one `of` a
+    type's products, if a type is given."""
     texts = [word for word, _ in words]
     best: tuple[float, str, int, int] | None = None
     spans = [(start, end) for start, end in windows(texts, longest) if _in_a_row(words[start:end])]
     for start, end in spans:
-        exact = None if of and lexicon.is_real else lexicon.exact(kind, " ".join(texts[start:end]))
+        exact = None if of else lexicon.exact(kind, " ".join(texts[start:end]))
         if exact is not None:
             return exact, start, end
     for start, end in spans:
         said = [word.lower() for word in texts[start:end]]
         if all(word in plain or word in lexicon.phrase_words or len(word) < 3 for word in said):
             continue
-        words_said = " ".join(texts[start:end])
-        near = lexicon.nearest(kind, words_said, of if lexicon.is_real else "")
+        near = lexicon.nearest(kind, " ".join(texts[start:end]), of)
         if near is not None and (best is None or near[1] > best[0]):
             best = (near[1], near[0], start, end)
     return None if best is None else best[1:]
