@@ -15,7 +15,6 @@ WORD = re.compile(r"[a-z0-9]+(?:[.,][0-9]+)*")
 _FULL = (
     (re.compile(r"\b(?:can't|cannot)\b"), "can not"),
     (re.compile(r"\bwon't\b"), "will not"),
-    (re.compile(r"\bshan't\b"), "shall not"),
     (re.compile(r"\blet's\b"), "let us"),
     (re.compile(r"n't\b"), " not"),
     (re.compile(r"\b(it|that|there|what|here|where|who|how|he|she|everything|this)'s\b"), r"\1 is"),

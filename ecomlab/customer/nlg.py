@@ -1,7 +1,7 @@
 """Natural language generation: one form for each act, a noun phrase for each item, then noise."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -22,24 +22,18 @@ IN_A_ROW = (", ", ", and ")
 """Separators of items in a sentence, and before the last of them."""
 
 
+@dataclass(eq=False)
 class Speaker:
     """Words one customer's acts in one episode, in their manner; `key` and the number of messages so far name the
     randomness."""
 
-    def __init__(
-        self,
-        phrases: Phrases,
-        lexicon: Lexicon,
-        p_noise: float,
-        key: Sequence[Any],
-        manner: Manner = ANYBODY,
-    ) -> None:
-        self.phrases = phrases
-        self.manner = manner
-        self.lexicon = lexicon
-        self.p_noise = p_noise
-        self.key = tuple(key)
-        self.said = 0
+    phrases: Phrases
+    lexicon: Lexicon
+    p_noise: float
+    key: Sequence[Any]
+    manner: Manner = ANYBODY
+    said: int = 0
+    """Messages so far."""
 
     def opening(self, goal: Goal, leads: Sequence[str], greet: bool = True) -> str:
         """Word the request: the items that `goal` states, put where a lead has {}, then its other slots. With `greet`
@@ -191,9 +185,10 @@ class Speaker:
                 ]
             return said
         form = self._form(act, random, used)
+        plural = self.lexicon.types[act.type].plural if act.type else ""
         filled: dict[str, list[Piece]] = {
-            "type": [Piece(self._named(act), "type")],
-            "plural": [Piece(self.lexicon.types[act.type].plural if act.type else "", "type")],
+            "type": [Piece(plural if act.number > 1 else act.type, "type")],
+            "plural": [Piece(plural, "type")],
             "seen": [Piece(act.seen, "fixed")],
             "number": [_number(act.number)],
             "details": self.details(act.slots, act.type, random) if act.type else [],
@@ -224,9 +219,6 @@ class Speaker:
         form = pick(random, [form for form in forms if form.text not in used] or forms)
         used.add(form.text)
         return form
-
-    def _named(self, act: Act) -> str:
-        return self.lexicon.types[act.type].plural if act.number > 1 and act.type else act.type
 
 
 def _number(count: int) -> Piece:

@@ -26,7 +26,7 @@ from ecomlab.customer.fillers import (
 from ecomlab.customer.reading.words import stem
 from ecomlab.customer.templates import SENTENCE_BREAK, Phrases, common_file
 from ecomlab.other_words import SPELLED, is_number, read_number
-from ecomlab.slots import LIMITS, SlotType
+from ecomlab.slots import SlotType
 
 _NUMBER = re.compile(r"(?<![\w.$])(\d+)(?![\w.]*\w)")
 _ITEM_BREAK = re.compile(
@@ -264,15 +264,10 @@ def _pattern(limit: SlotType) -> re.Pattern[str]:
     return re.compile(rf"(?<!\w)(?:{limit.format.pattern})(?!\w)", re.IGNORECASE)
 
 
-def read_item(
-    text: str, lexicon: Lexicon, phrases: Phrases | None = None, opening: bool = False
-) -> dict[str, Any]:
+def read_item(text: str, lexicon: Lexicon, phrases: Phrases, opening: bool = False) -> dict[str, Any]:
     """Read the slots of a noun phrase and what surrounds it; none when it names no product type. The words of the
     phrases, or of openings, are not taken for misspelt names."""
-    plain = frozenset[str]()
-    if phrases:
-        plain = phrases.opening_words if opening else phrases.words
-    limits = phrases.limits if phrases else LIMITS
+    plain = phrases.opening_words if opening else phrases.words
     words = [(m.group(), m.span()) for m in lexicon.token.finditer(text)]
     kind = _name(words, lexicon, "type", plain, longest=3)
     if kind is None:
@@ -288,7 +283,7 @@ def read_item(
     rest = [word for word in rest if not _overlaps(word[1], taken[1:])]
     # In a real catalog a word that is a name is no misspelling of another name, nor is one of a bound.
     if lexicon.is_real:
-        bounds = [match.span() for limit in limits for match in _pattern(limit).finditer(text)]
+        bounds = [match.span() for limit in phrases.limits for match in _pattern(limit).finditer(text)]
         rest = [word for word in rest if not _overlaps(word[1], bounds)]
         for wanted, names in lexicon.within(name).items():
             at = next((i for i, word in enumerate(rest) if _is_name(word[0], names)), None)
@@ -302,7 +297,7 @@ def read_item(
         if hit is not None:
             slots[wanted] = hit[0]
             rest = rest[: hit[1]] + rest[hit[2] :]
-    for limit in limits:
+    for limit in phrases.limits:
         match = _pattern(limit).search(text)
         if match and limit.format and not _overlaps(match.span(), taken):
             slots[limit.name] = limit.format.read(match.group())

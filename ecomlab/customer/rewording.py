@@ -4,6 +4,7 @@ hold no number, name, value or word of weight beyond it."""
 import re
 from collections import Counter
 from collections.abc import Collection
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -51,14 +52,14 @@ class Refusal(NamedTuple):
     detail: str = ""
 
 
+@dataclass(frozen=True)
 class Check:
-    """Checks rewordings for one kind of customer. `reserved` are sentences that have a meaning of their own: those with
-    which the subtasks of a journey begin."""
+    """Checks rewordings for one kind of customer."""
 
-    def __init__(self, phrases: Phrases, lexicon: Lexicon, reserved: Collection[str] = ()) -> None:
-        self.phrases = phrases
-        self.lexicon = lexicon
-        self.reserved = reserved
+    phrases: Phrases
+    lexicon: Lexicon
+    reserved: Collection[str] = ()
+    """Sentences that have a meaning of their own: those with which the subtasks of a journey begin."""
 
     def refusal(
         self, rewrite: object, template: str, opening: bool = False, verbatim: str = ""

@@ -41,7 +41,7 @@ def test_prices_ratings_days_and_quantities_are_told_apart(shop: Shop) -> None:
     kind = shop.catalog.types[0]
     said = f"3 {kind.plural} for at most $19.99, with 4.5 stars or better, delivered within 2 days"
     meant = {"type": kind.name, "quantity": 3, "price": 1999, "rating": 45, "days": 2}
-    assert read_item(said, lexicon_of(shop.catalog)) == meant
+    assert read_item(said, lexicon_of(shop.catalog), CART) == meant
 
 
 # The articles' two traces, as closely as this protocol allows.
