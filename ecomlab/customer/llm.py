@@ -43,10 +43,8 @@ LINES, LINE = 12, 500
 """Last lines of the conversation that the endpoint is shown, and the most characters of each."""
 MOST = 10_000
 """Most characters of an answer that are looked at and recorded."""
-TRIES = 2
-"""Times that an endpoint is asked for a line: once more after a refusal, with the reason."""
 AGAIN = " again"
-"""End of the task of an exchange that is not the first for its line."""
+"""End of the task of an exchange that asks for a line once more after a refusal, with the reason."""
 NONE = "none"
 """Label of a question for nothing that is listed."""
 FAILED, UNASKED = "no answer", "not asked"
@@ -170,7 +168,7 @@ class Wording:
         prompt = _PROMPTS.rewrite
         said = "\n".join(self._said) or "(it begins with this line)"
         before = ""
-        for name in (task, *[task + AGAIN] * (TRIES - 1)):
+        for name in (task, task + AGAIN):
             asked = prompt.user.format(said=said, before=before, line=template)
             one = self._asked(name, template, [prompt.system, asked])
             if one.refused:

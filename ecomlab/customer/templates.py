@@ -23,7 +23,6 @@ from ecomlab.slots import LIMITS, SHIPPED, SlotType, declare, slot_type
 from ecomlab.suggest import unknown
 from ecomlab.values import FORMATS, Format, any_of, choice
 
-COMMON = Path(__file__).with_name("phrases.toml")
 COMMON_ASKS = tuple(slot_type(name).name for name in SHIPPED if slot_type(name).of != "request")
 """Product slots that a customer may be asked about, where their file names none."""
 FIELDS = ("type", "plural", "number", "item", "wanted", "details", "seen")
@@ -36,8 +35,6 @@ _ENDLESS = ("name", "names", "type")
 """Formats of values of which only the words around them tell where they begin and end."""
 _BEFORE, _SLOT = "before ", "slot "
 """Beginnings of the names under which the bank holds what is no act: lead-ins of slots' sentences, and these."""
-_LONGEST = 200
-"""Letters of a text by which a form is recognised before its pattern is tried; no form has a longer lead."""
 _NAME_ALONE = (frozenset(("type",)), frozenset(("seen",)))
 SENTENCE_BREAK = re.compile(r"(?<=[.!?])\s+|\n(?!- )")
 
@@ -326,7 +323,7 @@ class Phrases:
 
     def recognised(self, text: str, at: int = 0) -> tuple[str, re.Match[str]] | None:
         """Recognise the act that is said at this place of a text, by the form that fits with most words of its own."""
-        begins = text[at : at + _LONGEST].lower()
+        begins = text[at:].lower()
         word = next(iter(begins.split(None, 1)), "")
         for kind, form in self._by_first_word.get(word) or self._by_first_word[""]:
             # Most forms are ruled out by how they begin, without their patterns.
@@ -392,4 +389,4 @@ def _with_gaps(text: str) -> str:
 @cache
 def common_file() -> _Common:
     """Read the phrases that all customers share."""
-    return read_toml(COMMON, _Common)
+    return read_toml(Path(__file__).with_name("phrases.toml"), _Common)
