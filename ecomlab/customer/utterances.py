@@ -5,7 +5,7 @@ each act are held out: tasks of evaluation speak them, and no other task does.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
@@ -46,6 +46,10 @@ class Utterance(Strict):
     text: Annotated[str, Field(min_length=1)]
     held: bool
     """Held out for tasks of evaluation."""
+
+    @cached_property
+    def form(self) -> "Form":
+        return Form(self.text, self.register_, self.held)
 
 
 @dataclass(frozen=True)
@@ -150,13 +154,18 @@ def read_bank(file: Path = FILE) -> list[Utterance]:
     return found
 
 
+def grouped(lines: Iterable[Utterance]) -> Bank:
+    """Group the forms of a bank's lines by act and environment."""
+    found: dict[str, dict[str, tuple[Form, ...]]] = {}
+    for one in lines:
+        by_env = found.setdefault(one.act, {})
+        by_env[one.env] = (*by_env.get(one.env, ()), one.form)
+    return found
+
+
 @cache
 def _bank() -> Bank:
-    found: dict[str, dict[str, list[Form]]] = {}
-    for one in read_bank():
-        form = Form(one.text, one.register_, one.held)
-        found.setdefault(one.act, {}).setdefault(one.env, []).append(form)
-    return {act: {env: tuple(some) for env, some in by_env.items()} for act, by_env in found.items()}
+    return grouped(read_bank())
 
 
 def frames_of(env: str, facts: bool, bank: Bank | None = None) -> dict[str, tuple[Form, ...]]:
