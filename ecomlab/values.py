@@ -1,7 +1,7 @@
 """Formats that write values as a customer would, and read them back from the same text."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -51,21 +51,23 @@ def read_money(text: str) -> int:
     return 100 * int(dollars) + int(cents or 0)
 
 
+def any_of(texts: Iterable[str]) -> str:
+    """Make the pattern of any of these texts, the longest first."""
+    return "|".join(map(re.escape, sorted(set(texts), key=lambda text: (-len(text), text))))
+
+
 def choice(words: Mapping[Any, str]) -> Format:
     """Make the format of a closed set of values, each with the words that mean it."""
     back = {text.lower(): value for value, text in words.items()}
     if len(back) < len(words):
         raise ValueError("two values have the same words; give each its own")
-    longest_first = sorted(words.values(), key=lambda text: (-len(text), text))
 
     def write(value: Any) -> str:
         if value not in words:
             raise ValueError(f"there are no words for {value!r}; there are for {', '.join(map(repr, words))}")
         return words[value]
 
-    return Format(
-        write, "|".join(map(re.escape, longest_first)), lambda text: back[text.lower()], words=dict(back)
-    )
+    return Format(write, any_of(words.values()), lambda text: back[text.lower()], words=dict(back))
 
 
 def ranking(names: Sequence[str]) -> Format:

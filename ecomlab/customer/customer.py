@@ -9,11 +9,10 @@ from ecomlab.catalog.lexicon import Lexicon
 from ecomlab.customer import corrections, goal_changes, shortages
 from ecomlab.customer.acts import Act, Mistake
 from ecomlab.customer.dialogue import DAYS, DialogueManager, Reply
-from ecomlab.customer.goal_state import GoalState
+from ecomlab.customer.goal_state import GoalState, Progress
 from ecomlab.customer.llm import Wording
 from ecomlab.customer.nlg import Speaker
 from ecomlab.customer.opinions import Judge, Opinion, Thing, asked_of, opinions_of, things_in
-from ecomlab.customer.progress import Progress
 from ecomlab.customer.reactions import Person, done_by, phrase
 from ecomlab.customer.reading.reading import (
     NO_ITEM,

@@ -3,19 +3,18 @@ former."""
 
 import re
 from collections import Counter
-from functools import cache, lru_cache
+from functools import lru_cache
 from pathlib import Path
 
 from ecomlab.customer.reading.words import stem
 from ecomlab.settings import Strict, read_toml
+from ecomlab.values import any_of
 
-FILE = Path(__file__).with_name("fillers.toml")
 WORD = re.compile(r"[a-z0-9]+(?:[.,][0-9]+)*")
 """A word or a number, in lower case and without contractions."""
 _FULL = (
     (re.compile(r"\b(?:can't|cannot)\b"), "can not"),
     (re.compile(r"\bwon't\b"), "will not"),
-    (re.compile(r"\bshan't\b"), "shall not"),
     (re.compile(r"\blet's\b"), "let us"),
     (re.compile(r"n't\b"), " not"),
     (re.compile(r"\b(it|that|there|what|here|where|who|how|he|she|everything|this)'s\b"), r"\1 is"),
@@ -26,16 +25,6 @@ _FULL = (
     (re.compile(r"'d\b"), " would"),
 )
 _ASCII = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "–": "-", "—": "-", "…": ".", "\u00a0": " "})
-_SHORT = {
-    "i am": "i'm", "i have": "i've", "we have": "we've", "i would": "i'd", "i will": "i'll", "it is": "it's",
-    "that is": "that's", "there is": "there's",
-    "what is": "what's", "do not": "don't", "does not": "doesn't", "did not": "didn't", "is not": "isn't",
-    "can not": "can't", "cannot": "can't", "could not": "couldn't", "would not": "wouldn't", "will not": "won't",
-    "should not": "shouldn't", "have not": "haven't", "are not": "aren't", "you are": "you're",
-    "you have got": "you've got",
-    "we will": "we'll", "we are": "we're", "it will": "it'll", "that would": "that'd", "they are": "they're",
-}  # fmt: skip
-_LONG = re.compile(rf"\b(?:{'|'.join(_SHORT)})\b", re.IGNORECASE)
 _MARKS = r"[\s,.!?;:-]*"
 
 
@@ -44,29 +33,6 @@ class _File(Strict):
     fillers: tuple[str, ...]
     addable: tuple[str, ...]
     binding: tuple[str, ...]
-
-
-@cache
-def _file() -> _File:
-    return read_toml(FILE, _File)
-
-
-@cache
-def fillers() -> frozenset[str]:
-    """Stems of the words that say nothing of their own."""
-    return frozenset(map(stem, _file().fillers))
-
-
-@cache
-def addable() -> frozenset[str]:
-    """Stems of the words that a rewording may add: fillers, and some that tell a reader something."""
-    return fillers() | frozenset(map(stem, _file().addable))
-
-
-@cache
-def binding() -> frozenset[str]:
-    """Stems of the words that decide what a sentence means."""
-    return frozenset(map(stem, _file().binding))
 
 
 def plain_quotes(text: str) -> str:
@@ -78,43 +44,39 @@ def plain_quotes(text: str) -> str:
 def full(text: str) -> str:
     """Write a text in lower case, with its contractions written out: "do not" for "Don't"."""
     text = plain_quotes(text).lower()
-    for contracted, written in _FULL:
-        text = contracted.sub(written, text)
+    for short, written in _FULL:
+        text = short.sub(written, text)
     return text
+
+
+_SHORT = {full(short): short for short in (
+    "i'm i've i'd i'll it's it'll that's that'd there's what's we've we'll we're you're you've they're can't don't "
+    "doesn't didn't isn't aren't couldn't wouldn't won't shouldn't haven't"
+).split()} | {"cannot": "can't"}  # fmt: skip
+"""Contractions by what they stand for."""
+_LONG = re.compile(rf"\b(?:{any_of(_SHORT)})\b", re.IGNORECASE)
 
 
 def contracted(text: str) -> str:
     """Write a text with contractions: "I'd like" for "I would like"."""
-
-    def short(match: re.Match[str]) -> str:
-        said = _SHORT[match.group().lower()]
-        return match.group()[0] + said[1:]
-
-    return _LONG.sub(short, text)
+    return _LONG.sub(lambda long: long.group()[0] + _SHORT[long.group().lower()][1:], text)
 
 
-@cache
-def _courtesy() -> str:
-    """Pattern of any courtesy, with or without contractions, longest first."""
-    texts = {form for text in _file().courtesies for form in (text, contracted(text))}
-    alternatives = "|".join(map(re.escape, sorted(texts, key=lambda text: (-len(text), text))))
-    return rf"(?<![\w'])(?:{alternatives})(?![\w'])"
-
-
-@cache
-def _any_courtesy() -> re.Pattern[str]:
-    return re.compile(_courtesy())
-
-
-@cache
-def _edges() -> re.Pattern[str]:
-    """Pattern of a courtesy at the beginning or the end of a sentence, with the marks beside it."""
-    return re.compile(rf"^{_courtesy()}{_MARKS}|{_MARKS}{_courtesy()}[\s.!?]*$", re.IGNORECASE)
+_FILE = read_toml(Path(__file__).with_name("fillers.toml"), _File)
+FILLERS = frozenset(map(stem, _FILE.fillers))
+"""Stems of the words that say nothing of their own."""
+ADDABLE = FILLERS | frozenset(map(stem, _FILE.addable))
+"""Stems of the words that a rewording may add: fillers, and some that tell a reader something."""
+_BINDING = frozenset(map(stem, _FILE.binding))
+_COURTESY = rf"(?<![\w'])(?:{any_of(text for said in _FILE.courtesies for text in (said, contracted(said)))})(?![\w'])"
+_ANY = re.compile(_COURTESY)
+_BEGINNING = re.compile(rf"{_COURTESY}{_MARKS}", re.IGNORECASE)
+_EDGES = re.compile(rf"^{_COURTESY}{_MARKS}|{_MARKS}{_COURTESY}[\s.!?]*$", re.IGNORECASE)
 
 
 def without_courtesies(text: str) -> str:
     """Take every courtesy out of a text; what is left is in lower case, contractions written out."""
-    return _any_courtesy().sub(" ", full(text))
+    return _ANY.sub(" ", full(text))
 
 
 def is_courtesy(sentence: str) -> bool:
@@ -122,14 +84,9 @@ def is_courtesy(sentence: str) -> bool:
     return not WORD.search(without_courtesies(sentence))
 
 
-@cache
-def _beginning() -> re.Pattern[str]:
-    return re.compile(rf"{_courtesy()}{_MARKS}", re.IGNORECASE)
-
-
 def after_courtesy(text: str, at: int) -> int:
     """Find the place after the courtesy that begins at a place of a text; the place itself where none does."""
-    match = _beginning().match(text, at)
+    match = _BEGINNING.match(text, at)
     return match.end() if match else at
 
 
@@ -137,7 +94,7 @@ def trimmed(sentence: str) -> str:
     """Take the courtesies off both ends of a sentence, which then ends with "?" or "."; "" if nothing is left."""
     text = plain_quotes(sentence).strip()
     mark = "?" if text.endswith("?") else "."
-    while (shorter := _edges().sub("", text).strip()) != text:
+    while (shorter := _EDGES.sub("", text).strip()) != text:
         text = shorter
     text = text.strip(" ,;:.!?-")
     return f"{text[:1].upper()}{text[1:]}{mark}" if text else ""
@@ -151,9 +108,9 @@ def words_of(text: str) -> list[str]:
 def telling(text: str) -> tuple[str, ...]:
     """List the stems of a text that are neither courtesies nor fillers, sorted: what it says, whatever the order."""
     stems = (stem(word) for word in WORD.findall(without_courtesies(text)))
-    return tuple(sorted(one for one in stems if one not in fillers()))
+    return tuple(sorted(one for one in stems if one not in FILLERS))
 
 
 def bound(text: str) -> Counter[str]:
     """Count the words of a text that decide what it means."""
-    return Counter(one for word in words_of(text) if (one := stem(word)) in binding())
+    return Counter(one for word in words_of(text) if (one := stem(word)) in _BINDING)

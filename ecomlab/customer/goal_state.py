@@ -1,10 +1,11 @@
-"""The goal state: what the customer has stated of their goal, withholds, and has revealed since."""
+"""How far one goal has come: what the customer has stated, withholds and has revealed of it, and what the agent has
+done, which sell-outs and changes of mind wait for."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ecomlab.task import Slot
+from ecomlab.task import ACT, LOOK, Event, Slot
 
 
 @dataclass
@@ -34,9 +35,7 @@ class GoalState:
 
     def restate(self, item: int, slots: Mapping[str, Any]) -> None:
         """State these values of an item; older ones of the same slots no longer hold."""
-        for name in ("stated", "revealed", "withheld"):
-            kept = [s for s in getattr(self, name) if s.item != item or s.name not in slots]
-            setattr(self, name, kept)
+        self._remove(lambda slot: slot.item == item and slot.name in slots)
         self.stated += [Slot(item, name, value) for name, value in slots.items()]
 
     def hide(self, slots: Iterable[Slot]) -> None:
@@ -47,11 +46,36 @@ class GoalState:
 
     def forget(self, item: int) -> None:
         """Remove everything said or withheld about an item that is no longer wanted."""
-        for name in ("stated", "revealed", "withheld"):
-            setattr(self, name, [s for s in getattr(self, name) if s.item != item])
+        self._remove(lambda slot: slot.item == item)
 
-    def unsay(self, items: Iterable[int]) -> None:
+    def unsay(self, items: Collection[int]) -> None:
         """Remove what was said about these items, except slots that have sentences of their own."""
-        gone = set(items)
+        self._remove(lambda slot: slot.item in items and slot.name not in self.own)
+
+    def _remove(self, gone: Callable[[Slot], bool]) -> None:
         for said in (self.stated, self.withheld, self.revealed):
-            said[:] = [slot for slot in said if slot.item not in gone or slot.name in self.own]
+            said[:] = [slot for slot in said if not gone(slot)]
+
+
+@dataclass
+class Progress:
+    """What the agent has done so far for one goal, whatever came of it: a moment tells nothing of right and wrong."""
+
+    done: set[str] = field(default_factory=set)
+    """Tools that were called, and `ACT`."""
+    seen: set[str] = field(default_factory=set)
+    """Product types of which a tool has shown a product."""
+    handing_in: bool = False
+    """True from the first attempt to hand in: then every moment is reached."""
+
+    def note(self, tools: Iterable[str], types: Iterable[str], acted: bool) -> None:
+        """Take in a turn: the tools called, the types shown, and whether the agent acted or proposed something."""
+        self.done.update(tools)
+        self.seen.update(types)
+        if acted:
+            self.done.add(ACT)
+
+    def reached(self, event: Event) -> bool:
+        """Tell whether an event is due."""
+        looked = event.moment == LOOK and not self.seen.isdisjoint(event.about)
+        return self.handing_in or looked or event.moment in self.done

@@ -4,8 +4,7 @@ asks for that the parser does not understand. It decides nothing: what it writes
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from functools import cache
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +35,6 @@ Chat = Callable[[list[Message]], str | Answered]
 """An endpoint: chat messages in, the text of the answer out, with its cost where that is known. It raises where there
 is none: no connection, a time-out, no completion. It may be called from several threads at once."""
 
-FILE = Path(__file__).with_name("llm.toml")
 FAILURES = 3
 """Failures in a row after which an episode no longer asks its endpoint: a dead one does not cost a time-out a turn."""
 LABELS = 3
@@ -45,10 +43,8 @@ LINES, LINE = 12, 500
 """Last lines of the conversation that the endpoint is shown, and the most characters of each."""
 MOST = 10_000
 """Most characters of an answer that are looked at and recorded."""
-TRIES = 2
-"""Times that an endpoint is asked for a line: once more after a refusal, with the reason."""
 AGAIN = " again"
-"""End of the task of an exchange that is not the first for its line."""
+"""End of the task of an exchange that asks for a line once more after a refusal, with the reason."""
 NONE = "none"
 """Label of a question for nothing that is listed."""
 FAILED, UNASKED = "no answer", "not asked"
@@ -73,14 +69,12 @@ class _File(Strict):
     label: _Prompt
 
 
-@cache
-def _prompts() -> _File:
-    return read_toml(FILE, _File)
+_PROMPTS = read_toml(Path(__file__).with_name("llm.toml"), _File)
 
 
 @dataclass(frozen=True)
 class Exchange:
-    """What an endpoint was asked for once, and what came of it. Written as a JSON object by `to_json`."""
+    """What an endpoint was asked for once, and what came of it."""
 
     task: str
     """rewrite, opening or label; "rewrite again" or "opening again" after a refusal."""
@@ -99,9 +93,6 @@ class Exchange:
     """Time waited for the answer, in seconds."""
     usage: Mapping[str, int] = field(default_factory=dict)
     """What the answer cost, as far as the endpoint says so."""
-
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 class Wording:
@@ -145,14 +136,17 @@ class Wording:
         ]
         whole, said = " ".join(templates), " ".join(texts)
         if said != whole and check.misread(said, whole):
-            said = whole
-            self._take_back(begun)
+            said, why = whole, "beside the message's other acts"
+            self.exchanges[begun:] = [
+                replace(one, refused="read otherwise", detail=why, used="") if one.used else one
+                for one in self.exchanges[begun:]
+            ]
         return said
 
     def label(self, question: str, options: Mapping[str, str]) -> tuple[str, ...]:
         """Say which slots a question asks for, of `options`, slots by the name that is shown; none where the endpoint
         says so or names what is not listed."""
-        prompt = _prompts().label
+        prompt = _PROMPTS.label
         asked = prompt.user.format(options=", ".join(options), question=question[:LINE])
         one = self._asked("label", question, [prompt.system, asked])
         why, answer = one.refused, one.answer or ""
@@ -171,19 +165,17 @@ class Wording:
         return slots
 
     def _reworded(self, task: str, template: str, check: Check, verbatim: str = "") -> str:
-        prompt = _prompts().rewrite
+        prompt = _PROMPTS.rewrite
         said = "\n".join(self._said) or "(it begins with this line)"
-        fixed, before = (verbatim,) if verbatim else (), ""
-        for name in (task, *[task + AGAIN] * (TRIES - 1)):
-            if before and not self._goes_on(name):
-                break
+        before = ""
+        for name in (task, task + AGAIN):
             asked = prompt.user.format(said=said, before=before, line=template)
             one = self._asked(name, template, [prompt.system, asked])
             if one.refused:
                 self.exchanges.append(one)
                 return template
             text = tidy(one.answer, template, check.lexicon)
-            refusal = check.refusal(text, template, task == "opening", fixed)
+            refusal = check.refusal(text, template, task == "opening", verbatim)
             used = "" if refusal else str(text)
             reason, detail = refusal or ("", "")
             self.exchanges.append(replace(one, refused=reason, detail=detail[:LINE], used=used))
@@ -192,19 +184,6 @@ class Wording:
             shown = prompt.why.get(reason, reason).format(detail=detail[:LINE])
             before = prompt.again.format(answer=str(one.answer)[:LINE], why=shown)
         return template
-
-    def _goes_on(self, task: str) -> bool:
-        """Tell whether a line that was refused is asked for again: in a recording, if it was then."""
-        return self._recorded is None or (bool(self._recorded) and self._recorded[0].get("task") == task)
-
-    def _take_back(self, begun: int) -> None:
-        """Mark exchanges as refused from that one on: what they made together says something else than the
-        templates."""
-        for at in range(begun, len(self.exchanges)):
-            one = self.exchanges[at]
-            if one.used:
-                why = "beside the message's other acts"
-                self.exchanges[at] = replace(one, refused="read otherwise", detail=why, used="")
 
     def _asked(self, task: str, given: str, prompt: Sequence[str]) -> Exchange:
         """Ask the endpoint, or look its answer up in the recording; `refused` says why there is none."""
@@ -232,23 +211,16 @@ class Wording:
 
     def _looked_up(self, task: str, given: str) -> Exchange:
         assert self._recorded is not None
-        if not self._recorded:
-            raise RecordError(f"the recording has no further answer; {task} of {given!r} was asked for")
-        one = self._recorded.popleft()
+        one = self._recorded.popleft() if self._recorded else {}
         if (one.get("task"), one.get("given")) != (task, given):
-            raise RecordError(
-                f"the recording has {one.get('task')} of {one.get('given')!r} where {task} of {given!r} was asked for"
-            )
-        answer = one.get("answer")
+            has = f"{one.get('task')} of {one.get('given')!r}" if one else "no further answer"
+            raise RecordError(f"the recording has {has} where {task} of {given!r} was asked for")
+        kept = {name: one[name] for name in ("answer", "seconds", "usage") if name in one}
+        if isinstance(one.get("answer"), str):
+            return Exchange(task, given, **kept)
         missing = UNASKED if one.get("refused") == UNASKED else FAILED
         return Exchange(
-            task,
-            given,
-            answer,
-            "" if isinstance(answer, str) else missing,
-            "" if isinstance(answer, str) else one.get("detail", ""),
-            seconds=float(one.get("seconds", 0.0)),
-            usage=one.get("usage", {}),
+            task, given, **{**kept, "answer": None}, refused=missing, detail=one.get("detail", "")
         )
 
 

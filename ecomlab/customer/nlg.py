@@ -1,7 +1,7 @@
 """Natural language generation: one form for each act, a noun phrase for each item, then noise."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -22,31 +22,25 @@ IN_A_ROW = (", ", ", and ")
 """Separators of items in a sentence, and before the last of them."""
 
 
+@dataclass(eq=False)
 class Speaker:
     """Words one customer's acts in one episode, in their manner; `key` and the number of messages so far name the
     randomness."""
 
-    def __init__(
-        self,
-        phrases: Phrases,
-        lexicon: Lexicon,
-        p_noise: float,
-        key: Sequence[Any],
-        manner: Manner = ANYBODY,
-    ) -> None:
-        self.phrases = phrases
-        self.manner = manner
-        self.lexicon = lexicon
-        self.p_noise = p_noise
-        self.key = tuple(key)
-        self.said = 0
+    phrases: Phrases
+    lexicon: Lexicon
+    p_noise: float
+    key: Sequence[Any]
+    manner: Manner = ANYBODY
+    said: int = 0
+    """Messages so far."""
 
     def opening(self, goal: Goal, leads: Sequence[str], greet: bool = True) -> str:
         """Word the request: the items that `goal` states, put where a lead has {}, then its other slots. With `greet`
         it may begin with a greeting."""
         random, common = rng("words", *self.key, "opening"), common_file()
         told = [slot for slot in goal.slots.items() if slot[0] not in goal.withheld]
-        said = [(name, value) for (_, name), value in told if name in self.phrases.slots]
+        said = [(self.phrases.slots[name], value) for (_, name), value in told if name in self.phrases.slots]
         typed = dict.fromkeys(item for (item, name), _ in told if name == "type")
         items = [
             {name: value for (i, name), value in told if i == item and name not in self.phrases.slots}
@@ -68,12 +62,9 @@ class Speaker:
         worded = [self.item(item, random, article, listed=as_list) for item in items]
         if last == IN_A_ROW[1] and len(worded) == 2 and not any("," in piece.text for piece in worded[0]):
             last = " and "
-        body: list[Piece] = [Piece(join, "fixed")] if in_lines else []
-        for number, pieces in enumerate(worded):
-            if number:
-                body.append(Piece(join if number < len(worded) - 1 else last, "fixed"))
-            body += pieces
+        body = _row(worded, join, last)
         if in_lines:
+            body.insert(0, Piece(join, "fixed"))
             lead = lead.replace(" {}.", "{}\n")
         if greeting.endswith(", ") and not lead.startswith("I"):
             lead = lead[:1].lower() + lead[1:]
@@ -81,12 +72,11 @@ class Speaker:
             lead = _capital(lead)
         before, _, after = (greeting + lead).partition("{}")
         text = [Piece(before), *body, Piece(after)]
-        for name, value in said:
-            gap = Piece("" if text[-1].text.endswith("\n") else " ")
-            text += [gap, *_begun(self.phrases.slots[name].say(value, random))]
+        further = [slot.word(pick(random, slot.first(value)), value) for slot, value in said]
         if closing:
-            gap = Piece("" if text[-1].text.endswith("\n") else " ")
-            text += [gap, Piece(closing, "free" if goal.withheld else "fixed")]
+            further.append([Piece(closing, "free" if goal.withheld else "fixed")])
+        for sentence in further:
+            text += [Piece("" if text[-1].text.endswith("\n") else " "), *_begun(sentence)]
         return _joined(self._noised(text, "opening", self.phrases.opening_words)).strip()
 
     def say(self, acts: Sequence[Act]) -> str:
@@ -122,27 +112,21 @@ class Speaker:
         before = [(feature, "feature"), ("" if by else brand, "brand")]
         if self.lexicon.is_real:  # "a Targus Urban Backpack", as its listing has it
             before.reverse()
-        head = [
+        named = [
             piece for text, meant in before if text for piece in (Piece(text, meant), Piece(" ", "fixed"))
         ]
-        head.append(Piece(name, "type"))
+        named.append(Piece(name, "type"))
         if by:
-            head += [Piece(" by ", "fixed"), Piece(str(brand), "brand")]
-        if unsaid:
-            head.insert(0, Piece("some ", "fixed"))
-        elif several and times:
-            head.insert(0, Piece(f"{quantity} x ", "fixed"))
-        elif quantity is not None and several:
-            head[:0] = [_number(quantity), Piece(" ", "fixed")]
-        elif quantity is not None:
-            head.insert(0, Piece("just one ", "fixed"))
-        elif article:
-            head.insert(
-                0, Piece("the " if article == "the" else f"{with_article(head[0].text).split()[0]} ", "fixed")
-            )
+            named += [Piece(" by ", "fixed"), Piece(str(brand), "brand")]
+        if quantity and several and not times:
+            head = [_number(quantity), Piece(" ", "fixed")]
+        else:
+            a = with_article(named[0].text).split()[0] if article == "a" else article
+            count = "some" if unsaid else f"{quantity} x" if several else "just one" if quantity else a
+            head = [Piece(f"{count} ", "fixed")] if count else []
         others = {name: value for name, value in slots.items() if name not in ("brand", "feature")}
         details = self.details(others, kind, random, several)
-        return head + ([Piece(" ", "fixed"), *details] if details else [])
+        return [*head, *named, *([Piece(" ", "fixed"), *details] if details else [])]
 
     def details(
         self, slots: Mapping[str, Any], kind: str, random: np.random.Generator, several: bool = False
@@ -172,10 +156,7 @@ class Speaker:
                 if several:  # "Headsets that works with Laptops" is no English
                     said = said.replace("that works with ", "for use with ", 1)
                 phrases.append([Piece(said, "fixed", tuple(otherwise))])
-        joined: list[Piece] = []
-        for phrase in phrases:
-            joined += [Piece(", ", "fixed"), *phrase] if joined else phrase
-        return joined
+        return _row(phrases, ", ", ", ")
 
     def _noised(self, pieces: Sequence[Piece], about: int | str, words: frozenset[str]) -> Sequence[Piece]:
         if self.p_noise <= 0:
@@ -204,9 +185,10 @@ class Speaker:
                 ]
             return said
         form = self._form(act, random, used)
+        plural = self.lexicon.types[act.type].plural if act.type else ""
         filled: dict[str, list[Piece]] = {
-            "type": [Piece(self._named(act), "type")],
-            "plural": [Piece(self.lexicon.types[act.type].plural if act.type else "", "type")],
+            "type": [Piece(plural if act.number > 1 else act.type, "type")],
+            "plural": [Piece(plural, "type")],
             "seen": [Piece(act.seen, "fixed")],
             "number": [_number(act.number)],
             "details": self.details(act.slots, act.type, random) if act.type else [],
@@ -238,12 +220,17 @@ class Speaker:
         used.add(form.text)
         return form
 
-    def _named(self, act: Act) -> str:
-        return self.lexicon.types[act.type].plural if act.number > 1 and act.type else act.type
-
 
 def _number(count: int) -> Piece:
     return Piece(str(count) if count != 1 else "one", "fixed", in_letters(count))
+
+
+def _row(phrases: Sequence[Sequence[Piece]], join: str, last: str) -> list[Piece]:
+    """Join phrases; `last` stands before the last of them."""
+    made: list[Piece] = []
+    for number, phrase in enumerate(phrases, 1):
+        made += [Piece(join if number < len(phrases) else last, "fixed"), *phrase] if made else phrase
+    return made
 
 
 def _joined(pieces: Sequence[Piece]) -> str:

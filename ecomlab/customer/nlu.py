@@ -1,23 +1,32 @@
 """Natural language understanding of the customer's messages, as by a careful reader: the inverse of `nlg`.
 
-An act is recognised by the forms of its sentences, an item by the shop's names, its properties by how values are
+A message is read sentence by sentence (`read`): an act and a slot are recognised by the forms of their sentences, or by
+the form that says the same in other words. An item is recognised by the shop's names, its properties by how values are
 written.
 """
 
 import re
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
-from functools import cache
+from dataclasses import dataclass, field, replace
+from functools import cache, lru_cache
 from itertools import pairwise
 from typing import Any
 
 from ecomlab.catalog.lexicon import Lexicon, windows
 from ecomlab.customer import noise
-from ecomlab.customer.fillers import telling
-from ecomlab.customer.paraphrases import straightened
+from ecomlab.customer.fillers import (
+    FILLERS,
+    after_courtesy,
+    contracted,
+    is_courtesy,
+    telling,
+    trimmed,
+    words_of,
+)
+from ecomlab.customer.reading.words import stem
 from ecomlab.customer.templates import SENTENCE_BREAK, Phrases, common_file
 from ecomlab.other_words import SPELLED, is_number, read_number
-from ecomlab.slots import LIMITS, SlotType
+from ecomlab.slots import SlotType
 
 _NUMBER = re.compile(r"(?<![\w.$])(\d+)(?![\w.]*\w)")
 _ITEM_BREAK = re.compile(
@@ -29,13 +38,23 @@ COURTESIES = frozenset(("thanks", "greet", "welcome", "no problem", "thanks for 
 _SPELLED_FIRST = re.compile(rf"(?:the |just )?({SPELLED})(?= )", re.IGNORECASE)
 
 
+_EXCLAIMED = re.compile(r"!(?=\s|$)")
+_NAME = re.compile(r"[A-Z][\w&'./-]*(?: [A-Z0-9&][\w&'./-]*)*")
+"""A row of words that begin with capitals, as names of products do."""
+
+
 @dataclass(frozen=True)
 class Said:
-    """A sentence or two that do one thing: the kind of act, "" where no form fits, and what its fields hold."""
+    """A sentence or two that do one thing: the kind of act and what its fields hold, or the slot and its value; a
+    sentence that no form fits has neither."""
 
-    kind: str
     text: str
+    kind: str = ""
     fields: Mapping[str, str] = field(default_factory=dict)
+    slot: str = ""
+    value: Any = None
+    space: str = ""
+    """White space that follows."""
 
     @property
     def item(self) -> str:
@@ -58,122 +77,185 @@ class Mention:
 
 def is_complete(message: str) -> bool:
     """Tell whether the customer says that this is all."""
-    if any(text in message for text in common_file().complete):
-        return True
-    return any(telling(sentence) in _complete() for sentence in SENTENCE_BREAK.split(message))
+    told = any(text in message for text in common_file().complete)
+    return told or any(map(_is_end, SENTENCE_BREAK.split(message)))
+
+
+def _is_end(sentence: str) -> bool:
+    return _gist(sentence) in _ends()
 
 
 @cache
-def _complete() -> frozenset[tuple[str, ...]]:
-    """What tells in the sentences that say that this is all."""
-    return frozenset(words for text in common_file().complete if (words := telling(text)))
+def _ends() -> frozenset[tuple[str, ...]]:
+    return frozenset(map(_gist, common_file().complete))
+
+
+def _gist(sentence: str) -> tuple[str, ...]:
+    """List what tells in a sentence, or else all its words."""
+    return telling(sentence) or tuple(words_of(sentence))
+
+
+@lru_cache(maxsize=1_000)
+def read(message: str, phrases: Phrases, lexicon: Lexicon, opening: bool = False) -> tuple[Said, ...]:
+    """Read a message sentence by sentence, once its noise is undone: slang is written out, and typos are corrected. Who
+    asks again gets the same values: leave them as they are."""
+    words = phrases.opening_words if opening else phrases.words
+    return tuple(sentences(noise.plain(message, words, lexicon), phrases, opening))
 
 
 def plain(message: str, phrases: Phrases, lexicon: Lexicon, opening: bool = False) -> str:
-    """Undo the noise of a message: slang is written out, typos are corrected, and what is said in other words than the
-    forms' is put into the form that says the same."""
-    words = phrases.opening_words if opening else phrases.words
-    return straightened(noise.plain(message, words, lexicon), phrases, opening)
+    """Undo the noise of a message, and put what is said in other words than the forms' into the form that says the
+    same."""
+    return "".join(said.text + said.space for said in read(message, phrases, lexicon, opening))
+
+
+def sentences(text: str, phrases: Phrases, opening: bool = False) -> Iterator[Said]:
+    """Read a text without noise. A sentence that no form fits is put into the form that says the same: fillers,
+    courtesies, contractions and the order of words aside. One that may say two things stays as it is; so do an
+    opening's, but for those of slots."""
+    text = text.strip()
+    at, calm = 0, _EXCLAIMED.sub(".", text)  # as long as the text
+    while at < len(text):
+        found = SENTENCE_BREAK.search(text, at)
+        end = found.start() if found else len(text)
+        starts = [(text, at)]
+        if not is_courtesy(text[at:end]):
+            starts += [(calm, at), (calm, after_courtesy(calm, at))]
+        known = ((start, _known(some, start, phrases, opening)) for some, start in starts)
+        start, said = next((one for one in known if one[1]), (at, None))
+        if said:
+            end = start + len(said.text)
+        else:
+            said = _in_other_words(text[at:end], phrases, opening) or Said(text[at:end])
+        at = len(text) - len(text[end:].lstrip())
+        yield replace(said, space=text[end:at])
+
+
+def _known(text: str, at: int, phrases: Phrases, opening: bool) -> Said | None:
+    """Read what a form says at a place of a text; None where no form fits."""
+    if slot := _slot(text, at, phrases):
+        return slot
+    led = phrases.lead_in.match(text, at)
+    if led and _slot(text, led.end() + 1, phrases):
+        return Said(led.group())
+    if not opening and (act := phrases.recognised(text, at)):
+        return Said(act[1].group(), act[0], act[1].groupdict())
+    return Said(led.group()) if led else None
+
+
+def _slot(text: str, at: int, phrases: Phrases) -> Said | None:
+    """Read the longest sentence that tells a slot at a place of a text."""
+    told = ((match, name) for name, slot in phrases.slots.items() if (match := slot.match(text, at)))
+    (end, value), name = max(told, key=lambda found: found[0][0], default=((at, None), ""))
+    return Said(text[at:end], slot=name, value=value) if name else None
+
+
+def _in_other_words(sentence: str, phrases: Phrases, opening: bool) -> Said | None:
+    """Read a sentence by the forms that say the same; None where there is none, or they have several meanings."""
+    said = trimmed(sentence)
+    for texts in ({said, contracted(said)}, *_alike(said, phrases, opening)) if said else ():
+        found: dict[tuple[str, str, str], Said] = {}
+        for text in sorted(texts):
+            known = _known(text, 0, phrases, opening)
+            if known and known.text == text:
+                effect = phrases.effects.get(known.kind, known.kind)
+                found.setdefault((effect, known.slot, repr(known.value)), known)
+        if found:
+            return found.popitem()[1] if len(found) == 1 else None
+    return None
+
+
+def _alike(sentence: str, phrases: Phrases, opening: bool) -> Iterator[set[str]]:
+    """Yield the texts of forms that say all of a sentence, and then those whose gap holds a name or value of it."""
+    yield {text for text in phrases.by_telling.get(("", telling(sentence)), ()) if "{}" not in text}
+    gaps = [("", *span) for span in _names(sentence)]
+    for name, slot in phrases.slots.items():
+        values = slot.delimited.finditer(sentence) if slot.delimited else ()
+        gaps += [(name, *value.span()) for value in values]
+    yield {
+        form.replace("{}", sentence[start:end])
+        for name, start, end in gaps
+        for form in phrases.by_telling.get((name, telling(f"{sentence[:start]} {sentence[end:]}")), ())
+        if "{}" in form and not (opening and name and form not in phrases.slots[name].forms)
+    }
+
+
+def _names(sentence: str) -> list[tuple[int, int]]:
+    """Find the only name in a sentence, without the words before it that are none; nothing where there are several."""
+    found = []
+    for match in _NAME.finditer(sentence):
+        start, end = match.start(), match.end()
+        if start == 0:  # every sentence begins with a capital
+            first, _, rest = match.group().partition(" ")
+            if stem(first.lower()) in FILLERS:
+                start = end - len(rest)
+        if start < end and match.group() != "I":
+            found.append((start, start + len(sentence[start:end].rstrip(".,"))))
+    if len(found) > 1 and found[0][0] == 0 and " " not in sentence[: found[0][1]]:
+        found = found[1:]  # "Skip the Tea Kettle."
+    return found if len(found) == 1 else []
+
+
+def read_slots(
+    message: str, phrases: Phrases, lexicon: Lexicon, opening: bool = False
+) -> list[tuple[str, Any]]:
+    """Read (name, value) of the slots that a message tells by sentences of their own, in order."""
+    return [(said.slot, said.value) for said in read(message, phrases, lexicon, opening) if said.slot]
 
 
 def read_opening(message: str, phrases: Phrases, lexicon: Lexicon) -> list[Mention]:
     """Read the items that a request asks for, in order."""
-    message = plain(message, phrases, lexicon, opening=True)
+    told = read(message, phrases, lexicon, opening=True)
+    message = "".join(said.text + said.space for said in told if not said.slot)
     found = next((match for pattern in phrases.openings if (match := pattern.search(message))), None)
-    items = found["items"].removeprefix("- ") if found else _without_end(message)
-    read = (read_item(segment, lexicon, phrases, opening=True) for segment in _ITEM_BREAK.split(items))
-    return [Mention("add", slots.pop("type"), slots) for slots in read if "type" in slots]
-
-
-def _without_end(message: str) -> str:
-    """Leave out sentences that say that this is all: "That covers everything." is about no Cover."""
-    sentences = (part for part in SENTENCE_BREAK.split(message) if telling(part) not in _complete())
-    return " ".join(sentences)
+    # "That covers everything." is about no Cover.
+    asked = (part for part in SENTENCE_BREAK.split(message) if not _is_end(part))
+    items = found["items"].removeprefix("- ") if found else " ".join(asked)
+    described = (read_item(segment, lexicon, phrases, opening=True) for segment in _ITEM_BREAK.split(items))
+    return [Mention("add", slots.pop("type"), slots) for slots in described if "type" in slots]
 
 
 def read_acts(message: str, phrases: Phrases, lexicon: Lexicon) -> list[Said]:
-    """Read what a message does, act by act; what no form fits is read sentence by sentence."""
-    text, at, found = plain(message, phrases, lexicon), 0, []
-    while at < len(text):
-        if text[at].isspace():
-            at += 1
-            continue
-        known = phrases.recognised(text, at)
-        if known:
-            kind, match = known
-            found.append(Said(kind, match.group(), match.groupdict()))
-            at = match.end()
-        else:
-            end = SENTENCE_BREAK.search(text, at)
-            found.append(Said("", text[at : end.start() if end else len(text)]))
-            at = end.end() if end else len(text)
-    return found
+    """Read what a message does beside telling slots, act by act; what no form fits is read sentence by sentence."""
+    return [said for said in read(message, phrases, lexicon) if not said.slot]
 
 
 def read_message(message: str, phrases: Phrases, lexicon: Lexicon) -> list[Mention]:
     """Read the changes that a later message makes, act by act."""
-    return [
-        mention
-        for said in read_acts(message, phrases, lexicon)
-        for mention in _mentioned(said, phrases, lexicon)
-    ]
+    found = []
+    for said in read_acts(message, phrases, lexicon):
+        effect = phrases.effects.get(said.kind, "" if said.kind else "set")
+        slots = read_item(said.item, lexicon, phrases) if effect else {}
+        if slots or effect == "anew":
+            found.append(Mention(effect, slots.pop("type", ""), slots))
+    return found
 
 
 def says(kind: str, message: str, phrases: Phrases, lexicon: Lexicon | None = None) -> bool:
     """Tell whether a message holds a sentence of an act; with a lexicon, whatever noise did to it."""
-    text = plain(message, phrases, lexicon) if lexicon else message
-    starts = (0, *(end.end() for end in SENTENCE_BREAK.finditer(text)))
-    return any(known[0] == kind for start in starts if (known := phrases.recognised(text, start)))
+    told = read(message, phrases, lexicon) if lexicon else sentences(message, phrases)
+    return any(said.kind == kind for said in told)
 
 
-@dataclass(frozen=True)
-class Understood:
-    """What a careful reader takes from a message; two messages that are equal in it say the same."""
-
-    slots: tuple[tuple[str, str], ...]
-    """Slots with sentences of their own, and their values as text, sorted."""
-    mentions: tuple[tuple[str, str, str], ...]
-    """(effect, type, slots as text) of each item that is mentioned, in order."""
-    kinds: frozenset[str]
-    """Acts that forms tell, by their effect on the goal or else their kind; without those that only state slots."""
-    complete: bool
-    """It says that this is all."""
-
-    def __str__(self) -> str:
-        items = [f"{effect} {kind} {slots}" for effect, kind, slots in self.mentions]
-        told = [f"{name} = {value}" for name, value in self.slots]
-        return "; ".join([*sorted(self.kinds), *items, *told, *(["complete"] if self.complete else [])])
-
-
-def understand(message: str, phrases: Phrases, lexicon: Lexicon, opening: bool = False) -> Understood:
-    """Read everything that a message says, as reference players do."""
-    said, rest = phrases.read(plain(message, phrases, lexicon, opening))
+def understand(message: str, phrases: Phrases, lexicon: Lexicon, opening: bool = False) -> list[str]:
+    """Read everything that a message says, as reference players do: acts by their effect on the goal or else their
+    kind, items in order, slots with sentences of their own. Two messages that are equal in it say the same."""
+    slots = read_slots(message, phrases, lexicon, opening)
     if opening:
-        mentions, kinds, complete = read_opening(rest, phrases, lexicon), set[str](), is_complete(message)
+        mentions, kinds, complete = read_opening(message, phrases, lexicon), set[str](), is_complete(message)
     else:
-        mentions = read_message(rest, phrases, lexicon)
-        acts = read_acts(rest, phrases, lexicon)
-        kinds = {phrases.effects.get(act.kind, act.kind) for act in acts} - {"", "set"}
-        if mentions or said or kinds - COURTESIES:
+        mentions = read_message(message, phrases, lexicon)
+        kinds = {phrases.effects.get(act.kind, act.kind) for act in read_acts(message, phrases, lexicon)}
+        kinds -= {"", "set"}
+        if mentions or slots or kinds - COURTESIES:
             kinds -= COURTESIES
         complete = says("nothing", message, phrases, lexicon)
-    return Understood(
-        tuple(sorted((name, repr(value)) for name, value in said)),
-        tuple((one.effect, one.type, repr(sorted(one.slots.items()))) for one in mentions),
-        frozenset(kinds),
-        complete,
-    )
-
-
-def _mentioned(said: Said, phrases: Phrases, lexicon: Lexicon) -> Iterator[Mention]:
-    effect = phrases.effects.get(said.kind, "" if said.kind else "set")
-    if not effect:
-        return
-    slots = read_item(said.item, lexicon, phrases)
-    if "type" in slots:
-        yield Mention(effect, slots.pop("type"), slots)
-    elif effect == "anew":
-        yield Mention(effect)
+    return [
+        *sorted(kinds),
+        *(f"{one.effect} {one.type} {sorted(one.slots.items())}" for one in mentions),
+        *sorted(f"{name} = {value!r}" for name, value in slots),
+        *(["complete"] if complete else []),
+    ]
 
 
 @cache
@@ -183,15 +265,10 @@ def _pattern(limit: SlotType) -> re.Pattern[str]:
     return re.compile(rf"(?<!\w)(?:{limit.format.pattern})(?!\w)", re.IGNORECASE)
 
 
-def read_item(
-    text: str, lexicon: Lexicon, phrases: Phrases | None = None, opening: bool = False
-) -> dict[str, Any]:
+def read_item(text: str, lexicon: Lexicon, phrases: Phrases, opening: bool = False) -> dict[str, Any]:
     """Read the slots of a noun phrase and what surrounds it; none when it names no product type. The words of the
     phrases, or of openings, are not taken for misspelt names."""
-    plain = frozenset[str]()
-    if phrases:
-        plain = phrases.opening_words if opening else phrases.words
-    limits = phrases.limits if phrases else LIMITS
+    plain = phrases.opening_words if opening else phrases.words
     words = [(m.group(), m.span()) for m in lexicon.token.finditer(text)]
     kind = _name(words, lexicon, "type", plain, longest=3)
     if kind is None:
@@ -205,10 +282,9 @@ def read_item(
             slots[slot] = value
             taken.append(span)
     rest = [word for word in rest if not _overlaps(word[1], taken[1:])]
-    if (
-        lexicon.is_real
-    ):  # an ordinary word that is a name here is no misspelling of another name, nor is one of a bound
-        bounds = [match.span() for limit in limits for match in _pattern(limit).finditer(text)]
+    # In a real catalog a word that is a name is no misspelling of another name, nor is one of a bound.
+    if lexicon.is_real:
+        bounds = [match.span() for limit in phrases.limits for match in _pattern(limit).finditer(text)]
         rest = [word for word in rest if not _overlaps(word[1], bounds)]
         for wanted, names in lexicon.within(name).items():
             at = next((i for i, word in enumerate(rest) if _is_name(word[0], names)), None)
@@ -217,11 +293,12 @@ def read_item(
                 slots[wanted] = names[word.lower()]
                 taken.append(span)  # its digits are no quantity
     for wanted in ("brand", "feature"):
-        hit = _name(rest, lexicon, wanted, plain, longest=1, of=name) if wanted not in slots else None
+        of = name if lexicon.is_real else ""
+        hit = _name(rest, lexicon, wanted, plain, longest=1, of=of) if wanted not in slots else None
         if hit is not None:
             slots[wanted] = hit[0]
             rest = rest[: hit[1]] + rest[hit[2] :]
-    for limit in limits:
+    for limit in phrases.limits:
         match = _pattern(limit).search(text)
         if match and limit.format and not _overlaps(match.span(), taken):
             slots[limit.name] = limit.format.read(match.group())
@@ -251,23 +328,20 @@ def _name(
     longest: int,
     of: str = "",
 ) -> tuple[str, int, int] | None:
-    """Find the name of that kind among the words: an exact one first, else the nearest misspelling.
-
-    In a real catalog the names are those of products `of` a type.
-    """
+    """Find the name of that kind among the words: an exact one first, else the nearest misspelling; only one `of` a
+    type's products, if a type is given."""
     texts = [word for word, _ in words]
     best: tuple[float, str, int, int] | None = None
     spans = [(start, end) for start, end in windows(texts, longest) if _in_a_row(words[start:end])]
     for start, end in spans:
-        exact = None if of and lexicon.is_real else lexicon.exact(kind, " ".join(texts[start:end]))
+        exact = None if of else lexicon.exact(kind, " ".join(texts[start:end]))
         if exact is not None:
             return exact, start, end
     for start, end in spans:
         said = [word.lower() for word in texts[start:end]]
         if all(word in plain or word in lexicon.phrase_words or len(word) < 3 for word in said):
             continue
-        words_said = " ".join(texts[start:end])
-        near = lexicon.nearest(kind, words_said, of if lexicon.is_real else "")
+        near = lexicon.nearest(kind, " ".join(texts[start:end]), of)
         if near is not None and (best is None or near[1] > best[0]):
             best = (near[1], near[0], start, end)
     return None if best is None else best[1:]

@@ -6,7 +6,7 @@ what nobody could take back: a typo is made only where `plain` gives the word ag
 """
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import lru_cache
 from string import ascii_lowercase
 from typing import NamedTuple
@@ -15,6 +15,8 @@ import numpy as np
 
 from ecomlab.catalog.lexicon import Lexicon
 from ecomlab.other_words import SPELLED, WORDS
+from ecomlab.seeding import pick, shuffled
+from ecomlab.values import any_of
 
 
 class Piece(NamedTuple):
@@ -49,8 +51,9 @@ _NEIGHBOURS = {
 }
 _WORD = re.compile(r"[A-Za-z][A-Za-z'-]*")
 _SAID = {meaning: slang for slang, meaning in reversed(SLANG.items())}
-_SLANG = re.compile(r"(?<![\w'-])(?:" + "|".join(sorted(_SAID, key=len, reverse=True)) + r")(?![\w'-])", re.I)
-_MEANT = re.compile(r"(?<![\w'-])(?:" + "|".join(sorted(SLANG, key=len, reverse=True)) + r")(?![\w'-])", re.I)
+_SLANG, _MEANT = (
+    re.compile(rf"(?<![\w'-])(?:{any_of(texts)})(?![\w'-])", re.IGNORECASE) for texts in (_SAID, SLANG)
+)
 _NEVER_SLANG = ("You", "Your")
 """A sentence does not begin with "U"."""
 _SPELLED = re.compile(SPELLED)
@@ -64,7 +67,7 @@ def words_of(text: str) -> frozenset[str]:
 def mistype(word: str, rng: np.random.Generator) -> str:
     """Draw a typo in a word, never in its first letter: letters swapped, one dropped, doubled or hit beside."""
     spots = [i for i in range(1, len(word)) if word[i].isalpha()]
-    at = spots[int(rng.integers(len(spots)))]
+    at = pick(rng, spots)
     how = int(rng.integers(4))
     if how == 0 and at + 1 < len(word) and word[at + 1].isalpha() and word[at] != word[at + 1]:
         return word[:at] + word[at + 1] + word[at] + word[at + 2 :]
@@ -72,8 +75,7 @@ def mistype(word: str, rng: np.random.Generator) -> str:
         return word[:at] + word[at + 1 :]
     if how == 2:
         return word[:at] + word[at] + word[at:]
-    near = _NEIGHBOURS[word[at].lower()]
-    key = near[int(rng.integers(len(near)))]
+    key = pick(rng, _NEIGHBOURS[word[at].lower()])
     return word[:at] + (key.upper() if word[at].isupper() else key) + word[at + 1 :]
 
 
@@ -122,9 +124,8 @@ def noised(
     if rng.random() < p:
         able = [at for at, piece in enumerate(made) if piece.others]
         if able:
-            at = able[int(rng.integers(len(able)))]
-            others = made[at].others
-            made[at] = Piece(others[int(rng.integers(len(others)))], made[at].kind)
+            at = pick(rng, able)
+            made[at] = Piece(pick(rng, made[at].others), made[at].kind)
     return made
 
 
@@ -132,8 +133,7 @@ def _say_in_slang(
     pieces: list[Piece], words: frozenset[str], lexicon: Lexicon, rng: np.random.Generator
 ) -> bool:
     """Put one word or phrase of the free text in slang, if there is one."""
-    able = [(at, m) for at, m in _places(pieces, _SLANG, ("free",)) if m.group() not in _NEVER_SLANG]
-    for at, match in _shuffled(able, rng):
+    for at, match in _places(pieces, ("free",), _SLANG, lambda said: said not in _NEVER_SLANG, rng):
         slang = _as_in(match.group(), _SAID[match.group().lower()])
         text = pieces[at].text[: match.start()] + slang + pieces[at].text[match.end() :]
         if plain(text, words, lexicon).lower() == pieces[at].text.lower():
@@ -145,11 +145,9 @@ def _say_in_slang(
 def _misspell(pieces: list[Piece], words: frozenset[str], lexicon: Lexicon, rng: np.random.Generator) -> None:
     """Misspell one word: of the free text, or now and then of a name beside another name."""
     names = sum(piece.kind in _NAMES for piece in pieces) > 1 and rng.random() < P_NAME
-    able = _places(pieces, _WORD, _NAMES if names else ("free",))
-    long = [(at, match) for at, match in able if _letters(match.group()) > SHORT]
-    for at, match in _shuffled(long, rng)[:TRIES]:
-        piece, word = pieces[at], match.group()
-        typo = mistype(word, rng)
+    kinds = _NAMES if names else ("free",)
+    for at, match in _places(pieces, kinds, _WORD, lambda word: _letters(word) > SHORT, rng)[:TRIES]:
+        piece, typo = pieces[at], mistype(match.group(), rng)
         text = piece.text[: match.start()] + typo + piece.text[match.end() :]
         read = plain(text, words, lexicon)
         if typo.lower() in words or typo.lower() in lexicon.words:
@@ -170,20 +168,16 @@ def _letters(word: str) -> int:
 
 
 def _places(
-    pieces: Sequence[Piece], pattern: re.Pattern[str], kinds: Collection[str]
+    pieces: Sequence[Piece],
+    kinds: Collection[str],
+    pattern: re.Pattern[str],
+    able: Callable[[str], bool],
+    rng: np.random.Generator,
 ) -> list[tuple[int, re.Match[str]]]:
-    return [
-        (at, m)
-        for at, piece in enumerate(pieces)
-        if piece.kind in kinds
-        for m in pattern.finditer(piece.text)
-    ]
-
-
-def _shuffled(
-    places: list[tuple[int, re.Match[str]]], rng: np.random.Generator
-) -> list[tuple[int, re.Match[str]]]:
-    return [places[i] for i in rng.permutation(len(places)).tolist()]
+    """List the places of `able` texts in pieces of these kinds, in random order."""
+    found = ((at, piece.text) for at, piece in enumerate(pieces) if piece.kind in kinds)
+    places = [(at, match) for at, text in found for match in pattern.finditer(text) if able(match.group())]
+    return shuffled(rng, places)
 
 
 def _as_in(original: str, text: str) -> str:

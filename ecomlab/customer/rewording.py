@@ -3,16 +3,17 @@ hold no number, name, value or word of weight beyond it."""
 
 import re
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
 from ecomlab.catalog.lexicon import Lexicon
 from ecomlab.customer.fillers import (
+    ADDABLE,
+    FILLERS,
     WORD,
-    addable,
     bound,
-    fillers,
     full,
     is_courtesy,
     plain_quotes,
@@ -20,16 +21,16 @@ from ecomlab.customer.fillers import (
     without_courtesies,
     words_of,
 )
-from ecomlab.customer.nlu import is_complete, plain, understand
+from ecomlab.customer.nlu import is_complete, plain, read, understand
 from ecomlab.customer.noise import SLANG
 from ecomlab.customer.reading.words import stem
-from ecomlab.customer.templates import SENTENCE_BREAK, Phrases, common_file
+from ecomlab.customer.templates import SENTENCE_BREAK, Phrases
 from ecomlab.other_words import WORDS
 
 LONGER, MARGIN = 2, 120
 """A rewording has at most `LONGER` times the characters of the template, and `MARGIN` more."""
-_PLAIN = frozenset(" \n.,;:!?'\"-&$%/+")
-"""Characters that any message may hold beside letters and digits of ASCII; brackets and markup are none of them."""
+_PLAIN = re.compile(r"""[A-Za-z0-9 \n.,;:!?'"&$%/+-]""")
+"""A character that any message may hold; brackets and markup are none of them."""
 _WRITTEN = re.compile(r"[A-Za-z0-9]+")
 _TURNED = re.compile(
     r"(?<!could )(?<!can )(?<!would )(?<!will )(?<!may )(?<!might )(?<!should )(?<!do )(?<!did )(?<!are )"
@@ -51,27 +52,27 @@ class Refusal(NamedTuple):
     detail: str = ""
 
 
+@dataclass(frozen=True)
 class Check:
-    """Checks rewordings for one kind of customer. `reserved` are sentences that have a meaning of their own: those with
-    which the subtasks of a journey begin."""
+    """Checks rewordings for one kind of customer."""
 
-    def __init__(self, phrases: Phrases, lexicon: Lexicon, reserved: Collection[str] = ()) -> None:
-        self.phrases = phrases
-        self.lexicon = lexicon
-        self.reserved = reserved
+    phrases: Phrases
+    lexicon: Lexicon
+    reserved: Collection[str] = ()
+    """Sentences that have a meaning of their own: those with which the subtasks of a journey begin."""
 
     def refusal(
-        self, rewrite: object, template: str, opening: bool = False, verbatim: Sequence[str] = ()
+        self, rewrite: object, template: str, opening: bool = False, verbatim: str = ""
     ) -> Refusal | None:
-        """Find out why `rewrite`, as `tidy` returns it, cannot stand for `template`; None where it can. `verbatim`
-        texts of the template must be in it as they are."""
+        """Find out why `rewrite`, as `tidy` returns it, cannot stand for `template`; None where it can. The `verbatim`
+        text must be in it as it is, if it is in the template."""
         if not isinstance(rewrite, str):
             return Refusal("not text", type(rewrite).__name__)
         if not rewrite:
             return Refusal("empty")
         if len(rewrite) > LONGER * len(template) + MARGIN:
             return Refusal("too long", f"{len(rewrite)} characters")
-        if strange := sorted({c for c in rewrite if not _is_plain(c)} - set(template)):
+        if strange := sorted({c for c in rewrite if not _PLAIN.match(c)} - set(template)):
             return Refusal("characters", " ".join(map(repr, strange[:5])))
         if began := [text for text in self.reserved if text in rewrite and text not in template]:
             return Refusal("another subtask", began[0])
@@ -81,30 +82,30 @@ class Check:
             return Refusal("read otherwise", f"it cannot be read: {error}")
         return words or self.misread(rewrite, template, opening)
 
-    def _of_words(
-        self, rewrite: str, template: str, opening: bool, verbatim: Sequence[str]
-    ) -> Refusal | None:
+    def _of_words(self, rewrite: str, template: str, opening: bool, verbatim: str) -> Refusal | None:
         given, said = self._free(template, opening), self._free(rewrite, opening)
         known = {*words_of(template), *words_of(plain(template, self.phrases, self.lexicon, opening))}
-        known |= self._read_names(template, opening)
+        # Names as they are read, whatever noise did to them.
+        meant = understand(template, self.phrases, self.lexicon, opening)
+        known |= {*WORD.findall(" ".join(meant).lower())}
         stems, own = {stem(word) for word in known}, _names(self.lexicon)
         for word in WORD.findall(without_courtesies(" . ".join(said))):
             fixed = word in own or word in _NUMBERS or word in SLANG or any(map(str.isdigit, word))
-            if word in known or stem(word) in addable() or (not fixed and stem(word) in stems):
+            if word in known or stem(word) in ADDABLE or (not fixed and stem(word) in stems):
                 continue
             named = "number" if word in _NUMBERS or any(map(str.isdigit, word)) else "name"
             return Refusal(f"adds a {named}" if fixed and word not in SLANG else "adds words", word)
         before, after = " ".join(given), " ".join(said)
         called, there = _called(self.lexicon), set(words_of(rewrite))
-        lost = sorted(w for w in set(words_of(before)) & called - there if stem(w) not in fillers())
-        lost += [text for text in self._names(before) if text not in rewrite]
-        lost += [text for text in verbatim if text in template and text.lower() not in rewrite.lower()]
+        lost = sorted(w for w in set(words_of(before)) & called - there if stem(w) not in FILLERS)
+        types = (name for kind in self.lexicon.types.values() for name in (kind.name, kind.plural))
+        lost = lost or [name for name in types if name in before and name not in rewrite]
+        lost += [verbatim] if verbatim in template and verbatim.lower() not in rewrite.lower() else []
         if lost:
             return Refusal("drops words", ", ".join(lost))
-        if differ := _difference(_numbers(before), _numbers(after)):
-            return Refusal("changes a number", differ)
-        if differ := _difference(bound(before), bound(after)):
-            return Refusal("changes a word that decides", differ)
+        for reason, counted in (("changes a number", _numbers), ("changes a word that decides", bound)):
+            if differ := _difference(counted(before), counted(after)):
+                return Refusal(reason, differ)
         turned = _TURNED.search(full(after))
         if turned and turned.group() not in full(template):
             return Refusal("turns the roles", turned.group())
@@ -121,45 +122,17 @@ class Check:
             now = understand(rewrite, self.phrases, self.lexicon, opening)
         except _UNREADABLE as error:
             return Refusal("read otherwise", f"it cannot be read: {error}")
-        return None if now == was else Refusal("read otherwise", f"{now} for {was}")
+        return None if now == was else Refusal("read otherwise", f"{'; '.join(now)} for {'; '.join(was)}")
 
     def _free(self, text: str, opening: bool) -> list[str]:
-        """List the sentences of a text that are neither courtesies nor forms without names: whatever is said by such a
-        form is known by its reading."""
-        phrases, found, at = self.phrases, list[str](), 0
-        text = plain(text, phrases, self.lexicon, opening)
-        while at < len(text):
-            end = SENTENCE_BREAK.search(text, at)
-            stop = end.start() if end else len(text)
-            act = None if opening else phrases.recognised(text, at)
-            ends = [told for slot in phrases.slots.values() if (told := slot.end(text, at))]
-            if act and not act[1].groupdict():
-                ends.append(act[1].end())
-            if opening and self._is_end(text[at:stop]):
-                ends.append(stop)
-            if ends:
-                stop = max(ends)
-            elif act and not is_courtesy(act[1].group()):
-                stop = act[1].end()
-                found.append(text[at:stop])
-            elif not is_courtesy(text[at:stop]):
-                found.append(text[at:stop])
-            at = max(stop, at + 1)
-        return found
-
-    def _is_end(self, sentence: str) -> bool:
-        """Tell whether a sentence of an opening only greets, thanks, or says that this is all."""
-        said = sentence.strip()
-        return said in self.phrases.closings or said in common_file().complete or is_complete(said)
-
-    def _names(self, text: str) -> list[str]:
-        """List the names of product types in a text, as they are written there."""
-        return [match.group() for match in _types(self.lexicon).finditer(text)]
-
-    def _read_names(self, template: str, opening: bool) -> set[str]:
-        """Collect the words of the names that are read from a template, whatever noise did to them."""
-        read = understand(template, self.phrases, self.lexicon, opening)
-        return {word for _, kind, slots in read.mentions for word in WORD.findall(f"{kind} {slots}".lower())}
+        """List the sentences of a text, but no courtesies, no forms without names, whose meaning is read, and no end of
+        an opening."""
+        return [
+            said.text
+            for said in read(text, self.phrases, self.lexicon, opening)
+            if not (said.slot or (said.kind and not said.fields) or is_courtesy(said.text))
+            and not (opening and (said.text in self.phrases.closings or is_complete(said.text)))
+        ]
 
 
 def tidy(text: object, template: str, lexicon: Lexicon) -> object:
@@ -170,7 +143,7 @@ def tidy(text: object, template: str, lexicon: Lexicon) -> object:
     said = plain_quotes(text).strip()
     for word in dict.fromkeys(_WRITTEN.findall(template)):
         low = word.lower()
-        if word != low and low in _names(lexicon) and stem(low) not in fillers():
+        if word != low and low in _names(lexicon) and stem(low) not in FILLERS:
             said = re.sub(rf"(?<![\w-]){re.escape(word)}(?![\w-])", word, said, flags=re.IGNORECASE)
     if len(said) > 1 and said[0] == said[-1] == '"' and said.count('"') == 2 and template[:1] != '"':
         said = said[1:-1].strip()
@@ -180,22 +153,10 @@ def tidy(text: object, template: str, lexicon: Lexicon) -> object:
     return said if _PLEASE.search(template) else _PLEASE.sub("", said)
 
 
-def _is_plain(character: str) -> bool:
-    return character in _PLAIN or (character.isascii() and character.isalnum())
-
-
 @lru_cache(maxsize=64)
 def _names(lexicon: Lexicon) -> frozenset[str]:
     """Words of the names and values of a shop, as `words_of` splits them."""
     return frozenset(part for word in lexicon.words for part in WORD.findall(word))
-
-
-@lru_cache(maxsize=64)
-def _types(lexicon: Lexicon) -> re.Pattern[str]:
-    """Pattern of the name of a type, one or several of it."""
-    names = {name for kind in lexicon.types.values() for name in (kind.name, kind.plural)}
-    alternatives = "|".join(map(re.escape, sorted(names, key=lambda name: (-len(name), name))))
-    return re.compile(rf"(?<![\w-])(?:{alternatives})(?![\w-])")
 
 
 def _numbers(text: str) -> Counter[str]:

@@ -6,91 +6,101 @@ share `phrases.toml`; whatever is said later comes from the bank of utterances.
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Self
 
-import numpy as np
 from pydantic import Field, model_validator
 
 from ecomlab.customer.fillers import telling
 from ecomlab.customer.noise import SLANG, Piece, words_of
 from ecomlab.customer.replacements import REPLACEMENT
 from ecomlab.customer.utterances import FACTS, Form, frames_of
-from ecomlab.seeding import pick
 from ecomlab.settings import Strict, read_toml
 from ecomlab.slots import LIMITS, SHIPPED, SlotType, declare, slot_type
 from ecomlab.suggest import unknown
-from ecomlab.values import FORMATS, Format, choice
+from ecomlab.values import FORMATS, Format, any_of, choice
 
-COMMON = Path(__file__).with_name("phrases.toml")
 COMMON_ASKS = tuple(slot_type(name).name for name in SHIPPED if slot_type(name).of != "request")
 """Product slots that a customer may be asked about, where their file names none."""
 FIELDS = ("type", "plural", "number", "item", "wanted", "details", "seen")
 """What a form of an act may hold: the product type, its plural, a number of units, the item with "a" and as the
 customer refers to it, its properties alone, and what the agent named or did."""
+_FORMATS = {**FORMATS, "replacement": REPLACEMENT}
+_WHOLE = Format(str, "", str)
+"""Of a slot that has whole sentences for its values."""
 _ENDLESS = ("name", "names", "type")
 """Formats of values of which only the words around them tell where they begin and end."""
 _BEFORE, _SLOT = "before ", "slot "
 """Beginnings of the names under which the bank holds what is no act: lead-ins of slots' sentences, and these."""
-_LONGEST = 200
-"""Letters of a text by which a form is recognised before its pattern is tried; no form has a longer lead."""
 _NAME_ALONE = (frozenset(("type",)), frozenset(("seen",)))
 SENTENCE_BREAK = re.compile(r"(?<=[.!?])\s+|\n(?!- )")
 
 
 @dataclass(frozen=True)
 class Template:
-    """Sentences of one slot; `forms` hold {} where the value stands, and tell it in an opening."""
+    """The sentences of one slot: forms hold {} where the value stands; a closed set of values may have whole sentences
+    for each."""
 
-    format: Format
+    format: Format = _WHOLE
     forms: tuple[str, ...] = ()
+    """Forms that tell the slot in an opening."""
     once: bool = False
     """An announcement, said together with what it announces, and not a slot of the goal."""
     asked: tuple[str, ...] = ()
     """Words by which a question asks for it, beside those in `asks.toml`; by default its name."""
-    frames: tuple[Form, ...] = ()
-    """Forms in which it is told later; by default the same."""
-    again: tuple[Form, ...] = ()
-    """Forms in which it is repeated; by default those in which it is told later."""
+    sentences: Mapping[str, Sequence[str]] = field(default_factory=dict, hash=False)
+    """By value, whole sentences in place of forms."""
+    bank: Mapping[str, tuple[Form, ...]] = field(default_factory=dict, hash=False)
+    """Forms of the bank in which it is told later by "", or repeated by "again"; further sentences by value."""
 
-    def say(self, value: Any, random: np.random.Generator) -> list[Piece]:
-        """Word the value as an opening does."""
-        return self.word(pick(random, self.forms), value)
+    def first(self, value: Any) -> Sequence[str]:
+        """List the texts by which an opening may tell the value."""
+        return self.sentences[value] if self.sentences else self.forms
 
     def later(self, value: Any, again: bool = False) -> tuple[Form, ...]:
         """List the forms in which the value may be told later, or told `again`."""
-        return (again and self.again) or self.frames or tuple(map(Form, self.forms))
+        told = tuple(map(Form, self.first(value)))
+        if self.sentences:
+            return (*told, *self.bank.get(value, ()))
+        return (again and self.bank.get("again")) or self.bank.get("") or told
 
     def word(self, form: str, value: Any) -> list[Piece]:
         """Word the value in this form."""
-        before, _, after = form.partition("{}")
+        before, gap, after = form.partition("{}")
+        if not gap:
+            return [Piece(form, "fixed")]
         said = Piece(self.format.write(value), "fixed", self.format.others(value))
         return [Piece(before), said, Piece(after)]
 
-    def speaking(self, name: str, frames: Mapping[str, tuple[Form, ...]]) -> "Template":
-        """Copy this template with the frames that a bank has for it under this name."""
-        return replace(self, frames=frames.get(name, ()), again=frames.get(f"{name} again", ()))
+    @cached_property
+    def openings(self) -> tuple[str, ...]:
+        """All texts by which an opening may tell it."""
+        return (*self.forms, *(text for some in self.sentences.values() for text in some))
 
     @cached_property
     def texts(self) -> tuple[str, ...]:
-        """All forms, longest first."""
-        texts = {*self.forms, *(form.text for form in (*self.frames, *self.again))}
+        """All texts, longest first."""
+        texts = {*self.openings, *(form.text for some in self.bank.values() for form in some)}
         return tuple(sorted(texts, key=lambda text: (-len(text), text)))
 
     @cached_property
-    def _patterns(self) -> tuple[tuple[str, re.Pattern[str]], ...]:
-        """(longest text around the value, in lower case, and pattern) of each form, whatever the case of its first
-        letter."""
+    def _patterns(self) -> tuple[tuple[str, re.Pattern[str], Any], ...]:
+        """Of each text: its longest part around the value, in lower case, its pattern, whatever the case of its first
+        letter, and the value that it has for itself."""
+        values = {form.text: value for value in self.sentences for form in self.later(value)}
         made = []
-        for form in self.texts:
-            before, _, after = form.partition("{}")
-            first = f"(?i:{re.escape(before[:1])})" if before else ""
-            value = self.format.pattern if before else f"(?i:{self.format.pattern})"
-            text = f"(?<![\\w,] ){first}{re.escape(before[1:])}({value}){re.escape(after)}(?=\\s|$)"
-            made.append((max(before, after, key=len).lower(), re.compile(text)))
+        for text in self.texts:
+            before, gap, after = text.partition("{}")
+            if gap:
+                first = f"(?i:{re.escape(before[:1])})" if before else ""
+                value = self.format.pattern if before else f"(?i:{self.format.pattern})"
+                told = f"(?<![\\w,] ){first}{re.escape(before[1:])}({value}){re.escape(after)}(?=\\s|$)"
+            else:
+                told = f"(?i:{re.escape(text)})"
+            made.append((max(before, after, key=len).lower(), re.compile(told), values.get(text)))
         return tuple(made)
 
     @cached_property
@@ -100,84 +110,23 @@ class Template:
             return None
         return re.compile(rf"(?<![\w$.])(?:{self.format.pattern})(?![\w-])")
 
-    def find(self, text: str) -> list[tuple[Any, tuple[int, int]]]:
-        """List (value, span) of each occurrence in `text`."""
-        low, found = text.lower(), []
-        for around, pattern in self._patterns:
-            if around in low:
-                for match in pattern.finditer(text):
-                    found.append((self.format.read(match[1]), match.span()))
-        return found
-
-    def end(self, text: str, at: int) -> int:
-        """Find the end of the sentence that tells this slot at a place of a text; 0 where none does."""
-        low, best = text[at:].lower(), 0
-        for around, pattern in self._patterns:
-            if around in low and (match := pattern.match(text, at)) and match.end() > best:
-                best = match.end()
-        return best
-
-
-class Sentences(Template):
-    """A slot with a closed set of values, each with whole sentences of its own."""
-
-    sentences: Mapping[str, tuple[Form, ...]]
-
-    def __init__(
-        self, sentences: Mapping[str, Sequence[str | Form]], once: bool = False, asked: Sequence[str] = ()
-    ) -> None:
-        said = {value: tuple(map(_form, some)) for value, some in sentences.items()}
-        frames = tuple(form for some in said.values() for form in some)
-        forms = tuple(form.text for form in frames if form.held is None)
-        super().__init__(Format(str, "", str), forms, once, tuple(asked), frames)
-        object.__setattr__(self, "sentences", said)
-
-    def say(self, value: Any, random: np.random.Generator) -> list[Piece]:
-        return self.word(pick(random, self.sentences[value]).text, value)
-
-    def speaking(self, name: str, frames: Mapping[str, tuple[Form, ...]]) -> "Template":
-        said = {
-            value: (*_of_file({value: some}).get(value, ()), *frames.get(f"{name} {value}", ()))
-            for value, some in self.sentences.items()
-        }
-        return Sentences(said, self.once, self.asked)
-
-    def later(self, value: Any, again: bool = False) -> tuple[Form, ...]:
-        return self.sentences[value]
-
-    def word(self, form: str, value: Any) -> list[Piece]:
-        return [Piece(form, "fixed")]
-
-    @cached_property
-    def _values(self) -> dict[str, str]:
-        """Values by their sentences, in lower case, longest first."""
-        by_text = {form.text.lower(): value for value, some in self.sentences.items() for form in some}
-        return {text.lower(): by_text[text.lower()] for text in self.texts}
-
-    def find(self, text: str) -> list[tuple[Any, tuple[int, int]]]:
-        low, found = text.lower(), []
-        for said, value in self._values.items():
-            at = low.find(said)
-            while at >= 0:
-                found.append((value, (at, at + len(said))))
-                at = low.find(said, at + len(said))
-        return found
-
-    def end(self, text: str, at: int) -> int:
+    def match(self, text: str, at: int = 0) -> tuple[int, Any] | None:
+        """Read (end, value) of the longest sentence that tells this slot at a place of a text; None where none does."""
         low = text[at:].lower()
-        for said in self._values:
-            if low.startswith(said):
-                return at + len(said)
-        return 0
+        matches = [
+            (match.end(), match[1] if value is None else value, value is None)
+            for around, pattern, value in self._patterns
+            if around in low and (match := pattern.match(text, at))
+        ]
+        if not matches:
+            return None
+        end, value, written = max(matches, key=lambda found: found[0])
+        return end, self.format.read(value) if written else value
 
 
 def _of_file(acts: Mapping[str, Sequence[Form]]) -> dict[str, tuple[Form, ...]]:
     """Those of the acts whose forms a file of phrases gave."""
     return {kind: tuple(some) for kind, some in acts.items() if all(form.held is None for form in some)}
-
-
-def _form(text: "str | Form") -> Form:
-    return Form(text) if isinstance(text, str) else text
 
 
 class _SlotFile(Strict):
@@ -194,26 +143,25 @@ class _SlotFile(Strict):
     def one_kind(self) -> Self:
         if sum(map(bool, (self.format, self.values, self.sentences))) != 1:
             raise ValueError("needs exactly one of format, values and sentences")
-        if self.format and self.format not in (*FORMATS, "replacement"):
-            raise ValueError(unknown("format", self.format, (*FORMATS, "replacement")))
+        if self.format and self.format not in _FORMATS:
+            raise ValueError(unknown("format", self.format, _FORMATS))
         if any("{}" not in form for form in self.forms) or (self.sentences and self.forms):
             raise ValueError("forms hold {} where the value stands; sentences stand alone")
         return self
 
     def template(self) -> Template:
         if self.sentences:
-            return Sentences(self.sentences, self.once, self.asked)
-        found = (
-            choice(dict(self.values)) if self.values else {**FORMATS, "replacement": REPLACEMENT}[self.format]
-        )
+            return Template(once=self.once, asked=self.asked, sentences=self.sentences)
+        found = choice(dict(self.values)) if self.values else _FORMATS[self.format]
         return Template(found, self.forms, self.once, self.asked)
 
 
 class _File(Strict):
     """Schema of a file of phrases."""
 
-    speaks: Literal["shop", "answer", "facts"] = "shop"
     frames: str = ""
+    facts: bool = False
+    """They tell facts, not wishes."""
     article: str = "the"
     asks: tuple[str, ...] | None = None
     anew: tuple[str, ...] = ()
@@ -241,7 +189,7 @@ class _Common(_File):
     opening_words: dict[str, str]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Phrases:
     """Phrases of one kind of customer."""
 
@@ -288,27 +236,25 @@ class Phrases:
     @classmethod
     def of(cls, leads: Sequence[str], *limits: SlotType, **slots: Template) -> "Phrases":
         """Make the phrases of a customer who waits for an answer: the common ones, these leads, limits and slots."""
-        return cls._made(_File(speaks="answer", leads={"default": tuple(leads)}), limits, slots)
+        return cls._made(_File(leads={"default": tuple(leads)}), limits, slots)
 
     @classmethod
     def _made(cls, file: "_File", limits: Sequence[SlotType], slots: Mapping[str, Template]) -> "Phrases":
         common, more = common_file(), tuple(map(declare, limits))
-        asks = COMMON_ASKS if file.asks is None else tuple(file.asks)
+        asks = COMMON_ASKS if file.asks is None else file.asks
         acts = {kind: tuple(map(Form, forms)) for kind, forms in file.acts.items()}
         slots = {**slots, **{name: table.template() for name, table in file.slots.items()}}
         for kind, forms in acts.items():
             for used in {name for form in forms for name in form.fields} - set(FIELDS):
                 raise ValueError(f"acts.{kind}: {unknown('field', used, FIELDS)}")
-        own = next(
-            (n for n in (file.frames, FACTS if file.speaks == "facts" else "") if n in common.opening_words),
-            "",
-        )
+        spelled = common.opening_words
+        own = next(name for name in (file.frames, FACTS if file.facts else "", "") if name in spelled)
         made = cls(
-            intros=tuple(file.intros),
+            intros=file.intros,
             leads={**common.leads, **file.leads},
-            lists=tuple(file.lists or common.lists),
-            closings=tuple(file.closings or common.closings),
-            joins=tuple(file.joins or common.joins),
+            lists=file.lists or common.lists,
+            closings=file.closings or common.closings,
+            joins=file.joins or common.joins,
             acts=acts,
             before={kind: tuple(map(Form, texts)) for kind, texts in file.before.items()},
             bounds={**common.bounds, **file.bounds, **{limit.name: limit.forms for limit in more}},
@@ -316,12 +262,12 @@ class Phrases:
             slots=slots,
             asks=(*asks, *(limit.name for limit in more)),
             limits=(*LIMITS, *more),
-            anew=tuple(file.anew),
-            describes=tuple(file.describes),
+            anew=file.anew,
+            describes=file.describes,
             data=file.data,
-            spelled=frozenset(f"{common.opening_words['all']} {common.opening_words[own]}".split()),
+            spelled=frozenset(f"{spelled['all']} {spelled[own]}".split()),
         )
-        made = made.speaking(frames_of(file.frames, file.speaks == "facts"))
+        made = made.speaking(frames_of(file.frames, file.facts))
         for name, slot in made.slots.items():
             if not slot.texts:
                 raise ValueError(
@@ -331,53 +277,30 @@ class Phrases:
 
     def speaking(self, frames: Mapping[str, tuple[Form, ...]]) -> "Phrases":
         """Copy these phrases with frames of a bank, of acts, lead-ins and slots. Those of a file of phrases stay."""
-        before = {
-            kind.removeprefix(_BEFORE): some for kind, some in frames.items() if kind.startswith(_BEFORE)
-        }
+
+        def named(begin: str) -> dict[str, tuple[Form, ...]]:
+            """Frames by the rest of their name."""
+            some = (name for name in frames if f"{name} ".startswith(begin))
+            return {name.removeprefix(begin.rstrip()).strip(): frames[name] for name in some}
+
+        acts = {kind: some for kind, some in frames.items() if not kind.startswith((_BEFORE, _SLOT))}
+        slots = {name: replace(slot, bank=named(f"{_SLOT}{name} ")) for name, slot in self.slots.items()}
         return replace(
             self,
-            acts={
-                **{kind: some for kind, some in frames.items() if not kind.startswith((_BEFORE, _SLOT))},
-                **_of_file(self.acts),
-            },
-            before={**before, **_of_file(self.before)},
-            slots={name: slot.speaking(f"{_SLOT}{name}", frames) for name, slot in self.slots.items()},
+            acts=acts | _of_file(self.acts),
+            before=named(_BEFORE) | _of_file(self.before),
+            slots=slots,
         )
 
     @cached_property
     def lead_in(self) -> re.Pattern[str]:
         """Pattern of the sentences that lead in a slot's."""
-        return _any_of((form.text for some in self.before.values() for form in some), r"(?=\s|$)")
-
-    def read(self, text: str) -> tuple[list[tuple[str, Any]], str]:
-        """Read (name, value) of every slot's sentence in `text`, in order; return them and the rest of the text."""
-        found = sorted(
-            ((span, name, value) for name, slot in self.slots.items() for value, span in slot.find(text)),
-            key=lambda one: (one[0][0], -one[0][1]),
-        )
-        said: list[tuple[str, Any]] = []
-        rest, end = "", 0
-        for (start, stop), name, value in found:
-            if start >= end:
-                said.append((name, value))
-                rest += self._led_in.sub("", text[end:start])
-                end = stop
-        return said, rest + text[end:]
-
-    @cached_property
-    def _led_in(self) -> re.Pattern[str]:
-        """Pattern of what leads in a slot's sentence without being one itself, at the end of a text: "Again:"."""
-        return _any_of(
-            (form.text for some in self.before.values() for form in some if form.text.endswith(":")), r"\s*$"
-        )
+        texts = [form.text for some in self.before.values() for form in some]
+        return re.compile(rf"(?:{any_of(texts)})(?=\s|$)" if texts else r"(?!)")
 
     def describe(self, name: str) -> bool:
         """Tell whether an item may be described by this product slot."""
-        return (
-            not self.describes
-            or name in self.describes
-            or ("attr" in self.describes and name.startswith("attr:"))
-        )
+        return not self.describes or bool({name, name.partition(":")[0]} & {*self.describes})
 
     @cached_property
     def effects(self) -> dict[str, str]:
@@ -390,69 +313,40 @@ class Phrases:
         }
 
     @cached_property
-    def _by_beginning(self) -> dict[tuple[str, ...], list[tuple[int, str, Form]]]:
-        """(length of its own words, kind, form) of all acts by the words with which a form begins, those that say most
-        first."""
-        found: dict[tuple[str, ...], list[tuple[int, str, Form]]] = {}
-        forms = [(len(form.literal), kind, form) for kind, forms in self.acts.items() for form in forms]
-        for said in sorted(forms, key=lambda said: -said[0]):
-            found.setdefault(said[2].begins, []).append(said)
-        return found
+    def _by_first_word(self) -> dict[str, list[tuple[str, Form]]]:
+        """(kind, form) of the forms that may begin with a word, or by "" of those that begin with a field; those that
+        say most first."""
+        forms = [(kind, form) for kind, forms in self.acts.items() for form in forms]
+        forms.sort(key=lambda said: -len(said[1].literal))
+        words = {"", *(form.first_word for _, form in forms)}
+        return {word: [said for said in forms if said[1].first_word in (word, "")] for word in words}
 
     def recognised(self, text: str, at: int = 0) -> tuple[str, re.Match[str]] | None:
         """Recognise the act that is said at this place of a text, by the form that fits with most words of its own."""
-        best: tuple[int, str, re.Match[str]] | None = None
-        # Most forms are ruled out by how they begin, without their patterns.
-        begins = text[at : at + _LONGEST].lower()
-        words = tuple(begins.split(None, 2)[:2])
-        for first in (words, words[:1], ()) if len(words) > 1 else (words, ()):
-            for length, kind, form in self._by_beginning.get(first, ()):
-                if best is not None and best[0] >= length:
-                    break
-                if begins.startswith(form.lead) and (match := form.pattern.match(text, at)):
-                    best = length, kind, match
-                    break
-        return best and best[1:]
+        begins = text[at:].lower()
+        word = next(iter(begins.split(None, 1)), "")
+        for kind, form in self._by_first_word.get(word) or self._by_first_word[""]:
+            # Most forms are ruled out by how they begin, without their patterns.
+            if begins.startswith(form.lead) and (match := form.pattern.match(text, at)):
+                return kind, match
+        return None
 
     @cached_property
-    def sentences_by_telling(self) -> dict[tuple[str, ...], set[tuple[tuple[str, ...], str]]]:
-        """(meaning, sentence) of the sentences without fields, of acts and slots, by the words of theirs that tell; for
-        what is only heard, a sentence of that act."""
-        found: dict[tuple[str, ...], set[tuple[tuple[str, ...], str]]] = {}
-        said: list[tuple[tuple[str, ...], str]] = [
-            ((kind,), form.literal) for kind, some in self.acts.items() for form in some if not form.fields
-        ]
-        for name, slot in self.slots.items():
-            if isinstance(slot, Sentences):
-                said += [((name, v), form.text) for v, some in slot.sentences.items() for form in some]
-        for meaning, text in said:
-            if words := telling(text):
-                found.setdefault(words, set()).add((meaning, text))
-        for kind, texts in common_file().heard.items():
-            plain = [form.literal for form in self.acts.get(kind, ()) if not form.fields]
-            for text in texts if plain else ():
-                found.setdefault(telling(text), set()).add(((kind,), plain[0]))
-        return found
-
-    @cached_property
-    def named_by_telling(self) -> dict[tuple[str, ...], set[tuple[str, str]]]:
-        """(kind, form) of the acts' forms that hold one name and nothing else, by the words around it that tell."""
-        found: dict[tuple[str, ...], set[tuple[str, str]]] = {}
-        for kind, some in self.acts.items():
-            for form in some:
-                if form.fields in _NAME_ALONE and form.telling:
-                    found.setdefault(form.telling, set()).add((kind, form.open))
-        return found
-
-    @cached_property
-    def forms_by_telling(self) -> dict[tuple[str, tuple[str, ...]], str]:
-        """Forms by the slot that they say, and the words around its value that tell; those of openings
-        and short ones first."""
-        found: dict[tuple[str, tuple[str, ...]], str] = {}
-        for name, slot in self.slots.items():
-            texts = (*sorted(slot.forms, key=len), *reversed(slot.texts))
-            for form in () if isinstance(slot, Sentences) else texts:
-                found.setdefault((name, telling(form.replace("{}", " "))), form)
+    def by_telling(self) -> dict[tuple[str, tuple[str, ...]], set[str]]:
+        """Texts that say the same: sentences and forms with one gap, {}, by the words of theirs that tell, and for the
+        forms of a slot by its name, too. What is only heard stands for a sentence of its act."""
+        forms = [form for some in self.acts.values() for form in some]
+        said = [("", f.telling, f.open) for f in forms if not f.fields or f.fields in _NAME_ALONE]
+        for kind, heard in common_file().heard.items():
+            sentences = [form.open for form in self.acts.get(kind, ()) if not form.fields]
+            said += [("", telling(text), sentence) for text in heard for sentence in sentences[:1]]
+        for slot_name, slot in self.slots.items():
+            name = "" if slot.sentences else slot_name
+            said += [(name, telling(text.replace("{}", " ")), text) for text in slot.texts]
+        found: dict[tuple[str, tuple[str, ...]], set[str]] = {}
+        for name, words, text in said:
+            if name or words:
+                found.setdefault((name, words), set()).add(text)
         return found
 
     @cached_property
@@ -473,7 +367,7 @@ class Phrases:
         common = common_file()
         texts = [*self.intros, *self.lists, *self.closings, *common.greetings, *common.complete]
         texts += [text for join in self.joins for text in join]
-        texts += [text for slot in self.slots.values() for text in (*slot.forms, slot.format.pattern)]
+        texts += [text for slot in self.slots.values() for text in (*slot.openings, slot.format.pattern)]
         for table in (self.leads, self.bounds):
             texts += [text for some in table.values() for text in some]
         return self.spelled | words_of(" ".join(texts)) | words_of(" ".join(SLANG))
@@ -487,12 +381,6 @@ class Phrases:
         return self.opening_words | words_of(" ".join(texts))
 
 
-def _any_of(texts: Iterable[str], end: str) -> re.Pattern[str]:
-    """Compile a pattern of any of these texts before this `end`, the longest first; it fits nothing without texts."""
-    longest_first = sorted(set(texts), key=lambda text: (-len(text), text))
-    return re.compile(f"(?:{'|'.join(map(re.escape, longest_first))}){end}" if longest_first else r"(?!)")
-
-
 def _with_gaps(text: str) -> str:
     """Make the pattern of a text in which each {field} stands for anything."""
     return "".join(".+?" if part[:1] == "{" else re.escape(part) for part in re.split(r"(\{\w+\})", text))
@@ -501,4 +389,4 @@ def _with_gaps(text: str) -> str:
 @cache
 def common_file() -> _Common:
     """Read the phrases that all customers share."""
-    return read_toml(COMMON, _Common)
+    return read_toml(Path(__file__).with_name("phrases.toml"), _Common)

@@ -11,7 +11,7 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Annotated, Literal, Self, get_args
 
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import Field, ValidationError
 
 from ecomlab.customer.fillers import telling
 from ecomlab.other_words import NUMBER
@@ -29,7 +29,8 @@ PLAIN = "plain"
 REGISTERS: tuple[str, ...] = get_args(Register)
 P_TERSE = 0.25
 """Share of customers who say little; they are neither formal nor warm, which takes words."""
-_MARKS = re.compile(r"\[([^\]]*)\]|\{(\w*)\}")
+_MARKS = re.compile(r"(\[[^\]]*\]|\{\w*\})")
+_KINDS = {"[": "cue", "{": "field"}
 _WITHIN = r"(?:(?![.!?]\s).)+?"
 """Pattern of a field: it does not go on after the end of a sentence."""
 
@@ -46,6 +47,10 @@ class Utterance(Strict):
     held: bool
     """Held out for tasks of evaluation."""
 
+    @cached_property
+    def form(self) -> "Form":
+        return Form(self.text, self.register_, self.held)
+
 
 @dataclass(frozen=True)
 class Form:
@@ -59,12 +64,8 @@ class Form:
     @cached_property
     def runs(self) -> tuple[tuple[str, str], ...]:
         """Runs as ("free" | "cue" | "field", text), in order."""
-        made, end = [], 0
-        for mark in _MARKS.finditer(self.text):
-            made.append(("free", self.text[end : mark.start()]))
-            made.append(("cue", mark[1]) if mark[1] is not None else ("field", mark[2]))
-            end = mark.end()
-        return tuple(run for run in (*made, ("free", self.text[end:])) if run[0] == "field" or run[1])
+        parts = filter(None, _MARKS.split(self.text))
+        return tuple((_KINDS.get(part[0], "free"), part.strip("[]{}")) for part in parts)
 
     @cached_property
     def fields(self) -> frozenset[str]:
@@ -72,14 +73,14 @@ class Form:
         return frozenset(text for run, text in self.runs if run == "field")
 
     @cached_property
-    def literal(self) -> str:
-        """The text without its fields."""
-        return "".join(text for run, text in self.runs if run != "field")
-
-    @cached_property
     def open(self) -> str:
         """The text with {} for each field."""
         return "".join("{}" if run == "field" else text for run, text in self.runs)
+
+    @cached_property
+    def literal(self) -> str:
+        """The text without its fields."""
+        return self.open.replace("{}", "")
 
     @cached_property
     def telling(self) -> tuple[str, ...]:
@@ -89,14 +90,13 @@ class Form:
     @cached_property
     def lead(self) -> str:
         """The text before the first field, in lower case."""
-        end = next((at for at, (run, _) in enumerate(self.runs) if run == "field"), len(self.runs))
-        return "".join(text for _, text in self.runs[:end]).lower()
+        return self.open.partition("{}")[0].lower()
 
     @cached_property
-    def begins(self) -> tuple[str, ...]:
-        """The first words of the lead that are whole, two at most."""
-        whole = self.lead.split(" ")
-        return tuple(whole[: 2 if not self.fields else max(0, min(2, len(whole) - 1))])
+    def first_word(self) -> str:
+        """The first word of the lead; "" where a field may go on with it."""
+        word, space, _ = self.lead.partition(" ")
+        return word if space or not self.fields else ""
 
     @cached_property
     def pattern(self) -> re.Pattern[str]:
@@ -143,39 +143,37 @@ ANYBODY = Manner()
 
 def read_bank(file: Path = FILE) -> list[Utterance]:
     """Read a bank. Raises ConfigError with a line for each mistake: file, line, key and fault."""
-    lines = file.read_text("utf-8").splitlines()
-    try:
-        return _LINES.validate_json(f"[{','.join(lines)}]")
-    except ValidationError:
-        raise ConfigError("\n".join(_faults(file, lines))) from None
-
-
-_LINES = TypeAdapter(list[Utterance])
-
-
-def _faults(file: Path, lines: Sequence[str]) -> Iterable[str]:
-    for number, line in enumerate(lines, 1):
+    found, faults = [], []
+    for number, line in enumerate(file.read_text("utf-8").splitlines(), 1):
         try:
-            Utterance.model_validate_json(line)
+            found.append(Utterance.model_validate_json(line))
         except ValidationError as error:
-            yield from (f"{file.name}, line {number}: {fault}" for fault in mistakes(error, Utterance))
+            faults += [f"{file.name}, line {number}: {fault}" for fault in mistakes(error, Utterance)]
+    if faults:
+        raise ConfigError("\n".join(faults))
+    return found
+
+
+def grouped(lines: Iterable[Utterance]) -> Bank:
+    """Group the forms of a bank's lines by act and environment."""
+    found: dict[str, dict[str, tuple[Form, ...]]] = {}
+    for one in lines:
+        by_env = found.setdefault(one.act, {})
+        by_env[one.env] = (*by_env.get(one.env, ()), one.form)
+    return found
 
 
 @cache
 def _bank() -> Bank:
-    found: dict[str, dict[str, list[Form]]] = {}
-    for one in read_bank():
-        form = Form(one.text, one.register_, one.held)
-        found.setdefault(one.act, {}).setdefault(one.env, []).append(form)
-    return {act: {env: tuple(some) for env, some in by_env.items()} for act, by_env in found.items()}
+    return grouped(read_bank())
 
 
 def frames_of(env: str, facts: bool, bank: Bank | None = None) -> dict[str, tuple[Form, ...]]:
     """Collect the frames of an environment's customers by act: their own, else those of customers who tell facts where
     they do, else everybody's. The `bank` is by default the package's."""
-    order = [name for name in (env, FACTS if facts else "", "") if name] + [""]
+    order = (*filter(None, (env, FACTS if facts else "")), "")
     return {
-        act: by_env[name]
+        act: next(by_env[name] for name in order if name in by_env)
         for act, by_env in (_bank() if bank is None else bank).items()
-        if (name := next((name for name in order if name in by_env), None)) is not None
+        if by_env.keys() & {*order}
     }

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ecomlab.catalog import Shop
-from ecomlab.customer.progress import Progress
+from ecomlab.customer.goal_state import Progress
 from ecomlab.customer.utterances import Manner
 from ecomlab.difficulty import Difficulty
 from ecomlab.envs.base import Environment

@@ -1,6 +1,7 @@
 """Playing one episode, and replaying a recorded one."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import asdict
 
 from ecomlab.catalog import Shop
 from ecomlab.customer.llm import Chat, RecordError, Wording
@@ -55,7 +56,7 @@ def record(episode: Episode) -> Trajectory:
         turns=episode.turn,
         calls=episode.world.calls,
         strict=episode.strict,
-        wording=[one.to_json() for one in episode.wording.exchanges] if episode.wording else [],
+        wording=[asdict(one) for one in episode.wording.exchanges] if episode.wording else [],
     )
 
 

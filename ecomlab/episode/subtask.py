@@ -6,9 +6,9 @@ from ecomlab.catalog import Shop
 from ecomlab.catalog.lexicon import lexicon_of
 from ecomlab.customer.customer import Customer
 from ecomlab.customer.dialogue import Reply
+from ecomlab.customer.goal_state import Progress
 from ecomlab.customer.llm import Wording
 from ecomlab.customer.nlg import Speaker
-from ecomlab.customer.progress import Progress
 from ecomlab.customer.reactions import Person
 from ecomlab.customer.utterances import Manner
 from ecomlab.envs.registry import ENVIRONMENTS

@@ -113,12 +113,12 @@ class Record:
     def take(self, line: Line) -> Iterator[Contradiction]:
         """Read a line; yield its contradictions with itself and with those before."""
         text = nlu.plain(line.text, self.phrases, self.lexicon, line.opening)
-        said, rest = self.phrases.read(text)
+        said = nlu.read_slots(line.text, self.phrases, self.lexicon, line.opening)
         if line.opening:
-            mentions, acts = nlu.read_opening(rest, self.phrases, self.lexicon), []
+            mentions, acts = nlu.read_opening(line.text, self.phrases, self.lexicon), []
         else:
-            mentions = nlu.read_message(rest, self.phrases, self.lexicon)
-            acts = nlu.read_acts(rest, self.phrases, self.lexicon)
+            mentions = nlu.read_message(line.text, self.phrases, self.lexicon)
+            acts = nlu.read_acts(line.text, self.phrases, self.lexicon)
         kinds = {act.kind for act in acts}
         self.unread += [act.text for act in acts if not act.kind and not self._leads_in(act.text)]
         changed = bool(kinds & CHANGES or {name for name, _ in said} & UPDATES) or self._says("change", text)

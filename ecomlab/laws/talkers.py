@@ -16,7 +16,6 @@ import numpy as np
 
 from ecomlab.catalog import Shop, load_shop
 from ecomlab.catalog.lexicon import lexicon_of
-from ecomlab.customer.templates import Sentences
 from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.episode.episode import Episode, draw_task
 from ecomlab.laws.attackers import constant
@@ -145,7 +144,7 @@ def _said(claim: Claim, record: Record) -> str:
     name, value, phrases = claim.slot, claim.value, record.phrases
     template = phrases.slots.get(name)
     if template is not None:
-        if isinstance(template, Sentences):
+        if template.sentences:
             return ""
         words = f" {(template.forms or template.texts)[0].replace('{}', template.format.write(value))} "
         for mine, yours in YOURS.items():

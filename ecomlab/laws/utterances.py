@@ -46,8 +46,8 @@ def frames(phrases: Phrases) -> Iterator[tuple[str, Form]]:
     for kind, leading in phrases.before.items():
         yield from ((f"before {kind}", form) for form in leading)
     for name, slot in phrases.slots.items():
-        said = dict.fromkeys((*slot.frames, *slot.again))
-        yield from ((f"slot {name}", form) for form in said if form.held is not None)
+        said = dict.fromkeys(form for some in slot.bank.values() for form in some)
+        yield from ((f"slot {name}", form) for form in said)
 
 
 def same_words(form: Form) -> str:
@@ -130,7 +130,7 @@ def fault(name: str, form: Form, phrases: Phrases, shop: Shop, p_noise: float = 
     undone = nlu.plain(said, phrases, lexicon)
     if not p_noise and undone != said:
         return f"taken for other words: {said!r} for {undone!r}"
-    if told := phrases.read(undone)[0]:
+    if told := nlu.read_slots(said, phrases, lexicon):
         return f"read as slots: {told} in {said!r}"
     read = nlu.read_acts(said, phrases, lexicon)
     if [one.kind for one in read] != [name]:
@@ -152,30 +152,31 @@ def _fault_of_slot(
     name: str, form: Form, phrases: Phrases, shop: Shop, p_noise: float, random: np.random.Generator
 ) -> str:
     slot, lexicon = phrases.slots[name], lexicon_of(shop.catalog)
-    value = next((value for value, text in slot.find(form.text) if text == (0, len(form.text))), None)
-    value = value if "{}" not in form.text else value_of(name, slot, shop, random)
+    told = slot.match(form.text)
+    value = told[1] if told and "{}" not in form.text else value_of(name, slot, shop, random)
     pieces = noised(slot.word(form.text, value), p_noise, phrases.words, lexicon, random)
     said = "".join(piece.text for piece in (pieces if p_noise else slot.word(form.text, value)))
     said = f"Hello. {said[:1].upper()}{said[1:]} Thanks!"
-    read, rest = phrases.read(nlu.plain(said, phrases, lexicon))
+    read = nlu.read_slots(said, phrases, lexicon)
     if read != [(name, value)]:
         return f"read as {read}, not {[(name, value)]}: {said!r}"
-    return "" if rest.split() == ["Hello.", "Thanks!"] else f"leaves {rest!r} of {said!r}"
+    rest = [one.text for one in nlu.read_acts(said, phrases, lexicon)]
+    return "" if rest == ["Hello.", "Thanks!"] else f"leaves {rest} of {said!r}"
 
 
 def _fault_of_lead_in(form: Form, phrases: Phrases, lexicon: Lexicon) -> str:
-    name, slot = next((one for one in phrases.slots.items() if one[1].frames), ("", None))
+    name, slot = next((one for one in phrases.slots.items() if one[1].bank), ("", None))
     value = {"importance": ["price", "rating"], "budget": 12300}.get(name)
     if slot is None or value is None:
         return ""  # said elsewhere
-    sentence = slot.frames[0].text.replace("{}", slot.format.write(value))
+    sentence = slot.later(value)[0].text.replace("{}", slot.format.write(value))
     inside = form.text.endswith(":") and not sentence.startswith(("I ", "I'"))
     said = f"{form.text} {sentence[:1].lower() if inside else sentence[:1]}{sentence[1:]}"
     undone = nlu.plain(said, phrases, lexicon)
-    read, rest = phrases.read(undone)
+    read = nlu.read_slots(said, phrases, lexicon)
     if undone != said or read != [(name, value)]:
         return f"read as {read}, not {[(name, value)]}: {said!r}"
-    kinds = {one.kind for one in nlu.read_acts(rest, phrases, lexicon)} - _LEADING
+    kinds = {one.kind for one in nlu.read_acts(said, phrases, lexicon)} - _LEADING
     kinds = {kind for kind in kinds if phrases.effects.get(kind) != "set"}
-    mentions = nlu.read_message(rest, phrases, lexicon)
+    mentions = nlu.read_message(said, phrases, lexicon)
     return f"read as {', '.join(kinds) or mentions}: {said!r}" if kinds or mentions else ""

@@ -36,18 +36,16 @@ class GoalPlayer(Asking):
 
     def read_opening(self, text: str) -> dict[Place, Any]:
         """Read every slot that the opening states, types included."""
-        said, rest = self._said(text, opening=True)
-        read: dict[Place, Any] = {(0, name): value for name, value in said}
-        for item, mention in enumerate(nlu.read_opening(rest, self.phrases, self.lexicon)):
+        read = self._told(text, opening=True)
+        for item, mention in enumerate(nlu.read_opening(text, self.phrases, self.lexicon)):
             slots = {"type": mention.type, **mention.slots}
             read |= {(item, name): value for name, value in slots.items()}
         return read
 
     def read_later(self, text: str) -> dict[Place, Any]:
         """Read the slots that a later message states; those of a product belong to the item of its type."""
-        said, rest = self._said(text)
-        read: dict[Place, Any] = {(0, name): value for name, value in said}
-        for mention in nlu.read_message(rest, self.phrases, self.lexicon):
+        read = self._told(text)
+        for mention in nlu.read_message(text, self.phrases, self.lexicon):
             for (item, name), value in self.known.items():
                 if name == "type" and value == mention.type:
                     read |= {(item, slot): new for slot, new in mention.slots.items()}
@@ -56,19 +54,19 @@ class GoalPlayer(Asking):
     def read_renamed(self, text: str, keeps: Collection[str] = ()) -> dict[Place, Any]:
         """Read a later message of a customer who may turn to an entirely different item: the slots that described the
         old one no longer hold, except those that such a change `keeps`."""
-        said, rest = self._said(text)
         read: dict[Place, Any] = {}
-        for mention in nlu.read_message(rest, self.phrases, self.lexicon):
+        for mention in nlu.read_message(text, self.phrases, self.lexicon):
             if mention.effect == "anew":
                 read = {place: None for place in self.known if place[1] not in keeps}
             if mention.type and (read or mention.type == self.get("type")):
                 slots = {"type": mention.type, **mention.slots}
                 read |= {(0, name): value for name, value in slots.items() if self.phrases.describe(name)}
-        return read | {(0, name): value for name, value in said}
+        return read | self._told(text)
 
-    def _said(self, text: str, opening: bool = False) -> tuple[list[tuple[str, Any]], str]:
-        """Read (name, value) of every sentence of a slot, and the rest of the text, once its noise is undone."""
-        return self.phrases.read(nlu.plain(text, self.phrases, self.lexicon, opening))
+    def _told(self, text: str, opening: bool = False) -> dict[Place, Any]:
+        """Read the slots that have sentences of their own."""
+        told = nlu.read_slots(text, self.phrases, self.lexicon, opening)
+        return {(0, name): value for name, value in told}
 
     def hear(self, text: str, opening: bool) -> None:
         if self.truth is not None:

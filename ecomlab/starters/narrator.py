@@ -10,7 +10,6 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ecomlab.customer.templates import Sentences
 from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.envs.substitution.player import identity, titled
 from ecomlab.players.asking import QUESTIONS
@@ -185,7 +184,7 @@ def _written(env: str, name: str, value: Any) -> str:
     template = ENVIRONMENTS[env].phrases.slots.get(name)
     if env == "POLICY" and name in ("tier", "payment", "channel", "opened", "gift", "sale", "reason"):
         return str(value)
-    if template is not None and not isinstance(template, Sentences):
+    if template is not None and not template.sentences:
         return template.format.write(value)
     return slot_type(name).bare(value) if isinstance(value, int) else str(value)
 

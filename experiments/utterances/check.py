@@ -11,7 +11,6 @@ import re
 import tomllib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from ecomlab.catalog import load_shop
@@ -19,7 +18,7 @@ from ecomlab.catalog.lexicon import lexicon_of
 from ecomlab.customer import nlu
 from ecomlab.customer.fillers import is_courtesy, telling
 from ecomlab.customer.templates import Phrases, common_file
-from ecomlab.customer.utterances import FACTS, FILE, REGISTERS, Bank, Form, frames_of, read_bank
+from ecomlab.customer.utterances import FACTS, FILE, Bank, Utterance, frames_of, grouped, read_bank
 from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.laws.utterances import fault, same_words
 
@@ -31,20 +30,6 @@ MOST_WORDS = 24
 _TEXT = re.compile(r"""(?:"\{seen\}"|[A-Z{\["])[A-Za-z0-9{}\[\]"',;:.!? -]*[.!?:]""")
 _ROUNDS = ((0.0, 1), (0.0, 3), (1.0, 1), (1.0, 3))
 """(share of noise, number of items) of the trials of a frame."""
-
-
-@dataclass(frozen=True)
-class Frame:
-    """A frame as a line of a file."""
-
-    act: str
-    env: str
-    register: str
-    text: str
-
-    @property
-    def form(self) -> Form:
-        return Form(self.text, self.register, False)
 
 
 class Checker:
@@ -70,13 +55,11 @@ class Checker:
         own = {name for other, name in self.acts if other == act}
         return [name for name in ENVS if name not in own and not (FACTS in own and name in TELLING)]
 
-    def badly_formed(self, frame: Frame) -> str:
+    def badly_formed(self, frame: Utterance) -> str:
         """Find what is wrong with a frame by itself; "" if nothing is."""
         entry = self.acts.get((frame.act, frame.env))
         if entry is None:
             return "no such act of this environment"
-        if frame.register not in REGISTERS:
-            return f"no register {frame.register!r}"
         gaps = entry.get("gaps", "").split()
         needed = {gap.strip("{}") for gap in gaps if not gap.endswith("?")}
         allowed = {gap.strip("{}?") for gap in gaps}
@@ -115,28 +98,26 @@ def phrases_with(bank: Bank) -> dict[str, Phrases]:
     return {env: ENVIRONMENTS[env].phrases.speaking(frames_of(env, env in TELLING, bank)) for env in ENVS}
 
 
-def places(frame: Frame, checker: Checker) -> list[tuple[str, str, str]]:
+def places(frame: Utterance, checker: Checker) -> list[tuple[str, str, str]]:
     """List the places that no two frames may share: words in an environment, among acts or of one slot or lead-in."""
     among = frame.act if frame.act.startswith(("before ", "slot ")) else "acts"
     return [(env, among, same_words(frame.form)) for env in checker.envs(frame.act, frame.env)]
 
 
-def grouped(frames: Iterable[Frame]) -> Bank:
-    found: dict[str, dict[str, list[Form]]] = defaultdict(lambda: defaultdict(list))
-    for one in frames:
-        found[one.act][one.env].append(one.form)
-    return {act: {env: tuple(some) for env, some in by_env.items()} for act, by_env in found.items()}
+def unheld(line: Utterance) -> Utterance:
+    """A line of the bank as a frame of a file is: whichever half it stands in."""
+    return line.model_copy(update={"held": False})
 
 
-def named(frame: Frame) -> str:
+def named(frame: Utterance) -> str:
     """Name a frame as `fault` takes it: the slot's name alone, whatever value or repetition its sentences are of."""
     words = frame.act.split()
     return " ".join(words[:2]) if words[0] == "slot" else frame.act
 
 
 def faults(
-    frames: Iterable[Frame], checker: Checker, made: Mapping[str, Phrases]
-) -> Iterator[tuple[Frame, str]]:
+    frames: Iterable[Utterance], checker: Checker, made: Mapping[str, Phrases]
+) -> Iterator[tuple[Utterance, str]]:
     """Say every frame with real slots wherever customers say it, and yield those that are misread."""
     for frame in frames:
         for number, env in enumerate(checker.envs(frame.act, frame.env)):
@@ -151,11 +132,13 @@ def faults(
                 break
 
 
-def journey(frame: Frame, phrases: Phrases, checker: Checker) -> str:
+def journey(frame: Utterance, phrases: Phrases, checker: Checker) -> str:
     """Find out whether a transition between jobs would be heard as anything."""
     text = frame.text.replace("{seen}", "my shopping list")
     kinds = {one.kind for one in nlu.read_acts(text, phrases, checker.lexicon)}
-    bad = kinds & {"nothing", "more", "quit", "no", "not this one"} or phrases.read(text)[0]
+    bad = kinds & {"nothing", "more", "quit", "no", "not this one"} or nlu.read_slots(
+        text, phrases, checker.lexicon
+    )
     return f"read as {bad}" if bad or nlu.read_message(text, phrases, checker.lexicon) else ""
 
 
@@ -165,19 +148,18 @@ def main() -> None:
     parser.add_argument("--dry-run", action="store_true")
     options = parser.parse_args()
     checker = Checker()
-    old = {Frame(one.act, one.env, one.register_, one.text): one.held for one in read_bank()}
-    kept: dict[Frame, None] = dict.fromkeys(old)
-    refused: list[tuple[str, Frame, str]] = []
-    words: dict[tuple[str, str, str], Frame] = {}
+    old = {unheld(one): one.held for one in read_bank()}
+    kept: dict[Utterance, None] = dict.fromkeys(old)
+    refused: list[tuple[str, Utterance, str]] = []
+    words: dict[tuple[str, str, str], Utterance] = {}
     for frame in old:
         words |= dict.fromkeys(places(frame, checker), frame)
     for file in options.files:
         for number, line in enumerate(file.read_text("utf-8").splitlines(), 1):
             place = f"{file.name}:{number}"
             try:
-                given = json.loads(line)
-                frame = Frame(*(given[key].strip() for key in ("act", "env", "register", "text")))
-            except (ValueError, KeyError, AttributeError) as error:
+                frame = Utterance.model_validate(json.loads(line) | {"held": False})
+            except (ValueError, TypeError) as error:
                 print(f"{place}: no frame: {error}")
                 continue
             if frame in kept:
@@ -206,7 +188,7 @@ def main() -> None:
         del kept[frame]
         refused.append(("", frame, "its sentences are frames of other acts"))
     for place, frame, why in refused:
-        print(f"{place} {frame.act} {frame.env} [{frame.register}] {frame.text}: {why}".strip())
+        print(f"{place} {frame.act} {frame.env} [{frame.register_}] {frame.text}: {why}".strip())
     lines = halved(kept, old)
     table(kept, checker)
     print(
@@ -216,7 +198,7 @@ def main() -> None:
         FILE.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
 
 
-def apart(frame: Frame, checker: Checker, made: Mapping[str, Phrases]) -> bool:
+def apart(frame: Utterance, checker: Checker, made: Mapping[str, Phrases]) -> bool:
     """Tell whether a frame of several sentences would be the same text as two frames in a row."""
     if (
         frame.act.startswith(("slot", "before"))
@@ -231,11 +213,11 @@ def apart(frame: Frame, checker: Checker, made: Mapping[str, Phrases]) -> bool:
     )
 
 
-def halved(kept: Iterable[Frame], old: Mapping[Frame, bool]) -> list[dict[str, object]]:
+def halved(kept: Iterable[Utterance], old: Mapping[Utterance, bool]) -> list[dict[str, object]]:
     """Hold out half of the frames of each act, environment and register; those of the bank stay where they are."""
-    groups: dict[tuple[str, str, str], list[Frame]] = defaultdict(list)
+    groups: dict[tuple[str, str, str], list[Utterance]] = defaultdict(list)
     for frame in kept:
-        groups[frame.act, frame.env, frame.register].append(frame)
+        groups[frame.act, frame.env, frame.register_].append(frame)
     lines: list[dict[str, object]] = []
     sides: Counter[tuple[str, str, bool]] = Counter((f.act, f.env, held) for f, held in old.items())
     for (act, env, register), some in sorted(groups.items()):
@@ -250,7 +232,7 @@ def halved(kept: Iterable[Frame], old: Mapping[Frame, bool]) -> list[dict[str, o
     return lines
 
 
-def table(kept: Iterable[Frame], checker: Checker) -> None:
+def table(kept: Iterable[Utterance], checker: Checker) -> None:
     """Print acts that have fewer frames than they need."""
     counts = Counter((frame.act, frame.env) for frame in kept)
     for key, entry in checker.acts.items():

@@ -11,7 +11,7 @@ from ecomlab.catalog.lexicon import lexicon_of
 from ecomlab.customer.corrections import mistakes
 from ecomlab.customer.dialogue import DialogueManager
 from ecomlab.customer.goal_state import GoalState
-from ecomlab.customer.nlu import read_acts, read_item, read_message, says
+from ecomlab.customer.nlu import read_acts, read_item, read_message, says, sentences
 from ecomlab.laws.attackers import SUBMIT, calls, text
 from ecomlab.task import Goal, GoalChange, Slot
 from ecomlab.values import NAME
@@ -33,14 +33,15 @@ def test_names_of_real_brands_are_read_back(name: str) -> None:
         for slot, saying in env.phrases.slots.items():
             for form in saying.forms if saying.format is NAME else ():
                 said = f"Hello. {form.replace('{}', name)} Thanks!"
-                assert env.phrases.read(said)[0] == [(slot, name)], said
+                told = [(one.slot, one.value) for one in sentences(said, env.phrases) if one.slot]
+                assert told == [(slot, name)], said
 
 
 def test_prices_ratings_days_and_quantities_are_told_apart(shop: Shop) -> None:
     kind = shop.catalog.types[0]
     said = f"3 {kind.plural} for at most $19.99, with 4.5 stars or better, delivered within 2 days"
     meant = {"type": kind.name, "quantity": 3, "price": 1999, "rating": 45, "days": 2}
-    assert read_item(said, lexicon_of(shop.catalog)) == meant
+    assert read_item(said, lexicon_of(shop.catalog), CART) == meant
 
 
 # The articles' two traces, as closely as this protocol allows.

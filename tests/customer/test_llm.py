@@ -29,13 +29,8 @@ def check(shop: Shop) -> Check:
     )
 
 
-def reason(check: Check, template: str, said: object, opening: bool = False, verbatim: str = "") -> str:
-    refusal = check.refusal(
-        tidy(said, template, check.lexicon), template, opening, (verbatim,) if verbatim else ()
-    )
-    return refusal.reason if refusal else ""
-
-
+WANTED = "I'm looking for a Tea Kettle."
+WHOLE = f"{WANTED} That's all."
 NONE, LESS = "There's nothing else I can think of.", "Actually, skip the Tea Kettle."
 JUDGED = [
     (KETTLE, KETTLE, ""),
@@ -71,25 +66,26 @@ JUDGED = [
     (KETTLE, "I'd like the Tea Kettle.", "read otherwise"),
     (KETTLE, "You want the Tea Kettle in Brushed finish.", "turns the roles"),
 ]
+OPENED = [
+    (WHOLE, "Hello! I want a Tea Kettle. That is all, thanks!", ""),
+    (WHOLE, "Hello! I want a Tea Kettle.", "read otherwise"),
+    (f"{WANTED} Thanks!", "I want a Tea Kettle. That's it.", "read otherwise"),
+]
 
 
-@pytest.mark.parametrize(("template", "said", "refused"), JUDGED)
+@pytest.mark.parametrize(("template", "said", "refused"), [*JUDGED, *OPENED])
 def test_the_same_in_other_words_passes_and_anything_else_is_refused_by_its_reason(
     check: Check, template: str, said: object, refused: str
 ) -> None:
-    assert reason(check, template, said) == refused
+    opening = template.startswith(WANTED)
+    refusal = check.refusal(tidy(said, template, check.lexicon), template, opening)
+    assert (refusal.reason if refusal else "") == refused
 
 
 def test_what_the_agent_named_is_said_as_it_is(check: Check) -> None:
     template, title = "I'll take the SonicWave Tea Kettle.", "SonicWave Tea Kettle"
-    assert reason(check, template, "The Tea Kettle by SonicWave, please.", verbatim=title) == "drops words"
-
-
-def test_an_opening_says_that_it_is_all_where_the_template_does_and_only_there(check: Check) -> None:
-    whole, part = "I'm looking for a Tea Kettle. That's all.", "I'm looking for a Tea Kettle. Thanks!"
-    assert reason(check, whole, "Hello! I want a Tea Kettle. That is all, thanks!", opening=True) == ""
-    assert reason(check, whole, "Hello! I want a Tea Kettle.", opening=True) == "read otherwise"
-    assert reason(check, part, "I want a Tea Kettle. That's it.", opening=True) == "read otherwise"
+    refusal = check.refusal("The Tea Kettle by SonicWave.", template, verbatim=title)
+    assert refusal and refusal.reason == "drops words"
 
 
 def test_an_endpoint_is_sent_a_line_and_what_was_said_and_nothing_else(shop: Shop) -> None:
@@ -130,15 +126,6 @@ def test_a_refused_line_is_asked_for_once_more_with_the_reason(shop: Shop) -> No
     assert (second["task"], second["refused"], second["used"]) == ("opening again", "", f"Hi! {task.opening}")
     assert trajectory.messages[1]["content"] == second["used"]
     assert replay(trajectory, shop) == trajectory.score
-
-
-def test_a_recording_without_second_tries_replays(shop: Shop) -> None:
-    task = make_task("CART", 8, 1, shop)
-    player = ENVIRONMENTS["CART"].reference_player(shop)
-    trajectory = play(player, task, shop, customer=lambda messages: "No, thanks to you.")
-    once = [one for one in trajectory.wording if not one["task"].endswith(" again")]
-    assert len(once) < len(trajectory.wording)
-    assert replay(replace(trajectory, wording=once), shop) == trajectory.score
 
 
 @pytest.mark.parametrize(
@@ -254,5 +241,6 @@ def test_a_recording_is_checked_anew_without_asking_anyone(shop: Shop) -> None:
     )
     key = row["env"], row["d"], row["seed"], shop
     assert again(*key, Wording(recorded=row["wording"])) == row
-    right = [*row["wording"][:-1], row["wording"][-1] | {"answer": "Urgently: now!"}]
+    last = row["wording"][-1] | {"answer": "Urgently: now!"}
+    right = [*row["wording"][:-1], last, last | {"task": f"{last['task']} again"}]
     assert again(*key, Wording(recorded=right))["wording"][-1]["refused"] == "adds words"

@@ -10,8 +10,9 @@ from ecomlab import ENVIRONMENTS, Shop
 from ecomlab.catalog.lexicon import lexicon_of
 from ecomlab.customer.fillers import telling
 from ecomlab.customer.llm import NONE, Wording
+from ecomlab.customer.nlu import sentences
 from ecomlab.customer.noise import plain
-from ecomlab.customer.paraphrases import straightened
+from ecomlab.customer.templates import Phrases
 from ecomlab.episode.episode import Episode, make_task
 from ecomlab.episode.play import play, replay
 from ecomlab.episode.record import Trajectory
@@ -132,6 +133,10 @@ def test_labels_of_everything_make_no_blind_attacker_right(env: str, shop: Shop)
         assert not found.score.unscored, found.score.why
 
 
+def straightened(text: str, phrases: Phrases, opening: bool = False) -> str:
+    return "".join(said.text + said.space for said in sentences(text, phrases, opening))
+
+
 @pytest.mark.parametrize("env", [env for env in ENVIRONMENTS if not ENVIRONMENTS[env].composes])
 def test_what_the_templates_say_is_never_read_as_other_words(env: str, shop: Shop) -> None:
     phrases, lexicon = ENVIRONMENTS[env].phrases, lexicon_of(shop.catalog)
@@ -147,6 +152,6 @@ def test_what_the_templates_say_is_never_read_as_other_words(env: str, shop: Sho
 
 def test_a_sentence_that_may_mean_two_things_stays_as_it_is() -> None:
     phrases = ENVIRONMENTS["CART"].phrases
-    said = {meaning for meaning, _ in phrases.sentences_by_telling[telling("Not that, sorry.")]}
-    assert len(said) > 1
+    texts = phrases.by_telling["", telling("Not that, sorry.")]
+    assert len({said.kind for text in texts for said in sentences(text, phrases)}) > 1
     assert straightened("I am sorry, not that.", phrases) == "I am sorry, not that."

@@ -9,7 +9,7 @@ from pydantic import Field
 from ecomlab.answers.amounts import read_answer, read_clause_id
 from ecomlab.catalog import Shop
 from ecomlab.customer.goals import withhold
-from ecomlab.customer.templates import Phrases, Sentences
+from ecomlab.customer.templates import Phrases, Template
 from ecomlab.difficulty import Difficulty
 from ecomlab.envs.base import Environment
 from ecomlab.envs.policy.audit import PolicyAudit
@@ -65,7 +65,7 @@ class Policy(Environment):
     submit, player, auditor = submit, PolicyPlayer, PolicyAudit
     phrases = Phrases.load(
         Path(__file__).with_name("phrases.toml"),
-        question=Sentences({name: rule.questions for name, rule in RULES.items()}, asked=QUESTION),
+        question=Template(sentences={name: rule.questions for name, rule in RULES.items()}, asked=QUESTION),
     )
 
     def draw(self, key: TaskKey, axes: Difficulty, shop: Shop) -> Problem:
