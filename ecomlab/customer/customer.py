@@ -144,7 +144,7 @@ class Customer:
         if "today" in world.given:
             self.dialogue.today = date.fromisoformat(world.given["today"])
         self.dialogue.in_hand = lambda: self._in_hand(world)
-        self.dialogue.settled = bool(self.acts_on) and self._is_done(world)
+        self.dialogue.settled = lambda: bool(self.acts_on) and self._is_done(world)
         self.last_read = Reading()
         reply = self._reply(text, world)
         return replace(reply, did=done_by(self.last_read))

@@ -149,7 +149,7 @@ class DialogueManager:
     """The day by the customer's clock, where the task has one."""
     in_hand: Callable[[], frozenset[str]] = frozenset
     """Values of the order lines that they may mean, in lower case."""
-    settled: bool = False
+    settled: Callable[[], bool] = bool
     """True where what they asked for has been done: there is nothing to tell of it any more."""
 
     @property
@@ -265,7 +265,7 @@ class DialogueManager:
         if chosen:  # "two or three?"
             return Reply(free, tuple(news))
         if "SUMMARY" in reading.acts:
-            asks = bool(reading.calls_for & {"ask", "open"}) or self.settled
+            asks = bool(reading.calls_for & {"ask", "open"}) or self.settled()
             forgotten = [] if asks else self._told(self.state.withheld[:1])
             return Reply([Act("yes"), *free, *self.spoken("mention", forgotten)], (*news, *forgotten))
         if "CONSENT" in reading.acts:
@@ -407,7 +407,7 @@ class DialogueManager:
         self.heard |= {(one.question.slot, one.question.item) for one in asked}
         news, known = self._chosen([one.slots for one in asked])
         if reading.open:
-            left = [] if self.settled else [s for s in self.state.withheld if s not in news]
+            left = [] if self.settled() else [s for s in self.state.withheld if s not in news]
             rest = self._named_first(left, reading.open_items)
             news += rest[: min(OPEN, AT_ONCE - len(news))]
         known = known[: AT_ONCE - len(news)]
@@ -426,7 +426,7 @@ class DialogueManager:
         named = {slot.name for slot in (*news, *known)}  # of another item
         absent = [question for question in absent if question.slot not in named]
         acts += self._absent(absent, beside=bool(acts or reading.open))
-        over = reading.open and (self.settled or not self.state.withheld)
+        over = reading.open and (not self.state.withheld or self.settled())
         if reading.open:
             closes = over and not asked and _CLOSES.search(text) is not None
             acts.append(Act("goodbye" if closes else "nothing" if over else "more", clean=True))

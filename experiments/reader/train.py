@@ -35,8 +35,8 @@ SENTENCE_C, NEAR_C, CLAIM_C, MESSAGE_C = 0.05, 0.03, 0.02, 0.03
 """Strength of the fits: inverse regularization of the SVMs and of the logistic regression."""
 QUESTION = 0.3
 """Weight in the fit of acts of a case that asks for slots alone: there are thousands."""
-LEAST = 2
-"""Cases in which an n-gram occurs at least."""
+LEAST, SLIGHT = 2, 3
+"""Cases in which an n-gram occurs at least, and the largest weight of those that are left out."""
 
 
 @dataclass
@@ -316,7 +316,7 @@ def packed(
 ) -> Model:
     """Round the weights, and leave out n-grams without any."""
     whole_weights = np.clip(np.rint(sentence * SCALE), -32_000, 32_000).astype(np.int32)
-    kept = [gram for gram, at in grams.items() if np.abs(whole_weights[at]).max() > 1]
+    kept = [gram for gram, at in grams.items() if np.abs(whole_weights[at]).max() > SLIGHT]
     rows = whole_weights[[*(grams[gram] for gram in kept), -1]]
     rounded, around = (
         {name: round(weight * SCALE) for name, weight in some.items()} for some in (near, mention)
