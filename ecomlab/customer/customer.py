@@ -112,12 +112,15 @@ class Customer:
 
     def read(self, text: str, things: Sequence[Thing] = ()) -> Reading:
         """Understand a message: what it does, asks for and says, of which item. `things` are those that it names."""
+        self.last_read = self._understood(text, things)
+        return self.last_read
+
+    def _understood(self, text: str, things: Sequence[Thing] = ()) -> Reading:
         items = self.goal.items or self.first.items
         listed = [kind for slot in self.state.known if slot.name in ("parts", "added") for kind in slot.value]
         vocabulary = vocabulary_of(self.phrases, self.lexicon, [*map(self.type_name, items), *listed])
         names = {number: thing.names for number, thing in _marks(things).items() if not thing.dated}
-        self.last_read = self.numbered(read(marked(text, names), vocabulary))
-        return self.last_read
+        return self.numbered(read(marked(text, names), vocabulary))
 
     def numbered(self, reading: Reading) -> Reading:
         """Put the numbers of the goal's items for the places of their names."""
@@ -178,6 +181,8 @@ class Customer:
         else:
             reply = self.dialogue.react(reading, text)
         acts = [*(self.person.tells(text) if "identity" in reading.calls_for else ()), *reply.acts]
+        if "REFUSE" in reading.acts and acts and all(act.kind == "remind" for act in acts):
+            acts = []  # what cannot be had is not asked for again
         beside = phrase(reading.acts, beside=bool(acts))
         acts = [*beside, *acts] if beside else acts
         return replace(reply, acts=acts or [Act("acknowledge")])
@@ -195,11 +200,15 @@ class Customer:
         asked |= {thing for thing in things_in(asked_of(text) or text, world) if thing.dated}
         meant = [thing for thing in things if thing in asked]
         beside = any(q.slot == "relation" and q.values and self.dialogue.has(q) for q in reading.questions)
-        if beside and len(meant if asked else things) < 2:
+        if beside and len(meant if asked else things) < 2 and (not asked or self._asks_beside(text)):
             return ()  # the order before or after the one that is named
         if (points or reading.which or not reading.questions) and not meant:
             meant = list(things)
         return [] if not points and self._asks_for_the_day(meant, reading) else meant
+
+    def _asks_beside(self, text: str) -> bool:
+        """Tell whether a message's question itself speaks of the order before or after another one."""
+        return any("relation" in said.slots for said in self._understood(asked_of(text)).mentions)
 
     def _labelled(self, reading: Reading, text: str) -> Reading:
         """Take what the endpoint says that a question asks for, where the parser found nothing at all in it."""
@@ -230,7 +239,9 @@ class Customer:
             return False
         if reading.which and len(things) > 1:
             return False
-        return "judge" not in reading.calls_for and any(q.slot in DAYS for q in reading.questions)
+        return "judge" not in reading.calls_for and any(
+            q.slot in DAYS and self.dialogue.has(q) for q in reading.questions
+        )
 
     def _in_hand(self, world: World) -> frozenset[str]:
         """List, in lower case, what describes the order lines that they may mean: a person knows what they bought."""

@@ -53,6 +53,8 @@ DAYS = frozenset(("placed", "when", "ordered", "delivered"))
 """Slots that are days."""
 ALIKE = frozenset(("relation", "placed", "when", "place", "thing", "things"))
 """Slots of orders, of which one can be said by the value of another."""
+NEVER = -1_000
+"""Score of a day that a message does not say."""
 LISTS = frozenset(("parts", "must", "replacement"))
 """Slots that hold several values."""
 FAULTS = 2
@@ -192,6 +194,9 @@ class DialogueManager:
         """List what a message asks about only whether it is so: "You need four within three days, don't you?"."""
         asked = [said for said in reading.mentions if said.asked and said.claimed]
         if "ask" not in reading.calls_for or "why" in reading.calls_for or reading.which:
+            return []
+        unsure = {said.slots[0] for said in reading.mentions if said.asked and not said.claimed}
+        if unsure & {question.slot for question in reading.questions}:
             return []
         if reading.unclear or reading.things or _OPENLY.search(text.lower()):
             return []
@@ -488,7 +493,9 @@ class DialogueManager:
     ) -> Reply:
         self.tally.questions += 1
         if not which and all(thing.kind != "product" for thing, _ in things):
-            things = things[-1:]  # "Your oldest is of May 3, so it's the one of May 9?"
+            scores = {one.value: one.score for one in reading.mentions if DAYS & set(one.slots)}
+            # "Your oldest is of May 3, so it's the one of May 9?"
+            things = [max(reversed(things), key=lambda one: scores.get(_day_of(one[0]), NEVER))]
         if not which and len(things) > 1:  # several are shown, and none is said to be the one
             things = [(thing, one) for thing, one in things if one.right or not one.identifies] or things
         right = [thing for thing, opinion in things if opinion.right]
@@ -689,6 +696,11 @@ def _shows(reading: Reading) -> bool:
     """Tell whether a message speaks of products rather than of wishes: what they cost may be less than is allowed."""
     offered = reading.acts & {"OFFER", "LIST"} and "SUMMARY" not in reading.acts
     return bool(reading.things or offered)
+
+
+def _day_of(thing: Thing) -> str:
+    """Name the day by which a customer calls an order, as a message does."""
+    return thing.text.lower().rpartition("from ")[2]
 
 
 def _wishes_for_parts(reading: Reading, text: str) -> bool:

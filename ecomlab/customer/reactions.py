@@ -76,8 +76,7 @@ def phrase(acts: Collection[str], beside: bool) -> list[Act]:
     social = [one for one in held if one.social][:1]
     rest = [] if beside else [one for one in held if not one.social]
     calling = [one for one in rest if one.free != "courtesy"]
-    chosen = [*social, *calling[:1]] or rest[:1]
-    return [Act(one.says) for one in chosen]
+    return [Act(one.says) for one in (*social, *(calling or rest)[:1])]
 
 
 @dataclass(frozen=True)

@@ -177,7 +177,7 @@ class Message:
         return tuple(
             at
             for at, score in enumerate(best)
-            if score > (CLEAR if marked and not marks[at] else 0) or score == max(best)
+            if score > (NEAR if marks[at] else CLEAR if marked else 0) or score == max(best)
         )
 
     def noted(self, least: int = TAKEN) -> tuple[int, ...]:
