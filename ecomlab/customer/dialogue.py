@@ -29,7 +29,7 @@ from ecomlab.customer.meaning import (
     verdict,
 )
 from ecomlab.customer.opinions import Opinion, Thing
-from ecomlab.customer.reading.mentions import Said
+from ecomlab.customer.reading.mentions import SURE, Said
 from ecomlab.customer.reading.reading import NO_ITEM, Question, Reading
 from ecomlab.customer.templates import Template
 from ecomlab.slots import slot_type
@@ -62,7 +62,7 @@ FAULTS = 2
 _LISTS = re.compile(r"\n|\bor\b|;|\b[1a][.)]")
 """Marks of a message that lists what there is to choose from."""
 _WRONG = re.compile(
-    r"\b(?:wrong|incorrect|mistakes?|not right|isn't right|off|inaccurate|inaccuracies|change|fix|correct)\b",
+    r"\b(?:wrong|incorrect|mistakes?|not right|isn't right|off|inaccurate|inaccuracies|change|fix|correct|suit|like about)\b",
     re.IGNORECASE,
 )
 """Words of a question what is wrong."""
@@ -163,8 +163,9 @@ class DialogueManager:
     def react(self, reading: Reading, text: str) -> Reply:
         """Answer a message that names nothing the customer could recognise: what it says of their wishes, then what it
         asks for. Without acts where it calls for no answer."""
-        if self.refused and not reading.questions and not reading.said and _WRONG.search(text):
-            return Reply(list(self.refused))
+        asks_why = _OPENLY.search(text.lower()) and _WRONG.search(text)
+        if (self.refused or asks_why) and not reading.questions and not reading.said and _WRONG.search(text):
+            return Reply(list(self.refused) or [Act("as wanted")])
         checked = self._checked(reading, text)
         if "judge" in reading.calls_for:
             reply = self.confirm(reading, text)
@@ -238,6 +239,7 @@ class DialogueManager:
         claims = [self.claim(said, exactly=not _shows(reading)) for said in judged]
         chosen = [one for one in map(self.claim, choices) if one.so]
         claims += chosen or [self.claim(said) for said in choices[:1]]
+        claims += self._offered(reading) if "OFFER" in reading.acts else []
         faults = list(_distinct(one for one in claims if one.so is False))
         asks = asked or (text.rstrip().endswith("?") and not reading.acts & {"SUMMARY", "CONSENT"})
         wanted = [one.slot for one in claims if asks and not one.so and one.slot in self.state.withheld]
@@ -277,12 +279,21 @@ class DialogueManager:
             named_it = reading.names or _DEED.search(text.lower())
             return Reply([Act("consent" if named_it else "to what"), *free], tuple(news))
         if "OFFER" in reading.acts:
-            said = [] if wanted else [Act("consent" if right else "decline")]
+            said = [] if wanted else [Act("consent" if right or reading.mentions else "decline")]
             return Reply([*said, *free], tuple(news))
         if claims and not any(one.so for one in claims):  # neither so nor not
             unsure = [one.slot for one in claims if one.slot is not None and one.slot not in news]
             return Reply(free or self.spoken("remind", list(_distinct(unsure)), clean=True), tuple(news))
         return Reply([Act("yes" if claims else "say what"), *free], tuple(news))
+
+    def _offered(self, reading: Reading) -> list["Claim"]:
+        """List what an offer of one thing says of it that is not as the customer has said."""
+        said = [one for one in reading.mentions if not one.claimed and not one.slots[0].startswith("was_")]
+        values = Counter(slot for slot, _ in {(one.slots[0], one.value) for one in said})
+        if any(one.name == "replacement" for one in self.state.known) and not self.state.identified:
+            return []  # of which of the two it is said stays open
+        claims = [self.claim(one, exactly=False) for one in said if values[one.slots[0]] == 1]
+        return [one for one in claims if one.so is False and one.slot in self.state.known]
 
     def _told(self, slots: Iterable[Slot | None]) -> list[Slot]:
         """Take note that these slots have been told."""
@@ -303,7 +314,7 @@ class DialogueManager:
             slots = [slot for slot in slots if said.item in (-1, slot.item) or slot.name in self.state.own]
             slots = [slot for slot in slots if comparable(name, slot.name) or name in ALIKE]
             for slot in slots:
-                so = self._is_so(slot, said.value, exactly)
+                so = self._is_so(slot, said.value, exactly and said.score > SURE)
                 found.append(Claim(said, slot, so if so is None else so != said.denied))
             replaced = None if slots else self._replaced(name, said.value)
             if replaced is not None:
@@ -415,7 +426,9 @@ class DialogueManager:
             left = [] if self.settled() else [s for s in self.state.withheld if s not in news]
             rest = self._named_first(left, reading.open_items)
             news += rest[: min(OPEN, AT_ONCE - len(news))]
-        known = known[: AT_ONCE - len(news)]
+        known = (
+            [] if reading.open and news else known[: AT_ONCE - len(news)]
+        )  # who asks for more, has heard it
         openly = _OPENLY.search(text.lower()) is not None
         acts = [] if openly else verdict([one for one in asked if one.slots or one.so is not None])
         news = self.state.reveal(news)

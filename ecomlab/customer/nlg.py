@@ -20,6 +20,8 @@ from ecomlab.values import with_article
 
 IN_A_ROW = (", ", ", and ")
 """Separators of items in a sentence, and before the last of them."""
+_NAY = ("no,", "nope,", "nah,", "it's fine,")
+"""Beginnings of forms that answer a question whether there is more."""
 
 
 @dataclass(eq=False)
@@ -87,7 +89,10 @@ class Speaker:
         """Word these acts, in order, for one message: a text for each."""
         random = rng("words", *self.key, self.said)
         used: set[str] = set()
-        sentences = [_begun(self._sentence(act, random, used)) for act in acts]
+        sentences = []
+        for act in acts:
+            tells = act.kind == "nothing" and any(one.slots for one in acts)
+            sentences.append(_begun(self._sentence(act, random, used, tells)))
         pieces, ends = [], []
         for act, sentence in zip(acts, sentences, strict=True):
             pieces += [Piece(piece.text, "fixed") for piece in sentence] if act.clean else sentence
@@ -164,8 +169,11 @@ class Speaker:
         random = rng("noise", *self.key, about)
         return noised(pieces, self.p_noise, words, self.lexicon, random)
 
-    def _sentence(self, act: Act, random: np.random.Generator, used: set[str]) -> list[Piece]:
-        """Word an act by a form that no other act of the message has `used`."""
+    def _sentence(
+        self, act: Act, random: np.random.Generator, used: set[str], tells: bool = False
+    ) -> list[Piece]:
+        """Word an act by a form that no other act of the message has `used`; where these tell something, it is no
+        answer: "Red, please. That's all.", not "No, that's all."."""
         templates = self.phrases.slots
         spoken = [(name, value) for name, value in act.slots.items() if name in templates]
         if spoken:
@@ -184,7 +192,7 @@ class Speaker:
                     *(_within(sentence) if inside else _begun(sentence)),
                 ]
             return said
-        form = self._form(act, random, used)
+        form = self._form(act, random, used, tells)
         plural = self.lexicon.types[act.type].plural if act.type else ""
         filled: dict[str, list[Piece]] = {
             "type": [Piece(plural if act.number > 1 else act.type, "type")],
@@ -205,12 +213,14 @@ class Speaker:
                 pieces += _begun(filled[text]) if begins else filled[text]
         return pieces
 
-    def _form(self, act: Act, random: np.random.Generator, used: set[str]) -> Form:
+    def _form(self, act: Act, random: np.random.Generator, used: set[str], tells: bool) -> Form:
         """Pick a form that has something to put into each of its fields."""
         forms = [form for form in self.phrases.acts[act.kind] if act.seen or "seen" not in form.fields]
         forms = forms or list(self.phrases.acts[act.kind])
         if "quantity" in act.slots:  # details leave it out
             forms = [form for form in forms if {"item", "wanted", "number"} & form.fields] or forms
+        if tells:
+            forms = [form for form in forms if not form.lead.startswith(_NAY)] or forms
         return self._pick(forms, random, used)
 
     def _pick(self, forms: Sequence[Form], random: np.random.Generator, used: set[str]) -> Form:

@@ -34,6 +34,8 @@ _DENIED = frozenset(("not", "without", "never", "no"))
 CLAIM = 20
 """Score of a value from which on it is said of the customer's wishes: to deny what was no claim is worse than to let
 one pass."""
+SURE = 60
+"""Score from which on a limit that is said to be lower than it is, is no thing that keeps within it."""
 REACH, NEXT = 6, 3
 """Words within which what stands before an amount, or before a bare number, tells what it counts."""
 
@@ -261,4 +263,4 @@ def _counts(place: int, sentence: Sentence, slot: str, one: Seen) -> bool:
     return False
 
 
-__all__ = ["Said", "about", "places", "said_in"]
+__all__ = ["SURE", "Said", "about", "places", "said_in"]
