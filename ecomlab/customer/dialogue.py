@@ -62,7 +62,8 @@ FAULTS = 2
 _LISTS = re.compile(r"\n|\bor\b|;|\b[1a][.)]")
 """Marks of a message that lists what there is to choose from."""
 _WRONG = re.compile(
-    r"\b(?:wrong|incorrect|mistakes?|not right|isn't right|off|inaccurate|inaccuracies|change|fix|correct|suit|like about)\b",
+    r"\b(?:wrong|incorrect|mistakes?|not right|isn't right|off|inaccurate|inaccuracies|change|fix|correct|suit|"
+    r"like about)\b",
     re.IGNORECASE,
 )
 """Words of a question what is wrong."""
@@ -284,7 +285,8 @@ class DialogueManager:
         if claims and not any(one.so for one in claims):  # neither so nor not
             unsure = [one.slot for one in claims if one.slot is not None and one.slot not in news]
             return Reply(free or self.spoken("remind", list(_distinct(unsure)), clean=True), tuple(news))
-        return Reply([Act("yes" if claims else "say what"), *free], tuple(news))
+        told = "acknowledge answer" if "TELL" in reading.acts else "say what"
+        return Reply([Act("yes" if claims else told), *free], tuple(news))
 
     def _offered(self, reading: Reading) -> list["Claim"]:
         """List what an offer of one thing says of it that is not as the customer has said."""
@@ -429,8 +431,11 @@ class DialogueManager:
         known = (
             [] if reading.open and news else known[: AT_ONCE - len(news)]
         )  # who asks for more, has heard it
-        openly = _OPENLY.search(text.lower()) is not None
+        openly = _OPENLY.search(text.lower()) is not None and all(q.values for q in reading.questions)
         acts = [] if openly else verdict([one for one in asked if one.slots or one.so is not None])
+        checks = {slot for said in reading.mentions if said.asked for slot in said.slots}
+        echoed = any(one.echo and one.so is not False and one.question.slot in checks for one in heard)
+        acts = acts or ([Act("yes")] if echoed and not openly else [])
         news = self.state.reveal(news)
         self.tally.learned += len(news)
         if news:
@@ -524,12 +529,13 @@ class DialogueManager:
                 return self._guess(stray, *said) if self.strays > 1 else Reply(list(said))
             if right:
                 self._identified(right)
-                return self._also(Act("choose", seen=right[0].text), reading, text)
+                return self._also(Act("choose", seen=right[0].text), right[0], reading, text)
             return self._guess(wrong[0], Act("none of these"))
         if not wrong:
-            certain = len(things) == 1 and things[0][1].identifies
+            certain = len(things) == 1 and things[0][1].identifies and not reading.acts & {"CONSENT", "OFFER"}
             self._identified(right if certain else ())
-            return self._also(Act("this one" if certain else "as wanted"), reading, text)
+            fits = "consent" if "CONSENT" in reading.acts else "as wanted"
+            return self._also(Act("this one" if certain else fits), right[0], reading, text)
         first = min(wrong, key=lambda opinion: opinion.consistent)
         proposed = "judge" in reading.calls_for and all(thing.kind == "product" for thing, _ in things)
         if proposed and first.broken is not None and first.consistent:  # shown, and not said to be the one
@@ -561,14 +567,17 @@ class DialogueManager:
             )
         return Reply([Act("not as wanted", self.type_name(broken.item), slots)], tuple(news))
 
-    def _also(self, act: Act, reading: Reading, text: str) -> Reply:
+    def _also(self, act: Act, thing: Thing, reading: Reading, text: str) -> Reply:
         """Answer the rest of a message after this act, but for what describes the thing; being right never costs
         patience."""
         self.annoyed = 0
         rest_of_it = tuple(
             q
             for q in reading.questions
-            if not q.values or q.slot in LISTS or (not describes(q) and " or " in text)
+            if not q.values
+            or q.slot in LISTS
+            or (not describes(q) and " or " in text)
+            or (thing.kind == "product" and q.item >= 0 and self.type_name(q.item) not in thing.text)
         )
         if not (rest_of_it or reading.open):
             return Reply([act])

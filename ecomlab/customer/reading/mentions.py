@@ -29,7 +29,7 @@ _OFFERED = frozenset((
 ALL = frozenset(("all", "both", "togeth", "total", "combin", "altogeth", "everyth", "whole"))
 _SAME = frozenset(("same", "keep", "match", "ident", "must", "stai", "stay"))
 """Stems by which something is to be as it was."""
-_DENIED = frozenset(("not", "without", "never", "no"))
+_DENIED = frozenset(("not", "without", "never", "no", "than", "instead"))
 """Stems before a value by which a message takes it back."""
 CLAIM = 20
 """Score of a value from which on it is said of the customer's wishes: to deny what was no claim is worse than to let
@@ -120,6 +120,8 @@ def said_in(
         name, _, value = meaning.partition(CLOSED)
         if name != "importance":
             no = bool(_DENIED & {one.stem for one in sentence.tokens[max(0, start - 3) : start]})
+            if no and name in last:
+                continue  # "on clearance rather than in a flash sale"
             last[f"{name} {value}" if "or" in stems else name] = Said(
                 (name,), value, -1, at, (start, end), no
             )

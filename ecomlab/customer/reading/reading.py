@@ -212,7 +212,10 @@ class Message:
         return [
             slot
             for slot in slots
-            if slot in said or self._asks_by_name(at, slot) or not (said or slot in spots)
+            if slot in said
+            or slot == "importance"  # "which counts most, price or rating?" says no order
+            or self._asks_by_name(at, slot)
+            or not (said or slot in spots)
         ]
 
     def _asks_by_name(self, at: int, slot: str) -> bool:
