@@ -299,3 +299,15 @@ def test_items_keep_their_numbers_after_one_is_dropped_and_it_is_not_taken_up_ag
         assert [act.type for act in both.acts] == [names[1], names[0]], "what has sold out is not passed over"
         seen += 1
     assert seen > 20
+
+
+def test_who_asks_for_what_is_missing_is_answered_though_a_mistake_stands(big_shop: Shop) -> None:
+    catalog = big_shop.catalog
+    row = next(row for row in catalog.type_rows(KEYPAD) if catalog.feature(row) and catalog.stock[row] > 9)
+    brand, feature = catalog.brand(row), str(catalog.feature(row))
+    task = handmade(big_shop, [{"type": KEYPAD, "brand": brand, "feature": feature}], [[0, "feature"]], 5, 2)
+    episode = Episode(task, big_shop)
+    corrected = episode.act(calls(("cart_add", {"product_id": catalog.ids[row], "quantity": 2})))
+    assert "just one" in str(corrected.messages[-1]["content"])
+    answered = episode.act(text("Sorry. Which style of phone charger would you like?"))
+    assert feature in str(answered.messages[-1]["content"])

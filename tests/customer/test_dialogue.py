@@ -478,3 +478,81 @@ def test_an_open_question_is_answered_of_each_item_that_it_names() -> None:
     size = Slot(2, "attr:size", "Big")
     k = manager(BRAND, FEATURE, PRICE, RATING, size)
     assert k._named_first([*ALL, size], (1, 2)) == [PRICE, size, RATING, BRAND, FEATURE, OPTION]
+
+
+SHOWN = Said(("price",), "$25", 1, score=-80)
+RETURNED = Slot(0, "replacement", [["brand", "BarkHarbor"]])
+
+
+@pytest.mark.parametrize(
+    ("offered", "stated", "expected"),
+    [
+        ((), (BRAND,), ["decline"]),
+        ((Said(("brand",), "SonicWave", 0, score=-80),), (BRAND,), ["consent"]),
+        ((Said(("brand",), "BarkHarbor", 0, score=-80),), (BRAND,), ["no", "remind"]),
+        ((SHOWN,), (PRICE,), ["consent"]),
+        ((replace(SHOWN, value="$60"),), (PRICE,), ["no", "remind"]),
+        ((replace(SHOWN, value="$60"), SHOWN), (PRICE,), ["consent"]),  # of two things, one is dearer
+    ],
+)
+def test_an_offer_is_taken_unless_what_was_said_speaks_against_it(
+    offered: tuple[Said, ...], stated: tuple[Slot, ...], expected: list[str]
+) -> None:
+    reading = calling("judge", acts="OFFER", mentions=offered)
+    assert kinds(manager(stated=stated).react(reading, "Would that do?")) == expected
+
+
+def test_a_lower_limit_is_wrong_only_where_it_is_surely_said_of_the_limit() -> None:
+    for score, expected in ((100, ["no", "remind"]), (30, ["yes"])):
+        below = summary(replace(SHOWN, score=score))
+        assert kinds(manager(stated=(PRICE,)).react(below, "That comes to $25.")) == expected
+
+
+def test_once_what_goes_back_is_clear_questions_are_about_what_comes_in_its_place() -> None:
+    for identified, expected in ((False, "remind"), (True, "indifferent")):
+        k = manager(stated=(FEATURE, RETURNED))
+        k.state.identified = identified
+        assert kinds(answer(k, "feature", text="Which kind would you like?")) == [expected]
+
+
+def test_what_is_in_their_hands_is_never_denied() -> None:
+    wrongly = summary(WRONGLY)
+    k = manager(stated=(BRAND,))
+    k.in_hand = lambda: frozenset(("barkharbor",))
+    assert "no" not in kinds(k.react(wrongly, "It's the one by BarkHarbor."))
+    assert kinds(manager(stated=(BRAND,)).react(wrongly, "It's the one by BarkHarbor."))[0] == "no"
+
+
+def test_nothing_is_told_of_what_is_done() -> None:
+    k = manager(BRAND)
+    k.settled = lambda: True
+    assert (kinds(answer(k, is_open=True)), k.state.withheld) == (["nothing"], [BRAND])
+    assert kinds(k.react(summary(), "All done, right?")) == ["yes"]
+
+
+@pytest.mark.parametrize(
+    ("acts", "text", "expected"),
+    [
+        ("UNDERSTOOD", "Do you see what I mean?", ["say what"]),
+        ("UNDERSTOOD TELL", "It has arrived. Does that answer your question?", ["acknowledge answer"]),
+        ("SYMPATHISE", "What is it that doesn't suit you?", ["as wanted"]),
+    ],
+)
+def test_an_answer_that_is_understood_ends_the_question(acts: str, text: str, expected: list[str]) -> None:
+    groups = ["judge"] if "UNDERSTOOD" in acts else []
+    assert kinds(manager(stated=(BRAND,)).react(calling(*groups, acts=acts), text)) == expected
+
+
+def test_who_asks_for_more_hears_nothing_again() -> None:
+    k = manager(PRICE, stated=(BRAND,))
+    assert kinds(answer(k, "brand", is_open=True)) == ["elaborate", "nothing"]
+
+
+def test_a_question_with_one_value_and_one_without_is_answered_in_both() -> None:
+    reading = calling(
+        "ask",
+        questions=(Question("brand", 0, ("SonicWave",)), Question("option", 0)),
+        mentions=(replace(RIGHTLY, asked=True),),
+    )
+    reply = manager(OPTION, stated=(BRAND,)).answer(reading, "Still SonicWave, and which connector?")
+    assert kinds(reply) == ["yes", "elaborate"]
