@@ -57,6 +57,8 @@ NEVER = -1_000
 """Score of a day that a message does not say."""
 LISTS = frozenset(("parts", "must", "replacement"))
 """Slots that hold several values."""
+LISTED = frozenset(("parts", "added"))
+"""Slots of what else is on a list."""
 FAULTS = 2
 """Most faults of a summary or a plan that are named."""
 _LISTS = re.compile(r"\n|\bor\b|;|\b[1a][.)]")
@@ -426,6 +428,7 @@ class DialogueManager:
         news, known = self._chosen([one.slots for one in asked])
         if reading.open:
             left = [] if self.settled() else [s for s in self.state.withheld if s not in news]
+            left.sort(key=lambda slot: slot.name not in LISTED)  # things first, then what they are to be like
             rest = self._named_first(left, reading.open_items)
             news += rest[: min(OPEN, AT_ONCE - len(news))]
         known = (
