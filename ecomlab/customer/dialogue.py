@@ -64,8 +64,8 @@ FAULTS = 2
 _LISTS = re.compile(r"\n|\bor\b|;|\b[1a][.)]")
 """Marks of a message that lists what there is to choose from."""
 _WRONG = re.compile(
-    r"\b(?:wrong|incorrect|mistakes?|not right|isn't right|off|inaccurate|inaccuracies|change|fix|correct|suit|"
-    r"like about)\b",
+    r"\b(?:wrong|incorrect|mistakes?|not right|isn't right|off|inaccurate|inaccuracies|change|fix|correct|"
+    r"(?:not|(?:does|is|do)n't) suit\w*)\b",
     re.IGNORECASE,
 )
 """Words of a question what is wrong."""
