@@ -53,8 +53,8 @@ DAYS = frozenset(("placed", "when", "ordered", "delivered"))
 """Slots that are days."""
 ALIKE = frozenset(("relation", "placed", "when", "place", "thing", "things"))
 """Slots of orders, of which one can be said by the value of another."""
-NEVER = -1_000
-"""Score of a day that a message does not say."""
+HARDLY = -30
+"""Score of a day up to which it is hardly that of the order that is meant; of several such the last is."""
 LISTS = frozenset(("parts", "must", "replacement"))
 """Slots that hold several values."""
 LISTED = frozenset(("parts", "added"))
@@ -514,9 +514,10 @@ class DialogueManager:
     ) -> Reply:
         self.tally.questions += 1
         if not which and all(thing.kind != "product" for thing, _ in things):
-            scores = {one.value: one.score for one in reading.mentions if DAYS & set(one.slots)}
+            days = [one for one in reading.mentions if DAYS & set(one.slots) and one.score > HARDLY]
+            scores = {one.value: one.score for one in days}
             # "Your oldest is of May 3, so it's the one of May 9?"
-            things = [max(reversed(things), key=lambda one: scores.get(_day_of(one[0]), NEVER))]
+            things = [max(reversed(things), key=lambda one: scores.get(_day_of(one[0]), HARDLY))]
         if not which and len(things) > 1:  # several are shown, and none is said to be the one
             things = [(thing, one) for thing, one in things if one.right or not one.identifies] or things
         right = [thing for thing, opinion in things if opinion.right]
