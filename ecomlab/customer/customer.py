@@ -8,7 +8,7 @@ from datetime import date
 from ecomlab.catalog.lexicon import Lexicon
 from ecomlab.customer import corrections, goal_changes, shortages
 from ecomlab.customer.acts import Act, Mistake
-from ecomlab.customer.dialogue import DAYS, DialogueManager, Reply
+from ecomlab.customer.dialogue import AT_ONCE, DAYS, DialogueManager, Reply
 from ecomlab.customer.goal_state import GoalState, Progress
 from ecomlab.customer.llm import Wording
 from ecomlab.customer.nlg import Speaker
@@ -35,6 +35,8 @@ _INSTEAD = re.compile(
     r"leave (?:it|them) out|do without|none at all|second choice)\b"
 )
 """Marks of a question what to take instead of something."""
+_VAIN = frozenset(("remind", "consent", "yes", "to what", "decline", "indifferent"))
+"""Acts that answer no refusal."""
 _CHOICE = re.compile(r"\bwhich\b|\b(?:any|either|one) of (?:these|those|them)\b", re.IGNORECASE)
 """Words by which one of several things is to be chosen."""
 _POINTS = re.compile(
@@ -177,12 +179,14 @@ class Customer:
         if opinions:
             several = len(opinions) > 1 and (" or " in (asked_of(text) or text) or asks_which)
             which = (reading.which or several) and ("judge" not in reading.calls_for or asks_which)
+            listed = any(slot.name == "count" for slot in self.state.known)  # who wants seven, is shown seven
+            which = which and not (listed and len(opinions) > AT_ONCE)
             reply = self.dialogue.opinion(opinions, which, reading, text)
         else:
             reply = self.dialogue.react(reading, text)
         acts = [*(self.person.tells(text) if "identity" in reading.calls_for else ()), *reply.acts]
-        if "REFUSE" in reading.acts and acts and all(act.kind == "remind" for act in acts):
-            acts = []  # what cannot be had is not asked for again
+        if "REFUSE" in reading.acts and not reply.news and {act.kind for act in acts} <= _VAIN:
+            acts = [Act("accept refusal")]  # what cannot be had is not asked for again
         beside = phrase(reading.acts, beside=bool(acts))
         acts = [*beside, *acts] if beside else acts
         return replace(reply, acts=acts or [Act("acknowledge")])

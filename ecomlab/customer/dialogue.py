@@ -31,7 +31,7 @@ from ecomlab.customer.meaning import (
 from ecomlab.customer.opinions import Opinion, Thing
 from ecomlab.customer.reading.mentions import SURE, Said
 from ecomlab.customer.reading.reading import NO_ITEM, Question, Reading
-from ecomlab.customer.templates import Template
+from ecomlab.customer.templates import SENTENCE_BREAK, Template
 from ecomlab.slots import slot_type
 from ecomlab.task import Slot
 from ecomlab.world.substitutes import noun
@@ -72,6 +72,12 @@ _WRONG = re.compile(
 _CLOSES = re.compile(r"\b(?:help|assist|do for you|look (?:at|into)|need from me)\b", re.IGNORECASE)
 """Words of a closing question."""
 _WHICH = re.compile(r"\bwhich\b|\bwhat(?:'s| is)? (?:one|order|thing)\b|\bspecify\b", re.IGNORECASE)
+_LEAVE = re.compile(
+    r"\b(?:shall|should|may|can|could|would) (?:i|we)\b|\bi (?:can|could|would|will|suggest)\b|\bi'[dl]"
+)
+"""Words by which an offer is something to be done."""
+_POINTED = re.compile(r"\b(?:is|was) (?:it|this|that)\b[^?]*\?")
+"""Words of a question whether it is the one."""
 _OPENLY = re.compile(r"(?:^|[,;:.!?]\s*|\b(?:and|but|so)\s+)(?:which|what|how|when|where|who)\b[^.!]*\?")
 """Beginning of a question that no yes answers."""
 _DEED = re.compile(
@@ -282,12 +288,13 @@ class DialogueManager:
             named_it = reading.names or _DEED.search(text.lower())
             return Reply([Act("consent" if named_it else "to what"), *free], tuple(news))
         if "OFFER" in reading.acts:
-            said = [] if wanted else [Act("consent" if right or reading.mentions else "decline")]
-            return Reply([*said, *free], tuple(news))
+            takes = "consent" if _LEAVE.search(text.lower()) else "as wanted"
+            said = [] if wanted else [Act(takes if right or reading.mentions else "decline")]
+            return Reply([*said, *(free if wanted else ())], tuple(news))
         if claims and not any(one.so for one in claims):  # neither so nor not
             unsure = [one.slot for one in claims if one.slot is not None and one.slot not in news]
             return Reply(free or self.spoken("remind", list(_distinct(unsure)), clean=True), tuple(news))
-        told = "acknowledge answer" if "TELL" in reading.acts else "say what"
+        told = "acknowledge answer" if len(SENTENCE_BREAK.split(text)) > 1 else "say what"
         return Reply([Act("yes" if claims else told), *free], tuple(news))
 
     def _offered(self, reading: Reading) -> list["Claim"]:
@@ -403,8 +410,11 @@ class DialogueManager:
         if lone and reading.open_items and not reading.which:  # "What about the kettle?"
             reading = replace(reading, calls_for=reading.calls_for | {"open"}, unclear=())
         if "ask" in reading.calls_for and not (reading.questions or reading.open or reading.unclear):
-            listed = "LIST" in reading.acts
-            return Reply([Act("indifferent" if listed else "ask back", seen="")])
+            pointed = self.state.identified and _POINTED.search(text.lower())
+            unsure = (
+                bool(self.state.withheld) and "LIST" not in reading.acts
+            )  # it may be asked for what is there
+            return Reply([Act("this one" if pointed else "ask back" if unsure else "indifferent")])
         self.tally.questions += 1
         on_list = [q for q in reading.questions if q.slot == "parts" and q.item >= NO_ITEM]
         if on_list and len(on_list) == len(reading.questions):  # wishes for what is only listed
@@ -428,12 +438,14 @@ class DialogueManager:
         news, known = self._chosen([one.slots for one in asked])
         if reading.open:
             left = [] if self.settled() else [s for s in self.state.withheld if s not in news]
+            if self.state.identified:  # what goes back is clear
+                left = [slot for slot in left if not slot_type(slot.name).describes and slot.name not in DAYS]
             left.sort(key=lambda slot: slot.name not in LISTED)  # things first, then what they are to be like
             rest = self._named_first(left, reading.open_items)
             news += rest[: min(OPEN, AT_ONCE - len(news))]
-        known = (
-            [] if reading.open and news else known[: AT_ONCE - len(news)]
-        )  # who asks for more, has heard it
+        known = known[: AT_ONCE - len(news)]
+        if news:  # who asks for more has heard it
+            known = [] if reading.open else [s for s in known if s.name not in LISTS | {"importance"}]
         openly = _OPENLY.search(text.lower()) is not None and all(q.values for q in reading.questions)
         acts = [] if openly else verdict([one for one in asked if one.slots or one.so is not None])
         checks = {slot for said in reading.mentions if said.asked for slot in said.slots}
@@ -443,6 +455,11 @@ class DialogueManager:
         self.tally.learned += len(news)
         if news:
             self.annoyed = 0
+        about = {slot.item for slot in (*news, *known)}
+        if reading.open_items and news and not asked and not about & {*reading.open_items}:
+            acts.append(
+                Act("indifferent")
+            )  # "What about the kettle?", and only the toaster's wishes are left
         acts += self.spoken("elaborate", news) + self.spoken("remind", known, clean=True)
         unknown = [one.question for one in asked if not one.slots]
         implied = {question: self._implied(question) for question in unknown}

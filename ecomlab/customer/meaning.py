@@ -151,6 +151,12 @@ def _meaning(
         if " or " in text and len(named) == 1:  # "Must it be black again, or is another color fine?"
             question = replace(question, slot=f"attr:{named[0]}", values=())
         return _of_kept(question, kept, state, named)
+    if (
+        question.slot in ("thing", "parts")
+        and re.search(r"\belse\b", text)
+        and all(slot in state.known for slot in slots)
+    ):
+        return Meaning(question, ())  # beside what was said
     correction = next((slot for slot in state.known if slot.name == CORRECTION), None)
     if correction is not None and slots and not any(slot in state.withheld for slot in slots):
         return Meaning(question, (correction,))

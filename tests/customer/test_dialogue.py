@@ -242,7 +242,7 @@ JUDGED: dict[str, tuple[tuple[Slot, ...], tuple[Slot, ...], Reading, list[str]]]
     "consent to what is named": ((), (BRAND,), summary(RIGHTLY, acts="CONSENT"), ["consent"]),
     "to nothing in particular": ((), (BRAND,), summary(acts="CONSENT"), ["to what"]),
     "to what is wrong": ((), (BRAND,), summary(WRONGLY, acts="CONSENT"), ["no", "remind"]),
-    "an offer of what is wanted": ((), (BRAND,), summary(RIGHTLY, acts="OFFER"), ["consent"]),
+    "an offer of what is wanted": ((), (BRAND,), summary(RIGHTLY, acts="OFFER"), ["as wanted"]),
     "of anything else": ((), (BRAND,), summary(acts="OFFER"), ["decline"]),
     "the order before, where it is": ((), (BESIDE,), summary(Said(("relation",), "before")), ["yes"]),
     "the one after, where it is before": ((), (BESIDE,), summary(Said(("relation",), "after")), ["no", "remind"]),
@@ -488,11 +488,11 @@ RETURNED = Slot(0, "replacement", [["brand", "BarkHarbor"]])
     ("offered", "stated", "expected"),
     [
         ((), (BRAND,), ["decline"]),
-        ((Said(("brand",), "SonicWave", 0, score=-80),), (BRAND,), ["consent"]),
+        ((Said(("brand",), "SonicWave", 0, score=-80),), (BRAND,), ["as wanted"]),
         ((Said(("brand",), "BarkHarbor", 0, score=-80),), (BRAND,), ["no", "remind"]),
-        ((SHOWN,), (PRICE,), ["consent"]),
+        ((SHOWN,), (PRICE,), ["as wanted"]),
         ((replace(SHOWN, value="$60"),), (PRICE,), ["no", "remind"]),
-        ((replace(SHOWN, value="$60"), SHOWN), (PRICE,), ["consent"]),  # of two things, one is dearer
+        ((replace(SHOWN, value="$60"), SHOWN), (PRICE,), ["as wanted"]),  # of two things, one is dearer
     ],
 )
 def test_an_offer_is_taken_unless_what_was_said_speaks_against_it(

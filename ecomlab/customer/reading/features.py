@@ -13,7 +13,7 @@ from ecomlab.slots import slot_type
 ASKED, NAMED, OTHER = "S", "V", "O"
 """Marks of a slot's own words: those that ask for it, and its values; and of words that ask for another slot."""
 _WH = frozenset(("what", "which", "who", "whose", "when", "where", "how", "whi", "whom"))
-_AUXILIARY = frozenset(
+AUXILIARY = frozenset(
     ("be", "do", "have", "will", "would", "shall", "should", "can", "could", "may", "might", "must")
 )
 _THINGS = ("PRODUCT", "ORDER", "LINE")
@@ -92,7 +92,7 @@ def _lead(base: Sequence[str]) -> str:
     for place, one in enumerate(base[:6]):
         if one in _WH:
             return f"how {base[place + 1]}" if one == "how" and place + 1 < len(base) else one
-    return next((one for one in base[:2] if one in _AUXILIARY), base[0] if base else "")
+    return next((one for one in base[:2] if one in AUXILIARY), base[0] if base else "")
 
 
 @cache

@@ -94,8 +94,7 @@ def said_in(
     for place, token in enumerate(sentence.tokens):
         if not (token.stem == VALUE or token.stem in AMOUNTS or _is_one(place, sentence)):
             continue
-        before = {one.stem for one in sentence.tokens[max(0, place - 3) : place]}
-        denied = token.stem == VALUE and bool(_DENIED & before)
+        denied = token.stem == VALUE and _is_denied(place, sentence)
         for item in _described(place, sentence, topic) or (-1,):
             slots = _meant(place, token, sentence, one, vocabulary, item, asked)
             if slots and slot_type(slots[0]).op == "==" and _compared(place, sentence):
@@ -119,7 +118,7 @@ def said_in(
     for meaning, start, end in closed:
         name, _, value = meaning.partition(CLOSED)
         if name != "importance":
-            no = bool(_DENIED & {one.stem for one in sentence.tokens[max(0, start - 3) : start]})
+            no = _is_denied(start, sentence)
             if no and name in last:
                 continue  # "on clearance rather than in a flash sale"
             last[f"{name} {value}" if "or" in stems else name] = Said(
@@ -175,6 +174,16 @@ def _described(place: int, sentence: Sentence, topic: Sequence[int]) -> tuple[in
             break
     ahead = any(one.stem == ITEM for one in sentence.tokens[place + 1 :])
     return () if ahead else about(place, place + 1, sentence, topic)
+
+
+def _is_denied(place: int, sentence: Sentence) -> bool:
+    """Tell whether one of the three words before a value takes it back, with nothing else named between."""
+    for token in reversed(sentence.tokens[max(0, place - 3) : place]):
+        if token.stem in _DENIED:
+            return True
+        if token.means or token.stem in _JOINTS:
+            return False
+    return False
 
 
 def _compared(place: int, sentence: Sentence) -> bool:

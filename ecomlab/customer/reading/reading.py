@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from ecomlab.customer.reading.features import ASKED, NAMED, THING_KINDS, Seen, seen
+from ecomlab.customer.reading.features import ASKED, AUXILIARY, NAMED, THING_KINDS, Seen, seen
 from ecomlab.customer.reading.mentions import ALL, Said, about, said_in
 from ecomlab.customer.reading.model import ACTS, GROUPS, NEAR, model
-from ecomlab.customer.reading.vocabulary import CLOSED, Vocabulary
+from ecomlab.customer.reading.vocabulary import CLOSED, Vocabulary, items_in
 from ecomlab.customer.reading.words import (
     ITEM,
     LAST_THING,
@@ -273,6 +273,7 @@ class Message:
                 asked = [slot for slot in slots.get(at, ()) if self._asks_by_name(at, slot)]
                 if at not in slots or not set(named) <= set(asked):
                     slots[at] = list(dict.fromkeys([*(asked if at in slots else ()), *named]))
+        about = [at for at in asking if self.seen[at].lead not in AUXILIARY]  # "What about the kettle?"
         bad = self._gone() or (self.places(("BAD",)) if "BAD" in acts else ())
         return Reading(
             acts,
@@ -280,7 +281,9 @@ class Message:
             _questions(slots, some, self.seen, self.vocabulary, self.items, every),
             tuple(
                 dict.fromkeys(
-                    item for at in places.get("open", () if slots else asking) for item in self.items[at]
+                    item
+                    for at in places.get("open", () if slots else about)
+                    for item in items_in(some[at].tokens)
                 )
             ),
             tuple(said for said in every if said.place in judged and said.claimed),
@@ -292,7 +295,7 @@ class Message:
                 if token.stem == THING
             ),
             tuple(self.text[some[at].start : some[at].end].strip() for at in places.get("back", ())),
-            tuple(dict.fromkeys(item for at in bad for item in self.items[at] or (-1,))),
+            tuple(dict.fromkeys(item for at in bad for item in items_in(some[at].tokens) or (-1,))),
             any(token.means for sentence in some for token in sentence.tokens),
         )
 
