@@ -76,6 +76,8 @@ _LEAVE = re.compile(
     r"\b(?:shall|should|may|can|could|would) (?:i|we)\b|\bi (?:can|could|would|will|suggest)\b|\bi'[dl]"
 )
 """Words by which an offer is something to be done."""
+_GENERAL = re.compile(r"\b(?:features?|anything|wishes|requirements?|preferences?|specifics)\b[^.!]*\?")
+"""Words of a question by which wishes of every kind are asked for."""
 _POINTED = re.compile(r"\b(?:is|was) (?:it|this|that)\b[^?]*\?")
 """Words of a question whether it is the one."""
 _OPENLY = re.compile(r"(?:^|[,;:.!?]\s*|\b(?:and|but|so)\s+)(?:which|what|how|when|where|who)\b[^.!]*\?")
@@ -407,13 +409,14 @@ class DialogueManager:
         lone = not reading.questions and "back" not in reading.calls_for
         if lone and _WHICH.search(text) and not _LISTS.search(text):  # "Which one do you mean?"
             reading = replace(reading, calls_for=reading.calls_for | {"open"}, unclear=())
-        if lone and reading.open_items and not reading.which:  # "What about the kettle?"
+        if lone and reading.open_items and not (reading.which and reading.things):  # "What about the kettle?"
             reading = replace(reading, calls_for=reading.calls_for | {"open"}, unclear=())
         if "ask" in reading.calls_for and not (reading.questions or reading.open or reading.unclear):
             pointed = self.state.identified and _POINTED.search(text.lower())
+            facts = bool(self.templates.keys() & (DAYS | {"tier"}))  # most of a case's facts nobody knows
             unsure = (
-                bool(self.state.withheld) and "LIST" not in reading.acts
-            )  # it may be asked for what is there
+                self.state.withheld and not facts and "LIST" not in reading.acts
+            )  # it may be one of these
             return Reply([Act("this one" if pointed else "ask back" if unsure else "indifferent")])
         self.tally.questions += 1
         on_list = [q for q in reading.questions if q.slot == "parts" and q.item >= NO_ITEM]
@@ -430,8 +433,9 @@ class DialogueManager:
             if told and _OPENLY.search(text.lower()):  # "Which coat was it?"
                 return Reply(self.spoken("remind", list(_distinct(told)), clean=True))
             return Reply([Act("yes" if told and text.rstrip().endswith("?") else "ask back")])
-        if reading.which and not any(one.slots for one in asked) and not self.state.identified:
-            # "Which one: X's or Y's?", and neither is known
+        none = not any(one.slots for one in asked) and not self.state.identified
+        if none and (reading.which or (self.state.withheld and _GENERAL.search(text.lower()))):
+            # "Which one: X's or Y's?", and neither is known; "Is there a brand or any feature it should have?"
             reading = replace(reading, calls_for=reading.calls_for | {"open"})
         fresh = any((one.question.slot, one.question.item) not in self.heard for one in asked)
         self.heard |= {(one.question.slot, one.question.item) for one in asked}

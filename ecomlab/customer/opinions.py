@@ -119,7 +119,8 @@ def things_in(text: str, world: World) -> list[Thing]:
         beside = [order for order in orders if order["order_id"] not in {line.id for line in lines}]
         return _in_order([*lines, *(_order(order, said) for order in beside)], said)
     if not orders:
-        listed = [order for order in every if _lists(order, said, world)]
+        examples = "such as" in said or "for example" in said
+        listed = [] if examples else [order for order in every if _lists(order, said, world)]
         orders = listed if len(listed) == 1 else []
     if orders:
         return _in_order([_order(order, said) for order in orders], said)

@@ -34,8 +34,18 @@ def kinds(env: str, shop: Shop, opening: str, lines: list[str | tuple[Words, str
 PLANTED = [
     ("two values", "CART", "I need a Coffee Maker in Red.", ["I'd like the Coffee Maker in White."]),
     ("no wish", "SUB", POWER_BANK, ["It needs the same battery capacity. As for the charge, I don't mind."]),
-    ("no wish", "RETURN", BOTTLE, ["I'd like another one in Turquoise. I couldn't say anything about the color."]),
-    ("no wish", "RETURN", BOTTLE, ["As for when I ordered it, I couldn't say.", "I ordered it on October 3."]),
+    (
+        "no wish",
+        "RETURN",
+        BOTTLE,
+        ["I'd like another one in Turquoise. I couldn't say anything about the color."],
+    ),
+    (
+        "no wish",
+        "RETURN",
+        BOTTLE,
+        ["As for when I ordered it, I couldn't say.", "I ordered it on October 3."],
+    ),
     (
         "no wish",
         "BUNDLE",

@@ -23,7 +23,7 @@ _THEN = frozenset(("then", "befor", "over", "first"))
 """Those by which a question does so: "Please rank price, rating and delivery" puts nothing in an order."""
 _OFFERED = frozenset((
     "suggest", "best", "top", "recommend", "option", "keep", "shortlist", "pick", "idea", "altern", "choic",
-    "substitut", "other", "result",
+    "substitut", "result",
 ))  # fmt: skip
 """Stems beside a number of things that are recommended."""
 ALL = frozenset(("all", "both", "togeth", "total", "combin", "altogeth", "everyth", "whole"))
