@@ -76,6 +76,10 @@ _LEAVE = re.compile(
     r"\b(?:shall|should|may|can|could|would) (?:i|we)\b|\bi (?:can|could|would|will|suggest)\b|\bi'[dl]"
 )
 """Words by which an offer is something to be done."""
+_OVER = re.compile(
+    r"\b(?:over|above|beyond|exceeds?) (?:your|the) (?:budget|limit|maximum|price limit)\b", re.IGNORECASE
+)
+"""Words by which what is offered costs more than is allowed."""
 _GENERAL = re.compile(r"\b(?:features?|anything|wishes|requirements?|preferences?|specifics)\b[^.!]*\?")
 """Words of a question by which wishes of every kind are asked for."""
 _POINTED = re.compile(r"\b(?:is|was) (?:it|this|that)\b[^?]*\?")
@@ -250,7 +254,7 @@ class DialogueManager:
         claims = [self.claim(said, exactly=not _shows(reading)) for said in judged]
         chosen = [one for one in map(self.claim, choices) if one.so]
         claims += chosen or [self.claim(said) for said in choices[:1]]
-        claims += self._offered(reading) if "OFFER" in reading.acts else []
+        claims += self._offered(reading, text)
         faults = list(_distinct(one for one in claims if one.so is False))
         asks = asked or (text.rstrip().endswith("?") and not reading.acts & {"SUMMARY", "CONSENT"})
         wanted = [one.slot for one in claims if asks and not one.so and one.slot in self.state.withheld]
@@ -299,8 +303,13 @@ class DialogueManager:
         told = "acknowledge answer" if len(SENTENCE_BREAK.split(text)) > 1 else "say what"
         return Reply([Act("yes" if claims else told), *free], tuple(news))
 
-    def _offered(self, reading: Reading) -> list["Claim"]:
+    def _offered(self, reading: Reading, text: str) -> list["Claim"]:
         """List what an offer of one thing says of it that is not as the customer has said."""
+        if "OFFER" not in reading.acts:
+            return []
+        if _OVER.search(text):
+            limits = [slot for slot in self.state.known if slot.name in ("price", "budget")]
+            return [Claim(Said((slot.name,), ""), slot, False) for slot in limits[:1]]
         said = [one for one in reading.mentions if not one.claimed and not one.slots[0].startswith("was_")]
         values = Counter(slot for slot, _ in {(one.slots[0], one.value) for one in said})
         if any(one.name == "replacement" for one in self.state.known) and not self.state.identified:
@@ -440,11 +449,8 @@ class DialogueManager:
         fresh = any((one.question.slot, one.question.item) not in self.heard for one in asked)
         self.heard |= {(one.question.slot, one.question.item) for one in asked}
         news, known = self._chosen([one.slots for one in asked])
+        left = self._left(news) if reading.open else []
         if reading.open:
-            left = [] if self.settled() else [s for s in self.state.withheld if s not in news]
-            if self.state.identified:  # what goes back is clear
-                left = [slot for slot in left if not slot_type(slot.name).describes and slot.name not in DAYS]
-            left.sort(key=lambda slot: slot.name not in LISTED)  # things first, then what they are to be like
             rest = self._named_first(left, reading.open_items)
             news += rest[: min(OPEN, AT_ONCE - len(news))]
         known = known[: AT_ONCE - len(news)]
@@ -473,7 +479,7 @@ class DialogueManager:
         named = {slot.name for slot in (*news, *known)}  # of another item
         absent = [question for question in absent if question.slot not in named]
         acts += self._absent(absent, beside=bool(acts or reading.open))
-        over = reading.open and (not self.state.withheld or self.settled())
+        over = reading.open and all(slot in news for slot in left)
         if reading.open:
             closes = over and not asked and _CLOSES.search(text) is not None
             acts.append(Act("goodbye" if closes else "nothing" if over else "more", clean=True))
@@ -498,6 +504,14 @@ class DialogueManager:
         stale = [slots for slots in asked if not any(slot in self.state.withheld for slot in slots)]
         return news[:AT_ONCE], list(_distinct(slot for slots in stale for slot in slots))
 
+    def _left(self, news: Sequence[Slot]) -> list[Slot]:
+        """List what can still be told to an open question: things first, then what they are to be like; nothing of what
+        is done, nor how to tell what goes back once that is clear."""
+        left = [] if self.settled() else [slot for slot in self.state.withheld if slot not in news]
+        if self.state.identified:
+            left = [slot for slot in left if not slot_type(slot.name).describes and slot.name not in DAYS]
+        return sorted(left, key=lambda slot: slot.name not in LISTED)
+
     def _named_first(self, slots: Sequence[Slot], items: Sequence[int]) -> list[Slot]:
         """Put the slots of these items first, one of each item in turn."""
         turns = [sum(other.item == slot.item for other in slots[:n]) for n, slot in enumerate(slots)]
@@ -514,7 +528,8 @@ class DialogueManager:
         if "judge" not in reading.calls_for or any(act.kind == "no" for act in reply.acts):
             return reply
         named = {name for act in reply.acts for name in act.slots}
-        faults = [one for one in map(self._beside, reading.said) if one.so is False and one.slot is not None]
+        beside = [*map(self._beside, reading.said), *self._offered(reading, text)]
+        faults = [one for one in beside if one.so is False and one.slot is not None]
         wrong = [one for one in _distinct(faults) if one.slot is not None and one.slot.name not in named][
             :FAULTS
         ]

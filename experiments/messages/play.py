@@ -1,7 +1,7 @@
 """Play an episode step by step as somebody who sees messages and schemas alone: `player.md` says how.
 
 python experiments/messages/play.py NAME new ENV D SEED | NAME say TEXT | NAME call TOOL JSON [TOOL JSON ...] | NAME
-show
+show | NAME sheet (numbered, for a second reader: `second_reader.md`)
 """
 
 import json
@@ -14,8 +14,8 @@ from ecomlab import Episode, load_shop, make_task
 from ecomlab.task import Message
 
 FOLDER = Path(tempfile.gettempdir()) / "ecomlab_played"
-LONGEST = 3_000
-"""Characters of a result that are shown."""
+LONGEST, SHORT = 3_000, 600
+"""Characters of a result that are shown, and of a line of a sheet."""
 
 
 def main(name: str, command: str, *rest: str) -> None:
@@ -40,6 +40,14 @@ def main(name: str, command: str, *rest: str) -> None:
             print(
                 f"{message['role'].upper()}:", message.get("content") or json.dumps(message.get("tool_calls"))
             )
+    elif command == "sheet":
+        number = 0
+        for message in episode.messages[1:]:
+            number += message["role"] == "assistant" and not message.get("tool_calls")
+            words = message.get("content") or json.dumps(
+                [one["function"] for one in message.get("tool_calls", ())]
+            )
+            print(f"{name}.{number} {message['role'].upper()}: {words[:SHORT]}")
     elif episode.done:
         print("the episode is over")
     else:
