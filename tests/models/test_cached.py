@@ -61,7 +61,7 @@ def test_the_cache_never_exceeds_its_limit(
     novice: Policy, shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where the longest row and the longest tool result together are beyond the limit, padding finds another place."""
-    context = 130
+    context = 120
     monkeypatch.setattr(cached, "FIRST", 64)
     sampler = novice.sampler(Limits(turn=60, episode=context, context=context))
     seen = watched(sampler, monkeypatch)
