@@ -53,7 +53,7 @@ DAYS = frozenset(("placed", "when", "ordered", "delivered"))
 """Slots that are days."""
 ALIKE = frozenset(("relation", "placed", "when", "place", "thing", "things"))
 """Slots of orders, of which one can be said by the value of another."""
-HARDLY = -30
+FAINT = -30
 """Score of a day up to which it is hardly that of the order that is meant; of several such the last is."""
 LISTS = frozenset(("parts", "must", "replacement"))
 """Slots that hold several values."""
@@ -422,10 +422,9 @@ class DialogueManager:
             reading = replace(reading, calls_for=reading.calls_for | {"open"}, unclear=())
         if "ask" in reading.calls_for and not (reading.questions or reading.open or reading.unclear):
             pointed = self.state.identified and _POINTED.search(text.lower())
-            facts = bool(self.templates.keys() & (DAYS | {"tier"}))  # most of a case's facts nobody knows
-            unsure = (
-                self.state.withheld and not facts and "LIST" not in reading.acts
-            )  # it may be one of these
+            # Most of a case's facts nobody knows; of wishes it may be one that is withheld.
+            facts = bool(self.templates.keys() & (DAYS | {"tier"}))
+            unsure = self.state.withheld and not facts and "LIST" not in reading.acts
             return Reply([Act("this one" if pointed else "ask back" if unsure else "indifferent")])
         self.tally.questions += 1
         on_list = [q for q in reading.questions if q.slot == "parts" and q.item >= NO_ITEM]
@@ -467,9 +466,7 @@ class DialogueManager:
             self.annoyed = 0
         about = {slot.item for slot in (*news, *known)}
         if reading.open_items and news and not asked and not about & {*reading.open_items}:
-            acts.append(
-                Act("indifferent")
-            )  # "What about the kettle?", and only the toaster's wishes are left
+            acts.append(Act("indifferent"))  # "What about the kettle?", where only the toaster's are left
         acts += self.spoken("elaborate", news) + self.spoken("remind", known, clean=True)
         unknown = [one.question for one in asked if not one.slots]
         implied = {question: self._implied(question) for question in unknown}
@@ -550,10 +547,10 @@ class DialogueManager:
     ) -> Reply:
         self.tally.questions += 1
         if not which and all(thing.kind != "product" for thing, _ in things):
-            days = [one for one in reading.mentions if DAYS & set(one.slots) and one.score > HARDLY]
+            days = [one for one in reading.mentions if DAYS & set(one.slots) and one.score > FAINT]
             scores = {one.value: one.score for one in days}
             # "Your oldest is of May 3, so it's the one of May 9?"
-            things = [max(reversed(things), key=lambda one: scores.get(_day_of(one[0]), HARDLY))]
+            things = [max(reversed(things), key=lambda one: scores.get(_day_of(one[0]), FAINT))]
         if not which and len(things) > 1:  # several are shown, and none is said to be the one
             things = [(thing, one) for thing, one in things if one.right or not one.identifies] or things
         right = [thing for thing, opinion in things if opinion.right]
