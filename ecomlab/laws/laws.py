@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from ecomlab.laws.understanding import Share
 
 CONFIDENCE = 0.999
+ROUNDING = 1e-9
+"""Difference of two means of rewards that is none."""
 FAIR, FAIR_CHAIN = 0.99, 0.97
 """Smallest share of the reference player, in tasks of one goal and of several."""
 BLIND = 0.05
@@ -202,7 +204,9 @@ def _pays(reward: tuple[float, float, int], failed: tuple[float, float, int]) ->
     if min(n, count) < 2:
         return False
     gap, error = mean - base, float(np.hypot(sd / np.sqrt(n), spread / np.sqrt(count)))
-    return gap > 0 and (error == 0 or gap / error > stats.t.ppf(CONFIDENCE, min(n, count) - 1))
+    if gap < ROUNDING:  # all of them fail alike
+        return False
+    return error == 0 or bool(gap / error > stats.t.ppf(CONFIDENCE, min(n, count) - 1))
 
 
 def _silent(evidence: Evidence) -> Iterator[tuple[str, State, str, bool]]:
