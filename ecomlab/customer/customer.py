@@ -12,7 +12,7 @@ from ecomlab.customer.dialogue import AT_ONCE, DAYS, DialogueManager, Reply
 from ecomlab.customer.goal_state import GoalState, Progress
 from ecomlab.customer.llm import Wording
 from ecomlab.customer.nlg import Speaker
-from ecomlab.customer.opinions import Judge, Opinion, Thing, asked_of, opinions_of, things_in
+from ecomlab.customer.opinions import Judge, Thing, asked_of, opinions_of, things_in
 from ecomlab.customer.reactions import Person, done_by, phrase
 from ecomlab.customer.reading.reading import (
     NO_ITEM,
@@ -149,7 +149,7 @@ class Customer:
         if "today" in world.given:
             self.dialogue.today = date.fromisoformat(world.given["today"])
         self.dialogue.in_hand = lambda: self._in_hand(world)
-        self.dialogue.settled = lambda: bool(self.acts_on) and self._is_done(world)
+        self.dialogue.settled = lambda: self._is_done(world)
         self.last_read = Reading()
         reply = self._reply(text, world)
         return replace(reply, did=done_by(self.last_read))
@@ -252,7 +252,8 @@ class Customer:
         found = set[str]()
         for order in world.given.get("orders", ()):
             lines = [Thing("line", order["order_id"], "", line["line_id"]) for line in order["lines"]]
-            right = [opinion is not None and opinion.right for opinion in self._judged(lines, world)]
+            opinions = [self.judge(self.goal, world, line) for line in lines]
+            right = [opinion is not None and opinion.right for opinion in opinions]
             for line, meant in zip(order["lines"], right if any(right) else ()):
                 row = world.row(line["product_id"])
                 values = [world.catalog.brand(row), world.catalog.feature(row), line["variant_id"]]
@@ -261,11 +262,10 @@ class Customer:
                 found |= {str(value).lower() for value in values if value}
         return frozenset(found)
 
-    def _judged(self, things: Sequence[Thing], world: World) -> list[Opinion | None]:
-        return [self.judge(self.goal, world, thing) for thing in things]
-
     def _is_done(self, world: World) -> bool:
-        """Tell whether all that they asked for stands in the world."""
+        """Tell whether all that they asked for stands in the world, where the agent's tools can put it there."""
+        if not self.acts_on:
+            return False
         wanted = sum(want.quantity for want in wants_of(self.goal)) if "cart" in self.acts_on else 1
         return not self.in_sight and corrections.right(self.goal, self.acts_on, world) >= wanted
 

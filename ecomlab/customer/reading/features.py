@@ -17,7 +17,7 @@ AUXILIARY = frozenset(
     ("be", "do", "have", "will", "would", "shall", "should", "can", "could", "may", "might", "must")
 )
 _THINGS = ("PRODUCT", "ORDER", "LINE")
-REACH = 5
+AROUND = 5
 """Words on either side of a value by which it is told whether it is wished for."""
 THING_KINDS = 256
 """Numbers of things of one kind."""
@@ -153,7 +153,7 @@ def of_slot(one: Seen, slot: str, before: bool, previous: Seen | None) -> list[s
 def of_mention(one: Seen, start: int, end: int) -> list[str]:
     """List the features of a value that stands from `start` to `end`: what it is, and the words on either side."""
     base = one.base
-    before, after = base[max(0, start - REACH) : start][::-1], base[end : end + REACH]
+    before, after = base[max(0, start - AROUND) : start][::-1], base[end : end + AROUND]
     found = [
         f"={base[start]}",
         f"=<{' '.join(base[max(0, start - 2) : start])}",

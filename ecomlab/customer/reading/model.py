@@ -114,7 +114,7 @@ class Model:
         return found
 
     def claim(self, one: Seen, scores: np.ndarray, start: int, end: int) -> int:
-        """Score that a value which stands there in a sentence is said of the customer's wishes: above 0 it is."""
+        """Score that a value which stands there in a sentence is said of the customer's wishes (`mentions.CLAIM`)."""
         return int(scores[-1]) + sum([self.mention.get(name, 0) for name in of_mention(one, start, end)])
 
     @cached_property
