@@ -30,7 +30,7 @@ from ecomlab.customer.meaning import (
 )
 from ecomlab.customer.opinions import Opinion, Thing
 from ecomlab.customer.reading.mentions import SURE, Said
-from ecomlab.customer.reading.reading import NO_ITEM, Question, Reading
+from ecomlab.customer.reading.reading import LEAVE, NO_ITEM, Question, Reading
 from ecomlab.customer.templates import SENTENCE_BREAK, Template
 from ecomlab.slots import slot_type
 from ecomlab.task import Slot
@@ -72,10 +72,6 @@ _WRONG = re.compile(
 _CLOSES = re.compile(r"\b(?:help|assist|do for you|look (?:at|into)|need from me)\b", re.IGNORECASE)
 """Words of a closing question."""
 _WHICH = re.compile(r"\bwhich\b|\bwhat(?:'s| is)? (?:one|order|thing)\b|\bspecify\b", re.IGNORECASE)
-_LEAVE = re.compile(
-    r"\b(?:shall|should|may|can|could|would) (?:i|we)\b|\bi (?:can|could|would|will|suggest)\b|\bi'[dl]"
-)
-"""Words by which an offer is something to be done."""
 _OVER = re.compile(
     r"\b(?:over|above|beyond|exceeds?) (?:your|the) (?:budget|limit|maximum|price limit)\b", re.IGNORECASE
 )
@@ -294,7 +290,7 @@ class DialogueManager:
             named_it = reading.names or _DEED.search(text.lower())
             return Reply([Act("consent" if named_it else "to what"), *free], tuple(news))
         if "OFFER" in reading.acts:
-            takes = "consent" if _LEAVE.search(text.lower()) else "as wanted"
+            takes = "consent" if LEAVE.search(text) else "as wanted"
             said = [] if wanted else [Act(takes if right or reading.mentions else "decline")]
             return Reply([*said, *(free if wanted else ())], tuple(news))
         if claims and not any(one.so for one in claims):  # neither so nor not

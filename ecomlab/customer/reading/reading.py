@@ -46,7 +46,7 @@ _GONE = re.compile(
 )
 """Words that say that something has run short."""
 _CHATS = frozenset(("OFFTOPIC", "SYMPATHISE", "BAD", "REFUSE"))
-_LEAVE = re.compile(
+LEAVE = re.compile(
     r"\b(?:shall|should|may|can|could) (?:i|we)\b|\b(?:okay|ok|all right|alright|fine|happy) (?:if|with|for|by)\b",
     re.IGNORECASE,
 )
@@ -153,7 +153,7 @@ class Message:
         if _AGAIN.search(self.text) and "judge" not in calls_for:
             held, calls_for = held - {"NONSENSE"} | {"REPEAT"}, calls_for - {"back"} | {"repeat"}
         elif not calls_for and self.sentences[-1].mark == "?" and not held & _CHATS:
-            leave = _LEAVE.search(self.text) is not None  # who asks is not only thanked
+            leave = LEAVE.search(self.text) is not None  # who asks is not only thanked
             calls_for, held = {"judge" if leave else "ask"}, held | {"CONSENT" if leave else "QUESTION"}
         elif not calls_for - {"back"} and all(map(_is_strange, self.sentences)):
             held, calls_for = {"NONSENSE"}, {"back"}
