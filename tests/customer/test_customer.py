@@ -8,14 +8,18 @@ import pytest
 
 from ecomlab import ENVIRONMENTS, Episode, Shop, Task, make_task
 from ecomlab.catalog.lexicon import lexicon_of
+from ecomlab.customer.acts import Act
 from ecomlab.customer.corrections import mistakes
 from ecomlab.customer.dialogue import DialogueManager
 from ecomlab.customer.goal_state import GoalState
 from ecomlab.customer.nlu import read_acts, read_item, read_message, says, sentences
+from ecomlab.customer.opinions import Opinion, Thing, opinions_of
+from ecomlab.customer.reading.reading import Reading
 from ecomlab.laws.attackers import SUBMIT, calls, text
 from ecomlab.task import Goal, GoalChange, Slot
 from ecomlab.values import NAME
 from ecomlab.world.cart import constraints_of, wants_of
+from ecomlab.world.orders.lines import lines_meant
 
 KEYPAD, STAND = "Phone Charger", "Tank Top"
 CART = ENVIRONMENTS["CART"].phrases
@@ -311,3 +315,93 @@ def test_who_asks_for_what_is_missing_is_answered_though_a_mistake_stands(big_sh
     assert "just one" in str(corrected.messages[-1]["content"])
     answered = episode.act(text("Sorry. Which style of phone charger would you like?"))
     assert feature in str(answered.messages[-1]["content"])
+
+
+def test_a_mistake_that_is_ignored_in_a_strange_message_costs_patience_once(big_shop: Shop) -> None:
+    items = [wish(big_shop, KEYPAD)]
+    charger, *_ = ids_of(big_shop, items)
+    episode = Episode(handmade(big_shop, items, [], 5, 2), big_shop)
+    episode.act(calls(("cart_add", {"product_id": charger, "quantity": 2})))
+    before = episode.customer.dialogue.annoyed
+    episode.act(text("Blorf snag wimple drood?"))
+    assert episode.customer.dialogue.annoyed == before + 1
+
+
+def test_a_refusal_is_accepted_and_what_it_refuses_not_asked_for_again(big_shop: Shop) -> None:
+    episode = Episode(make_task("RETURN", 4, 3, big_shop), big_shop)
+    for acts, expected in (("REFUSE CONSENT", "accept refusal"), ("CONSENT", "to what")):
+        reading = Reading(frozenset(acts.split()), frozenset(("judge",)))
+        (act,) = episode.customer.reacts(reading, "Is that all right?", episode.world).acts
+        assert act.kind == expected
+
+
+def test_who_wants_five_suggestions_may_be_shown_five(big_shop: Shop) -> None:
+    task = next(
+        task
+        for seed in range(50)
+        for task in [make_task("PD", 4, seed, big_shop)]
+        if task.goal.get("count") > 3
+    )
+    episode = Episode(task, big_shop)
+    customer, catalog = episode.customer, big_shop.catalog
+    rows = list(catalog.type_rows(customer.type_name(0)))[:5]
+    things = [Thing("product", catalog.ids[row], catalog.title(row)) for row in rows]
+    reading = Reading(frozenset(("LIST",)), frozenset(("ask",)), things=frozenset(range(5)))
+    kinds = [act.kind for act in customer.reacts(reading, "How are these?", episode.world, things).acts]
+    assert "too many" not in kinds
+    customer.state.stated = [slot for slot in customer.state.stated if slot.name != "count"]
+    assert "too many" in [
+        act.kind for act in customer.reacts(reading, "How are these?", episode.world, things).acts
+    ]
+
+
+def test_stock_of_which_all_is_said_is_no_news(big_shop: Shop) -> None:
+    tasks = (make_task("CART", 8, seed, big_shop, {"p_oos": 1.0}) for seed in range(50))
+    episode = next(one for one in (Episode(task, big_shop) for task in tasks) if one.customer._instead)
+    customer = episode.customer
+    item = next(iter(customer._instead))
+    reading = Reading(frozenset(("SUMMARY",)), frozenset(("judge",)), unavailable=(item,))
+    for settled, still in ((set(), True), ({item}, False)):
+        customer._settled = settled
+        acts = customer.reacts(
+            reading, "All is in the cart; it has sold out, as you know. Right?", episode.world
+        ).acts
+        assert ("still wanted" in [act.kind for act in acts]) == still
+
+
+def test_a_customer_knows_what_they_bought_and_what_came_with_it(big_shop: Shop) -> None:
+    episode = Episode(make_task("RETURN", 6, 5, big_shop), big_shop)
+    orders = episode.world.given["orders"]
+    (order, line), *_ = lines_meant(episode.customer.goal.of(), orders, big_shop)
+    known, catalog = episode.customer._in_hand(episode.world), big_shop.catalog
+    row = episode.world.row(line["product_id"])
+    assert {str(one).lower() for one in (catalog.brand(row), *catalog.attributes(row).values())} <= known
+    with_it = {catalog.type_of(episode.world.row(one["product_id"])).name.lower() for one in order["lines"]}
+    every = {
+        catalog.type_of(episode.world.row(one["product_id"])).name.lower()
+        for o in orders
+        for one in o["lines"]
+    }
+    assert with_it <= known and not every <= known
+
+
+def test_that_is_all_is_an_answer_or_follows_what_is_told(big_shop: Shop) -> None:
+    episode = Episode(make_task("CART", 4, 1, big_shop), big_shop)
+    told, ends = Act("elaborate", STAND, {"price": 3000}), Act("nothing", clean=True)
+    alone, beside = (
+        [episode.customer.speaker.sentences(acts)[-1] for _ in range(60)] for acts in ([ends], [told, ends])
+    )
+    assert any(said.startswith("No,") for said in alone) and not any(
+        said.startswith("No,") for said in beside
+    )
+
+
+def test_either_neighbour_fits_an_order_beside_another_until_it_is_said_which(big_shop: Shop) -> None:
+    goal = Goal({(0, "type"): KEYPAD, (0, "relation"): 1}, frozenset(((0, "relation"),)))
+
+    def judge(goal: Goal, world: object, thing: Thing) -> Opinion:
+        return Opinion(thing.id == {1: "before", -1: "after"}.get(goal.get("relation")), True)
+
+    things = [Thing("order", one, one) for one in ("before", "anchor", "after")]
+    found = opinions_of(things, goal, [Slot(0, "type", KEYPAD)], None, judge)  # type: ignore[arg-type]
+    assert [(one.right, one.consistent) for _, one in found] == [(True, True), (False, False), (False, True)]

@@ -556,3 +556,34 @@ def test_a_question_with_one_value_and_one_without_is_answered_in_both() -> None
     )
     reply = manager(OPTION, stated=(BRAND,)).answer(reading, "Still SonicWave, and which connector?")
     assert kinds(reply) == ["yes", "elaborate"]
+
+
+MAY_3, MAY_9 = (Thing("order", day, f"one from {day}", dated=True) for day in ("May 3", "May 9"))
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "meant"), [(40, -90, "May 3"), (-90, 40, "May 9"), (-90, -120, "May 9")]
+)
+def test_of_two_orders_named_by_their_days_the_claimed_one_is_meant_else_the_last(
+    first: int, last: int, meant: str
+) -> None:
+    days = (Said(("placed",), "may 3", score=first), Said(("placed",), "may 9", score=last))
+    reading = calling("judge", acts="SUMMARY", mentions=days)
+    things = [(one, Opinion(one.id == meant, True)) for one in (MAY_3, MAY_9)]
+    assert kinds(manager().opinion(things, False, reading, "")) == ["this one"]
+
+
+def test_what_a_question_does_not_claim_is_no_mistake_of_it() -> None:
+    for score, expected in ((100, "no"), (-80, "yes")):
+        shown = replace(WRONGLY, asked=True, score=score)
+        connector = Said(("option",), "USB-C", 0, asked=True)
+        reading = calling("ask", questions=[Question("option", 0, ("USB-C",))], mentions=(shown, connector))
+        reply = manager(stated=(BRAND, OPTION)).react(reading, "There is one by BarkHarbor. Is it USB-C still?")
+        assert kinds(reply)[0] == expected
+
+
+def test_an_offer_over_the_limit_is_refused_by_the_limit() -> None:
+    reply = manager(stated=(PRICE,)).react(
+        calling("judge", acts="OFFER"), "It's $5 over your budget. All right?"
+    )
+    assert [(act.kind, dict(act.slots)) for act in reply.acts] == [("no", {}), ("remind", {"price": 3000})]

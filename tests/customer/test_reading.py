@@ -185,3 +185,16 @@ def test_weights_are_integers_that_fit_their_sum() -> None:
     weights = model()
     assert weights.sentence.dtype == weights.message.dtype == "int32"
     assert all(isinstance(one, int) for one in weights.near.values())
+
+
+@pytest.mark.parametrize(
+    ("text", "denied"),
+    [
+        ("Got it: no BasilForge kettle.", True),
+        ("Got it: no rug, a BasilForge kettle.", False),
+        ("Any brand rather than BasilForge for the kettle, then.", True),
+        ("Noted, a BasilForge kettle, for no more than $30.", False),
+    ],
+)
+def test_a_word_takes_back_the_value_behind_it_and_no_other(text: str, denied: bool, big_shop: Shop) -> None:
+    assert [one.denied for one in heard(text, big_shop).mentions if one.slots == ("brand",)] == [denied]
