@@ -19,7 +19,7 @@ from sklearn.svm import LinearSVC
 
 from ecomlab import load_shop
 from ecomlab.customer.reading.features import Seen, of_mention, of_slot, seen, whole
-from ecomlab.customer.reading.mentions import places
+from ecomlab.customer.reading.mentions import CLAIM, places
 from ecomlab.customer.reading.model import ACTS, GROUPS, NEAR, SCALE, Model, binned, kind_of
 from ecomlab.customer.reading.words import AMOUNTS, WEIGHTS, Sentence, sentences
 from ecomlab.laws import banks
@@ -387,7 +387,7 @@ def tested(one: Model, rows: Sequence[Row], name: str, show: int) -> None:
             missed.append((case.text.replace("\n", " // "), wanted, set(case.asks), "->", held, got))
         for number, start, end, wished in row.claims():
             asked["claims"] += 1
-            exact["claims"] += (one.claim(row.seen[number], scores[number], start, end) > 0) == wished
+            exact["claims"] += (one.claim(row.seen[number], scores[number], start, end) > CLAIM) == wished
     total = max(1, asked["all"])
     rates = {what: round(count / max(1, asked.get(what, total)), 3) for what, count in sorted(exact.items())}
     print(name, total, rates)

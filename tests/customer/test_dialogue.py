@@ -515,6 +515,14 @@ def test_once_what_goes_back_is_clear_questions_are_about_what_comes_in_its_plac
         assert kinds(answer(k, "feature", text="Which kind would you like?")) == [expected]
 
 
+def test_how_to_tell_what_goes_back_is_not_told_any_more_once_that_is_clear() -> None:
+    units = Slot(0, "units", 2)
+    for identified, expected in ((False, ["feature", "units"]), (True, ["units"])):
+        k = manager(FEATURE, units)
+        k.state.identified = identified
+        assert told(answer(k, is_open=True)) == expected
+
+
 def test_what_is_in_their_hands_is_never_denied() -> None:
     wrongly = summary(WRONGLY)
     k = manager(stated=(BRAND,))
@@ -578,7 +586,9 @@ def test_what_a_question_does_not_claim_is_no_mistake_of_it() -> None:
         shown = replace(WRONGLY, asked=True, score=score)
         connector = Said(("option",), "USB-C", 0, asked=True)
         reading = calling("ask", questions=[Question("option", 0, ("USB-C",))], mentions=(shown, connector))
-        reply = manager(stated=(BRAND, OPTION)).react(reading, "There is one by BarkHarbor. Is it USB-C still?")
+        reply = manager(stated=(BRAND, OPTION)).react(
+            reading, "There is one by BarkHarbor. Is it USB-C still?"
+        )
         assert kinds(reply)[0] == expected
 
 
