@@ -65,13 +65,12 @@ _COUNTS = ("two", "three", "four", "five")
 
 
 _TOLD = frozenset(("STATE", "ANSWER", "ANNOUNCE", "PROMISE", "INSTRUCT", "HANDOVER", "WAIT", "SELFCORRECT"))
-_ASKED = frozenset(("SET", "CHECK", "CHOICE"))
 
 
 def named_acts(acts: frozenset[str]) -> frozenset[str]:
     """Name a writer's acts as the model does (`reading.model.ACTS`)."""
     return frozenset(
-        "TELL" if act in _TOLD else "QUESTION" if act in _ASKED else act for act in acts if act != "MARKUP"
+        "TELL" if act in _TOLD else act for act in acts if act != "MARKUP"
     )
 
 

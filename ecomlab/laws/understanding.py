@@ -17,7 +17,7 @@ from ecomlab.customer.dialogue import AT_ONCE, OPEN
 from ecomlab.customer.llm import Chat, Wording
 from ecomlab.customer.meaning import describes
 from ecomlab.customer.reactions import table
-from ecomlab.customer.reading.model import GROUPS, SCALE
+from ecomlab.customer.reading.model import GROUPS, QUESTIONS, SCALE
 from ecomlab.customer.reading.reading import Decided, Message, Reading
 from ecomlab.customer.reading.vocabulary import asks
 from ecomlab.episode.episode import Episode
@@ -239,7 +239,7 @@ def _labelled(message: Message, acts: frozenset[str], case: Case, decided: Decid
         return Decided(acts, calls_for, decided.slots if "ask" in calls_for else {})
     scores = message.slot_scores(range(len(message.seen)))
     slots = dict[int, list[str]]()
-    for slot in sorted(case.asks) if "QUESTION" in acts else ():
+    for slot in sorted(case.asks) if acts & set(QUESTIONS) else ():
         slots.setdefault(max(scores, key=lambda at: scores[at].get(slot, -SCALE)), []).append(slot)
     return Decided(acts, calls_for, slots)
 

@@ -20,7 +20,7 @@ from sklearn.svm import LinearSVC
 from ecomlab import load_shop
 from ecomlab.customer.reading.features import Seen, of_mention, of_slot, seen, whole
 from ecomlab.customer.reading.mentions import CLAIM, places
-from ecomlab.customer.reading.model import ACTS, GROUPS, NEAR, SCALE, Model, binned, kind_of
+from ecomlab.customer.reading.model import ACTS, GROUPS, NEAR, QUESTIONS, SCALE, Model, binned, kind_of
 from ecomlab.customer.reading.words import AMOUNTS, WEIGHTS, Sentence, sentences
 from ecomlab.laws import banks
 from ecomlab.laws.banks import UNNAMED, Case, named_acts
@@ -30,6 +30,8 @@ HERE = Path(__file__).parent
 LAWS = Path(banks.__file__).parent
 UNSEEN = ("fifth", "tenth")
 """Banks of questions that nothing is fitted to."""
+FORMS = {"yesno": "CHECK", "either": "CHOICE", "scope": "CHOICE"}
+"""Acts of the forms of questions in the banks that label forms; others ask for a value."""
 FOLDS, ROUNDS = 5, 3
 SENTENCE_C, NEAR_C, CLAIM_C, MESSAGE_C = 0.05, 0.03, 0.02, 0.03
 """Strength of the fits: inverse regularization of the SVMs and of the logistic regression."""
@@ -89,8 +91,9 @@ class Row:
             return None if "TELL" in self.acts else False
         if self.acts is not None:
             return act in self.acts
-        if act == "QUESTION":
-            return bool(case.asks) or case.group == "which"
+        if act in QUESTIONS:
+            asks = bool(case.asks) or case.group == "which"
+            return asks and act == FORMS.get(case.group, "SET")
         if act == "OPEN":
             return case.open
         if act == "NONSENSE" or case.group == "nonsense":
@@ -197,7 +200,7 @@ def fit_slots(
     group = 0
     for row in rows:
         case = row.case
-        if not (case.asks or {"QUESTION", "LIST"} & (row.acts or frozenset())):
+        if not (case.asks or set(GROUPS["ask"]) & (row.acts or frozenset())):
             continue
         slots = case.listener.vocabulary.slots
         said: set[str] = set()

@@ -20,15 +20,16 @@ from ecomlab.customer.reading.words import WEIGHTS
 SCALE = 100
 """Integer units of a weight."""
 ACTS = (
-    "QUESTION", "OPEN", "WHY", "TELL", "NOTED", "BAD", "REFUSE", "OFFER", "LIST", "SUMMARY", "CONSENT", "REPEAT",
-    "UNDERSTOOD", "IDENTITY", "GREET", "THANK", "APOLOGISE", "SYMPATHISE", "CLOSE", "OFFTOPIC", "LANGUAGE", "STRAY",
-    "NONSENSE",
+    "SET", "CHECK", "CHOICE", "OPEN", "WHY", "TELL", "NOTED", "BAD", "REFUSE", "OFFER", "LIST", "SUMMARY",
+    "CONSENT", "REPEAT", "UNDERSTOOD", "IDENTITY", "GREET", "THANK", "APOLOGISE", "SYMPATHISE", "CLOSE", "OFFTOPIC",
+    "LANGUAGE", "STRAY", "NONSENSE",
 )  # fmt: skip
-"""Acts of a sentence. QUESTION is a question for a value or whether it is so (SET, CHECK and CHOICE in the banks); TELL
-is whatever tells something (STATE, ANSWER, ANNOUNCE, PROMISE, INSTRUCT, HANDOVER, WAIT, SELFCORRECT), NOTED a part of
+"""Acts of a sentence. SET asks for a value, CHECK whether one is so, CHOICE which of some it is; TELL is whatever tells something (STATE, ANSWER, ANNOUNCE, PROMISE, INSTRUCT, HANDOVER, WAIT, SELFCORRECT), NOTED a part of
 it: what takes up the customer's wishes or case."""
+QUESTIONS = ("SET", "CHECK", "CHOICE")
+"""Acts that ask for a value."""
 GROUPS = {
-    "ask": ("QUESTION", "LIST"),
+    "ask": (*QUESTIONS, "LIST"),
     "judge": ("SUMMARY", "CONSENT", "OFFER", "UNDERSTOOD"),
     "open": ("OPEN",),
     "why": ("WHY",),
@@ -181,4 +182,4 @@ def model() -> Model:
         )
 
 
-__all__ = ["ACTS", "GROUPS", "NEAR", "Model", "binned", "kind_of", "model"]
+__all__ = ["ACTS", "GROUPS", "NEAR", "QUESTIONS", "Model", "binned", "kind_of", "model"]

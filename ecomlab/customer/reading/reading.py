@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from ecomlab.customer.reading.features import ASKED, AUXILIARY, NAMED, THING_KINDS, Seen, seen
 from ecomlab.customer.reading.mentions import ALL, Said, about, said_in
-from ecomlab.customer.reading.model import ACTS, GROUPS, NEAR, model
+from ecomlab.customer.reading.model import ACTS, GROUPS, NEAR, QUESTIONS, model
 from ecomlab.customer.reading.vocabulary import CLOSED, Vocabulary, items_in
 from ecomlab.customer.reading.words import (
     ITEM,
@@ -37,7 +37,7 @@ _AGAIN = re.compile(
     re.IGNORECASE,
 )
 """A request to say it again."""
-_SUMS_UP = frozenset(("SUMMARY", "TELL", "NOTED", "LIST", "CONSENT", "QUESTION"))
+_SUMS_UP = frozenset(("SUMMARY", "TELL", "NOTED", "LIST", "CONSENT", *QUESTIONS))
 _GONE = re.compile(
     r"\bsold[ -]out\b|\bout of stock\b|\b(?:run|ran) out\b|\bnone (?:is |are )?left\b|\bno longer available\b"
     r"|\bunavailable\b|\bonly .{1,90} (?:is|are) left\b|\bonly (?:\w+ ){0,5}(?:left|in stock|available|remain\w*)\b"
@@ -154,7 +154,8 @@ class Message:
             held, calls_for = held - {"NONSENSE"} | {"REPEAT"}, calls_for - {"back"} | {"repeat"}
         elif not calls_for and self.sentences[-1].mark == "?" and not held & _CHATS:
             leave = LEAVE.search(self.text) is not None  # who asks is not only thanked
-            calls_for, held = {"judge" if leave else "ask"}, held | {"CONSENT" if leave else "QUESTION"}
+            question = max(QUESTIONS, key=lambda act: acts[act])
+            calls_for, held = {"judge" if leave else "ask"}, held | {"CONSENT" if leave else question}
         elif not calls_for - {"back"} and all(map(_is_strange, self.sentences)):
             held, calls_for = {"NONSENSE"}, {"back"}
         held |= {"NOTED"} if not calls_for and self.noted(NEAR) else set()
