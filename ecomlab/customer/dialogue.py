@@ -61,33 +61,23 @@ LISTED = frozenset(("parts", "added"))
 """Slots of what else is on a list."""
 FAULTS = 2
 """Most faults of a summary or a plan that are named."""
-_LISTS = re.compile(r"\n|\bor\b|;|\b[1a][.)]")
-"""Marks of a message that lists what there is to choose from."""
+_WHICH = re.compile(r"\bwhich\b|\bwhat(?:'s| is)? (?:one|order|thing)\b|\bspecify\b", re.IGNORECASE)
+"""Words of a question which one is meant."""
 _WRONG = re.compile(
     r"\b(?:wrong|incorrect|mistakes?|not right|isn't right|off|inaccurate|inaccuracies|change|fix|correct|"
     r"(?:not|(?:does|is|do)n't) suit\w*)\b",
     re.IGNORECASE,
 )
 """Words of a question what is wrong."""
-_CLOSES = re.compile(r"\b(?:help|assist|do for you|look (?:at|into)|need from me)\b", re.IGNORECASE)
-"""Words of a closing question."""
-_WHICH = re.compile(r"\bwhich\b|\bwhat(?:'s| is)? (?:one|order|thing)\b|\bspecify\b", re.IGNORECASE)
 _OVER = re.compile(
     r"\b(?:over|above|beyond|exceeds?) (?:your|the) (?:budget|limit|maximum|price limit)\b", re.IGNORECASE
 )
 """Words by which what is offered costs more than is allowed."""
-_GENERAL = re.compile(r"\b(?:features?|anything|wishes|requirements?|preferences?|specifics)\b[^.!]*\?")
-"""Words of a question by which wishes of every kind are asked for."""
-_POINTED = re.compile(r"\b(?:is|was) (?:it|this|that)\b[^?]*\?")
-"""Words of a question whether it is the one."""
-_OPENLY = re.compile(r"(?:^|[,;:.!?]\s*|\b(?:and|but|so)\s+)(?:which|what|how|when|where|who)\b[^.!]*\?")
-"""Beginning of a question that no yes answers."""
 _DEED = re.compile(
     r"\b(?:orders?|returns?|refunds?|cart|basket|list|labels?|search|shortlist|selection|account|history|case|"
     r"replacements?|exchange|policy|rules?|book|parcels?|answer|question|status|items?|products?|suggestions?)\b"
 )
 """Words by which a request for consent names what is to be done."""
-_CONFIRMS = re.compile(r"\b(?:right|correct|confirm|complete|everything|all of it|on (?:the|your) list)\b")
 
 
 @dataclass(frozen=True)
@@ -174,7 +164,7 @@ class DialogueManager:
     def react(self, reading: Reading, text: str) -> Reply:
         """Answer a message that names nothing the customer could recognise: what it says of their wishes, then what it
         asks for. Without acts where it calls for no answer."""
-        asks_why = _OPENLY.search(text.lower()) and _WRONG.search(text)
+        asks_why = "SET" in reading.acts
         if (self.refused or asks_why) and not reading.questions and not reading.said and _WRONG.search(text):
             return Reply(list(self.refused) or [Act("as wanted")])
         checked = self._checked(reading, text)
@@ -210,7 +200,7 @@ class DialogueManager:
         unsure = {said.slots[0] for said in reading.mentions if said.asked and not said.claimed}
         if unsure & {question.slot for question in reading.questions}:
             return []
-        if reading.unclear or reading.things or _OPENLY.search(text.lower()):
+        if reading.unclear or reading.things or reading.acts & {"SET", "CHOICE"}:
             return []
         if asks_to_keep(text) and any(
             one.name == "must" for one in (*self.state.known, *self.state.withheld)
@@ -412,12 +402,12 @@ class DialogueManager:
     def answer(self, reading: Reading, text: str) -> Reply:
         """Answer what a message asks for."""
         lone = not reading.questions and "back" not in reading.calls_for
-        if lone and _WHICH.search(text) and not _LISTS.search(text):  # "Which one do you mean?"
+        if lone and "SET" in reading.acts and not reading.which and _WHICH.search(text):
             reading = replace(reading, calls_for=reading.calls_for | {"open"}, unclear=())
         if lone and reading.open_items and not (reading.which and reading.things):  # "What about the kettle?"
             reading = replace(reading, calls_for=reading.calls_for | {"open"}, unclear=())
         if "ask" in reading.calls_for and not (reading.questions or reading.open or reading.unclear):
-            pointed = self.state.identified and _POINTED.search(text.lower())
+            pointed = self.state.identified and "CHECK" in reading.acts
             # Most of a case's facts nobody knows; of wishes it may be one that is withheld.
             facts = bool(self.templates.keys() & (DAYS | {"tier"}))
             unsure = self.state.withheld and not facts and "LIST" not in reading.acts
@@ -431,15 +421,14 @@ class DialogueManager:
         heard = meanings(reading, self.state, self.templates, self.option, text, self.today)
         asked = [one for one in heard if not one.echo]
         if not (asked or reading.open or reading.unclear):
-            if _wishes_for_parts(reading, text):
+            if "CHECK" not in reading.acts and all(q.slot == "parts" for q in reading.questions):
                 return Reply([Act("indifferent")])
             told = [slot for one in heard if one.echo and one.so is not False for slot in one.slots]
-            if told and _OPENLY.search(text.lower()):  # "Which coat was it?"
+            if told and reading.acts & {"SET", "CHOICE"}:  # "Which coat was it?"
                 return Reply(self.spoken("remind", list(_distinct(told)), clean=True))
             return Reply([Act("yes" if told and text.rstrip().endswith("?") else "ask back")])
         none = not any(one.slots for one in asked) and not self.state.identified
-        if none and (reading.which or (self.state.withheld and _GENERAL.search(text.lower()))):
-            # "Which one: X's or Y's?", and neither is known; "Is there a brand or any feature it should have?"
+        if none and reading.which:  # "Which one: X's or Y's?", and neither is known
             reading = replace(reading, calls_for=reading.calls_for | {"open"})
         fresh = any((one.question.slot, one.question.item) not in self.heard for one in asked)
         self.heard |= {(one.question.slot, one.question.item) for one in asked}
@@ -451,7 +440,7 @@ class DialogueManager:
         known = known[: AT_ONCE - len(news)]
         if news:  # who asks for more has heard it
             known = [] if reading.open else [s for s in known if s.name not in LISTS | {"importance"}]
-        openly = _OPENLY.search(text.lower()) is not None and all(q.values for q in reading.questions)
+        openly = reading.acts & {"SET", "CHOICE"} and all(q.values for q in reading.questions)
         acts = [] if openly else verdict([one for one in asked if one.slots or one.so is not None])
         checks = {slot for said in reading.mentions if said.asked for slot in said.slots}
         echoed = any(one.echo and one.so is not False and one.question.slot in checks for one in heard)
@@ -474,8 +463,8 @@ class DialogueManager:
         acts += self._absent(absent, beside=bool(acts or reading.open))
         over = reading.open and all(slot in news for slot in left)
         if reading.open:
-            closes = over and not asked and _CLOSES.search(text) is not None
-            acts.append(Act("goodbye" if closes else "nothing" if over else "more", clean=True))
+            done = over and not asked and self.settled()
+            acts.append(Act("goodbye" if done else "nothing" if over else "more", clean=True))
         unclear = [words for words in reading.unclear if not acts or words.endswith("?")]
         if unclear:
             acts.append(Act("ask back", seen=quoted(unclear[0])))
@@ -756,11 +745,6 @@ def _shows(reading: Reading) -> bool:
 def _day_of(thing: Thing) -> str:
     """Name the day by which a customer calls an order, as a message does."""
     return thing.text.lower().rpartition("from ")[2]
-
-
-def _wishes_for_parts(reading: Reading, text: str) -> bool:
-    """Tell whether wishes are asked for, for things on a list that are only named there."""
-    return all(q.slot == "parts" for q in reading.questions) and not _CONFIRMS.search(text.lower())
 
 
 def _distinct(some: Iterable[_T]) -> Iterator[_T]:
