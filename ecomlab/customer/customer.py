@@ -180,6 +180,7 @@ class Customer:
             several = len(opinions) > 1 and (" or " in (asked_of(text) or text) or asks_which)
             which = (reading.which or several) and ("judge" not in reading.calls_for or asks_which)
             listed = any(slot.name == "count" for slot in self.state.known)  # who wants seven, is shown seven
+            listed = listed and not any(opinion.identifies for _, opinion in opinions)
             which = which and not (listed and len(opinions) > AT_ONCE)
             reply = self.dialogue.opinion(opinions, which, reading, text)
         else:
@@ -366,6 +367,12 @@ class Customer:
                 goal = other
         return goal
 
+    def _stands(self, item: int, world: World) -> bool:
+        """Tell whether all that is wanted of an item is in the cart."""
+        wants = wants_of(self.goal)
+        held = match(wants, world).held if "cart" in self.acts_on else [0] * len(wants)
+        return any(want.item == item and held[at] == want.quantity for at, want in enumerate(wants))
+
     def _asks_instead(self, reading: Reading, text: str, world: World) -> bool:
         """Tell whether a message asks what to take instead of something that has run short."""
         asks = bool(_INSTEAD.search(text.lower())) and not reading.acts & {"CONSENT", "SUMMARY"}
@@ -382,7 +389,9 @@ class Customer:
         kinds = {world.catalog.type_of(world.row(thing.id)).name for thing in products}
         named = [item for item in items if self.type_name(item) in kinds or self._names(item, about)]
         named = list(dict.fromkeys(item for item in named or reading.unavailable if item in items))
-        if (
+        there = [item for item in named if self._stands(item, world)]
+        named = [item for item in named if item not in there]
+        if (there and not named) or (
             self._settled
             and self._settled.issuperset(named)
             and not any(self.is_short(i, world) for i in items)

@@ -61,8 +61,6 @@ LISTED = frozenset(("parts", "added"))
 """Slots of what else is on a list."""
 FAULTS = 2
 """Most faults of a summary or a plan that are named."""
-_WHICH = re.compile(r"\bwhich\b|\bwhat(?:'s| is)? (?:one|order|thing)\b|\bspecify\b", re.IGNORECASE)
-"""Words of a question which one is meant."""
 _WRONG = re.compile(
     r"\b(?:wrong|incorrect|mistakes?|not right|isn't right|off|inaccurate|inaccuracies|change|fix|correct|"
     r"(?:not|(?:does|is|do)n't) suit\w*)\b",
@@ -164,7 +162,7 @@ class DialogueManager:
     def react(self, reading: Reading, text: str) -> Reply:
         """Answer a message that names nothing the customer could recognise: what it says of their wishes, then what it
         asks for. Without acts where it calls for no answer."""
-        asks_why = "SET" in reading.acts
+        asks_why = text.rstrip().endswith("?")
         if (self.refused or asks_why) and not reading.questions and not reading.said and _WRONG.search(text):
             return Reply(list(self.refused) or [Act("as wanted")])
         checked = self._checked(reading, text)
@@ -402,7 +400,7 @@ class DialogueManager:
     def answer(self, reading: Reading, text: str) -> Reply:
         """Answer what a message asks for."""
         lone = not reading.questions and "back" not in reading.calls_for
-        if lone and "SET" in reading.acts and not reading.which and _WHICH.search(text):
+        if lone and reading.which and not reading.names:  # "Which one do you mean?"
             reading = replace(reading, calls_for=reading.calls_for | {"open"}, unclear=())
         if lone and reading.open_items and not (reading.which and reading.things):  # "What about the kettle?"
             reading = replace(reading, calls_for=reading.calls_for | {"open"}, unclear=())
@@ -428,7 +426,7 @@ class DialogueManager:
                 return Reply(self.spoken("remind", list(_distinct(told)), clean=True))
             return Reply([Act("yes" if told and text.rstrip().endswith("?") else "ask back")])
         none = not any(one.slots for one in asked) and not self.state.identified
-        if none and reading.which:  # "Which one: X's or Y's?", and neither is known
+        if none and reading.which and all(map(describes, reading.questions)):  # "Which one: X's or Y's?", and neither is known
             reading = replace(reading, calls_for=reading.calls_for | {"open"})
         fresh = any((one.question.slot, one.question.item) not in self.heard for one in asked)
         self.heard |= {(one.question.slot, one.question.item) for one in asked}
@@ -440,7 +438,8 @@ class DialogueManager:
         known = known[: AT_ONCE - len(news)]
         if news:  # who asks for more has heard it
             known = [] if reading.open else [s for s in known if s.name not in LISTS | {"importance"}]
-        openly = reading.acts & {"SET", "CHOICE"} and all(q.values for q in reading.questions)
+        openly = "SET" in reading.acts and all(q.values for q in reading.questions)
+        openly |= "CHOICE" in reading.acts
         acts = [] if openly else verdict([one for one in asked if one.slots or one.so is not None])
         checks = {slot for said in reading.mentions if said.asked for slot in said.slots}
         echoed = any(one.echo and one.so is not False and one.question.slot in checks for one in heard)
@@ -463,7 +462,7 @@ class DialogueManager:
         acts += self._absent(absent, beside=bool(acts or reading.open))
         over = reading.open and all(slot in news for slot in left)
         if reading.open:
-            done = over and not asked and self.settled()
+            done = over and not asked and "SET" not in reading.acts and self.settled()
             acts.append(Act("goodbye" if done else "nothing" if over else "more", clean=True))
         unclear = [words for words in reading.unclear if not acts or words.endswith("?")]
         if unclear:
@@ -537,7 +536,12 @@ class DialogueManager:
             # "Your oldest is of May 3, so it's the one of May 9?"
             things = [max(reversed(things), key=lambda one: scores.get(_day_of(one[0]), FAINT))]
         if not which and len(things) > 1:  # several are shown, and none is said to be the one
-            things = [(thing, one) for thing, one in things if one.right or not one.identifies] or things
+            sums_up = bool(reading.acts & {"SUMMARY", "CONSENT"})
+            things = [
+                (thing, one)
+                for thing, one in things
+                if one.right or not one.identifies or (sums_up and not one.consistent)
+            ] or things
         right = [thing for thing, opinion in things if opinion.right]
         wrong = [opinion for _, opinion in things if not opinion.right]
         if which and len(things) > 1:
@@ -560,7 +564,8 @@ class DialogueManager:
             return self._also(Act("this one" if certain else fits), right[0], reading, text)
         first = min(wrong, key=lambda opinion: opinion.consistent)
         proposed = "judge" in reading.calls_for and all(thing.kind == "product" for thing, _ in things)
-        if proposed and first.broken is not None and first.consistent:  # shown, and not said to be the one
+        summed = bool(reading.acts & {"SUMMARY", "CONSENT"}) and first.broken in self.state.known
+        if proposed and first.broken is not None and (first.consistent or summed):  # not said to be the one
             return self._fault(first)
         return self._guess(first, Act("not this one")) if first.identifies else self._fault(first)
 

@@ -69,9 +69,7 @@ _TOLD = frozenset(("STATE", "ANSWER", "ANNOUNCE", "PROMISE", "INSTRUCT", "HANDOV
 
 def named_acts(acts: frozenset[str]) -> frozenset[str]:
     """Name a writer's acts as the model does (`reading.model.ACTS`)."""
-    return frozenset(
-        "TELL" if act in _TOLD else act for act in acts if act != "MARKUP"
-    )
+    return frozenset("TELL" if act in _TOLD else act for act in acts if act != "MARKUP")
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,7 @@ def compare(file: Path) -> None:
     episode = importlib.import_module("ecomlab.episode.episode").Episode
     shop, counts = load_shop(), Counter[tuple[str, ...]]()
     for row in json.loads(file.read_text("utf-8")):
-        asks = bool({*QUESTIONS, "OPEN"} & set(row["acts"]))
+        asks = bool({"SET", "CHECK", "CHOICE", "OPEN"} & set(row["acts"]))
         if not asks and {"LIST", "SUMMARY", "CONSENT", "OFFER", "UNDERSTOOD"} & set(row["acts"]):
             continue
         customer = episode(drawn(row["env"], shop)[row["task"]], shop).customer

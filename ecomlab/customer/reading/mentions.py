@@ -135,14 +135,20 @@ def said_in(
 
 
 def about(start: int, end: int, sentence: Sentence, topic: Sequence[int]) -> tuple[int, ...]:
-    """Name the items that the words between these places are about: the nearest group of names in the sentence,
-    else the topic."""
+    """Name the items that the words between these places are about: the nearest group of names in the sentence, none
+    where that is of things that tools have shown, else the topic."""
     groups: list[tuple[int, int, list[int]]] = []
     for place, token in enumerate(sentence.tokens):
-        if token.stem == ITEM:
+        if token.stem == THING:
+            groups.append((place, place + 1, []))
+        elif token.stem == ITEM:
             number = int(token.means[0][1])
             between = sentence.tokens[groups[-1][1] : place] if groups else ()
-            if groups and all(one.stem in _JOINTS or one.stem in ("for", "of") for one in between):
+            if (
+                groups
+                and groups[-1][2]
+                and all(one.stem in _JOINTS or one.stem in ("for", "of") for one in between)
+            ):
                 groups[-1] = (groups[-1][0], place + 1, [*groups[-1][2], number])
             else:
                 groups.append((place, place + 1, [number]))

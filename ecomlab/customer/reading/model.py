@@ -24,8 +24,9 @@ ACTS = (
     "CONSENT", "REPEAT", "UNDERSTOOD", "IDENTITY", "GREET", "THANK", "APOLOGISE", "SYMPATHISE", "CLOSE", "OFFTOPIC",
     "LANGUAGE", "STRAY", "NONSENSE",
 )  # fmt: skip
-"""Acts of a sentence. SET asks for a value, CHECK whether one is so, CHOICE which of some it is; TELL is whatever tells something (STATE, ANSWER, ANNOUNCE, PROMISE, INSTRUCT, HANDOVER, WAIT, SELFCORRECT), NOTED a part of
-it: what takes up the customer's wishes or case."""
+"""Acts of a sentence. SET asks for a value, CHECK whether one is so, CHOICE which of some it is; TELL is whatever tells
+something (STATE, ANSWER, ANNOUNCE, PROMISE, INSTRUCT, HANDOVER, WAIT, SELFCORRECT in the banks), NOTED a part of it:
+what takes up the customer's wishes or case."""
 QUESTIONS = ("SET", "CHECK", "CHOICE")
 """Acts that ask for a value."""
 GROUPS = {

@@ -37,7 +37,7 @@ _AGAIN = re.compile(
     re.IGNORECASE,
 )
 """A request to say it again."""
-_SUMS_UP = frozenset(("SUMMARY", "TELL", "NOTED", "LIST", "CONSENT", *QUESTIONS))
+_SUMS_UP = frozenset(("SUMMARY", "TELL", "NOTED", "LIST", "CONSENT", "CHECK"))
 _GONE = re.compile(
     r"\bsold[ -]out\b|\bout of stock\b|\b(?:run|ran) out\b|\bnone (?:is |are )?left\b|\bno longer available\b"
     r"|\bunavailable\b|\bonly .{1,90} (?:is|are) left\b|\bonly (?:\w+ ){0,5}(?:left|in stock|available|remain\w*)\b"
