@@ -408,7 +408,7 @@ class DialogueManager:
             pointed = self.state.identified and "CHECK" in reading.acts
             # Most of a case's facts nobody knows; of wishes it may be one that is withheld.
             facts = bool(self.templates.keys() & (DAYS | {"tier"}))
-            unsure = self.state.withheld and not facts and "LIST" not in reading.acts
+            unsure = self.state.withheld and not (facts or reading.foreign or "LIST" in reading.acts)
             return Reply([Act("this one" if pointed else "ask back" if unsure else "indifferent")])
         self.tally.questions += 1
         on_list = [q for q in reading.questions if q.slot == "parts" and q.item >= NO_ITEM]
@@ -426,7 +426,9 @@ class DialogueManager:
                 return Reply(self.spoken("remind", list(_distinct(told)), clean=True))
             return Reply([Act("yes" if told and text.rstrip().endswith("?") else "ask back")])
         none = not any(one.slots for one in asked) and not self.state.identified
-        if none and reading.which and all(map(describes, reading.questions)):  # "Which one: X's or Y's?", and neither is known
+        if (
+            none and reading.which and all(map(describes, reading.questions))
+        ):  # "Which one: X's or Y's?", and neither is known
             reading = replace(reading, calls_for=reading.calls_for | {"open"})
         fresh = any((one.question.slot, one.question.item) not in self.heard for one in asked)
         self.heard |= {(one.question.slot, one.question.item) for one in asked}

@@ -29,6 +29,9 @@ NO_ITEM = 1_000
 _EACH = frozenset(("each", "apiec", "per", "everi", "individu", "separ"))
 HARDLY, CLEAR = -60, 50
 """Score of asking from which on a slot's score decides, and that score."""
+FAIR, FOREIGN = -20, -60
+"""Score of a slot from which on it is asked for where no other is, or beside another one ("a colour or a length?"), and
+up to which it is surely not: of messages that no writer of the fit wrote, one in twenty that asks for a slot is below."""
 TAKEN = -100
 """A sentence's score from which on it takes up wishes."""
 _AGAIN = re.compile(
@@ -94,6 +97,8 @@ class Reading:
     """Items that are said to be sold out, or too few; (-1,) where none is named."""
     names: bool = False
     """It names an item, a value, an amount or a thing."""
+    foreign: bool = False
+    """It asks for something that surely no customer has: "What season will you be camping in?"."""
 
     @property
     def open(self) -> bool:
@@ -198,12 +203,19 @@ class Message:
         return found
 
     def _slots(self, surely: bool) -> dict[int, list[str]]:
-        """Choose the slots that are asked for: those with a good score, or where it is not sure that anything is asked
-        for a clear one."""
+        """Choose the slots that are asked for: those with a good score and others of their sentence with a fair one,
+        at least the fair ones; where it is not sure that anything is asked for those with a clear one."""
         sums = self.slot_scores(self.asking())
-        least = 0 if surely else CLEAR
-        chosen = {at: [slot for slot, score in some.items() if score > least] for at, some in sums.items()}
-        return {at: slots for at, slots in chosen.items() if slots}
+        best = {at: max(some.values(), default=FOREIGN) for at, some in sums.items()}
+        good = [at for at in sums if best[at] > (0 if surely else CLEAR)]
+        least = FAIR if surely else CLEAR
+        fair = good or [at for at in sums if best[at] > least]
+        return {at: [slot for slot, score in sums[at].items() if score > least] for at in fair}
+
+    def is_foreign(self) -> bool:
+        """Tell whether what is asked for is surely nothing that a customer has."""
+        scores = [score for some in self.slot_scores(self.asking()).values() for score in some.values()]
+        return max(scores, default=FOREIGN) <= FOREIGN
 
     def _worded(self, at: int, slots: Sequence[str], every: Sequence[Said]) -> list[str]:
         """Choose the slots that a sentence has a word or a value for, where it names a value: the barrel of "a 19 mm
@@ -298,6 +310,7 @@ class Message:
             tuple(self.text[some[at].start : some[at].end].strip() for at in places.get("back", ())),
             tuple(dict.fromkeys(item for at in bad for item in items_in(some[at].tokens) or (-1,))),
             any(token.means for sentence in some for token in sentence.tokens),
+            "ask" in calls_for and not slots and self.is_foreign(),
         )
 
 
