@@ -14,6 +14,7 @@ from ecomlab.customer.llm import Wording
 from ecomlab.customer.nlg import Speaker
 from ecomlab.customer.opinions import Judge, Thing, asked_of, opinions_of, things_in
 from ecomlab.customer.reactions import Person, done_by, phrase
+from ecomlab.customer.reading.model import QUESTIONS
 from ecomlab.customer.reading.reading import (
     NO_ITEM,
     THING_KINDS,
@@ -188,6 +189,7 @@ class Customer:
         acts = [*(self.person.tells(text) if "identity" in reading.calls_for else ()), *reply.acts]
         if "REFUSE" in reading.acts and not reply.news and {act.kind for act in acts} <= _VAIN:
             acts = [Act("accept refusal")]  # what cannot be had is not asked for again
+        acts = self.dialogue.of_wishes(acts, reading)
         beside = phrase(reading.acts, beside=bool(acts))
         acts = [*beside, *acts] if beside else acts
         return replace(reply, acts=acts or [Act("acknowledge")])
@@ -207,7 +209,8 @@ class Customer:
         beside = any(q.slot == "relation" and q.values and self.dialogue.has(q) for q in reading.questions)
         if beside and len(meant if asked else things) < 2 and (not asked or self._asks_beside(text)):
             return ()  # the order before or after the one that is named
-        if (points or reading.which or not reading.questions) and not meant:
+        opens = not points and reading.acts & {*QUESTIONS} == {"SET"}  # "It is in your cart. What else?"
+        if (points or reading.which or not (reading.questions or opens)) and not meant:
             meant = list(things)
         return [] if not points and self._asks_for_the_day(meant, reading) else meant
 
@@ -388,6 +391,7 @@ class Customer:
         products = [thing for thing in things_in(about, world) if thing.kind == "product"]
         kinds = {world.catalog.type_of(world.row(thing.id)).name for thing in products}
         named = [item for item in items if self.type_name(item) in kinds or self._names(item, about)]
+        named += [item for item in items if self.is_short(item, world) and self._described(item, about)]
         named = list(dict.fromkeys(item for item in named or reading.unavailable if item in items))
         there = [item for item in named if self._stands(item, world)]
         named = [item for item in named if item not in there]
@@ -407,6 +411,11 @@ class Customer:
             replace(reading, questions=rest, calls_for=frozenset(("ask",)), unclear=()), text
         )
         return Reply([*acts, *reply.acts], reply.news)
+
+    def _described(self, item: int, lowered: str) -> bool:
+        """Tell whether a text in lower case names the brand or the variant that was wanted of an item."""
+        known = [slot for slot in self.state.known if slot.item == item and slot.name in ("brand", "option")]
+        return any(str(slot.value).lower() in lowered for slot in known)
 
     def _names(self, item: int, lowered: str) -> bool:
         """Tell whether a text in lower case names the type of an item, by its last word if no other item has that."""

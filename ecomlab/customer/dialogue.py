@@ -49,6 +49,8 @@ reveals, most candidates to choose from."""
 OPEN = 2
 """Most slots told in answer to an open question."""
 
+COUNTS = frozenset(("count", "quantity", "units", "items"))
+"""Slots that count things."""
 DAYS = frozenset(("placed", "when", "ordered", "delivered"))
 """Slots that are days."""
 ALIKE = frozenset(("relation", "placed", "when", "place", "thing", "things"))
@@ -162,9 +164,11 @@ class DialogueManager:
     def react(self, reading: Reading, text: str) -> Reply:
         """Answer a message that names nothing the customer could recognise: what it says of their wishes, then what it
         asks for. Without acts where it calls for no answer."""
-        asks_why = text.rstrip().endswith("?")
+        asks_why = "SET" in reading.acts or (not reading.calls_for and text.rstrip().endswith("?"))
         if (self.refused or asks_why) and not reading.questions and not reading.said and _WRONG.search(text):
             return Reply(list(self.refused) or [Act("as wanted")])
+        if reading.which and reading.things:  # which of some that they have no opinion of
+            reading = replace(reading, calls_for=reading.calls_for - {"judge"})
         checked = self._checked(reading, text)
         if "judge" in reading.calls_for:
             reply = self.confirm(reading, text)
@@ -273,7 +277,8 @@ class DialogueManager:
         if "SUMMARY" in reading.acts:
             asks = bool(reading.calls_for & {"ask", "open"}) or self.settled()
             forgotten = [] if asks else self._told(self.state.withheld[:1])
-            return Reply([Act("yes"), *free, *self.spoken("mention", forgotten)], (*news, *forgotten))
+            fits = "consent" if "CONSENT" in reading.acts else "yes"  # "... Shall I go ahead?"
+            return Reply([Act(fits), *free, *self.spoken("mention", forgotten)], (*news, *forgotten))
         if "CONSENT" in reading.acts:
             named_it = reading.names or _DEED.search(text.lower())
             return Reply([Act("consent" if named_it else "to what"), *free], tuple(news))
@@ -294,7 +299,12 @@ class DialogueManager:
         if _OVER.search(text):
             limits = [slot for slot in self.state.known if slot.name in ("price", "budget")]
             return [Claim(Said((slot.name,), ""), slot, False) for slot in limits[:1]]
-        said = [one for one in reading.mentions if not one.claimed and not one.slots[0].startswith("was_")]
+        said = [
+            one
+            for one in reading.mentions
+            if not (one.claimed or one.denied or one.slots[0].startswith("was_"))
+            and one.slots[0] not in COUNTS | {"must"}
+        ]
         values = Counter(slot for slot, _ in {(one.slots[0], one.value) for one in said})
         if any(one.name == "replacement" for one in self.state.known) and not self.state.identified:
             return []  # of which of the two it is said stays open
@@ -393,6 +403,15 @@ class DialogueManager:
         about = f"the {one.said.value}" if "type" in one.said.slots else called(one.slot.name)
         return [Act("wrong about", seen=about)] if one.slot in self.state.withheld else []
 
+    def of_wishes(self, acts: Sequence[Act], reading: Reading) -> list[Act]:
+        """Say of what comes in the place of what goes back that they do not mind, not that they do not know."""
+        wants = any(one.name == "replacement" and one.value for one in self.state.known)
+        of_it = self.state.identified or bool(reading.which and reading.things)
+        of_it |= any(question.slot == "replacement" for question in reading.questions)
+        if not (wants and of_it):
+            return list(acts)
+        return [replace(act, kind=act.kind.replace("indifferent", "no preference")) for act in acts]
+
     def repeated(self) -> list[Act]:
         """Say again what the opening said."""
         return self._said()
@@ -411,8 +430,16 @@ class DialogueManager:
             unsure = self.state.withheld and not (facts or reading.foreign or "LIST" in reading.acts)
             return Reply([Act("this one" if pointed else "ask back" if unsure else "indifferent")])
         self.tally.questions += 1
+        more = [q for q in reading.questions if q.slot == "parts" and not q.values and q.item < NO_ITEM]
+        if more and not any(
+            slot.name == "parts" for slot in self.state.withheld
+        ):  # "Is anything else on the list?"
+            questions = tuple(q for q in reading.questions if q not in more)
+            reading = replace(reading, questions=questions, calls_for=reading.calls_for | {"open"})
         on_list = [q for q in reading.questions if q.slot == "parts" and q.item >= NO_ITEM]
-        if on_list and len(on_list) == len(reading.questions):  # wishes for what is only listed
+        if (
+            on_list and len(on_list) == len(reading.questions) and not reading.open
+        ):  # wishes for what is only listed
             return Reply([Act("indifferent")])
         if reading.open_items and min(reading.open_items) >= NO_ITEM and not reading.questions:
             return Reply([Act("indifferent")])
@@ -426,9 +453,9 @@ class DialogueManager:
                 return Reply(self.spoken("remind", list(_distinct(told)), clean=True))
             return Reply([Act("yes" if told and text.rstrip().endswith("?") else "ask back")])
         none = not any(one.slots for one in asked) and not self.state.identified
-        if (
-            none and reading.which and all(map(describes, reading.questions))
-        ):  # "Which one: X's or Y's?", and neither is known
+        titled = all(slot_type(q.slot).names and q.values for q in reading.questions)
+        named = reading.which and not reading.things and titled
+        if none and named:  # "Which one: X's or Y's?", and neither is known
             reading = replace(reading, calls_for=reading.calls_for | {"open"})
         fresh = any((one.question.slot, one.question.item) not in self.heard for one in asked)
         self.heard |= {(one.question.slot, one.question.item) for one in asked}
@@ -440,11 +467,11 @@ class DialogueManager:
         known = known[: AT_ONCE - len(news)]
         if news:  # who asks for more has heard it
             known = [] if reading.open else [s for s in known if s.name not in LISTS | {"importance"}]
-        openly = "SET" in reading.acts and all(q.values for q in reading.questions)
-        openly |= "CHOICE" in reading.acts
+        asks_so = "CHECK" in reading.acts and not all(q.values for q in reading.questions)
+        openly = "CHOICE" in reading.acts or ("SET" in reading.acts and not asks_so)
         acts = [] if openly else verdict([one for one in asked if one.slots or one.so is not None])
-        checks = {slot for said in reading.mentions if said.asked for slot in said.slots}
-        echoed = any(one.echo and one.so is not False and one.question.slot in checks for one in heard)
+        beside = {slot for said in reading.mentions if said.asked for slot in said.slots}
+        echoed = any(one.echo and one.so is not False and one.question.slot in beside for one in heard)
         acts = acts or ([Act("yes")] if echoed and not openly else [])
         news = self.state.reveal(news)
         self.tally.learned += len(news)
@@ -464,8 +491,7 @@ class DialogueManager:
         acts += self._absent(absent, beside=bool(acts or reading.open))
         over = reading.open and all(slot in news for slot in left)
         if reading.open:
-            done = over and not asked and "SET" not in reading.acts and self.settled()
-            acts.append(Act("goodbye" if done else "nothing" if over else "more", clean=True))
+            acts.append(Act("nothing" if over else "more", clean=True))
         unclear = [words for words in reading.unclear if not acts or words.endswith("?")]
         if unclear:
             acts.append(Act("ask back", seen=quoted(unclear[0])))
@@ -536,7 +562,14 @@ class DialogueManager:
             days = [one for one in reading.mentions if DAYS & set(one.slots) and one.score > FAINT]
             scores = {one.value: one.score for one in days}
             # "Your oldest is of May 3, so it's the one of May 9?"
-            things = [max(reversed(things), key=lambda one: scores.get(_day_of(one[0]), FAINT))]
+            likely = max(reversed(things), key=lambda one: scores.get(_day_of(one[0]), FAINT))
+            other = next((thing for thing, opinion in things if opinion.right), None)
+            if (
+                other and not likely[1].right and len(things) <= AT_ONCE
+            ):  # which of them is said to be it, stays open
+                self._identified([other])
+                return self._also(Act("choose", seen=other.text), other, reading, text)
+            things = [likely]
         if not which and len(things) > 1:  # several are shown, and none is said to be the one
             sums_up = bool(reading.acts & {"SUMMARY", "CONSENT"})
             things = [
@@ -591,9 +624,8 @@ class DialogueManager:
         self.tally.learned += len(news)
         slots = {broken.name: broken.value}
         if broken.name in self.state.own:
-            return Reply(
-                [Act("not this one"), Act("elaborate", self.type_name(broken.item), slots)], tuple(news)
-            )
+            refusal = Act("not this one" if opinion.identifies else "no")
+            return Reply([refusal, Act("elaborate", self.type_name(broken.item), slots)], tuple(news))
         return Reply([Act("not as wanted", self.type_name(broken.item), slots)], tuple(news))
 
     def _also(self, act: Act, thing: Thing, reading: Reading, text: str) -> Reply:
@@ -659,7 +691,9 @@ class DialogueManager:
         """Say that there is no such wish, by name where something else is answered `beside` it."""
         if not questions:
             return []
-        names = list(dict.fromkeys(called(question.slot) for question in questions))
+        options = {q: self.option(q.item) for q in questions if q.slot == "option" and q.item >= 0}
+        slots = [f"attr:{options[q]}" if options.get(q) else q.slot for q in questions]
+        names = list(dict.fromkeys(map(called, slots)))
         return [Act("indifferent to", seen=" and ".join(names))] if beside else [Act("indifferent")]
 
     def spoken(self, kind: str, slots: Sequence[Slot], clean: bool = False) -> list[Act]:

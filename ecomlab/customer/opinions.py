@@ -106,12 +106,23 @@ def things_in(text: str, world: World) -> list[Thing]:
     every = world.given.get("orders", ())
     orders = [order for order in every if order["order_id"].lower() in said]
     orders = orders or [order for order in every if _dates(order, said)]
+    titles = {one: world.catalog.title(world.row(one)) for one in sorted(world.shown)}
+    bought = {line["product_id"] for order in every for line in order["lines"]}
+    titles |= {one: world.catalog.title(world.row(one)) for one in sorted(bought)}
+    shorts = {
+        title: _short(title, world.catalog.type_of(world.row(one)).name) for one, title in titles.items()
+    }
+    count = Counter(shorts.values())
+    shorts = {title: short if count[short] == 1 else "" for title, short in shorts.items()}
+    spoken = {
+        title for title, short in shorts.items() if title.lower() in said or (short and short.lower() in said)
+    }
     lines = [
-        Thing("line", order["order_id"], title, line["line_id"])
+        Thing("line", order["order_id"], title, line["line_id"], short=shorts[title])
         for order in every
         for line in order["lines"]
-        for title in [world.catalog.title(world.row(line["product_id"]))]
-        if line["line_id"].lower() in said or title.lower() in said
+        for title in [titles[line["product_id"]]]
+        if line["line_id"].lower() in said or title in spoken
     ]
     named = {order["order_id"] for order in orders}
     lines = [line for line in lines if not named or line.id in named] or lines
@@ -125,16 +136,10 @@ def things_in(text: str, world: World) -> list[Thing]:
     if orders:
         return _in_order([_order(order, said) for order in orders], said)
     # sorted, for two products may have one title, and a set's order differs between processes
-    titles = {product_id: world.catalog.title(world.row(product_id)) for product_id in sorted(world.shown)}
-    shorts = {
-        title: _short(title, world.catalog.type_of(world.row(one)).name) for one, title in titles.items()
-    }
-    count = Counter(shorts.values())
     shown = [
-        Thing("product", product_id, title, short=short)
-        for product_id, title in titles.items()
-        for short in [shorts[title] if count[shorts[title]] == 1 else ""]
-        if product_id.lower() in said or title.lower() in said or (short and short.lower() in said)
+        Thing("product", one, titles[one], short=shorts[titles[one]])
+        for one in sorted(world.shown)
+        if one.lower() in said or titles[one] in spoken
     ]
     return _in_order(shown, said)
 

@@ -198,6 +198,12 @@ def _message_in(
         said, spans = gaps.fill(part["text"], len(text))
         asks, unknown = _asked(part["asks"], one, said, lexicon_of(shop.catalog))
         acts = frozenset(part["acts"]) | (frozenset(["OPEN"]) if part["open"] else frozenset())
+        if (
+            part["asks"]
+            and "parts" not in one.vocabulary.slots
+            and {word for word, *_ in part["asks"]} == {"parts"}
+        ):
+            acts, unknown = acts - {"SET", "CHECK"} | {"OPEN"}, 0  # what else, where nobody has a list
         if "LIST" in acts and not asks:  # no label says what is chosen
             asks = gaps.chosen(part["text"])
         given = iter(part.get("roles", ""))

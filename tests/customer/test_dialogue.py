@@ -534,7 +534,7 @@ def test_what_is_in_their_hands_is_never_denied() -> None:
 def test_nothing_is_told_of_what_is_done() -> None:
     k = manager(BRAND)
     k.settled = lambda: True
-    assert (kinds(answer(k, is_open=True)), k.state.withheld) == (["goodbye"], [BRAND])
+    assert (kinds(answer(k, is_open=True)), k.state.withheld) == (["nothing"], [BRAND])
     assert kinds(k.react(summary(), "All done, right?")) == ["yes"]
 
 

@@ -227,7 +227,9 @@ def _meant(
     beside = (*sentence.tokens[max(0, place - 2) : place], *sentence.tokens[place + 1 : place + 3])
     offered = bool(_OFFERED & {it.stem for it in beside})
     units = [slot for slot in able if slot in ("quantity", "units")]
-    at_once = after[:1] == (counted,)  # "four kettles"
+    at_once = (
+        next((it for it in after if it.stem != VALUE or it is counted), None) is counted
+    )  # "four red kettles"
     if "budget" in vocabulary.slots and token.word.isalpha() and at_once:  # of each, one goes without saying
         units = units or ["quantity"]
     if counted is not None and counted.stem == THING and not offered:  # whose item only the customer knows
@@ -243,6 +245,8 @@ def _meant(
         return tuple(units)
     near = [slot for slot in able if _counts(place, sentence, slot, one)]
     near = near or [slot for slot in able if slot in asked]
+    if at_once and near == ["things"]:  # three of one kind are no three things
+        return ()
     if near or stem == NUMBER:
         return tuple(near[:1] or units)
     if stem == MONEY and "budget" in able:

@@ -31,7 +31,7 @@ HARDLY, CLEAR = -60, 50
 """Score of asking from which on a slot's score decides, and that score."""
 FAIR, FOREIGN = -20, -60
 """Score of a slot from which on it is asked for where no other is, or beside another one ("a colour or a length?"), and
-up to which it is surely not: of messages that no writer of the fit wrote, one in twenty that asks for a slot is below."""
+up to which it is surely not: one in twenty that is asked for is below, of messages that nothing was fitted to."""
 TAKEN = -100
 """A sentence's score from which on it takes up wishes."""
 _AGAIN = re.compile(
@@ -43,7 +43,8 @@ _AGAIN = re.compile(
 _SUMS_UP = frozenset(("SUMMARY", "TELL", "NOTED", "LIST", "CONSENT", "CHECK"))
 _GONE = re.compile(
     r"\bsold[ -]out\b|\bout of stock\b|\b(?:run|ran) out\b|\bnone (?:is |are )?left\b|\bno longer available\b"
-    r"|\bunavailable\b|\bonly .{1,90} (?:is|are) left\b|\bonly (?:\w+ ){0,5}(?:left|in stock|available|remain\w*)\b"
+    r"|\bunavailable\b|\bare (?:all )?gone\b|\bonly .{1,90} (?:is|are) left\b"
+    r"|\bonly (?:\w+ ){0,5}(?:left|in stock|available|remain\w*)\b"
     r"|\bno(?:t a single)? .{1,40} left\b",
     re.IGNORECASE,
 )
@@ -209,8 +210,18 @@ class Message:
         best = {at: max(some.values(), default=FOREIGN) for at, some in sums.items()}
         good = [at for at in sums if best[at] > (0 if surely else CLEAR)]
         least = FAIR if surely else CLEAR
-        fair = good or [at for at in sums if best[at] > least]
-        return {at: [slot for slot, score in sums[at].items() if score > least] for at in fair}
+        shown = any(
+            token.stem == THING for one in self.sentences for token in one.tokens
+        )  # it may ask of that alone
+        fair = good or [at for at in sums if best[at] > least and not shown]
+        return {
+            at: [
+                slot
+                for slot, score in sums[at].items()
+                if score > (least if at not in good or slot in self.seen[at].spots else max(0, least))
+            ]
+            for at in fair
+        }
 
     def is_foreign(self) -> bool:
         """Tell whether what is asked for is surely nothing that a customer has."""

@@ -175,6 +175,12 @@ def needs_capital(name: str) -> bool:
     return name.lower() in _FILE.names or len(name) == 1
 
 
+_LEAD_IN = re.compile(
+    r"\b(?:may|can|could|might) i (?:just |also |quickly |please )?(?:ask|know|enquire|inquire)\b(?! you to\b)"
+)
+"""Polite words before a question, which asks for no leave."""
+
+
 def sentences(text: str, known: Known) -> list[Sentence]:
     """Split a message into sentences of tokens, with the names of `known`, amounts and things marked."""
     plain = text.replace("’", "'").replace("‘", "'").lower()
@@ -182,6 +188,7 @@ def sentences(text: str, known: Known) -> list[Sentence]:
         plain = text.replace("’", "'")
     plain = _NO_STOP.sub(" ", plain) if "." in plain else plain
     plain = plain.replace("double-check", "       check").replace("double check", "       check")
+    plain = _LEAD_IN.sub(lambda lead: " " * len(lead[0]), plain)
     begins = _LISTED.match(f"\n{plain}")
     found, start, gap = [], begins.end() - 1 if begins else 0, begins.group() if begins else ""
     for split in _SENTENCE.finditer(text if len(text) == len(plain) else plain, start):
