@@ -406,8 +406,13 @@ class DialogueManager:
     def of_wishes(self, acts: Sequence[Act], reading: Reading) -> list[Act]:
         """Say of what comes in the place of what goes back that they do not mind, not that they do not know."""
         wants = any(one.name == "replacement" and one.value for one in self.state.known)
-        of_it = self.state.identified or bool(reading.which and reading.things)
-        of_it |= any(question.slot == "replacement" for question in reading.questions)
+        kinds = [slot_type(question.slot) for question in reading.questions if question.slot != "replacement"]
+        of_it = (
+            self.state.identified
+            or bool(reading.which and reading.things)
+            or len(kinds) < len(reading.questions)
+        )
+        of_it &= all(kind.describes or kind.is_limit for kind in kinds)  # not of the order
         if not (wants and of_it):
             return list(acts)
         return [replace(act, kind=act.kind.replace("indifferent", "no preference")) for act in acts]
@@ -470,8 +475,8 @@ class DialogueManager:
         asks_so = "CHECK" in reading.acts and not all(q.values for q in reading.questions)
         openly = "CHOICE" in reading.acts or ("SET" in reading.acts and not asks_so)
         acts = [] if openly else verdict([one for one in asked if one.slots or one.so is not None])
-        beside = {slot for said in reading.mentions if said.asked for slot in said.slots}
-        echoed = any(one.echo and one.so is not False and one.question.slot in beside for one in heard)
+        valued = {slot for said in reading.mentions if said.asked for slot in said.slots}
+        echoed = any(one.echo and one.so is not False and one.question.slot in valued for one in heard)
         acts = acts or ([Act("yes")] if echoed and not openly else [])
         news = self.state.reveal(news)
         self.tally.learned += len(news)
