@@ -459,8 +459,9 @@ class DialogueManager:
             return Reply([Act("yes" if told and text.rstrip().endswith("?") else "ask back")])
         none = not any(one.slots for one in asked) and not self.state.identified
         titled = all(slot_type(q.slot).names and q.values for q in reading.questions)
-        named = reading.which and not reading.things and titled
-        if none and named:  # "Which one: X's or Y's?", and neither is known
+        if (
+            none and titled and reading.which and not reading.things
+        ):  # "Which one: X's or Y's?", and neither is known
             reading = replace(reading, calls_for=reading.calls_for | {"open"})
         fresh = any((one.question.slot, one.question.item) not in self.heard for one in asked)
         self.heard |= {(one.question.slot, one.question.item) for one in asked}
