@@ -412,7 +412,7 @@ class DialogueManager:
             or bool(reading.which and reading.things)
             or len(kinds) < len(reading.questions)
         )
-        of_it &= all(kind.describes or kind.is_limit for kind in kinds)  # not of the order
+        of_it &= all((kind.describes or kind.is_limit) and kind.name not in DAYS for kind in kinds)
         if not (wants and of_it):
             return list(acts)
         return [replace(act, kind=act.kind.replace("indifferent", "no preference")) for act in acts]

@@ -597,3 +597,59 @@ def test_an_offer_over_the_limit_is_refused_by_the_limit() -> None:
         calling("judge", acts="OFFER"), "It's $5 over your budget. All right?"
     )
     assert [(act.kind, dict(act.slots)) for act in reply.acts] == [("no", {}), ("remind", {"price": 3000})]
+
+
+def test_of_two_orders_the_right_one_is_chosen_where_the_other_may_be_meant() -> None:
+    days = (Said(("placed",), "may 3", score=40), Said(("placed",), "may 9", score=-90))
+    reading = calling("judge", acts="SUMMARY", mentions=days)
+    things = [(MAY_3, Opinion(False, True, None, False)), (MAY_9, Opinion(True, True))]
+    k = manager()
+    assert [(act.kind, act.seen) for act in k.opinion(things, False, reading, "").acts] == [
+        ("choose", MAY_9.text)
+    ]
+    assert k.guessed == 0
+
+
+def test_a_summary_names_what_is_wrong_with_a_product_beside_right_ones() -> None:
+    right = (Thing("product", "p1", "SonicWave Classic Charger"), Opinion(True, True))
+    wrong = (Thing("product", "p2", "BarkHarbor Classic Charger"), Opinion(False, True, BRAND, False))
+    k = manager(stated=(BRAND,))
+    reply = k.opinion([right, wrong], False, calling("judge", acts="SUMMARY CONSENT"), "")
+    assert (kinds(reply), k.guessed) == (["not as wanted"], 0)
+
+
+@pytest.mark.parametrize(("acts", "expected"), [("CHOICE", ["remind"]), ("CHECK", ["yes"])])
+def test_a_choice_between_values_gets_no_bare_yes(acts: str, expected: list[str]) -> None:
+    reading = calling("ask", acts=acts, questions=(Question("brand", 0, ("SonicWave",)),))
+    assert kinds(manager(stated=(BRAND,)).answer(reading, "?")) == expected
+
+
+def test_what_else_is_on_the_list_is_open_once_the_list_is_known() -> None:
+    for withheld, expected in (((PRICE, RATING), ["price", "rating"]), ((), [])):
+        k = manager(*withheld, stated=(Slot(0, "parts", [STAND]),))
+        reply = answer(k, "parts")
+        assert (told(reply), kinds(reply)[-1]) == (expected, "nothing")
+
+
+def test_what_surely_no_customer_has_does_not_matter_and_is_not_asked_back() -> None:
+    for foreign, expected in ((True, "indifferent"), (False, "ask back")):
+        assert kinds(manager(BRAND).answer(calling("ask", acts="SET", foreign=foreign), "?")) == [expected]
+
+
+def test_of_a_replacement_they_do_not_mind_and_of_the_order_they_do_not_know() -> None:
+    k = manager(stated=(RETURNED,))
+    k.state.identified = True
+    for slot, expected in (("feature", "no preference"), ("ordered", "indifferent")):
+        assert [act.kind for act in k.of_wishes([Act("indifferent")], asked(slot))] == [expected]
+    assert [act.kind for act in manager().of_wishes([Act("indifferent")], asked("feature"))] == [
+        "indifferent"
+    ]
+
+
+def test_what_an_offer_denies_or_counts_speaks_not_against_it() -> None:
+    said = (Said(("brand",), "BarkHarbor", 0, denied=True, score=-80), Said(("quantity",), "3", 0, score=-80))
+    reading = calling("judge", acts="OFFER", mentions=said)
+    k = manager(stated=(BRAND, Slot(0, "quantity", 2)))
+    assert kinds(k.react(reading, "No BarkHarbor, but three of SonicWave are here. Would that do?")) == [
+        "as wanted"
+    ]

@@ -99,7 +99,7 @@ class Reading:
     names: bool = False
     """It names an item, a value, an amount or a thing."""
     foreign: bool = False
-    """It asks for something that surely no customer has: "What season will you be camping in?"."""
+    """It asks for something that surely no customer has: "Do you have pets?"."""
 
     @property
     def open(self) -> bool:
