@@ -42,7 +42,8 @@ _CHOICE = re.compile(r"\bwhich\b|\b(?:any|either|one) of (?:these|those|them)\b"
 """Words by which one of several things is to be chosen."""
 _POINTS = re.compile(
     r"\b(?:(?:is|was) (?:this|that|it) (?:the|your)|it's the (?:one|order)|the same order|you meant|"
-    r"(?:did|do) you mean|can you confirm|(?:is|does) (?:this|that|it) (?:sound |look )?(?:right|correct))\b"
+    r"(?:did|do) you mean|can you confirm|(?:is|does) (?:this|that|it) (?:sound |look )?(?:right|correct)|"
+    r"does (?:this|that|it) match|you think of (?:these|those|this|that|it|them))\b"
 )
 """Marks of a question about the things that stand before it."""
 
@@ -175,8 +176,9 @@ class Customer:
         meant = self._asked_things(things, reading, text, world)
         opinions = opinions_of(meant, self.goal, self.state.known, world, self.judge)
         asks_which = _CHOICE.search(asked_of(text)) is not None
-        if len(opinions) == 1 and asks_which and "judge" not in reading.calls_for:
-            opinions = []  # the others are not named as the shop does
+        of_values = any(len(q.values) > 1 for q in reading.questions) and reading.acts & {"LIST", "CHOICE"}
+        if len(opinions) == 1 and (of_values or (asks_which and "judge" not in reading.calls_for)):
+            opinions = []  # the others are not named as the shop does, or it is asked which version of it
         if opinions:
             several = len(opinions) > 1 and (" or " in (asked_of(text) or text) or asks_which)
             which = (reading.which or several) and ("judge" not in reading.calls_for or asks_which)
@@ -187,6 +189,7 @@ class Customer:
         else:
             reply = self.dialogue.react(reading, text)
         acts = [*(self.person.tells(text) if "identity" in reading.calls_for else ()), *reply.acts]
+        self.dialogue.refused_by_shop |= "REFUSE" in reading.acts
         if "REFUSE" in reading.acts and not reply.news and {act.kind for act in acts} <= _VAIN:
             acts = [Act("accept refusal")]  # what cannot be had is not asked for again
         acts = self.dialogue.of_wishes(acts, reading)
@@ -209,7 +212,10 @@ class Customer:
         beside = any(q.slot == "relation" and q.values and self.dialogue.has(q) for q in reading.questions)
         if beside and len(meant if asked else things) < 2 and (not asked or self._asks_beside(text)):
             return ()  # the order before or after the one that is named
-        opens = not points and reading.acts & {*QUESTIONS} == {"SET"}  # "It is in your cart. What else?"
+        opens = not points and (
+            self.state.identified
+            or reading.acts & {*QUESTIONS} == {"SET"}  # "It is in your cart. What else?"
+        )
         if (points or reading.which or not (reading.questions or opens)) and not meant:
             meant = list(things)
         return [] if not points and self._asks_for_the_day(meant, reading) else meant
@@ -395,11 +401,8 @@ class Customer:
         named = list(dict.fromkeys(item for item in named or reading.unavailable if item in items))
         there = [item for item in named if self._stands(item, world)]
         named = [item for item in named if item not in there]
-        if (there and not named) or (
-            self._settled
-            and self._settled.issuperset(named)
-            and not any(self.is_short(i, world) for i in items)
-        ):
+        settled = self._settled and self._settled.issuperset(named)
+        if (there and not named) or (settled and not any(self.is_short(i, world) for i in items)):
             return None
         acts = [act for item in named for act in self.told_short(item, world)]
         acts = [act for act in acts if act.kind != "still wanted"] or acts or self.told_short(None, world)

@@ -73,6 +73,8 @@ _OVER = re.compile(
     r"\b(?:over|above|beyond|exceeds?) (?:your|the) (?:budget|limit|maximum|price limit)\b", re.IGNORECASE
 )
 """Words by which what is offered costs more than is allowed."""
+_POINTED = re.compile(r"\b(?:is|was) (?:it|this|that) (?:the|your|it|one)\b[^?]*\?")
+"""Words of a question whether it is the one."""
 _DEED = re.compile(
     r"\b(?:orders?|returns?|refunds?|cart|basket|list|labels?|search|shortlist|selection|account|history|case|"
     r"replacements?|exchange|policy|rules?|book|parcels?|answer|question|status|items?|products?|suggestions?)\b"
@@ -152,8 +154,15 @@ class DialogueManager:
     """The day by the customer's clock, where the task has one."""
     in_hand: Callable[[], frozenset[str]] = frozenset
     """Values of the order lines that they may mean, in lower case."""
+    refused_by_shop: bool = False
+    """They have heard that something cannot be had: what would come in its place is no matter any more."""
     settled: Callable[[], bool] = bool
     """True where what they asked for has been done: there is nothing to tell of it any more."""
+
+    @property
+    def tells_facts(self) -> bool:
+        """True if such customers tell facts of an order or a case, not only wishes."""
+        return bool(self.templates.keys() & (DAYS | {"tier"}))
 
     @property
     def out_of_patience(self) -> bool:
@@ -164,7 +173,9 @@ class DialogueManager:
     def react(self, reading: Reading, text: str) -> Reply:
         """Answer a message that names nothing the customer could recognise: what it says of their wishes, then what it
         asks for. Without acts where it calls for no answer."""
-        asks_why = "SET" in reading.acts or (not reading.calls_for and text.rstrip().endswith("?"))
+        asks_why = ("SET" in reading.acts and not self.tells_facts) or (
+            not reading.calls_for and text.rstrip().endswith("?")
+        )
         if (self.refused or asks_why) and not reading.questions and not reading.said and _WRONG.search(text):
             return Reply(list(self.refused) or [Act("as wanted")])
         if reading.which and reading.things:  # which of some that they have no opinion of
@@ -276,7 +287,8 @@ class DialogueManager:
             return Reply(free, tuple(news))
         if "SUMMARY" in reading.acts:
             asks = bool(reading.calls_for & {"ask", "open"}) or self.settled()
-            forgotten = [] if asks else self._told(self.state.withheld[:1])
+            left = [slot for slot in self.state.withheld if not self._is_off(slot)]
+            forgotten = [] if asks else self._told(left[:1])
             fits = "consent" if "CONSENT" in reading.acts else "yes"  # "... Shall I go ahead?"
             return Reply([Act(fits), *free, *self.spoken("mention", forgotten)], (*news, *forgotten))
         if "CONSENT" in reading.acts:
@@ -284,7 +296,12 @@ class DialogueManager:
             return Reply([Act("consent" if named_it else "to what"), *free], tuple(news))
         if "OFFER" in reading.acts:
             takes = "consent" if LEAVE.search(text) else "as wanted"
-            said = [] if wanted else [Act(takes if right or reading.mentions else "decline")]
+            offered = [self.claim(one, exactly=False) for one in (*reading.said, *reading.mentions)]
+            if not offered:
+                takes = "decline"
+            elif takes != "consent" and not self.tells_facts and all(one.absent for one in offered):
+                takes = "indifferent"  # "Would one with two doors do as well?"
+            said = [] if wanted else [Act(takes)]
             return Reply([*said, *(free if wanted else ())], tuple(news))
         if claims and not any(one.so for one in claims):  # neither so nor not
             unsure = [one.slot for one in claims if one.slot is not None and one.slot not in news]
@@ -325,6 +342,8 @@ class DialogueManager:
         unsure = DAYS if known & {"relation", CORRECTION} else frozenset[str]()
         if set(said.slots) & (unsure | ({"relation"} if CORRECTION in known else set())):
             return Claim(said, None, None)  # of which of the orders, it does not say
+        if self.refused_by_shop and "replacement" in said.slots:
+            return Claim(said, None, None)
         for name in said.slots:
             slots = meant(Question(name, said.item, (said.value,)), self.state, self.option)
             slots = [slot for slot in slots if said.item in (-1, slot.item) or slot.name in self.state.own]
@@ -341,6 +360,10 @@ class DialogueManager:
             if not slots and name in ("quantity", "units") and self.type_name(max(0, said.item)):
                 number = said_number(name, said.value)
                 found.append(Claim(said, None, None if number is None else number == 1))
+            if (
+                not slots and name == "relation" and said.score > SURE
+            ):  # they mean the very order that they describe
+                found.append(Claim(said, None, said.denied))
             if not slots and name == "type":
                 listing = self._listing(said.value)
                 found.append(Claim(said, listing, listing is not None or said.denied))
@@ -399,6 +422,8 @@ class DialogueManager:
             kind = self.type_name(max(0, one.said.item))
             if one.said.slots[0] in ("quantity", "units"):
                 return [Act("just one", kind)]
+            if one.said.slots[0] == "relation":
+                return self._said()
             return [Act("wrong about", seen=f"the {one.said.value}")]
         about = f"the {one.said.value}" if "type" in one.said.slots else called(one.slot.name)
         return [Act("wrong about", seen=about)] if one.slot in self.state.withheld else []
@@ -429,10 +454,11 @@ class DialogueManager:
         if lone and reading.open_items and not (reading.which and reading.things):  # "What about the kettle?"
             reading = replace(reading, calls_for=reading.calls_for | {"open"}, unclear=())
         if "ask" in reading.calls_for and not (reading.questions or reading.open or reading.unclear):
-            pointed = self.state.identified and "CHECK" in reading.acts
+            pointed = self.state.identified and _POINTED.search(text.lower())
             # Most of a case's facts nobody knows; of wishes it may be one that is withheld.
-            facts = bool(self.templates.keys() & (DAYS | {"tier"}))
-            unsure = self.state.withheld and not (facts or reading.foreign or "LIST" in reading.acts)
+            unsure = self.state.withheld and not (
+                self.tells_facts or reading.foreign or "LIST" in reading.acts
+            )
             return Reply([Act("this one" if pointed else "ask back" if unsure else "indifferent")])
         self.tally.questions += 1
         more = [q for q in reading.questions if q.slot == "parts" and not q.values and q.item < NO_ITEM]
@@ -522,10 +548,15 @@ class DialogueManager:
     def _left(self, news: Sequence[Slot]) -> list[Slot]:
         """List what can still be told to an open question: things first, then what they are to be like; nothing of what
         is done, nor how to tell what goes back once that is clear."""
-        left = [] if self.settled() else [slot for slot in self.state.withheld if slot not in news]
+        left = [slot for slot in self.state.withheld if slot not in news and not self._is_off(slot)]
+        left = [] if self.settled() else left
         if self.state.identified:
             left = [slot for slot in left if not slot_type(slot.name).describes and slot.name not in DAYS]
         return sorted(left, key=lambda slot: slot.name not in LISTED)
+
+    def _is_off(self, slot: Slot) -> bool:
+        """Tell whether a wish has become none, because the shop has refused what it was about."""
+        return self.refused_by_shop and slot.name == "replacement"
 
     def _named_first(self, slots: Sequence[Slot], items: Sequence[int]) -> list[Slot]:
         """Put the slots of these items first, one of each item in turn."""

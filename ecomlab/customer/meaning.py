@@ -65,7 +65,12 @@ def meanings(
         apart = [q for q in questions if len(q.values) > 1 and slot_type(q.slot).describes]
         questions = tuple(
             [q for q in apart if any(s.name == q.slot for s in (*state.withheld, *state.known))]
-            + [q for q in questions if not q.values and any(s.name == q.slot for s in state.withheld)]
+            + [
+                q
+                for q in questions
+                if not q.values
+                and (q.slot in ("quantity", "units") or any(s.name == q.slot for s in state.withheld))
+            ]
             or apart
             or questions
         )

@@ -156,9 +156,10 @@ class Message:
         loud = {act for group, some in GROUPS.items() if group not in calls_for for act in some}
         held = {act for act, score in acts.items() if score > 0} - loud
         held |= {max(GROUPS[group], key=lambda act: acts[act]) for group in calls_for}
-        if _AGAIN.search(self.text) and "judge" not in calls_for:
+        last = int(self.scores[-1, : len(ACTS)].argmax())
+        if _AGAIN.search(self.text) and "judge" not in calls_for and "CLOSE" not in held:
             held, calls_for = held - {"NONSENSE"} | {"REPEAT"}, calls_for - {"back"} | {"repeat"}
-        elif not calls_for and self.sentences[-1].mark == "?" and not held & _CHATS:
+        elif not calls_for and self.sentences[-1].mark == "?" and ACTS[last] not in _CHATS:
             leave = LEAVE.search(self.text) is not None  # who asks is not only thanked
             question = max(QUESTIONS, key=lambda act: acts[act])
             calls_for, held = {"judge" if leave else "ask"}, held | {"CONSENT" if leave else question}
