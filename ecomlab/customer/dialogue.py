@@ -16,6 +16,7 @@ from ecomlab.customer.goal_state import GoalState
 from ecomlab.customer.meaning import (
     CORRECTION,
     RANKED,
+    Meaning,
     agrees,
     asks_to_keep,
     called,
@@ -496,6 +497,11 @@ class DialogueManager:
         if reading.open:
             rest = self._named_first(left, reading.open_items)
             news += rest[: min(OPEN, AT_ONCE - len(news))]
+        attributes = any(slot.startswith("attr:") for one in reading.mentions for slot in one.slots)
+        kept = 0
+        if reading.open or len(asked) > 1 or attributes:  # "Does either of those have to stay the same?"
+            before, known = len(known), [slot for slot in known if slot.name != "must"]
+            kept = int(before > len(known) == 0 and not reading.open)
         known = known[: AT_ONCE - len(news)]
         if news:  # who asks for more has heard it
             known = [] if reading.open else [s for s in known if s.name not in LISTS | {"importance"}]
@@ -513,6 +519,7 @@ class DialogueManager:
         if reading.open_items and news and not asked and not about & {*reading.open_items}:
             acts.append(Act("indifferent"))  # "What about the kettle?", where only the toaster's are left
         acts += self.spoken("elaborate", news) + self.spoken("remind", known, clean=True)
+        acts += [Act("just one", self.type_name(item)) for item in self._lone(asked)[: AT_ONCE - len(about)]]
         unknown = [one.question for one in asked if not one.slots]
         implied = {question: self._implied(question) for question in unknown}
         absent = [question for question, said in implied.items() if not said]
@@ -521,6 +528,7 @@ class DialogueManager:
         named = {slot.name for slot in (*news, *known)}  # of another item
         absent = [question for question in absent if question.slot not in named]
         acts += self._absent(absent, beside=bool(acts or reading.open))
+        acts = acts or [Act("indifferent")] * kept
         over = reading.open and all(slot in news for slot in left)
         if reading.open:
             acts.append(Act("nothing" if over else "more", clean=True))
@@ -538,6 +546,16 @@ class DialogueManager:
         if over:
             self.heard |= of_items
         return self._stalled(acts, news) if (idle or lost) and not news else Reply(acts, tuple(news))
+
+    def _lone(self, asked: Sequence[Meaning]) -> list[int]:
+        """List the items of which one is wanted, where it is asked how many of each."""
+        each = [
+            one for one in asked if one.question.slot == "quantity" and one.question.item < 0 and one.slots
+        ]
+        counted = {slot.item for one in each for slot in one.slots}
+        every = dict.fromkeys(slot.item for slot in (*self.state.known, *self.state.withheld))
+        own = {slot.item for slot in (*self.state.known, *self.state.withheld) if slot.name in self.state.own}
+        return [item for item in every if each and item not in counted | own]
 
     def _chosen(self, asked: Sequence[Sequence[Slot]]) -> tuple[list[Slot], list[Slot]]:
         """Choose the withheld slots to tell, and those to repeat of the questions that ask for nothing new."""
@@ -683,7 +701,8 @@ class DialogueManager:
         calls_for |= reading.calls_for & {"open"}
         acts = reading.acts - {"LIST"}
         rest = self.answer(replace(reading, questions=rest_of_it, calls_for=calls_for, acts=acts), text)
-        return Reply([act, *rest.acts], rest.news)
+        vain = frozenset[str]() if reading.acts & {"SET", "CHOICE", "LIST"} else frozenset(("indifferent",))
+        return Reply([act, *(one for one in rest.acts if one.kind not in vain)], rest.news)
 
     def _said(self) -> list[Act]:
         """Repeat what was said last, or at least what it is about."""

@@ -156,10 +156,9 @@ class Message:
         loud = {act for group, some in GROUPS.items() if group not in calls_for for act in some}
         held = {act for act, score in acts.items() if score > 0} - loud
         held |= {max(GROUPS[group], key=lambda act: acts[act]) for group in calls_for}
-        last = int(self.scores[-1, : len(ACTS)].argmax())
         if _AGAIN.search(self.text) and "judge" not in calls_for and "CLOSE" not in held:
             held, calls_for = held - {"NONSENSE"} | {"REPEAT"}, calls_for - {"back"} | {"repeat"}
-        elif not calls_for and self.sentences[-1].mark == "?" and ACTS[last] not in _CHATS:
+        elif not calls_for and any(self._asks_something(at) for at in range(len(self.sentences))):
             leave = LEAVE.search(self.text) is not None  # who asks is not only thanked
             question = max(QUESTIONS, key=lambda act: acts[act])
             calls_for, held = {"judge" if leave else "ask"}, held | {"CONSENT" if leave else question}
@@ -170,6 +169,11 @@ class Message:
         held |= {"BAD"} if gone else set()
         held = held or {max((act for act in ACTS if act not in loud), key=lambda act: acts[act])}
         return Decided(frozenset(held), frozenset(calls_for), slots)
+
+    def _asks_something(self, at: int) -> bool:
+        """Tell whether a sentence with a question mark is more than small talk."""
+        most = int(self.scores[at, : len(ACTS)].argmax())
+        return self.sentences[at].mark == "?" and ACTS[most] not in _CHATS
 
     def places(self, acts: Sequence[str]) -> tuple[int, ...]:
         """Number the sentences that hold one of these acts: those with a good score, at least the best."""
