@@ -447,34 +447,38 @@ class DialogueManager:
         """Say again what the opening said."""
         return self._said()
 
-    def answer(self, reading: Reading, text: str) -> Reply:
-        """Answer what a message asks for."""
-        lone = not reading.questions and "back" not in reading.calls_for
-        if lone and reading.which and not reading.names:  # "Which one do you mean?"
-            reading = replace(reading, calls_for=reading.calls_for | {"open"}, unclear=())
-        if lone and reading.open_items and not (reading.which and reading.things):  # "What about the kettle?"
-            reading = replace(reading, calls_for=reading.calls_for | {"open"}, unclear=())
+    def _opened(self, reading: Reading) -> Reading:
+        """Read as open what asks for whatever there is without saying so: "Which one do you mean?", "What about the
+        kettle?", and "Is anything else on the list?" once the list is known."""
+        more = [q for q in reading.questions if q.slot == "parts" and not q.values and q.item < NO_ITEM]
+        if more and not any(slot.name == "parts" for slot in self.state.withheld):
+            questions = tuple(q for q in reading.questions if q not in more)
+            return replace(reading, questions=questions, calls_for=reading.calls_for | {"open"})
+        which = reading.which and not reading.names
+        about = reading.open_items and not (reading.which and reading.things)
+        if (which or about) and not reading.questions and "back" not in reading.calls_for:
+            return replace(reading, calls_for=reading.calls_for | {"open"}, unclear=())
+        return reading
+
+    def _vague(self, reading: Reading, text: str) -> Reply | None:
+        """Answer a message that asks for nothing that a customer could have; None if it does."""
         if "ask" in reading.calls_for and not (reading.questions or reading.open or reading.unclear):
             pointed = self.state.identified and _POINTED.search(text.lower())
             # Most of a case's facts nobody knows; of wishes it may be one that is withheld.
-            unsure = self.state.withheld and not (
-                self.tells_facts or reading.foreign or "LIST" in reading.acts
-            )
-            return Reply([Act("this one" if pointed else "ask back" if unsure else "indifferent")])
+            sure = self.tells_facts or reading.foreign or "LIST" in reading.acts or not self.state.withheld
+            return Reply([Act("this one" if pointed else "indifferent" if sure else "ask back")])
+        listed = [q for q in reading.questions if q.slot == "parts" and q.item >= NO_ITEM]
+        only = bool(listed) and len(listed) == len(reading.questions) and not reading.open
+        only |= not reading.questions and min(reading.open_items, default=0) >= NO_ITEM
+        return Reply([Act("indifferent")]) if only else None  # wishes for what is only listed
+
+    def answer(self, reading: Reading, text: str) -> Reply:
+        """Answer what a message asks for."""
+        reading = self._opened(reading)
+        vague = self._vague(reading, text)
+        if vague is not None:
+            return vague
         self.tally.questions += 1
-        more = [q for q in reading.questions if q.slot == "parts" and not q.values and q.item < NO_ITEM]
-        if more and not any(
-            slot.name == "parts" for slot in self.state.withheld
-        ):  # "Is anything else on the list?"
-            questions = tuple(q for q in reading.questions if q not in more)
-            reading = replace(reading, questions=questions, calls_for=reading.calls_for | {"open"})
-        on_list = [q for q in reading.questions if q.slot == "parts" and q.item >= NO_ITEM]
-        if (
-            on_list and len(on_list) == len(reading.questions) and not reading.open
-        ):  # wishes for what is only listed
-            return Reply([Act("indifferent")])
-        if reading.open_items and min(reading.open_items) >= NO_ITEM and not reading.questions:
-            return Reply([Act("indifferent")])
         heard = meanings(reading, self.state, self.templates, self.option, text, self.today)
         asked = [one for one in heard if not one.echo]
         if not (asked or reading.open or reading.unclear):
@@ -486,9 +490,7 @@ class DialogueManager:
             return Reply([Act("yes" if told and text.rstrip().endswith("?") else "ask back")])
         none = not any(one.slots for one in asked) and not self.state.identified
         titled = all(slot_type(q.slot).names and q.values for q in reading.questions)
-        if (
-            none and titled and reading.which and not reading.things
-        ):  # "Which one: X's or Y's?", and neither is known
+        if none and titled and reading.which and not reading.things:  # "X's or Y's?", and neither is known
             reading = replace(reading, calls_for=reading.calls_for | {"open"})
         fresh = any((one.question.slot, one.question.item) not in self.heard for one in asked)
         self.heard |= {(one.question.slot, one.question.item) for one in asked}
