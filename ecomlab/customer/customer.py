@@ -185,6 +185,9 @@ class Customer:
             listed = any(slot.name == "count" for slot in self.state.known)  # who wants seven, is shown seven
             listed = listed and not any(opinion.identifies for _, opinion in opinions)
             which = which and not (listed and len(opinions) > AT_ONCE)
+            rows = [world.row(thing.id) for thing, _ in opinions if thing.kind == "product"]
+            kinds = {world.catalog.type_of(row).name for row in rows}
+            which = which and len(kinds) < 2  # a can and a pot are no candidates for one wish
             reply = self.dialogue.opinion(opinions, which, reading, text)
         else:
             reply = self.dialogue.react(reading, text)

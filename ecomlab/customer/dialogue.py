@@ -27,6 +27,7 @@ from ecomlab.customer.meaning import (
     meant,
     quoted,
     said_number,
+    speaks_of_the_past,
     verdict,
 )
 from ecomlab.customer.opinions import Opinion, Thing
@@ -58,6 +59,8 @@ ALIKE = frozenset(("relation", "placed", "when", "place", "thing", "things"))
 """Slots of orders, of which one can be said by the value of another."""
 FAINT = -30
 """Score of a day up to which it is hardly that of the order that is meant; of several such the last is."""
+LOST = frozenset(("brand", "feature", "was_brand", "was_feature"))
+"""Slots of what sold out."""
 LISTS = frozenset(("parts", "must", "replacement"))
 """Slots that hold several values."""
 LISTED = frozenset(("parts", "added"))
@@ -504,6 +507,9 @@ class DialogueManager:
         if reading.open or len(asked) > 1 or attributes:  # "Does either of those have to stay the same?"
             before, known = len(known), [slot for slot in known if slot.name != "must"]
             kept = int(before > len(known) == 0 and not reading.open)
+        if "must" in self.templates and not speaks_of_the_past(text):  # "Would another brand do?"
+            before, known = len(known), [slot for slot in known if slot.name not in LOST]
+            kept = kept or int(before > len(known) == 0 and not reading.open)
         known = known[: AT_ONCE - len(news)]
         if news:  # who asks for more has heard it
             known = [] if reading.open else [s for s in known if s.name not in LISTS | {"importance"}]
@@ -632,7 +638,7 @@ class DialogueManager:
             things = [
                 (thing, one)
                 for thing, one in things
-                if one.right or not one.identifies or (sums_up and not one.consistent)
+                if one.right or not one.identifies or (sums_up and one.broken is not None)
             ] or things
         right = [thing for thing, opinion in things if opinion.right]
         wrong = [opinion for _, opinion in things if not opinion.right]

@@ -124,6 +124,11 @@ def verdict(asked: Sequence[Meaning]) -> list[Act]:
     return [Act("yes" if said == {True} else "no")] if said in ({True}, {False}) else []
 
 
+def speaks_of_the_past(text: str) -> bool:
+    """Tell whether a message speaks of something as it was."""
+    return _PAST.search(text.lower()) is not None
+
+
 def called(slot: str) -> str:
     """Name what a slot holds, as in "the brand"."""
     return common_file().names.get(slot) or f"the {slot.removeprefix('attr:').replace('_', ' ')}"
@@ -298,10 +303,11 @@ def _read(said: str, template: Template) -> str:
 
 def said_number(name: str, said: str) -> int | None:
     """Read the amount in a value of a slot, in the slot's units; None where there is none."""
+    scale = slot_type(name).scale * (7 if name == "days" and "week" in said else 1)
     found = _NUMBER.search(said.replace(",", ""))
     if found:
-        return round(float(found.group()) * slot_type(name).scale)
+        return round(float(found.group()) * scale)
     words = _TENS.sub(r"\1-\2", said.lower())
     spelled = re.match(SPELLED, f"one {words}" if words.startswith("hundred") else words)
     number = read_number(spelled.group()) if spelled else None
-    return None if number is None else number * slot_type(name).scale
+    return None if number is None else number * scale

@@ -111,7 +111,9 @@ def said_in(
         for meaning, *span in closed
         if meaning.startswith(f"importance{CLOSED}")
     }
-    if len(ranked) > 1 and stems & (_THEN if asked else _RANKS) and (not asked or "importance" in asked):
+    first = {"first", "most"} & stems and "importance" in asked  # "and price comes first for you?"
+    ranks = stems & (_THEN if asked else _RANKS) and (not asked or "importance" in asked)
+    if ranked and (first or (len(ranked) > 1 and ranks)):
         start, end = next(iter(ranked.values()))
         found.append(Said(("importance",), ", ".join(ranked), -1, at, (start, end)))
     last = dict[str, Said]()
@@ -225,7 +227,7 @@ def _meant(
     after = sentence.tokens[place + 1 : place + 5]
     counted = next((it for it in after if _is_counted(it) or it.stem in _STOPS), None)
     beside = (*sentence.tokens[max(0, place - 2) : place], *sentence.tokens[place + 1 : place + 3])
-    offered = bool(_OFFERED & {it.stem for it in beside})
+    offered = bool(_OFFERED & {it.stem for it in beside}) or [it.stem for it in after[:2]] == ["of", "them"]
     units = [slot for slot in able if slot in ("quantity", "units")]
     at_once = (
         next((it for it in after if it.stem != VALUE or it is counted), None) is counted

@@ -295,6 +295,8 @@ class Message:
             judged |= {at for at, act in enumerate(most) if ACTS[act] in _SUMS_UP or some[at].listed}
         elif not calls_for:
             judged = set(self.noted())
+        elif "CONSENT" in acts:  # "Within seven weeks, noted. Shall I go ahead?"
+            judged |= set(self.noted(CLEAR))
         slots = {at: self._worded(at, named, every) for at, named in decided.slots.items()}
         slots = {at: named for at, named in slots.items() if named}
         if "ask" in calls_for:
