@@ -502,10 +502,12 @@ class DialogueManager:
         if reading.open:
             rest = self._named_first(left, reading.open_items)
             news += rest[: min(OPEN, AT_ONCE - len(news))]
-        attributes = any(slot.startswith("attr:") for one in reading.mentions for slot in one.slots)
+        slots = [slot for one in reading.mentions for slot in one.slots if slot.startswith("attr:")]
+        attributes = {noun(slot.removeprefix("attr:")) for slot in slots}
         kept = 0
-        if reading.open or len(asked) > 1 or attributes:  # "Does either of those have to stay the same?"
-            before, known = len(known), [slot for slot in known if slot.name != "must"]
+        if reading.open or attributes:  # "Does either of those have to stay the same?"
+            before = len(known)
+            known = [slot for slot in known if slot.name != "must" or attributes & {*slot.value}]
             kept = int(before > len(known) == 0 and not reading.open)
         if "must" in self.templates and not speaks_of_the_past(text):  # "Would another brand do?"
             before, known = len(known), [slot for slot in known if slot.name not in LOST]
