@@ -502,16 +502,9 @@ class DialogueManager:
         if reading.open:
             rest = self._named_first(left, reading.open_items)
             news += rest[: min(OPEN, AT_ONCE - len(news))]
-        slots = [slot for one in reading.mentions for slot in one.slots if slot.startswith("attr:")]
-        attributes = {noun(slot.removeprefix("attr:")) for slot in slots}
-        kept = 0
-        if reading.open or attributes:  # "Does either of those have to stay the same?"
-            before = len(known)
-            known = [slot for slot in known if slot.name != "must" or attributes & {*slot.value}]
-            kept = int(before > len(known) == 0 and not reading.open)
-        if "must" in self.templates and not speaks_of_the_past(text):  # "Would another brand do?"
-            before, known = len(known), [slot for slot in known if slot.name not in LOST]
-            kept = kept or int(before > len(known) == 0 and not reading.open)
+        again = [slot for slot in known if not self._goes_without_saying(slot, reading, text)]
+        vain = bool(known) and not again and not reading.open
+        known = again
         known = known[: AT_ONCE - len(news)]
         if news:  # who asks for more has heard it
             known = [] if reading.open else [s for s in known if s.name not in LISTS | {"importance"}]
@@ -538,7 +531,7 @@ class DialogueManager:
         named = {slot.name for slot in (*news, *known)}  # of another item
         absent = [question for question in absent if question.slot not in named]
         acts += self._absent(absent, beside=bool(acts or reading.open))
-        acts = acts or [Act("indifferent")] * kept
+        acts = acts or ([Act("indifferent")] if vain else [])
         over = reading.open and all(slot in news for slot in left)
         if reading.open:
             acts.append(Act("nothing" if over else "more", clean=True))
@@ -557,15 +550,25 @@ class DialogueManager:
             self.heard |= of_items
         return self._stalled(acts, news) if (idle or lost) and not news else Reply(acts, tuple(news))
 
+    def _goes_without_saying(self, slot: Slot, reading: Reading, text: str) -> bool:
+        """Tell whether a wish that is known need not be said again: what has to stay, where it is asked for more or
+        other attributes are named ("Does either of those have to stay the same?"), and what sold out, where nothing is
+        said of the past ("Would another brand do?")."""
+        if slot.name == "must":
+            slots = {name for one in reading.mentions for name in one.slots if name.startswith("attr:")}
+            named = {noun(name.removeprefix("attr:")) for name in slots}
+            return bool(reading.open or named) and not named & {*slot.value}
+        return slot.name in LOST and "must" in self.templates and not speaks_of_the_past(text)
+
     def _lone(self, asked: Sequence[Meaning]) -> list[int]:
         """List the items of which one is wanted, where it is asked how many of each."""
-        each = [
-            one for one in asked if one.question.slot == "quantity" and one.question.item < 0 and one.slots
-        ]
+        each = [one for one in asked if one.question.slot == "quantity" and one.question.item < 0]
         counted = {slot.item for one in each for slot in one.slots}
-        every = dict.fromkeys(slot.item for slot in (*self.state.known, *self.state.withheld))
-        own = {slot.item for slot in (*self.state.known, *self.state.withheld) if slot.name in self.state.own}
-        return [item for item in every if each and item not in counted | own]
+        if not counted:
+            return []
+        every = (*self.state.known, *self.state.withheld)
+        own = {slot.item for slot in every if slot.name in self.state.own}
+        return [item for item in dict.fromkeys(slot.item for slot in every) if item not in counted | own]
 
     def _chosen(self, asked: Sequence[Sequence[Slot]]) -> tuple[list[Slot], list[Slot]]:
         """Choose the withheld slots to tell, and those to repeat of the questions that ask for nothing new."""
@@ -623,20 +626,19 @@ class DialogueManager:
         self, things: Sequence[tuple[Thing, Opinion]], which: bool, reading: Reading, text: str
     ) -> Reply:
         self.tally.questions += 1
+        sums_up = bool(reading.acts & {"SUMMARY", "CONSENT"})
         if not which and all(thing.kind != "product" for thing, _ in things):
             days = [one for one in reading.mentions if DAYS & set(one.slots) and one.score > FAINT]
             scores = {one.value: one.score for one in days}
             # "Your oldest is of May 3, so it's the one of May 9?"
             likely = max(reversed(things), key=lambda one: scores.get(_day_of(one[0]), FAINT))
             other = next((thing for thing, opinion in things if opinion.right), None)
-            if (
-                other and not likely[1].right and len(things) <= AT_ONCE
-            ):  # which of them is said to be it, stays open
+            # Which of them is said to be it, stays open.
+            if other and not likely[1].right and len(things) <= AT_ONCE:
                 self._identified([other])
                 return self._also(Act("choose", seen=other.text), other, reading, text)
             things = [likely]
         if not which and len(things) > 1:  # several are shown, and none is said to be the one
-            sums_up = bool(reading.acts & {"SUMMARY", "CONSENT"})
             things = [
                 (thing, one)
                 for thing, one in things
@@ -664,8 +666,8 @@ class DialogueManager:
             return self._also(Act("this one" if certain else fits), right[0], reading, text)
         first = min(wrong, key=lambda opinion: opinion.consistent)
         proposed = "judge" in reading.calls_for and all(thing.kind == "product" for thing, _ in things)
-        summed = bool(reading.acts & {"SUMMARY", "CONSENT"}) and first.broken in self.state.known
-        if proposed and first.broken is not None and (first.consistent or summed):  # not said to be the one
+        free = first.consistent or (sums_up and first.broken in self.state.known)
+        if proposed and first.broken is not None and free:  # not said to be the one
             return self._fault(first)
         return self._guess(first, Act("not this one")) if first.identifies else self._fault(first)
 

@@ -106,9 +106,9 @@ def things_in(text: str, world: World) -> list[Thing]:
     every = world.given.get("orders", ())
     orders = [order for order in every if order["order_id"].lower() in said]
     orders = orders or [order for order in every if _dates(order, said)]
-    titles = {one: world.catalog.title(world.row(one)) for one in sorted(world.shown)}
     bought = {line["product_id"] for order in every for line in order["lines"]}
-    titles |= {one: world.catalog.title(world.row(one)) for one in sorted(bought)}
+    # sorted, for two products may have one title, and a set's order differs between processes
+    titles = {one: world.catalog.title(world.row(one)) for one in sorted(bought | set(world.shown))}
     shorts = {
         title: _short(title, world.catalog.type_of(world.row(one)).name) for one, title in titles.items()
     }
@@ -135,11 +135,10 @@ def things_in(text: str, world: World) -> list[Thing]:
         orders = listed if len(listed) == 1 else []
     if orders:
         return _in_order([_order(order, said) for order in orders], said)
-    # sorted, for two products may have one title, and a set's order differs between processes
     shown = [
-        Thing("product", one, titles[one], short=shorts[titles[one]])
-        for one in sorted(world.shown)
-        if one.lower() in said or titles[one] in spoken
+        Thing("product", one, title, short=shorts[title])
+        for one, title in titles.items()
+        if one in world.shown and (one.lower() in said or title in spoken)
     ]
     return _in_order(shown, said)
 

@@ -211,22 +211,22 @@ class Message:
     def _slots(self, surely: bool) -> dict[int, list[str]]:
         """Choose the slots that are asked for: those with a good score and others of their sentence with a fair one,
         at least the fair ones; where it is not sure that anything is asked for those with a clear one."""
-        sums = self.slot_scores(self.asking())
-        best = {at: max(some.values(), default=FOREIGN) for at, some in sums.items()}
-        good = [at for at in sums if best[at] > (0 if surely else CLEAR)]
-        least = FAIR if surely else CLEAR
-        shown = any(
-            token.stem == THING for one in self.sentences for token in one.tokens
-        )  # it may ask of that alone
-        fair = good or [at for at in sums if best[at] > least and not shown]
-        return {
+        sums, floor = self.slot_scores(self.asking()), 0 if surely else CLEAR
+        good = [at for at, some in sums.items() if max(some.values(), default=floor) > floor]
+        if not surely:
+            return {at: [slot for slot, score in sums[at].items() if score > CLEAR] for at in good}
+        if not good and any(token.stem == THING for one in self.sentences for token in one.tokens):
+            return {}  # it may ask of that alone
+        chosen = {
             at: [
                 slot
-                for slot, score in sums[at].items()
-                if score > (least if at not in good or slot in self.seen[at].spots else max(0, least))
+                for slot, score in some.items()
+                if score > (FAIR if not good or slot in self.seen[at].spots else 0)
             ]
-            for at in fair
+            for at, some in sums.items()
+            if at in good or not good
         }
+        return {at: slots for at, slots in chosen.items() if slots}
 
     def is_foreign(self) -> bool:
         """Tell whether what is asked for is surely nothing that a customer has."""
