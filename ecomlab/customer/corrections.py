@@ -23,12 +23,10 @@ def mistakes(
     world: World,
     withheld: Collection[Slot] = (),
     changed: Collection[int] = (),
-    agreed: Collection[str] = (),
 ) -> list[Mistake]:
     """Find the mistakes in what the agent's tools act on: the cart, the returns. `withheld` is still to be told; what
-    is wrong with items that have `changed` is named, however far it is from what is wanted now, and so it is of
-    products with a title that they have `agreed` to."""
-    found = _in_cart(goal, world, withheld, changed, agreed) if "cart" in acts_on else []
+    is wrong with items that have `changed` is named, however far it is from what is wanted now."""
+    found = _in_cart(goal, world, withheld, changed) if "cart" in acts_on else []
     return found + (_in_returns(goal, phrases, world, withheld, changed) if "returns" in acts_on else [])
 
 
@@ -79,9 +77,7 @@ def _in_returns(
     return []
 
 
-def _in_cart(
-    goal: Goal, world: World, withheld: Collection[Slot], changed: Collection[int], agreed: Collection[str]
-) -> list[Mistake]:
+def _in_cart(goal: Goal, world: World, withheld: Collection[Slot], changed: Collection[int]) -> list[Mistake]:
     """Find the mistakes in the cart, one per item; units that are merely not there yet are none."""
     wants = wants_of(goal)
     matched = match(wants, world)
@@ -93,7 +89,7 @@ def _in_cart(
             for want, held in zip(wants, matched.held, strict=True)
             if want.type == world.catalog.type_of(row).name
         ]
-        found.append(_mistake(mine, world, row, variant, extra, withheld, changed, agreed))
+        found.append(_mistake(mine, world, row, variant, extra, withheld, changed))
     blamed = {mistake.item for mistake in found}
     for want, held in zip(wants, matched.held, strict=True):
         if 0 < held < want.quantity and want.item not in blamed:
@@ -116,7 +112,6 @@ def _mistake(
     extra: int,
     withheld: Collection[Slot],
     changed: Collection[int],
-    agreed: Collection[str],
 ) -> Mistake:
     """Find all that is wrong with `extra` units of a line; `mine` pairs each want of its type with the units it has."""
     title = world.catalog.title(row)
@@ -141,22 +136,16 @@ def _mistake(
         broken["option"] = want.option
     if extra != want.quantity:
         broken["quantity"] = want.quantity
-    return _corrected("correct", want.item, want.type, broken, withheld, seen, title in agreed)
+    return _corrected("correct", want.item, want.type, broken, withheld, seen)
 
 
 def _corrected(
-    kind: str,
-    item: int,
-    type_name: str,
-    broken: dict[str, Any],
-    withheld: Collection[Slot],
-    seen: str,
-    agreed: bool = False,
+    kind: str, item: int, type_name: str, broken: dict[str, Any], withheld: Collection[Slot], seen: str
 ) -> Mistake:
     """Make the correction of all that was said before and at most three withheld slots; where what identifies the item
-    is withheld, the customer has not said yet which one they mean, unless they agreed to this one."""
+    is withheld, the customer has not said yet which one they mean."""
     hidden = [slot for slot in withheld if slot.item == item and slot.name in broken]
-    if not agreed and any(slot_type(slot.name).of != "line" for slot in hidden):
+    if any(slot_type(slot.name).of != "line" for slot in hidden):
         return Mistake(Act("not told yet", type_name, seen=seen), (), item, too_early=True)
     kept = {
         name: value for name, value in broken.items() if Slot(item, name, value) not in hidden[MOST_REVEALED:]

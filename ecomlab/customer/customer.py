@@ -36,8 +36,6 @@ _INSTEAD = re.compile(
     r"leave (?:it|them) out|do without|none at all|second choice)\b"
 )
 """Marks of a question what to take instead of something."""
-_AGREES = frozenset(("consent", "as wanted", "this one", "choose"))
-"""Acts by which the customer agrees to a product."""
 _VAIN = frozenset(("remind", "consent", "yes", "to what", "decline", "indifferent"))
 """Acts that answer no refusal."""
 _CHOICE = re.compile(r"\bwhich\b|\b(?:any|either|one) of (?:these|those|them)\b", re.IGNORECASE)
@@ -94,8 +92,6 @@ class Customer:
         self.fired: list[Event] = []
         """Events that have happened; a change of mind when the agent is told."""
         self._instead = {event.item: event for event in events if isinstance(event, Instead)}
-        self._agreed: set[str] = set()
-        """Titles of the products that they have agreed to."""
         self._settled: set[int] = set()
         """Items of which they have said what they want instead."""
         self._pending = [event for event in events if not isinstance(event, Instead)]
@@ -193,8 +189,6 @@ class Customer:
             kinds = {world.catalog.type_of(row).name for row in rows}
             which = which and len(kinds) < 2  # a can and a pot are no candidates for one wish
             reply = self.dialogue.opinion(opinions, which, reading, text)
-            if {act.kind for act in reply.acts} & _AGREES:
-                self._agreed |= {thing.text for thing, opinion in opinions if opinion.right}
         else:
             reply = self.dialogue.react(reading, text)
         acts = [*(self.person.tells(text) if "identity" in reading.calls_for else ()), *reply.acts]
@@ -324,7 +318,7 @@ class Customer:
         is how annoyed the customer was before."""
         seen, hidden = self._in_view(world), self.state.withheld
         changed = [item for item in seen.items if seen.of(item) != self.first.of(item)]
-        found = corrections.mistakes(seen, self.phrases, self.acts_on, world, hidden, changed, self._agreed)
+        found = corrections.mistakes(seen, self.phrases, self.acts_on, world, hidden, changed)
         self.in_sight = found
         right = corrections.right(seen, self.acts_on, world)
         standing = [mistake for mistake in found if mistake.item not in self.dialogue.skipped]

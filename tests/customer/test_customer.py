@@ -405,19 +405,3 @@ def test_either_neighbour_fits_an_order_beside_another_until_it_is_said_which(bi
     things = [Thing("order", one, one) for one in ("before", "anchor", "after")]
     found = opinions_of(things, goal, [Slot(0, "type", KEYPAD)], None, judge)  # type: ignore[arg-type]
     assert [(one.right, one.consistent) for _, one in found] == [(True, True), (False, False), (False, True)]
-
-
-def test_who_agreed_to_a_product_does_not_ask_to_be_asked_first(big_shop: Shop) -> None:
-    for episode in (Episode(make_task("CART", 8, seed, big_shop), big_shop) for seed in range(60)):
-        customer, catalog = episode.customer, big_shop.catalog
-        hidden = {slot.name for slot in customer.state.withheld if slot.item == 0}
-        rows = catalog.type_rows(customer.type_name(0)) if "brand" in hidden else []
-        brand = customer.goal.get("brand")
-        other = next((row for row in rows if catalog.brand(row) != brand), None)
-        if other is not None:
-            break
-    assert other is not None
-    episode.world.cart[(catalog.ids[other], None)] = 1
-    assert "not told yet" in [act.kind for act in customer.sees(episode.world)]
-    customer._agreed.add(catalog.title(other))
-    assert "not told yet" not in [act.kind for act in customer.sees(episode.world)]
