@@ -12,7 +12,7 @@ from ecomlab.customer.dialogue import AT_ONCE, DAYS, DialogueManager, Reply
 from ecomlab.customer.goal_state import GoalState, Progress
 from ecomlab.customer.llm import Wording
 from ecomlab.customer.nlg import Speaker
-from ecomlab.customer.opinions import Judge, Thing, asked_of, opinions_of, things_in
+from ecomlab.customer.opinions import Judge, Thing, asked_of, opinions_of, points_back, things_in
 from ecomlab.customer.reactions import Person, done_by, phrase
 from ecomlab.customer.reading.model import QUESTIONS
 from ecomlab.customer.reading.reading import (
@@ -40,12 +40,6 @@ _VAIN = frozenset(("remind", "consent", "yes", "to what", "decline", "indifferen
 """Acts that answer no refusal."""
 _CHOICE = re.compile(r"\bwhich\b|\b(?:any|either|one) of (?:these|those|them)\b", re.IGNORECASE)
 """Words by which one of several things is to be chosen."""
-_POINTS = re.compile(
-    r"\b(?:(?:is|was) (?:this|that|it) (?:the|your)|it's the (?:one|order)|the same order|you meant|"
-    r"(?:did|do) you mean|can you confirm|(?:is|does) (?:this|that|it) (?:sound |look )?(?:right|correct)|"
-    r"does (?:this|that|it) match|you think of (?:these|those|this|that|it|them))\b"
-)
-"""Marks of a question about the things that stand before it."""
 
 
 class Customer:
@@ -170,6 +164,7 @@ class Customer:
             if short is not None:
                 return short
         reading = self._labelled(reading, text)
+        self.dialogue.refused_by_shop |= "REFUSE" in reading.acts
         if reading.calls_for == {"repeat"}:
             told = [replace(act, clean=True) for act in self.last_said if act.slots]
             return Reply(told or self.dialogue.repeated())
@@ -192,7 +187,6 @@ class Customer:
         else:
             reply = self.dialogue.react(reading, text)
         acts = [*(self.person.tells(text) if "identity" in reading.calls_for else ()), *reply.acts]
-        self.dialogue.refused_by_shop |= "REFUSE" in reading.acts
         if "REFUSE" in reading.acts and not reply.news and {act.kind for act in acts} <= _VAIN:
             acts = [Act("accept refusal")]  # what cannot be had is not asked for again
         acts = self.dialogue.of_wishes(acts, reading)
@@ -205,7 +199,7 @@ class Customer:
     ) -> Sequence[Thing]:
         """List the things that a message asks about; nothing is asked of what it only reports, but where the question
         points back to it: "Your helmet was ordered on March 2. Is this the one?"."""
-        points = "judge" in reading.calls_for or _POINTS.search(text.lower()) is not None
+        points = "judge" in reading.calls_for or points_back(text)
         if not reading.calls_for & {"ask", "judge"} and not ("open" in reading.calls_for and points):
             return ()
         named = {thing.text for number, thing in _marks(things).items() if number in reading.things}

@@ -30,7 +30,7 @@ from ecomlab.customer.meaning import (
     speaks_of_the_past,
     verdict,
 )
-from ecomlab.customer.opinions import Opinion, Thing
+from ecomlab.customer.opinions import Opinion, Thing, points_back
 from ecomlab.customer.reading.mentions import SURE, Said
 from ecomlab.customer.reading.reading import LEAVE, NO_ITEM, Question, Reading
 from ecomlab.customer.templates import SENTENCE_BREAK, Template
@@ -77,8 +77,6 @@ _OVER = re.compile(
     r"\b(?:over|above|beyond|exceeds?) (?:your|the) (?:budget|limit|maximum|price limit)\b", re.IGNORECASE
 )
 """Words by which what is offered costs more than is allowed."""
-_POINTED = re.compile(r"\b(?:is|was) (?:it|this|that) (?:the|your|it|one)\b[^?]*\?")
-"""Words of a question whether it is the one."""
 _DEED = re.compile(
     r"\b(?:orders?|returns?|refunds?|cart|basket|list|labels?|search|shortlist|selection|account|history|case|"
     r"replacements?|exchange|policy|rules?|book|parcels?|answer|question|status|items?|products?|suggestions?)\b"
@@ -466,7 +464,7 @@ class DialogueManager:
     def _vague(self, reading: Reading, text: str) -> Reply | None:
         """Answer a message that asks for nothing that a customer could have; None if it does."""
         if "ask" in reading.calls_for and not (reading.questions or reading.open or reading.unclear):
-            pointed = self.state.identified and _POINTED.search(text.lower())
+            pointed = self.state.identified and points_back(text)
             # Most of a case's facts nobody knows; of wishes it may be one that is withheld.
             sure = self.tells_facts or reading.foreign or "LIST" in reading.acts or not self.state.withheld
             return Reply([Act("this one" if pointed else "indifferent" if sure else "ask back")])

@@ -63,14 +63,11 @@ def meanings(
     questions = reading.questions
     if described(reading):
         apart = [q for q in questions if len(q.values) > 1 and slot_type(q.slot).describes]
+        had, hidden = ({slot.name for slot in slots} for slots in (state.known, state.withheld))
+        counts = {"quantity", "units"} - had  # of which one goes without saying
         questions = tuple(
-            [q for q in apart if any(s.name == q.slot for s in (*state.withheld, *state.known))]
-            + [
-                q
-                for q in questions
-                if not q.values
-                and (q.slot in ("quantity", "units") or any(s.name == q.slot for s in state.withheld))
-            ]
+            [q for q in apart if q.slot in had | hidden]
+            + [q for q in questions if not q.values and (q.slot in hidden or q.slot in counts)]
             or apart
             or questions
         )

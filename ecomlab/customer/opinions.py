@@ -23,6 +23,14 @@ _NO_PURCHASE = r"(?<!delivered on )(?<!arrived on )(?<!came on )(?<!expected on 
 """Words before a day that make it another than that of an order."""
 
 
+_POINTS = re.compile(
+    r"\b(?:(?:is|was) (?:this|that|it) (?:the|your)|it's the (?:one|order)|the same order|you meant|"
+    r"(?:did|do) you mean|can you confirm|(?:is|does) (?:this|that|it) (?:sound |look )?(?:right|correct)|"
+    r"does (?:this|that|it) match|you think of (?:these|those|this|that|it|them))\b"
+)
+"""Marks of a question about the things that stand before it."""
+
+
 class Thing(NamedTuple):
     """Something that a message names: a product ("product", its id), an order ("order", its id) or a line of one
     ("line", order id, line id). `text` is how the customer would call it."""
@@ -97,6 +105,11 @@ def opinions_of(
         broken = so_far.broken or opinion.broken
         found[thing.text] = (thing, replace(opinion, broken=broken, consistent=so_far.right))
     return list(found.values())
+
+
+def points_back(text: str) -> bool:
+    """Tell whether a message asks about the things that it has named before."""
+    return _POINTS.search(text.lower()) is not None
 
 
 def things_in(text: str, world: World) -> list[Thing]:

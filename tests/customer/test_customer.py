@@ -403,5 +403,6 @@ def test_either_neighbour_fits_an_order_beside_another_until_it_is_said_which(bi
         return Opinion(thing.id == {1: "before", -1: "after"}.get(goal.get("relation")), True)
 
     things = [Thing("order", one, one) for one in ("before", "anchor", "after")]
-    found = opinions_of(things, goal, [Slot(0, "type", KEYPAD)], None, judge)  # type: ignore[arg-type]
+    world = Episode(make_task("STATUS", 0, 1, big_shop), big_shop).world
+    found = opinions_of(things, goal, [Slot(0, "type", KEYPAD)], world, judge)
     assert [(one.right, one.consistent) for _, one in found] == [(True, True), (False, False), (False, True)]
