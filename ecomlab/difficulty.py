@@ -14,6 +14,12 @@ from typing import Any
 from ecomlab.suggest import unknown, whole
 
 
+STEPS: Mapping[str, int] = {
+    "reference": 1, "logic": 1, "joint": 2, "trade_off": 1, "none": 2, "rules": 1, "telling": 1, "chain": 1,
+}  # fmt: skip
+"""Kinds of steps of thought, each with its least size."""
+
+
 def _sigmoid(x: float) -> float:
     return 1.0 / (1.0 + math.exp(-x))
 
@@ -73,6 +79,33 @@ class OrderDraws:
     p_patient: float = _ranged(0, 1, "probability that a line is described by what tells little first")
 
 
+@dataclass(frozen=True)
+class StepDraws:
+    """Steps of thought of a job: how many, and of each kind its share of them and its size.
+
+    A share is a weight among the kinds that an environment has; 0 switches a kind off. `ecomlab.steps` draws them.
+    """
+
+    mean: float = _ranged(0, 100, "mean number of steps of thought in a job")
+    arithmetic: float = _ranged(0, 1, "probability that an amount must be worked out rather than copied")
+    reference: float = _ranged(0, 1000, "share: a value stands in what tools show of another thing")
+    reference_size: float = _ranged(1, 10, "mean number of links to the value of a reference")
+    logic: float = _ranged(0, 1000, "share: alternatives, exceptions and conditions")
+    logic_size: float = _ranged(1, 10, "mean number of branches or exceptions of a logical demand")
+    joint: float = _ranged(0, 1000, "share: demands across items")
+    joint_size: float = _ranged(2, 10, "mean number of items of a joint demand")
+    trade_off: float = _ranged(0, 1000, "share: what a unit of one wish is worth in another")
+    trade_off_size: float = _ranged(1, 10, "mean number of terms of a trade-off")
+    none: float = _ranged(0, 1000, "share: nothing fits all demands")
+    none_size: float = _ranged(2, 10, "mean number of demands that cannot be met together")
+    rules: float = _ranged(0, 1000, "share: the policy book decides")
+    rules_size: float = _ranged(1, 20, "mean number of conditions, exceptions and amounts of a rule")
+    telling: float = _ranged(0, 1000, "share: the customer asks for something that must be worked out")
+    telling_size: float = _ranged(1, 10, "mean number of values behind an answer")
+    chain: float = _ranged(0, 1000, "share: a job stands on the outcome of an earlier one")
+    chain_size: float = _ranged(1, 10, "mean number of earlier jobs behind a value")
+
+
 @dataclass(frozen=True, kw_only=True)
 class Difficulty:
     """Values of every quantity that depends on the level d, which has no upper limit.
@@ -103,6 +136,7 @@ class Difficulty:
     bundle: BundleDraws = field(metadata={"group": BundleDraws})
     journey: JourneyDraws = field(metadata={"group": JourneyDraws})
     orders: OrderDraws = field(metadata={"group": OrderDraws})
+    steps: StepDraws = field(metadata={"group": StepDraws})
 
     @classmethod
     def at(cls, d: int, **overrides: float) -> "Difficulty":
@@ -176,6 +210,12 @@ def _formulas(d: int) -> Difficulty:
             p_split=0.45 * _sigmoid((d - 6) / 2),
             p_indirect=_sigmoid((d - 2) / 1.5),
             p_patient=_sigmoid((d - 4) / 1.5),
+        ),
+        steps=StepDraws(
+            mean=max(0.0, (d - 2) / 2),
+            arithmetic=min(0.5, 0.05 * d),
+            **dict.fromkeys(STEPS, 1.0),
+            **{f"{kind}_size": least + d / 12 for kind, least in STEPS.items()},
         ),
     )
 
