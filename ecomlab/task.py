@@ -298,6 +298,8 @@ class Problem:
     """Further data for the task's record."""
     opening: str = ""
     """The whole opening, if it is not made from `goal` and `leads`."""
+    steps: Sequence[str] = ()
+    """Kinds of the steps of thought that count in this task; see `ecomlab.steps`."""
     subtasks: Sequence["Task"] = ()
     interrupts: Sequence[tuple[int, Interrupt]] = ()
 
@@ -322,6 +324,8 @@ class Task:
     calls: int
     """Tool call budget, likewise."""
     notes: Mapping[str, Any] = field(default_factory=dict)
+    steps: tuple[str, ...] = ()
+    """Kinds of the steps of thought that count in it; a journey's are those of its subtasks."""
     subtasks: tuple["Task", ...] = ()
     """Tasks of a journey, all in its world."""
     interrupts: tuple[tuple[int, Interrupt], ...] = ()
@@ -398,6 +402,7 @@ class Task:
             "turns": self.turns,
             "calls": self.calls,
             "notes": self.notes,
+            "steps": list(self.steps),
             "subtasks": [subtask._record() for subtask in self.subtasks],
             "interrupts": [[number, event.to_json()] for number, event in self.interrupts],
         }
@@ -410,6 +415,7 @@ class Task:
             fields_["key"] = TaskKey(**fields_["key"])
             fields_["goal"] = Goal.from_json(fields_["goal"])
             fields_["need"] = Need(**fields_["need"])
+            fields_["steps"] = tuple(fields_["steps"])
             fields_["events"] = tuple(map(Event.from_json, fields_["events"]))
             fields_["subtasks"] = tuple(map(cls.from_json, fields_["subtasks"]))
             fields_["interrupts"] = tuple(

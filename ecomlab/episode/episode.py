@@ -24,6 +24,7 @@ from ecomlab.episode.subtask import Subtask, speaker_of
 from ecomlab.markup import conversation
 from ecomlab.markup.elements import in_notebook
 from ecomlab.reward import PUBLISHED, Score, Weights
+from ecomlab.steps import CALLS_A_STEP, TURNS_A_STEP
 from ecomlab.suggest import whole
 from ecomlab.task import Event, Goal, Message, Problem, Task, TaskError, TaskKey
 from ecomlab.tool import FormatError, InvalidCallError, RefusedError, Tool, find, load_arguments, tool
@@ -120,6 +121,7 @@ def task_of(
     items = len(problem.subtasks) or sum(name == "type" for _, name in problem.goal.slots)
     most = environment.budget(axes, shop, None if part else items)
     jobs, opening = max(1, len(problem.subtasks)), problem.opening
+    steps = tuple(problem.steps) or tuple(kind for part in problem.subtasks for kind in part.steps)
     if not opening:
         leads = (
             problem.leads if not isinstance(problem.leads, str) else environment.phrases.leads[problem.leads]
@@ -135,9 +137,10 @@ def task_of(
         goal=problem.goal,
         need=problem.need,
         events=tuple(problem.events),
-        turns=most.turns + jobs * axes.turn_slack,
-        calls=most.calls + jobs * axes.tool_slack,
+        turns=most.turns + jobs * axes.turn_slack + TURNS_A_STEP * len(steps),
+        calls=most.calls + jobs * axes.tool_slack + CALLS_A_STEP * len(steps),
         notes=problem.notes,
+        steps=steps,
         subtasks=tuple(problem.subtasks),
         interrupts=tuple(problem.interrupts),
     )
