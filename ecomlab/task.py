@@ -12,6 +12,7 @@ import numpy as np
 from ecomlab.difficulty import Difficulty
 from ecomlab.markup.elements import in_notebook, pairs
 from ecomlab.seeding import digest, rng
+from ecomlab.wishes import from_json, to_json
 
 Message = dict[str, Any]
 """An OpenAI chat message: role, content, tool_calls, tool_call_id."""
@@ -164,14 +165,14 @@ class Goal:
 
     def to_json(self) -> dict[str, Any]:
         """Write as a JSON object; the slots are a list because their order counts."""
-        slots = [[*place, value] for place, value in self.slots.items()]
+        slots = [[*place, to_json(value)] for place, value in self.slots.items()]
         withheld = [list(place) for place in self.slots if place in self.withheld]
         return {"slots": slots, "withheld": withheld, "unsaid": dict(self.unsaid)}
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> "Goal":
         """Read what `to_json` wrote."""
-        slots = {(item, name): v for item, name, v in value["slots"]}
+        slots = {(item, name): from_json(v) for item, name, v in value["slots"]}
         return cls(slots, frozenset((item, name) for item, name in value["withheld"]), value["unsaid"])
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ecomlab import other_words
+from ecomlab.wishes import CONDITION, If, condition
 
 MONTHS = (
     "January", "February", "March", "April", "May", "June",
@@ -154,7 +155,22 @@ DAY = Format(_day, rf"(?:{'|'.join(MONTHS)}) \d{{1,2}}", _read_day)
 NAME = Format(str, r"[^\s.!?](?:[^.!?\n]|\.(?=\S))*?(?!\.\S)", str)
 """A name of a product type or a brand: "Levi's", "Johnson & Johnson", "de Buyer". It ends where the sentence ends."""
 
+
+
+def _read_condition(text: str) -> If:
+    """Read a conditional wish; the values that its words name are found by the shop's vocabulary."""
+    match = CONDITION.fullmatch(text)
+    assert match is not None
+    words = (match["first"], *filter(None, [match["other"]]))
+    return If(match["type"], "", "", read_money(match["limit"]), None, words)
+
+
 FORMATS: dict[str, Format] = {
+    "condition": Format(
+        lambda wish: condition(wish, money(wish.limit)),
+        re.sub(r"\?P<\w+>", "?:", CONDITION.pattern),
+        _read_condition,
+    ),
     "money": MONEY.with_words(other_words.dollars, other_words.DOLLARS, other_words.read_dollars),
     "number": NUMBER.with_words(other_words.in_letters, other_words.SPELLED, other_words.read_number),
     "day": DAY.with_words(

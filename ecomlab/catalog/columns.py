@@ -317,7 +317,8 @@ class Catalog:
                 return False
             _, codes, value_at = known
             if codes is not None:
-                if value_at(row) != codes.get(constraint.value, _MISSING):
+                names = constraint.value if isinstance(constraint.value, tuple) else (constraint.value,)
+                if (value_at(row) in [codes.get(name, _MISSING) for name in names]) == (constraint.op == "not in"):
                     return False
             elif constraint.op == "<=":
                 if value_at(row) > constraint.value:
@@ -350,7 +351,11 @@ class Catalog:
                 return np.zeros(count, bool)
             column, codes, _ = known
             values, bound = column[where], constraint.value
-            if codes is not None:
+            if isinstance(bound, tuple):
+                assert codes is not None
+                among = np.isin(values, [codes.get(name, _MISSING) for name in bound])
+                keep &= ~among if constraint.op == "not in" else among
+            elif codes is not None:
                 keep &= values == codes.get(bound, _MISSING)
             else:
                 keep &= values <= bound if constraint.op == "<=" else values >= bound

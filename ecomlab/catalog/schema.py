@@ -39,37 +39,37 @@ class ProductType:
 class Constraint:
     """One condition on a product.
 
-    `field` is "type", "brand", "feature" or "attr:<name>" with op "==" and a name as value, or a slot with a column of
-    numbers, such as "price" (cents), with op "<=" or ">=" and an int. Anything else raises ValueError.
-    A name that the catalog lacks is legal and matches nothing.
+    `field` is "type", "brand", "feature" or "attr:<name>" with op "==" and a name as value, or "in" and "not in" with a
+    tuple of names, or a slot with a column of numbers, such as "price" (cents), with op "<=" or ">=" and an int.
+    Anything else raises ValueError. A name that the catalog lacks is legal and matches nothing.
     """
 
     field: str
     op: str
-    value: str | int
+    value: str | int | tuple[str, ...]
 
     def __post_init__(self) -> None:
         named = self.field in CODES or (self.field.startswith("attr:") and len(self.field) > 5)
         if not named and not slot_type(self.field).column:
             numbers = [slot.name for slot in declared() if slot.column]
             raise ValueError(unknown("field", self.field, (*CODES, *numbers, "attr:<name>")))
-        ops = ("==",) if named else ("<=", ">=")
+        ops = ("==", "in", "not in") if named else ("<=", ">=")
         if self.op not in ops:
-            raise ValueError(f"{self.field} takes {' or '.join(ops)}, not {self.op!r}")
-        if not isinstance(self.value, str if named else int) or isinstance(self.value, bool):
-            raise ValueError(
-                f"{self.field} is compared with {'a name' if named else 'an int'}, not {self.value!r}"
-            )
+            raise ValueError(f"{self.field} takes {', '.join(ops)}, not {self.op!r}")
+        kinds = {"==": str, "in": tuple, "not in": tuple}
+        if not isinstance(self.value, kinds.get(self.op, int)) or isinstance(self.value, bool):
+            wanted = {"==": "a name", "in": "names", "not in": "names"}.get(self.op, "an int")
+            raise ValueError(f"{self.field} is compared with {wanted}, not {self.value!r}")
 
-    def to_list(self) -> list[str | int]:
+    def to_list(self) -> list[Any]:
         """Convert to [field, op, value] for JSON."""
-        return [self.field, self.op, self.value]
+        return [self.field, self.op, list(self.value) if isinstance(self.value, tuple) else self.value]
 
     @staticmethod
     def from_list(data: Sequence[Any]) -> "Constraint":
         """Read what `to_list` wrote."""
         name, op, value = data
-        return Constraint(name, op, value)
+        return Constraint(name, op, tuple(value) if isinstance(value, list) else value)
 
 
 def type_to_json(kind: ProductType) -> list[Any]:

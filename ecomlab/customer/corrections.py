@@ -10,6 +10,7 @@ from ecomlab.task import Goal, Slot
 from ecomlab.world.cart import Want, match, wants_of
 from ecomlab.world.orders.history import find_line
 from ecomlab.world.orders.lines import expected_returns, line_value
+from ecomlab.world.plain import plain
 from ecomlab.world.state import World
 
 MOST_REVEALED = 3
@@ -32,6 +33,7 @@ def mistakes(
 
 def right(goal: Goal, acts_on: Collection[str], world: World) -> int:
     """Count the units in cart and returns that are wanted there."""
+    goal = plain(goal, world, conditions=False)
     held = sum(match(wants_of(goal), world).held) if "cart" in acts_on else 0
     if "returns" not in acts_on or not world.returns:
         return held
@@ -79,7 +81,7 @@ def _in_returns(
 
 def _in_cart(goal: Goal, world: World, withheld: Collection[Slot], changed: Collection[int]) -> list[Mistake]:
     """Find the mistakes in the cart, one per item; units that are merely not there yet are none."""
-    wants = wants_of(goal)
+    wants = wants_of(plain(goal, world, conditions=False))
     matched = match(wants, world)
     found: list[Mistake] = []
     for (product_id, variant), extra in matched.extra.items():
@@ -89,7 +91,7 @@ def _in_cart(goal: Goal, world: World, withheld: Collection[Slot], changed: Coll
             for want, held in zip(wants, matched.held, strict=True)
             if want.type == world.catalog.type_of(row).name
         ]
-        found.append(_mistake(mine, world, row, variant, extra, withheld, changed))
+        found.append(_mistake(goal, mine, world, row, variant, extra, withheld, changed))
     blamed = {mistake.item for mistake in found}
     for want, held in zip(wants, matched.held, strict=True):
         if 0 < held < want.quantity and want.item not in blamed:
@@ -105,6 +107,7 @@ def _quantity(want: Want, units: int) -> Mistake:
 
 
 def _mistake(
+    goal: Goal,
     mine: Sequence[tuple[Want, int]],
     world: World,
     row: int,
@@ -113,7 +116,8 @@ def _mistake(
     withheld: Collection[Slot],
     changed: Collection[int],
 ) -> Mistake:
-    """Find all that is wrong with `extra` units of a line; `mine` pairs each want of its type with the units it has."""
+    """Find all that is wrong with `extra` units of a line, in the words of the `goal`; `mine` pairs each want of its
+    type with the units it has."""
     title = world.catalog.title(row)
     seen = f"{title} in {variant}" if variant else title
     for want, _ in mine:
@@ -123,14 +127,15 @@ def _mistake(
     if not lacking:
         return Mistake(Act("not wanted", seen=seen))
     want = min(lacking, key=lambda w: not world.catalog.satisfies(row, w.constraints))
+    said = goal.of(want.item)
     broken: dict[str, Any] = {
-        c.field: want.slots[c.field]
+        c.field: said.get(c.field, want.slots[c.field])
         for c in want.constraints
         if c.field != "type" and not world.catalog.satisfies(row, (c,))
     }
     hidden = {slot.name for slot in withheld if slot.item == want.item}
-    said = [c.field for c in want.constraints if c.field != "type" and c.field not in hidden]
-    if want.item not in changed and not hidden & broken.keys() and _is_far(said, broken):
+    told = [c.field for c in want.constraints if c.field != "type" and c.field not in hidden]
+    if want.item not in changed and not hidden & broken.keys() and _is_far(told, broken):
         return Mistake(Act("not wanted", want.type, seen=seen), (), want.item)
     if want.option not in (None, variant):
         broken["option"] = want.option

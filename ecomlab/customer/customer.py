@@ -29,6 +29,7 @@ from ecomlab.customer.rewording import Check
 from ecomlab.customer.templates import SENTENCE_BREAK, Phrases
 from ecomlab.task import Event, Goal, GoalChange, Instead, SellOut
 from ecomlab.world.cart import match, wants_of
+from ecomlab.world.plain import plain
 from ecomlab.world.state import World
 
 _INSTEAD = re.compile(
@@ -256,10 +257,10 @@ class Customer:
 
     def _in_hand(self, world: World) -> frozenset[str]:
         """List, in lower case, what describes the order lines that they may mean: a person knows what they bought."""
-        found = set[str]()
+        found, goal = set[str](), plain(self.goal, world, conditions=False)
         for order in world.given.get("orders", ()):
             lines = [Thing("line", order["order_id"], "", line["line_id"]) for line in order["lines"]]
-            opinions = [self.judge(self.goal, world, line) for line in lines]
+            opinions = [self.judge(goal, world, line) for line in lines]
             right = [opinion is not None and opinion.right for opinion in opinions]
             for line, meant in zip(order["lines"], right if any(right) else ()):
                 row = world.row(line["product_id"])
@@ -273,7 +274,8 @@ class Customer:
         """Tell whether all that they asked for stands in the world, where the agent's tools can put it there."""
         if not self.acts_on:
             return False
-        wanted = sum(want.quantity for want in wants_of(self.goal)) if "cart" in self.acts_on else 1
+        goal = plain(self.goal, world, conditions=False)
+        wanted = sum(want.quantity for want in wants_of(goal)) if "cart" in self.acts_on else 1
         return not self.in_sight and corrections.right(self.goal, self.acts_on, world) >= wanted
 
     def _dropped(self, text: str) -> list[str]:
@@ -355,7 +357,7 @@ class Customer:
         """Choose what is wanted instead of an item; None if it has not run short."""
         if item not in self._instead:
             return None
-        want = next((want for want in wants_of(goal) if want.item == item), None)
+        want = next((want for want in wants_of(plain(goal, world)) if want.item == item), None)
         return shortages.instead(self._instead[item], want, goal, world) if want else None
 
     def _in_view(self, world: World) -> Goal:
@@ -367,7 +369,7 @@ class Customer:
             if change is None or change.how == "drop":
                 continue
             other = goal.apply(change)
-            wants = wants_of(other)
+            wants = wants_of(plain(other, world))
             at = next(number for number, want in enumerate(wants) if want.item == item)
             if match(wants, world).held[at] == wants[at].quantity:
                 goal = other
@@ -375,7 +377,7 @@ class Customer:
 
     def _stands(self, item: int, world: World) -> bool:
         """Tell whether all that is wanted of an item is in the cart."""
-        wants = wants_of(self.goal)
+        wants = wants_of(plain(self.goal, world, conditions=False))
         held = match(wants, world).held if "cart" in self.acts_on else [0] * len(wants)
         return any(want.item == item and held[at] == want.quantity for at, want in enumerate(wants))
 

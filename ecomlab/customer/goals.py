@@ -20,6 +20,7 @@ from ecomlab.customer.visits import (
     visited_types,
     visits_of,
 )
+from ecomlab.customer.wish_draws import Drawn, weave
 from ecomlab.difficulty import Difficulty
 from ecomlab.seeding import pick, rng, shuffled
 from ecomlab.slots import LIMITS
@@ -58,8 +59,10 @@ def draw_items(
     key: TaskKey,
     shop: Shop,
     random: np.random.Generator,
-) -> tuple[Goal, list[str]]:
-    """Draw a customer who wants a product of each of these types, and the visits among which these are.
+    steps: Sequence[str] = (),
+) -> tuple[Goal, list[str], list[str]]:
+    """Draw a customer who wants a product of each of these types, the visits among which these are, and the kinds of
+    `steps` of thought that count of those asked for.
 
     Raises TaskError where a type has no product that is well in stock.
     """
@@ -76,13 +79,15 @@ def draw_items(
         for outline in draw_outlines(batch, axes, shop, decoys)
     )
     clusters = history_of(found, others, visited_types(len(kinds), axes.history))
-    slots: dict[Place, Any] = {}
-    for item, (outline, rows) in enumerate(zip(outlines, clusters, strict=False)):
-        cluster = Cluster(outline, tuple(rows), pick(random, rows))
-        values = values_of(cluster, shop, random) | _line_values(outline, key, shop, random)
-        slots |= {(item, name): value for name, value in values.items()}
+    drawn = Drawn([], [], [list(rows) for rows in clusters])
+    for outline, rows in zip(outlines, clusters, strict=False):
+        drawn.clusters.append(Cluster(outline, tuple(rows), pick(random, rows)))
+        values = values_of(drawn.clusters[-1], shop, random) | _line_values(outline, key, shop, random)
+        drawn.slots.append(values)
+    weave(drawn, steps, axes, shop, key.rng("steps"))
+    slots = {(item, n): value for item, values in enumerate(drawn.slots) for n, value in values.items()}
     hidden = {(item, name) for item, outline in enumerate(outlines) for name in outline.hidden}
-    return Goal(slots, frozenset(hidden)), visits_of(clusters, key, shop)
+    return Goal(slots, frozenset(hidden & slots.keys())), visits_of(drawn.visits, key, shop), drawn.steps
 
 
 def draw_outlines(

@@ -14,6 +14,7 @@ from ecomlab.customer.templates import Template, common_file
 from ecomlab.other_words import SPELLED, read_number
 from ecomlab.slots import slot_type
 from ecomlab.task import Slot
+from ecomlab.wishes import AnyBut, OneOf, Wish
 from ecomlab.world.orders.references import same_time
 from ecomlab.world.substitutes import noun
 
@@ -266,6 +267,10 @@ def agrees(
     """Tell whether the value that a message names beside a slot is so, times by the clock; None where yes and no would
     both mislead."""
     value, name, limits = slot.value, slot.name, slot_type(slot.name).op != "=="
+    if isinstance(value, Wish):  # its words say enough to exclude a value, never to affirm one
+        named = said.casefold() in [one.casefold() for one in getattr(value, "values", ())]
+        excluded = (isinstance(value, AnyBut) and named) or (isinstance(value, OneOf) and not named)
+        return False if excluded else None
     if isinstance(value, list | tuple):
         if name == "importance":
             return bool(value) and said.lower() == str(value[0]).lower()

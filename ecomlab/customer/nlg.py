@@ -17,6 +17,8 @@ from ecomlab.seeding import pick, rng
 from ecomlab.slots import slot_type
 from ecomlab.task import Goal
 from ecomlab.values import with_article
+from ecomlab.wishes import AnyBut, Of, OneOf, Wish, of_phrase, or_list
+from ecomlab.world.substitutes import noun
 
 IN_A_ROW = (", ", ", and ")
 """Separators of items in a sentence, and before the last of them."""
@@ -107,7 +109,8 @@ class Speaker:
     ) -> list[Piece]:
         """Word an item as a noun phrase: "3 Tank Tops by PixelVault in size XS"; `article` is a, the or "". On a list
         it may be "3 x Tank Top". A quantity of None is several, without saying how many: "some Tank Tops"."""
-        kind, brand, feature = slots["type"], slots.get("brand"), slots.get("feature")
+        kind, feature = slots["type"], slots.get("feature")
+        brand = None if isinstance(slots.get("brand"), Wish) else slots.get("brand")
         quantity = slots.get("quantity")
         unsaid = "quantity" in slots and quantity is None
         times = listed and random.random() < 0.5 and not unsaid
@@ -130,6 +133,7 @@ class Speaker:
             count = "some" if unsaid else f"{quantity} x" if several else "just one" if quantity else a
             head = [Piece(f"{count} ", "fixed")] if count else []
         others = {name: value for name, value in slots.items() if name not in ("brand", "feature")}
+        others |= {"brand": slots["brand"]} if isinstance(slots.get("brand"), Wish) else {}
         details = self.details(others, kind, random, several)
         return [*head, *named, *([Piece(" ", "fixed"), *details] if details else [])]
 
@@ -144,7 +148,9 @@ class Speaker:
         ):  # limits come last
             if name in ("type", "quantity"):
                 continue
-            if name == "brand":
+            if isinstance(value, Wish):
+                phrases.append([Piece(wish_phrase(kind, name, value, self.lexicon), "fixed")])
+            elif name == "brand":
                 phrases.append([Piece("by ", "fixed"), Piece(str(value), "brand")])
             elif name == "feature":
                 phrases.append(
@@ -229,6 +235,17 @@ class Speaker:
         form = pick(random, [form for form in forms if form.text not in used] or forms)
         used.add(form.text)
         return form
+
+
+def wish_phrase(kind: str, name: str, wish: Wish, lexicon: Lexicon) -> str:
+    """Word a wish for a slot of a product of this type as a phrase after its noun."""
+    if isinstance(wish, Of):
+        by = wish.described
+        title = " ".join(by[part] for part in ("brand", "feature", "type") if part in by)
+        return of_phrase(noun(name.removeprefix("attr:")), title, wish.where)
+    assert isinstance(wish, OneOf | AnyBut)
+    said = lexicon.phrase(kind, name, or_list(wish.values))
+    return said if isinstance(wish, OneOf) else f"not {said}"
 
 
 def _number(count: int) -> Piece:

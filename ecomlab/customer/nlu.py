@@ -12,6 +12,7 @@ from functools import cache, lru_cache
 from itertools import pairwise
 from typing import Any
 
+from ecomlab.catalog import ProductType
 from ecomlab.catalog.lexicon import Lexicon, windows
 from ecomlab.customer import noise
 from ecomlab.customer.fillers import (
@@ -27,6 +28,8 @@ from ecomlab.customer.reading.words import stem
 from ecomlab.customer.templates import SENTENCE_BREAK, Phrases, common_file
 from ecomlab.other_words import SPELLED, is_number, read_number
 from ecomlab.slots import SlotType
+from ecomlab.wishes import SAME, AnyBut, If, Of, OneOf, Wish, where_of
+from ecomlab.world.substitutes import noun
 
 _NUMBER = re.compile(r"(?<![\w.$])(\d+)(?![\w.]*\w)")
 _ITEM_BREAK = re.compile(
@@ -100,7 +103,18 @@ def read(message: str, phrases: Phrases, lexicon: Lexicon, opening: bool = False
     """Read a message sentence by sentence, once its noise is undone: slang is written out, and typos are corrected. Who
     asks again gets the same values: leave them as they are."""
     words = phrases.opening_words if opening else phrases.words
-    return tuple(sentences(noise.plain(message, words, lexicon), phrases, opening))
+    told = sentences(noise.plain(message, words, lexicon), phrases, opening)
+    return tuple(
+        replace(said, value=_bound(said.value, lexicon)) if isinstance(said.value, If) else said for said in told
+    )
+
+
+def _bound(wish: If, lexicon: Lexicon) -> If:
+    """Find the values that the words of a conditional wish name."""
+    found = [next(iter(lexicon.values(wish.type, words)), None) for words in wish.words]
+    slot, first, _ = found[0] or ("", "", None)
+    other = found[1][1] if len(found) > 1 and found[1] else None
+    return replace(wish, slot=slot, first=first, other=other)
 
 
 def plain(message: str, phrases: Phrases, lexicon: Lexicon, opening: bool = False) -> str:
@@ -269,6 +283,9 @@ def read_item(text: str, lexicon: Lexicon, phrases: Phrases, opening: bool = Fal
     """Read the slots of a noun phrase and what surrounds it; none when it names no product type. The words of the
     phrases, or of openings, are not taken for misspelt names."""
     plain = phrases.opening_words if opening else phrases.words
+    same = list(SAME.finditer(text)) if " same " in text else []
+    for match in same:
+        text = text[: match.start()] + " " * len(match.group()) + text[match.end() :]
     words = [(m.group(), m.span()) for m in lexicon.token.finditer(text)]
     kind = _name(words, lexicon, "type", plain, longest=3)
     if kind is None:
@@ -277,10 +294,17 @@ def read_item(text: str, lexicon: Lexicon, phrases: Phrases, opening: bool = Fal
     slots: dict[str, Any] = {"type": name}
     taken = [(words[start][1][0], words[end - 1][1][1])]
     rest = words[:start] + words[end:]
+    for match in same:
+        slots |= _read_same(match, lexicon.types[name], lexicon, phrases)
+    before: tuple[str, tuple[int, int]] = ("", (0, 0))
     for slot, value, span in lexicon.values(name, text):
         if not _overlaps(span, taken):
-            slots[slot] = value
+            alternative = before[0] == slot and text[before[1][1] : span[0]] == " or "
+            denied = not alternative and _is_denied(lexicon.types[name], slot, text[: span[0]])
+            first = AnyBut((value,)) if denied else value
+            slots[slot] = _either(slots[slot], value) if alternative else first
             taken.append(span)
+            before = (slot, span)
     rest = [word for word in rest if not _overlaps(word[1], taken[1:])]
     # In a real catalog a word that is a name is no misspelling of another name, nor is one of a bound.
     if lexicon.is_real:
@@ -308,6 +332,34 @@ def read_item(text: str, lexicon: Lexicon, phrases: Phrases, opening: bool = Fal
     if number:
         slots["quantity"] = read_number(number[1])
     return slots
+
+
+def _read_same(
+    match: re.Match[str], kind: ProductType, lexicon: Lexicon, phrases: Phrases
+) -> dict[str, Any]:
+    """Read the phrase of a reference: the slot that is to be the same, and the thing."""
+    named = {noun(one.name): f"attr:{one.name}" for one in kind.attributes} | {"brand": "brand"}
+    by = read_item(match["thing"], lexicon, phrases)
+    if match["noun"] not in named or "type" not in by:
+        return {}
+    described = tuple((name, by[name]) for name in ("type", "brand", "feature") if name in by)
+    return {named[match["noun"]]: Of(where_of(match["tail"]), described)}
+
+
+def _is_denied(kind: ProductType, slot: str, before: str) -> bool:
+    """Tell whether the words before a slot's value say that it is not wanted: "not in"."""
+    if "not " not in before:
+        return False
+    attribute = next((one for one in kind.attributes if f"attr:{one.name}" == slot), kind.option)
+    said = attribute.phrase.partition("{}")[0]
+    return before.endswith((f"not {said}", f"not {said.removesuffix('a ')}an "))
+
+
+def _either(before: Any, value: str) -> Wish:
+    """Add a value to those before it: "in Red or Blue"."""
+    if isinstance(before, AnyBut | OneOf):
+        return replace(before, values=(*before.values, value))
+    return OneOf((before, value))
 
 
 def _is_name(word: str, names: Mapping[str, str]) -> bool:

@@ -1,6 +1,6 @@
 """Shortages in a cart: sell-outs that know no wish, and what the customer wants instead of what has run short."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -27,13 +27,18 @@ RETAKING = 6
 
 
 def draw_rushes(
-    goal: Goal, axes: Difficulty, key: TaskKey, shop: Shop, random: np.random.Generator
+    goal: Goal,
+    items: Sequence[int],
+    axes: Difficulty,
+    key: TaskKey,
+    shop: Shop,
+    random: np.random.Generator,
 ) -> tuple[list[Event], set[int]]:
-    """Draw sell-outs among the types of a cart, and what the customer takes instead; also return the items that run
+    """Draw sell-outs among the types of these items, and what the customer takes instead; also return the items that run
     short. A sell-out is public randomness: it knows the type, not the product."""
     events: list[Event] = []
     short: set[int] = set()
-    for item in goal.items:
+    for item in items:
         kind = str(goal.get("type", item=item))
         share = draw_sell_out(_share(axes), WANTED, random)
         sold = SellOut(

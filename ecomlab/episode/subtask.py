@@ -14,6 +14,7 @@ from ecomlab.customer.utterances import Manner
 from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.reward import Talk, Verdict, free_turns
 from ecomlab.task import Goal, Need, SellOut, Task, TaskKey
+from ecomlab.world.plain import plain
 from ecomlab.world.state import World
 
 ASKS = frozenset(("ask back",))
@@ -65,7 +66,7 @@ class Subtask:
     @property
     def goal(self) -> Goal:
         """The goal that the verifier expects as the world is now."""
-        return self.customer.wanted(self.world)
+        return plain(self.customer.wanted(self.world), self.world)
 
     def verify(self) -> Verdict:
         """Judge the world as it stands."""

@@ -21,6 +21,7 @@ from ecomlab.evaluation.claims import Shown, claims_in, is_false
 from ecomlab.reward import Fault
 from ecomlab.task import Goal, Message, Place
 from ecomlab.world.cart import match, wants_of
+from ecomlab.world.plain import plain
 from ecomlab.world.state import OUT_OF_CALLS
 
 if TYPE_CHECKING:
@@ -242,7 +243,7 @@ class _Labeller:
         asked = [str(given.get("question", "")) for name, given in self._calls if name == "ask_user"]
         texts = asked if message.get("tool_calls") else [str(message.get("content") or "")]
         subtask, world = self.episode.subtask, self.episode.world
-        wants = subtask.env.audit.wishes(subtask.customer.goal, world)  # without substitutes
+        wants = subtask.env.audit.wishes(plain(subtask.customer.goal, world), world)  # without substitutes
         for text in texts if wants and not message.get("invalid") else ():
             claims, doubtful = claims_in(text, wants, world)
             self.doubtful += [(self.turn, sentence) for sentence in doubtful]

@@ -40,6 +40,7 @@ from ecomlab.laws.tool_introspection import (
 from ecomlab.seeding import rng
 from ecomlab.task import Task
 from ecomlab.world.cart import wants_of
+from ecomlab.world.plain import AtFirst, plain
 
 LEVELS = (0, 4, 8, 12)
 FIRST_SEED = 3_000_000
@@ -129,7 +130,7 @@ def _judged(trajectory: Trajectory, shop: Shop) -> Iterator[tuple[str, list[Feat
         want
         for part in task.parts
         if "cart" in ENVIRONMENTS[part.env].acts_on
-        for want in wants_of(part.goal)
+        for want in wants_of(plain(part.goal, AtFirst(shop, part.world)))
     ]
 
     def would_do(value: str) -> bool:

@@ -19,6 +19,7 @@ from ecomlab.laws.tool_introspection import drawn
 from ecomlab.slots import limits_in
 from ecomlab.task import Event, GoalChange, Task
 from ecomlab.world.cart import constraints_of
+from ecomlab.world.plain import AtFirst, plain
 from ecomlab.world.shopping_list import least_total, parts_of
 
 BLOCK = 20
@@ -155,7 +156,7 @@ def _among_visits(task: Task, shop: Shop) -> Iterator[tuple[list[Features], list
     for part in task.parts:
         rows = [row for visit in part.world.get("visits", ()) if (row := catalog.row(visit)) is not None]
         for item in part.goal.items if "cart" in ENVIRONMENTS[part.env].acts_on else ():
-            slots = part.goal.of(item)
+            slots = plain(part.goal, AtFirst(shop, part.world)).of(item)
             told = {name: value for name, value in slots.items() if (item, name) not in part.goal.withheld}
             limits = limits_in(told)
             stated, meant = (constraints_of(slots["type"], some) for some in (told, slots))

@@ -28,6 +28,9 @@ class Perturbation:
 class Planner:
     """A player that reads each message once and plans one turn at a time."""
 
+    lacks: frozenset[str] = frozenset()
+    """Kinds of steps of thought that it cannot take."""
+
     def __init__(self, perturbation: Perturbation | None = None) -> None:
         self.perturbation = perturbation
         self._asked_for: dict[str, Any] = {}

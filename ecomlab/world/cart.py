@@ -11,6 +11,7 @@ import numpy as np
 from ecomlab.catalog import Catalog, Constraint
 from ecomlab.slots import slot_type
 from ecomlab.task import Goal
+from ecomlab.wishes import AnyBut, OneOf
 from ecomlab.world.state import World
 
 
@@ -49,7 +50,9 @@ def constraints_of(type_name: str, slots: Mapping[str, Any]) -> tuple[Constraint
     """Build the constraints that define the class of products these slots describe."""
     made = [_constraint("type", "==", type_name)]
     for name, value in slots.items():
-        if is_exact(name):
+        if isinstance(value, OneOf | AnyBut):
+            made.append(_constraint(name, "in" if isinstance(value, OneOf) else "not in", value.values))
+        elif is_exact(name):
             made.append(_constraint(name, "==", value))
         elif slot_type(name).is_limit:
             made.append(_constraint(name, slot_type(name).op, value))

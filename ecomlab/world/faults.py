@@ -73,6 +73,8 @@ def told(reasons: Sequence[str]) -> str:
 def _broken(row: int, constraint: Constraint, catalog: Catalog) -> str:
     """Describe how a product violates a constraint."""
     field, wanted = constraint.field, constraint.value
+    if isinstance(wanted, tuple):
+        wanted = f"{'anything but ' if constraint.op == 'not in' else ''}{' or '.join(wanted)}"
     limit = slot_type(field)
     if limit.is_limit:
         return limit.explain(catalog.column(limit).item(row), int(wanted))

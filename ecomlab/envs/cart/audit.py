@@ -13,6 +13,7 @@ from ecomlab.reward import Fault
 from ecomlab.task import Goal, Instead, Place, SellOut, Task
 from ecomlab.world.cart import Match, Want, identity_of, match, wants_of
 from ecomlab.world.faults import faults, named, told
+from ecomlab.world.plain import AtFirst, plain
 from ecomlab.world.state import World, options_of
 
 
@@ -50,6 +51,7 @@ class CartAudit(Audit):
             short = any(isinstance(event, SellOut) and event.item == item for event in task.events)
             return [count for count in QUANTITIES if count != slots[name] and not short]
         hidden = [n for n in identity_of(slots) if (item, n) in goal.withheld]
+        slots = plain(goal, AtFirst(shop, task.world)).of(item)
         stated = {n: value for n, value in slots.items() if n not in hidden}
         fitting = goals.that_fit(task.world["visits"], stated, shop)
         others = (goals.slot_values(shop, row, hidden, slots) for row in fitting)
@@ -59,7 +61,8 @@ class CartAudit(Audit):
         """Tell whether there is enough of everything before anything sells out. Afterwards there is, or of what the
         customer takes instead."""
         catalog, changed = shop.catalog, goal.after(task.events)
-        wants = [*wants_of(goal), *wants_of(changed)]
+        first = AtFirst(shop, task.world)
+        wants = [*wants_of(plain(goal, first)), *wants_of(plain(changed, first))]
         return all((catalog.stock[catalog.select(w.constraints)] >= w.quantity).any() for w in wants)
 
     def chance(self, task: Task, shop: Shop) -> float:
@@ -71,9 +74,10 @@ class CartAudit(Audit):
         waits are found. What the customer may do without in the end need not be.
         """
         given_up = {e.item for e in task.events if isinstance(e, Instead) and e.prefers == "drop"}
-        after = wants_of(task.goal.after(task.events))
+        first = AtFirst(shop, task.world)
+        after = wants_of(plain(task.goal.after(task.events), first))
         left = [want for want in after if want.item not in given_up] or after
-        return max(self._found(wants, task, shop) for wants in (wants_of(task.goal), left))
+        return max(self._found(w, task, shop) for w in (wants_of(plain(task.goal, first)), left))
 
     def _found(self, wants: Sequence[Want], task: Task, shop: Shop) -> float:
         catalog = shop.catalog

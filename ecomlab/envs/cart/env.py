@@ -17,8 +17,10 @@ from ecomlab.envs.cart.audit import CartAudit
 from ecomlab.envs.cart.player import CartPlayer
 from ecomlab.reward import Verdict, cart_credit
 from ecomlab.seeding import whole_near
+from ecomlab.steps import draw_kinds
 from ecomlab.task import Goal, Problem, SellOut, TaskKey
 from ecomlab.tool import RefusedError, tool
+from ecomlab.wishes import Of, has_wish
 from ecomlab.world.cart import match, wants_of
 from ecomlab.world.state import World
 from ecomlab.world.tools.cart import cart_add, cart_remove, cart_set_quantity, cart_view
@@ -33,6 +35,17 @@ def submit(
     if not done:
         raise RefusedError("nothing was handed in; call submit with done true when the cart is right")
     return {"submitted": True}
+
+
+STEPS = ("reference", "joint", "logic")
+"""Kinds of steps of thought that a cart may hold."""
+
+
+def _is_woven(goal: Goal, item: int) -> bool:
+    """Tell whether an item has a wish, or another item's wish stands on it: nothing that happens changes these."""
+    kind, values = goal.get("type", item=item), goal.slots.values()
+    stood_on = any(isinstance(v, Of) and v.where == "items" and v.described["type"] == kind for v in values)
+    return stood_on or has_wish(goal.of(item))
 
 
 class Cart(Environment):
@@ -50,14 +63,18 @@ class Cart(Environment):
         count = min(whole_near(random, axes.cart.items), len(types) - 1)
         names = [types[i].name for i in random.permutation(len(types)).tolist()]
         names = names[: count + 1 + VISITS * axes.history]
-        goal, visits = goals.draw_items(names[:count], names[count + 1 :], axes, key, shop, random)
-        events, short = shortages.draw_rushes(goal, axes, key, shop, random)
+        kinds = draw_kinds(axes, STEPS, key.rng("kinds"))
+        goal, visits, steps = goals.draw_items(
+            names[:count], names[count + 1 :], axes, key, shop, random, kinds
+        )
+        simple = [i for i in range(count) if not _is_woven(goal, i)]
+        events, short = shortages.draw_rushes(goal, simple, axes, key, shop, random)
         if random.random() < axes.p_switch:
-            free = [i for i in range(count) if i not in short]
+            free = [i for i in simple if i not in short]
             left = {e.item: shortages.Left(e, key, shop) for e in events if isinstance(e, SellOut)}
             change = goal_changes.draw_change(goal, free, left, names[count:], axes, key, shop, random)
             events += [change] if change else []
-        return Problem(goal, {"visits": visits}, CartPlayer.need(goal), events)
+        return Problem(goal, {"visits": visits}, CartPlayer.need(goal), events, steps=steps)
 
     def verify(self, goal: Goal, world: World, answer: Mapping[str, Any], first: Goal) -> Verdict:
         wants = wants_of(goal)

@@ -12,8 +12,9 @@ from ecomlab.customer.shortages import RETAKING, TELLING, rush_chance
 from ecomlab.difficulty import Difficulty
 from ecomlab.players.asking import Asking
 from ecomlab.players.budgets import budget, quantile
-from ecomlab.slots import filters_of, fits, slot_type
+from ecomlab.slots import PRICE, filters_of, fits, slot_type
 from ecomlab.task import Goal, Message, Need, Place
+from ecomlab.wishes import AnyBut, If, Of, OneOf, without
 from ecomlab.world.cart import identity_of
 
 MAX_PAGES = 3
@@ -25,6 +26,11 @@ class Wish:
 
     type: str
     slots: dict[str, Any] = field(default_factory=dict)
+    """Values by slot, worked out from what was `said`."""
+    said: dict[str, Any] = field(default_factory=dict)
+    """What the customer said, as far as it must be worked out: wishes by slot."""
+    condition_holds: bool = True
+    """False once a product within the limit of its condition was looked for in vain."""
     found: list[dict[str, Any]] = field(default_factory=list)
     """Records that a search for the current slots has shown."""
     pages: int = 0
@@ -50,16 +56,23 @@ class Wish:
         if record["type"] != self.type:
             return False
         for name, value in self.slots.items():
-            if name == "brand" and record["brand"] != value:
-                return False
             if name == "feature" and value.lower() not in record["title"].lower().split():
                 return False
-            if name.startswith("attr:") and record["attributes"].get(name[5:]) != value:
+            has = record["brand"] if name == "brand" else record["attributes"].get(name.removeprefix("attr:"))
+            if isinstance(value, OneOf | AnyBut):
+                if (has in value.values) != isinstance(value, OneOf):
+                    return False
+            elif (name == "brand" or name.startswith("attr:")) and has != value:
                 return False
         return fits(record, self.slots)
 
     def learn(self, slots: dict[str, Any]) -> None:
         """Set the slots that were said; a slot that identifies the product starts the search again."""
+        wishes = {name: value for name, value in slots.items() if isinstance(value, Of | If)}
+        if wishes and wishes.items() - self.said.items():
+            self.said |= wishes
+            self.condition_holds = True
+        slots = {name: value for name, value in slots.items() if name not in wishes}
         new = {name: value for name, value in slots.items() if self.slots.get(name) != value}
         self.slots.update(new)
         if new:
@@ -69,7 +82,7 @@ class Wish:
 
     def replace(self, slots: dict[str, Any]) -> None:
         """Wish for an entirely different product; what was said about the old one no longer counts."""
-        self.slots = dict(slots)
+        self.slots, self.said = dict(slots), {}
         self.restart()
 
     def restart(self) -> None:
@@ -94,6 +107,8 @@ class Shopper(Asking):
         """Units that can be bought, as a tool last showed them, by product and variant (None: of the product)."""
         self.rushed = False
         """True once something has sold out."""
+        self.visited: dict[str, list[dict[str, Any]]] = {}
+        """Records of the visits of a type, as a tool showed them."""
 
     def plan(self) -> Message:
         """Make the next message: search for missing items, look up variants, bring the cart in line, submit."""
@@ -101,7 +116,16 @@ class Shopper(Asking):
         wanted: dict[tuple[str, str | None], int] = {}
         waiting, short = False, list[Wish]()
         for wish in self.wishes:
+            if (looks := self._work_out(wish)) is not None:
+                calls += looks
+                waiting = True
+                continue
             self._choose(wish)
+            if wish.choice is None and self._fails(wish):
+                self._take_other(wish)
+                waiting = True
+                calls.append(self._search(wish))
+                continue
             if wish.choice is None:
                 if wish.more and wish.pages < MAX_PAGES and not self._fitting(wish):
                     calls.append(self._search(wish))
@@ -123,6 +147,48 @@ class Shopper(Asking):
         if not calls and not waiting:
             calls = [self.call("submit", None, done=True)]
         return {"role": "assistant", "content": "", "tool_calls": calls}
+
+    def _work_out(self, wish: Wish) -> list[dict[str, Any]] | None:
+        """Find the values that its wishes have; None once all are known, else the calls that show more."""
+        calls, waits = [], False
+        for name, said in wish.said.items():
+            if isinstance(said, If) and wish.condition_holds and said.slot not in wish.slots:
+                wish.learn({said.slot: said.first, PRICE.name: said.limit})
+            if not isinstance(said, Of) or name in wish.slots:
+                continue
+            by = said.described
+            if said.where == "items":
+                anchor = next((other for other in self.wishes if other.type == by["type"]), None)
+                record = self._record(anchor) if anchor else None
+                waits = waits or record is None
+            elif by["type"] not in self.visited:
+                calls.append(self.call("user_get_visit_history", ("visits", by["type"]), category=by["type"]))
+                self.visited[by["type"]] = []
+                continue
+            else:
+                like = Wish(by["type"], {n: value for n, value in by.items() if n != "type"})
+                record = next(filter(like.fits, self.visited[by["type"]]), None)
+            if record is not None:
+                value = record["brand"] if name == "brand" else record["attributes"].get(name[5:])
+                wish.learn({name: value})
+        return calls if calls or waits else None
+
+    def _record(self, wish: Wish) -> dict[str, Any] | None:
+        return next((record for record in wish.found if record["product_id"] == wish.choice), None)
+
+    def _fails(self, wish: Wish) -> bool:
+        """Tell whether no product is to be had within the limit of a condition."""
+        looked = wish.found or wish.pages
+        over = not wish.more or wish.pages >= MAX_PAGES
+        return bool(looked and over) and wish.condition_holds and "if" in wish.said
+
+    def _take_other(self, wish: Wish) -> None:
+        """Turn to the second part of a condition."""
+        condition = wish.said["if"]
+        wish.condition_holds = False
+        wish.slots = {n: v for n, v in wish.slots.items() if n not in (PRICE.name, condition.slot)}
+        wish.slots |= {} if condition.other is None else {condition.slot: condition.other}
+        wish.restart()
 
     def _cart_calls(self, wanted: dict[tuple[str, str | None], int]) -> list[dict[str, Any]]:
         calls = []
@@ -177,7 +243,12 @@ class Shopper(Asking):
 
     def _search(self, wish: Wish) -> dict[str, Any]:
         slots = wish.slots
-        attributes = {name[5:]: value for name, value in slots.items() if name.startswith("attr:")}
+        attributes = {
+            name[5:]: value
+            for name, value in slots.items()
+            if name.startswith("attr:") and not isinstance(value, OneOf | AnyBut)
+        }
+        condition = wish.said.get("if")
         arguments: dict[str, Any] = {
             "query": slots.get("feature"),
             "category": wish.type,
@@ -186,7 +257,9 @@ class Shopper(Asking):
             arguments["in_stock"] = True
             if not wish.of_left:
                 wish.of_left, wish.pages = True, 0
-        if "brand" in slots:
+        if condition is not None and not wish.condition_holds and condition.other is None:
+            arguments |= {"sort": PRICE.sort, "in_stock": True}
+        if isinstance(slots.get("brand"), str):
             arguments["brand"] = slots["brand"]
         arguments |= filters_of(slots)
         if attributes:
@@ -197,7 +270,10 @@ class Shopper(Asking):
         return self.call("catalog_search", wish, **arguments)
 
     def result(self, about: Any, result: dict[str, Any]) -> None:
-        if "results" in result and isinstance(about, Wish):
+        if "visits" in result and isinstance(about, tuple):
+            kind = about[1]
+            self.visited[kind] = [{**record, "type": kind, "brand": _brand(record)} for record in result["visits"]]
+        elif "results" in result and isinstance(about, Wish):
             about.found += result["results"]
             about.more = result["page"] < result["pages"]
             self.units |= {(record["product_id"], None): record["stock"] for record in result["results"]}
@@ -242,20 +318,33 @@ class CartPlayer(Shopper):
     def read_opening(self, text: str) -> dict[Place, Any]:
         """Read every slot that the opening states, types included."""
         mentions = enumerate(nlu.read_opening(text, self.phrases, self.lexicon))
-        return {(i, n): v for i, m in mentions for n, v in {"type": m.type, **m.slots}.items()}
+        read = {(i, n): v for i, m in mentions for n, v in {"type": m.type, **m.slots}.items()}
+        types = {value: item for (item, name), value in read.items() if name == "type"}
+        told = nlu.read_slots(text, self.phrases, self.lexicon, opening=True)
+        return read | {(types.get(value.type, 0), name): value for name, value in told if name == "if"}
 
     def hear(self, text: str, opening: bool) -> None:
         if self.truth is not None:
             return
         if opening:
             for mention in nlu.read_opening(text, self.phrases, self.lexicon):
-                self.wishes.append(Wish(mention.type, self._slipped(mention.slots)))
+                self.wishes.append(Wish(mention.type))
+                self.wishes[-1].learn(self._slipped(mention.slots))
+            self._hear_conditions(text, opening=True)
             self.begin(text)
             return
         self.told(text)
+        self._hear_conditions(text)
         for mention in nlu.read_message(text, self.phrases, self.lexicon):
             if not self.slip():
                 self._take(mention)
+
+    def _hear_conditions(self, text: str, opening: bool = False) -> None:
+        """Take in the conditions that a message states."""
+        for name, condition in nlu.read_slots(text, self.phrases, self.lexicon, opening):
+            wish = next((w for w in self.wishes if name == "if" and w.type == condition.type), None)
+            if wish is not None and not self.slip():
+                wish.learn(without({"if": condition}, self.lacks))
 
     def plan(self) -> Message:
         if self.truth is not None:
@@ -285,7 +374,8 @@ class CartPlayer(Shopper):
         wish = next((w for w in self.wishes if w.type == mention.type), None)
         if mention.effect == "add" or wish is None:
             if mention.effect in ("add", "replace"):
-                self.wishes.append(Wish(mention.type, self._slipped(mention.slots)))
+                self.wishes.append(Wish(mention.type))
+                self.wishes[-1].learn(self._slipped(mention.slots))
         elif mention.effect == "drop":
             self.wishes.remove(wish)
         elif mention.effect == "replace":
@@ -295,8 +385,9 @@ class CartPlayer(Shopper):
 
     def _slipped(self, slots: dict[str, Any]) -> dict[str, Any]:
         """Read slots with mistakes: each may be lost, a quantity misread."""
+        slots = without(slots, self.lacks)
         if self.perturbation is None:
-            return dict(slots)
+            return slots
         kept = {}
         for name, value in slots.items():
             if not self.slip():
@@ -316,6 +407,10 @@ class CartPlayer(Shopper):
                 wish.slots = dict(slots)
                 return wish
         return Wish(type_name, dict(slots))
+
+
+def _brand(record: dict[str, Any]) -> str:
+    return str(record["title"]).partition(" ")[0]
 
 
 def _line(line: tuple[str, str | None]) -> dict[str, Any]:

@@ -166,9 +166,8 @@ def user_get_visit_history(
     kind = filters_of(world, category).kind
     rows = [world.row(product_id) for product_id in world.visits]
     records = [world.show(row) for row in rows if kind is None or world.catalog.type_of(row).name == kind]
-    return {
-        "visits": [{name: r[name] for name in ("product_id", "title", "price", "stock")} for r in records]
-    }
+    names = ("product_id", "title", "price", "stock", "attributes")
+    return {"visits": [{name: r[name] for name in names} for r in records]}
 
 
 @tool

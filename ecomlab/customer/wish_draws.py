@@ -1,0 +1,270 @@
+"""Drawing wishes: slots of a cart's items become expressions, as many as the task has steps of thought.
+
+What is wanted is drawn first, as without steps; an expression then takes the place of a value, so that its value is
+what was drawn. A step counts where somebody who cannot take it would get something else.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ecomlab.catalog import Shop
+from ecomlab.customer.visits import Cluster, Outline, draw_cluster, exact_value, values_of
+from ecomlab.difficulty import Difficulty
+from ecomlab.seeding import pick, shuffled
+from ecomlab.slots import PRICE
+from ecomlab.steps import draw_size
+from ecomlab.wishes import AnyBut, If, Of, OneOf, Wish
+from ecomlab.world.cart import constraints_of
+
+CARRIES = ("brand", "attr")
+"""Kinds of slots that a wish may take the place of."""
+TRIES = 6
+
+
+@dataclass
+class Drawn:
+    """The items of a customer as they have been drawn so far, with the visits among which the wanted products are."""
+
+    clusters: list[Cluster]
+    """Clusters of the wanted items, in the customer's order."""
+    slots: list[dict[str, Any]]
+    """Slots of the items, types included."""
+    visits: list[list[int]]
+    """Rows of all visits, cluster by cluster, those of the wanted items first."""
+    steps: list[str] = field(default_factory=list)
+    """Kinds of the steps that count."""
+
+
+def weave(
+    drawn: Drawn, kinds: Sequence[str], axes: Difficulty, shop: Shop, random: np.random.Generator
+) -> None:
+    """Put a wish of each of these kinds into the items, and more of them where one does not count; where none of a kind
+    can be had, one of another."""
+    makers = {"reference": _refer, "joint": _join, "logic": _reason}
+    for number, kind in enumerate(kinds, 1):
+        for maker in dict.fromkeys((makers[kind], *(makers[other] for other in kinds))):
+            while len(drawn.steps) < number and maker(drawn, axes, shop, random):
+                pass
+
+
+def _able(drawn: Drawn, random: np.random.Generator) -> list[tuple[int, str]]:
+    """List the (item, slot) pairs whose value a wish may take the place of, in random order."""
+    able = [
+        (item, name)
+        for item, slots in enumerate(drawn.slots)
+        for name, value in slots.items()
+        if name.partition(":")[0] in CARRIES and not isinstance(value, Wish) and not _is_anchor(drawn, item)
+    ]
+    return shuffled(random, able)
+
+
+def _is_anchor(drawn: Drawn, item: int) -> bool:
+    kind = drawn.slots[item]["type"]
+    values = [value for slots in drawn.slots for value in slots.values()]
+    return any(isinstance(v, Of) and v.where == "items" and v.described["type"] == kind for v in values)
+
+
+def _rows(drawn: Drawn, item: int, shop: Shop, *but: str) -> np.ndarray:
+    """List the rows in stock that an item's slots describe, `but` some; references have the wanted product's values."""
+    row, slots = drawn.clusters[item].row, drawn.slots[item]
+    values = {n: _value(row, n, shop) if isinstance(v, Of) else v for n, v in slots.items() if n != "if"}
+    return _in_stock({n: v for n, v in values.items() if n not in but}, shop)
+
+
+def _in_stock(slots: dict[str, Any], shop: Shop) -> np.ndarray:
+    rows = shop.catalog.select(constraints_of(slots["type"], slots))
+    return rows[shop.catalog.stock[rows] > 0]
+
+
+def _refer(drawn: Drawn, axes: Difficulty, shop: Shop, random: np.random.Generator) -> bool:
+    """Let a slot be the same as that of a product which the customer looked at, one of a cluster of its own."""
+    catalog = shop.catalog
+    taken = {catalog.type_of(rows[0]).name for rows in drawn.visits if rows}
+    size = len(drawn.visits[0])
+    for item, name in _able(drawn, random)[:TRIES]:
+        value = drawn.slots[item][name]
+        kinds = [
+            kind.name
+            for kind in catalog.drawable_types
+            if kind.name not in taken
+            and (
+                name == "brand"
+                or any(f"attr:{one.name}" == name and value in one.values for one in kind.attributes)
+            )
+        ]
+        for kind in shuffled(random, kinds)[:TRIES]:
+            names = ("brand", "feature") if name == "brand" else ("brand", "feature", name)
+            rows = draw_cluster(Outline(kind, names), shop, random)[:size]
+            if len(rows) < size:
+                continue
+            fit = [row for row in rows if _value(row, name, shop) == value]
+            for row in fit:
+                by = {"type": kind, **{n: exact_value(row, n, shop) for n in ("brand", "feature")}}
+                for described in ({n: by[n] for n in ("type", "brand")}, by):
+                    if name == "brand":
+                        described = {n: by[n] for n in ("type", "feature")}
+                    same = [r for r in rows if catalog.satisfies(r, constraints_of(kind, described))]
+                    if same == [row]:
+                        drawn.visits.append(rows)
+                        drawn.slots[item][name] = Of("visits", tuple(described.items()))
+                        _count(drawn, item, name, "reference", shop)
+                        return True
+    return False
+
+
+def _join(drawn: Drawn, axes: Difficulty, shop: Shop, random: np.random.Generator) -> bool:
+    """Let a slot be the same as that of another item, whose other slots decide it without saying it."""
+    for item, name in _able(drawn, random):
+        if not name.startswith("attr:"):
+            continue
+        for anchor in shuffled(random, range(len(drawn.slots))):
+            other = drawn.slots[anchor]
+            if anchor == item or name in other or any(isinstance(v, Of) for v in other.values()):
+                continue
+            if "if" in other or not _has(other["type"], name, shop):
+                continue
+            rows = shop.catalog.select(constraints_of(other["type"], other))
+            values = {_value(row, name, shop) for row in rows.tolist()}
+            if len(values) != 1 or None in values:
+                continue
+            (value,) = values
+            cluster = drawn.clusters[item]
+            able = [row for row in cluster.rows if _value(row, name, shop) == value]
+            if any(isinstance(v, Wish) for v in drawn.slots[item].values()) or not able:
+                continue
+            moved = Cluster(cluster.outline, cluster.rows, pick(random, able))
+            lines = {n: v for n, v in drawn.slots[item].items() if n in ("option", "quantity")}
+            drawn.clusters[item] = moved
+            drawn.slots[item] = values_of(moved, shop, random) | lines
+            drawn.slots[item][name] = Of("items", (("type", other["type"]),))
+            _count(drawn, item, name, "joint", shop)
+            return True
+    return False
+
+
+def _value(row: int, name: str, shop: Shop) -> str | None:
+    """Look up what a product has for a slot; None where it has nothing."""
+    known = name == "brand" or name[5:] in shop.catalog.attributes(row)
+    return exact_value(row, name, shop) if known else None
+
+
+def _has(kind: str, name: str, shop: Shop) -> bool:
+    of_type = shop.catalog.types[shop.catalog.type_codes[kind]]
+    return any(f"attr:{one.name}" == name for one in of_type.attributes)
+
+
+def _reason(drawn: Drawn, axes: Difficulty, shop: Shop, random: np.random.Generator) -> bool:
+    """Let a slot have alternatives, exceptions or a condition."""
+    makers = shuffled(random, (_condition, _alternatives, _exceptions))
+    for item, name in _able(drawn, random):
+        if not name.startswith("attr:") or "if" in drawn.slots[item]:
+            continue
+        for maker in makers:
+            wish = maker(drawn, item, name, axes, shop, random)
+            if wish is None:
+                continue
+            if isinstance(wish, If):
+                del drawn.slots[item][name]
+                drawn.slots[item].pop(PRICE.name, None)
+                drawn.slots[item]["if"] = wish
+            else:
+                drawn.slots[item][name] = wish
+            _count(drawn, item, name, "logic", shop)
+            return True
+    return False
+
+
+def _others(drawn: Drawn, item: int, name: str, shop: Shop, *but: str) -> dict[str, np.ndarray]:
+    """Group the rows that fit an item but for this slot, and those it is `but`, by its value."""
+    rows = _rows(drawn, item, shop, name, *but)
+    found: dict[str, list[int]] = {}
+    for row in rows.tolist():
+        value = _value(row, name, shop)
+        if value is not None:
+            found.setdefault(value, []).append(row)
+    return {value: np.array(some) for value, some in found.items()}
+
+
+def _alternatives(
+    drawn: Drawn, item: int, name: str, axes: Difficulty, shop: Shop, random: np.random.Generator
+) -> Wish | None:
+    """Name other values beside the wanted one: ones that no product has which fits the rest."""
+    kind = shop.catalog.types[shop.catalog.type_codes[drawn.slots[item]["type"]]]
+    values = next(one.values for one in kind.attributes if f"attr:{one.name}" == name)
+    there = _others(drawn, item, name, shop)
+    absent = [value for value in values if value not in there]
+    size = min(len(absent), draw_size(axes, "logic", random))
+    if not size:
+        return None
+    return OneOf(tuple(shuffled(random, [drawn.slots[item][name], *shuffled(random, absent)[:size]])))
+
+
+def _exceptions(
+    drawn: Drawn, item: int, name: str, axes: Difficulty, shop: Shop, random: np.random.Generator
+) -> Wish | None:
+    """Exclude the values that most of the products have which fit the rest."""
+    there = _others(drawn, item, name, shop)
+    value = drawn.slots[item][name]
+    others = sorted((one for one in there if one != value), key=lambda one: (-len(there[one]), one))
+    size = min(len(others), draw_size(axes, "logic", random))
+    excluded = others[:size]
+    if not excluded or sum(len(there[one]) for one in excluded) < sum(map(len, there.values())) / 2:
+        return None
+    return AnyBut(tuple(excluded))
+
+
+def _condition(
+    drawn: Drawn, item: int, name: str, axes: Difficulty, shop: Shop, random: np.random.Generator
+) -> Wish | None:
+    """Let the price of a first value decide between it and another, or the cheapest: with either outcome."""
+    slots, catalog = drawn.slots[item], shop.catalog
+    there = _others(drawn, item, name, shop, PRICE.name)
+    wanted = slots[name]
+    if wanted not in there or len(there) < 2:
+        return None
+    least = {value: int(catalog.price_cents[rows].min()) for value, rows in there.items()}
+    first = wanted if random.random() < 0.5 else pick(random, [v for v in there if v != wanted])
+    if first == wanted:
+        other: str | None = pick(random, [v for v in there if v != wanted])
+        limit = _above(least[first])
+    else:
+        other, limit = wanted, _below(least[first])
+    if limit <= 0:
+        return None
+    if random.random() < 0.5:
+        other = None
+    phrases = {one.name: one for one in catalog.types[catalog.type_codes[slots["type"]]].attributes}
+    said = [phrases[name[5:]].say(value) for value in (first, other) if value is not None]
+    return If(slots["type"], name, first, limit, other, tuple(said))
+
+
+def _above(cents: int) -> int:
+    """Round a price up to whole dollars, with at least 5% to spare."""
+    return 100 * -(-round(cents * 1.05) // 100)
+
+
+def _below(cents: int) -> int:
+    """Round a price down to whole dollars, with at least 5% to spare."""
+    return 100 * (round(cents * 0.95) // 100)
+
+
+def _count(drawn: Drawn, item: int, name: str, kind: str, shop: Shop) -> None:
+    """Count a step where somebody without it would mostly get something else."""
+    slots = drawn.slots[item]
+    wish = slots.get(name, slots.get("if"))
+    found = _rows(drawn, item, shop, name)
+    value = _value(drawn.clusters[item].row, name, shop)
+    if isinstance(wish, If):
+        counts = wish.first != value
+    elif isinstance(wish, OneOf):
+        counts = wish.values[0] != value
+    else:
+        excluded = wish.values if isinstance(wish, AnyBut) else ()
+        right = [_value(row, name, shop) for row in found.tolist()]
+        right = [one for one in right if (one not in excluded if excluded else one == value)]
+        counts = 2 * len(right) < len(found)
+    if counts:
+        drawn.steps.append(kind)

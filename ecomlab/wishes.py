@@ -1,0 +1,174 @@
+"""Wishes as expressions: the value of a slot may depend on what tools show.
+
+The value of a slot is what was said, or a wish: a frozen expression with a kind of step of thought. A wish says itself
+in words and is read back from them; `ecomlab.world.plain` works out its value. Customers say its words, never its value.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, ClassVar, Literal
+
+from ecomlab.suggest import unknown
+
+Where = Literal["visits", "items"]
+"""Where the thing of a reference stands: among the products that the customer looked at, or in the same order."""
+
+
+@dataclass(frozen=True)
+class Wish:
+    """A value that must be worked out."""
+
+    kinds: ClassVar[dict[str, type["Wish"]]] = {}
+
+    def __init_subclass__(cls) -> None:
+        cls.kinds[cls.__name__] = cls
+
+    @property
+    def step(self) -> str:
+        """Kind of step of thought that it takes."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Of(Wish):
+    """The value that the same slot has of another thing, which `by` describes so that exactly one fits."""
+
+    where: Where
+    by: tuple[tuple[str, Any], ...]
+    """Slots of the thing, its type first."""
+
+    @property
+    def step(self) -> str:
+        return "joint" if self.where == "items" else "reference"
+
+    @property
+    def described(self) -> dict[str, Any]:
+        """Slots of the thing by name."""
+        return dict(self.by)
+
+
+@dataclass(frozen=True)
+class OneOf(Wish):
+    """Any of these values."""
+
+    values: tuple[str, ...]
+
+    @property
+    def step(self) -> str:
+        return "logic"
+
+
+@dataclass(frozen=True)
+class AnyBut(Wish):
+    """Any value but these."""
+
+    values: tuple[str, ...]
+
+    @property
+    def step(self) -> str:
+        return "logic"
+
+
+@dataclass(frozen=True)
+class If(Wish):
+    """The first value of a slot if a product with it is to be had within a limit, else the second, at any price.
+
+    With `other` None it is otherwise the cheapest one, whatever its value. The limit's sentence has the words of the
+    values, so that it can be written without the shop's vocabulary.
+    """
+
+    type: str
+    slot: str
+    first: str
+    limit: int
+    """Cents."""
+    other: str | None
+    words: tuple[str, ...] = field(default=(), compare=False)
+    """Phrases of both values: "in Black"; they follow from the values."""
+
+    @property
+    def step(self) -> str:
+        return "logic"
+
+
+def to_json(value: Any) -> Any:
+    """Write a slot's value: a wish as an object that names its class, anything else as it is."""
+    if not isinstance(value, Wish):
+        return value
+    return {"wish": type(value).__name__, **{f.name: _listed(getattr(value, f.name)) for f in fields(value)}}
+
+
+def from_json(value: Any) -> Any:
+    """Read what `to_json` wrote. Raises ValueError for a class that does not exist."""
+    if not isinstance(value, Mapping) or "wish" not in value:
+        return value
+    name = value["wish"]
+    if name not in Wish.kinds:
+        raise ValueError(unknown("wish", name, Wish.kinds))
+    return Wish.kinds[name](**{key: _tuples(each) for key, each in value.items() if key != "wish"})
+
+
+def without(slots: Mapping[str, Any], lacks: frozenset[str]) -> dict[str, Any]:
+    """Return slots as somebody reads them who cannot take these kinds of steps: of values that exclude each other the
+    first, no reference, no exception; a condition holds."""
+    kept: dict[str, Any] = {}
+    for name, value in slots.items():
+        if not isinstance(value, Wish) or value.step not in lacks:
+            kept[name] = value
+        elif isinstance(value, OneOf):
+            kept[name] = value.values[0]
+        elif isinstance(value, If):
+            kept[value.slot] = value.first
+    return kept
+
+
+def has_wish(slots: Mapping[Any, Any]) -> bool:
+    """Tell whether any of these slots' values must be worked out."""
+    return any(isinstance(value, Wish) for value in slots.values())
+
+
+def _listed(value: Any) -> Any:
+    return [_listed(each) for each in value] if isinstance(value, tuple) else value
+
+
+def _tuples(value: Any) -> Any:
+    return tuple(_tuples(each) for each in value) if isinstance(value, list | tuple) else value
+
+
+# In words. What stands after an item's noun: "in Red or Blue", "not in Red", "with the same color as the X I looked at".
+
+_TAILS: Mapping[Where, str] = {"visits": "I looked at", "items": "of this order"}
+SAME = re.compile(
+    rf"with the same (?P<noun>[a-z][a-z ]*?) as the (?P<thing>[^.;!?\n]+?) (?P<tail>{'|'.join(_TAILS.values())})\b"
+)
+"""Phrase of a reference."""
+
+
+def of_phrase(noun: str, thing: str, where: Where) -> str:
+    """Word a reference after an item's noun; `thing` is without an article."""
+    return f"with the same {noun} as the {thing} {_TAILS[where]}"
+
+
+def where_of(tail: str) -> Where:
+    """Find where the thing of a reference stands, by the last words of its phrase."""
+    return next(where for where, words in _TAILS.items() if words == tail)
+
+
+def or_list(values: tuple[str, ...]) -> str:
+    """Join values by "or"."""
+    return " or ".join(values)
+
+
+CONDITION = re.compile(
+    r"(?P<type>[^:.]+): the one (?P<first>.+?) if it costs (?P<limit>\$\d+(?:\.\d\d)?) or less, "
+    r"otherwise (?:the cheapest|one (?P<other>[^.]+))"
+)
+"""Words of a conditional wish."""
+
+
+def condition(wish: If, money: str) -> str:
+    """Word a conditional wish, its limit written as `money`."""
+    first, *other = wish.words
+    rest = f"one {other[0]}" if other else "the cheapest"
+    return f"{wish.type}: the one {first} if it costs {money} or less, otherwise {rest}"
