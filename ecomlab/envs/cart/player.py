@@ -14,7 +14,7 @@ from ecomlab.players.asking import Asking
 from ecomlab.players.budgets import budget, quantile
 from ecomlab.slots import PRICE, filters_of, fits, slot_type
 from ecomlab.task import Goal, Message, Need, Place
-from ecomlab.wishes import AnyBut, If, Of, OneOf, without
+from ecomlab.wishes import AnyBut, If, Of, OneOf, Wish as Expression, without
 from ecomlab.world.cart import identity_of
 
 MAX_PAGES = 3
@@ -46,6 +46,12 @@ class Wish:
     @property
     def option(self) -> str | None:
         return self.slots.get("option")
+
+    @property
+    def most_pages(self) -> int:
+        """Pages that are looked through: more where filters cannot say all."""
+        open_ended = "if" in self.said or any(isinstance(v, OneOf | AnyBut) for v in self.slots.values())
+        return 2 * MAX_PAGES if open_ended else MAX_PAGES
 
     @property
     def quantity(self) -> int:
@@ -127,7 +133,7 @@ class Shopper(Asking):
                 calls.append(self._search(wish))
                 continue
             if wish.choice is None:
-                if wish.more and wish.pages < MAX_PAGES and not self._fitting(wish):
+                if wish.more and wish.pages < wish.most_pages and not self._fitting(wish):
                     calls.append(self._search(wish))
                     waiting = True
                 elif self._may_be_elsewhere(wish):
@@ -179,7 +185,7 @@ class Shopper(Asking):
     def _fails(self, wish: Wish) -> bool:
         """Tell whether no product is to be had within the limit of a condition."""
         looked = wish.found or wish.pages
-        over = not wish.more or wish.pages >= MAX_PAGES
+        over = not wish.more or wish.pages >= wish.most_pages
         return bool(looked and over) and wish.condition_holds and "if" in wish.said
 
     def _take_other(self, wish: Wish) -> None:
@@ -299,7 +305,11 @@ class CartPlayer(Shopper):
     def need(goal: Goal) -> Need:
         """Count the steps to a cart: search, lookup of variants if one is wanted, adding, submit."""
         options = sum(name == "option" for _, name in goal.slots)
-        return Need(turns=3 + bool(options), calls=2 * len(goal.items) + options)
+        wishes = [value for value in goal.slots.values() if isinstance(value, Expression)]
+        looks = sum(isinstance(wish, Of) and wish.where == "visits" for wish in wishes)
+        again = sum(not isinstance(wish, Of) for wish in wishes)
+        waits = bool(looks) + bool(again) + any(isinstance(w, Of) and w.where == "items" for w in wishes)
+        return Need(3 + bool(options) + waits, 2 * len(goal.items) + options + looks + 2 * again)
 
     @staticmethod
     def budget(axes: Difficulty, shop: Shop, items: int | None) -> Need:
