@@ -133,7 +133,7 @@ class Shopper(Asking):
                 calls.append(self._search(wish))
                 continue
             if wish.choice is None:
-                if wish.more and wish.pages < wish.most_pages and not self._fitting(wish):
+                if wish.more and wish.pages < wish.most_pages and not self._able(wish):
                     calls.append(self._search(wish))
                     waiting = True
                 elif self._may_be_elsewhere(wish):
@@ -219,7 +219,7 @@ class Shopper(Asking):
 
     def _choose(self, wish: Wish) -> None:
         """Choose a product that fits and of which enough is left; one chosen before stays if that still holds."""
-        able = [r for r in self._fitting(wish) if self._left(r["product_id"], wish) >= wish.quantity]
+        able = self._able(wish)
         if any(r["product_id"] == wish.choice for r in able):
             return
         lost, wish.choice = wish.choice, None
@@ -240,6 +240,10 @@ class Shopper(Asking):
 
     def _fitting(self, wish: Wish) -> list[dict[str, Any]]:
         return [record for record in wish.found if wish.fits(record)]
+
+    def _able(self, wish: Wish) -> list[dict[str, Any]]:
+        """List the products that fit and of which enough is left."""
+        return [r for r in self._fitting(wish) if self._left(r["product_id"], wish) >= wish.quantity]
 
     def _left(self, product_id: str, wish: Wish) -> int:
         """Count the units of a product that the customer can have, with those in the cart."""
