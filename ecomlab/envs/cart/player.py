@@ -34,6 +34,8 @@ class Wish:
     found: list[dict[str, Any]] = field(default_factory=list)
     """Records that a search for the current slots has shown."""
     pages: int = 0
+    page_fits: bool = True
+    """False if nothing on the latest page fits: a search by words shows what fits them first."""
     of_left: bool = False
     """True once these pages list only products in stock, which changes the page numbers."""
     more: bool = True
@@ -46,6 +48,12 @@ class Wish:
     @property
     def option(self) -> str | None:
         return self.slots.get("option")
+
+    @property
+    def wants_cheapest(self) -> bool:
+        """True if its condition has failed, and the cheapest is wanted then."""
+        condition = self.said.get("if")
+        return condition is not None and not self.condition_holds and condition.other is None
 
     @property
     def most_pages(self) -> int:
@@ -127,13 +135,13 @@ class Shopper(Asking):
                 waiting = True
                 continue
             self._choose(wish)
-            if wish.choice is None and self._fails(wish):
+            if wish.choice is None and not self._able(wish) and self._fails(wish):
                 self._take_other(wish)
                 waiting = True
                 calls.append(self._search(wish))
                 continue
             if wish.choice is None:
-                if wish.more and wish.pages < wish.most_pages and not self._able(wish):
+                if wish.more and wish.pages < wish.most_pages and not self._enough(wish):
                     calls.append(self._search(wish))
                     waiting = True
                 elif self._may_be_elsewhere(wish):
@@ -219,9 +227,11 @@ class Shopper(Asking):
 
     def _choose(self, wish: Wish) -> None:
         """Choose a product that fits and of which enough is left; one chosen before stays if that still holds."""
-        able = self._able(wish)
+        able = self._able(wish) if self._enough(wish) else []
         if any(r["product_id"] == wish.choice for r in able):
             return
+        if wish.wants_cheapest:
+            able.sort(key=lambda record: record["price"])
         lost, wish.choice = wish.choice, None
         if not able or (lost and self._may_be_elsewhere(wish)):
             return
@@ -241,6 +251,11 @@ class Shopper(Asking):
     def _fitting(self, wish: Wish) -> list[dict[str, Any]]:
         return [record for record in wish.found if wish.fits(record)]
 
+    def _enough(self, wish: Wish) -> bool:
+        """Tell whether it need not look on: something is to be had, and of several the cheapest was shown."""
+        over = not wish.more or wish.pages >= wish.most_pages or not wish.page_fits
+        return bool(self._able(wish)) and (over or not wish.wants_cheapest)
+
     def _able(self, wish: Wish) -> list[dict[str, Any]]:
         """List the products that fit and of which enough is left."""
         return [r for r in self._fitting(wish) if self._left(r["product_id"], wish) >= wish.quantity]
@@ -258,7 +273,6 @@ class Shopper(Asking):
             for name, value in slots.items()
             if name.startswith("attr:") and not isinstance(value, OneOf | AnyBut)
         }
-        condition = wish.said.get("if")
         arguments: dict[str, Any] = {
             "query": slots.get("feature"),
             "category": wish.type,
@@ -267,8 +281,6 @@ class Shopper(Asking):
             arguments["in_stock"] = True
             if not wish.of_left:
                 wish.of_left, wish.pages = True, 0
-        if condition is not None and not wish.condition_holds and condition.other is None:
-            arguments |= {"sort": PRICE.sort, "in_stock": True}
         if isinstance(slots.get("brand"), str):
             arguments["brand"] = slots["brand"]
         arguments |= filters_of(slots)
@@ -285,6 +297,7 @@ class Shopper(Asking):
             self.visited[kind] = [{**record, "type": kind, "brand": _brand(record)} for record in result["visits"]]
         elif "results" in result and isinstance(about, Wish):
             about.found += result["results"]
+            about.page_fits = any(map(about.fits, result["results"]))
             about.more = result["page"] < result["pages"]
             self.units |= {(record["product_id"], None): record["stock"] for record in result["results"]}
         elif "variants" in result:
