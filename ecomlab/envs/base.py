@@ -1,6 +1,6 @@
 """The contract of an environment, seven names and two methods, and of its audit, whose methods default."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -142,13 +142,21 @@ class Environment:
         return frozenset(what for what, tool in CHANGED_BY.items() if tool in self.tools)
 
     def reference_player(
-        self, shop: Shop, perturbation: Perturbation | None = None, courteous: bool = False
+        self,
+        shop: Shop,
+        perturbation: Perturbation | None = None,
+        courteous: bool = False,
+        lacks: Collection[str] = (),
     ) -> Any:
         """Make a player that sees what a model sees; with a `perturbation` it makes mistakes, a `courteous` one asks
-        for one or two things at a time and talks to the customer about what it does."""
+        for one or two things at a time and talks to the customer about what it does, and one that `lacks` kinds of
+        steps of thought does not take them."""
         courtesy = Courtesy(self.asked_for) if courteous else None
         lexicon = lexicon_of(shop.catalog)
-        return self.player(self.phrases, lexicon, perturbation=perturbation, courtesy=courtesy)
+        made = self.player(self.phrases, lexicon, perturbation=perturbation, courtesy=courtesy)
+        if lacks:
+            made.lacks = frozenset(lacks)
+        return made
 
     @property
     def asked_for(self) -> list[str]:

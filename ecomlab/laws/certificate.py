@@ -17,6 +17,7 @@ import numpy as np
 from ecomlab.catalog import Shop, load_shop
 from ecomlab.catalog.support import unsupported
 from ecomlab.customer.llm import Chat, Wording
+from ecomlab.difficulty import STEPS
 from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.episode.episode import Episode
 from ecomlab.episode.play import finish
@@ -33,7 +34,7 @@ from ecomlab.task import Message, Player
 
 SLIP_RATE = 0.2
 """Share of the perturbed player's decisions that go wrong."""
-EXACT = ("solver", "fair", "courteous", "noisy")
+EXACT = ("solver", "fair", "courteous", "noisy", "shortcut")
 """Players of every task."""
 FIRST_SEED = 1_000_000
 """First of the seeds that certificates use and nothing else does."""
@@ -73,6 +74,11 @@ class Row:
     """Maximum number of goals in one task."""
     courteous: float = math.nan
     """Share of the courteous player, on as many seeds as the reference player."""
+    shortcut: float = math.nan
+    """Share of the player that takes no step of thought, on as many seeds as the reference player."""
+    lacking: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """By kind of step: how many of the tasks in which it counts the player that lacks this kind alone solves, and the
+    number of these tasks."""
     asking: dict[str, float] = field(default_factory=dict)
     """Means over the courteous player's episodes: questions, slots learned, questions about what a customer lacks."""
     refused: dict[str, int] = field(default_factory=dict)
@@ -95,9 +101,10 @@ class Row:
     def from_json(cls, value: dict[str, Any]) -> "Row":
         """Read the row that `to_json` wrote."""
         value = {name: math.nan if one is None else one for name, one in value.items()}
-        mean, sd, n = value["failed"]
+        mean, sd, count = value["failed"]
         rewards = {name: (m, s, k) for name, (m, s, k) in value["rewards"].items()}
-        return cls(**{**value, "rewards": rewards, "failed": (mean, sd, n)})
+        lacking = {kind: (right, n) for kind, (right, n) in value.get("lacking", {}).items()}
+        return cls(**{**value, "rewards": rewards, "failed": (mean, sd, count), "lacking": lacking})
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +139,7 @@ def players(env_id: str, shop: Shop) -> dict[str, Callable[[Episode, int], Playe
         "noisy": lambda episode, seed: reference_player(
             env_id, shop, Perturbation(rng("noisy", env_id, seed), SLIP_RATE)
         ),
+        "shortcut": lambda episode, seed: env.reference_player(shop, lacks=STEPS),
         "naive": lambda episode, seed: attackers.naive(env)(seed),
     }
     by_place = attackers.positional(env, shop) | listeners(env, shop)
@@ -163,6 +171,13 @@ def certify_cell(
 
     for name, make in players(env_id, shop).items():
         play_all(name, make, seeds if name in EXACT else others)
+    lacking: dict[str, tuple[int, int]] = {}
+    for kind in dict.fromkeys(kind for task in tasks[:seeds] for kind in task.steps):
+        held = [task for task in tasks[:seeds] if kind in task.steps]
+        ends = [
+            finish(env.reference_player(shop, lacks=(kind,)), Episode(task, shop)).score.correct for task in held
+        ]
+        lacking[kind] = (sum(ends), len(held))
     commonest = _commonest(played["fair"])
     play_all("blind: the most common answer", lambda episode, seed: lambda messages, tools: commonest, others)
     share = {name: _mean([p.correct for p in ps]) for name, ps in played.items()}
@@ -191,6 +206,8 @@ def certify_cell(
         failed=_spread([p.value for p in played["noisy"] if not p.correct]),
         jobs=max(len(task.parts) for task in tasks),
         courteous=share["courteous"],
+        shortcut=share["shortcut"],
+        lacking=lacking,
         asking={name: _mean([one.get(name, 0) for one in asking]) for name in asking[0]},
         misses=[f"{who} missed {p.how}" for who, mine in exact for p in mine if not p.correct],
         refused=refused,

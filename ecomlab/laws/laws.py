@@ -1,4 +1,4 @@
-"""The thirteen laws by name: statement, measure and judge of each."""
+"""The fourteen laws by name: statement, measure and judge of each."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -31,6 +31,9 @@ act."""
 REFUSED, AFFIRMED, DENIED = 0.99, 0.95, 0.005
 """Smallest share of wrong elements that are refused or named, smallest share of right messages that are affirmed, and
 largest share that are refused."""
+SHALLOW, DEEP, LACKING = 0.9, 0.2, 0.2
+"""Smallest share of the shortcut player at d = 0, largest at d = 12, and largest share of a player that lacks one kind
+of step, in tasks where such a step counts."""
 HARDER = 0.2
 """Smallest fall of the perturbed player's success from d = 0 to d = 12."""
 
@@ -279,6 +282,30 @@ def _truthful(evidence: Evidence) -> Iterator[tuple[str, State, str, bool]]:
             yield some.env, State.BROKEN, f"{some.unread} sentences of {some.env} fit no form", True
 
 
+def _deep(evidence: Evidence) -> Iterator[tuple[str, State, str, bool]]:
+    for env in dict.fromkeys(row.env for row in evidence.rows):
+        rows = sorted((row for row in evidence.rows if row.env == env), key=lambda row: row.d)
+        by_level = {row.d: row for row in rows}
+        levels = np.repeat([row.d for row in rows], [row.seeds for row in rows])
+        wins = np.concatenate([_wins(row.shortcut, row.seeds) for row in rows])
+        if not {0, 12} <= by_level.keys() or len(wins) < enough(FAIR_CHAIN):
+            yield env, State.NOT_SHOWN, f"there are too few tasks from d = 0 to 12 of {env}", True
+            continue
+        falls = wins.std() > 0 and stats.pearsonr(levels, wins, alternative="less").pvalue < 1 - CONFIDENCE
+        why = f"the shortcut player's success does not fall with d in {env}"
+        yield env, State.KEPT if falls else State.BROKEN, why, True
+        first, last = by_level[0], by_level[12]
+        why = f"the shortcut player is correct on {{:.1%}} of {env} at d = {{}}"
+        state = at_least(first.shortcut, first.seeds, SHALLOW)
+        yield env, state, why.format(first.shortcut, 0), True
+        state = at_most(last.shortcut, last.seeds, DEEP)
+        yield env, state, why.format(last.shortcut, 12), True
+        for kind in dict.fromkeys(kind for row in rows for kind in row.lacking):
+            right, tasks = np.sum([row.lacking.get(kind, (0, 0)) for row in rows], axis=0).tolist()
+            why = f"without steps of {kind}, {right} of {tasks} tasks of {env} that hold one are solved"
+            yield env, at_most(right / tasks, tasks, LACKING), why, True
+
+
 def _wins(share: float, n: int) -> np.ndarray:
     won = round(share * n)
     return np.concatenate([np.ones(won), np.zeros(n - won)])
@@ -367,6 +394,14 @@ LAWS = {
             "certificate: messages with wrong elements put in by code and messages right throughout; every line of "
             "talkative episodes, read back and compared with those before",
             _truthful,
+        ),
+        Law(
+            "DEEP",
+            "A shortcut player, which takes every look-up, filter and sort but no step of thought, is correct on 90% of "
+            "tasks at d = 0 and at most 20% at d = 12; a player that lacks one kind of step fails where it counts.",
+            "certificate: the shortcut player's success rate with a trend test at p < .001, and that of a player "
+            "without each kind of step in the tasks that hold it",
+            _deep,
         ),
     )
 }

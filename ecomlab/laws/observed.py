@@ -5,10 +5,11 @@
 
 import argparse
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 from ecomlab.catalog import Shop, load_shop
-from ecomlab.difficulty import RANGES
+from ecomlab.difficulty import RANGES, STEPS
 from ecomlab.envs.registry import ENVIRONMENTS, OBSERVED, observed
 from ecomlab.episode.episode import Episode, briefing, draw_task, make_task
 from ecomlab.episode.play import finish
@@ -45,8 +46,14 @@ MOVED: dict[str, float] = {
     "orders.p_split": 1.0,
     "orders.p_indirect": 1.0,
     "orders.p_patient": 1.0,
+    "steps.mean": 6.0,
+    "steps.arithmetic": 1.0,
+    **{f"steps.{kind}": 0.0 for kind in STEPS},
+    **{f"steps.{kind}_size": least + 3.0 for kind, least in STEPS.items()},
 }
 """A value for everything that can be overridden, far from that of level 2."""
+WITH_STEPS = {"steps.mean": 4.0, "constraints": 6}
+"""Overrides of the tasks in which a field of the steps of thought is moved: the level has none."""
 LEVEL, SEEDS, MORE = 2, range(4), range(4, 24)
 """Level and seeds of the tasks that are played, and of those whose openings are compared where that shows nothing."""
 
@@ -94,15 +101,24 @@ def axes_of(env_id: str, shop: Shop, known: Mapping[str, Any]) -> list[str]:
     What moves an environment of the subtasks moves a journey too; `known` holds their records.
     """
     inherited = {axis for part in ENVIRONMENTS[env_id].composes for axis in known[part]["axes"]}
-    before = {seed: outcome(draw_task(env_id, LEVEL, seed, shop), shop) for seed in SEEDS}
-    openings = {seed: draw_task(env_id, LEVEL, seed, shop).opening for seed in MORE}
+
+    def drawn(seed: int, overrides: Mapping[str, float]) -> Task:
+        return draw_task(env_id, LEVEL, seed, shop, overrides)
+
+    @cache
+    def before(seed: int, stepped: bool) -> str:
+        return outcome(drawn(seed, WITH_STEPS if stepped else {}), shop)
+
+    @cache
+    def opening(seed: int, stepped: bool) -> str:
+        return drawn(seed, WITH_STEPS if stepped else {}).opening
 
     def moves(axis: str) -> bool:
-        tasks = (draw_task(env_id, LEVEL, seed, shop, {axis: MOVED[axis]}) for seed in SEEDS)
-        if any(outcome(task, shop) != before[task.seed] for task in tasks):
+        stepped = axis.startswith("steps.")
+        overrides = {**(WITH_STEPS if stepped else {}), axis: MOVED[axis]}
+        if any(outcome(drawn(seed, overrides), shop) != before(seed, stepped) for seed in SEEDS):
             return True
-        moved = ((draw_task(env_id, LEVEL, s, shop, {axis: MOVED[axis]}).opening, s) for s in MORE)
-        return any(opening != openings[s] for opening, s in moved)
+        return any(drawn(seed, overrides).opening != opening(seed, stepped) for seed in MORE)
 
     return [axis for axis in RANGES if axis in inherited or moves(axis)]
 

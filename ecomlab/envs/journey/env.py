@@ -1,7 +1,7 @@
 """JOURNEY: a conversation that chains two to five of the other environments in one world."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -88,9 +88,15 @@ class Journey(Environment):
         return tuple(offered.values())
 
     def reference_player(
-        self, shop: Shop, perturbation: Perturbation | None = None, courteous: bool = False
+        self,
+        shop: Shop,
+        perturbation: Perturbation | None = None,
+        courteous: bool = False,
+        lacks: Collection[str] = (),
     ) -> JourneyPlayer:
-        return self._player(lambda env: ENVIRONMENTS[env].reference_player(shop, perturbation, courteous))
+        return self._player(
+            lambda env: ENVIRONMENTS[env].reference_player(shop, perturbation, courteous, lacks)
+        )
 
     def oracle(self, episode: Any) -> Player:
         by_env = {subtask.task.env: subtask for subtask in episode.subtasks}
