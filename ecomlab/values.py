@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ecomlab import other_words
-from ecomlab.wishes import CONDITION, If, condition
+from ecomlab.wishes import CONDITION, ONLY_IF, SEEN, Demand, If, IfSame, condition, only_if, read_visit, visit_phrase
 
 MONTHS = (
     "January", "February", "March", "April", "May", "June",
@@ -91,6 +91,17 @@ def counted(unit: str) -> Format:
     )
 
 
+def up_to(one: Format) -> Format:
+    """Make the format of a number of units that may also be fewer: "up to 3 days"."""
+    start = "up to "
+    return Format(
+        lambda count: start + one.write(count),
+        f"{start}(?:{one.pattern})",
+        lambda text: one.read(text.removeprefix(start)),
+        lambda count: tuple(start + words for words in one.others(count)),
+    )
+
+
 def joined(names: Sequence[str]) -> str:
     """Join names in words: "a, b and c"."""
     *before, last = names
@@ -165,10 +176,24 @@ def _read_condition(text: str) -> If:
     return If(match["type"], "", "", read_money(match["limit"]), None, words)
 
 
+def _read_only_if(text: str) -> IfSame:
+    """Read a condition on what stays the same; the shop's names for that are found by the type."""
+    match = ONLY_IF.fullmatch(text)
+    assert match is not None
+    return IfSame(match["first"], read_money(match["limit"]), match["other"])
+
+
+def _without_names(pattern: re.Pattern[str]) -> str:
+    return re.sub(r"\?P<\w+>", "?:", pattern.pattern)
+
+
 FORMATS: dict[str, Format] = {
+    "visit": Format(visit_phrase, _without_names(SEEN), read_visit),
+    "demand": Format(lambda wish: wish.words, NAME.pattern, lambda text: Demand("", None, text)),
+    "only if": Format(lambda wish: only_if(wish, money(wish.limit)), _without_names(ONLY_IF), _read_only_if),
     "condition": Format(
         lambda wish: condition(wish, money(wish.limit)),
-        re.sub(r"\?P<\w+>", "?:", CONDITION.pattern),
+        _without_names(CONDITION),
         _read_condition,
     ),
     "money": MONEY.with_words(other_words.dollars, other_words.DOLLARS, other_words.read_dollars),
@@ -195,6 +220,7 @@ FORMATS: dict[str, Format] = {
         lambda text: other_words.read_number(text.rpartition(" ")[0]),
     ),
     "suggestions": counted("suggestion"),
+    "up to suggestions": up_to(counted("suggestion")),
     "names": Format(joined, r"[A-Za-z][\w, /-]*", lambda text: re.split(", | and ", text)),
     "type": Format(str, r"[A-Z0-9][^.!?\n]*?", str),
     "a type": Format(with_article, r"an? [^.!?\n]+", lambda text: _ARTICLE.sub("", text)),

@@ -5,12 +5,13 @@ in words and is read back from them; `ecomlab.world.plain` works out its value. 
 """
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
-from typing import Any, ClassVar, Literal
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, ClassVar, Literal, TypeVar
 
 from ecomlab.suggest import unknown
 
+T = TypeVar("T")
 Where = Literal["visits", "items"]
 """Where the thing of a reference stands: among the products that the customer looked at, or in the same order."""
 
@@ -92,6 +93,69 @@ class If(Wish):
         return "logic"
 
 
+@dataclass(frozen=True)
+class Demand(Wish):
+    """A wish for a slot of something that is described elsewhere, in a sentence of its own."""
+
+    slot: str
+    value: Any
+    """Of, OneOf or AnyBut; once worked out, the value of a reference alone."""
+    words: str = field(default="", compare=False)
+    """Phrase after a noun, which follows from the rest."""
+
+    @property
+    def step(self) -> str:
+        return "joint" if isinstance(self.value, Of) else "logic"
+
+
+@dataclass(frozen=True)
+class IfSame(Wish):
+    """What has one thing in common with what it replaces, if any such one within a limit is to be had, else another:
+    "brand", or the customer's word for an attribute."""
+
+    first: str
+    limit: int
+    """Cents."""
+    other: str
+
+    @property
+    def step(self) -> str:
+        return "logic"
+
+
+@dataclass(frozen=True)
+class Visited(Wish):
+    """One of the products that the customer looked at: from one that slots describe so many steps on."""
+
+    by: tuple[tuple[str, Any], ...]
+    """Slots of the one to start from, its type first."""
+    pick: Literal["", "cheapest", "most expensive"] = ""
+    """Which of those that the slots describe; "" where they describe one."""
+    walk: Literal["after", "before"] = "after"
+    steps: int = 0
+    words: str = field(default="", compare=False)
+    """Noun phrase of the slots, which follows from them."""
+
+    @property
+    def step(self) -> str:
+        return "reference"
+
+
+def visit_of(
+    wish: Visited,
+    visits: Sequence[T],
+    fits: Callable[[T, Mapping[str, Any]], bool],
+    price: Callable[[T], float],
+) -> T | None:
+    """Find the visit that is meant among all, the newest first; None where there is none."""
+    able = [at for at, visit in enumerate(visits) if fits(visit, dict(wish.by))]
+    able.sort(key=lambda at: price(visits[at]), reverse=wish.pick == "most expensive")
+    if not able:
+        return None
+    at = able[0] + wish.steps * (-1 if wish.walk == "after" else 1)
+    return visits[at] if 0 <= at < len(visits) else None
+
+
 def to_json(value: Any) -> Any:
     """Write a slot's value: a wish as an object that names its class, anything else as it is."""
     if not isinstance(value, Wish):
@@ -118,6 +182,10 @@ def without(slots: Mapping[str, Any], lacks: frozenset[str]) -> dict[str, Any]:
             kept[name] = value
         elif isinstance(value, OneOf):
             kept[name] = value.values[0]
+        elif isinstance(value, Demand) and isinstance(value.value, OneOf):
+            kept[name] = replace(value, value=OneOf(value.value.values[:1]))
+        elif isinstance(value, IfSame):
+            kept[name] = replace(value, other="")
         elif isinstance(value, If):
             kept[value.slot] = value.first
     return kept
@@ -129,11 +197,11 @@ def has_wish(slots: Mapping[Any, Any]) -> bool:
 
 
 def _listed(value: Any) -> Any:
-    return [_listed(each) for each in value] if isinstance(value, tuple) else value
+    return [_listed(each) for each in value] if isinstance(value, tuple) else to_json(value)
 
 
 def _tuples(value: Any) -> Any:
-    return tuple(_tuples(each) for each in value) if isinstance(value, list | tuple) else value
+    return tuple(_tuples(each) for each in value) if isinstance(value, list | tuple) else from_json(value)
 
 
 # In words. What stands after an item's noun: "in Red or Blue", "not in Red", "with the same color as the X I looked at".
@@ -172,3 +240,40 @@ def condition(wish: If, money: str) -> str:
     first, *other = wish.words
     rest = f"one {other[0]}" if other else "the cheapest"
     return f"{wish.type}: the one {first} if it costs {money} or less, otherwise {rest}"
+
+
+_MONEY = r"\$\d+(?:\.\d\d)?"
+ONLY_IF = re.compile(
+    rf"the same (?P<first>[a-z][a-z ]*) for (?P<limit>{_MONEY}) or less if any such one fits the rest, "
+    r"otherwise the same (?P<other>[a-z][a-z ]*)"
+)
+"""Words of a condition on what stays the same."""
+NO_MORE = re.compile(r"the ([^.;!?\n]+) that I looked at")
+"""Words of a limit that another thing's price sets."""
+_STEP = r"the one that I looked at right (?:after|before) "
+SEEN = re.compile(
+    rf"(?P<steps>(?:{_STEP})*)the (?P<pick>cheapest|most expensive) of the (?P<among>[^.;!?\n]+?) that I looked at"
+    rf"|(?P<walk>(?:{_STEP})+)the (?P<thing>[^.;!?\n]+)"
+)
+"""Words of one of the products that the customer looked at."""
+
+
+def only_if(wish: IfSame, money: str) -> str:
+    """Word a condition on what stays the same, its limit written as `money`."""
+    return f"the same {wish.first} for {money} or less if any such one fits the rest, otherwise the same {wish.other}"
+
+
+def visit_phrase(wish: Visited) -> str:
+    """Word a visit: "the one that I looked at right after the GableStone Kettle"."""
+    thing = f"{wish.pick} of the {wish.words} that I looked at" if wish.pick else wish.words
+    return f"the one that I looked at right {wish.walk} " * wish.steps + f"the {thing}"
+
+
+def read_visit(text: str) -> Visited:
+    """Read the words of a visit; what its noun phrase describes is found by the shop's vocabulary."""
+    match = SEEN.fullmatch(text)
+    assert match is not None
+    said = match["steps"] or match["walk"] or ""
+    walk: Any = "before" if " right before " in said else "after"
+    pick: Any = match["pick"] or ""
+    return Visited((), pick, walk, said.count(" right "), match["among"] or match["thing"])

@@ -68,6 +68,13 @@ class Missed:
     must: tuple[str, ...]
     """Attributes that must stay the same in a replacement, in the customer's words."""
     rows: tuple[int, ...]
+    said: tuple[str, ...]
+    """Slots by which they describe it: where something else tells which it was, what they remember."""
+
+    @property
+    def told(self) -> Outline:
+        """The outline of what they say of the product itself."""
+        return replace(self.outline, names=self.said)
 
 
 def draw_missed(
@@ -78,9 +85,11 @@ def draw_missed(
     key: TaskKey,
     shop: Shop,
     random: np.random.Generator,
+    vague: bool = False,
 ) -> Missed | None:
     """Draw the description of a sold-out product of a type, and visits that it fits: for each `enough` others could
-    replace it, even after `share` of the type sold out. None where there is no such product."""
+    replace it, even after `share` of the type sold out. A `vague` one fits several. None where there is no such
+    product."""
     catalog, rows = shop.catalog, shop.catalog.type_rows(kind)
     row = draw_row(rows, shop, random)
     attributes = [] if row is None else list(catalog.attributes(row))
@@ -100,11 +109,15 @@ def draw_missed(
         return pool[alike_counts(catalog, pool, rows, left, hard) >= enough]
 
     found = draw_cluster(outline, shop, random, usable)
-    return Missed(outline, tuple(must), tuple(found)) if found else None
+    said = tuple(names)
+    if vague:  # who looked at a thing remembers something of it
+        said = tuple(shuffled(random, ["brand", f"attr:{pick(random, attributes)}", ""])[:1])
+        said = tuple(filter(None, said))
+    return Missed(outline, tuple(must), tuple(found), said) if found else None
 
 
 def draw_visits(
-    missed: Missed, enough: int, share: float, axes: Difficulty, key: TaskKey, shop: Shop
+    missed: Missed, enough: int, share: float, axes: Difficulty, key: TaskKey, shop: Shop, vague: bool = False
 ) -> tuple[Cluster, list[str], list[str]]:
     """Draw which of the visits it is, all visits, and those that are sold out.
 
@@ -119,14 +132,14 @@ def draw_visits(
 
     def others() -> Iterator[Sequence[int]]:
         for kind in kinds:
-            other = draw_missed(kind, enough, share, axes, key, shop, random)
+            other = draw_missed(kind, enough, share, axes, key, shop, random, vague)
             if other is not None:
                 found[kind] = other
                 yield other.rows
 
     chosen = history_of([missed.rows], others(), visited_types(1, axes.history))
     clusters = [
-        Cluster(found[catalog.type_of(rows[0]).name].outline, tuple(rows), pick(random, rows))
+        Cluster(found[catalog.type_of(rows[0]).name].told, tuple(rows), pick(random, rows))
         for rows in chosen
     ]
     gone = [row for cluster in clusters for row in half_gone(cluster, shop, random)]

@@ -27,8 +27,8 @@ from ecomlab.customer.fillers import (
 from ecomlab.customer.reading.words import stem
 from ecomlab.customer.templates import SENTENCE_BREAK, Phrases, common_file
 from ecomlab.other_words import SPELLED, is_number, read_number
-from ecomlab.slots import SlotType
-from ecomlab.wishes import SAME, AnyBut, If, Of, OneOf, Wish, where_of
+from ecomlab.slots import PRICE, SlotType
+from ecomlab.wishes import NO_MORE, SAME, AnyBut, Demand, If, Of, OneOf, Visited, Wish, where_of
 from ecomlab.world.substitutes import noun
 
 _NUMBER = re.compile(r"(?<![\w.$])(\d+)(?![\w.]*\w)")
@@ -105,12 +105,17 @@ def read(message: str, phrases: Phrases, lexicon: Lexicon, opening: bool = False
     words = phrases.opening_words if opening else phrases.words
     told = sentences(noise.plain(message, words, lexicon), phrases, opening)
     return tuple(
-        replace(said, value=_bound(said.value, lexicon)) if isinstance(said.value, If) else said for said in told
+        replace(said, value=_bound(said.value, phrases, lexicon))
+        if isinstance(said.value, If | Visited)
+        else said
+        for said in told
     )
 
 
-def _bound(wish: If, lexicon: Lexicon) -> If:
-    """Find the values that the words of a conditional wish name."""
+def _bound(wish: If | Visited, phrases: Phrases, lexicon: Lexicon) -> Wish:
+    """Find the values that the words of a wish name."""
+    if isinstance(wish, Visited):
+        return replace(wish, by=_described(wish.words, phrases, lexicon))
     found = [next(iter(lexicon.values(wish.type, words)), None) for words in wish.words]
     slot, first, _ = found[0] or ("", "", None)
     other = found[1][1] if len(found) > 1 and found[1] else None
@@ -339,11 +344,29 @@ def _read_same(
 ) -> dict[str, Any]:
     """Read the phrase of a reference: the slot that is to be the same, and the thing."""
     named = {noun(one.name): f"attr:{one.name}" for one in kind.attributes} | {"brand": "brand"}
-    by = read_item(match["thing"], lexicon, phrases)
-    if match["noun"] not in named or "type" not in by:
+    by = _described(match["thing"], phrases, lexicon)
+    if match["noun"] not in named or not by:
         return {}
-    described = tuple((name, by[name]) for name in ("type", "brand", "feature") if name in by)
-    return {named[match["noun"]]: Of(where_of(match["tail"]), described)}
+    return {named[match["noun"]]: Of(where_of(match["tail"]), by)}
+
+
+def _described(text: str, phrases: Phrases, lexicon: Lexicon) -> tuple[tuple[str, Any], ...]:
+    """Read the slots that describe a thing by its noun phrase, its type first; none where it names no type."""
+    by = read_item(text, lexicon, phrases)
+    names = ("type", "brand", "feature", *sorted(name for name in by if name.startswith("attr:")))
+    return tuple((name, by[name]) for name in names if name in by) if "type" in by else ()
+
+
+def demand_on(kind: str, said: Demand, phrases: Phrases, lexicon: Lexicon) -> Demand:
+    """Find what a demand's words say of a product of this type: the slot, and its value."""
+    if match := NO_MORE.fullmatch(said.words):
+        return replace(said, slot=PRICE.name, value=Of("visits", _described(match[1], phrases, lexicon)))
+    brands = [lexicon.exact("brand", name) for name in said.words.removeprefix("by ").split(" or ")]
+    if said.words.startswith("by ") and all(brands):
+        return replace(said, slot="brand", value=OneOf(tuple(map(str, brands))))
+    read = read_item(f"{kind} {said.words}", lexicon, phrases)
+    slot, value = next(((n, v) for n, v in read.items() if n == "brand" or n.startswith("attr:")), ("", None))
+    return replace(said, slot=slot, value=OneOf((value,)) if isinstance(value, str) else value)
 
 
 def _is_denied(kind: ProductType, slot: str, before: str) -> bool:

@@ -200,12 +200,12 @@ def _agreeing(
 
 
 def _merged(worlds: Sequence[Mapping[str, Any]], key: TaskKey) -> dict[str, Any]:
-    """Merge the subtasks' worlds: what they share is kept once, lists that differ are shuffled together."""
+    """Merge the subtasks' worlds in random order: what they share is kept once; of lists that differ one follows the
+    other, for what was looked at after something else still was."""
     merged: dict[str, Any] = {}
-    for world in worlds:
+    for world in shuffled(rng("merged", *key), worlds):
         for name, value in world.items():
             if name in merged and merged[name] != value:
-                both = list(dict.fromkeys([*merged[name], *value]))
-                value = shuffled(rng("merged", name, *key), both)
+                value = list(dict.fromkeys([*merged[name], *value]))
             merged[name] = value
     return merged

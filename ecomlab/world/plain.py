@@ -10,7 +10,7 @@ import numpy as np
 from ecomlab.catalog import Catalog, Shop
 from ecomlab.slots import PRICE
 from ecomlab.task import Goal, Place
-from ecomlab.wishes import If, Of, Wish, has_wish
+from ecomlab.wishes import Demand, If, Of, Wish, has_wish
 from ecomlab.world.cart import constraints_of, is_exact
 
 
@@ -68,6 +68,9 @@ def _plain_slots(
 ) -> dict[str, Any]:
     known = {name: value for name, value in slots.items() if not isinstance(value, Of | If)}
     for name, wish in slots.items():
+        if isinstance(wish, Demand) and isinstance(wish.value, Of):
+            known[name] = replace(wish, value=value_of(wish.value, wish.slot, view))
+    for name, wish in slots.items():
         if isinstance(wish, Of) and (value := value_of(wish, name, view, items)) is not None:
             known[name] = value
     for wish in slots.values():
@@ -78,7 +81,7 @@ def _plain_slots(
 
 def value_of(
     wish: Of, name: str, view: View, items: Mapping[int, Mapping[str, Any]] | None = None
-) -> str | None:
+) -> str | int | None:
     """Find the value that a slot has of the thing of a reference; None where nothing fits its description."""
     by, catalog = wish.described, view.catalog
     if wish.where == "items":
@@ -124,7 +127,9 @@ def in_words(slots: Mapping[str, Any], goal: Goal, item: int) -> dict[str, Any]:
     }
 
 
-def _exact(row: int, name: str, catalog: Catalog) -> str | None:
+def _exact(row: int, name: str, catalog: Catalog) -> str | int | None:
+    if name == PRICE.name:
+        return int(catalog.price_cents[row])
     if name in ("brand", "feature"):
         return catalog.brand(row) if name == "brand" else catalog.feature(row)
     return catalog.attributes(row).get(name.removeprefix("attr:")) if is_exact(name) else None

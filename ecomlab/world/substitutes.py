@@ -11,9 +11,10 @@ import numpy as np
 
 from ecomlab.catalog import Catalog, Constraint, Shop
 from ecomlab.slots import LIMITS
-from ecomlab.task import Event, Goal, TaskKey
+from ecomlab.task import Event, Goal, GoalChange, TaskKey, changes_of
+from ecomlab.wishes import Demand, Of
 from ecomlab.world import ranking
-from ecomlab.world.cart import FEW_KEYS, constraints_of, keys_of
+from ecomlab.world.cart import FEW_KEYS, column_of, constraints_of, keys_of
 
 NOUNS: Mapping[str, str] = {
     "works_with": "compatibility",
@@ -57,14 +58,47 @@ def original_of(goal: Goal, shop: Shop) -> int:
 
 
 def requirements(goal: Goal, shop: Shop, limits: bool = True) -> tuple[Constraint, ...]:
-    """List the constraints on a replacement: type, attributes that must stay the same and, if asked for, limits."""
+    """List the constraints on a replacement: type, attributes that must stay the same and, if asked for, limits and
+    other demands."""
+    return tuple(constraint for name, constraint in demanded(goal, shop) if limits or name in ("type", "must"))
+
+
+def demanded(goal: Goal, shop: Shop) -> list[tuple[str, Constraint]]:
+    """List the constraints on a replacement, each with the slot that demands it. Demands that are not worked out yet are
+    left out, and conditions, which depend on what there is: see `narrowed`."""
     attributes = shop.catalog.attributes(original_of(goal, shop))
-    slots: dict[str, Any] = {
-        f"attr:{name}": attributes[name] for name in hard_names(goal["must"], attributes)
-    }
-    if limits:
-        slots |= {limit.name: goal[limit.name] for limit in LIMITS if limit.name in goal}
-    return constraints_of(goal["type"], slots)
+    kind = goal["type"]
+    found = [("type", constraints_of(kind, {})[0])]
+    for name in hard_names(goal["must"], attributes):
+        found.append(("must", constraints_of(kind, {f"attr:{name}": attributes[name]})[1]))
+    for name, value in goal.of().items():
+        if isinstance(value, Demand) and not isinstance(value.value, Of):
+            found.append((name, constraints_of(kind, {value.slot: value.value})[1]))
+    found += [
+        (limit.name, constraints_of(kind, {limit.name: goal[limit.name]})[1])
+        for limit in LIMITS
+        if limit.name in goal
+    ]
+    return found
+
+
+def narrowed(rows: np.ndarray, goal: Goal, shop: Shop) -> np.ndarray:
+    """Keep, of the rows that fit everything else and can be bought, those that a condition leaves."""
+    wish = goal.get("if")
+    if wish is None:
+        return rows
+    catalog = shop.catalog
+    first = rows[shares(rows, wish.first, goal, shop) & (catalog.price_cents[rows] <= wish.limit)]
+    return first if len(first) or not wish.other else rows[shares(rows, wish.other, goal, shop)]
+
+
+def shares(rows: np.ndarray, thing: str, goal: Goal, shop: Shop) -> np.ndarray:
+    """Tell which rows have something in common with the original: "brand", or what is meant by a noun."""
+    original = original_of(goal, shop)
+    names = [f"attr:{one}" for one in shop.catalog.attributes(original) if noun(one) == thing]
+    column = column_of(shop.catalog, names[0] if names else "brand")
+    same: np.ndarray = column[rows] == column[original]
+    return same
 
 
 def similarity(rows: np.ndarray, goal: Goal, shop: Shop) -> np.ndarray:
@@ -108,7 +142,13 @@ def stages_of(
         rows = shop.catalog.select(wanted)
         return rows[(shop.catalog.stock[rows] > 0) & ~np.isin(rows, lost)]
 
-    return ranking.stages(goal, events, key, shop, replacements)
+    stocks = [event for event in events if not isinstance(event, GoalChange)]
+    goals = [goal, *(goal.apply(change) for change in changes_of(events))]
+    return [
+        narrowed(rows, some, shop) if required else rows
+        for some in goals
+        for rows in ranking.stages(some, stocks, key, shop, replacements)
+    ]
 
 
 def fewest(goal: Goal, events: Sequence[Event], gone: Iterable[str], key: TaskKey, shop: Shop) -> int:

@@ -1,6 +1,6 @@
 """SUB: for a product that is sold out, the most similar compatible ones that can be bought."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,6 +9,7 @@ import numpy as np
 
 from ecomlab.catalog import Shop
 from ecomlab.customer import demands
+from ecomlab.customer.demand_draws import LUCK, MOST, chance_right, draw_demand, draw_which
 from ecomlab.customer.goals import withhold
 from ecomlab.customer.opinions import Opinion, Thing
 from ecomlab.customer.templates import Phrases
@@ -20,12 +21,19 @@ from ecomlab.envs.substitution.player import SubstitutionPlayer
 from ecomlab.reward import Verdict
 from ecomlab.seeding import pick
 from ecomlab.slots import slot_type
+from ecomlab.steps import draw_kinds
 from ecomlab.task import ACT, Event, Goal, Problem, SellOut, Slot, TaskError, TaskKey
 from ecomlab.world.state import World, draw_sell_out
-from ecomlab.world.substitutes import fewest, original_of, requirements, similarity, stages_of
+from ecomlab.wishes import without
+from ecomlab.world.plain import AtFirst, plain
+from ecomlab.world.substitutes import demanded, fewest, narrowed, original_of, requirements, similarity, stages_of
 from ecomlab.world.tools import catalog as shop_tools
 
 TRIES = 128
+THOUGHT = 32
+"""Draws among which one is sought in which every step of thought counts."""
+STEPS = ("reference", "joint", "logic")
+"""Kinds of steps of thought that a substitution may hold."""
 
 
 class Substitution(Environment):
@@ -34,7 +42,7 @@ class Substitution(Environment):
         "A product that the customer looked at lately is sold out. Find replacements that can be bought now, as many "
         "as they want. A replacement is of the same type, has the same attributes where the customer insists on it, "
         "and satisfies all their other demands. Of those, hand in the most similar: the ones that have the most in "
-        "common with the sold-out product, counting its brand and its remaining attributes."
+        "common with the sold-out product, counting its brand and its remaining attributes; fewer where fewer fit."
     )
     tools = (
         shop_tools.user_get_visit_history, shop_tools.catalog_search, shop_tools.catalog_get_product,
@@ -45,44 +53,102 @@ class Substitution(Environment):
     phrases = Phrases.load(Path(__file__).with_name("phrases.toml"))
 
     def draw(self, key: TaskKey, axes: Difficulty, shop: Shop) -> Problem:
-        random, catalog = key.rng("substitution"), shop.catalog
+        random = key.rng("substitution")
+        kinds = draw_kinds(axes, STEPS, key.rng("kinds"), MOST)
         share = draw_sell_out(axes.p_oos, axes.k_rec, random)
+        best: Problem | None = None
         for attempt in range(TRIES):
-            # Enough for a choice, where the shop has it; the visits will take some of them. With nine products a type
-            # (1,000 in all) about four can be replacements at any level: there the list cannot grow, demands cannot
-            # exclude much, and d hardly makes the task harder.
-            enough = max(2, round((axes.k_rec + 2) * (1 - 2 * attempt / TRIES)))
-            # A small shop has too few products of a type for such a share; then less of it sells out.
-            part = share * min(1.0, 2 * (1 - attempt / TRIES))
-            least = max(1, round(CLUSTER * (1 - 2 * attempt / TRIES)))
-            kind = pick(random, catalog.drawable_types).name
-            missed = demands.draw_missed(kind, enough, part, axes, key, shop, random)
-            if missed is None or len(missed.rows) < least:
+            made = self._draw(attempt / TRIES, share, kinds, axes, key, shop, random)
+            if made is None:
                 continue
-            sold = SellOut(types=(kind,), share=part, moment="catalog_search")
-            events: list[Event] = [sold] if share else []
-            cluster, visits, gone = demands.draw_visits(missed, enough, part, axes, key, shop)
-            goal = demands.goal_of(cluster, missed.must, shop)
-            if fewest(goal, events, gone, key, shop):
+            if best is None or len(made.steps) > len(best.steps):
+                best = made
+            if len(best.steps) == len(kinds) or attempt >= THOUGHT:
                 break
-        else:
+        if best is None:
             raise TaskError("nothing of this shop can be replaced; load a larger shop")
+        return best
+
+    def _draw(
+        self,
+        part: float,
+        share: float,
+        kinds: Sequence[str],
+        axes: Difficulty,
+        key: TaskKey,
+        shop: Shop,
+        random: np.random.Generator,
+    ) -> Problem | None:
+        """Draw a task; None where the product cannot be replaced. After a larger `part` of the tries, less is asked of
+        the shop."""
+        # Enough for a choice, where the shop has it; the visits will take some of them. With nine products a type
+        # (1,000 in all) about four can be replacements at any level: there the list cannot grow, demands cannot
+        # exclude much, and d hardly makes the task harder.
+        enough = max(2, round((axes.k_rec + 2) * (1 - 2 * part)))
+        # A small shop has too few products of a type for such a share; then less of it sells out.
+        share, least = share * min(1.0, 2 * (1 - part)), max(1, round(CLUSTER * (1 - 2 * part)))
+        kind, vague = pick(random, shop.catalog.drawable_types).name, "reference" in kinds
+        missed = demands.draw_missed(kind, enough, share, axes, key, shop, random, vague)
+        if missed is None or len(missed.rows) < least:
+            return None
+        sold = SellOut(types=(kind,), share=share, moment="catalog_search")
+        events: list[Event] = [sold] if share else []
+        cluster, visits, gone = demands.draw_visits(missed, enough, share, axes, key, shop, vague)
+        goal, seen = demands.goal_of(cluster, missed.must, shop), list(filter(None, map(shop.catalog.row, visits)))
+        first = AtFirst(shop, {"visits": visits})
+        if vague:
+            which = draw_which(original_of(goal, shop), seen, axes, shop, random)
+            if which is None:
+                return None
+            goal = goal.set_slots({"which": which})
+        if not fewest(goal, events, gone, key, shop):
+            return None
         left = stages_of(goal, events, gone, key, shop)[-1]
         goal = goal.set_slots(demands.draw_limits(kind, left, axes, shop, random))
-        while events and not fewest(goal, events, gone, key, shop):  # it must stay possible
+        for step in (step for step in kinds if step != "reference"):
+            known = plain(goal, first)
+            left = stages_of(known, events, gone, key, shop)[-1]
+            made = draw_demand(step, known, left, seen, axes, shop, random)
+            goal = goal.set_slots(dict([made])) if made else goal
+        while events and not fewest(plain(goal, first), events, gone, key, shop):  # it must stay possible
             events.pop()
+        if not fewest(plain(goal, first), events, gone, key, shop):
+            return None
         if random.random() < axes.p_switch:
-            change = demands.draw_change(goal, events, gone, axes, key, shop, random)
+            change = demands.draw_change(plain(goal, first), events, gone, axes, key, shop, random)
             events += [replace(change, moment=pick(random, self.moments))] if change else []
-        count = min(axes.k_rec, axes.top_k, fewest(goal, events, gone, key, shop))
-        goal = goal.set_slots({"count": count})
+        goal = goal.set_slots({"count": min(axes.k_rec, axes.top_k)})
+        steps = [kind for kind in kinds if self._counts(kind, goal, events, visits, gone, key, shop)]
         goal = withhold(
             goal, axes, random, [n for n in goal.of() if n != "must" and not slot_type(n).is_limit]
         )
         need = SubstitutionPlayer.need(goal, visits, shop)
         turns, calls = SubstitutionPlayer.steps(goal, shop)
         events = [replace(event, turns=turns, calls=calls) for event in events]
-        return Problem(goal, {"visits": visits, "gone": gone}, need, events)
+        return Problem(goal, {"visits": visits, "gone": gone}, need, events, steps=steps)
+
+    def _counts(
+        self,
+        kind: str,
+        goal: Goal,
+        events: Sequence[Event],
+        visits: Sequence[str],
+        gone: Sequence[str],
+        key: TaskKey,
+        shop: Shop,
+    ) -> bool:
+        """Tell whether somebody who cannot take steps of this kind gets something else in the end."""
+        first = AtFirst(shop, {"visits": visits})
+        known, heard = plain(goal, first), Goal.one(without(goal.of(), frozenset((kind,))))
+        other = plain(replace(heard, unsaid=goal.unsaid), first)
+        if kind == "reference":
+            taken = SubstitutionPlayer.first_guess(goal, visits, gone, shop)
+            if taken == goal.unsaid["original"]:
+                return False
+            other = replace(other, unsaid={"original": taken})
+        rows = stages_of(other, events, gone, key, shop)[-1]
+        right, count = stages_of(known, events, gone, key, shop)[-1], goal["count"]
+        return chance_right(rows, similarity(rows, other, shop), right, min(count, len(right)), count) < LUCK
 
     def verify(self, goal: Goal, world: World, answer: Mapping[str, Any], first: Goal) -> Verdict:
         shop, catalog, count = world.shop, world.catalog, int(goal["count"])
@@ -92,26 +158,32 @@ class Substitution(Environment):
             return Verdict.of(False, -1.0, "no replacement was submitted")
         required, compatible = requirements(goal, shop), requirements(goal, shop, limits=False)
         candidates = world.in_stock(catalog.select(required))
-        best = np.sort(similarity(candidates[candidates != original], goal, shop))[::-1][:count]
+        candidates = narrowed(candidates[candidates != original], goal, shop)
+        best = np.sort(similarity(candidates, goal, shop))[::-1][:count]
+        count = len(best)  # fewer where fewer fit
         good: dict[int, bool] = {}
         for product_id in ids:
             row = catalog.row(product_id)
             if row is None or row == original or product_id not in world.shown or not world.stock(row):
                 continue
             if catalog.satisfies(row, compatible):
-                good[row] = catalog.satisfies(row, required)
+                good[row] = row in candidates
         alike = similarity(np.array(list(good), int), goal, shop)
         limits = [constraint for constraint in required if constraint not in compatible]
-        met = sum(np.mean([catalog.satisfies(row, (c,)) for c in limits]) if limits else 1.0 for row in good)
+        met = sum(
+            1.0 if fits else np.mean([catalog.satisfies(row, (c,)) for c in limits] or [0.0])
+            for row, fits in good.items()
+        )
         correct = len(ids) == len(good) == count and all(good.values()) and alike.sum() == best.sum()
         # One more than the number of equal entries, so that being compatible counts too.
         similar = min(1.0, float((alike + 1).sum() / max(1, (best + 1).sum())))
         weight = world.axes.substitution.similarity
-        share = weight * similar + (1 - weight) * min(1.0, float(met) / count)
+        share = weight * similar + (1 - weight) * min(1.0, float(met) / max(1, count))
+        correct = correct and bool(ids)
         why = f"these {count} are compatible, and none that can be had is more similar"
         if not correct:
             why = (
-                f"{len(ids)} replacements of {count} asked for, {len(good)} of them compatible and in stock, "
+                f"{len(ids)} replacements of the {count} that there are, {len(good)} of them compatible and in stock, "
                 f"{sum(good.values())} as the customer wants; {alike.sum()} equal entries in all, {best.sum()} in the "
                 "best choice"
             )
@@ -126,8 +198,6 @@ class Substitution(Environment):
         goal = goal if "must" in goal else goal.set_slots({"must": []})  # nothing was said of it yet
         if not world.stock(row):  # the product that they had chosen?
             return Opinion(row == original_of(goal, world.shop), identifies=True)
-        broken = next(
-            (c for c in requirements(goal, world.shop) if not world.catalog.satisfies(row, (c,))), None
-        )
-        name = "must" if broken and broken.field.startswith("attr:") else broken.field if broken else ""
-        return Opinion(broken is None, broken=Slot(0, name, goal[name]) if broken else None)
+        wanted = demanded(goal, world.shop)
+        name = next((name for name, one in wanted if not world.catalog.satisfies(row, (one,))), None)
+        return Opinion(name is None, broken=Slot(0, name, goal[name]) if name else None)

@@ -2,19 +2,23 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from itertools import combinations
-from typing import Any
+from dataclasses import replace
+from itertools import product
+from typing import Any, NamedTuple
 
 from ecomlab.catalog import Shop
+from ecomlab.customer import nlu
 from ecomlab.customer.visits import CLUSTER
 from ecomlab.difficulty import Difficulty
 from ecomlab.envs.cart.player import Wish
 from ecomlab.players.budgets import budget
 from ecomlab.players.goal_player import GoalPlayer
-from ecomlab.slots import LIMITS
-from ecomlab.task import Goal, Message, Need
+from ecomlab.slots import LIMITS, PRICE
+from ecomlab.task import Goal, Message, Need, Place
+from ecomlab.wishes import AnyBut, Demand, Of, OneOf, Visited, visit_of, without
+from ecomlab.world.cart import constraints_of
 from ecomlab.world.state import PAGE
-from ecomlab.world.substitutes import hard_names, original_of
+from ecomlab.world.substitutes import hard_names, noun, original_of
 
 
 class SubstitutionPlayer(GoalPlayer):
@@ -22,6 +26,9 @@ class SubstitutionPlayer(GoalPlayer):
     and fewer: a page of each combination, and more of those of which more may be needed; the first `count` will do."""
 
     visits: list[dict[str, Any]] | None = None
+    """All visits, the newest first, or those of the type where no other is spoken of."""
+    whole = False
+    """True once these are all."""
     looked: dict[str, dict[str, Any]]
 
     @staticmethod
@@ -38,7 +45,7 @@ class SubstitutionPlayer(GoalPlayer):
         was = identity(goal.of())
         looks = sum(titled(shop.catalog.title(shop.catalog.row(visit) or 0), was) for visit in visits)
         turns, calls = cls.steps(goal, shop)
-        return Need(3 + turns, 1 + looks + calls)
+        return Need(3 + turns, 1 + (1 if "which" in goal else looks) + calls)
 
     @staticmethod
     def budget(axes: Difficulty, shop: Shop, items: int | None) -> Need:
@@ -51,16 +58,52 @@ class SubstitutionPlayer(GoalPlayer):
         work = Need(3 + turns, 1 + CLUSTER + calls)
         return budget(work, len(LIMITS[: axes.constraints - 1]) + 3, axes, *events)
 
+    @staticmethod
+    def first_guess(goal: Goal, visits: Sequence[str], gone: Sequence[str], shop: Shop) -> str:
+        """Find what a player without references takes for the sold-out product."""
+        catalog = shop.catalog
+        wanted = constraints_of(goal["type"], identity(goal.of()))
+        able = [one for one in visits if one in gone and catalog.satisfies(catalog.row(one) or 0, wanted)]
+        return min(able, key=lambda one: catalog.title(catalog.row(one) or 0))
+
     def restart(self) -> None:
         self.found: dict[str, dict[str, Any]] = {}
-        self.pages: dict[tuple[str, ...], int] | None = None
+        self.pages: dict[Search, int] = {}
+        """Pages of each search that has been made."""
         self.deeper = False
+        self.branch: bool | None = None
+        """Whether a condition holds; None until it is known, or where there is none."""
+
+    def read_opening(self, text: str) -> dict[Place, Any]:
+        return self._bound(super().read_opening(text))
+
+    def hear(self, text: str, opening: bool) -> None:
+        super().hear(text, opening)
+        self.known = self._bound(self.known)
+        heard = without({name: value for (_, name), value in self.known.items()}, self.lacks)
+        self.known = {(0, name): value for name, value in heard.items()}
+
+    def _bound(self, slots: dict[Place, Any]) -> dict[Place, Any]:
+        """Find what the words of demands say of this type."""
+        kind = slots.get((0, "type"))
+        bound = {
+            place: nlu.demand_on(kind, value, self.phrases, self.lexicon)
+            for place, value in slots.items()
+            if kind and isinstance(value, Demand) and value.words and not value.slot
+        }
+        if (0, "excluded") in bound:
+            said = bound[0, "excluded"]
+            bound[0, "excluded"] = replace(said, value=AnyBut(said.value.values))
+        return slots | bound
 
     def work(self) -> Message:
-        if self.visits is None:
-            self.visits, self.looked = [], {}
-            return self.turn(self.call("user_get_visit_history", "visits", category=self.get("type")))
-        fitting = [v["product_id"] for v in self.visits if titled(v["title"], self._was())]
+        needs_all = any(isinstance(value, Visited | Demand) for value in self.known.values())
+        if self.visits is None or (needs_all and not self.whole):
+            self.visits, self.whole = None, needs_all
+            self.looked = {}
+            kind = None if needs_all else self.get("type")
+            return self.turn(self.call("user_get_visit_history", "visits", category=kind))
+        fitting = self._fitting()
         new = [product_id for product_id in fitting if product_id not in self.looked]
         if new:
             self.looked |= {product_id: {} for product_id in new}
@@ -70,31 +113,36 @@ class SubstitutionPlayer(GoalPlayer):
         original = self._original(fitting)
         if original is None:
             return self.turn(self.call("submit", None, product_ids=[]))
-        hard = hard_names(self.get("must", []), original["attributes"]) or list(original["attributes"])[:1]
-        entries = ["brand", *(name for name in original["attributes"] if name not in hard)]
-        count = self.get("count", 3)
-        if self.pages is None:
-            self.pages = {}
-            rows = [equal for size in range(len(entries), -1, -1) for equal in combinations(entries, size)]
-            return self.turn(*(self._search(original, hard, equal, 1) for equal in rows))
+        searches = self._searches(original)
+        calls = [self._search(original, one, 1) for one in searches if one not in self.pages]
+        if calls:
+            return self.turn(*calls)
+        condition, count = self.get("if"), self.get("count", 3)
+        if condition is not None and self.branch is None:
+            self.branch = bool(self._usable(original, self._wish(original, True)))
+            more = [] if self.branch else self._rest(original, searches)
+            if more:  # what fits may stand on further pages
+                self.branch = None
+                return self.turn(*more)
+            return self.work()
+        wish = self._wish(original, self.branch)
+        usable = self._usable(original, wish)
         if not self.deeper:
             self.deeper = True
-            more = [
-                self._search(original, hard, equal, page)
-                for equal, pages in self.pages.items()
-                if self._as_similar(original, hard, entries, len(equal)) < count
-                for page in range(2, min(pages, math.ceil(count / PAGE)) + 1)
-            ]
+            lacking = [one for one in searches if sum(n >= one.least for _, n in usable) < count]
+            more = self._rest(original, lacking, None if self._is_open(wish) else math.ceil(count / PAGE))
             if more:
                 return self.turn(*more)
-        return self.turn(self.call("submit", None, product_ids=self._chosen(original, hard, entries)[:count]))
+        chosen = [pair for pair in usable if not self.slip()]
+        ids = [product_id for product_id, _ in sorted(chosen, key=lambda pair: -pair[1])]
+        return self.turn(self.call("submit", None, product_ids=ids[:count]))
 
     def result(self, about: Any, result: dict[str, Any]) -> None:
         if about == "visits":
             self.visits = result.get("visits", [])
         elif about == "look" and "product" in result:
             self.looked[result["product"]["product_id"]] = result["product"]
-        elif "results" in result and self.pages is not None:
+        elif "results" in result and isinstance(about, Search):
             self.pages[about] = result["pages"]
             self.found |= {record["product_id"]: record for record in result["results"]}
 
@@ -102,44 +150,133 @@ class SubstitutionPlayer(GoalPlayer):
         """Known slots of the sold-out product."""
         return identity({name: value for (_, name), value in self.known.items()})
 
-    def _limits(self) -> dict[str, Any]:
-        return {limit.name: self.get(limit.name) for limit in LIMITS if (0, limit.name) in self.known}
+    def _seen(self, wish: Visited) -> dict[str, Any] | None:
+        return visit_of(wish, self.visits or [], self._described, lambda visit: float(visit["price"] or 0))
+
+    def _described(self, visit: Mapping[str, Any], by: Mapping[str, Any]) -> bool:
+        """Tell whether a visit is of a type and has what describes it."""
+        kind = max((name for name in self.lexicon.types if visit["title"].endswith(name)), key=len, default="")
+        attributes = {name[5:]: value for name, value in by.items() if name.startswith("attr:")}
+        return (
+            kind == by["type"]
+            and titled(visit["title"], by)
+            and all(visit["attributes"].get(name) == value for name, value in attributes.items())
+        )
+
+    def _fitting(self) -> list[str]:
+        """List the visits that may be the sold-out product."""
+        which = self.get("which")
+        if which is not None and (visit := self._seen(which)) is not None:
+            return [visit["product_id"]]
+        visits = self.visits or []
+        return [visit["product_id"] for visit in visits if titled(visit["title"], self._was())]
 
     def _original(self, fitting: Sequence[str]) -> dict[str, Any] | None:
         """Find the visit that fits everything said, preferably one that is sold out."""
         was = self._was()
         records = [self.looked[product_id] for product_id in fitting if self.looked[product_id]]
         fits = [record for record in records if Wish(was["type"], was).fits(record)]
-        return min(fits or records, key=lambda record: record["stock"] > 0, default=None)
+        return min(fits or records, key=lambda record: (record["stock"] > 0, record["title"]), default=None)
 
-    def _search(
-        self, original: Mapping[str, Any], hard: Sequence[str], equal: tuple[str, ...], page: int
-    ) -> dict[str, Any]:
-        alike = {f"attr:{name}": original["attributes"][name] for name in (*hard, *equal) if name != "brand"}
-        brand = {"brand": original["brand"]} if "brand" in equal else {}
-        return self.search(equal, original["type"], {**brand, **alike, **self._limits()}, page=page)
+    def _wish(self, original: Mapping[str, Any], branch: bool | None) -> Wish:
+        """Describe what can replace it, on one branch of a condition, or on either."""
+        hard = hard_names(self.get("must", []), original["attributes"]) or list(original["attributes"])[:1]
+        slots = {f"attr:{name}": original["attributes"][name] for name in hard}
+        slots |= {limit.name: self.get(limit.name) for limit in LIMITS if (0, limit.name) in self.known}
+        condition = self.get("if")
+        if condition is not None and branch is not None:
+            slot = self._slot(condition.first if branch else condition.other, original)
+            slots[slot] = self._entry(original, slot)
+            if branch:
+                slots[PRICE.name] = min(condition.limit, slots.get(PRICE.name, condition.limit))
+        for demand in (value for value in self.known.values() if isinstance(value, Demand)):
+            value = self._value(demand)
+            if value is not None:
+                both = demand.slot == PRICE.name and PRICE.name in slots
+                slots[demand.slot] = min(value, slots[demand.slot]) if both else value
+        return Wish(original["type"], slots)
 
-    def _chosen(self, original: Mapping[str, Any], hard: Sequence[str], entries: Sequence[str]) -> list[str]:
-        """List the products that can replace it, the most similar first."""
-        usable = [pair for pair in self._usable(original, hard, entries) if not self.slip()]
-        return [product_id for product_id, _ in sorted(usable, key=lambda pair: -pair[1])]
+    def _value(self, demand: Demand) -> Any:
+        """Work out the value of a demand."""
+        if not isinstance(demand.value, Of):
+            return demand.value
+        visit = self._seen(Visited(demand.value.by))
+        if visit is None:
+            return None
+        if demand.slot == PRICE.name:
+            return round(100 * visit["price"])
+        if demand.slot == "brand":
+            return str(visit["title"]).partition(" ")[0]
+        return visit["attributes"].get(demand.slot[5:])
 
-    def _as_similar(
-        self, original: Mapping[str, Any], hard: Sequence[str], entries: Sequence[str], least: int
-    ) -> int:
-        """Count what was found with at least so many equal entries: with enough, nothing less similar is of use."""
-        return sum(equal >= least for _, equal in self._usable(original, hard, entries))
+    @staticmethod
+    def _slot(thing: str, original: Mapping[str, Any]) -> str:
+        """Find the slot that a word for something in common means."""
+        return next((f"attr:{name}" for name in original["attributes"] if noun(name) == thing), "brand")
 
-    def _usable(
-        self, original: Mapping[str, Any], hard: Sequence[str], entries: Sequence[str]
-    ) -> list[tuple[str, int]]:
-        """List (id, number of equal entries) of what can replace it; distractors do not satisfy the filters."""
-        wish = Wish(original["type"], {f"attr:{n}": original["attributes"][n] for n in hard} | self._limits())
+    @staticmethod
+    def _entry(record: Mapping[str, Any], slot: str) -> Any:
+        return record["brand"] if slot == "brand" else record["attributes"].get(slot[5:])
+
+    def _entries(self, original: Mapping[str, Any]) -> list[str]:
+        """List what counts for similarity."""
+        hard = hard_names(self.get("must", []), original["attributes"]) or list(original["attributes"])[:1]
+        return ["brand", *(f"attr:{name}" for name in original["attributes"] if name not in hard)]
+
+    def _searches(self, original: Mapping[str, Any]) -> "list[Search]":
+        """List the searches that find what can replace it, those for the most similar first."""
+        slots, entries = self._wish(original, None).slots, self._entries(original)
+        values: list[list[Any]] = []
+        for entry in entries:
+            wanted, own = slots.get(entry), self._entry(original, entry)
+            if isinstance(wanted, OneOf):
+                values.append(list(wanted.values))
+            elif isinstance(wanted, AnyBut) and own in wanted.values:
+                values.append([None])
+            else:
+                values.append([own, None] if wanted is None or isinstance(wanted, AnyBut) else [wanted])
+        owns = [self._entry(original, entry) for entry in entries]
+        made = [
+            Search(row, sum(value == own for value, own in zip(row, owns, strict=True))) for row in product(*values)
+        ]
+        return sorted(made, key=lambda one: -one.least)
+
+    def _search(self, original: Mapping[str, Any], one: "Search", page: int) -> dict[str, Any]:
+        slots = dict(self._wish(original, None).slots)
+        slots = {name: value for name, value in slots.items() if not isinstance(value, OneOf | AnyBut)}
+        fixed = zip(self._entries(original), one.values, strict=True)
+        slots |= {name: value for name, value in fixed if value is not None}
+        return self.search(one, original["type"], slots, page=page)
+
+    def _rest(
+        self, original: Mapping[str, Any], searches: "Sequence[Search]", most: int | None = None
+    ) -> list[dict[str, Any]]:
+        """Make the calls for the further pages of these searches, up to `most`."""
         return [
-            (product_id, sum(_entry(record, name) == _entry(original, name) for name in entries))
+            self._search(original, one, page)
+            for one in searches
+            for page in range(2, min(self.pages[one], most or self.pages[one]) + 1)
+        ]
+
+    def _is_open(self, wish: Wish) -> bool:
+        """Tell whether filters cannot say all that is wanted."""
+        return self.get("if") is not None or any(isinstance(value, AnyBut) for value in wish.slots.values())
+
+    def _usable(self, original: Mapping[str, Any], wish: Wish) -> list[tuple[str, int]]:
+        """List (id, number of equal entries) of what can replace it; distractors do not satisfy the filters."""
+        entries = self._entries(original)
+        return [
+            (product_id, sum(self._entry(record, name) == self._entry(original, name) for name in entries))
             for product_id, record in self.found.items()
             if record["stock"] > 0 and product_id != original["product_id"] and wish.fits(record)
         ]
+
+
+class Search(NamedTuple):
+    """A search for replacements: the values of the entries that count, None for any, and how many are the original's."""
+
+    values: tuple[Any, ...]
+    least: int
 
 
 def identity(slots: Mapping[str, Any]) -> dict[str, Any]:
@@ -155,7 +292,3 @@ def titled(title: str, was: Mapping[str, Any]) -> bool:
         and title.startswith(was.get("brand", ""))
         and was.get("feature", "") in title
     )
-
-
-def _entry(record: Mapping[str, Any], name: str) -> Any:
-    return record["brand"] if name == "brand" else record["attributes"].get(name)

@@ -162,7 +162,7 @@ def datetime_now(world: World) -> dict[str, Any]:
 def user_get_visit_history(
     world: World, category: Annotated[str | None, Field(description="Only this type.")] = None
 ) -> dict[str, Any]:
-    """List what the customer looked at lately."""
+    """List what the customer looked at lately, the newest first."""
     kind = filters_of(world, category).kind
     rows = [world.row(product_id) for product_id in world.visits]
     records = [world.show(row) for row in rows if kind is None or world.catalog.type_of(row).name == kind]
