@@ -104,13 +104,18 @@ def shares(rows: np.ndarray, thing: str, goal: Goal, shop: Shop) -> np.ndarray:
 def similarity(rows: np.ndarray, goal: Goal, shop: Shop) -> np.ndarray:
     """Count, for each row, how many of brand and the attributes that may differ equal the original's."""
     catalog, original = shop.catalog, original_of(goal, shop)
-    attributes = catalog.attributes(original)
-    hard = hard_names(goal["must"], attributes)
-    columns = [catalog.brand_code, *(catalog.attr[name] for name in attributes if name not in hard)]
+    columns = [column_of(catalog, name) for name in similar_names(goal, shop)]
     equal = np.zeros(len(rows), int)
     for column in columns:
         equal += column[rows] == column[original]
     return equal
+
+
+def similar_names(goal: Goal, shop: Shop) -> list[str]:
+    """List the slots that count for similarity: brand and the attributes that may differ."""
+    attributes = shop.catalog.attributes(original_of(goal, shop))
+    hard = hard_names(goal["must"], attributes)
+    return ["brand", *(f"attr:{name}" for name in attributes if name not in hard)]
 
 
 def most_similar(rows: np.ndarray, goal: Goal, count: int, shop: Shop) -> np.ndarray:

@@ -20,7 +20,7 @@ from ecomlab.envs.substitution.audit import SubstitutionAudit
 from ecomlab.envs.substitution.player import SubstitutionPlayer
 from ecomlab.reward import Verdict
 from ecomlab.seeding import pick
-from ecomlab.slots import slot_type
+from ecomlab.slots import PRICE, slot_type
 from ecomlab.steps import draw_kinds
 from ecomlab.task import ACT, Event, Goal, Problem, SellOut, Slot, TaskError, TaskKey
 from ecomlab.world.state import World, draw_sell_out
@@ -94,7 +94,7 @@ class Substitution(Environment):
         sold = SellOut(types=(kind,), share=share, moment="catalog_search")
         events: list[Event] = [sold] if share else []
         cluster, visits, gone = demands.draw_visits(missed, enough, share, axes, key, shop, vague)
-        goal, seen = demands.goal_of(cluster, missed.must, shop), list(filter(None, map(shop.catalog.row, visits)))
+        goal, seen = demands.goal_of(cluster, missed.must, shop), [row for row in map(shop.catalog.row, visits) if row is not None]
         first = AtFirst(shop, {"visits": visits})
         if vague:
             which = draw_which(original_of(goal, shop), seen, axes, shop, random)
@@ -105,11 +105,16 @@ class Substitution(Environment):
             return None
         left = stages_of(goal, events, gone, key, shop)[-1]
         goal = goal.set_slots(demands.draw_limits(kind, left, axes, shop, random))
+        steps = ["reference"] if vague else []
         for step in (step for step in kinds if step != "reference"):
             known = plain(goal, first)
             left = stages_of(known, events, gone, key, shop)[-1]
             made = draw_demand(step, known, left, seen, axes, shop, random)
-            goal = goal.set_slots(dict([made])) if made else goal
+            if made is not None:
+                goal = goal.set_slots(dict([made]))
+                steps.append(step)
+        if "price_match" in goal:
+            goal = goal.drop_slots(PRICE.name)
         while events and not fewest(plain(goal, first), events, gone, key, shop):  # it must stay possible
             events.pop()
         if not fewest(plain(goal, first), events, gone, key, shop):
@@ -118,12 +123,19 @@ class Substitution(Environment):
             change = demands.draw_change(plain(goal, first), events, gone, axes, key, shop, random)
             events += [replace(change, moment=pick(random, self.moments))] if change else []
         goal = goal.set_slots({"count": min(axes.k_rec, axes.top_k)})
-        steps = [kind for kind in kinds if self._counts(kind, goal, events, visits, gone, key, shop)]
+        counts = {kind: self._counts(kind, goal, events, visits, gone, key, shop) for kind in set(steps)}
+        steps = [kind for kind in steps if counts[kind]]
         goal = withhold(
             goal, axes, random, [n for n in goal.of() if n != "must" and not slot_type(n).is_limit]
         )
-        need = SubstitutionPlayer.need(goal, visits, shop)
-        turns, calls = SubstitutionPlayer.steps(goal, shop)
+        known = plain(goal, first)
+        wide = known.drop_slots("if", *(name for name in ("excluded", "choices") if name in goal))
+        costs = [
+            SubstitutionPlayer.steps(known, rows, axes.top_k, shop)
+            for rows in stages_of(wide, events, gone, key, shop)
+        ]
+        turns, calls = (max(cost[at] for cost in costs) for at in (0, 1))
+        need = SubstitutionPlayer.need(goal, visits, shop, turns, calls)
         events = [replace(event, turns=turns, calls=calls) for event in events]
         return Problem(goal, {"visits": visits, "gone": gone}, need, events, steps=steps)
 

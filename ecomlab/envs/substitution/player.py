@@ -6,9 +6,11 @@ from dataclasses import replace
 from itertools import product
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from ecomlab.catalog import Shop
 from ecomlab.customer import nlu
-from ecomlab.customer.visits import CLUSTER
+from ecomlab.customer.visits import CLUSTER, exact_value
 from ecomlab.difficulty import Difficulty
 from ecomlab.envs.cart.player import Wish
 from ecomlab.players.budgets import budget
@@ -18,7 +20,11 @@ from ecomlab.task import Goal, Message, Need, Place
 from ecomlab.wishes import AnyBut, Demand, Of, OneOf, Visited, visit_of, without
 from ecomlab.world.cart import constraints_of
 from ecomlab.world.state import PAGE
-from ecomlab.world.substitutes import hard_names, noun, original_of
+from ecomlab.world.substitutes import hard_names, noun, original_of, requirements, similar_names
+
+
+MOST_PAGES = 16
+"""Most pages of a search that it reads."""
 
 
 class SubstitutionPlayer(GoalPlayer):
@@ -32,19 +38,33 @@ class SubstitutionPlayer(GoalPlayer):
     looked: dict[str, dict[str, Any]]
 
     @staticmethod
-    def steps(goal: Goal, shop: Shop) -> tuple[int, int]:
+    def steps(goal: Goal, rows: np.ndarray, top_k: int, shop: Shop) -> tuple[int, int]:
         """Count (turns, calls) of the search alone, which a change starts again: every combination of entries, each in
-        as many pages as the suggestions need."""
-        attributes, pages = shop.catalog.attributes(original_of(goal, shop)), math.ceil(goal["count"] / PAGE)
-        entries = 1 + len(attributes) - len(hard_names(goal["must"], attributes))
-        return 1 + (pages > 1), pages * 2**entries
+        as many pages as the suggestions need, among the `rows` that filters leave."""
+        count, catalog, original = goal["count"], shop.catalog, original_of(goal, shop)
+        entries = similar_names(goal, shop)
+        wanted = {one.slot: one.value for one in goal.of().values() if isinstance(one, Demand)}
+        values = [values_of(exact_value(original, entry, shop), wanted.get(entry)) for entry in entries]
+        usable = np.isin(rows, catalog.select(requirements(goal, shop), rows))
+        is_open = any(isinstance(value, AnyBut) for value in wanted.values())
+        calls, deep = 0, 0
+        for row in product(*values):
+            fixed = {name: value for name, value in zip(entries, row, strict=True) if value is not None}
+            here = np.isin(rows, catalog.select(constraints_of(goal["type"], fixed), rows))
+            found, fit = int(here.sum()), int((here & usable).sum())
+            pages = math.ceil(min(found, top_k) / PAGE)
+            most = math.ceil(count / PAGE)
+            if is_open:
+                most = pages if fit < count else 1 + math.ceil(count * found / fit / PAGE)
+            calls += max(1, min(pages, most))
+            deep = max(deep, pages > 1) + (is_open and pages > math.ceil(count / PAGE))
+        return 1 + min(2, int(deep)) + ("if" in goal), calls
 
     @classmethod
-    def need(cls, goal: Goal, visits: Sequence[str], shop: Shop) -> Need:
+    def need(cls, goal: Goal, visits: Sequence[str], shop: Shop, turns: int, calls: int) -> Need:
         """Count the steps to the best replacements: visits, a look at those that fit, the search, submit."""
         was = identity(goal.of())
         looks = sum(titled(shop.catalog.title(shop.catalog.row(visit) or 0), was) for visit in visits)
-        turns, calls = cls.steps(goal, shop)
         return Need(3 + turns, 1 + (1 if "which" in goal else looks) + calls)
 
     @staticmethod
@@ -70,7 +90,8 @@ class SubstitutionPlayer(GoalPlayer):
         self.found: dict[str, dict[str, Any]] = {}
         self.pages: dict[Search, int] = {}
         """Pages of each search that has been made."""
-        self.deeper = False
+        self.read: set[tuple[Search, int]] = set()
+        """Pages that have been asked for."""
         self.branch: bool | None = None
         """Whether a condition holds; None until it is known, or where there is none."""
 
@@ -113,26 +134,25 @@ class SubstitutionPlayer(GoalPlayer):
         original = self._original(fitting)
         if original is None:
             return self.turn(self.call("submit", None, product_ids=[]))
-        searches = self._searches(original)
-        calls = [self._search(original, one, 1) for one in searches if one not in self.pages]
+        condition, count = self.get("if"), self.get("count", 3)
+        if condition is not None and not condition.other:
+            self.branch = True
+        tried = True if condition is not None and self.branch is None else self.branch
+        wish = self._wish(original, tried)
+        searches = self._searches(original, wish, tried)
+        usable = self._usable(original, wish)
+        calls = self._unread(original, wish, searches, 1)
+        if condition is not None and self.branch is None and not calls:
+            if not usable and self._is_open(wish):  # what fits may stand on further pages
+                calls = self._unread(original, wish, searches, MOST_PAGES)
+            if not calls:
+                self.branch = bool(usable)
+                return self.work()
+        for most in (math.ceil(count / PAGE), MOST_PAGES if self._is_open(wish) else 1):
+            lacking = [one for one in searches if sum(n >= one.least for _, n in usable) < count]
+            calls = calls or self._unread(original, wish, lacking, most)
         if calls:
             return self.turn(*calls)
-        condition, count = self.get("if"), self.get("count", 3)
-        if condition is not None and self.branch is None:
-            self.branch = bool(self._usable(original, self._wish(original, True)))
-            more = [] if self.branch else self._rest(original, searches)
-            if more:  # what fits may stand on further pages
-                self.branch = None
-                return self.turn(*more)
-            return self.work()
-        wish = self._wish(original, self.branch)
-        usable = self._usable(original, wish)
-        if not self.deeper:
-            self.deeper = True
-            lacking = [one for one in searches if sum(n >= one.least for _, n in usable) < count]
-            more = self._rest(original, lacking, None if self._is_open(wish) else math.ceil(count / PAGE))
-            if more:
-                return self.turn(*more)
         chosen = [pair for pair in usable if not self.slip()]
         ids = [product_id for product_id, _ in sorted(chosen, key=lambda pair: -pair[1])]
         return self.turn(self.call("submit", None, product_ids=ids[:count]))
@@ -223,44 +243,34 @@ class SubstitutionPlayer(GoalPlayer):
         hard = hard_names(self.get("must", []), original["attributes"]) or list(original["attributes"])[:1]
         return ["brand", *(f"attr:{name}" for name in original["attributes"] if name not in hard)]
 
-    def _searches(self, original: Mapping[str, Any]) -> "list[Search]":
+    def _searches(self, original: Mapping[str, Any], wish: Wish, branch: bool | None) -> "list[Search]":
         """List the searches that find what can replace it, those for the most similar first."""
-        slots, entries = self._wish(original, None).slots, self._entries(original)
-        values: list[list[Any]] = []
-        for entry in entries:
-            wanted, own = slots.get(entry), self._entry(original, entry)
-            if isinstance(wanted, OneOf):
-                values.append(list(wanted.values))
-            elif isinstance(wanted, AnyBut) and own in wanted.values:
-                values.append([None])
-            else:
-                values.append([own, None] if wanted is None or isinstance(wanted, AnyBut) else [wanted])
+        entries = self._entries(original)
         owns = [self._entry(original, entry) for entry in entries]
+        values = [values_of(own, wish.slots.get(entry)) for own, entry in zip(owns, entries, strict=True)]
         made = [
-            Search(row, sum(value == own for value, own in zip(row, owns, strict=True))) for row in product(*values)
+            Search(row, sum(value == own for value, own in zip(row, owns, strict=True)), branch)
+            for row in product(*values)
         ]
         return sorted(made, key=lambda one: -one.least)
 
-    def _search(self, original: Mapping[str, Any], one: "Search", page: int) -> dict[str, Any]:
-        slots = dict(self._wish(original, None).slots)
-        slots = {name: value for name, value in slots.items() if not isinstance(value, OneOf | AnyBut)}
-        fixed = zip(self._entries(original), one.values, strict=True)
-        slots |= {name: value for name, value in fixed if value is not None}
-        return self.search(one, original["type"], slots, page=page)
-
-    def _rest(
-        self, original: Mapping[str, Any], searches: "Sequence[Search]", most: int | None = None
+    def _unread(
+        self, original: Mapping[str, Any], wish: Wish, searches: "Sequence[Search]", most: int
     ) -> list[dict[str, Any]]:
-        """Make the calls for the further pages of these searches, up to `most`."""
-        return [
-            self._search(original, one, page)
-            for one in searches
-            for page in range(2, min(self.pages[one], most or self.pages[one]) + 1)
-        ]
+        """Make the calls for the pages of these searches that have not been asked for, up to page `most`."""
+        slots = {name: value for name, value in wish.slots.items() if not isinstance(value, OneOf | AnyBut)}
+        calls, entries = [], self._entries(original)
+        for one in searches:
+            fixed = {name: value for name, value in zip(entries, one.values, strict=True) if value is not None}
+            for page in range(1, min(self.pages.get(one, 1), most) + 1):
+                if (one, page) not in self.read:
+                    self.read.add((one, page))
+                    calls.append(self.search(one, original["type"], slots | fixed, page=page))
+        return calls
 
     def _is_open(self, wish: Wish) -> bool:
         """Tell whether filters cannot say all that is wanted."""
-        return self.get("if") is not None or any(isinstance(value, AnyBut) for value in wish.slots.values())
+        return any(isinstance(value, AnyBut) for value in wish.slots.values())
 
     def _usable(self, original: Mapping[str, Any], wish: Wish) -> list[tuple[str, int]]:
         """List (id, number of equal entries) of what can replace it; distractors do not satisfy the filters."""
@@ -277,6 +287,17 @@ class Search(NamedTuple):
 
     values: tuple[Any, ...]
     least: int
+    branch: bool | None = None
+    """Of a condition."""
+
+
+def values_of(own: Any, wanted: Any) -> list[Any]:
+    """List the values of an entry that searches fix, None for any: its own first, where something similar is sought."""
+    if isinstance(wanted, OneOf):
+        return list(wanted.values)
+    if isinstance(wanted, AnyBut):
+        return [None] if own in wanted.values else [own, None]
+    return [own, None] if wanted is None else [wanted]
 
 
 def identity(slots: Mapping[str, Any]) -> dict[str, Any]:
