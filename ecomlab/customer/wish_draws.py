@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ecomlab.catalog import Shop
-from ecomlab.customer.visits import Cluster, Outline, draw_cluster, exact_value, values_of
+from ecomlab.customer.visits import PLENTY, Cluster, Outline, draw_cluster, exact_value, values_of
 from ecomlab.difficulty import Difficulty
 from ecomlab.seeding import pick, shuffled
 from ecomlab.slots import PRICE
@@ -118,31 +118,35 @@ def _refer(drawn: Drawn, axes: Difficulty, shop: Shop, random: np.random.Generat
 def _join(drawn: Drawn, axes: Difficulty, shop: Shop, random: np.random.Generator) -> bool:
     """Let a slot be the same as that of another item, whose other slots decide it without saying it."""
     for item, name in _able(drawn, random):
-        if not name.startswith("attr:"):
+        slots, cluster = drawn.slots[item], drawn.clusters[item]
+        if not name.startswith("attr:") or any(isinstance(value, Wish) for value in slots.values()):
             continue
         for anchor in shuffled(random, range(len(drawn.slots))):
-            other = drawn.slots[anchor]
-            if anchor == item or name in other or any(isinstance(v, Of) for v in other.values()):
+            value = _decided(drawn, anchor, name, shop) if anchor != item else None
+            able = [row for row in cluster.rows if _value(row, name, shop) == value] if value else []
+            if not able:
                 continue
-            if "if" in other or not _has(other["type"], name, shop):
-                continue
-            rows = shop.catalog.select(constraints_of(other["type"], other))
-            values = {_value(row, name, shop) for row in rows.tolist()}
-            if len(values) != 1 or None in values:
-                continue
-            (value,) = values
-            cluster = drawn.clusters[item]
-            able = [row for row in cluster.rows if _value(row, name, shop) == value]
-            if any(isinstance(v, Wish) for v in drawn.slots[item].values()) or not able:
-                continue
+            drawn.slots[anchor].pop(name, None)
             moved = Cluster(cluster.outline, cluster.rows, pick(random, able))
-            lines = {n: v for n, v in drawn.slots[item].items() if n in ("option", "quantity")}
+            lines = {n: v for n, v in slots.items() if n in ("option", "quantity")}
             drawn.clusters[item] = moved
             drawn.slots[item] = values_of(moved, shop, random) | lines
-            drawn.slots[item][name] = Of("items", (("type", other["type"]),))
+            drawn.slots[item][name] = Of("items", (("type", drawn.slots[anchor]["type"]),))
             _count(drawn, item, name, "joint", shop)
             return True
     return False
+
+
+def _decided(drawn: Drawn, anchor: int, name: str, shop: Shop) -> str | None:
+    """Find the value that all products have which fit an item, whether or not it says so; None where they differ."""
+    slots = {n: value for n, value in drawn.slots[anchor].items() if n != name}
+    if any(isinstance(value, Of | If) for value in drawn.slots[anchor].values()):
+        return None
+    if not _has(slots["type"], name, shop) or isinstance(drawn.slots[anchor].get(name), Wish):
+        return None
+    rows = shop.catalog.select(constraints_of(slots["type"], slots))
+    values = {_value(row, name, shop) for row in rows.tolist()}
+    return next(iter(values)) if len(values) == 1 else None
 
 
 def _value(row: int, name: str, shop: Shop) -> str | None:
@@ -223,15 +227,16 @@ def _condition(
     slots, catalog = drawn.slots[item], shop.catalog
     there = _others(drawn, item, name, shop, PRICE.name)
     wanted = slots[name]
-    if wanted not in there or len(there) < 2:
+    plenty = {value: rows[catalog.stock[rows] >= PLENTY] for value, rows in there.items()}
+    others = [value for value in there if value != wanted and len(plenty[value])]
+    if not others or not len(plenty[wanted]):
         return None
-    least = {value: int(catalog.price_cents[rows].min()) for value, rows in there.items()}
-    first = wanted if random.random() < 0.5 else pick(random, [v for v in there if v != wanted])
-    if first == wanted:
-        other: str | None = pick(random, [v for v in there if v != wanted])
-        limit = _above(least[first])
+    other: str | None = pick(random, others)
+    if random.random() < 0.5:
+        first, limit = wanted, _above(int(catalog.price_cents[plenty[wanted]].min()))
     else:
-        other, limit = wanted, _below(least[first])
+        first, other = str(other), wanted
+        limit = _below(int(catalog.price_cents[there[first]].min()))
     if limit <= 0:
         return None
     if random.random() < 0.5:

@@ -1,7 +1,7 @@
 """The values of wishes, worked out over a world: a goal with wishes becomes one with plain slots, which verifiers,
 customers and oracles compare with what is there."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -23,8 +23,8 @@ class View(Protocol):
     def given(self) -> Mapping[str, Any]: ...
     @property
     def cart(self) -> Mapping[tuple[str, str | None], int]: ...
-    def in_stock(self, rows: np.ndarray) -> np.ndarray:
-        """Keep the rows that can be bought."""
+    def stock(self, row: int, option: str | None = None) -> int:
+        """Count the units that can be bought beyond those in the cart."""
 
 
 @dataclass(frozen=True)
@@ -39,8 +39,8 @@ class AtFirst:
     def catalog(self) -> Catalog:
         return self.shop.catalog
 
-    def in_stock(self, rows: np.ndarray) -> np.ndarray:
-        return rows[self.catalog.stock[rows] > 0]
+    def stock(self, row: int, option: str | None = None) -> int:
+        return int(self.catalog.stock[row])
 
 
 def plain(goal: Goal, view: View, conditions: bool = True) -> Goal:
@@ -113,10 +113,14 @@ def branch_of(wish: If, slots: Mapping[str, Any], view: View) -> dict[str, Any]:
 
 
 def _can_be_had(slots: Mapping[str, Any], view: View) -> np.ndarray:
-    """List the rows that these slots describe and that can be bought or are in the cart."""
-    rows = view.catalog.select(constraints_of(slots["type"], slots))
-    held: Sequence[int | None] = [view.catalog.row(product_id) for product_id, _ in view.cart]
-    return np.union1d(view.in_stock(rows), rows[np.isin(rows, [row for row in held if row is not None])])
+    """List the rows that these slots describe and of which as many units as wanted can be bought or are in the cart."""
+    units, option, able = slots.get("quantity", 1), slots.get("option"), []
+    for row in view.catalog.select(constraints_of(slots["type"], slots)).tolist():
+        line = (view.catalog.ids[row], option)
+        held = sum(n for (product, variant), n in view.cart.items() if (product, option and variant) == line)
+        if view.stock(row, option) + held >= units:
+            able.append(row)
+    return np.array(able, int)
 
 
 def in_words(slots: Mapping[str, Any], goal: Goal, item: int) -> dict[str, Any]:

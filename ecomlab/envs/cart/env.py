@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from ecomlab.catalog import Shop
+from ecomlab.catalog import ProductType, Shop
 from ecomlab.customer import goal_changes, goals, shortages
 from ecomlab.customer.opinions import Opinion, Thing, of_product
 from ecomlab.customer.templates import Phrases
@@ -41,6 +41,12 @@ STEPS = ("reference", "joint", "logic")
 """Kinds of steps of thought that a cart may hold."""
 
 
+def _share_values(one: ProductType, other: ProductType) -> bool:
+    """Tell whether products of two types may have the same value of the same attribute."""
+    values = {attribute.name: {*attribute.values} for attribute in one.attributes}
+    return any(values.get(attribute.name, set()) & {*attribute.values} for attribute in other.attributes)
+
+
 def _is_woven(goal: Goal, item: int) -> bool:
     """Tell whether an item has a wish, or another item's wish stands on it: nothing that happens changes these."""
     kind, values = goal.get("type", item=item), goal.slots.values()
@@ -61,9 +67,11 @@ class Cart(Environment):
     def draw(self, key: TaskKey, axes: Difficulty, shop: Shop) -> Problem:
         random, types = key.rng("cart"), shop.catalog.drawable_types
         count = min(whole_near(random, axes.cart.items), len(types) - 1)
-        names = [types[i].name for i in random.permutation(len(types)).tolist()]
-        names = names[: count + 1 + VISITS * axes.history]
+        drawn = [types[i] for i in random.permutation(len(types)).tolist()]
         kinds = draw_kinds(axes, STEPS, key.rng("kinds"))
+        if "joint" in kinds:  # two things that may be alike
+            drawn[1:] = sorted(drawn[1:], key=lambda kind: not _share_values(drawn[0], kind))
+        names = [kind.name for kind in drawn[: count + 1 + VISITS * axes.history]]
         goal, visits, steps = goals.draw_items(
             names[:count], names[count + 1 :], axes, key, shop, random, kinds
         )
