@@ -6,7 +6,18 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ecomlab import other_words
-from ecomlab.wishes import CONDITION, ONLY_IF, SEEN, Demand, If, IfSame, condition, only_if, read_visit, visit_phrase
+from ecomlab.wishes import (
+    CONDITION,
+    ONLY_IF,
+    SEEN,
+    Demand,
+    If,
+    IfSame,
+    condition,
+    only_if,
+    read_visit,
+    visit_phrase,
+)
 
 MONTHS = (
     "January", "February", "March", "April", "May", "June",
@@ -165,7 +176,6 @@ DAY = Format(_day, rf"(?:{'|'.join(MONTHS)}) \d{{1,2}}", _read_day)
 """A day of some year, "MM-DD"."""
 NAME = Format(str, r"[^\s.!?](?:[^.!?\n]|\.(?=\S))*?(?!\.\S)", str)
 """A name of a product type or a brand: "Levi's", "Johnson & Johnson", "de Buyer". It ends where the sentence ends."""
-
 
 
 def _read_condition(text: str) -> If:

@@ -13,10 +13,10 @@ import numpy as np
 from ecomlab.catalog import Shop
 from ecomlab.customer.visits import exact_value
 from ecomlab.difficulty import Difficulty
-from ecomlab.seeding import pick, shuffled
+from ecomlab.seeding import pick, rng, shuffled
 from ecomlab.slots import PRICE
 from ecomlab.steps import draw_size
-from ecomlab.task import Goal
+from ecomlab.task import Goal, Task
 from ecomlab.wishes import AnyBut, Demand, IfSame, Of, OneOf, Visited
 from ecomlab.world.cart import column_of, constraints_of
 from ecomlab.world.substitutes import demanded, narrowed, noun, original_of, shares, similarity
@@ -40,7 +40,9 @@ def draw_which(
             if not 0 <= start < len(visits):
                 continue
             base = visits[start]
-            for pick_, by in _extremes(base, visits, shop) if extreme else [("", _alone(base, visits, shop, random))]:
+            for pick_, by in (
+                _extremes(base, visits, shop) if extreme else [("", _alone(base, visits, shop, random))]
+            ):
                 if by:
                     words = _words(by, shop, several=bool(pick_))
                     found.append(Visited(tuple(by.items()), pick_, walk, steps, words))  # type: ignore[arg-type]
@@ -54,7 +56,10 @@ def _alone(
     catalog, kind = shop.catalog, shop.catalog.type_of(row).name
     named = [name for name in ("brand", "feature") if name != but]
     for names in (*shuffled(random, [[name] for name in named]), named):
-        by = {"type": kind, **{name: exact_value(row, name, shop) for name in ("brand", "feature") if name in names}}
+        by: dict[str, Any] = {
+            "type": kind,
+            **{name: exact_value(row, name, shop) for name in ("brand", "feature") if name in names},
+        }
         if [one for one in visits if catalog.satisfies(one, constraints_of(kind, by))] == [row]:
             return by
     return {}
@@ -63,9 +68,10 @@ def _alone(
 def _extremes(row: int, visits: Sequence[int], shop: Shop) -> list[tuple[str, dict[str, Any]]]:
     """List how a visit is the cheapest or the most expensive of several that a few words describe."""
     catalog, kind = shop.catalog, shop.catalog.type_of(row).name
-    attributes = {f"attr:{name}": value for name, value in catalog.attributes(row).items()}
+    ways: list[dict[str, Any]] = [{}, {"brand": catalog.brand(row)}]
+    ways += [{f"attr:{name}": value} for name, value in catalog.attributes(row).items()]
     found = []
-    for more in ({}, {"brand": catalog.brand(row)}, *({name: value} for name, value in attributes.items())):
+    for more in ways:
         by = {"type": kind, **more}
         prices = {
             one: int(catalog.price_cents[one])
@@ -100,11 +106,22 @@ def draw_demand(
     """Draw a demand that takes a step of this kind, as (slot, value), which some of these `rows` meet and others do
     not; None where there is none."""
     makers = {"joint": (_matching, _price_match), "logic": (_choices, _excluded, _condition)}
-    for maker in shuffled(random, makers[step]):
+    for maker in shuffled(random, makers.get(step, ())):
         made: tuple[str, Any] | None = maker(goal, rows, visits, axes, shop, random)
         if made and made[0] not in goal:
             return made
     return None
+
+
+def other_demands(name: str, goal: Goal, known: Goal, rows: np.ndarray, task: Task, shop: Shop) -> list[Any]:
+    """List other values that a demand of a task may have; `known` is the goal without it, which these `rows` meet."""
+    visits = [row for row in map(shop.catalog.row, task.world["visits"]) if row is not None]
+    drawn = (
+        draw_demand(goal[name].step, known, rows, visits, task.axes, shop, rng("others", name, at, *task.key))
+        for at in range(8)
+    )
+    values = [one[1] for one in drawn if one is not None and one[0] == name]
+    return [value for n, value in enumerate(values) if value != goal[name] and value not in values[:n]]
 
 
 def _free(goal: Goal, shop: Shop) -> list[str]:
@@ -112,7 +129,9 @@ def _free(goal: Goal, shop: Shop) -> list[str]:
     kind, taken = shop.catalog.type_of(original_of(goal, shop)), {c.field for _, c in demanded(goal, shop)}
     taken |= {value.slot for value in goal.of().values() if isinstance(value, Demand)}
     wish = goal.get("if")
-    taken |= {f"attr:{one.name}" for one in kind.attributes if wish and noun(one.name) in (wish.first, wish.other)}
+    taken |= {
+        f"attr:{one.name}" for one in kind.attributes if wish and noun(one.name) in (wish.first, wish.other)
+    }
     taken |= {"brand"} if wish and "brand" in (wish.first, wish.other) else set()
     names = ["brand", *(f"attr:{name}" for name in shop.catalog.attributes(original_of(goal, shop)))]
     return [name for name in names if name not in taken]
@@ -124,7 +143,12 @@ def _parts(rows: np.ndarray, kept: np.ndarray) -> bool:
 
 
 def _matching(
-    goal: Goal, rows: np.ndarray, visits: Sequence[int], axes: Difficulty, shop: Shop, random: np.random.Generator
+    goal: Goal,
+    rows: np.ndarray,
+    visits: Sequence[int],
+    axes: Difficulty,
+    shop: Shop,
+    random: np.random.Generator,
 ) -> tuple[str, Any] | None:
     """Let something be the same as of another thing that the customer looked at."""
     catalog = shop.catalog
@@ -143,12 +167,19 @@ def _matching(
 
 
 def _price_match(
-    goal: Goal, rows: np.ndarray, visits: Sequence[int], axes: Difficulty, shop: Shop, random: np.random.Generator
+    goal: Goal,
+    rows: np.ndarray,
+    visits: Sequence[int],
+    axes: Difficulty,
+    shop: Shop,
+    random: np.random.Generator,
 ) -> tuple[str, Any] | None:
     """Let it cost no more than another thing that the customer looked at."""
-    prices, original = shop.catalog.price_cents, original_of(goal, shop)
-    for row in shuffled(random, [row for row in visits if row != original]):
-        by = _alone(row, visits, shop, random) if _parts(rows, prices[rows] <= prices[row]) else {}
+    prices, original, aim = shop.catalog.price_cents, original_of(goal, shop), random.uniform(0.5, 0.8)
+    able = [row for row in visits if row != original and _parts(rows, prices[rows] <= prices[row])]
+    able.sort(key=lambda row: abs(float((prices[rows] <= prices[row]).mean()) - aim))
+    for row in able:
+        by = _alone(row, visits, shop, random)
         if by:
             words = f"the {_words(by, shop)} that I looked at"
             return "price_match", Demand(PRICE.name, Of("visits", tuple(by.items())), words)
@@ -156,7 +187,12 @@ def _price_match(
 
 
 def _choices(
-    goal: Goal, rows: np.ndarray, visits: Sequence[int], axes: Difficulty, shop: Shop, random: np.random.Generator
+    goal: Goal,
+    rows: np.ndarray,
+    visits: Sequence[int],
+    axes: Difficulty,
+    shop: Shop,
+    random: np.random.Generator,
 ) -> tuple[str, Any] | None:
     """Name a few values of an attribute, any of which will do."""
     kind = shop.catalog.type_of(original_of(goal, shop))
@@ -172,7 +208,12 @@ def _choices(
 
 
 def _excluded(
-    goal: Goal, rows: np.ndarray, visits: Sequence[int], axes: Difficulty, shop: Shop, random: np.random.Generator
+    goal: Goal,
+    rows: np.ndarray,
+    visits: Sequence[int],
+    axes: Difficulty,
+    shop: Shop,
+    random: np.random.Generator,
 ) -> tuple[str, Any] | None:
     """Exclude brands, or values of an attribute, that products have which fit the rest."""
     size = draw_size(axes, "logic", random)
@@ -180,7 +221,11 @@ def _excluded(
     alike = rows[np.argsort(-similarity(rows, goal, shop), kind="stable")]
     for slot in shuffled(random, _free(goal, shop)):
         column = column_of(shop.catalog, slot)
-        others = [row for row in alike.tolist() if column[row] >= 0 and column[row] != column[original_of(goal, shop)]]
+        others = [
+            row
+            for row in alike.tolist()
+            if column[row] >= 0 and column[row] != column[original_of(goal, shop)]
+        ]
         held = dict.fromkeys(exact_value(row, slot, shop) for row in others)  # of the most similar ones first
         values = tuple(list(held)[:size])
         if not _parts(rows, _has(rows, slot, values, shop)):
@@ -196,7 +241,12 @@ def _has(rows: np.ndarray, slot: str, values: Sequence[str], shop: Shop) -> np.n
 
 
 def _condition(
-    goal: Goal, rows: np.ndarray, visits: Sequence[int], axes: Difficulty, shop: Shop, random: np.random.Generator
+    goal: Goal,
+    rows: np.ndarray,
+    visits: Sequence[int],
+    axes: Difficulty,
+    shop: Shop,
+    random: np.random.Generator,
 ) -> tuple[str, Any] | None:
     """Let the price decide which of two things it has in common with what is missed; with either outcome."""
     prices = shop.catalog.price_cents
@@ -217,9 +267,7 @@ def _condition(
     return None
 
 
-def chance_right(
-    taken: np.ndarray, alike: np.ndarray, right: np.ndarray, best: int, count: int
-) -> float:
+def chance_right(taken: np.ndarray, alike: np.ndarray, right: np.ndarray, best: int, count: int) -> float:
     """Compute the chance that the `count` most alike of the rows `taken`, ties broken at random, are a right choice: as
     many as there can be of the rows `right`, of which `best` is the number."""
     size = min(count, len(taken))

@@ -1,12 +1,14 @@
 """Drawing how a customer describes a sold-out product, and what they demand of its replacement (SUB)."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from ecomlab.catalog import Shop
+from ecomlab.customer.demand_draws import draw_which
 from ecomlab.customer.goals import draw_row
 from ecomlab.customer.visits import (
     Cluster,
@@ -22,8 +24,9 @@ from ecomlab.customer.visits import (
 from ecomlab.difficulty import Difficulty
 from ecomlab.seeding import pick, rng, shuffled
 from ecomlab.slots import DAYS, LIMITS, PRICE, RATING
-from ecomlab.task import Event, Goal, GoalChange, TaskKey
+from ecomlab.task import Event, Goal, GoalChange, Task, TaskKey
 from ecomlab.values import FORMATS
+from ecomlab.wishes import visit_of
 from ecomlab.world.cart import column_of, constraints_of
 from ecomlab.world.state import sold_out_rows
 from ecomlab.world.substitutes import alike_counts, hard_names, most_similar, noun, similarity, stages_of
@@ -139,8 +142,7 @@ def draw_visits(
 
     chosen = history_of([missed.rows], others(), visited_types(1, axes.history))
     clusters = [
-        Cluster(found[catalog.type_of(rows[0]).name].told, tuple(rows), pick(random, rows))
-        for rows in chosen
+        Cluster(found[catalog.type_of(rows[0]).name].told, tuple(rows), pick(random, rows)) for rows in chosen
     ]
     gone = [row for cluster in clusters for row in half_gone(cluster, shop, random)]
     return clusters[0], visits_of(chosen, key, shop), sorted(catalog.ids[row] for row in gone)
@@ -161,15 +163,20 @@ def goal_of(cluster: Cluster, must: Sequence[str], shop: Shop) -> Goal:
 
 
 def draw_limits(
-    kind: str, rows: np.ndarray, axes: Difficulty, shop: Shop, random: np.random.Generator
+    kind: str,
+    rows: np.ndarray,
+    axes: Difficulty,
+    shop: Shop,
+    random: np.random.Generator,
+    keeps: tuple[float, float] = (0.4, 0.75),
 ) -> dict[str, int]:
-    """Draw m - 1 further demands, so that they exclude some of these rows and leave enough to choose from.
+    """Draw m - 1 further demands, each of which keeps a share of these rows in a range, and enough to choose from.
 
     Each lies anywhere between the last product that it admits and the next, so that it names neither.
     """
     catalog, limits = shop.catalog, {}
     for limit in shuffled(random, [limit for limit in LIMITS if catalog.has(limit)])[: axes.constraints - 1]:
-        keep = min(len(rows), max(axes.k_rec + 1, round(len(rows) * random.uniform(0.4, 0.75))))
+        keep = min(len(rows), max(axes.k_rec + 1, round(len(rows) * random.uniform(*keeps))))
         column = catalog.column(limit)[rows]
         values = np.sort(column if limit.op == "<=" else -column)
         edge, beyond = int(values[keep - 1]), [*values[values > values[keep - 1]].tolist(), None][0]
@@ -218,17 +225,43 @@ def _changes(goal: Goal, random: np.random.Generator) -> list[GoalChange]:
     return [change for change in shuffled(random, made) if all(goal[n] != v for n, v in change.slots.items())]
 
 
-def other_originals(goal: Goal, gone: Sequence[str], shop: Shop) -> list[Goal]:
+def identity(slots: Mapping[str, Any]) -> dict[str, Any]:
+    """Select the slots that describe the sold-out product, whether said at first or later."""
+    named = {name.removeprefix("was_"): value for name, value in slots.items()}
+    return {n: v for n, v in named.items() if n in ("type", "brand", "feature") or n.startswith("attr:")}
+
+
+def meant(goal: Goal, visits: Sequence[str], shop: Shop) -> list[int]:
+    """List the rows of the visits, the newest first, that all is true of which the customer says of what sold out."""
+    catalog, said = shop.catalog, constraints_of(goal["type"], identity(goal.of()))
+    rows = [row for row in map(catalog.row, visits) if row is not None]
+    if "which" not in goal:
+        return [row for row in rows if catalog.satisfies(row, said)]
+    found = visit_of(
+        goal["which"],
+        rows,
+        lambda row, by: catalog.satisfies(row, constraints_of(by["type"], by)),
+        lambda row: float(catalog.price_cents[row]),
+    )
+    return [found] if found is not None and catalog.satisfies(found, said) else []
+
+
+def other_originals(goal: Goal, task: Task, shop: Shop) -> list[Goal]:
     """List the goals of customers who mean another of the sold-out visits and have stated the same about it."""
-    catalog, slots = shop.catalog, goal.of()
+    catalog, slots, visits = shop.catalog, goal.of(), task.world["visits"]
+    if "which" in goal and (0, "which") not in goal.withheld:
+        return []
     told = {name: slots[name] for name in slots if name in ("brand", "feature") or name.startswith("attr:")}
-    rows = sorted(catalog.row(product_id) or 0 for product_id in gone)
+    rows = sorted(catalog.row(product_id) or 0 for product_id in task.world["gone"])
+    seen = [row for row in map(catalog.row, visits) if row is not None]
     made = []
     for row in catalog.select(constraints_of(goal["type"], told), rows).tolist():
-        words = {
+        words: dict[str, Any] = {
             name: exact_value(row, name.removeprefix("was_"), shop)
             for name in slots
             if name.startswith("was_")
         }
+        if "which" in goal:
+            words["which"] = draw_which(row, seen, task.axes, shop, rng("other", row, *task.key))
         made.append(replace(goal.set_slots(words), unsaid={"original": catalog.ids[row]}))
-    return made
+    return [one for one in made if one.get("which", True)]

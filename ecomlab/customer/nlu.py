@@ -339,9 +339,7 @@ def read_item(text: str, lexicon: Lexicon, phrases: Phrases, opening: bool = Fal
     return slots
 
 
-def _read_same(
-    match: re.Match[str], kind: ProductType, lexicon: Lexicon, phrases: Phrases
-) -> dict[str, Any]:
+def _read_same(match: re.Match[str], kind: ProductType, lexicon: Lexicon, phrases: Phrases) -> dict[str, Any]:
     """Read the phrase of a reference: the slot that is to be the same, and the thing."""
     named = {noun(one.name): f"attr:{one.name}" for one in kind.attributes} | {"brand": "brand"}
     by = _described(match["thing"], phrases, lexicon)

@@ -10,8 +10,9 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from ecomlab.customer.demands import identity
 from ecomlab.envs.registry import ENVIRONMENTS
-from ecomlab.envs.substitution.player import identity, titled
+from ecomlab.envs.substitution.player import titled
 from ecomlab.players.asking import QUESTIONS
 from ecomlab.players.goal_player import GoalPlayer
 from ecomlab.slots import slot_type

@@ -126,9 +126,7 @@ def _can_be_had(slots: Mapping[str, Any], view: View) -> np.ndarray:
 def in_words(slots: Mapping[str, Any], goal: Goal, item: int) -> dict[str, Any]:
     """Put the words of the goal's wishes in the place of values that were worked out."""
     said = goal.of(item)
-    return {
-        name: said[name] if isinstance(said.get(name), Wish) else value for name, value in slots.items()
-    }
+    return {name: said[name] if isinstance(said.get(name), Wish) else value for name, value in slots.items()}
 
 
 def _exact(row: int, name: str, catalog: Catalog) -> str | int | None:

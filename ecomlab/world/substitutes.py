@@ -5,7 +5,6 @@ the id of the sold-out product.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -60,12 +59,14 @@ def original_of(goal: Goal, shop: Shop) -> int:
 def requirements(goal: Goal, shop: Shop, limits: bool = True) -> tuple[Constraint, ...]:
     """List the constraints on a replacement: type, attributes that must stay the same and, if asked for, limits and
     other demands."""
-    return tuple(constraint for name, constraint in demanded(goal, shop) if limits or name in ("type", "must"))
+    return tuple(
+        constraint for name, constraint in demanded(goal, shop) if limits or name in ("type", "must")
+    )
 
 
 def demanded(goal: Goal, shop: Shop) -> list[tuple[str, Constraint]]:
-    """List the constraints on a replacement, each with the slot that demands it. Demands that are not worked out yet are
-    left out, and conditions, which depend on what there is: see `narrowed`."""
+    """List the constraints on a replacement, each with the slot that demands it. Demands that are not worked out yet
+    are left out, and conditions, which depend on what there is: see `narrowed`."""
     attributes = shop.catalog.attributes(original_of(goal, shop))
     kind = goal["type"]
     found = [("type", constraints_of(kind, {})[0])]

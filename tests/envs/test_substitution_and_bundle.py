@@ -92,7 +92,7 @@ def test_the_best_stand_ins_are_those_with_most_equal_entries(d: int, big_shop: 
 
 
 def test_the_visits_hold_one_product_that_fits_the_words(big_shop: Shop) -> None:
-    from ecomlab.envs.substitution.player import identity
+    from ecomlab.customer.demands import identity
     from ecomlab.world.cart import constraints_of
 
     catalog = big_shop.catalog

@@ -8,15 +8,17 @@ import numpy as np
 
 from ecomlab.catalog import Shop
 from ecomlab.customer import demands
+from ecomlab.customer.demand_draws import other_demands
 from ecomlab.envs.base import Audit
-from ecomlab.envs.substitution.player import identity
 from ecomlab.reward import Fault
 from ecomlab.slots import slot_type
 from ecomlab.task import Goal, Place, Task
-from ecomlab.world.cart import Want, constraints_of
+from ecomlab.wishes import has_wish
+from ecomlab.world.cart import Want
 from ecomlab.world.faults import list_faults
+from ecomlab.world.plain import AtFirst, plain
 from ecomlab.world.state import World
-from ecomlab.world.substitutes import fewest, noun, original_of, requirements, similarity, stages_of
+from ecomlab.world.substitutes import fewest, narrowed, noun, original_of, requirements, similarity, stages_of
 
 
 class SubstitutionAudit(Audit):
@@ -26,10 +28,13 @@ class SubstitutionAudit(Audit):
         ids = list((answer or {}).get("product_ids", ()))
         if not ids:
             return [] if answer is None else [Fault("missed item", "list", words="nothing was submitted")]
-        found = list_faults(ids, int(goal["count"]), requirements(goal, world.shop), world)
+        wanted = requirements(goal, world.shop)
+        rows = world.in_stock(world.catalog.select(wanted))
+        rows = narrowed(rows[rows != original_of(goal, world.shop)], goal, world.shop)
+        found = list_faults(ids, min(int(goal["count"]), len(rows)), wanted, world)
         verdict = self.env.verify(goal, world, answer or {}, first)
         if not found and not verdict.correct:
-            hidden = [name for name in goal.of() if name.startswith("was_")]
+            hidden = [name for name in goal.of() if name.startswith("was_") or name in ("which", "if")]
             found = [Fault("not the best", "list", ",".join(ids), ("must", *hidden), words=verdict.why)]
         return found
 
@@ -39,22 +44,25 @@ class SubstitutionAudit(Audit):
 
     def alternatives(self, slot: Place, goal: Goal, task: Task, shop: Shop) -> Sequence[Any]:
         name = slot[1]
-        if name.startswith("was_"):
-            return demands.other_originals(goal, task.world["gone"], shop)
+        if name.startswith("was_") or name == "which":
+            return demands.other_originals(goal, task, shop)
         if name == "must":
             return [[noun(attribute)] for attribute in shop.catalog.attributes(original_of(goal, shop))]
+        if has_wish({name: goal[name]}):
+            known = plain(goal.drop_slots(name), AtFirst(shop, task.world))
+            rows = stages_of(known, task.events, task.world["gone"], task.key, shop)[-1]
+            return other_demands(name, goal, known, rows, task, shop)
         return slot_type(name).alternatives(goal[name])[:1]
 
     def possible(self, goal: Goal, task: Task, shop: Shop) -> bool:
-        rows = sorted(shop.catalog.row(visit) or 0 for visit in task.world["visits"])
-        named = shop.catalog.select(constraints_of(goal["type"], identity(goal.of())), rows).tolist()
-        enough = fewest(goal, task.events, task.world["gone"], task.key, shop) >= goal["count"]
-        return enough and named == [original_of(goal, shop)]
+        known = plain(goal, AtFirst(shop, task.world))
+        enough = fewest(known, task.events, task.world["gone"], task.key, shop)
+        return bool(enough) and demands.meant(goal, task.world["visits"], shop) == [original_of(goal, shop)]
 
     def chance(self, task: Task, shop: Shop) -> float:
-        """Compute the chance of picking, of the visits that are in stock, as many as are asked for, where all of the
-        best are among them: at the start or after the events, whichever is more likely."""
-        goal, gone = task.goal, task.world["gone"]
+        """Compute the chance of picking, of the visits that are in stock, as many as are asked for and there are, where
+        all of the best are among them: at the start or after the events, whichever is more likely."""
+        goal, gone = plain(task.goal, AtFirst(shop, task.world)), task.world["gone"]
         seen = {row for row in map(shop.catalog.row, task.world["visits"]) if row is not None}
         others = seen.difference(shop.catalog.type_rows(goal["type"]))
         stages = stages_of(goal, task.events, gone, task.key, shop)
@@ -67,8 +75,8 @@ class SubstitutionAudit(Audit):
 
 def _picked(rows: np.ndarray, seen: set[int], goal: Goal, shop: Shop) -> float:
     """Compute the chance that as many of `seen` as are asked for, picked at random, are the best of `rows`."""
-    count, alike = goal["count"], similarity(rows, goal, shop)
-    if min(len(rows), len(seen)) < count:
+    count, alike = min(goal["count"], len(rows)), similarity(rows, goal, shop)
+    if not count or len(seen) < count:
         return 0.0
     cut = int(np.sort(alike)[::-1][count - 1])
     above, tied = set(rows[alike > cut].tolist()), set(rows[alike == cut].tolist())

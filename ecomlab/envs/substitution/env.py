@@ -23,17 +23,27 @@ from ecomlab.seeding import pick
 from ecomlab.slots import PRICE, slot_type
 from ecomlab.steps import draw_kinds
 from ecomlab.task import ACT, Event, Goal, Problem, SellOut, Slot, TaskError, TaskKey
-from ecomlab.world.state import World, draw_sell_out
 from ecomlab.wishes import without
 from ecomlab.world.plain import AtFirst, plain
-from ecomlab.world.substitutes import demanded, fewest, narrowed, original_of, requirements, similarity, stages_of
+from ecomlab.world.state import World, draw_sell_out
+from ecomlab.world.substitutes import (
+    demanded,
+    fewest,
+    narrowed,
+    original_of,
+    requirements,
+    similarity,
+    stages_of,
+)
 from ecomlab.world.tools import catalog as shop_tools
 
 TRIES = 128
-THOUGHT = 32
-"""Draws among which one is sought in which every step of thought counts."""
+THOUGHT = 6
+"""Draws among which one is sought whose steps of thought all count."""
 STEPS = ("reference", "joint", "logic")
 """Kinds of steps of thought that a substitution may hold."""
+MAY_BE_WITHHELD = ("must", "which", "matching", "price_match", "choices", "excluded", "if")
+"""Slots that an opening may leave out, beside limits."""
 
 
 class Substitution(Environment):
@@ -61,9 +71,10 @@ class Substitution(Environment):
             made = self._draw(attempt / TRIES, share, kinds, axes, key, shop, random)
             if made is None:
                 continue
-            if best is None or len(made.steps) > len(best.steps):
-                best = made
-            if len(best.steps) == len(kinds) or attempt >= THOUGHT:
+            problem, woven = made
+            if best is None or len(problem.steps) > len(best.steps):
+                best = problem
+            if len(problem.steps) == woven or attempt >= THOUGHT:
                 break
         if best is None:
             raise TaskError("nothing of this shop can be replaced; load a larger shop")
@@ -78,9 +89,9 @@ class Substitution(Environment):
         key: TaskKey,
         shop: Shop,
         random: np.random.Generator,
-    ) -> Problem | None:
-        """Draw a task; None where the product cannot be replaced. After a larger `part` of the tries, less is asked of
-        the shop."""
+    ) -> tuple[Problem, int] | None:
+        """Draw a task, and how many steps it holds, whether they count or not; None where the product cannot be
+        replaced. After a larger `part` of the tries, less is asked of the shop."""
         # Enough for a choice, where the shop has it; the visits will take some of them. With nine products a type
         # (1,000 in all) about four can be replacements at any level: there the list cannot grow, demands cannot
         # exclude much, and d hardly makes the task harder.
@@ -94,7 +105,10 @@ class Substitution(Environment):
         sold = SellOut(types=(kind,), share=share, moment="catalog_search")
         events: list[Event] = [sold] if share else []
         cluster, visits, gone = demands.draw_visits(missed, enough, share, axes, key, shop, vague)
-        goal, seen = demands.goal_of(cluster, missed.must, shop), [row for row in map(shop.catalog.row, visits) if row is not None]
+        goal, seen = (
+            demands.goal_of(cluster, missed.must, shop),
+            [row for row in map(shop.catalog.row, visits) if row is not None],
+        )
         first = AtFirst(shop, {"visits": visits})
         if vague:
             which = draw_which(original_of(goal, shop), seen, axes, shop, random)
@@ -104,15 +118,18 @@ class Substitution(Environment):
         if not fewest(goal, events, gone, key, shop):
             return None
         left = stages_of(goal, events, gone, key, shop)[-1]
-        goal = goal.set_slots(demands.draw_limits(kind, left, axes, shop, random))
+        strict = (0.8, 0.95) if kinds else (0.4, 0.75)  # of what demands leave, something is to be left
+        goal = goal.set_slots(demands.draw_limits(kind, left, axes, shop, random, strict))
         steps = ["reference"] if vague else []
-        for step in (step for step in kinds if step != "reference"):
+        for wished in (step for step in kinds if step != "reference"):
             known = plain(goal, first)
             left = stages_of(known, events, gone, key, shop)[-1]
-            made = draw_demand(step, known, left, seen, axes, shop, random)
-            if made is not None:
-                goal = goal.set_slots(dict([made]))
-                steps.append(step)
+            for step in dict.fromkeys((wished, *kinds)):  # another one where there is none of its kind
+                made = draw_demand(step, known, left, seen, axes, shop, random)
+                if made is not None:
+                    goal = goal.set_slots(dict([made]))
+                    steps.append(step)
+                    break
         if "price_match" in goal:
             goal = goal.drop_slots(PRICE.name)
         while events and not fewest(plain(goal, first), events, gone, key, shop):  # it must stay possible
@@ -123,11 +140,11 @@ class Substitution(Environment):
             change = demands.draw_change(plain(goal, first), events, gone, axes, key, shop, random)
             events += [replace(change, moment=pick(random, self.moments))] if change else []
         goal = goal.set_slots({"count": min(axes.k_rec, axes.top_k)})
+        woven = len(steps)
         counts = {kind: self._counts(kind, goal, events, visits, gone, key, shop) for kind in set(steps)}
         steps = [kind for kind in steps if counts[kind]]
-        goal = withhold(
-            goal, axes, random, [n for n in goal.of() if n != "must" and not slot_type(n).is_limit]
-        )
+        never = [name for name in goal.of() if name not in MAY_BE_WITHHELD and not slot_type(name).is_limit]
+        goal = withhold(goal, axes, random, never)
         known = plain(goal, first)
         wide = known.drop_slots("if", *(name for name in ("excluded", "choices") if name in goal))
         costs = [
@@ -137,7 +154,7 @@ class Substitution(Environment):
         turns, calls = (max(cost[at] for cost in costs) for at in (0, 1))
         need = SubstitutionPlayer.need(goal, visits, shop, turns, calls)
         events = [replace(event, turns=turns, calls=calls) for event in events]
-        return Problem(goal, {"visits": visits, "gone": gone}, need, events, steps=steps)
+        return Problem(goal, {"visits": visits, "gone": gone}, need, events, steps=steps), woven
 
     def _counts(
         self,
@@ -183,7 +200,7 @@ class Substitution(Environment):
         alike = similarity(np.array(list(good), int), goal, shop)
         limits = [constraint for constraint in required if constraint not in compatible]
         met = sum(
-            1.0 if fits else np.mean([catalog.satisfies(row, (c,)) for c in limits] or [0.0])
+            1.0 if fits else float(np.mean([catalog.satisfies(row, (c,)) for c in limits] or [False]))
             for row, fits in good.items()
         )
         correct = len(ids) == len(good) == count and all(good.values()) and alike.sum() == best.sum()

@@ -10,6 +10,7 @@ import numpy as np
 
 from ecomlab.catalog import Shop
 from ecomlab.customer import nlu
+from ecomlab.customer.demands import identity
 from ecomlab.customer.visits import CLUSTER, exact_value
 from ecomlab.difficulty import Difficulty
 from ecomlab.envs.cart.player import Wish
@@ -22,7 +23,8 @@ from ecomlab.world.cart import constraints_of
 from ecomlab.world.state import PAGE
 from ecomlab.world.substitutes import hard_names, noun, original_of, requirements, similar_names
 
-
+MOST_WISHES = 6
+"""Most wishes that must be worked out."""
 MOST_PAGES = 16
 """Most pages of a search that it reads."""
 
@@ -76,7 +78,8 @@ class SubstitutionPlayer(GoalPlayer):
         turns, calls = 1 + (pages > 1), pages * 2**entries
         events = ((axes.p_oos, turns, calls), (axes.p_switch, turns, calls))
         work = Need(3 + turns, 1 + CLUSTER + calls)
-        return budget(work, len(LIMITS[: axes.constraints - 1]) + 3, axes, *events)
+        slots = len(LIMITS[: axes.constraints - 1]) + 3 + min(MOST_WISHES, math.ceil(axes.steps.mean))
+        return budget(work, slots, axes, *events)
 
     @staticmethod
     def first_guess(goal: Goal, visits: Sequence[str], gone: Sequence[str], shop: Shop) -> str:
@@ -175,7 +178,9 @@ class SubstitutionPlayer(GoalPlayer):
 
     def _described(self, visit: Mapping[str, Any], by: Mapping[str, Any]) -> bool:
         """Tell whether a visit is of a type and has what describes it."""
-        kind = max((name for name in self.lexicon.types if visit["title"].endswith(name)), key=len, default="")
+        kind = max(
+            (name for name in self.lexicon.types if visit["title"].endswith(name)), key=len, default=""
+        )
         attributes = {name[5:]: value for name, value in by.items() if name.startswith("attr:")}
         return (
             kind == by["type"]
@@ -261,7 +266,9 @@ class SubstitutionPlayer(GoalPlayer):
         slots = {name: value for name, value in wish.slots.items() if not isinstance(value, OneOf | AnyBut)}
         calls, entries = [], self._entries(original)
         for one in searches:
-            fixed = {name: value for name, value in zip(entries, one.values, strict=True) if value is not None}
+            fixed = {
+                name: value for name, value in zip(entries, one.values, strict=True) if value is not None
+            }
             for page in range(1, min(self.pages.get(one, 1), most) + 1):
                 if (one, page) not in self.read:
                     self.read.add((one, page))
@@ -283,7 +290,7 @@ class SubstitutionPlayer(GoalPlayer):
 
 
 class Search(NamedTuple):
-    """A search for replacements: the values of the entries that count, None for any, and how many are the original's."""
+    """A search for replacements: values of the entries that count, None for any, and how many are the original's."""
 
     values: tuple[Any, ...]
     least: int
@@ -298,12 +305,6 @@ def values_of(own: Any, wanted: Any) -> list[Any]:
     if isinstance(wanted, AnyBut):
         return [None] if own in wanted.values else [own, None]
     return [own, None] if wanted is None else [wanted]
-
-
-def identity(slots: Mapping[str, Any]) -> dict[str, Any]:
-    """Select the slots that describe the sold-out product, whether said at first or later."""
-    named = {name.removeprefix("was_"): value for name, value in slots.items()}
-    return {n: v for n, v in named.items() if n in ("type", "brand", "feature") or n.startswith("attr:")}
 
 
 def titled(title: str, was: Mapping[str, Any]) -> bool:
