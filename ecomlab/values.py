@@ -156,7 +156,6 @@ NAME = Format(str, r"[^\s.!?](?:[^.!?\n]|\.(?=\S))*?(?!\.\S)", str)
 """A name of a product type or a brand: "Levi's", "Johnson & Johnson", "de Buyer". It ends where the sentence ends."""
 
 
-
 def _read_condition(text: str) -> If:
     """Read a conditional wish; the values that its words name are found by the shop's vocabulary."""
     match = CONDITION.fullmatch(text)

@@ -1,7 +1,7 @@
 """Wishes as expressions: the value of a slot may depend on what tools show.
 
-The value of a slot is what was said, or a wish: a frozen expression with a kind of step of thought. A wish says itself
-in words and is read back from them; `ecomlab.world.plain` works out its value. Customers say its words, never its value.
+The value of a slot is what was said, or a wish: a frozen expression that takes a step of thought. A wish says itself in
+words and is read back from them; `ecomlab.world.plain` works out its value. Customers say the words, never the value.
 """
 
 import re
@@ -136,7 +136,7 @@ def _tuples(value: Any) -> Any:
     return tuple(_tuples(each) for each in value) if isinstance(value, list | tuple) else value
 
 
-# In words. What stands after an item's noun: "in Red or Blue", "not in Red", "with the same color as the X I looked at".
+# In words, after an item's noun: "in Red or Blue", "not in Red", "with the same color as the Lamp I looked at".
 
 _TAILS: Mapping[Where, str] = {"visits": "I looked at", "items": "of this order"}
 SAME = re.compile(

@@ -105,7 +105,8 @@ def read(message: str, phrases: Phrases, lexicon: Lexicon, opening: bool = False
     words = phrases.opening_words if opening else phrases.words
     told = sentences(noise.plain(message, words, lexicon), phrases, opening)
     return tuple(
-        replace(said, value=_bound(said.value, lexicon)) if isinstance(said.value, If) else said for said in told
+        replace(said, value=_bound(said.value, lexicon)) if isinstance(said.value, If) else said
+        for said in told
     )
 
 
@@ -284,8 +285,8 @@ def read_item(text: str, lexicon: Lexicon, phrases: Phrases, opening: bool = Fal
     phrases, or of openings, are not taken for misspelt names."""
     plain = phrases.opening_words if opening else phrases.words
     same = list(SAME.finditer(text)) if " same " in text else []
-    for match in same:
-        text = text[: match.start()] + " " * len(match.group()) + text[match.end() :]
+    for found in same:
+        text = text[: found.start()] + " " * len(found.group()) + text[found.end() :]
     words = [(m.group(), m.span()) for m in lexicon.token.finditer(text)]
     kind = _name(words, lexicon, "type", plain, longest=3)
     if kind is None:
@@ -294,8 +295,8 @@ def read_item(text: str, lexicon: Lexicon, phrases: Phrases, opening: bool = Fal
     slots: dict[str, Any] = {"type": name}
     taken = [(words[start][1][0], words[end - 1][1][1])]
     rest = words[:start] + words[end:]
-    for match in same:
-        slots |= _read_same(match, lexicon.types[name], lexicon, phrases)
+    for found in same:
+        slots |= _read_same(found, lexicon.types[name], lexicon, phrases)
     before: tuple[str, tuple[int, int]] = ("", (0, 0))
     for slot, value, span in lexicon.values(name, text):
         if not _overlaps(span, taken):
@@ -334,9 +335,7 @@ def read_item(text: str, lexicon: Lexicon, phrases: Phrases, opening: bool = Fal
     return slots
 
 
-def _read_same(
-    match: re.Match[str], kind: ProductType, lexicon: Lexicon, phrases: Phrases
-) -> dict[str, Any]:
+def _read_same(match: re.Match[str], kind: ProductType, lexicon: Lexicon, phrases: Phrases) -> dict[str, Any]:
     """Read the phrase of a reference: the slot that is to be the same, and the thing."""
     named = {noun(one.name): f"attr:{one.name}" for one in kind.attributes} | {"brand": "brand"}
     by = read_item(match["thing"], lexicon, phrases)

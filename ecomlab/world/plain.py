@@ -101,7 +101,7 @@ def branch_of(wish: If, slots: Mapping[str, Any], view: View) -> dict[str, Any]:
     """Find what a conditional wish comes to: its first value within the limit, or else the other one, or the price of
     the cheapest."""
     first = {wish.slot: wish.first, PRICE.name: wish.limit}
-    if len(_can_be_had(slots | first, view)):
+    if len(_can_be_had({**slots, **first}, view)):
         return first
     if wish.other is not None:
         return {wish.slot: wish.other}
@@ -123,9 +123,7 @@ def _can_be_had(slots: Mapping[str, Any], view: View) -> np.ndarray:
 def in_words(slots: Mapping[str, Any], goal: Goal, item: int) -> dict[str, Any]:
     """Put the words of the goal's wishes in the place of values that were worked out."""
     said = goal.of(item)
-    return {
-        name: said[name] if isinstance(said.get(name), Wish) else value for name, value in slots.items()
-    }
+    return {name: said[name] if isinstance(said.get(name), Wish) else value for name, value in slots.items()}
 
 
 def _exact(row: int, name: str, catalog: Catalog) -> str | None:
