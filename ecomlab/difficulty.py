@@ -13,7 +13,6 @@ from typing import Any
 
 from ecomlab.suggest import unknown, whole
 
-
 STEPS: Mapping[str, int] = {
     "reference": 1, "logic": 1, "joint": 2, "trade_off": 1, "none": 2, "rules": 1, "telling": 1, "chain": 1,
 }  # fmt: skip

@@ -1,7 +1,7 @@
 """Wishes as expressions: the value of a slot may depend on what tools show.
 
-The value of a slot is what was said, or a wish: a frozen expression with a kind of step of thought. A wish says itself
-in words and is read back from them; `ecomlab.world.plain` works out its value. Customers say its words, never its value.
+The value of a slot is what was said, or a wish: a frozen expression that takes a step of thought. A wish says itself in
+words and is read back from them; `ecomlab.world.plain` works out its value. Customers say the words, never the value.
 """
 
 import re
@@ -131,8 +131,8 @@ class Visited(Wish):
     """Slots of the one to start from, its type first."""
     pick: Literal["", "cheapest", "most expensive"] = ""
     """Which of those that the slots describe; "" where they describe one."""
-    walk: Literal["after", "before"] = "after"
     steps: int = 0
+    """How many visits later it was; below 0: earlier."""
     words: str = field(default="", compare=False)
     """Noun phrase of the slots, which follows from them."""
 
@@ -152,7 +152,7 @@ def visit_of(
     able.sort(key=lambda at: price(visits[at]), reverse=wish.pick == "most expensive")
     if not able:
         return None
-    at = able[0] + wish.steps * (-1 if wish.walk == "after" else 1)
+    at = able[0] - wish.steps
     return visits[at] if 0 <= at < len(visits) else None
 
 
@@ -204,7 +204,7 @@ def _tuples(value: Any) -> Any:
     return tuple(_tuples(each) for each in value) if isinstance(value, list | tuple) else from_json(value)
 
 
-# In words. What stands after an item's noun: "in Red or Blue", "not in Red", "with the same color as the X I looked at".
+# In words, after an item's noun: "in Red or Blue", "not in Red", "with the same color as the Lamp I looked at".
 
 _TAILS: Mapping[Where, str] = {"visits": "I looked at", "items": "of this order"}
 SAME = re.compile(
@@ -266,7 +266,8 @@ def only_if(wish: IfSame, money: str) -> str:
 def visit_phrase(wish: Visited) -> str:
     """Word a visit: "the one that I looked at right after the GableStone Kettle"."""
     thing = f"{wish.pick} of the {wish.words} that I looked at" if wish.pick else wish.words
-    return f"the one that I looked at right {wish.walk} " * wish.steps + f"the {thing}"
+    walk = "after" if wish.steps > 0 else "before"
+    return f"the one that I looked at right {walk} " * abs(wish.steps) + f"the {thing}"
 
 
 def read_visit(text: str) -> Visited:
@@ -274,6 +275,6 @@ def read_visit(text: str) -> Visited:
     match = SEEN.fullmatch(text)
     assert match is not None
     said = match["steps"] or match["walk"] or ""
-    walk: Any = "before" if " right before " in said else "after"
     pick: Any = match["pick"] or ""
-    return Visited((), pick, walk, said.count(" right "), match["among"] or match["thing"])
+    steps = said.count(" right after ") - said.count(" right before ")
+    return Visited((), pick, steps, match["among"] or match["thing"])

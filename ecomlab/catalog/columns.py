@@ -318,7 +318,9 @@ class Catalog:
             _, codes, value_at = known
             if codes is not None:
                 names = constraint.value if isinstance(constraint.value, tuple) else (constraint.value,)
-                if (value_at(row) in [codes.get(name, _MISSING) for name in names]) == (constraint.op == "not in"):
+                if (value_at(row) in [codes.get(name, _MISSING) for name in names]) == (
+                    constraint.op == "not in"
+                ):
                     return False
             elif constraint.op == "<=":
                 if value_at(row) > constraint.value:

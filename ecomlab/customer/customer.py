@@ -257,10 +257,10 @@ class Customer:
 
     def _in_hand(self, world: World) -> frozenset[str]:
         """List, in lower case, what describes the order lines that they may mean: a person knows what they bought."""
-        found, goal = set[str](), plain(self.goal, world, conditions=False)
+        found = set[str]()
         for order in world.given.get("orders", ()):
             lines = [Thing("line", order["order_id"], "", line["line_id"]) for line in order["lines"]]
-            opinions = [self.judge(goal, world, line) for line in lines]
+            opinions = [self.judge(self.goal, world, line) for line in lines]
             right = [opinion is not None and opinion.right for opinion in opinions]
             for line, meant in zip(order["lines"], right if any(right) else ()):
                 row = world.row(line["product_id"])

@@ -34,9 +34,9 @@ def draw_which(
     among those like it."""
     size, at = draw_size(axes, "reference", random), visits.index(row)
     found: list[Visited] = []
-    for walk in ("after", "before"):
-        for steps, extreme in ((size, False), (size - 1, True)):
-            start = at + (steps if walk == "after" else -steps)
+    for way in (1, -1):
+        for steps, extreme in ((way * size, False), (way * (size - 1), True)):
+            start = at + steps
             if not 0 <= start < len(visits):
                 continue
             base = visits[start]
@@ -45,7 +45,7 @@ def draw_which(
             ):
                 if by:
                     words = _words(by, shop, several=bool(pick_))
-                    found.append(Visited(tuple(by.items()), pick_, walk, steps, words))  # type: ignore[arg-type]
+                    found.append(Visited(tuple(by.items()), pick_, steps, words))  # type: ignore[arg-type]
     return pick(random, found) if found else None
 
 

@@ -24,7 +24,7 @@ from ecomlab.customer.wish_draws import Drawn, weave
 from ecomlab.difficulty import Difficulty
 from ecomlab.seeding import pick, rng, shuffled
 from ecomlab.slots import LIMITS
-from ecomlab.task import Goal, Place, TaskError, TaskKey
+from ecomlab.task import Goal, TaskError, TaskKey
 from ecomlab.world.cart import constraints_of, is_exact
 from ecomlab.world.state import options_of
 

@@ -268,8 +268,8 @@ def agrees(
     both mislead."""
     value, name, limits = slot.value, slot.name, slot_type(slot.name).op != "=="
     if isinstance(value, Wish):  # its words say enough to exclude a value, never to affirm one
-        named = said.casefold() in [one.casefold() for one in getattr(value, "values", ())]
-        excluded = (isinstance(value, AnyBut) and named) or (isinstance(value, OneOf) and not named)
+        among = said.casefold() in [one.casefold() for one in getattr(value, "values", ())]
+        excluded = (isinstance(value, AnyBut) and among) or (isinstance(value, OneOf) and not among)
         return False if excluded else None
     if isinstance(value, list | tuple):
         if name == "importance":

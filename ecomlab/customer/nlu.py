@@ -289,8 +289,8 @@ def read_item(text: str, lexicon: Lexicon, phrases: Phrases, opening: bool = Fal
     phrases, or of openings, are not taken for misspelt names."""
     plain = phrases.opening_words if opening else phrases.words
     same = list(SAME.finditer(text)) if " same " in text else []
-    for match in same:
-        text = text[: match.start()] + " " * len(match.group()) + text[match.end() :]
+    for found in same:
+        text = text[: found.start()] + " " * len(found.group()) + text[found.end() :]
     words = [(m.group(), m.span()) for m in lexicon.token.finditer(text)]
     kind = _name(words, lexicon, "type", plain, longest=3)
     if kind is None:
@@ -299,8 +299,8 @@ def read_item(text: str, lexicon: Lexicon, phrases: Phrases, opening: bool = Fal
     slots: dict[str, Any] = {"type": name}
     taken = [(words[start][1][0], words[end - 1][1][1])]
     rest = words[:start] + words[end:]
-    for match in same:
-        slots |= _read_same(match, lexicon.types[name], lexicon, phrases)
+    for found in same:
+        slots |= _read_same(found, lexicon.types[name], lexicon, phrases)
     before: tuple[str, tuple[int, int]] = ("", (0, 0))
     for slot, value, span in lexicon.values(name, text):
         if not _overlaps(span, taken):

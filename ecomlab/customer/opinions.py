@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 from ecomlab.customer.templates import SENTENCE_BREAK
 from ecomlab.task import Goal, Slot
 from ecomlab.values import MONTHS
-from ecomlab.world.plain import plain
 from ecomlab.world.cart import constraints_of, identity_of
+from ecomlab.world.plain import plain
 from ecomlab.world.state import World
 
 _FROM = "one from "
@@ -80,10 +80,11 @@ def of_product(goal: Goal, world: World, thing: Thing, identifies: bool = False)
     items = [item for item in goal.items if goal.get("type", item=item) == kind]
     if not items:
         return Opinion(False, identifies) if identifies else None
-    slots = identity_of(goal.of(items[0]))
+    said, slots = goal.of(items[0]), identity_of(plain(goal, world, conditions=False).of(items[0]))
     for constraint in constraints_of(kind, slots)[1:]:
         if not world.catalog.satisfies(row, (constraint,)):
-            return Opinion(False, identifies, Slot(items[0], constraint.field, slots[constraint.field]))
+            words = said.get(constraint.field, slots[constraint.field])
+            return Opinion(False, identifies, Slot(items[0], constraint.field, words))
     return Opinion(True, identifies)
 
 
@@ -92,8 +93,7 @@ def opinions_of(
 ) -> list[tuple[Thing, Opinion]]:
     """Judge the things that a message names, by the goal and by what is known of it; of several of one name, the one
     that is meant."""
-    places, words = {(slot.item, slot.name) for slot in known}, goal.slots
-    goal = plain(goal, world, conditions=False)
+    places = {(slot.item, slot.name) for slot in known}
     said = replace(goal, slots={p: v for p, v in goal.slots.items() if p in places or p[1] == "type"})
     beside = [place for place in goal.slots if place[1] == "relation" and place not in places]
     either = [replace(said, slots={**said.slots, place: way}) for place in beside for way in (-1, 1)]
@@ -105,8 +105,6 @@ def opinions_of(
             continue
         so_far = next((one for one in ways if one.right), ways[0])
         broken = so_far.broken or opinion.broken
-        if broken is not None:  # in the customer's words
-            broken = broken._replace(value=words.get((broken.item, broken.name), broken.value))
         found[thing.text] = (thing, replace(opinion, broken=broken, consistent=so_far.right))
     return list(found.values())
 

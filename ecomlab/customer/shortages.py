@@ -34,8 +34,8 @@ def draw_rushes(
     shop: Shop,
     random: np.random.Generator,
 ) -> tuple[list[Event], set[int]]:
-    """Draw sell-outs among the types of these items, and what the customer takes instead; also return the items that run
-    short. A sell-out is public randomness: it knows the type, not the product."""
+    """Draw sell-outs among the types of these items, and what the customer takes instead; also return the items that
+    run short. A sell-out is public randomness: it knows the type, not the product."""
     events: list[Event] = []
     short: set[int] = set()
     for item in items:

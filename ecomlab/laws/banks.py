@@ -23,6 +23,7 @@ from ecomlab.seeding import pick, rng
 from ecomlab.slots import slot_type
 from ecomlab.task import Slot, Task
 from ecomlab.values import MONTHS
+from ecomlab.wishes import Wish
 
 LEVELS = range(5, 13)
 TASKS = 24
@@ -425,6 +426,8 @@ def slot_named(name: str, attribute: str | None, slots: Sequence[Slot]) -> Slot 
 def written(slot: Slot, phrases: Phrases, shop: Shop) -> str | None:
     """Write a slot's value as an agent would; None where it has no short form."""
     value = slot.value
+    if isinstance(value, Wish):
+        return None
     if isinstance(value, list | tuple):
         flat = [one for one in value if isinstance(one, str)]
         return flat[0] if flat else None

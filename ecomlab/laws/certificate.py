@@ -175,7 +175,8 @@ def certify_cell(
     for kind in dict.fromkeys(kind for task in tasks[:seeds] for kind in task.steps):
         held = [task for task in tasks[:seeds] if kind in task.steps]
         ends = [
-            finish(env.reference_player(shop, lacks=(kind,)), Episode(task, shop)).score.correct for task in held
+            finish(env.reference_player(shop, lacks=(kind,)), Episode(task, shop)).score.correct
+            for task in held
         ]
         lacking[kind] = (sum(ends), len(held))
     commonest = _commonest(played["fair"])

@@ -12,6 +12,7 @@ from ecomlab.catalog.lexicon import Lexicon
 from ecomlab.customer import nlu
 from ecomlab.customer.templates import SENTENCE_BREAK, Phrases, common_file
 from ecomlab.task import Message
+from ecomlab.wishes import If
 from ecomlab.world.substitutes import noun
 
 YES = frozenset(("yes", "this one", "as wanted", "go ahead"))
@@ -127,7 +128,7 @@ class Record:
             self._forget(mentions, said)
         if line.opening and self._is_beside(text):
             self.excluded = line
-        slots = [("", name, value) for name, value in said]
+        slots = [(value.type if isinstance(value, If) else "", name, value) for name, value in said]
         slots += [(one.type, name, v) for one in mentions for name, v in one.slots.items() if v is not None]
         one_each = {(self._type(act), "quantity") for act in acts if act.kind == "just one"}
         slots += [(*place, 1) for place in one_each]

@@ -397,8 +397,9 @@ LAWS = {
         ),
         Law(
             "DEEP",
-            "A shortcut player, which takes every look-up, filter and sort but no step of thought, is correct on 90% of "
-            "tasks at d = 0 and at most 20% at d = 12; a player that lacks one kind of step fails where it counts.",
+            "A shortcut player, which does every look-up, filter and sort but takes no step of thought, is correct on "
+            "90% of tasks at d = 0 and at most 20% at d = 12; a player that lacks one kind of step fails where it "
+            "counts.",
             "certificate: the shortcut player's success rate with a trend test at p < .001, and that of a player "
             "without each kind of step in the tasks that hold it",
             _deep,

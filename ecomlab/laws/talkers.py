@@ -27,6 +27,7 @@ from ecomlab.players.courteous import questions_for, sentences
 from ecomlab.seeding import pick, rng, shuffled
 from ecomlab.slots import slot_type
 from ecomlab.task import Task
+from ecomlab.wishes import Wish
 
 PART, PARTS = 6, 2
 """Messages to the customer before a submit, and such parts a job: the first submit may be refused."""
@@ -142,6 +143,8 @@ def _summary(claims: Sequence[Claim], record: Record) -> str:
 def _said(claim: Claim, record: Record) -> str:
     """Word a claim as the agent would; "" where it cannot."""
     name, value, phrases = claim.slot, claim.value, record.phrases
+    if isinstance(value, Wish):
+        return ""
     template = phrases.slots.get(name)
     if template is not None:
         if template.sentences:

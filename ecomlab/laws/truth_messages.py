@@ -13,6 +13,8 @@ from ecomlab.seeding import pick, shuffled
 from ecomlab.slots import filters_of, slot_type
 from ecomlab.task import Place, Slot
 from ecomlab.values import FORMATS, with_article
+from ecomlab.wishes import Wish
+from ecomlab.world.plain import plain
 from ecomlab.world.substitutes import noun
 
 TWO_WRONG = 0.25
@@ -127,12 +129,19 @@ class Filler:
     def _place(self, name: str, item: int) -> Place | None:
         goal = self.customer.goal
         if name == "attr":
-            held = [place for place in goal.slots if place[0] == item and place[1].startswith("attr:")]
+            held = [
+                p for p in goal.slots if p[0] == item and p[1].startswith("attr:") and not self._is_wish(p)
+            ]
             return min(held, key=lambda place: place not in self.known, default=None)
         place = (0 if name in self.own else item, name)
         if name == "quantity" and self.env.id == "CART":
             return place
+        if self._is_wish(place):  # the agent knows its value, the customer its words
+            return None
         return place if place in goal.slots and (name != "type" or place not in goal.withheld) else None
+
+    def _is_wish(self, place: Place) -> bool:
+        return isinstance(self.customer.goal.slots.get(place), Wish)
 
     def _value(self, place: Place) -> Any:
         return self.customer.goal.slots.get(place, 1)  # one unit goes without saying
@@ -253,8 +262,13 @@ class Filler:
 
     def _products(self) -> tuple[list[str], list[tuple[str, Slot | None]]]:
         """List titles of products that a search shows: as wanted, or breaking a single wish, which was said."""
-        slots = self.customer.goal.of(pick(self.random, self.customer.goal.items))
-        attributes = {name[5:]: value for name, value in slots.items() if name.startswith("attr:")}
+        goal = plain(self.customer.goal, self.world, conditions=False)
+        slots = goal.of(pick(self.random, goal.items))
+        attributes = {
+            name[5:]: value
+            for name, value in slots.items()
+            if name.startswith("attr:") and isinstance(value, str)
+        }
         narrow = {"brand": slots.get("brand"), "attributes": attributes}
         query = {"query": f"{slots.get('feature', '')} {slots['type']}", "category": slots["type"]}
         limits = filters_of(slots)

@@ -104,7 +104,7 @@ def branch_of(wish: If, slots: Mapping[str, Any], view: View) -> dict[str, Any]:
     """Find what a conditional wish comes to: its first value within the limit, or else the other one, or the price of
     the cheapest."""
     first = {wish.slot: wish.first, PRICE.name: wish.limit}
-    if len(_can_be_had(slots | first, view)):
+    if len(_can_be_had({**slots, **first}, view)):
         return first
     if wish.other is not None:
         return {wish.slot: wish.other}

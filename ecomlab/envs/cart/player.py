@@ -14,7 +14,8 @@ from ecomlab.players.asking import Asking
 from ecomlab.players.budgets import budget, quantile
 from ecomlab.slots import PRICE, filters_of, fits, slot_type
 from ecomlab.task import Goal, Message, Need, Place
-from ecomlab.wishes import AnyBut, If, Of, OneOf, Wish as Expression, without
+from ecomlab.wishes import AnyBut, If, Of, OneOf, without
+from ecomlab.wishes import Wish as Expression
 from ecomlab.world.cart import identity_of
 
 MAX_PAGES = 3
@@ -294,7 +295,9 @@ class Shopper(Asking):
     def result(self, about: Any, result: dict[str, Any]) -> None:
         if "visits" in result and isinstance(about, tuple):
             kind = about[1]
-            self.visited[kind] = [{**record, "type": kind, "brand": _brand(record)} for record in result["visits"]]
+            self.visited[kind] = [
+                {**record, "type": kind, "brand": _brand(record)} for record in result["visits"]
+            ]
         elif "results" in result and isinstance(about, Wish):
             about.found += result["results"]
             about.page_fits = any(map(about.fits, result["results"]))
