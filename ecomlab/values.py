@@ -108,7 +108,7 @@ def up_to(one: Format) -> Format:
     return Format(
         lambda count: start + one.write(count),
         f"{start}(?:{one.pattern})",
-        lambda text: one.read(text.removeprefix(start)),
+        lambda text: one.read(text[len(start) :]),
         lambda count: tuple(start + words for words in one.others(count)),
     )
 
