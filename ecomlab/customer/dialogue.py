@@ -59,7 +59,7 @@ ALIKE = frozenset(("relation", "placed", "when", "place", "thing", "things"))
 """Slots of orders, of which one can be said by the value of another."""
 FAINT = -30
 """Score of a day up to which it is hardly that of the order that is meant; of several such the last is."""
-LOST = frozenset(("brand", "feature", "was_brand", "was_feature"))
+LOST = frozenset(("brand", "feature", "was_brand", "was_feature", "which"))
 """Slots of what sold out."""
 LISTS = frozenset(("parts", "must", "replacement"))
 """Slots that hold several values."""
@@ -349,7 +349,7 @@ class DialogueManager:
         for name in said.slots:
             slots = meant(Question(name, said.item, (said.value,)), self.state, self.option)
             slots = [slot for slot in slots if said.item in (-1, slot.item) or slot.name in self.state.own]
-            slots = [slot for slot in slots if comparable(name, slot.name) or name in ALIKE]
+            slots = [slot for slot in slots if comparable(name, slot) or name in ALIKE]
             for slot in slots:
                 so = self._is_so(slot, said.value, exactly and said.score > SURE)
                 found.append(Claim(said, slot, so if so is None else so != said.denied))
@@ -528,7 +528,7 @@ class DialogueManager:
         acts += [act for said in implied.values() for act in said if act.kind != "yes" or not acts]
         named = {slot.name for slot in (*news, *known)}  # of another item
         absent = [question for question in absent if question.slot not in named]
-        acts += self._absent(absent, beside=bool(acts or reading.open))
+        acts += self._absent(absent, beside=bool(acts or reading.open), text=text)
         acts = acts or ([Act("indifferent")] if vain else [])
         over = reading.open and all(slot in news for slot in left)
         if reading.open:
@@ -579,6 +579,8 @@ class DialogueManager:
         is done, nor how to tell what goes back once that is clear."""
         left = [slot for slot in self.state.withheld if slot not in news and not self._is_off(slot)]
         left = [] if self.settled() else left
+        if self.state.found:
+            left = [slot for slot in left if slot.name not in LOST]
         if self.state.identified:
             left = [slot for slot in left if not slot_type(slot.name).describes and slot.name not in DAYS]
         return sorted(left, key=lambda slot: slot.name not in LISTED)
@@ -672,6 +674,7 @@ class DialogueManager:
     def _identified(self, right: Sequence[Thing]) -> None:
         """Take note that it is clear what goes back: from now on what is asked is of what comes in its place."""
         self.state.identified |= any(thing.kind != "product" for thing in right)
+        self.state.found |= bool(right) and "must" in self.templates
 
     def _missing(self, opinion: Opinion) -> list[Act]:
         """Name what was said and a thing does not meet."""
@@ -753,10 +756,13 @@ class DialogueManager:
             return [Act("remind", kind, clean=True)]
         return [Act("more" if self.state.withheld else "nothing")] if question.slot == "parts" else []
 
-    def _absent(self, questions: Sequence[Question], beside: bool) -> list[Act]:
-        """Say that there is no such wish, by name where something else is answered `beside` it."""
+    def _absent(self, questions: Sequence[Question], beside: bool, text: str = "") -> list[Act]:
+        """Say that there is no such wish, by name where something else is answered `beside` it; of what sold out, that
+        it is forgotten."""
         if not questions:
             return []
+        if "must" in self.templates and speaks_of_the_past(text):
+            return [Act("forgotten")]
         options = {q: self.option(q.item) for q in questions if q.slot == "option" and q.item >= 0}
         slots = [f"attr:{options[q]}" if options.get(q) else q.slot for q in questions]
         names = list(dict.fromkeys(map(called, slots)))

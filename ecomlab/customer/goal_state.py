@@ -19,6 +19,8 @@ class GoalState:
     """Slots that have sentences of their own, because they are no property of a product."""
     identified: bool = False
     """True once the agent has named what goes back, and was told that this is the one."""
+    found: bool = False
+    """True once it has named what sold out, likewise."""
 
     @property
     def known(self) -> list[Slot]:

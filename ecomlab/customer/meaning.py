@@ -14,7 +14,7 @@ from ecomlab.customer.templates import Template, common_file
 from ecomlab.other_words import SPELLED, read_number
 from ecomlab.slots import slot_type
 from ecomlab.task import Slot
-from ecomlab.wishes import AnyBut, OneOf, Wish
+from ecomlab.wishes import AnyBut, Demand, IfSame, OneOf, Wish
 from ecomlab.world.orders.references import same_time
 from ecomlab.world.substitutes import noun
 
@@ -103,7 +103,7 @@ def meant(question: Question, state: GoalState, option: Callable[[int], str]) ->
     ):
         return [s for s in new if question.slot in dict(s.value)]
     for name in (question.slot, *kind.alike):
-        found = [slot for slot in slots if name in (slot.name, kind_of(slot.name))]
+        found = [slot for slot in slots if name in (slot.name, kind_of(slot.name)) or is_demand_on(slot, name)]
         if name in ("relation", CORRECTION) and question.slot not in ("relation", CORRECTION):
             # who has said "the one before" does not know its day
             found = [slot for slot in found if slot in state.withheld]
@@ -132,6 +132,14 @@ def called(slot: str) -> str:
     return common_file().names.get(slot) or f"the {slot.removeprefix('attr:').replace('_', ' ')}"
 
 
+def is_demand_on(slot: Slot, name: str) -> bool:
+    """Tell whether a slot with sentences of its own is a demand on the slot that is named."""
+    value = slot.value
+    if isinstance(value, IfSame):
+        return noun(name.removeprefix("attr:")) in (value.first, value.other)
+    return isinstance(value, Demand) and value.slot == name
+
+
 def kind_of(slot: str) -> str:
     """Return the name of a slot without that of an attribute."""
     return slot.partition(":")[0]
@@ -152,8 +160,11 @@ def _meaning(
     today: date | None,
 ) -> Meaning:
     slots = meant(question, state, option)
+    if speaks_of_the_past(text):  # not what is to come in its place
+        slots = [slot for slot in slots if not isinstance(slot.value, Demand | IfSame)]
     kept = next((slot for slot in (*state.withheld, *state.known) if slot.name == "must"), None)
-    if kept and kind_of(question.slot) == "attr" and (not slots or asks_to_keep(text)):
+    about_new = any(isinstance(slot.value, Demand | IfSame) for slot in slots)
+    if kept and kind_of(question.slot) == "attr" and not about_new and (not slots or asks_to_keep(text)):
         return _of_kept(question, kept, state, [question.slot.removeprefix("attr:")])
     if kept and question.slot == "must" and question.values:
         named = [value.replace(" ", "_") for value in question.values]
@@ -179,7 +190,7 @@ def _meaning(
     if said and len(said) == len(question.values):
         return Meaning(question, tuple(slots), True, echo=True)
     so = None
-    if len(question.values) == 1 and len(slots) == 1 and comparable(question.slot, slots[0].name):
+    if len(question.values) == 1 and len(slots) == 1 and comparable(question.slot, slots[0]):
         so = agrees(slots[0], question.values[0], templates.get(slots[0].name), text.lower(), today)
     return Meaning(question, tuple(slots), so)
 
@@ -249,9 +260,10 @@ def _of_the_new(question: Question, slots: Sequence[Slot], state: GoalState, tex
     return old and not question.slot.startswith("was_") and not _PAST.search(text.lower())
 
 
-def comparable(asked: str, slot: str) -> bool:
-    """Tell whether a value that is named for one slot can be one of the other."""
-    same = asked.removeprefix("was_") == slot.removeprefix("was_")
+def comparable(asked: str, had: Slot) -> bool:
+    """Tell whether a value that is named for one slot can be one of another, which the customer has."""
+    slot = had.name
+    same = asked.removeprefix("was_") == slot.removeprefix("was_") or is_demand_on(had, asked)
     as_option = slot == "option" and asked.startswith(("attr", "option"))
     return same or as_option or {asked, slot} in ({"price", "budget"}, {"quantity", "units"})
 
@@ -267,6 +279,7 @@ def agrees(
     """Tell whether the value that a message names beside a slot is so, times by the clock; None where yes and no would
     both mislead."""
     value, name, limits = slot.value, slot.name, slot_type(slot.name).op != "=="
+    value = value.value if isinstance(value, Demand) else value
     if isinstance(value, Wish):  # its words say enough to exclude a value, never to affirm one
         among = said.casefold() in [one.casefold() for one in getattr(value, "values", ())]
         excluded = (isinstance(value, AnyBut) and among) or (isinstance(value, OneOf) and not among)
