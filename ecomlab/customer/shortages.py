@@ -6,18 +6,21 @@ from typing import Any
 
 import numpy as np
 
-from ecomlab.catalog import Shop
-from ecomlab.customer.goals import alternative
+from ecomlab.catalog import Catalog, Shop
+from ecomlab.customer.goals import alternative, slot_values
 from ecomlab.difficulty import Difficulty
-from ecomlab.seeding import pick
+from ecomlab.seeding import pick, shuffled
 from ecomlab.task import LOOK, Event, Goal, GoalChange, Instead, SellOut, TaskKey
-from ecomlab.world.cart import Want, constraints_of, identity_of
-from ecomlab.world.state import MOST_GONE, World, draw_sell_out, line_units_left, options_of
+from ecomlab.world.cart import Want, constraints_of, identity_of, is_exact
+from ecomlab.world.sell_outs import MOST_GONE, MOST_SOLD, draw_sell_out
+from ecomlab.world.state import World, options_of
 
 WANTED = 3
 """Number of wanted products of a type for which a rush on it is drawn: more make rushes more frequent and smaller."""
 MOST_WANTED = 4
 """Most units that are wanted of an item."""
+MOST_LEFT = 3
+"""Most units left of something that has sold out but for a few."""
 TRIES = 16
 TELLING = 4
 """Turns for a first item of which something has sold out: to look again, to tell of it, to look for what is wanted
@@ -29,45 +32,82 @@ RETAKING = 6
 def draw_rushes(
     goal: Goal,
     items: Sequence[int],
+    visits: Sequence[str],
     axes: Difficulty,
     key: TaskKey,
     shop: Shop,
     random: np.random.Generator,
 ) -> tuple[list[Event], set[int]]:
-    """Draw sell-outs among the types of these items, and what the customer takes instead; also return the items that
-    run short. A sell-out is public randomness: it knows the type, not the product."""
+    """Draw sell-outs among these items of a cart, and what the customer takes instead; also return the items that run
+    short. A sell-out is public randomness: it falls alike on all visits of a type, of which any may be wanted."""
     events: list[Event] = []
     short: set[int] = set()
     for item in items:
-        kind = str(goal.get("type", item=item))
-        share = draw_sell_out(_share(axes), WANTED, random)
-        sold = SellOut(
-            types=(kind,),
-            share=share,
-            of="options" if random.random() < axes.cart.p_option / 2 else "lines",
-            few=axes.cart.p_quantity / 2,
-            item=item,
-            moment=LOOK,
-            about=(kind,),
-        )
-        if not share:
+        slots = goal.of(item)
+        sold = _draw_rush(slots, visits, axes, key, shop, random)
+        other = sold and alternative_left(slots, shop, random, Left(sold, key, shop))
+        if not sold or not other:
             continue
         left = Left(sold, key, shop)
-        other = alternative_left(goal.of(item), shop, random, left)
-        if other is None:
-            continue
-        slots = goal.of(item)
+        turns, calls = 0, 1
         if left.hits(slots):
-            first = not any(event.turns for event in events)
-            sold = replace(sold, turns=TELLING if first else 1, calls=RETAKING)
-        else:
-            sold = replace(sold, turns=0)
+            turns, calls = 1 if any(event.turns for event in events) else TELLING, RETAKING
         if left.units(slots) < slots.get("quantity", 1):
             short.add(item)
         prefers = pick(random, _preferences(item, slots, left))
         instead = Instead(item=item, prefers=prefers, slots=other, turns=0, calls=0)  # type: ignore[arg-type]
-        events += [sold, instead]
+        events += [replace(sold, item=item, turns=turns, calls=calls), instead]
     return events, short
+
+
+def _draw_rush(
+    slots: Mapping[str, Any],
+    visits: Sequence[str],
+    axes: Difficulty,
+    key: TaskKey,
+    shop: Shop,
+    random: np.random.Generator,
+) -> SellOut | None:
+    """Draw the sell-out of an item: of some of the visited products of its type, each with all that the same words
+    describe, or of some of their options; None if nothing sells out."""
+    catalog, kind = shop.catalog, str(slots["type"])
+    share, of_options = draw_sell_out(_share(axes), WANTED, random), random.random() < axes.cart.p_option / 2
+    options = options_of(key, catalog, kind)
+    units: dict[tuple[int, str | None], int] = {}
+    rows: set[int] = set()
+    for row in shuffled(random, _of_type(kind, visits, catalog)):
+        some = random.integers(1, MOST_LEFT + 1, len(options)) * (
+            random.random(len(options)) < axes.cart.p_quantity / 2
+        )
+        hit, left = random.random(len(options)) < share, some.tolist()
+        if not (hit.any() if of_options else hit[0]):
+            continue
+        alike = _alike(row, slots, shop)
+        if len(rows.union(alike)) > MOST_SOLD:
+            continue
+        rows.update(alike)
+        for one in alike:
+            if of_options:
+                units |= {(one, option): left[i] for i, option in enumerate(options) if hit[i]}
+            if not of_options or hit.all():  # a product is what its options are
+                units[one, None] = sum(left) if of_options else left[0]
+    if not units:
+        return None
+    listed = tuple((catalog.ids[row], option, count) for (row, option), count in units.items())
+    return SellOut(types=(kind,), left=listed, moment=LOOK, about=(kind,))
+
+
+def _of_type(kind: str, visits: Sequence[str], catalog: Catalog) -> list[int]:
+    """List the rows of the visits of a type."""
+    rows = [row for row in map(catalog.row, visits) if row is not None]
+    return sorted(row for row in rows if catalog.type_of(row).name == kind)
+
+
+def _alike(row: int, slots: Mapping[str, Any], shop: Shop) -> list[int]:
+    """List the rows that a customer cannot tell from this one by the slots that are said of the item."""
+    names = [name for name in slots if is_exact(name)]
+    values = slot_values(shop, row, names, slots) or {}
+    return shop.catalog.select(constraints_of(str(slots["type"]), values)).tolist()
 
 
 def rush_chance(axes: Difficulty) -> float:
@@ -108,32 +148,34 @@ def alternative_left(
 
 
 class Left:
-    """What a sell-out of lines, or of their options, leaves of a type."""
+    """What a sell-out leaves of a type."""
 
     def __init__(self, sold: SellOut, key: TaskKey, shop: Shop) -> None:
         (self.kind,) = sold.types
         self.catalog = shop.catalog
         self.options = options_of(key, shop.catalog, self.kind)
-        self._line = shop.catalog.lines_of(self.kind)
-        self._units = line_units_left(key, shop.catalog, self.kind, sold)
-
-    def of(self, rows: np.ndarray, option: str | None = None) -> np.ndarray:
-        """Count the units left of each product, in an option if given."""
-        column = 0 if option is None else 1 + self.options.index(option)
-        lines = self._line[rows - self.catalog.type_rows(self.kind).start]
-        return np.minimum(self.catalog.stock[rows], self._units[lines, column])
+        self._left = {(product_id, option): units for product_id, option, units in sold.left}
 
     def hits(self, slots: Mapping[str, Any]) -> bool:
         """Tell whether there is less than before of a product that these slots describe."""
-        rows = self._rows(slots)
-        return bool((self.of(rows, slots.get("option")) < self.catalog.stock[rows]).any())
+        return any(
+            (product_id, option) in self._left
+            for product_id in self._ids(slots)
+            for option in (None, slots.get("option"))
+        )
 
     def units(self, slots: Mapping[str, Any]) -> int:
         """Count the units left of a product that these slots describe, the one of which most are left."""
-        return int(self.of(self._rows(slots), slots.get("option")).max(initial=0))
+        most = 0
+        for row in self.catalog.select(constraints_of(self.kind, identity_of(slots))).tolist():
+            product_id, stock = self.catalog.ids[row], self.catalog.stock.item(row)
+            limits = [self._left.get((product_id, option), stock) for option in (None, slots.get("option"))]
+            most = max(most, min(stock, *limits))
+        return most
 
-    def _rows(self, slots: Mapping[str, Any]) -> np.ndarray:
-        return self.catalog.select(constraints_of(self.kind, identity_of(slots)))
+    def _ids(self, slots: Mapping[str, Any]) -> list[str]:
+        rows = self.catalog.select(constraints_of(self.kind, identity_of(slots)))
+        return [self.catalog.ids[row] for row in rows.tolist()]
 
 
 def instead(event: Instead, want: Want, goal: Goal, world: World) -> GoalChange | None:
