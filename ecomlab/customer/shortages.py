@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ecomlab.catalog import Catalog, Shop
-from ecomlab.customer.goals import alternative, slot_values
+from ecomlab.catalog import Shop
+from ecomlab.customer import goals
 from ecomlab.difficulty import Difficulty
 from ecomlab.seeding import pick, shuffled
 from ecomlab.task import LOOK, Event, Goal, GoalChange, Instead, SellOut, TaskKey
@@ -19,6 +19,10 @@ WANTED = 3
 """Number of wanted products of a type for which a rush on it is drawn: more make rushes more frequent and smaller."""
 MOST_WANTED = 4
 """Most units that are wanted of an item."""
+COMPARED = 4
+"""Number of visits among which something sells out, or all that fit what is stated."""
+MOST_ALIKE = 16
+"""Most products of the same description that sell out together."""
 MOST_LEFT = 3
 """Most units left of something that has sold out but for a few."""
 TRIES = 16
@@ -39,12 +43,12 @@ def draw_rushes(
     random: np.random.Generator,
 ) -> tuple[list[Event], set[int]]:
     """Draw sell-outs among these items of a cart, and what the customer takes instead; also return the items that run
-    short. A sell-out is public randomness: it falls alike on all visits of a type, of which any may be wanted."""
+    short. A sell-out is public randomness: it knows no more of the item than the opening states."""
     events: list[Event] = []
     short: set[int] = set()
     for item in items:
         slots = goal.of(item)
-        sold = _draw_rush(slots, visits, axes, key, shop, random)
+        sold = _draw_rush(goal, item, visits, axes, key, shop, random)
         other = sold and alternative_left(slots, shop, random, Left(sold, key, shop))
         if not sold or not other:
             continue
@@ -61,7 +65,8 @@ def draw_rushes(
 
 
 def _draw_rush(
-    slots: Mapping[str, Any],
+    goal: Goal,
+    item: int,
     visits: Sequence[str],
     axes: Difficulty,
     key: TaskKey,
@@ -69,45 +74,41 @@ def _draw_rush(
     random: np.random.Generator,
 ) -> SellOut | None:
     """Draw the sell-out of an item: of some of the visited products of its type, each with all that the same words
-    describe, or of some of their options; None if nothing sells out."""
-    catalog, kind = shop.catalog, str(slots["type"])
+    describe, or of some of their options; None if nothing sells out.
+
+    They are those that fit what the opening states, of which any may be wanted, and a few that do not.
+    """
+    catalog, slots = shop.catalog, goal.of(item)
+    kind, options = str(slots["type"]), options_of(key, shop.catalog, str(slots["type"]))
     share, of_options = draw_sell_out(_share(axes), WANTED, random), random.random() < axes.cart.p_option / 2
-    options = options_of(key, catalog, kind)
-    units: dict[tuple[int, str | None], int] = {}
-    rows: set[int] = set()
-    for row in shuffled(random, _of_type(kind, visits, catalog)):
-        some = random.integers(1, MOST_LEFT + 1, len(options)) * (
-            random.random(len(options)) < axes.cart.p_quantity / 2
-        )
-        hit, left = random.random(len(options)) < share, some.tolist()
+    names = [name for name in slots if is_exact(name)]
+    stated = {name: slots[name] for name in names if (item, name) not in goal.withheld}
+    of_type = goals.that_fit(visits, {"type": kind}, shop)
+    fitting = set(goals.that_fit(visits, {"type": kind, **stated}, shop))
+    others = [row for row in shuffled(random, of_type) if row not in fitting][
+        : max(0, COMPARED - len(fitting))
+    ]
+    left, sold = dict[tuple[str, str | None], int](), 0
+    for row in [*sorted(fitting), *others]:
+        hit, few = random.random(len(options)) < share, random.random(len(options)) < axes.cart.p_quantity / 2
+        units = np.where(few, random.integers(1, MOST_LEFT + 1, len(options)), 0).tolist()
         if not (hit.any() if of_options else hit[0]):
             continue
-        alike = _alike(row, slots, shop)
-        if len(rows.union(alike)) > MOST_SOLD:
+        alike = catalog.select(
+            constraints_of(kind, goals.slot_values(shop, row, names, slots) or {})
+        ).tolist()
+        if len(alike) > MOST_ALIKE or (sold + len(alike) > MOST_SOLD and row not in fitting):
             continue
-        rows.update(alike)
-        for one in alike:
+        sold += len(alike)
+        for product_id in [catalog.ids[one] for one in alike]:
             if of_options:
-                units |= {(one, option): left[i] for i, option in enumerate(options) if hit[i]}
-            if not of_options or hit.all():  # a product is what its options are
-                units[one, None] = sum(left) if of_options else left[0]
-    if not units:
+                left |= {(product_id, option): units[i] for i, option in enumerate(options) if hit[i]}
+            if hit.all() or not of_options:  # a product is what its options are
+                left[product_id, None] = sum(units) if of_options else units[0]
+    if not left:
         return None
-    listed = tuple((catalog.ids[row], option, count) for (row, option), count in units.items())
+    listed = tuple((product_id, option, count) for (product_id, option), count in left.items())
     return SellOut(types=(kind,), left=listed, moment=LOOK, about=(kind,))
-
-
-def _of_type(kind: str, visits: Sequence[str], catalog: Catalog) -> list[int]:
-    """List the rows of the visits of a type."""
-    rows = [row for row in map(catalog.row, visits) if row is not None]
-    return sorted(row for row in rows if catalog.type_of(row).name == kind)
-
-
-def _alike(row: int, slots: Mapping[str, Any], shop: Shop) -> list[int]:
-    """List the rows that a customer cannot tell from this one by the slots that are said of the item."""
-    names = [name for name in slots if is_exact(name)]
-    values = slot_values(shop, row, names, slots) or {}
-    return shop.catalog.select(constraints_of(str(slots["type"]), values)).tolist()
 
 
 def rush_chance(axes: Difficulty) -> float:
@@ -141,7 +142,7 @@ def alternative_left(
 ) -> dict[str, Any] | None:
     """Draw another product of the type that is left in any quantity; None where too few are."""
     for _ in range(TRIES):
-        to = alternative(slots, shop, random)
+        to = goals.alternative(slots, shop, random)
         if to is not None and (left is None or left.units(to) >= MOST_WANTED):
             return to
     return None

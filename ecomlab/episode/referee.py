@@ -47,6 +47,7 @@ class Referee:
         """Begin the turn of one assistant message."""
         self.turn += 1
         self.world.touched.clear()
+        self.world.short.clear()
         self._unread, self._changes = list(self.world.news), self.world.changes
         self._had_format_error = self.rejected = False
 
@@ -104,9 +105,7 @@ class Referee:
         """List the products of an answer, and those that the agent has tried to buy in this turn, that have just sold
         out."""
         values = [one for value in answer.values() for one in (value if isinstance(value, list) else [value])]
-        tried = [(self.world.catalog.ids[row], option) for row, option in self.world.touched]
-        sold = {one[0] for event in (*self._unread, *self.world.news) for one in event.left}
-        named = [*((one, None) for one in values), *(line for line in tried if line not in self.world.cart)]
-        just = [(one, option) for one, option in named if isinstance(one, str) and one in sold]
-        gone = [one for one, option in just if not self.world.stock(self.world.row(one), option)]
-        return list(dict.fromkeys(gone))
+        just = {one for event in (*self._unread, *self.world.news) for one, _, _ in event.left}
+        named = [one for one in values if isinstance(one, str) and one in just]
+        gone = [one for one in named if not self.world.stock(self.world.row(one))]
+        return list(dict.fromkeys([*gone, *(one for one in self.world.short if one in just)]))

@@ -11,7 +11,7 @@ import numpy as np
 from ecomlab.catalog import Catalog
 from ecomlab.task import SellOut
 
-MOST_SOLD = 8
+MOST_SOLD = 10
 """Most products that sell out at once: about as many as a shopper compares."""
 ALIKE = 3
 """Number of customers, the real one among them, whose choices may sell out."""

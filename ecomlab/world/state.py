@@ -67,6 +67,8 @@ class World:
         """(product id, variant id) pairs that a tool has shown in this episode."""
         self.touched: list[tuple[int, str | None]] = []
         """(row, option) pairs whose stock the agent has seen or run into since the turn began."""
+        self.short: list[str] = []
+        """Ids of products of which the agent tried to take more than there are since the turn began."""
 
     def spend_call(self) -> None:
         """Count a tool call. Raises RefusedError when the budget is spent."""
@@ -227,6 +229,7 @@ class World:
         self.touched.append((row, line[1]))
         left, more = self.stock(row, line[1]), quantity - self.cart.get(line, 0)
         if more > left:
+            self.short.append(line[0])
             raise RefusedError(
                 f"{self.catalog.title(row)}{f' ({line[1]})' if line[1] else ''} is sold out"
                 if left == 0
