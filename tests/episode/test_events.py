@@ -363,4 +363,4 @@ def test_a_refused_submit_says_what_changed_and_which_of_its_products_are_gone(b
 
 
 def search_of(category: str) -> dict[str, object]:
-    return calls(("catalog_search", {"category": category, "in_stock": True}))
+    return calls(("catalog_search", {"category": category, "in_stock": True, "sort": "price"}))
