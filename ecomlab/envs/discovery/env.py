@@ -152,7 +152,7 @@ def _alike(
     rows = ranking.fitting(Goal.one({"type": goal["type"], **stated}), shop)
     others = []
     for _ in range(ALIKE - 1):
-        left_out = _draw_limits(pick(random, rows), may, axes, shop, random)
+        left_out = _draw_limits(pick(random, rows.tolist()), may, axes, shop, random)
         order = shuffled(random, goal["importance"])
         others.append(Goal.one({"type": goal["type"], **left_out, "importance": order, **stated}))
     return [goal, *others]
