@@ -9,6 +9,7 @@ import pytest
 from ecomlab import ENVIRONMENTS, Episode, Shop, Task, make_task, play
 from ecomlab.customer.shortages import Left
 from ecomlab.envs.registry import moved_by
+from ecomlab.episode.episode import draw_task
 from ecomlab.episode.play import finish, record, replay
 from ecomlab.laws.attackers import SUBMIT, calls, constant, text
 from ecomlab.task import ACT, LOOK, GoalChange, Instead, SellOut, changes_of
@@ -97,7 +98,7 @@ def test_few_products_sell_out_at_once(env: str, big_shop: Shop) -> None:
     """About as many as a shopper compares, also at the top of the axis; never all that are there."""
     sizes = []
     for seed in range(60):
-        task = make_task(env, 14, seed, big_shop)
+        task = draw_task(env, 14, seed, big_shop, {"steps.mean": 0.0})
         sold = [event for event in task.events if isinstance(event, SellOut)]
         sizes += [len({product_id for product_id, _, _ in event.left}) for event in sold]
     assert len(sizes) > 20
@@ -110,7 +111,7 @@ def test_what_nobody_wants_sells_out_beside_what_is_wanted(env: str, big_shop: S
     """Who sees what is gone does not see what is wanted."""
     wanted = unwanted = 0
     for seed in range(60):
-        task = make_task(env, 12, seed, big_shop, {"p_switch": 0.0})
+        task = draw_task(env, 12, seed, big_shop, {"p_switch": 0.0, "steps.mean": 0.0})
         world = Episode(task, big_shop).world
         audit = ENVIRONMENTS[env].audit
         wishes = [constraints_of(want.type, want.slots) for want in audit.wishes(task.goal, world)]
@@ -155,7 +156,7 @@ def test_a_wanted_item_runs_short_as_often_as_the_axis_says(big_shop: Shop) -> N
     """At d = 8, by d's own share."""
     short = []
     for seed in range(300):
-        task = make_task("CART", 8, seed, big_shop)
+        task = draw_task("CART", 8, seed, big_shop, {"steps.mean": 0.0})  # items with wishes never do
         sold = {event.item: event for event in task.events if isinstance(event, SellOut)}
         for item in task.goal.items:
             slots = task.goal.of(item)
