@@ -16,7 +16,6 @@ from ecomlab.slots import LIMITS, NO_PRICE, NO_RATING, SlotType, slot_type
 _MISSING: Final = -2  # code of a value outside the vocabulary; -1 marks a product without the attribute
 CHEAPEST: Final = 64  # of a type: so many that one of them is in stock as good as always, whatever sells out
 _MANY_NAMES: Final = 20_000  # from which on their codes are counted when they are asked for
-SPARSE: Final = 16  # possible titles to a product, above which they are numbered by sorting
 _COLUMNS: Final = (
     *("packed_ids", "type_code", "brand_code", "feature_code", "price_cents"),
     *("rating_tenths", "reviews", "days", "stock"),
@@ -157,23 +156,6 @@ class Catalog:
         first, last = self._type_span.get(name, (0, 0))
         return range(first, last)
 
-    def lines_of(self, name: str) -> np.ndarray:
-        """Number the lines of a type, each the products of one brand and feature: int (rows of the type,)."""
-        if name not in self._lines:
-            rows = self.type_rows(name)
-            brands, features = (c[rows.start : rows.stop] for c in (self.brand_code, self.feature_code))
-            most = len(self.features) + 1  # codes are from -1 on
-            titles = (brands.astype(np.int64) + 1) * most + features + 1
-            possible = (len(self.brands) + 1) * most
-            if possible > SPARSE * len(rows):
-                self._lines[name] = np.unique(titles, return_inverse=True)[1]
-            else:  # the same numbers without a sort
-                there = np.zeros(possible, np.int64)
-                there[titles] = 1
-                self._lines[name] = (np.cumsum(there) - 1)[titles]
-            self._lines[name].flags.writeable = False
-        return self._lines[name]
-
     def cheapest_of(self, name: str) -> np.ndarray:
         """List the rows of a type's `CHEAPEST` cheapest products in stock, from the cheapest on; ties in any order."""
         if name not in self._cheapest:
@@ -187,10 +169,6 @@ class Catalog:
             self._cheapest[name] = rows[self.stock[rows] > 0]
             self._cheapest[name].flags.writeable = False
         return self._cheapest[name]
-
-    @cached_property
-    def _lines(self) -> dict[str, np.ndarray]:
-        return {}
 
     @cached_property
     def _cheapest(self) -> dict[str, np.ndarray]:

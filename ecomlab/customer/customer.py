@@ -107,7 +107,7 @@ class Customer:
     @property
     def expects_more(self) -> bool:
         """True while something is still to happen."""
-        return bool(self._pending)
+        return any(not isinstance(event, SellOut) for event in self._pending)
 
     def read(self, text: str, things: Sequence[Thing] = ()) -> Reading:
         """Understand a message: what it does, asks for and says, of which item. `things` are those that it names."""

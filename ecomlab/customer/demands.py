@@ -22,11 +22,18 @@ from ecomlab.customer.visits import (
 from ecomlab.difficulty import Difficulty
 from ecomlab.seeding import pick, rng, shuffled
 from ecomlab.slots import DAYS, LIMITS, PRICE, RATING
-from ecomlab.task import Event, Goal, GoalChange, TaskKey
+from ecomlab.task import Event, Goal, GoalChange, SellOut, TaskKey
 from ecomlab.values import FORMATS
 from ecomlab.world.cart import column_of, constraints_of
-from ecomlab.world.state import sold_out_rows
-from ecomlab.world.substitutes import alike_counts, hard_names, most_similar, noun, similarity, stages_of
+from ecomlab.world.sell_outs import ALIKE, draw_sold, sell_out_of
+from ecomlab.world.substitutes import (
+    alike_counts,
+    hard_names,
+    most_similar,
+    noun,
+    similarity,
+    stages_of,
+)
 
 TELLING = (
     "works_with", "power", "wattage", "voltage", "size", "capacity", "charge", "layout", "connector", "video", "speed",
@@ -71,16 +78,10 @@ class Missed:
 
 
 def draw_missed(
-    kind: str,
-    enough: int,
-    share: float,
-    axes: Difficulty,
-    key: TaskKey,
-    shop: Shop,
-    random: np.random.Generator,
+    kind: str, enough: int, axes: Difficulty, shop: Shop, random: np.random.Generator
 ) -> Missed | None:
     """Draw the description of a sold-out product of a type, and visits that it fits: for each `enough` others could
-    replace it, even after `share` of the type sold out. None where there is no such product."""
+    replace it. None where there is no such product."""
     catalog, rows = shop.catalog, shop.catalog.type_rows(kind)
     row = draw_row(rows, shop, random)
     attributes = [] if row is None else list(catalog.attributes(row))
@@ -92,7 +93,6 @@ def draw_missed(
     outline = Outline(kind, tuple(names), frozenset(hidden))
     hard = [f"attr:{name}" for name in hard_names(must, attributes)]
     left = catalog.stock[rows.start : rows.stop] > 0
-    left &= ~sold_out_rows(key, catalog, kind, share)
 
     def usable(pool: np.ndarray) -> np.ndarray:
         for name in hard:  # a real product may lack what must stay the same
@@ -104,7 +104,7 @@ def draw_missed(
 
 
 def draw_visits(
-    missed: Missed, enough: int, share: float, axes: Difficulty, key: TaskKey, shop: Shop
+    missed: Missed, enough: int, axes: Difficulty, key: TaskKey, shop: Shop
 ) -> tuple[Cluster, list[str], list[str]]:
     """Draw which of the visits it is, all visits, and those that are sold out.
 
@@ -119,7 +119,7 @@ def draw_visits(
 
     def others() -> Iterator[Sequence[int]]:
         for kind in kinds:
-            other = draw_missed(kind, enough, share, axes, key, shop, random)
+            other = draw_missed(kind, enough, axes, shop, random)
             if other is not None:
                 found[kind] = other
                 yield other.rows
@@ -147,16 +147,29 @@ def goal_of(cluster: Cluster, must: Sequence[str], shop: Shop) -> Goal:
     return Goal.one(slots, withheld=[*later], original=shop.catalog.ids[row])
 
 
+def draw_sell_out(
+    goal: Goal, gone: Sequence[str], share: float, axes: Difficulty, shop: Shop, random: np.random.Generator
+) -> SellOut | None:
+    """Draw a sell-out among the best replacements for the missed product, and for others that are `gone` and may as
+    well be meant by a customer who says the same, without further demands; None if nothing sells out."""
+    others = [one for one in other_originals(goal, gone, shop) if one.unsaid != goal.unsaid]
+    names = [limit.name for limit in LIMITS]
+    alike = [goal, *(one.drop_slots(*names) for one in shuffled(random, others)[: ALIKE - 1])]
+    choices = (most_similar(stages_of(one, (), gone, shop)[-1], one, axes.k_rec, shop) for one in alike)
+    sold = draw_sold(choices, share, random)
+    return sell_out_of(sold, shop.catalog) if sold else None
+
+
 def draw_limits(
-    kind: str, rows: np.ndarray, axes: Difficulty, shop: Shop, random: np.random.Generator
+    kind: str, rows: np.ndarray, enough: int, axes: Difficulty, shop: Shop, random: np.random.Generator
 ) -> dict[str, int]:
-    """Draw m - 1 further demands, so that they exclude some of these rows and leave enough to choose from.
+    """Draw m - 1 further demands, so that they exclude some of these rows and leave `enough` to choose from.
 
     Each lies anywhere between the last product that it admits and the next, so that it names neither.
     """
     catalog, limits = shop.catalog, {}
     for limit in shuffled(random, [limit for limit in LIMITS if catalog.has(limit)])[: axes.constraints - 1]:
-        keep = min(len(rows), max(axes.k_rec + 1, round(len(rows) * random.uniform(0.4, 0.75))))
+        keep = min(len(rows), max(enough, round(len(rows) * random.uniform(0.4, 0.75))))
         column = catalog.column(limit)[rows]
         values = np.sort(column if limit.op == "<=" else -column)
         edge, beyond = int(values[keep - 1]), [*values[values > values[keep - 1]].tolist(), None][0]
@@ -172,19 +185,18 @@ def draw_change(
     events: Sequence[Event],
     gone: Sequence[str],
     axes: Difficulty,
-    key: TaskKey,
     shop: Shop,
     random: np.random.Generator,
 ) -> GoalChange | None:
     """Draw another value of a limit. None that leaves the same replacements the best, or too few."""
-    before = stages_of(goal, events, gone, key, shop)
+    before = stages_of(goal, events, gone, shop)
     count = min(axes.k_rec, *map(len, before))
     best = most_similar(before[-1], goal, count, shop)
     for change in _changes(goal, random):
-        after = stages_of(goal, [*events, change], gone, key, shop)
+        after = stages_of(goal, [*events, change], gone, shop)
         if min(map(len, after)) < max(2, count // 2):  # fewer are suggested then, from the start
             continue
-        rows = stages_of(goal.apply(change), events, gone, key, shop)[-1]
+        rows = stages_of(goal.apply(change), events, gone, shop)[-1]
         still, now = best[np.isin(best, rows)], most_similar(rows, goal, count, shop)
         if similarity(still, goal, shop).sum() < similarity(now, goal, shop).sum():
             return change

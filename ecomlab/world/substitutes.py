@@ -11,7 +11,7 @@ import numpy as np
 
 from ecomlab.catalog import Catalog, Constraint, Shop
 from ecomlab.slots import LIMITS
-from ecomlab.task import Event, Goal, TaskKey
+from ecomlab.task import Event, Goal
 from ecomlab.world import ranking
 from ecomlab.world.cart import FEW_KEYS, constraints_of, keys_of
 
@@ -97,7 +97,7 @@ def alike_counts(
 
 
 def stages_of(
-    goal: Goal, events: Sequence[Event], gone: Iterable[str], key: TaskKey, shop: Shop, required: bool = True
+    goal: Goal, events: Sequence[Event], gone: Iterable[str], shop: Shop, required: bool = True
 ) -> list[np.ndarray]:
     """List the valid replacements before, between and after the events, in any order; those after all come last. Where
     nothing is `required`, all other products of the type that are in stock."""
@@ -108,9 +108,9 @@ def stages_of(
         rows = shop.catalog.select(wanted)
         return rows[(shop.catalog.stock[rows] > 0) & ~np.isin(rows, lost)]
 
-    return ranking.stages(goal, events, key, shop, replacements)
+    return ranking.stages(goal, events, shop, replacements)
 
 
-def fewest(goal: Goal, events: Sequence[Event], gone: Iterable[str], key: TaskKey, shop: Shop) -> int:
+def fewest(goal: Goal, events: Sequence[Event], gone: Iterable[str], shop: Shop) -> int:
     """Return the smallest number of valid replacements at any time."""
-    return min(map(len, stages_of(goal, events, gone, key, shop)))
+    return min(map(len, stages_of(goal, events, gone, shop)))

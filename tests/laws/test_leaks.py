@@ -78,8 +78,8 @@ def test_a_limit_that_lies_near_the_wanted_product(big_shop: Shop, monkeypatch: 
 def test_a_budget_that_names_the_parts_withheld(big_shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     assert not found(bounds, "BUNDLE", "budget: parts", big_shop, (4, 6), 200).leaks
 
-    def exact(wanted: Any, later: int, usable: Any, catalog: Any, key: Any, sold: Any) -> int:
-        return least_total(parts_of(wanted), catalog, key, sold) or 0
+    def exact(wanted: Any, later: int, usable: Any, catalog: Any, sold: Any) -> int:
+        return least_total(parts_of(wanted), catalog, sold) or 0
 
     monkeypatch.setattr(bundle, "dearest_total", exact)
     monkeypatch.setattr(bundle, "draw_budget", lambda total, slack, random: 100 * math.ceil(total / 100))

@@ -168,7 +168,8 @@ def test_stock_of_a_variant_is_what_a_search_for_it_filters_by(big_shop: Shop) -
         "product_id"
     ]
     row = big_shop.catalog.row(product) or 0
-    episode.world.sell_out(SellOut(types=(kind,), share=0.5, of="options"))
+    episode.world.sell_out(SellOut(types=(kind,), left=((product, first, 0),)))
+    assert (episode.world.stock(row, first), episode.world.stock(row, second) > 0) == (0, True)
     for option in (first, second):
         shown = search(episode, category=kind, in_stock=True, attributes={name: option})["results"]
         listed = [one["product_id"] for one in shown if not one.get("sponsored")]

@@ -76,7 +76,7 @@ class Cart(Environment):
             names[:count], names[count + 1 :], axes, key, shop, random, kinds
         )
         simple = [i for i in range(count) if not _is_woven(goal, i)]
-        events, short = shortages.draw_rushes(goal, simple, axes, key, shop, random)
+        events, short = shortages.draw_rushes(goal, simple, visits, axes, key, shop, random)
         if random.random() < axes.p_switch:
             free = [i for i in simple if i not in short]
             left = {e.item: shortages.Left(e, key, shop) for e in events if isinstance(e, SellOut)}

@@ -48,7 +48,7 @@ class SubstitutionAudit(Audit):
     def possible(self, goal: Goal, task: Task, shop: Shop) -> bool:
         rows = sorted(shop.catalog.row(visit) or 0 for visit in task.world["visits"])
         named = shop.catalog.select(constraints_of(goal["type"], identity(goal.of())), rows).tolist()
-        enough = fewest(goal, task.events, task.world["gone"], task.key, shop) >= goal["count"]
+        enough = fewest(goal, task.events, task.world["gone"], shop) >= goal["count"]
         return enough and named == [original_of(goal, shop)]
 
     def chance(self, task: Task, shop: Shop) -> float:
@@ -57,8 +57,8 @@ class SubstitutionAudit(Audit):
         goal, gone = task.goal, task.world["gone"]
         seen = {row for row in map(shop.catalog.row, task.world["visits"]) if row is not None}
         others = seen.difference(shop.catalog.type_rows(goal["type"]))
-        stages = stages_of(goal, task.events, gone, task.key, shop)
-        in_stock = stages_of(goal, task.events, gone, task.key, shop, required=False)
+        stages = stages_of(goal, task.events, gone, shop)
+        in_stock = stages_of(goal, task.events, gone, shop, required=False)
         pairs = zip(stages, in_stock, strict=True)
         return max(
             _picked(best, others | seen.intersection(rows.tolist()), goal, shop) for best, rows in pairs

@@ -20,8 +20,9 @@ from ecomlab.envs.substitution.player import SubstitutionPlayer
 from ecomlab.reward import Verdict
 from ecomlab.seeding import pick
 from ecomlab.slots import slot_type
-from ecomlab.task import ACT, Event, Goal, Problem, SellOut, Slot, TaskError, TaskKey
-from ecomlab.world.state import World, draw_sell_out
+from ecomlab.task import ACT, Event, Goal, Problem, Slot, TaskError, TaskKey
+from ecomlab.world.sell_outs import MOST_SOLD, draw_sell_out, sell_out_share
+from ecomlab.world.state import World
 from ecomlab.world.substitutes import fewest, original_of, requirements, similarity, stages_of
 from ecomlab.world.tools import catalog as shop_tools
 
@@ -47,34 +48,34 @@ class Substitution(Environment):
     def draw(self, key: TaskKey, axes: Difficulty, shop: Shop) -> Problem:
         random, catalog = key.rng("substitution"), shop.catalog
         share = draw_sell_out(axes.p_oos, axes.k_rec, random)
+        # Enough for a sell-out, whether or not there will be one: no bound tells.
+        spare = min(MOST_SOLD, round(2 * sell_out_share(axes.p_oos, axes.k_rec) * axes.k_rec))
         for attempt in range(TRIES):
             # Enough for a choice, where the shop has it; the visits will take some of them. With nine products a type
             # (1,000 in all) about four can be replacements at any level: there the list cannot grow, demands cannot
             # exclude much, and d hardly makes the task harder.
-            enough = max(2, round((axes.k_rec + 2) * (1 - 2 * attempt / TRIES)))
-            # A small shop has too few products of a type for such a share; then less of it sells out.
-            part = share * min(1.0, 2 * (1 - attempt / TRIES))
+            enough = max(2, round((axes.k_rec + 2 + spare) * (1 - 2 * attempt / TRIES)))
             least = max(1, round(CLUSTER * (1 - 2 * attempt / TRIES)))
             kind = pick(random, catalog.drawable_types).name
-            missed = demands.draw_missed(kind, enough, part, axes, key, shop, random)
+            missed = demands.draw_missed(kind, enough, axes, shop, random)
             if missed is None or len(missed.rows) < least:
                 continue
-            sold = SellOut(types=(kind,), share=part, moment="catalog_search")
-            events: list[Event] = [sold] if share else []
-            cluster, visits, gone = demands.draw_visits(missed, enough, part, axes, key, shop)
+            cluster, visits, gone = demands.draw_visits(missed, enough, axes, key, shop)
             goal = demands.goal_of(cluster, missed.must, shop)
-            if fewest(goal, events, gone, key, shop):
+            if fewest(goal, (), gone, shop):
                 break
         else:
             raise TaskError("nothing of this shop can be replaced; load a larger shop")
-        left = stages_of(goal, events, gone, key, shop)[-1]
-        goal = goal.set_slots(demands.draw_limits(kind, left, axes, shop, random))
-        while events and not fewest(goal, events, gone, key, shop):  # it must stay possible
-            events.pop()
+        left = stages_of(goal, (), gone, shop)[-1]
+        goal = goal.set_slots(demands.draw_limits(kind, left, axes.k_rec + 1 + spare, axes, shop, random))
+        sold = demands.draw_sell_out(goal, gone, share, axes, shop, random)
+        events: list[Event] = [replace(sold, moment="catalog_search")] if sold else []
+        if not fewest(goal, events, gone, shop):  # it must stay possible
+            events = []
         if random.random() < axes.p_switch:
-            change = demands.draw_change(goal, events, gone, axes, key, shop, random)
+            change = demands.draw_change(goal, events, gone, axes, shop, random)
             events += [replace(change, moment=pick(random, self.moments))] if change else []
-        count = min(axes.k_rec, axes.top_k, fewest(goal, events, gone, key, shop))
+        count = min(axes.k_rec, axes.top_k, fewest(goal, events, gone, shop))
         goal = goal.set_slots({"count": count})
         goal = withhold(
             goal, axes, random, [n for n in goal.of() if n != "must" and not slot_type(n).is_limit]
