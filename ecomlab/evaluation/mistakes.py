@@ -396,7 +396,9 @@ class _Labeller:
         a condition decides."""
         item = int(fault.place.removeprefix("item ")) if fault.place.startswith("item ") else 0
         wishes = wishes_in(self.episode.subtasks[number].customer.goal.of(item))
-        missed = [wish.step for name, wish in wishes.items() if {name, getattr(wish, "slot", "")} & {*fault.slots}]
+        missed = [
+            wish.step for name, wish in wishes.items() if {name, getattr(wish, "slot", "")} & {*fault.slots}
+        ]
         return missed[0] if missed else ""
 
     def _cause(self, number: int, fault: Fault) -> str:
