@@ -12,7 +12,7 @@ from ecomlab.difficulty import Difficulty
 from ecomlab.seeding import pick
 from ecomlab.task import LOOK, Event, Goal, GoalChange, Instead, SellOut, TaskKey
 from ecomlab.world.cart import Want, constraints_of, identity_of
-from ecomlab.world.state import MOST_GONE, World, draw_sell_out, line_units_left, options_of
+from ecomlab.world.state import MOST_GONE, World, draw_sell_out, line_units_left, of_products
 
 WANTED = 3
 """Number of wanted products of a type for which a rush on it is drawn: more make rushes more frequent and smaller."""
@@ -113,15 +113,16 @@ class Left:
     def __init__(self, sold: SellOut, key: TaskKey, shop: Shop) -> None:
         (self.kind,) = sold.types
         self.catalog = shop.catalog
-        self.options = options_of(key, shop.catalog, self.kind)
+        self.options = shop.catalog.types[shop.catalog.type_codes[self.kind]].option.values
         self._line = shop.catalog.lines_of(self.kind)
         self._units = line_units_left(key, shop.catalog, self.kind, sold)
 
     def of(self, rows: np.ndarray, option: str | None = None) -> np.ndarray:
         """Count the units left of each product, in an option if given."""
         column = 0 if option is None else 1 + self.options.index(option)
-        lines = self._line[rows - self.catalog.type_rows(self.kind).start]
-        return np.minimum(self.catalog.stock[rows], self._units[lines, column])
+        lines = self._units[self._line[rows - self.catalog.type_rows(self.kind).start]]
+        left = of_products(lines, self.catalog.option_bits[rows])
+        return np.minimum(self.catalog.stock[rows], left[:, column])
 
     def hits(self, slots: Mapping[str, Any]) -> bool:
         """Tell whether there is less than before of a product that these slots describe."""
@@ -148,7 +149,8 @@ def instead(event: Instead, want: Want, goal: Goal, world: World) -> GoalChange 
     if have and (event.prefers == "quantity" or _kept(want, world)):
         return GoalChange(item=want.item, slots={"quantity": have})
     if event.prefers == "option":
-        for option in options_of(world.key, world.catalog, want.type):
+        kind = world.catalog.types[world.catalog.type_codes[want.type]]
+        for option in kind.option.values:
             if option != want.option and _units(want, option, world) >= want.quantity:
                 return GoalChange(item=want.item, slots={"option": option})
     if event.prefers == "drop" and len(goal.items) > 1:

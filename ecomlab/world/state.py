@@ -15,8 +15,6 @@ from ecomlab.tool import RefusedError
 
 PAGE = 5
 """Search results per page, not counting sponsored ones."""
-VARIANTS = 3
-"""Variants that an episode offers of a product: one that may be wanted and two plausible others."""
 MOST = 99
 """Maximum units of a cart line."""
 MOST_LEFT = 3
@@ -90,15 +88,13 @@ class World:
         return row
 
     def options(self, row: int) -> tuple[str, ...]:
-        """List the variant ids of a product: three values of its type's option, the same for all products of the type.
-
-        They are drawn from public randomness alone, so they say nothing about which one is wanted.
-        """
-        return options_of(self.key, self.catalog, self.catalog.type_of(row).name)
+        """List the variant ids of a product: the option values in which it comes, in their type's order; none where it
+        has no variants."""
+        return self.catalog.options(row)
 
     def stock(self, row: int, option: str | None = None) -> int:
         """Count the units of a product, or of one option, that can be bought beyond those in the cart."""
-        if row in self.gone:
+        if row in self.gone or (option is not None and option not in self.options(row)):
             return 0
         product_id = self.catalog.ids[row]
         left = int(self.catalog.stock[row]) - _units_of(product_id, self.cart)
@@ -110,7 +106,7 @@ class World:
             if option is not None:
                 line = (product_id, option)
                 more = self.kept.get(line, 0) - self.cart.get(line, 0)
-                left = min(left, int(at[1 + self.options(row).index(option)]) + more)
+                left = min(left, int(at[1 + _place(self.catalog.type_of(row), option)]) + more)
         return max(0, left)
 
     def sell_out(self, sold: SellOut) -> None:
@@ -142,9 +138,9 @@ class World:
             mine = self.catalog.type_code[rows] == code
             if not mine.any():  # another type may not come in this option
                 continue
-            kind = self.catalog.types[code].name
-            column = 0 if option is None else 1 + options_of(self.key, self.catalog, kind).index(option)
-            keep[mine] &= left[rows[mine] - self.catalog.type_rows(kind).start, column] > 0
+            kind = self.catalog.types[code]
+            column = 0 if option is None else 1 + _place(kind, option)
+            keep[mine] &= left[rows[mine] - self.catalog.type_rows(kind.name).start, column] > 0
         held = {self.row(product_id) for product_id, _ in (*self.cart, *self.kept)}
         for row in self.gone | held:
             at = int(np.searchsorted(rows, row))
@@ -301,12 +297,13 @@ def _sold_out(key: tuple[Any, ...], type_name: str, count: int, share: float) ->
 
 
 def units_left(key: Sequence[Any], catalog: Catalog, type_name: str, sold: SellOut) -> np.ndarray:
-    """Count what a sell-out leaves of a type: by row, the units of the product, then those of each option, in the order
-    of `options_of`; `PLENTY` where it is not hit. All of it is public randomness."""
-    if sold.of != "products":
-        return line_units_left(key, catalog, type_name, sold)[catalog.lines_of(type_name)]
+    """Count what a sell-out leaves of a type: by row, the units of the product, then those of each of the type's
+    options, 0 of one in which it does not come; `PLENTY` where it is not hit. All of it is public randomness."""
     rows = catalog.type_rows(type_name)
-    left = np.full((len(rows), 1 + len(options_of(tuple(key), catalog, type_name))), PLENTY)
+    if sold.of != "products":
+        lines = line_units_left(key, catalog, type_name, sold)[catalog.lines_of(type_name)]
+        return of_products(lines, catalog.option_bits[rows.start : rows.stop])
+    left = np.full((len(rows), 1 + _options(catalog, type_name)), PLENTY)
     left[sold_out_rows(key, catalog, type_name, sold.share)] = 0
     return left
 
@@ -316,7 +313,7 @@ def line_units_left(key: Sequence[Any], catalog: Catalog, type_name: str, sold: 
     them: in the columns of `units_left`, the same for all products of a line."""
     shape = (
         int(catalog.lines_of(type_name).max()) + 1,
-        1 + len(options_of(tuple(key), catalog, type_name)),
+        1 + _options(catalog, type_name),
     )
     random = rng("rush", *key, type_name, sold.of)
     hit = random.random(shape) < sold.share
@@ -325,8 +322,15 @@ def line_units_left(key: Sequence[Any], catalog: Catalog, type_name: str, sold: 
         hit, some = np.repeat(hit[:, :1], shape[1], axis=1), np.repeat(some[:, :1], shape[1], axis=1)
     else:
         hit[:, 0] = False
-    left = np.where(hit, some, PLENTY)
-    left[:, 0] = np.minimum(left[:, 0], left[:, 1:].sum(axis=1))  # a product is what its options are
+    return np.where(hit, some, PLENTY)
+
+
+def of_products(lines: np.ndarray, bits: np.ndarray) -> np.ndarray:
+    """Count the units left of products from those of their lines: a product is what its own options are."""
+    has = bits[:, None] >> np.arange(lines.shape[1] - 1) & 1
+    left = np.concatenate([lines[:, :1], lines[:, 1:] * has], axis=1)
+    in_options = np.where(bits > 0, left[:, 1:].sum(axis=1), PLENTY)
+    left[:, 0] = np.minimum(left[:, 0], in_options)
     return left
 
 
@@ -346,22 +350,14 @@ def _stock_notice(kinds: Sequence[ProductType]) -> str:
     return f"Stock has changed: some {listed} have sold out."
 
 
-def options_of(key: tuple[Any, ...], catalog: Catalog, type_name: str) -> tuple[str, ...]:
-    """Draw three of a type's option values, in a meaningless order, from the task's public randomness."""
-    code = catalog.type_codes[type_name]
-    left, number = list(catalog.types[code].option.values), _order_numbers(key, len(catalog.types))[code]
-    chosen = []
-    for _ in range(min(VARIANTS, len(left))):
-        number *= len(left)
-        chosen.append(left.pop(int(number)))
-        number %= 1
-    return tuple(chosen)
+def _options(catalog: Catalog, type_name: str) -> int:
+    """Count the values of a type's option."""
+    return len(catalog.types[catalog.type_codes[type_name]].option.values)
 
 
-@lru_cache(maxsize=1_024)
-def _order_numbers(key: tuple[Any, ...], types: int) -> list[float]:
-    """Draw a number in [0, 1) per type that encodes an order of its options, once per task."""
-    return rng("options", *key).random(types).tolist()
+def _place(kind: ProductType, option: str) -> int:
+    """Find the place of a value among those of a type's option."""
+    return kind.option.values.index(option)
 
 
 def _marked(record: dict[str, Any], sponsored: bool) -> dict[str, Any]:
