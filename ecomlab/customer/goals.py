@@ -25,7 +25,8 @@ from ecomlab.difficulty import Difficulty
 from ecomlab.seeding import pick, rng, shuffled
 from ecomlab.slots import LIMITS
 from ecomlab.task import Goal, TaskError, TaskKey
-from ecomlab.world.cart import constraints_of, is_exact
+from ecomlab.task import Goal, TaskError, TaskKey
+from ecomlab.world.cart import constraints_of, identity_of, is_exact
 
 QUANTITIES = (2, 3, 4)
 """Numbers of units, where more than one is wanted."""
@@ -169,14 +170,14 @@ def slot_values(shop: Shop, row: int, names: Sequence[str], like: Mapping[str, A
 def other_options(slots: Mapping[str, Any], shop: Shop) -> list[str]:
     """List the options other than the wanted one in which products come that fit everything else and are in stock."""
     catalog = shop.catalog
-    rows = catalog.select(constraints_of(slots["type"], slots))
+    rows = catalog.select(constraints_of(slots["type"], identity_of(slots)))
     bits = int(np.bitwise_or.reduce(catalog.option_bits[rows[catalog.stock[rows] >= PLENTY]]))
     return [option for option in catalog.options_in(slots["type"], bits) if option != slots.get("option")]
 
 
 def alternative(slots: Mapping[str, Any], shop: Shop, random: np.random.Generator) -> dict[str, Any] | None:
     """Draw another product of the type, described by brand and feature, that is not what was wanted."""
-    avoid = constraints_of(slots["type"], {"brand": slots["brand"]} if "brand" in slots else slots)
+    avoid = constraints_of(slots["type"], {"brand": slots["brand"]} if "brand" in slots else identity_of(slots))
     row = draw_row(shop.catalog.type_rows(slots["type"]), shop, random, avoid)
     if row is None:
         return None
