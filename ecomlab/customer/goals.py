@@ -25,7 +25,6 @@ from ecomlab.difficulty import Difficulty
 from ecomlab.seeding import pick, rng, shuffled
 from ecomlab.slots import LIMITS
 from ecomlab.task import Goal, TaskError, TaskKey
-from ecomlab.task import Goal, TaskError, TaskKey
 from ecomlab.world.cart import constraints_of, identity_of, is_exact
 
 QUANTITIES = (2, 3, 4)
@@ -177,7 +176,9 @@ def other_options(slots: Mapping[str, Any], shop: Shop) -> list[str]:
 
 def alternative(slots: Mapping[str, Any], shop: Shop, random: np.random.Generator) -> dict[str, Any] | None:
     """Draw another product of the type, described by brand and feature, that is not what was wanted."""
-    avoid = constraints_of(slots["type"], {"brand": slots["brand"]} if "brand" in slots else identity_of(slots))
+    avoid = constraints_of(
+        slots["type"], {"brand": slots["brand"]} if "brand" in slots else identity_of(slots)
+    )
     row = draw_row(shop.catalog.type_rows(slots["type"]), shop, random, avoid)
     if row is None:
         return None

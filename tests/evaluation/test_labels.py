@@ -145,7 +145,11 @@ def wanted(shop: Shop, option: bool, units: int) -> Wanted:
     axes |= {"cart.p_option": float(option), "cart.p_quantity": float(units > 1)}
     for seed in range(300):
         found = Wanted(make_task("CART", 3, seed, shop, axes), shop)
-        if found.want.quantity == units and len(found.fitting) > 1 and len(found.others) > 1:
+        kind = shop.catalog.types[shop.catalog.type_codes[found.want.type]]
+        some = option <= (
+            0 < len(shop.catalog.options(shop.catalog.row(found.fitting[0]) or 0)) < len(kind.option.values)
+        )
+        if some and found.want.quantity == units and len(found.fitting) > 1 and len(found.others) > 1:
             return found
     raise AssertionError("no such task")
 
@@ -366,7 +370,11 @@ def test_a_type_that_is_named_after_its_option_says_nothing_of_variants(two: Wan
 def test_what_has_sold_out_may_be_told_though_what_is_taken_instead_is_there(shop: Shop) -> None:
     for seed in range(200):
         task = make_task(
-            "CART", 9, seed, shop, {"cart.items": 1, "eps_rank": 0, "cart.p_option": 0, "p_switch": 0}
+            "CART",
+            9,
+            seed,
+            shop,
+            {"cart.items": 1, "eps_rank": 0, "cart.p_option": 0, "p_switch": 0},
         )
         look, episode = Wanted(task, shop), Episode(task, shop)
         episode.act(look.see())
