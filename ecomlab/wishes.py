@@ -167,7 +167,7 @@ def or_list(values: tuple[str, ...]) -> str:
 
 CONDITION = re.compile(
     r"(?P<type>[^:.]+): the one (?P<first>.+?) if it costs (?P<limit>\$\d+(?:\.\d\d)?) or less, "
-    r"otherwise (?:the cheapest|one (?P<other>[^.]+))"
+    r"otherwise (?:the cheapest|one (?P<other>(?:[^.]|\.\d)+))"
 )
 """Words of a conditional wish."""
 

@@ -102,7 +102,7 @@ class Customer:
     def option_name(self, item: int) -> str:
         """Name the option in which the variants of an item differ; "" where it has none."""
         kind = self.lexicon.types.get(self.type_name(item))
-        return kind.option.name if kind else ""
+        return kind.option.name if kind and kind.option.values else ""
 
     @property
     def expects_more(self) -> bool:

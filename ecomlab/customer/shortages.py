@@ -13,7 +13,7 @@ from ecomlab.seeding import pick, shuffled
 from ecomlab.task import LOOK, Event, Goal, GoalChange, Instead, SellOut, TaskKey
 from ecomlab.world.cart import Want, constraints_of, identity_of, is_exact
 from ecomlab.world.sell_outs import MOST_GONE, MOST_SOLD, draw_sell_out
-from ecomlab.world.state import World, options_of
+from ecomlab.world.state import World
 
 WANTED = 3
 """Number of wanted products of a type for which a rush on it is drawn: more make rushes more frequent and smaller."""
@@ -79,8 +79,10 @@ def _draw_rush(
     They are those that fit what the opening states, of which any may be wanted, and a few that do not.
     """
     catalog, slots = shop.catalog, goal.of(item)
-    kind, options = str(slots["type"]), options_of(key, shop.catalog, str(slots["type"]))
+    kind = str(slots["type"])
+    options = catalog.types[catalog.type_codes[kind]].option.values
     share, of_options = draw_sell_out(_share(axes), WANTED, random), random.random() < axes.cart.p_option / 2
+    of_options, count = of_options and bool(options), max(1, len(options))
     names = [name for name in slots if is_exact(name)]
     stated = {name: slots[name] for name in names if (item, name) not in goal.withheld}
     of_type = goals.that_fit(visits, {"type": kind}, shop)
@@ -90,8 +92,8 @@ def _draw_rush(
     ]
     left, sold = dict[tuple[str, str | None], int](), 0
     for row in [*sorted(fitting), *others]:
-        hit, few = random.random(len(options)) < share, random.random(len(options)) < axes.cart.p_quantity / 2
-        units = np.where(few, random.integers(1, MOST_LEFT + 1, len(options)), 0).tolist()
+        hit, few = random.random(count) < share, random.random(count) < axes.cart.p_quantity / 2
+        units = np.where(few, random.integers(1, MOST_LEFT + 1, count), 0).tolist()
         if not (hit.any() if of_options else hit[0]):
             continue
         alike = catalog.select(
@@ -100,11 +102,13 @@ def _draw_rush(
         if len(alike) > MOST_ALIKE or (sold + len(alike) > MOST_SOLD and row not in fitting):
             continue
         sold += len(alike)
-        for product_id in [catalog.ids[one] for one in alike]:
+        for one in alike:
+            product_id = catalog.ids[one]
+            own = [i for i, option in enumerate(options) if option in catalog.options(one)]
             if of_options:
-                left |= {(product_id, option): units[i] for i, option in enumerate(options) if hit[i]}
-            if hit.all() or not of_options:  # a product is what its options are
-                left[product_id, None] = sum(units) if of_options else units[0]
+                left |= {(product_id, options[i]): units[i] for i in own if hit[i]}
+            if not of_options or (own and hit[own].all()):  # a product is what its options are
+                left[product_id, None] = sum(units[i] for i in own) if of_options else units[0]
     if not left:
         return None
     listed = tuple((product_id, option, count) for (product_id, option), count in left.items())
@@ -154,7 +158,7 @@ class Left:
     def __init__(self, sold: SellOut, key: TaskKey, shop: Shop) -> None:
         (self.kind,) = sold.types
         self.catalog = shop.catalog
-        self.options = options_of(key, shop.catalog, self.kind)
+        self.options = shop.catalog.types[shop.catalog.type_codes[self.kind]].option.values
         self._left = {(product_id, option): units for product_id, option, units in sold.left}
 
     def hits(self, slots: Mapping[str, Any]) -> bool:
@@ -167,8 +171,8 @@ class Left:
 
     def units(self, slots: Mapping[str, Any]) -> int:
         """Count the units left of a product that these slots describe, the one of which most are left."""
-        most = 0
-        for row in self.catalog.select(constraints_of(self.kind, identity_of(slots))).tolist():
+        most, wanted = 0, {**identity_of(slots), **({"option": slots["option"]} if "option" in slots else {})}
+        for row in self.catalog.select(constraints_of(self.kind, wanted)).tolist():
             product_id, stock = self.catalog.ids[row], self.catalog.stock.item(row)
             limits = [self._left.get((product_id, option), stock) for option in (None, slots.get("option"))]
             most = max(most, min(stock, *limits))
@@ -191,7 +195,8 @@ def instead(event: Instead, want: Want, goal: Goal, world: World) -> GoalChange 
     if have and (event.prefers == "quantity" or _kept(want, world)):
         return GoalChange(item=want.item, slots={"quantity": have})
     if event.prefers == "option":
-        for option in options_of(world.key, world.catalog, want.type):
+        kind = world.catalog.types[world.catalog.type_codes[want.type]]
+        for option in kind.option.values:
             if option != want.option and _units(want, option, world) >= want.quantity:
                 return GoalChange(item=want.item, slots={"option": option})
     if event.prefers == "drop" and len(goal.items) > 1:

@@ -65,7 +65,8 @@ def described(shop: Shop, random: np.random.Generator, phrases: Phrases, kind: s
     found, record = catalog.type_of(row), catalog.record(row)
     slots: dict[str, Any] = {"type": found.name, "brand": record["brand"]}
     slots["feature"] = catalog.features[catalog.feature_code[row]]
-    slots["option"] = pick(random, found.option.values)
+    if found.option.values:
+        slots["option"] = pick(random, found.option.values)
     slots |= {f"attr:{name}": value for name, value in record["attributes"].items()}
     price, rating, days = (int(random.integers(*bounds)) for bounds in ((1, 60), (30, 50), (1, 15)))
     slots |= {"price": 500 * price, "rating": rating, "days": days}

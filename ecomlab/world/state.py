@@ -1,7 +1,6 @@
 """The world of one episode: stock, variants, cart and visits over the shared shop, which never changes (ISOLATED)."""
 
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -15,8 +14,6 @@ from ecomlab.tool import RefusedError
 
 PAGE = 5
 """Search results per page, not counting sponsored ones."""
-VARIANTS = 3
-"""Variants that an episode offers of a product: one that may be wanted and two plausible others."""
 MOST = 99
 """Maximum units of a cart line."""
 OUT_OF_CALLS = "the budget of tool calls is spent; finish with submit"
@@ -84,15 +81,13 @@ class World:
         return row
 
     def options(self, row: int) -> tuple[str, ...]:
-        """List the variant ids of a product: three values of its type's option, the same for all products of the type.
-
-        They are drawn from public randomness alone, so they say nothing about which one is wanted.
-        """
-        return options_of(self.key, self.catalog, self.catalog.type_of(row).name)
+        """List the variant ids of a product: the option values in which it comes, in their type's order; none where it
+        has no variants."""
+        return self.catalog.options(row)
 
     def stock(self, row: int, option: str | None = None) -> int:
         """Count the units of a product, or of one option, that can be bought beyond those in the cart."""
-        if row in self.gone:
+        if row in self.gone or (option is not None and option not in self.options(row)):
             return 0
         product_id = self.catalog.ids[row]
         held = _units_of(product_id, self.cart)
@@ -254,24 +249,6 @@ def _stock_notice(news: Sequence[SellOut], catalog: Catalog) -> str:
     listed = f"{', '.join(first)} and {last}" if first else last
     few = any(units for sold in news for _, _, units in sold.left)
     return f"Some {listed} have sold out{' or are down to the last few' if few else ''}."
-
-
-def options_of(key: tuple[Any, ...], catalog: Catalog, type_name: str) -> tuple[str, ...]:
-    """Draw three of a type's option values, in a meaningless order, from the task's public randomness."""
-    code = catalog.type_codes[type_name]
-    left, number = list(catalog.types[code].option.values), _order_numbers(key, len(catalog.types))[code]
-    chosen = []
-    for _ in range(min(VARIANTS, len(left))):
-        number *= len(left)
-        chosen.append(left.pop(int(number)))
-        number %= 1
-    return tuple(chosen)
-
-
-@lru_cache(maxsize=1_024)
-def _order_numbers(key: tuple[Any, ...], types: int) -> list[float]:
-    """Draw a number in [0, 1) per type that encodes an order of its options, once per task."""
-    return rng("options", *key).random(types).tolist()
 
 
 def _marked(record: dict[str, Any], sponsored: bool) -> dict[str, Any]:
