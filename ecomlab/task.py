@@ -293,8 +293,10 @@ class Problem:
     world: Mapping[str, Any]
     need: Need
     events: Sequence[Event] = ()
-    leads: str | Sequence[str] = "default"
-    """Beginning of the opening: the name of one of the phrases' lists, or sentences."""
+    leads: str = "default"
+    """Beginning of the opening: the name of one of the phrases' lists."""
+    gaps: Mapping[str, str] = field(default_factory=dict)
+    """Words for the gaps of the opening's frames, beside {items}."""
     notes: Mapping[str, Any] = field(default_factory=dict)
     """Further data for the task's record."""
     opening: str = ""

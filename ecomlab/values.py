@@ -115,6 +115,15 @@ def with_article(name: str) -> str:
     return f"{'an' if _VOWEL_FIRST.match(name) else 'a'} {name}"
 
 
+_ORDINARY = re.compile(r"(?<![\w'])[A-Z][a-z]+(?![\w'])")
+_PROPER = frozenset("Bluetooth Braille Fi Lightning Matter Thunderbolt Tritan Velcro Wi Zigbee".split())
+
+
+def in_speech(name: str) -> str:
+    """Write the name of a type, or a value, as people do in a sentence: ordinary words in small letters."""
+    return _ORDINARY.sub(lambda word: word[0] if word[0] in _PROPER else word[0].lower(), name)
+
+
 def _day(value: str) -> str:
     """Write "03-09" as "March 9"."""
     month, day = value[-5:].split("-")
@@ -144,7 +153,7 @@ def _read_row(text: str) -> list[str]:
 
 
 _ARTICLE = re.compile(r"^an? ")
-_NEXT_WITH_ARTICLE = re.compile(r"(?:, | and )(?=an? [A-Z0-9])")
+_NEXT_WITH_ARTICLE = re.compile(r"(?:, | and )(?=an? [A-Za-z0-9])")
 """Separator between names that have articles."""
 
 MONEY = Format(money, r"\$\d+(?:\.\d\d)?", read_money)
@@ -166,7 +175,7 @@ def _read_condition(text: str) -> If:
 
 FORMATS: dict[str, Format] = {
     "condition": Format(
-        lambda wish: condition(wish, money(wish.limit)),
+        lambda wish: in_speech(condition(wish, money(wish.limit))),
         re.sub(r"\?P<\w+>", "?:", CONDITION.pattern),
         _read_condition,
     ),
@@ -195,10 +204,12 @@ FORMATS: dict[str, Format] = {
     ),
     "suggestions": counted("suggestion"),
     "names": Format(joined, r"[A-Za-z][\w, /-]*", lambda text: re.split(", | and ", text)),
-    "type": Format(str, r"[A-Z0-9][^.!?\n]*?", str),
-    "a type": Format(with_article, r"an? [^.!?\n]+", lambda text: _ARTICLE.sub("", text)),
+    "type": Format(in_speech, r"[A-Za-z0-9][^.!?\n]*?", str),
+    "a type": Format(
+        lambda name: with_article(in_speech(name)), r"an? [^.!?\n]+", lambda text: _ARTICLE.sub("", text)
+    ),
     "types": Format(
-        lambda names: joined([with_article(name) for name in names]),
+        lambda names: joined([with_article(in_speech(name)) for name in names]),
         r"an? [^.!?\n]+",
         lambda text: [_ARTICLE.sub("", name) for name in _NEXT_WITH_ARTICLE.split(text)],
     ),

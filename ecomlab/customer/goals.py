@@ -23,12 +23,16 @@ from ecomlab.customer.visits import (
 from ecomlab.customer.wish_draws import Drawn, weave
 from ecomlab.difficulty import Difficulty
 from ecomlab.seeding import pick, rng, shuffled
-from ecomlab.slots import LIMITS
+from ecomlab.slots import LIMITS, slot_type
 from ecomlab.task import Goal, TaskError, TaskKey
 from ecomlab.world.cart import constraints_of, identity_of, is_exact
 
 QUANTITIES = (2, 3, 4)
 """Numbers of units, where more than one is wanted."""
+MOST_STATED = 12
+"""Most slots beside types that an opening states, which makes about 60 words; with those that are withheld, 21."""
+LEAST_TOLD = 2
+"""Slots of a product that are left of each item, so that as many visits differ in them."""
 TRIES = 64
 
 
@@ -106,10 +110,32 @@ def draw_outlines(
         outlines.append(Outline(kind, tuple(names), option_bits=bits))
     places = [(item, name) for item, outline in enumerate(outlines) for name in outline.names]
     hidden = left_out(places, axes.p_missing, random)
-    return [
-        replace(outline, hidden=frozenset(name for i, name in hidden if i == item))
-        for item, outline in enumerate(outlines)
-    ]
+    return without_excess(
+        [
+            replace(outline, hidden=frozenset(name for i, name in hidden if i == item))
+            for item, outline in enumerate(outlines)
+        ]
+    )
+
+
+def without_excess(outlines: Sequence[Outline]) -> list[Outline]:
+    """Leave out wishes that are too many words: beyond `MOST_STATED`, the last stated one of the item that states most
+    of a product. A limit counts twice, as it takes more words."""
+    kept = [list(outline.names) for outline in outlines]
+    stated = [[name for name in outline.names if name not in outline.hidden] for outline in outlines]
+    while sum(1 + slot_type(name).is_limit for names in stated for name in names) > MOST_STATED:
+        able = [[name for name in names if _is_of_product(name)] for names in stated]
+        enough = [sum(map(_is_of_product, names)) > LEAST_TOLD for names in kept]
+        item = max(range(len(able)), key=lambda i: len(able[i]) * enough[i])
+        if not able[item] or not enough[item]:
+            break
+        kept[item].remove(able[item][-1])
+        stated[item].remove(able[item][-1])
+    return [replace(outline, names=tuple(names)) for outline, names in zip(outlines, kept, strict=True)]
+
+
+def _is_of_product(name: str) -> bool:
+    return slot_type(name).of == "product"
 
 
 def draw_names(row: int, constraints: int, shop: Shop, random: np.random.Generator) -> list[str]:

@@ -91,8 +91,7 @@ class Bundle(Environment):
         data, first = self.phrases.data, departments[0]
         options = data["mixed"] if departments[1:] else data["projects"].get(first, data["mixed"])
         project = pick(random, options)
-        leads = [lead.replace("{project}", project) for lead in self.phrases.leads["default"]]
-        return Problem(goal, {}, need, events, leads, notes={"pool": list(usable)})
+        return Problem(goal, {}, need, events, gaps={"project": project}, notes={"pool": list(usable)})
 
     def verify(self, goal: Goal, world: World, answer: Mapping[str, Any], first: Goal) -> Verdict:
         parts, budget, ids = parts_of(goal.slots), goal["budget"], list(answer.get("product_ids", ()))
