@@ -256,6 +256,8 @@ class Fault:
     right: tuple[str, ...] = ()
     """Ids of the right values, if they are few."""
     words: str = ""
+    step: str = ""
+    """Kind of the step of thought that failed, where the audit knows it; see `ecomlab.steps`."""
 
     @property
     def key(self) -> tuple[str, str, str]:

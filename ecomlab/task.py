@@ -214,6 +214,8 @@ class Event:
         for name in ("about", "forgets", "known", "types"):
             if name in fields_:
                 fields_[name] = tuple(fields_[name])
+        if "left" in fields_:
+            fields_["left"] = tuple(map(tuple, fields_["left"]))
         return cls.kinds[value["event"]](**fields_)
 
 
@@ -232,13 +234,11 @@ class GoalChange(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class SellOut(Event):
-    """Sell-out of a share of each of these product types, independent of the goal: of single products, of lines (all
-    products of one title) or of options of lines. For a share `few` of what sells out, one to three units are left."""
+    """Sell-out of a few products of these types, or of options of them; `ecomlab.world.sell_outs` draws which."""
 
     types: tuple[str, ...]
-    share: float
-    of: Literal["products", "lines", "options"] = "products"
-    few: float = 0.0
+    left: tuple[tuple[str, str | None, int], ...]
+    """(product id, option or None for all of the product, units left of it)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -293,8 +293,10 @@ class Problem:
     world: Mapping[str, Any]
     need: Need
     events: Sequence[Event] = ()
-    leads: str | Sequence[str] = "default"
-    """Beginning of the opening: the name of one of the phrases' lists, or sentences."""
+    leads: str = "default"
+    """Beginning of the opening: the name of one of the phrases' lists."""
+    gaps: Mapping[str, str] = field(default_factory=dict)
+    """Words for the gaps of the opening's frames, beside {items}."""
     notes: Mapping[str, Any] = field(default_factory=dict)
     """Further data for the task's record."""
     opening: str = ""

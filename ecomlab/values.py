@@ -137,6 +137,15 @@ def with_article(name: str) -> str:
     return f"{'an' if _VOWEL_FIRST.match(name) else 'a'} {name}"
 
 
+_ORDINARY = re.compile(r"(?<![\w'])[A-Z][a-z]+(?![\w'])")
+_PROPER = frozenset("Bluetooth Braille Fi Lightning Matter Thunderbolt Tritan Velcro Wi Zigbee".split())
+
+
+def in_speech(name: str) -> str:
+    """Write the name of a type, or a value, as people do in a sentence: ordinary words in small letters."""
+    return _ORDINARY.sub(lambda word: word[0] if word[0] in _PROPER else word[0].lower(), name)
+
+
 def _day(value: str) -> str:
     """Write "03-09" as "March 9"."""
     month, day = value[-5:].split("-")
@@ -166,7 +175,7 @@ def _read_row(text: str) -> list[str]:
 
 
 _ARTICLE = re.compile(r"^an? ")
-_NEXT_WITH_ARTICLE = re.compile(r"(?:, | and )(?=an? [A-Z0-9])")
+_NEXT_WITH_ARTICLE = re.compile(r"(?:, | and )(?=an? [A-Za-z0-9])")
 """Separator between names that have articles."""
 
 MONEY = Format(money, r"\$\d+(?:\.\d\d)?", read_money)
@@ -198,11 +207,11 @@ def _without_names(pattern: re.Pattern[str]) -> str:
 
 
 FORMATS: dict[str, Format] = {
-    "visit": Format(visit_phrase, _without_names(SEEN), read_visit),
-    "demand": Format(lambda wish: wish.words, NAME.pattern, lambda text: Demand("", None, text)),
+    "visit": Format(lambda wish: in_speech(visit_phrase(wish)), _without_names(SEEN), read_visit),
+    "demand": Format(lambda wish: in_speech(wish.words), NAME.pattern, lambda text: Demand("", None, text)),
     "only if": Format(lambda wish: only_if(wish, money(wish.limit)), _without_names(ONLY_IF), _read_only_if),
     "condition": Format(
-        lambda wish: condition(wish, money(wish.limit)),
+        lambda wish: in_speech(condition(wish, money(wish.limit))),
         _without_names(CONDITION),
         _read_condition,
     ),
@@ -232,10 +241,12 @@ FORMATS: dict[str, Format] = {
     "suggestions": counted("suggestion"),
     "up to suggestions": up_to(counted("suggestion")),
     "names": Format(joined, r"[A-Za-z][\w, /-]*", lambda text: re.split(", | and ", text)),
-    "type": Format(str, r"[A-Z0-9][^.!?\n]*?", str),
-    "a type": Format(with_article, r"an? [^.!?\n]+", lambda text: _ARTICLE.sub("", text)),
+    "type": Format(in_speech, r"[A-Za-z0-9][^.!?\n]*?", str),
+    "a type": Format(
+        lambda name: with_article(in_speech(name)), r"an? [^.!?\n]+", lambda text: _ARTICLE.sub("", text)
+    ),
     "types": Format(
-        lambda names: joined([with_article(name) for name in names]),
+        lambda names: joined([with_article(in_speech(name)) for name in names]),
         r"an? [^.!?\n]+",
         lambda text: [_ARTICLE.sub("", name) for name in _NEXT_WITH_ARTICLE.split(text)],
     ),

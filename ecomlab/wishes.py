@@ -191,6 +191,11 @@ def without(slots: Mapping[str, Any], lacks: frozenset[str]) -> dict[str, Any]:
     return kept
 
 
+def wishes_in(slots: Mapping[Any, Any]) -> dict[Any, Wish]:
+    """Keep the slots whose values must be worked out."""
+    return {name: value for name, value in slots.items() if isinstance(value, Wish)}
+
+
 def has_wish(slots: Mapping[Any, Any]) -> bool:
     """Tell whether any of these slots' values must be worked out."""
     return any(isinstance(value, Wish) for value in slots.values())
@@ -230,7 +235,7 @@ def or_list(values: tuple[str, ...]) -> str:
 
 CONDITION = re.compile(
     r"(?P<type>[^:.]+): the one (?P<first>.+?) if it costs (?P<limit>\$\d+(?:\.\d\d)?) or less, "
-    r"otherwise (?:the cheapest|one (?P<other>[^.]+))"
+    r"otherwise (?:the cheapest|one (?P<other>(?:[^.]|\.\d)+))"
 )
 """Words of a conditional wish."""
 

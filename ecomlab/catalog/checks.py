@@ -16,6 +16,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from ecomlab.catalog.columns import Catalog
 from ecomlab.catalog.ingest.text import is_inert
+from ecomlab.catalog.schema import MOST_OPTIONS
 from ecomlab.catalog.sentence import SentenceSettings
 from ecomlab.catalog.texts import Texts
 from ecomlab.slots import NO_RATING
@@ -44,6 +45,7 @@ _TYPES: Final[dict[str, tuple[str, ...]]] = {
     "reviews": ("<i4",),
     "days": ("|i1",),
     "stock": ("<i2",),
+    "option_bits": ("<i8",),
 }
 """Columns beside ids and attributes, and the types that they may have."""
 _NPY: Final = re.compile(
@@ -97,8 +99,7 @@ class Vocabulary(_File):
                 Name,  # of the type
                 Name,  # its plural
                 Name,  # its department
-                Annotated[tuple[tuple[Name, Names, Name], ...], Field(min_length=1)],  # name, values, phrase
-                tuple[Annotated[float, Field(ge=0)], Annotated[float, Field(ge=0)]],
+                Annotated[tuple[tuple[Name, Names, Name, bool], ...], Field(min_length=1)],  # as `Attribute`
             ],
             ...,
         ],
@@ -136,16 +137,22 @@ def _check_distinct(what: str, names: Iterable[str]) -> None:
 
 
 def _check_attributes(
-    kind: str, attributes: Iterable[tuple[str, tuple[str, ...], str]], known: Mapping[str, Collection[str]]
+    kind: str,
+    attributes: Iterable[tuple[str, tuple[str, ...], str, bool]],
+    known: Mapping[str, Collection[str]],
 ) -> None:
     """Check a type's option, which comes first, and its attributes."""
     option, *others = attributes
-    _check_distinct(f"attributes of {kind}", [name for name, _, _ in (option, *others)])
-    for name, values, phrase in (option, *others):
+    _check_distinct(f"attributes of {kind}", [name for name, *_ in (option, *others)])
+    for name, values, phrase, _ in (option, *others):
         _check_distinct(f"values of {name} of {kind}", values)
-        if not values or "{}" not in phrase:
-            raise ValueError(f"{name} of {kind} has no values, or a phrase without {{}}")
-    for name, values, _ in others:
+        if "{}" not in phrase:
+            raise ValueError(f"{name} of {kind} has a phrase without {{}}")
+    if len(option[1]) > MOST_OPTIONS:
+        raise ValueError(f"{kind} has {len(option[1])} options, more than {MOST_OPTIONS}")
+    for name, values, *_ in others:
+        if not values:
+            raise ValueError(f"{name} of {kind} has no values")
         if not set(values) <= set(known.get(name, ())):
             raise ValueError(f"{kind} has a value of {name} that no column has")
 
@@ -268,6 +275,12 @@ def check_columns(catalog: Catalog) -> None:
         rows = catalog.type_rows(kind.name)
         if not rows:
             raise ValueError(f"no product is of the type {kind.name!r}")
+        _check_range(
+            f"option_bits of {kind.name}",
+            catalog.option_bits[rows.start : rows.stop],
+            0,
+            (1 << len(kind.option.values)) - 1,
+        )
         for attribute in kind.attributes:
             places = codes[attribute.name]
             may = np.zeros(len(places) + 1, bool)

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple, overload
 
 import numpy as np
 
-from ecomlab.catalog.schema import Constraint, ProductType, type_from_json, type_to_json
+from ecomlab.catalog.schema import OPTION, Constraint, ProductType, type_from_json, type_to_json
 from ecomlab.catalog.titles import Titles
 from ecomlab.seeding import canonical
 from ecomlab.slots import LIMITS, NO_PRICE, NO_RATING, SlotType, slot_type
@@ -16,10 +16,9 @@ from ecomlab.slots import LIMITS, NO_PRICE, NO_RATING, SlotType, slot_type
 _MISSING: Final = -2  # code of a value outside the vocabulary; -1 marks a product without the attribute
 CHEAPEST: Final = 64  # of a type: so many that one of them is in stock as good as always, whatever sells out
 _MANY_NAMES: Final = 20_000  # from which on their codes are counted when they are asked for
-SPARSE: Final = 16  # possible titles to a product, above which they are numbered by sorting
 _COLUMNS: Final = (
     *("packed_ids", "type_code", "brand_code", "feature_code", "price_cents"),
-    *("rating_tenths", "reviews", "days", "stock"),
+    *("rating_tenths", "reviews", "days", "stock", "option_bits"),
 )
 
 
@@ -79,10 +78,10 @@ def _codes(names: Sequence[str]) -> "dict[Any, int] | _Codes":
 class Catalog:
     """`size` products, one row each, rows of a type contiguous; its arrays are read-only.
 
-    Codes index `types`, `brands`, `features` and `attr_values[name]`; -1 marks a product without that attribute. A real
-    catalog has `titles` of its source and may lack prices (`NO_PRICE`) and ratings (`NO_RATING`). `id_order` saves
-    sorting the ids again. Raises ValueError when columns differ in length, rows of a type are scattered, or an id
-    repeats.
+    Codes index `types`, `brands`, `features` and `attr_values[name]`; -1 marks a product without that attribute. Bit i
+    of `option_bits` is set where a product comes in value i of its type's option; 0: it has no variants. A real catalog
+    has `titles` of its source and may lack prices (`NO_PRICE`) and ratings (`NO_RATING`). `id_order` saves sorting the
+    ids again. Raises ValueError when columns differ in length, rows of a type are scattered, or an id repeats.
     """
 
     types: tuple[ProductType, ...]
@@ -98,6 +97,7 @@ class Catalog:
     reviews: np.ndarray  # int32
     days: np.ndarray  # int8
     stock: np.ndarray  # int16
+    option_bits: np.ndarray  # int64
     attr: Mapping[str, np.ndarray] = field(default_factory=dict)  # name -> int16 or int32
     titles: Titles | None = None  # None where titles are composed of brand, feature and type
     id_order: IdOrder | None = None
@@ -157,23 +157,6 @@ class Catalog:
         first, last = self._type_span.get(name, (0, 0))
         return range(first, last)
 
-    def lines_of(self, name: str) -> np.ndarray:
-        """Number the lines of a type, each the products of one brand and feature: int (rows of the type,)."""
-        if name not in self._lines:
-            rows = self.type_rows(name)
-            brands, features = (c[rows.start : rows.stop] for c in (self.brand_code, self.feature_code))
-            most = len(self.features) + 1  # codes are from -1 on
-            titles = (brands.astype(np.int64) + 1) * most + features + 1
-            possible = (len(self.brands) + 1) * most
-            if possible > SPARSE * len(rows):
-                self._lines[name] = np.unique(titles, return_inverse=True)[1]
-            else:  # the same numbers without a sort
-                there = np.zeros(possible, np.int64)
-                there[titles] = 1
-                self._lines[name] = (np.cumsum(there) - 1)[titles]
-            self._lines[name].flags.writeable = False
-        return self._lines[name]
-
     def cheapest_of(self, name: str) -> np.ndarray:
         """List the rows of a type's `CHEAPEST` cheapest products in stock, from the cheapest on; ties in any order."""
         if name not in self._cheapest:
@@ -187,10 +170,6 @@ class Catalog:
             self._cheapest[name] = rows[self.stock[rows] > 0]
             self._cheapest[name].flags.writeable = False
         return self._cheapest[name]
-
-    @cached_property
-    def _lines(self) -> dict[str, np.ndarray]:
-        return {}
 
     @cached_property
     def _cheapest(self) -> dict[str, np.ndarray]:
@@ -220,6 +199,36 @@ class Catalog:
         """Return what tells a product from others of its brand and type, as people say it; None where nothing does."""
         code = self.feature_code.item(row)
         return self.features[code] if code >= 0 else None
+
+    def options(self, row: int) -> tuple[str, ...]:
+        """List the option values in which a product comes, in their type's order; none where it has no variants."""
+        return self.options_in(self.type_of(row).name, self.option_bits.item(row))
+
+    def options_in(self, name: str, bits: int) -> tuple[str, ...]:
+        """List the values of a type's option whose bits are set."""
+        values = self.types[self.type_codes[name]].option.values
+        return tuple(value for at, value in enumerate(values) if bits >> at & 1)
+
+    def shared_options(self, rows: Sequence[int] | np.ndarray) -> tuple[str, ...]:
+        """List the option values in which each of these products of one type comes."""
+        if not len(rows):
+            return ()
+        bits = int(np.bitwise_and.reduce(self.option_bits[np.asarray(rows)]))
+        return self.options_in(self.type_of(int(rows[0])).name, bits)
+
+    def _bit_of(self, option: str) -> np.ndarray:
+        """Return the bit of an option value by type, 0 where a type has no such value: int64 (types,)."""
+        if option not in self._bits:
+            places = (
+                kind.option.values.index(option) if option in kind.option.values else -1
+                for kind in self.types
+            )
+            self._bits[option] = np.array([0 if at < 0 else 1 << at for at in places], np.int64)
+        return self._bits[option]
+
+    @cached_property
+    def _bits(self) -> dict[str, np.ndarray]:
+        return {}
 
     @cached_property
     def drawable_types(self) -> tuple[ProductType, ...]:
@@ -312,6 +321,10 @@ class Catalog:
     def satisfies(self, row: int, constraints: Iterable[Constraint]) -> bool:
         """Tell whether a product satisfies every constraint, in O(len(constraints))."""
         for constraint in constraints:
+            if constraint.field == OPTION:
+                if constraint.value not in self.options(row):
+                    return False
+                continue
             known = self._reading(constraint.field)
             if known is None:
                 return False
@@ -348,6 +361,11 @@ class Catalog:
         """Tell which of `count` rows satisfy every condition: bool (count,)."""
         keep = np.ones(count, bool)
         for constraint in conditions:
+            if constraint.field == OPTION:
+                keep &= (
+                    self.option_bits[where] & self._bit_of(str(constraint.value))[self.type_code[where]]
+                ) != 0
+                continue
             known = self._reading(constraint.field)
             if known is None:
                 return np.zeros(count, bool)

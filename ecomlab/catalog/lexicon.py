@@ -10,6 +10,7 @@ from rapidfuzz import fuzz, process
 
 from ecomlab import other_words
 from ecomlab.catalog import Catalog, ProductType
+from ecomlab.values import in_speech
 
 CUTOFF = 72.0
 """Similarity (0-100, indel ratio) from which a word counts as a misspelling of a name."""
@@ -118,6 +119,8 @@ class Lexicon:
                     others += [(text, (slot, value)) for text in said]
             uses = Counter(text for text, _ in others)
             slots |= {text: meant for text, meant in others if uses[text] == 1 and text not in slots}
+            small = [(in_speech(text), meant) for text, meant in slots.items()]
+            slots |= {text: meant for text, meant in small if text not in slots}
             longest_first = sorted(slots, key=lambda v: (-len(v), v))
             alternatives = "|".join(re.escape(value) for value in longest_first)
             made[name] = (re.compile(rf"(?<![\w.-])(?:{alternatives})(?![\w-])"), slots)
@@ -132,7 +135,12 @@ class Lexicon:
     def in_other_words(self, type_name: str, slot: str, value: str) -> tuple[str, ...]:
         """Put a value of a type in other words that mean no other value of it: "four cups" for "4 Cups"."""
         _, slots = self._patterns[type_name]
-        return tuple(text for text, meant in slots.items() if meant == (slot, value) and text != value)
+        own = {value, in_speech(value)}
+        return tuple(text for text, meant in slots.items() if meant == (slot, value) and text not in own)
+
+    def said(self, value: str) -> str:
+        """Write a feature or a value as customers do: those of real products keep their capitals."""
+        return value if self.is_real else in_speech(value)
 
     def phrase(self, type_name: str, slot: str, value: str) -> str:
         """Put an option or attribute of a type in the customer's words: "in size XL". Raises ValueError for a slot that

@@ -1,6 +1,5 @@
 """A catalog made from a table of real products: names that people say, closed vocabularies, types for tasks."""
 
-import math
 import re
 import unicodedata
 from collections import Counter
@@ -12,7 +11,7 @@ import numpy as np
 from ecomlab.catalog.columns import Catalog
 from ecomlab.catalog.ingest import attributes, types
 from ecomlab.catalog.products import Products, rows_at
-from ecomlab.catalog.schema import Attribute, ProductType
+from ecomlab.catalog.schema import NO_OPTION, Attribute, ProductType
 from ecomlab.catalog.titles import Titles
 from ecomlab.slots import NO_PRICE, NO_RATING
 
@@ -27,12 +26,6 @@ A rating is one limit that customers may set: for its sake a shop should not los
 prices several environments are off: they are given up where nearly no product has one.
 """
 MOST_VALUES: Final = 40
-MOST_SETS: Final = 100
-"""Sets of options of a type, the commonest, that are looked at: a type may have as many sets as products."""
-WRAPPING: Final = Attribute(
-    "wrapping", ("Gift Box", "Plain Carton", "Recycled Box", "Padded Mailer"), "in a {}"
-)
-"""Option of products whose source knows no variants: drawn, not read, and of a kind that no title contradicts."""
 LONGEST: Final = 24
 """Letters of a brand or short name that a customer will say."""
 _NAME = re.compile(r"(?=.*[A-Za-z])[A-Za-z0-9][A-Za-z0-9'-]*[A-Za-z0-9]")
@@ -66,7 +59,7 @@ def catalog_of(products: Products) -> Catalog:
     features, feature_code = _coded([_said(name) for name in rows["feature"].to_pylist()])
     price = _numbers(rows["price_cents"], NO_PRICE, np.int32)
     values = {name: _values(rows[f"attr.{name}"].to_pylist()) for name in products.attribute_names}
-    options = _options(rows, products.facts, type_code, len(order))
+    options, option_bits = _options(rows, products.facts, type_code, len(order))
     vocabulary = {name: _common(column, spans) for name, column in values.items()}
     listed = {name: tuple(sorted({v for own in known for v in own})) for name, known in vocabulary.items()}
     places = {name: {value: at for at, value in enumerate(known)} for name, known in listed.items()}
@@ -88,7 +81,6 @@ def catalog_of(products: Products) -> Catalog:
                 department=departments[span.start],
                 option=options[code],
                 attributes=tuple(own),
-                price=_spread(price[span]),
             )
         )
     used = {name for name, column in kept.items() if (column >= 0).any()}
@@ -106,6 +98,7 @@ def catalog_of(products: Products) -> Catalog:
         reviews=_numbers(rows["reviews"], 0, np.int32),
         days=_numbers(rows["days"], 1, np.int8),
         stock=_numbers(rows["stock"], 0, np.int16),
+        option_bits=option_bits,
         attr={name: column for name, column in kept.items() if name in used},
         titles=Titles(rows["title"].combine_chunks()),
         drawable=_drawable(order, np.diff(spans), products),
@@ -159,7 +152,6 @@ def _reasons(products: Products) -> np.ndarray:
         value.lower() for column in columns for value, count in column.items() if value and count >= RARE
     }
     for reason, lacks in (
-        ("has not all of its type's variants", ~_full(rows)),
         (
             "no short name",
             np.array([name is None or _is_taken(name, kind, taken) for name, kind in names], bool),
@@ -220,17 +212,6 @@ def _drawable(order: Sequence[str], counts: np.ndarray, products: Products) -> t
     return found
 
 
-def _full(rows: Any) -> np.ndarray:
-    """Tell which products come in all variants in which their type is sold."""
-    names = rows["type"].to_pylist()
-    of_type: dict[str, Counter[tuple[str, ...]]] = {}
-    sets = _sets(rows)
-    for name, own in zip(names, sets, strict=True):
-        of_type.setdefault(name, Counter())[own] += 1
-    best = {name: set(_best(counts)) for name, counts in of_type.items()}
-    return np.array([best[name] <= set(own) for name, own in zip(names, sets, strict=True)], bool)
-
-
 def _sets(rows: Any) -> list[tuple[str, ...]]:
     """Return the options in which each product comes, () where it has no variants."""
     column = rows["variants"]
@@ -239,31 +220,27 @@ def _sets(rows: Any) -> list[tuple[str, ...]]:
     return [tuple(one["option"] for one in own) if own else () for own in column.to_pylist()]
 
 
-def _options(rows: Any, facts: Mapping[str, Any], type_code: np.ndarray, count: int) -> list[Attribute]:
-    """Take each type's option from the variants of its products, which all come in the same ones.
-
-    Where products of a type have no variants it is their wrapping, which is drawn.
-    """
-    by_type: list[Counter[tuple[str, ...]]] = [Counter() for _ in range(count)]
-    for code, own in zip(type_code.tolist(), _sets(rows), strict=True):
-        by_type[code][own] += 1
-    best = [_best(counts) for counts in by_type]
+def _options(
+    rows: Any, facts: Mapping[str, Any], type_code: np.ndarray, count: int
+) -> tuple[list[Attribute], np.ndarray]:
+    """Take each type's option from the variants of its products: the commonest values, and those in which each product
+    comes, as bits, 0 where it comes in fewer than two. A type of which most products have no variants has no option."""
+    sets = _sets(rows)
+    by_type: list[Counter[str]] = [Counter() for _ in range(count)]
+    for code, own in zip(type_code.tolist(), sets, strict=True):
+        by_type[code].update(value for value in set(own) if _VALUE.fullmatch(value))
     name = attributes.name_of(str(facts.get("option") or "option"))
     phrase = attributes.phrases([name])[name]
-    return [Attribute(name, values, phrase) if values else WRAPPING for values in best]
-
-
-def _best(sets: Counter[tuple[str, ...]]) -> tuple[str, ...]:
-    """Choose the set of options that most products come in, the larger of two alike; () where more have no variants."""
-    offered = [(frozenset(own), count) for own, count in sets.items()]
-    often = sorted(sets, key=lambda own: (-sets[own], own))[:MOST_SETS]
-    able = []
-    for own in often:
-        if len(own) >= 2 and all(_VALUE.fullmatch(value) for value in own):
-            sold = sum(count for other, count in offered if other.issuperset(own))
-            if sold >= sets[()]:
-                able.append((sold * min(len(own), 3), own))
-    return max(able, default=(0, ()))[1]
+    known = [_often(counts) for counts in by_type]
+    places = [{value: at for at, value in enumerate(values)} for values in known]
+    bits = np.zeros(len(type_code), np.int64)
+    for row, (code, own) in enumerate(zip(type_code.tolist(), sets, strict=True)):
+        mine = {places[code][value] for value in own if value in places[code]}
+        bits[row] = sum(1 << at for at in mine) if len(mine) > 1 else 0
+    used = np.bincount(type_code, bits > 0, count) * 2 >= np.bincount(type_code, minlength=count)
+    bits[~used[type_code]] = 0
+    kinds = [Attribute(name, v, phrase) if used[code] else NO_OPTION for code, v in enumerate(known)]
+    return kinds, bits
 
 
 def _said(name: str | None) -> str | None:
@@ -313,16 +290,11 @@ def _common(column: Sequence[str | None], spans: np.ndarray) -> list[tuple[str, 
     """List, per type, the values that enough of its products share."""
     listed = []
     for first, last in zip(spans[:-1].tolist(), spans[1:].tolist(), strict=True):
-        counts = Counter(value for value in column[first:last] if value)
-        often = [value for value, count in counts.most_common(MOST_VALUES) if count >= RARE]
-        listed.append(tuple(sorted(often)))
+        listed.append(_often(Counter(value for value in column[first:last] if value)))
     return listed
 
 
-def _spread(cents: np.ndarray) -> tuple[float, float]:
-    """Return the median price in dollars and the standard deviation of its logarithm; zeros without prices."""
-    known = cents[cents != NO_PRICE]
-    if not len(known):
-        return 0.0, 0.0
-    logs = np.log(known / 100)
-    return round(math.exp(float(np.median(logs))), 2), round(float(np.std(logs)), 3)
+def _often(counts: Counter[str]) -> tuple[str, ...]:
+    """List the values that enough products share, the commonest, in order."""
+    ordered = sorted(counts.items(), key=lambda one: (-one[1], one[0]))
+    return tuple(sorted(value for value, count in ordered[:MOST_VALUES] if count >= RARE))

@@ -24,7 +24,7 @@ from ecomlab.settings import Strict
 
 MANIFEST: Final = "manifest.json"
 LOCK: Final = ".lock"
-FORMAT: Final = 1
+FORMAT: Final = 2
 VOCABULARY, TITLES, EXACT, LISTS = "vocabulary.json", "titles.arrow", "exact.faiss", "lists.faiss"
 WRITTEN: Final = "written.json"
 """Marks that a build has written all columns and titles; nothing of it is read here."""

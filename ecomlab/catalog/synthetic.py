@@ -5,13 +5,20 @@ from functools import cache
 import numpy as np
 
 from ecomlab.catalog.columns import Catalog
-from ecomlab.catalog.schema import Attribute, ProductType
+from ecomlab.catalog.schema import NO_OPTION, Attribute, ProductType
 from ecomlab.catalog.vocabulary import vocabulary
 from ecomlab.seeding import rng
 
-VERSION = 1  # goes up when the same (size, seed) would give other products
+VERSION = 2  # goes up when the same (size, seed) would give other products
 ALPHABET = np.frombuffer(b"0123456789ABCDEFGHJKMNPQRSTVWXYZ", np.uint8)  # base 32 without I, L, O, U
 ID_BITS = 30  # six characters of five bits
+PLAIN = 0.08
+"""Share of products without variants, of types whose variants are not sizes."""
+MOST_VARIANTS = 5
+BRANDS, CHANCE = 0.18, 0.08
+"""Standard deviations of the logarithm of prices: between brands, and between products that are alike in all else."""
+RANGES = 4
+"""Sets of option values in which products of a type come: several products share each."""
 
 
 @cache
@@ -19,7 +26,7 @@ def product_types() -> tuple[ProductType, ...]:
     """List every product type of the vocabulary, in its order."""
     words = vocabulary()
     attributes = {
-        key: Attribute(entry.name or key.partition("/")[0], entry.values, entry.phrase)
+        key: Attribute(entry.name or key.partition("/")[0], entry.values, entry.phrase, entry.ordered)
         for key, entry in words.attributes.items()
     }
     return tuple(
@@ -27,9 +34,8 @@ def product_types() -> tuple[ProductType, ...]:
             name,
             entry.plural or f"{name}s",
             department,
-            attributes[entry.option],
+            attributes[entry.option] if entry.option else NO_OPTION,
             tuple(attributes[key] for key in entry.attributes),
-            entry.price,
         )
         for department, sold in words.departments.items()
         for name, entry in sold.types.items()
@@ -52,9 +58,12 @@ def generate(size: int = 20_000, seed: int = 0) -> Catalog:
     if wrong := too_few(size):
         raise ValueError(f"{wrong}, not {size}")
     draw = rng("catalog", VERSION, size, seed)
-    departments = vocabulary().departments
+    words = vocabulary()
+    departments = words.departments
     brands = tuple(sorted({name for department in departments.values() for name in department.brands}))
-    features = tuple(sorted({name for department in departments.values() for name in department.features}))
+    features = tuple(sorted(words.features))
+    feature_level = np.log([words.features[name] for name in features])
+    brand_level = draw.normal(0, BRANDS, len(brands))
 
     type_code = np.repeat(np.arange(len(types)), _shares(draw, size, len(types)))
     brand_code = np.empty(size, np.int16)
@@ -65,17 +74,25 @@ def generate(size: int = 20_000, seed: int = 0) -> Catalog:
         for name in sorted({a.name for a in attributes})
     }
     attr = {name: np.full(size, -1, np.int16) for name in attr_values}
+    option_bits = np.empty(size, np.int64)
+    level = draw.normal(0, CHANCE, size)
+    """Logarithm of what a product costs, in units of an ordinary one of its type."""
     edges = np.searchsorted(type_code, np.arange(len(types) + 1))
     for code, kind in enumerate(types):
         rows = slice(edges[code], edges[code + 1])
         count = edges[code + 1] - edges[code]
         own_brands = [brands.index(name) for name in departments[kind.department].brands]
-        own_features = [features.index(name) for name in departments[kind.department].features]
+        entry = departments[kind.department].types[kind.name]
+        own_features = [features.index(name) for name in entry.features]
         brand_code[rows] = _popular(draw, own_brands, count, 0.8)
         feature_code[rows] = _popular(draw, own_features, count, 0.4)
-        for attribute in kind.attributes:
-            codes = [attr_values[attribute.name].index(value) for value in attribute.values]
-            attr[attribute.name][rows] = _popular(draw, codes, count, 0.5)
+        level[rows] += np.log(entry.price) + brand_level[brand_code[rows]] + feature_level[feature_code[rows]]
+        for attribute, key in zip(kind.attributes, entry.attributes, strict=True):
+            places = _popular(draw, list(range(len(attribute.values))), count, 0.5)
+            codes = np.array([attr_values[attribute.name].index(value) for value in attribute.values])
+            attr[attribute.name][rows] = codes[places]
+            level[rows] += np.log(words.attributes[key].price) * (places / max(1, len(codes) - 1) - 0.5)
+        option_bits[rows] = _option_bits(draw, kind.option, count)
 
     return Catalog(
         types=types,
@@ -86,11 +103,12 @@ def generate(size: int = 20_000, seed: int = 0) -> Catalog:
         type_code=type_code.astype(np.int16),
         brand_code=brand_code,
         feature_code=feature_code,
-        price_cents=_prices(draw, types, type_code, brand_code, len(brands)),
-        rating_tenths=np.round(28 + 22 * draw.beta(6.0, 2.2, size)).astype(np.int8),
+        price_cents=_cents(draw, level),
+        rating_tenths=_ratings(draw, brand_level[brand_code]),
         reviews=np.minimum(np.exp(draw.normal(3.8, 1.7, size)), 250_000).astype(np.int32),
         days=draw.choice(np.arange(1, 8), size, p=[0.14, 0.24, 0.21, 0.15, 0.12, 0.08, 0.06]).astype(np.int8),
         stock=_stock(draw, size),
+        option_bits=option_bits,
         attr=attr,
     )
 
@@ -108,20 +126,35 @@ def _popular(draw: np.random.Generator, codes: list[int], count: int, tail: floa
     return draw.choice(draw.permutation(codes), count, p=popularity / popularity.sum()).astype(np.int16)
 
 
-def _prices(
-    draw: np.random.Generator,
-    types: tuple[ProductType, ...],
-    type_code: np.ndarray,
-    brand_code: np.ndarray,
-    brands: int,
-) -> np.ndarray:
-    """Draw cents: lognormal around the type's median, scaled by brand, with the endings of real prices."""
-    median, spread = np.array([kind.price for kind in types]).T
-    brand_level = draw.normal(0, 0.15, brands)
-    noise = draw.normal(0, 1, len(type_code)) * spread[type_code]
-    dollars = median[type_code] * np.exp(noise + brand_level[brand_code])
-    ending = draw.choice([99, 49, 0, 95], len(type_code), p=[0.55, 0.2, 0.15, 0.1])
-    return (np.maximum(np.floor(dollars), 3) * 100 + ending).astype(np.int32)
+def _option_bits(draw: np.random.Generator, option: Attribute, count: int) -> np.ndarray:
+    """Draw the option values in which `count` products of a type come: one of a few sets each, of sizes a range without
+    gaps; 0 where a product has no variants."""
+    values = len(option.values)
+    if not values:
+        return np.zeros(count, np.int64)
+    sets = []
+    most, least = min(MOST_VARIANTS, values), 3 if option.name == "size" else 2
+    for number in range(RANGES):
+        several = most if number == 0 else int(draw.integers(least, most + 1))
+        first = int(draw.integers(values - several + 1))
+        places = (
+            range(first, first + several) if option.ordered else draw.permutation(values)[:several].tolist()
+        )
+        sets.append(sum(1 << place for place in places))
+    bits = np.array(sets, np.int64)[_popular(draw, list(range(RANGES)), count, 0.5)]
+    return bits if option.name == "size" else np.where(draw.random(count) < PLAIN, 0, bits)
+
+
+def _cents(draw: np.random.Generator, level: np.ndarray) -> np.ndarray:
+    """Return prices with the endings of real ones, from the logarithms of dollars."""
+    ending = draw.choice([99, 49, 0, 95], len(level), p=[0.55, 0.2, 0.15, 0.1])
+    return (np.maximum(np.floor(np.exp(level)), 3) * 100 + ending).astype(np.int32)
+
+
+def _ratings(draw: np.random.Generator, brand_level: np.ndarray) -> np.ndarray:
+    """Draw tenths of stars; dear brands are rated a little better."""
+    stars = 28 + 22 * draw.beta(6.0, 2.2, len(brand_level)) + 5 * brand_level
+    return np.clip(np.round(stars), 28, 50).astype(np.int8)
 
 
 def _stock(draw: np.random.Generator, size: int) -> np.ndarray:

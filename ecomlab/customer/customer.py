@@ -102,12 +102,12 @@ class Customer:
     def option_name(self, item: int) -> str:
         """Name the option in which the variants of an item differ; "" where it has none."""
         kind = self.lexicon.types.get(self.type_name(item))
-        return kind.option.name if kind else ""
+        return kind.option.name if kind and kind.option.values else ""
 
     @property
     def expects_more(self) -> bool:
         """True while something is still to happen."""
-        return bool(self._pending)
+        return any(not isinstance(event, SellOut) for event in self._pending)
 
     def read(self, text: str, things: Sequence[Thing] = ()) -> Reading:
         """Understand a message: what it does, asks for and says, of which item. `things` are those that it names."""

@@ -24,12 +24,20 @@ from ecomlab.customer.visits import (
 from ecomlab.difficulty import Difficulty
 from ecomlab.seeding import pick, rng, shuffled
 from ecomlab.slots import DAYS, LIMITS, PRICE, RATING
-from ecomlab.task import Event, Goal, GoalChange, Task, TaskKey
+from ecomlab.task import Event, Goal, GoalChange, SellOut, Task, TaskKey
 from ecomlab.values import FORMATS
 from ecomlab.wishes import visit_of
 from ecomlab.world.cart import column_of, constraints_of
-from ecomlab.world.state import sold_out_rows
-from ecomlab.world.substitutes import alike_counts, hard_names, most_similar, noun, similarity, stages_of
+from ecomlab.world.sell_outs import ALIKE, draw_sold, sell_out_of
+from ecomlab.world.substitutes import (
+    alike_counts,
+    hard_names,
+    most_similar,
+    noun,
+    original_of,
+    similarity,
+    stages_of,
+)
 
 TELLING = (
     "works_with", "power", "wattage", "voltage", "size", "capacity", "charge", "layout", "connector", "video", "speed",
@@ -81,18 +89,10 @@ class Missed:
 
 
 def draw_missed(
-    kind: str,
-    enough: int,
-    share: float,
-    axes: Difficulty,
-    key: TaskKey,
-    shop: Shop,
-    random: np.random.Generator,
-    vague: bool = False,
+    kind: str, enough: int, axes: Difficulty, shop: Shop, random: np.random.Generator, vague: bool = False
 ) -> Missed | None:
     """Draw the description of a sold-out product of a type, and visits that it fits: for each `enough` others could
-    replace it, even after `share` of the type sold out. A `vague` one fits several. None where there is no such
-    product."""
+    replace it. A `vague` one fits several. None where there is no such product."""
     catalog, rows = shop.catalog, shop.catalog.type_rows(kind)
     row = draw_row(rows, shop, random)
     attributes = [] if row is None else list(catalog.attributes(row))
@@ -104,7 +104,6 @@ def draw_missed(
     outline = Outline(kind, tuple(names), frozenset(hidden))
     hard = [f"attr:{name}" for name in hard_names(must, attributes)]
     left = catalog.stock[rows.start : rows.stop] > 0
-    left &= ~sold_out_rows(key, catalog, kind, share)
 
     def usable(pool: np.ndarray) -> np.ndarray:
         for name in hard:  # a real product may lack what must stay the same
@@ -120,7 +119,7 @@ def draw_missed(
 
 
 def draw_visits(
-    missed: Missed, enough: int, share: float, axes: Difficulty, key: TaskKey, shop: Shop, vague: bool = False
+    missed: Missed, enough: int, axes: Difficulty, key: TaskKey, shop: Shop, vague: bool = False
 ) -> tuple[Cluster, list[str], list[str]]:
     """Draw which of the visits it is, all visits, and those that are sold out.
 
@@ -135,7 +134,7 @@ def draw_visits(
 
     def others() -> Iterator[Sequence[int]]:
         for kind in kinds:
-            other = draw_missed(kind, enough, share, axes, key, shop, random, vague)
+            other = draw_missed(kind, enough, axes, shop, random, vague)
             if other is not None:
                 found[kind] = other
                 yield other.rows
@@ -162,21 +161,35 @@ def goal_of(cluster: Cluster, must: Sequence[str], shop: Shop) -> Goal:
     return Goal.one(slots, withheld=[*later], original=shop.catalog.ids[row])
 
 
+def draw_sell_out(
+    goal: Goal, gone: Sequence[str], share: float, axes: Difficulty, shop: Shop, random: np.random.Generator
+) -> SellOut | None:
+    """Draw a sell-out among the best replacements for the missed product, and for others that are `gone` and may as
+    well be meant by a customer who says the same, without further demands; None if nothing sells out."""
+    others = [one for one in other_originals(goal, gone, shop) if one.unsaid != goal.unsaid]
+    names = [limit.name for limit in LIMITS]
+    alike = [goal, *(one.drop_slots(*names) for one in shuffled(random, others)[: ALIKE - 1])]
+    choices = (most_similar(stages_of(one, (), gone, shop)[-1], one, axes.k_rec, shop) for one in alike)
+    sold = draw_sold(choices, share, random)
+    return sell_out_of(sold, shop.catalog) if sold else None
+
+
 def draw_limits(
     kind: str,
     rows: np.ndarray,
+    enough: int,
     axes: Difficulty,
     shop: Shop,
     random: np.random.Generator,
     keeps: tuple[float, float] = (0.4, 0.75),
 ) -> dict[str, int]:
-    """Draw m - 1 further demands, each of which keeps a share of these rows in a range, and enough to choose from.
+    """Draw m - 1 further demands, each of which keeps a share of these rows in a range, and `enough` to choose from.
 
     Each lies anywhere between the last product that it admits and the next, so that it names neither.
     """
     catalog, limits = shop.catalog, {}
     for limit in shuffled(random, [limit for limit in LIMITS if catalog.has(limit)])[: axes.constraints - 1]:
-        keep = min(len(rows), max(axes.k_rec + 1, round(len(rows) * random.uniform(*keeps))))
+        keep = min(len(rows), max(enough, round(len(rows) * random.uniform(*keeps))))
         column = catalog.column(limit)[rows]
         values = np.sort(column if limit.op == "<=" else -column)
         edge, beyond = int(values[keep - 1]), [*values[values > values[keep - 1]].tolist(), None][0]
@@ -192,19 +205,18 @@ def draw_change(
     events: Sequence[Event],
     gone: Sequence[str],
     axes: Difficulty,
-    key: TaskKey,
     shop: Shop,
     random: np.random.Generator,
 ) -> GoalChange | None:
     """Draw another value of a limit. None that leaves the same replacements the best, or too few."""
-    before = stages_of(goal, events, gone, key, shop)
+    before = stages_of(goal, events, gone, shop)
     count = min(axes.k_rec, *map(len, before))
     best = most_similar(before[-1], goal, count, shop)
     for change in _changes(goal, random):
-        after = stages_of(goal, [*events, change], gone, key, shop)
+        after = stages_of(goal, [*events, change], gone, shop)
         if min(map(len, after)) < max(2, count // 2):  # fewer are suggested then, from the start
             continue
-        rows = stages_of(goal.apply(change), events, gone, key, shop)[-1]
+        rows = stages_of(goal.apply(change), events, gone, shop)[-1]
         still, now = best[np.isin(best, rows)], most_similar(rows, goal, count, shop)
         if similarity(still, goal, shop).sum() < similarity(now, goal, shop).sum():
             return change
@@ -246,22 +258,29 @@ def meant(goal: Goal, visits: Sequence[str], shop: Shop) -> list[int]:
     return [found] if found is not None and catalog.satisfies(found, said) else []
 
 
-def other_originals(goal: Goal, task: Task, shop: Shop) -> list[Goal]:
+def other_originals(goal: Goal, gone: Sequence[str], shop: Shop) -> list[Goal]:
     """List the goals of customers who mean another of the sold-out visits and have stated the same about it."""
-    catalog, slots, visits = shop.catalog, goal.of(), task.world["visits"]
-    if "which" in goal and (0, "which") not in goal.withheld:
-        return []
+    catalog, slots = shop.catalog, goal.of()
     told = {name: slots[name] for name in slots if name in ("brand", "feature") or name.startswith("attr:")}
-    rows = sorted(catalog.row(product_id) or 0 for product_id in task.world["gone"])
-    seen = [row for row in map(catalog.row, visits) if row is not None]
+    rows = sorted(catalog.row(product_id) or 0 for product_id in gone)
     made = []
     for row in catalog.select(constraints_of(goal["type"], told), rows).tolist():
-        words: dict[str, Any] = {
+        words = {
             name: exact_value(row, name.removeprefix("was_"), shop)
             for name in slots
             if name.startswith("was_")
         }
-        if "which" in goal:
-            words["which"] = draw_which(row, seen, task.axes, shop, rng("other", row, *task.key))
         made.append(replace(goal.set_slots(words), unsaid={"original": catalog.ids[row]}))
-    return [one for one in made if one.get("which", True)]
+    return made
+
+
+def told_anew(other: Goal, goal: Goal, task: Task, shop: Shop) -> Goal | None:
+    """Let a customer who means another product tell which visit it was; None where they have already said another."""
+    if "which" not in goal:
+        return other
+    if (0, "which") not in goal.withheld:
+        return None
+    seen = [row for row in map(shop.catalog.row, task.world["visits"]) if row is not None]
+    row = original_of(other, shop)
+    which = draw_which(row, seen, task.axes, shop, rng("other", row, *task.key))
+    return which and other.set_slots({"which": which})

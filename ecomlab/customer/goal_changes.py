@@ -9,14 +9,13 @@ import numpy as np
 from ecomlab.catalog import Shop
 from ecomlab.customer.acts import Act
 from ecomlab.customer.goal_state import GoalState
-from ecomlab.customer.goals import draw_item
+from ecomlab.customer.goals import draw_item, other_options
 from ecomlab.customer.shortages import Left, alternative_left
 from ecomlab.customer.templates import Phrases
 from ecomlab.difficulty import Difficulty
 from ecomlab.seeding import pick
 from ecomlab.task import ACT, LOOK, Goal, GoalChange, TaskKey
 from ecomlab.world.cart import without_type
-from ecomlab.world.state import options_of
 
 
 def draw_change(
@@ -57,7 +56,7 @@ def draw_change(
         return None if to is None else replace(change, how="replace", slots=to, turns=2, calls=3)
     values: list[Any] = [q for q in range(1, 5) if q != slots.get("quantity", 1)]
     if kind == "option":
-        values = [option for option in options_of(key, shop.catalog, slots["type"]) if option != slots[kind]]
+        values = other_options(slots, shop)
     new = [{kind: value} for value in values]
     new = [v for v in new if left is None or left.units({**slots, **v}) >= (slots | v).get("quantity", 1)]
     return replace(change, slots=pick(random, new), calls=3 if kind == "option" else 1) if new else None

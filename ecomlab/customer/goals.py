@@ -23,13 +23,16 @@ from ecomlab.customer.visits import (
 from ecomlab.customer.wish_draws import Drawn, weave
 from ecomlab.difficulty import Difficulty
 from ecomlab.seeding import pick, rng, shuffled
-from ecomlab.slots import LIMITS
+from ecomlab.slots import LIMITS, slot_type
 from ecomlab.task import Goal, TaskError, TaskKey
-from ecomlab.world.cart import constraints_of, is_exact
-from ecomlab.world.state import options_of
+from ecomlab.world.cart import constraints_of, identity_of, is_exact
 
 QUANTITIES = (2, 3, 4)
 """Numbers of units, where more than one is wanted."""
+MOST_STATED = 12
+"""Most slots beside types that an opening states, which makes about 60 words; with those that are withheld, 21."""
+LEAST_TOLD = 2
+"""Slots of a product that are left of each item, so that as many visits differ in them."""
 TRIES = 64
 
 
@@ -82,7 +85,7 @@ def draw_items(
     drawn = Drawn([], [], [list(rows) for rows in clusters])
     for outline, rows in zip(outlines, clusters, strict=False):
         drawn.clusters.append(Cluster(outline, tuple(rows), pick(random, rows)))
-        values = values_of(drawn.clusters[-1], shop, random) | _line_values(outline, key, shop, random)
+        values = values_of(drawn.clusters[-1], shop, random) | _line_values(outline, rows, shop, random)
         drawn.slots.append(values)
     weave(drawn, steps, axes, shop, key.rng("steps"))
     slots = {(item, n): value for item, values in enumerate(drawn.slots) for n, value in values.items()}
@@ -101,15 +104,38 @@ def draw_outlines(
     for kind in kinds:
         row = draw_row(shop.catalog.type_rows(kind), shop, random)
         names = [] if row is None else draw_names(row, axes.constraints, shop, random)
-        names += ["option"] if random.random() < axes.cart.p_option else []
+        bits = 0 if row is None else shop.catalog.option_bits.item(row)
+        names += ["option"] if random.random() < axes.cart.p_option and bits else []
         names += ["quantity"] if random.random() < axes.cart.p_quantity else []
-        outlines.append(Outline(kind, tuple(names)))
+        outlines.append(Outline(kind, tuple(names), option_bits=bits))
     places = [(item, name) for item, outline in enumerate(outlines) for name in outline.names]
     hidden = left_out(places, axes.p_missing, random)
-    return [
-        replace(outline, hidden=frozenset(name for i, name in hidden if i == item))
-        for item, outline in enumerate(outlines)
-    ]
+    return without_excess(
+        [
+            replace(outline, hidden=frozenset(name for i, name in hidden if i == item))
+            for item, outline in enumerate(outlines)
+        ]
+    )
+
+
+def without_excess(outlines: Sequence[Outline]) -> list[Outline]:
+    """Leave out wishes that are too many words: beyond `MOST_STATED`, the last stated one of the item that states most
+    of a product. A limit counts twice, as it takes more words."""
+    kept = [list(outline.names) for outline in outlines]
+    stated = [[name for name in outline.names if name not in outline.hidden] for outline in outlines]
+    while sum(1 + slot_type(name).is_limit for names in stated for name in names) > MOST_STATED:
+        able = [[name for name in names if _is_of_product(name)] for names in stated]
+        enough = [sum(map(_is_of_product, names)) > LEAST_TOLD for names in kept]
+        item = max(range(len(able)), key=lambda i: len(able[i]) * enough[i])
+        if not able[item] or not enough[item]:
+            break
+        kept[item].remove(able[item][-1])
+        stated[item].remove(able[item][-1])
+    return [replace(outline, names=tuple(names)) for outline, names in zip(outlines, kept, strict=True)]
+
+
+def _is_of_product(name: str) -> bool:
+    return slot_type(name).of == "product"
 
 
 def draw_names(row: int, constraints: int, shop: Shop, random: np.random.Generator) -> list[str]:
@@ -130,14 +156,17 @@ def draw_item(
         raise _too_few(kind, shop)
     said = replace(outline, hidden=frozenset())
     cluster = Cluster(said, tuple(rows), pick(random, rows))
-    return values_of(cluster, shop, random) | _line_values(outline, key, shop, random)
+    return values_of(cluster, shop, random) | _line_values(outline, rows, shop, random)
 
 
-def _line_values(outline: Outline, key: TaskKey, shop: Shop, random: np.random.Generator) -> dict[str, Any]:
-    """Draw the values of the slots that are about a line in the cart: option and quantity."""
+def _line_values(
+    outline: Outline, rows: Sequence[int], shop: Shop, random: np.random.Generator
+) -> dict[str, Any]:
+    """Draw the values of the slots that are about a line in the cart: quantity, and one of the options in which every
+    product of the cluster comes, so that no visit tells which one is wanted."""
     values: dict[str, Any] = {}
     if "option" in outline.names:
-        values["option"] = other_option(outline.type, key, shop, random)
+        values["option"] = pick(random, shop.catalog.shared_options(rows))
     if "quantity" in outline.names:
         values["quantity"] = pick(random, QUANTITIES)
     return values
@@ -163,17 +192,19 @@ def slot_values(shop: Shop, row: int, names: Sequence[str], like: Mapping[str, A
     return {name: exact_value(row, name, shop) if is_exact(name) else like[name] for name in names}
 
 
-def other_option(
-    type_name: str, key: TaskKey, shop: Shop, random: np.random.Generator, than: str | None = None
-) -> str:
-    """Pick one of the options that products of the type come in during this task, not `than`."""
-    options = [option for option in options_of(key, shop.catalog, type_name) if option != than]
-    return pick(random, options)
+def other_options(slots: Mapping[str, Any], shop: Shop) -> list[str]:
+    """List the options other than the wanted one in which products come that fit everything else and are in stock."""
+    catalog = shop.catalog
+    rows = catalog.select(constraints_of(slots["type"], identity_of(slots)))
+    bits = int(np.bitwise_or.reduce(catalog.option_bits[rows[catalog.stock[rows] >= PLENTY]]))
+    return [option for option in catalog.options_in(slots["type"], bits) if option != slots.get("option")]
 
 
 def alternative(slots: Mapping[str, Any], shop: Shop, random: np.random.Generator) -> dict[str, Any] | None:
     """Draw another product of the type, described by brand and feature, that is not what was wanted."""
-    avoid = constraints_of(slots["type"], {"brand": slots["brand"]} if "brand" in slots else slots)
+    avoid = constraints_of(
+        slots["type"], {"brand": slots["brand"]} if "brand" in slots else identity_of(slots)
+    )
     row = draw_row(shop.catalog.type_rows(slots["type"]), shop, random, avoid)
     if row is None:
         return None

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -10,18 +11,28 @@ import numpy as np
 from ecomlab.catalog.lexicon import Lexicon
 from ecomlab.customer.acts import Act
 from ecomlab.customer.noise import Piece, noised
-from ecomlab.customer.templates import Phrases, common_file
+from ecomlab.customer.templates import Phrases
 from ecomlab.customer.utterances import ANYBODY, Form, Manner
 from ecomlab.other_words import in_letters
 from ecomlab.seeding import pick, rng
 from ecomlab.slots import slot_type
 from ecomlab.task import Goal
-from ecomlab.values import with_article
+from ecomlab.values import in_speech, with_article
 from ecomlab.wishes import AnyBut, Of, OneOf, Wish, of_phrase, or_list
 from ecomlab.world.substitutes import noun
 
 IN_A_ROW = (", ", ", and ")
 """Separators of items in a sentence, and before the last of them."""
+MOST_IN_A_SENTENCE = 8
+"""Slots of items, types among them, that an opening tells in a sentence where there are several items."""
+MOST_IN_A_ROW = 12
+"""Slots of a list that is not in lines, at most."""
+P_LIST = 0.4
+"""Share of openings that are a list, where there are several items."""
+P_GREETING, P_CURT_GREETING = 0.6, 0.2
+"""Shares of openings with a greeting, and of those of customers who are terse or impatient."""
+P_CLOSING = 0.6
+"""Share of openings with a closing word, of those that leave something out."""
 _NAY = ("no,", "nope,", "nah,", "it's fine,")
 """Beginnings of forms that answer a question whether there is more."""
 
@@ -39,10 +50,17 @@ class Speaker:
     said: int = 0
     """Messages so far."""
 
-    def opening(self, goal: Goal, leads: Sequence[str], greet: bool = True) -> str:
-        """Word the request: the items that `goal` states, put where a lead has {}, then its other slots. With `greet`
-        it may begin with a greeting."""
-        random, common = rng("words", *self.key, "opening"), common_file()
+    def opening(
+        self,
+        goal: Goal,
+        leads: str = "default",
+        greet: bool = True,
+        gaps: Mapping[str, str] = MappingProxyType({}),
+    ) -> str:
+        """Word the request: the items that `goal` states, in one of the phrases' `leads` and what goes on from it, then
+        its other slots. With `greet` it may begin with a greeting; `gaps` are words for what frames name beside
+        {items}."""
+        random, used = rng("words", *self.key, "opening"), set[str]()
         told = [slot for slot in goal.slots.items() if slot[0] not in goal.withheld]
         said = [(self.phrases.slots[name], value) for (_, name), value in told if name in self.phrases.slots]
         typed = dict.fromkeys(item for (item, name), _ in told if name == "type")
@@ -51,37 +69,66 @@ class Speaker:
             for item in typed
         ]
         for slots, place in zip(items, typed, strict=True):
-            if (place, "quantity") in goal.withheld:  # "a Kettle" would say that one will do
+            if (place, "quantity") in goal.withheld:  # "a kettle" would say that one will do
                 slots["quantity"] = None
-        as_list = len(items) > 1 and random.random() < 0.4
-        lead = pick(random, self.phrases.lists if as_list else leads)
-        greeting = pick(random, common.greetings) if greet else ""
-        in_lines = as_list and random.random() < 0.5
-        closing = pick(random, self.phrases.closings if goal.withheld else common.complete)
-        join, last = (
-            ("\n- ", "\n- ") if in_lines else pick(random, self.phrases.joins) if as_list else IN_A_ROW
-        )
-        # Where items are joined by commas, the articles tell where the next one begins.
-        article = "a" if "and" in last else ""
-        worded = [self.item(item, random, article, listed=as_list) for item in items]
-        if last == IN_A_ROW[1] and len(worded) == 2 and not any("," in piece.text for piece in worded[0]):
+        sentences = self._request(items, leads, gaps, random, used)
+        for slot, value in said:
+            form = self._pick(slot.telling(value), random, used)
+            sentences.append(_begun(slot.word(form.text, value)))
+        if not goal.withheld:
+            complete = self._pick(self.phrases.leads["complete"], random, used)
+            sentences.append([Piece(complete.text, "fixed")])
+        elif random.random() < P_CLOSING:
+            sentences.append([Piece(self._pick(self.phrases.leads["closing"], random, used).text)])
+        curt = self.manner.registers & {"terse", "impatient"}
+        if greet and random.random() < (P_CURT_GREETING if curt else P_GREETING):
+            greeting = self._pick(self.phrases.leads["greeting"], random, used).text
+            if greeting.endswith(","):
+                sentences[0] = _within(sentences[0])
+            sentences.insert(0, [Piece(greeting)])
+        text: list[Piece] = []
+        for sentence in sentences:
+            text += [*([] if not text or text[-1].text.endswith("\n") else [Piece(" ")]), *sentence]
+        return _joined(self._noised(text, "opening", self.phrases.words)).strip()
+
+    def _request(
+        self,
+        items: Sequence[Mapping[str, Any]],
+        leads: str,
+        gaps: Mapping[str, str],
+        random: np.random.Generator,
+        used: set[str],
+    ) -> list[list[Piece]]:
+        """Word what is asked for, as sentences: a list, or as many items a sentence as are not too many words."""
+        further, groups = self.phrases.leads.get("also", ()), _grouped(items)
+        if len(items) > 1 and (random.random() < P_LIST or (len(groups) > 1 and not further)):
+            form = self._pick(self.phrases.leads["list"], random, used)
+            if sum(map(len, items)) > MOST_IN_A_ROW or random.random() < 0.5:
+                form = replace(form, text=form.text.replace(" {items}.", "{items}\n"))
+                joins = ("\n- ", "\n- ")
+            else:
+                joins = pick(random, (IN_A_ROW, ("; ", "; ")))
+            return [_filled(form, gaps, self._row_of(items, joins, random, listed=True))]
+        sentences: list[list[Piece]] = []
+        for group in groups or [[]]:
+            form = self._pick(further if sentences else self.phrases.leads[leads], random, used)
+            sentences.append(_filled(form, gaps, self._row_of(group, IN_A_ROW, random)))
+        return sentences
+
+    def _row_of(
+        self,
+        items: Sequence[Mapping[str, Any]],
+        joins: tuple[str, str],
+        random: np.random.Generator,
+        listed: bool = False,
+    ) -> list[Piece]:
+        """Word a row of items. Where they are joined by commas, the articles tell where the next one begins."""
+        join, last = joins
+        worded = [self.item(item, random, "a" if joins == IN_A_ROW else "", listed) for item in items]
+        if joins == IN_A_ROW and len(worded) == 2 and not any("," in piece.text for piece in worded[0]):
             last = " and "
-        body = _row(worded, join, last)
-        if in_lines:
-            body.insert(0, Piece(join, "fixed"))
-            lead = lead.replace(" {}.", "{}\n")
-        if greeting.endswith(", ") and not lead.startswith("I"):
-            lead = lead[:1].lower() + lead[1:]
-        else:
-            lead = _capital(lead)
-        before, _, after = (greeting + lead).partition("{}")
-        text = [Piece(before), *body, Piece(after)]
-        further = [slot.word(pick(random, slot.first(value)), value) for slot, value in said]
-        if closing:
-            further.append([Piece(closing, "free" if goal.withheld else "fixed")])
-        for sentence in further:
-            text += [Piece("" if text[-1].text.endswith("\n") else " "), *_begun(sentence)]
-        return _joined(self._noised(text, "opening", self.phrases.opening_words)).strip()
+        row = _row(worded, join, last)
+        return [Piece(join, "fixed"), *row] if "\n" in join else row
 
     def say(self, acts: Sequence[Act]) -> str:
         """Word these acts, in order, as one message."""
@@ -107,15 +154,15 @@ class Speaker:
     def item(
         self, slots: Mapping[str, Any], random: np.random.Generator, article: str, listed: bool = False
     ) -> list[Piece]:
-        """Word an item as a noun phrase: "3 Tank Tops by PixelVault in size XS"; `article` is a, the or "". On a list
-        it may be "3 x Tank Top". A quantity of None is several, without saying how many: "some Tank Tops"."""
-        kind, feature = slots["type"], slots.get("feature")
+        """Word an item as a noun phrase: "3 tank tops by PixelVault in size XS"; `article` is a, the or "". On a list
+        it may be "3 x tank top". A quantity of None is several, without saying how many: "some tank tops"."""
+        kind, feature = slots["type"], self.lexicon.said(slots.get("feature", ""))
         brand = None if isinstance(slots.get("brand"), Wish) else slots.get("brand")
         quantity = slots.get("quantity")
         unsaid = "quantity" in slots and quantity is None
         times = listed and random.random() < 0.5 and not unsaid
         several = unsaid or (quantity is not None and quantity > 1)
-        name = self.lexicon.types[kind].plural if several and not times else kind
+        name = in_speech(self.lexicon.types[kind].plural if several and not times else kind)
         by = brand is not None and random.random() < 0.4
         before = [(feature, "feature"), ("" if by else brand, "brand")]
         if self.lexicon.is_real:  # "a Targus Urban Backpack", as its listing has it
@@ -154,7 +201,11 @@ class Speaker:
                 phrases.append([Piece("by ", "fixed"), Piece(str(value), "brand")])
             elif name == "feature":
                 phrases.append(
-                    [Piece("the ", "fixed"), Piece(str(value), "feature"), Piece(" kind", "fixed")]
+                    [
+                        Piece("the ", "fixed"),
+                        Piece(self.lexicon.said(value), "feature"),
+                        Piece(" kind", "fixed"),
+                    ]
                 )
             elif (bound := slot_type(name).format) and slot_type(name).is_limit:
                 of_each = f"{name} each" if several else name
@@ -162,9 +213,9 @@ class Speaker:
                 others = tuple(form.format(text) for text in bound.others(value))
                 phrases.append([Piece(form.format(bound.write(value)), "fixed", others)])
             else:
-                texts = (value, *self.lexicon.in_other_words(kind, name, value))
+                texts = (self.lexicon.said(value), *self.lexicon.in_other_words(kind, name, value))
                 said, *otherwise = [self.lexicon.phrase(kind, name, text) for text in texts]
-                if several:  # "Headsets that works with Laptops" is no English
+                if several:  # "headsets that works with laptops" is no English
                     said = said.replace("that works with ", "for use with ", 1)
                 phrases.append([Piece(said, "fixed", tuple(otherwise))])
         return _row(phrases, ", ", ", ")
@@ -190,7 +241,7 @@ class Speaker:
             elif self.phrases.before.get(act.kind):
                 said = [Piece(self._pick(self.phrases.before[act.kind], random, used).text)]
             for name, value in spoken:
-                forms = templates[name].later(value, again=act.kind == "remind")
+                forms = templates[name].telling(value, again=act.kind == "remind")
                 sentence = templates[name].word(self._pick(forms, random, used).text, value)
                 inside = bool(said) and said[-1].text.endswith(":")
                 said += [
@@ -199,9 +250,9 @@ class Speaker:
                 ]
             return said
         form = self._form(act, random, used, tells)
-        plural = self.lexicon.types[act.type].plural if act.type else ""
+        plural = in_speech(self.lexicon.types[act.type].plural) if act.type else ""
         filled: dict[str, list[Piece]] = {
-            "type": [Piece(plural if act.number > 1 else act.type, "type")],
+            "type": [Piece(plural if act.number > 1 else in_speech(act.type), "type")],
             "plural": [Piece(plural, "type")],
             "seen": [Piece(act.seen, "fixed")],
             "number": [_number(act.number)],
@@ -241,10 +292,11 @@ def wish_phrase(kind: str, name: str, wish: Wish, lexicon: Lexicon) -> str:
     """Word a wish for a slot of a product of this type as a phrase after its noun."""
     if isinstance(wish, Of):
         by = wish.described
-        title = " ".join(by[part] for part in ("brand", "feature", "type") if part in by)
+        names = (by.get("brand"), lexicon.said(by.get("feature", "")), in_speech(by["type"]))
+        title = " ".join(filter(None, names))
         return of_phrase(noun(name.removeprefix("attr:")), title, wish.where)
     assert isinstance(wish, OneOf | AnyBut)
-    said = lexicon.phrase(kind, name, or_list(wish.values))
+    said = lexicon.phrase(kind, name, or_list(tuple(map(lexicon.said, wish.values))))
     return said if isinstance(wish, OneOf) else f"not {said}"
 
 
@@ -258,6 +310,28 @@ def _row(phrases: Sequence[Sequence[Piece]], join: str, last: str) -> list[Piece
     for number, phrase in enumerate(phrases, 1):
         made += [Piece(join if number < len(phrases) else last, "fixed"), *phrase] if made else phrase
     return made
+
+
+def _filled(form: Form, gaps: Mapping[str, str], items: Sequence[Piece]) -> list[Piece]:
+    """Fill in a frame of an opening."""
+    pieces: list[Piece] = []
+    for run, text in form.runs:
+        if run != "field":
+            pieces.append(Piece(text))
+        else:
+            pieces += items if text == "items" else [Piece(gaps[text], "fixed")]
+    return _begun(pieces)
+
+
+def _grouped(items: Sequence[Mapping[str, Any]]) -> list[list[Mapping[str, Any]]]:
+    """Group items, in order, by sentence."""
+    groups: list[list[Mapping[str, Any]]] = []
+    for item in items:
+        if groups and sum(map(len, groups[-1])) + len(item) <= MOST_IN_A_SENTENCE:
+            groups[-1].append(item)
+        else:
+            groups.append([item])
+    return groups
 
 
 def _joined(pieces: Sequence[Piece]) -> str:

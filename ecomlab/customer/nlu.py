@@ -25,22 +25,28 @@ from ecomlab.customer.fillers import (
     words_of,
 )
 from ecomlab.customer.reading.words import stem
-from ecomlab.customer.templates import SENTENCE_BREAK, Phrases, common_file
+from ecomlab.customer.templates import SENTENCE_BREAK, Phrases
+from ecomlab.customer.utterances import Form, frames_of
 from ecomlab.other_words import SPELLED, is_number, read_number
 from ecomlab.slots import PRICE, SlotType
+from ecomlab.values import FORMATS
 from ecomlab.wishes import NO_MORE, SAME, AnyBut, Demand, If, Of, OneOf, Visited, Wish, where_of
 from ecomlab.world.substitutes import noun
 
 _NUMBER = re.compile(r"(?<![\w.$])(\d+)(?![\w.]*\w)")
-_ITEM_BREAK = re.compile(
-    rf"; |\n- ?|(?:,? and |, )(?=(?:an?|some|just one|(?:\d+|{SPELLED})(?: x)?) [A-Z0-9])"
-)
-"""Separators between the items of a request: semicolons, lines, or commas and "and" before a word that counts them."""
+_ITEM_BREAK = re.compile(rf"(; |\n- ?|(?:,? and |, )(?=(?:an?|some|just one|(?:\d+|{SPELLED})(?: x)?) ))")
+"""Separators between the items of a request: semicolons, lines, or commas and "and" before a word that counts."""
 COURTESIES = frozenset(("thanks", "greet", "welcome", "no problem", "thanks for sympathy", "goodbye"))
 """Acts that say nothing beside anything else."""
-_SPELLED_FIRST = re.compile(rf"(?:the |just )?({SPELLED})(?= )", re.IGNORECASE)
+_SPELLED_BEFORE = re.compile(
+    rf"(?<![\w'-])({SPELLED})(?: x)? (?:(?!(?:an?|the|some|of|to) )[\w&'./+-]+ ){{0,4}}$", re.IGNORECASE
+)
+"""A number in words before the name of a type, with other names between them."""
 
 
+TYPE_WORDS = 3
+"""Most words of a type's name."""
+_OF_TYPES = [FORMATS[name] for name in ("type", "a type", "types")]
 _EXCLAIMED = re.compile(r"!(?=\s|$)")
 _NAME = re.compile(r"[A-Z][\w&'./-]*(?: [A-Z0-9&][\w&'./-]*)*")
 """A row of words that begin with capitals, as names of products do."""
@@ -80,8 +86,12 @@ class Mention:
 
 def is_complete(message: str) -> bool:
     """Tell whether the customer says that this is all."""
-    told = any(text in message for text in common_file().complete)
+    told = any(form.text in message for form in _complete())
     return told or any(map(_is_end, SENTENCE_BREAK.split(message)))
+
+
+def _complete() -> tuple[Form, ...]:
+    return frames_of("", False)["opening complete"]
 
 
 def _is_end(sentence: str) -> bool:
@@ -90,7 +100,7 @@ def _is_end(sentence: str) -> bool:
 
 @cache
 def _ends() -> frozenset[tuple[str, ...]]:
-    return frozenset(map(_gist, common_file().complete))
+    return frozenset(_gist(form.text) for form in _complete())
 
 
 def _gist(sentence: str) -> tuple[str, ...]:
@@ -102,20 +112,26 @@ def _gist(sentence: str) -> tuple[str, ...]:
 def read(message: str, phrases: Phrases, lexicon: Lexicon, opening: bool = False) -> tuple[Said, ...]:
     """Read a message sentence by sentence, once its noise is undone: slang is written out, and typos are corrected. Who
     asks again gets the same values: leave them as they are."""
-    words = phrases.opening_words if opening else phrases.words
-    told = sentences(noise.plain(message, words, lexicon), phrases, opening)
-    return tuple(
-        replace(said, value=_bound(said.value, phrases, lexicon))
-        if isinstance(said.value, If | Visited)
-        else said
-        for said in told
-    )
+    told = sentences(noise.plain(message, phrases.words, lexicon), phrases, opening)
+    return tuple(replace(said, value=_named(said, phrases, lexicon)) if said.slot else said for said in told)
 
 
-def _bound(wish: If | Visited, phrases: Phrases, lexicon: Lexicon) -> Wish:
-    """Find the values that the words of a wish name."""
-    if isinstance(wish, Visited):
-        return replace(wish, by=_described(wish.words, phrases, lexicon))
+def _named(said: Said, phrases: Phrases, lexicon: Lexicon) -> Any:
+    """Name types and values in what a slot's sentence says as the shop does."""
+    if isinstance(said.value, If):
+        return _bound(said.value, lexicon)
+    if isinstance(said.value, Visited):
+        return replace(said.value, by=_described(said.value.words, phrases, lexicon))
+    if phrases.slots[said.slot].format not in _OF_TYPES:
+        return said.value
+    if isinstance(said.value, list):
+        return [lexicon.exact("type", name) or name for name in said.value]
+    return lexicon.exact("type", said.value) or said.value
+
+
+def _bound(wish: If, lexicon: Lexicon) -> If:
+    """Find the type and the values that the words of a conditional wish name."""
+    wish = replace(wish, type=lexicon.exact("type", wish.type) or wish.type)
     found = [next(iter(lexicon.values(wish.type, words)), None) for words in wish.words]
     slot, first, _ = found[0] or ("", "", None)
     other = found[1][1] if len(found) > 1 and found[1] else None
@@ -145,7 +161,9 @@ def sentences(text: str, phrases: Phrases, opening: bool = False) -> Iterator[Sa
         if said:
             end = start + len(said.text)
         else:
-            said = _in_other_words(text[at:end], phrases, opening) or Said(text[at:end])
+            said = Said(text[at:end])
+            if "\n" not in said.text:  # the lines of a list are no sentence
+                said = _in_other_words(said.text, phrases, opening) or said
         at = len(text) - len(text[end:].lstrip())
         yield replace(said, space=text[end:at])
 
@@ -157,7 +175,7 @@ def _known(text: str, at: int, phrases: Phrases, opening: bool) -> Said | None:
     led = phrases.lead_in.match(text, at)
     if led and _slot(text, led.end() + 1, phrases):
         return Said(led.group())
-    if not opening and (act := phrases.recognised(text, at)):
+    if act := phrases.recognised(text, at, opening):
         return Said(act[1].group(), act[0], act[1].groupdict())
     return Said(led.group()) if led else None
 
@@ -172,7 +190,7 @@ def _slot(text: str, at: int, phrases: Phrases) -> Said | None:
 def _in_other_words(sentence: str, phrases: Phrases, opening: bool) -> Said | None:
     """Read a sentence by the forms that say the same; None where there is none, or they have several meanings."""
     said = trimmed(sentence)
-    for texts in ({said, contracted(said)}, *_alike(said, phrases, opening)) if said else ():
+    for texts in ({said, contracted(said)}, *_alike(said, phrases)) if said else ():
         found: dict[tuple[str, str, str], Said] = {}
         for text in sorted(texts):
             known = _known(text, 0, phrases, opening)
@@ -184,7 +202,7 @@ def _in_other_words(sentence: str, phrases: Phrases, opening: bool) -> Said | No
     return None
 
 
-def _alike(sentence: str, phrases: Phrases, opening: bool) -> Iterator[set[str]]:
+def _alike(sentence: str, phrases: Phrases) -> Iterator[set[str]]:
     """Yield the texts of forms that say all of a sentence, and then those whose gap holds a name or value of it."""
     yield {text for text in phrases.by_telling.get(("", telling(sentence)), ()) if "{}" not in text}
     gaps = [("", *span) for span in _names(sentence)]
@@ -195,7 +213,7 @@ def _alike(sentence: str, phrases: Phrases, opening: bool) -> Iterator[set[str]]
         form.replace("{}", sentence[start:end])
         for name, start, end in gaps
         for form in phrases.by_telling.get((name, telling(f"{sentence[:start]} {sentence[end:]}")), ())
-        if "{}" in form and not (opening and name and form not in phrases.slots[name].forms)
+        if "{}" in form
     }
 
 
@@ -224,14 +242,27 @@ def read_slots(
 
 def read_opening(message: str, phrases: Phrases, lexicon: Lexicon) -> list[Mention]:
     """Read the items that a request asks for, in order."""
-    told = read(message, phrases, lexicon, opening=True)
-    message = "".join(said.text + said.space for said in told if not said.slot)
-    found = next((match for pattern in phrases.openings if (match := pattern.search(message))), None)
-    # "That covers everything." is about no Cover.
-    asked = (part for part in SENTENCE_BREAK.split(message) if not _is_end(part))
-    items = found["items"].removeprefix("- ") if found else " ".join(asked)
-    described = (read_item(segment, lexicon, phrases, opening=True) for segment in _ITEM_BREAK.split(items))
+    described = [
+        read_item(segment, lexicon, phrases)
+        for said in read(message, phrases, lexicon, opening=True)
+        if not (said.slot or _is_end(said.text))  # "That covers everything." is about no Cover.
+        for segment in _segments(said.fields.get("items", "" if said.kind else said.text), lexicon)
+    ]
     return [Mention("add", slots.pop("type"), slots) for slots in described if "type" in slots]
+
+
+def _segments(text: str, lexicon: Lexicon) -> list[str]:
+    """Split what is asked for into its items: where a separator stands, and the name of a type follows before any
+    detail: not "two and a half liters, with ...". What stands before a list is no item."""
+    parts, made = ["", *_ITEM_BREAK.split(text)], list[str]()
+    for separator, part in zip(parts[::2], parts[1::2], strict=True):
+        words = [match.group() for match in lexicon.token.finditer(re.split(",| with ", part)[0])]
+        named = any(lexicon.exact("type", " ".join(words[i:j])) for i, j in windows(words, TYPE_WORDS))
+        if named or not made:
+            made.append(part)
+        else:
+            made[-1] += separator + part
+    return made[1:] if made[1:] and "\n" in text else made
 
 
 def read_acts(message: str, phrases: Phrases, lexicon: Lexicon) -> list[Said]:
@@ -284,15 +315,15 @@ def _pattern(limit: SlotType) -> re.Pattern[str]:
     return re.compile(rf"(?<!\w)(?:{limit.format.pattern})(?!\w)", re.IGNORECASE)
 
 
-def read_item(text: str, lexicon: Lexicon, phrases: Phrases, opening: bool = False) -> dict[str, Any]:
+def read_item(text: str, lexicon: Lexicon, phrases: Phrases) -> dict[str, Any]:
     """Read the slots of a noun phrase and what surrounds it; none when it names no product type. The words of the
-    phrases, or of openings, are not taken for misspelt names."""
-    plain = phrases.opening_words if opening else phrases.words
+    phrases are not taken for misspelt names."""
+    plain = phrases.words
     same = list(SAME.finditer(text)) if " same " in text else []
     for found in same:
         text = text[: found.start()] + " " * len(found.group()) + text[found.end() :]
     words = [(m.group(), m.span()) for m in lexicon.token.finditer(text)]
-    kind = _name(words, lexicon, "type", plain, longest=3)
+    kind = _name(words, lexicon, "type", plain, longest=TYPE_WORDS)
     if kind is None:
         return {}
     name, start, end = kind
@@ -332,7 +363,7 @@ def read_item(text: str, lexicon: Lexicon, phrases: Phrases, opening: bool = Fal
         if match and limit.format and not _overlaps(match.span(), taken):
             slots[limit.name] = limit.format.read(match.group())
             taken.append(match.span())
-    counts = [_SPELLED_FIRST.match(text), *_NUMBER.finditer(text)]
+    counts = [_SPELLED_BEFORE.search(text[: taken[0][0]]), *_NUMBER.finditer(text)]
     number = next((match for match in counts if match and not _overlaps(match.span(1), taken)), None)
     if number:
         slots["quantity"] = read_number(number[1])

@@ -12,12 +12,13 @@ from ecomlab.customer.goals import draw_row
 from ecomlab.difficulty import Difficulty
 from ecomlab.seeding import pick, shuffled
 from ecomlab.slots import PRICE, RATING, slot_type
-from ecomlab.task import GoalChange, TaskKey
+from ecomlab.task import LOOK, GoalChange, SellOut
 from ecomlab.values import NAME, Format
 from ecomlab.world.cart import constraints_of
 from ecomlab.world.orders.history import Line
 from ecomlab.world.orders.lines import Candidate
-from ecomlab.world.state import World, sold_out_rows
+from ecomlab.world.sell_outs import MOST_SOLD, draw_sold, sell_out_of, sold_rows
+from ecomlab.world.state import World
 
 Wanted = Sequence[Sequence[Any]]
 """Constraints on another product of the type as [name, value] pairs; none: the customer wants their money back."""
@@ -156,10 +157,17 @@ def is_as_wanted(product_id: str, wanted: Wanted, line: Line, world: World) -> b
     return row in world.in_stock(rows_of(wanted, line, world.shop))
 
 
-def can_be_had(wanted: Wanted, line: Line, key: TaskKey, shop: Shop, share: float) -> bool:
-    """Tell whether a product as wanted is left when `share` of the type sells out."""
-    own = shop.catalog.row(line["product_id"])
-    kind = shop.catalog.type_of(own or 0).name
-    rows = rows_of(wanted, line, shop)
-    gone = sold_out_rows(key, shop.catalog, kind, share)
-    return bool((~gone[rows - shop.catalog.type_rows(kind).start]).any())
+def can_be_had(wanted: Wanted, line: Line, shop: Shop, sold: SellOut | None) -> bool:
+    """Tell whether a product as wanted is left after a sell-out."""
+    return not np.isin(rows_of(wanted, line, shop), sold_rows(sold, shop.catalog)).all()
+
+
+def draw_sell_out(
+    kind: str, wishes: Sequence[tuple[Wanted, Line]], share: float, shop: Shop, random: np.random.Generator
+) -> SellOut:
+    """Draw a sell-out among the products of a type that a shopper would look at first, and of those as wanted, if any
+    are."""
+    of_type = shop.catalog.type_rows(kind)
+    pools = [np.arange(of_type.start, of_type.stop), *(rows_of(*wish, shop) for wish in wishes if wish[0])]
+    choices = (pool[random.permutation(len(pool))[: MOST_SOLD // 2]] for pool in pools)
+    return sell_out_of(draw_sold(choices, share, random), shop.catalog, LOOK)

@@ -131,7 +131,7 @@ class Check:
             said.text
             for said in read(text, self.phrases, self.lexicon, opening)
             if not (said.slot or (said.kind and not said.fields) or is_courtesy(said.text))
-            and not (opening and (said.text in self.phrases.closings or is_complete(said.text)))
+            and not (opening and is_complete(said.text))
         ]
 
 

@@ -7,17 +7,24 @@ from typing import Any
 import numpy as np
 
 from ecomlab.catalog import Shop
-from ecomlab.customer.goals import alternative
+from ecomlab.customer import goals
 from ecomlab.difficulty import Difficulty
-from ecomlab.seeding import pick
+from ecomlab.seeding import pick, shuffled
 from ecomlab.task import LOOK, Event, Goal, GoalChange, Instead, SellOut, TaskKey
-from ecomlab.world.cart import Want, constraints_of, identity_of
-from ecomlab.world.state import MOST_GONE, World, draw_sell_out, line_units_left, options_of
+from ecomlab.world.cart import Want, constraints_of, identity_of, is_exact
+from ecomlab.world.sell_outs import MOST_GONE, MOST_SOLD, draw_sell_out
+from ecomlab.world.state import World
 
 WANTED = 3
 """Number of wanted products of a type for which a rush on it is drawn: more make rushes more frequent and smaller."""
 MOST_WANTED = 4
 """Most units that are wanted of an item."""
+COMPARED = 4
+"""Number of visits among which something sells out, or all that fit what is stated."""
+MOST_ALIKE = 16
+"""Most products of the same description that sell out together."""
+MOST_LEFT = 3
+"""Most units left of something that has sold out but for a few."""
 TRIES = 16
 TELLING = 4
 """Turns for a first item of which something has sold out: to look again, to tell of it, to look for what is wanted
@@ -29,45 +36,83 @@ RETAKING = 6
 def draw_rushes(
     goal: Goal,
     items: Sequence[int],
+    visits: Sequence[str],
     axes: Difficulty,
     key: TaskKey,
     shop: Shop,
     random: np.random.Generator,
 ) -> tuple[list[Event], set[int]]:
-    """Draw sell-outs among the types of these items, and what the customer takes instead; also return the items that
-    run short. A sell-out is public randomness: it knows the type, not the product."""
+    """Draw sell-outs among these items of a cart, and what the customer takes instead; also return the items that run
+    short. A sell-out is public randomness: it knows no more of the item than the opening states."""
     events: list[Event] = []
     short: set[int] = set()
     for item in items:
-        kind = str(goal.get("type", item=item))
-        share = draw_sell_out(_share(axes), WANTED, random)
-        sold = SellOut(
-            types=(kind,),
-            share=share,
-            of="options" if random.random() < axes.cart.p_option / 2 else "lines",
-            few=axes.cart.p_quantity / 2,
-            item=item,
-            moment=LOOK,
-            about=(kind,),
-        )
-        if not share:
+        slots = goal.of(item)
+        sold = _draw_rush(goal, item, visits, axes, key, shop, random)
+        other = sold and alternative_left(slots, shop, random, Left(sold, key, shop))
+        if not sold or not other:
             continue
         left = Left(sold, key, shop)
-        other = alternative_left(goal.of(item), shop, random, left)
-        if other is None:
-            continue
-        slots = goal.of(item)
+        turns, calls = 0, 1
         if left.hits(slots):
-            first = not any(event.turns for event in events)
-            sold = replace(sold, turns=TELLING if first else 1, calls=RETAKING)
-        else:
-            sold = replace(sold, turns=0)
+            turns, calls = 1 if any(event.turns for event in events) else TELLING, RETAKING
         if left.units(slots) < slots.get("quantity", 1):
             short.add(item)
         prefers = pick(random, _preferences(item, slots, left))
         instead = Instead(item=item, prefers=prefers, slots=other, turns=0, calls=0)  # type: ignore[arg-type]
-        events += [sold, instead]
+        events += [replace(sold, item=item, turns=turns, calls=calls), instead]
     return events, short
+
+
+def _draw_rush(
+    goal: Goal,
+    item: int,
+    visits: Sequence[str],
+    axes: Difficulty,
+    key: TaskKey,
+    shop: Shop,
+    random: np.random.Generator,
+) -> SellOut | None:
+    """Draw the sell-out of an item: of some of the visited products of its type, each with all that the same words
+    describe, or of some of their options; None if nothing sells out.
+
+    They are those that fit what the opening states, of which any may be wanted, and a few that do not.
+    """
+    catalog, slots = shop.catalog, goal.of(item)
+    kind = str(slots["type"])
+    options = catalog.types[catalog.type_codes[kind]].option.values
+    share, of_options = draw_sell_out(_share(axes), WANTED, random), random.random() < axes.cart.p_option / 2
+    of_options, count = of_options and bool(options), max(1, len(options))
+    names = [name for name in slots if is_exact(name)]
+    stated = {name: slots[name] for name in names if (item, name) not in goal.withheld}
+    of_type = goals.that_fit(visits, {"type": kind}, shop)
+    fitting = set(goals.that_fit(visits, {"type": kind, **stated}, shop))
+    others = [row for row in shuffled(random, of_type) if row not in fitting][
+        : max(0, COMPARED - len(fitting))
+    ]
+    left, sold = dict[tuple[str, str | None], int](), 0
+    for row in [*sorted(fitting), *others]:
+        hit, few = random.random(count) < share, random.random(count) < axes.cart.p_quantity / 2
+        units = np.where(few, random.integers(1, MOST_LEFT + 1, count), 0).tolist()
+        if not (hit.any() if of_options else hit[0]):
+            continue
+        alike = catalog.select(
+            constraints_of(kind, goals.slot_values(shop, row, names, slots) or {})
+        ).tolist()
+        if len(alike) > MOST_ALIKE or (sold + len(alike) > MOST_SOLD and row not in fitting):
+            continue
+        sold += len(alike)
+        for one in alike:
+            product_id = catalog.ids[one]
+            own = [i for i, option in enumerate(options) if option in catalog.options(one)]
+            if of_options:
+                left |= {(product_id, options[i]): units[i] for i in own if hit[i]}
+            if not of_options or (own and hit[own].all()):  # a product is what its options are
+                left[product_id, None] = sum(units[i] for i in own) if of_options else units[0]
+    if not left:
+        return None
+    listed = tuple((product_id, option, count) for (product_id, option), count in left.items())
+    return SellOut(types=(kind,), left=listed, moment=LOOK, about=(kind,))
 
 
 def rush_chance(axes: Difficulty) -> float:
@@ -101,39 +146,41 @@ def alternative_left(
 ) -> dict[str, Any] | None:
     """Draw another product of the type that is left in any quantity; None where too few are."""
     for _ in range(TRIES):
-        to = alternative(slots, shop, random)
+        to = goals.alternative(slots, shop, random)
         if to is not None and (left is None or left.units(to) >= MOST_WANTED):
             return to
     return None
 
 
 class Left:
-    """What a sell-out of lines, or of their options, leaves of a type."""
+    """What a sell-out leaves of a type."""
 
     def __init__(self, sold: SellOut, key: TaskKey, shop: Shop) -> None:
         (self.kind,) = sold.types
         self.catalog = shop.catalog
-        self.options = options_of(key, shop.catalog, self.kind)
-        self._line = shop.catalog.lines_of(self.kind)
-        self._units = line_units_left(key, shop.catalog, self.kind, sold)
-
-    def of(self, rows: np.ndarray, option: str | None = None) -> np.ndarray:
-        """Count the units left of each product, in an option if given."""
-        column = 0 if option is None else 1 + self.options.index(option)
-        lines = self._line[rows - self.catalog.type_rows(self.kind).start]
-        return np.minimum(self.catalog.stock[rows], self._units[lines, column])
+        self.options = shop.catalog.types[shop.catalog.type_codes[self.kind]].option.values
+        self._left = {(product_id, option): units for product_id, option, units in sold.left}
 
     def hits(self, slots: Mapping[str, Any]) -> bool:
         """Tell whether there is less than before of a product that these slots describe."""
-        rows = self._rows(slots)
-        return bool((self.of(rows, slots.get("option")) < self.catalog.stock[rows]).any())
+        return any(
+            (product_id, option) in self._left
+            for product_id in self._ids(slots)
+            for option in (None, slots.get("option"))
+        )
 
     def units(self, slots: Mapping[str, Any]) -> int:
         """Count the units left of a product that these slots describe, the one of which most are left."""
-        return int(self.of(self._rows(slots), slots.get("option")).max(initial=0))
+        most, wanted = 0, {**identity_of(slots), **({"option": slots["option"]} if "option" in slots else {})}
+        for row in self.catalog.select(constraints_of(self.kind, wanted)).tolist():
+            product_id, stock = self.catalog.ids[row], self.catalog.stock.item(row)
+            limits = [self._left.get((product_id, option), stock) for option in (None, slots.get("option"))]
+            most = max(most, min(stock, *limits))
+        return most
 
-    def _rows(self, slots: Mapping[str, Any]) -> np.ndarray:
-        return self.catalog.select(constraints_of(self.kind, identity_of(slots)))
+    def _ids(self, slots: Mapping[str, Any]) -> list[str]:
+        rows = self.catalog.select(constraints_of(self.kind, identity_of(slots)))
+        return [self.catalog.ids[row] for row in rows.tolist()]
 
 
 def instead(event: Instead, want: Want, goal: Goal, world: World) -> GoalChange | None:
@@ -148,7 +195,8 @@ def instead(event: Instead, want: Want, goal: Goal, world: World) -> GoalChange 
     if have and (event.prefers == "quantity" or _kept(want, world)):
         return GoalChange(item=want.item, slots={"quantity": have})
     if event.prefers == "option":
-        for option in options_of(world.key, world.catalog, want.type):
+        kind = world.catalog.types[world.catalog.type_codes[want.type]]
+        for option in kind.option.values:
             if option != want.option and _units(want, option, world) >= want.quantity:
                 return GoalChange(item=want.item, slots={"option": option})
     if event.prefers == "drop" and len(goal.items) > 1:

@@ -1,8 +1,8 @@
 """Phrases: the sentences of one kind of customer, as data that is rendered and parsed by the same forms.
 
 The form of an act holds {fields} and [cues], words that decide what it means and carry no noise. A slot that is not a
-property of a product has sentences of its own. Openings and what a slot holds come from TOML, of which all customers
-share `phrases.toml`; whatever is said later comes from the bank of utterances.
+property of a product has sentences of its own. What is said comes from the bank of utterances; what a slot holds comes
+from TOML, of which all customers share `phrases.toml`.
 """
 
 import re
@@ -17,7 +17,7 @@ from pydantic import Field, model_validator
 from ecomlab.customer.fillers import telling
 from ecomlab.customer.noise import SLANG, Piece, words_of
 from ecomlab.customer.replacements import REPLACEMENT
-from ecomlab.customer.utterances import FACTS, Form, frames_of
+from ecomlab.customer.utterances import Form, frames_of
 from ecomlab.settings import Strict, read_toml
 from ecomlab.slots import LIMITS, SHIPPED, SlotType, declare, slot_type
 from ecomlab.suggest import unknown
@@ -33,8 +33,9 @@ _WHOLE = Format(str, "", str)
 """Of a slot that has whole sentences for its values."""
 _ENDLESS = ("name", "names", "type")
 """Formats of values of which only the words around them tell where they begin and end."""
-_BEFORE, _SLOT = "before ", "slot "
-"""Beginnings of the names under which the bank holds what is no act: lead-ins of slots' sentences, and these."""
+_BEFORE, _SLOT, _OPENING = "before ", "slot ", "opening "
+"""Beginnings of the names under which the bank holds what is no later act: lead-ins of slots' sentences, these, and
+what openings are made of."""
 _NAME_ALONE = (frozenset(("type",)), frozenset(("seen",)))
 SENTENCE_BREAK = re.compile(r"(?<=[.!?])\s+|\n(?!- )")
 
@@ -46,7 +47,7 @@ class Template:
 
     format: Format = _WHOLE
     forms: tuple[str, ...] = ()
-    """Forms that tell the slot in an opening."""
+    """Forms that tell the slot, where the bank has none."""
     once: bool = False
     """An announcement, said together with what it announces, and not a slot of the goal."""
     asked: tuple[str, ...] = ()
@@ -54,18 +55,13 @@ class Template:
     sentences: Mapping[str, Sequence[str]] = field(default_factory=dict, hash=False)
     """By value, whole sentences in place of forms."""
     bank: Mapping[str, tuple[Form, ...]] = field(default_factory=dict, hash=False)
-    """Forms of the bank in which it is told later by "", or repeated by "again"; further sentences by value."""
+    """Forms of the bank in which it is told by "", or repeated by "again"; further sentences by value."""
 
-    def first(self, value: Any) -> Sequence[str]:
-        """List the texts by which an opening may tell the value."""
-        return self.sentences[value] if self.sentences else self.forms
-
-    def later(self, value: Any, again: bool = False) -> tuple[Form, ...]:
-        """List the forms in which the value may be told later, or told `again`."""
-        told = tuple(map(Form, self.first(value)))
+    def telling(self, value: Any, again: bool = False) -> tuple[Form, ...]:
+        """List the forms in which the value may be told, or told `again`."""
         if self.sentences:
-            return (*told, *self.bank.get(value, ()))
-        return (again and self.bank.get("again")) or self.bank.get("") or told
+            return (*map(Form, self.sentences[value]), *self.bank.get(value, ()))
+        return (again and self.bank.get("again")) or self.bank.get("") or tuple(map(Form, self.forms))
 
     def word(self, form: str, value: Any) -> list[Piece]:
         """Word the value in this form."""
@@ -76,21 +72,17 @@ class Template:
         return [Piece(before), said, Piece(after)]
 
     @cached_property
-    def openings(self) -> tuple[str, ...]:
-        """All texts by which an opening may tell it."""
-        return (*self.forms, *(text for some in self.sentences.values() for text in some))
-
-    @cached_property
     def texts(self) -> tuple[str, ...]:
         """All texts, longest first."""
-        texts = {*self.openings, *(form.text for some in self.bank.values() for form in some)}
+        texts = {*self.forms, *(text for some in self.sentences.values() for text in some)}
+        texts |= {form.text for some in self.bank.values() for form in some}
         return tuple(sorted(texts, key=lambda text: (-len(text), text)))
 
     @cached_property
     def _patterns(self) -> tuple[tuple[str, re.Pattern[str], Any], ...]:
         """Of each text: its longest part around the value, in lower case, its pattern, whatever the case of its first
         letter, and the value that it has for itself."""
-        values = {form.text: value for value in self.sentences for form in self.later(value)}
+        values = {form.text: value for value in self.sentences for form in self.telling(value)}
         made = []
         for text in self.texts:
             before, gap, after = text.partition("{}")
@@ -166,10 +158,7 @@ class _File(Strict):
     asks: tuple[str, ...] | None = None
     anew: tuple[str, ...] = ()
     describes: tuple[str, ...] = ()
-    closings: tuple[str, ...] = ()
     intros: tuple[str, ...] = ()
-    lists: tuple[str, ...] = ()
-    joins: tuple[tuple[str, str], ...] = ()
     leads: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     acts: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     before: dict[str, tuple[str, ...]] = Field(default_factory=dict)
@@ -181,12 +170,9 @@ class _File(Strict):
 class _Common(_File):
     """Schema of the common file, whose phrases others may replace."""
 
-    greetings: tuple[str, ...]
-    complete: tuple[str, ...]
     effects: dict[str, tuple[str, ...]]
     heard: dict[str, tuple[str, ...]]
     names: dict[str, str]
-    opening_words: dict[str, str]
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,14 +181,10 @@ class Phrases:
 
     intros: tuple[str, ...] = ()
     """Sentences with which they begin such a subtask of a journey, and which occur nowhere else."""
-    leads: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """Sentences with which an opening may begin, by the name of the list; {} is where the items stand."""
-    lists: tuple[str, ...] = ()
-    """The same, for several items as a list."""
-    closings: tuple[str, ...] = ()
-    """Ends of an opening that leaves something out; none of them says that this is all."""
-    joins: tuple[tuple[str, str], ...] = ()
-    """Separators between items, and before the last of them."""
+    leads: Mapping[str, tuple[Form, ...]] = field(default_factory=dict)
+    """What openings are made of; {items} is where the items stand. "default" and lists that only some environments have
+    begin one, "list" begins one with a list, "also" goes on with further items, "greeting" stands before; at the end,
+    "complete" says that this is all, and "closing" does not."""
     acts: Mapping[str, tuple[Form, ...]] = field(default_factory=dict)
     before: Mapping[str, Sequence[Form]] = field(default_factory=dict)
     """Sentences before a slot's sentence that stands alone, by kind of act."""
@@ -223,9 +205,6 @@ class Phrases:
     """Product slots by which they describe an item; all, if empty."""
     data: Mapping[str, Any] = field(default_factory=dict)
     """Word lists of this environment."""
-    spelled: frozenset[str] = frozenset()
-    """Words, in lower case, among which typos of openings are drawn and corrected, beside those of openings: what acts
-    said when tasks were first drawn, so that openings keep their letters."""
 
     @classmethod
     def load(cls, path: Path | str, *limits: SlotType, **slots: Template) -> "Phrases":
@@ -243,18 +222,17 @@ class Phrases:
         common, more = common_file(), tuple(map(declare, limits))
         asks = COMMON_ASKS if file.asks is None else file.asks
         acts = {kind: tuple(map(Form, forms)) for kind, forms in file.acts.items()}
+        leads = {
+            kind: tuple(Form(text.replace("{}", "{items}")) for text in texts)
+            for kind, texts in file.leads.items()
+        }
         slots = {**slots, **{name: table.template() for name, table in file.slots.items()}}
         for kind, forms in acts.items():
             for used in {name for form in forms for name in form.fields} - set(FIELDS):
                 raise ValueError(f"acts.{kind}: {unknown('field', used, FIELDS)}")
-        spelled = common.opening_words
-        own = next(name for name in (file.frames, FACTS if file.facts else "", "") if name in spelled)
         made = cls(
             intros=file.intros,
-            leads={**common.leads, **file.leads},
-            lists=file.lists or common.lists,
-            closings=file.closings or common.closings,
-            joins=file.joins or common.joins,
+            leads=leads,
             acts=acts,
             before={kind: tuple(map(Form, texts)) for kind, texts in file.before.items()},
             bounds={**common.bounds, **file.bounds, **{limit.name: limit.forms for limit in more}},
@@ -265,7 +243,6 @@ class Phrases:
             anew=file.anew,
             describes=file.describes,
             data=file.data,
-            spelled=frozenset(f"{spelled['all']} {spelled[own]}".split()),
         )
         made = made.speaking(frames_of(file.frames, file.facts))
         for name, slot in made.slots.items():
@@ -276,17 +253,21 @@ class Phrases:
         return made
 
     def speaking(self, frames: Mapping[str, tuple[Form, ...]]) -> "Phrases":
-        """Copy these phrases with frames of a bank, of acts, lead-ins and slots. Those of a file of phrases stay."""
+        """Copy these phrases with frames of a bank, of acts, openings, lead-ins and slots. Those of a file of phrases
+        stay."""
 
         def named(begin: str) -> dict[str, tuple[Form, ...]]:
             """Frames by the rest of their name."""
             some = (name for name in frames if f"{name} ".startswith(begin))
             return {name.removeprefix(begin.rstrip()).strip(): frames[name] for name in some}
 
-        acts = {kind: some for kind, some in frames.items() if not kind.startswith((_BEFORE, _SLOT))}
+        others = (_BEFORE, _SLOT, _OPENING)
+        acts = {kind: some for kind, some in frames.items() if not f"{kind} ".startswith(others)}
+        leads = {name or "default": some for name, some in named(_OPENING).items()}
         slots = {name: replace(slot, bank=named(f"{_SLOT}{name} ")) for name, slot in self.slots.items()}
         return replace(
             self,
+            leads=leads | _of_file(self.leads),
             acts=acts | _of_file(self.acts),
             before=named(_BEFORE) | _of_file(self.before),
             slots=slots,
@@ -313,19 +294,19 @@ class Phrases:
         }
 
     @cached_property
-    def _by_first_word(self) -> dict[str, list[tuple[str, Form]]]:
-        """(kind, form) of the forms that may begin with a word, or by "" of those that begin with a field; those that
-        say most first."""
-        forms = [(kind, form) for kind, forms in self.acts.items() for form in forms]
-        forms.sort(key=lambda said: -len(said[1].literal))
-        words = {"", *(form.first_word for _, form in forms)}
-        return {word: [said for said in forms if said[1].first_word in (word, "")] for word in words}
+    def _acts(self) -> dict[str, list[tuple[str, Form]]]:
+        return _by_first_word(self.acts)
 
-    def recognised(self, text: str, at: int = 0) -> tuple[str, re.Match[str]] | None:
-        """Recognise the act that is said at this place of a text, by the form that fits with most words of its own."""
-        begins = text[at:].lower()
+    @cached_property
+    def _openings(self) -> dict[str, list[tuple[str, Form]]]:
+        return _by_first_word(self.leads)
+
+    def recognised(self, text: str, at: int = 0, opening: bool = False) -> tuple[str, re.Match[str]] | None:
+        """Recognise the act, or the part of an opening, that is said at this place of a text, by the form that fits
+        with most words of its own."""
+        begins, forms = text[at:].lower(), self._openings if opening else self._acts
         word = next(iter(begins.split(None, 1)), "")
-        for kind, form in self._by_first_word.get(word) or self._by_first_word[""]:
+        for kind, form in forms.get(word) or forms[""]:
             # Most forms are ruled out by how they begin, without their patterns.
             if begins.startswith(form.lead) and (match := form.pattern.match(text, at)):
                 return kind, match
@@ -350,40 +331,23 @@ class Phrases:
         return found
 
     @cached_property
-    def openings(self) -> tuple[re.Pattern[str], ...]:
-        """Patterns of the leads, those that say most first, with a group for what is asked for."""
-        leads = {lead for some in (*self.leads.values(), self.lists) for lead in some if "{}" in lead}
-        made = []
-        for lead in sorted(leads, key=lambda lead: (-len(lead), lead)):
-            before, after = map(_with_gaps, lead.split("{}"))
-            made.append(rf"{before}(?P<items>(?:(?![.!?]\s).)+){after}(?=\s|$)")
-            if lead in self.lists:  # the same, in lines
-                made.append(rf"{before.removesuffix(re.escape(' '))}\n(?P<items>- .+)")
-        return tuple(re.compile(rf"(?<!\w){pattern}", re.IGNORECASE | re.DOTALL) for pattern in made)
-
-    @cached_property
-    def opening_words(self) -> frozenset[str]:
-        """Words of openings, in lower case: what a careful reader takes a misspelt word of one for."""
-        common = common_file()
-        texts = [*self.intros, *self.lists, *self.closings, *common.greetings, *common.complete]
-        texts += [text for join in self.joins for text in join]
-        texts += [text for slot in self.slots.values() for text in (*slot.openings, slot.format.pattern)]
-        for table in (self.leads, self.bounds):
-            texts += [text for some in table.values() for text in some]
-        return self.spelled | words_of(" ".join(texts)) | words_of(" ".join(SLANG))
-
-    @cached_property
     def words(self) -> frozenset[str]:
         """Words of all these phrases, in lower case: what a careful reader takes a misspelt word for."""
-        texts = [form.literal for some in (*self.acts.values(), *self.before.values()) for form in some]
-        texts += [text for slot in self.slots.values() for text in slot.texts]
-        texts += common_file().names.values()
-        return self.opening_words | words_of(" ".join(texts))
+        tables = (self.leads, self.acts, self.before)
+        texts = [form.literal for table in tables for some in table.values() for form in some]
+        texts += [text for slot in self.slots.values() for text in (*slot.texts, slot.format.pattern)]
+        texts += [text for some in self.bounds.values() for text in some]
+        texts += [*self.intros, *common_file().names.values(), *SLANG]
+        return words_of(" ".join(texts))
 
 
-def _with_gaps(text: str) -> str:
-    """Make the pattern of a text in which each {field} stands for anything."""
-    return "".join(".+?" if part[:1] == "{" else re.escape(part) for part in re.split(r"(\{\w+\})", text))
+def _by_first_word(forms: Mapping[str, Sequence[Form]]) -> dict[str, list[tuple[str, Form]]]:
+    """Group (kind, form) of forms by the word with which they may begin, by "" those that begin with a field; those
+    that say most first."""
+    every = [(kind, form) for kind, some in forms.items() for form in some]
+    every.sort(key=lambda said: -len(said[1].literal))
+    words = {"", *(form.first_word for _, form in every)}
+    return {word: [said for said in every if said[1].first_word in (word, "")] for word in words}
 
 
 @cache

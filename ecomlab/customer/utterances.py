@@ -31,7 +31,7 @@ P_TERSE = 0.25
 """Share of customers who say little; they are neither formal nor warm, which takes words."""
 _MARKS = re.compile(r"(\[[^\]]*\]|\{\w*\})")
 _KINDS = {"[": "cue", "{": "field"}
-_WITHIN = r"(?:(?![.!?]\s).)+?"
+_WITHIN = r"(?:(?![.!?]\s|\n(?!- )).)+?"
 """Pattern of a field: it does not go on after the end of a sentence."""
 
 
@@ -39,7 +39,7 @@ class Utterance(Strict):
     """A line of the bank."""
 
     act: Annotated[str, Field(min_length=1)]
-    """Kind of act; "before ..." leads in a slot's sentence, "slot ..." tells a slot."""
+    """Kind of act; "before ..." leads in a slot's sentence, "slot ..." tells a slot, "opening ..." is of an opening."""
     env: str
     """Environment whose customers say it, `FACTS`, or "" for all."""
     register_: Annotated[Register, Field(alias="register")]

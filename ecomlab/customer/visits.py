@@ -43,6 +43,9 @@ class Outline:
     """Slots beside the type, in the customer's order."""
     hidden: frozenset[str] = frozenset()
     """Those of them that the opening leaves out."""
+    option_bits: int | None = None
+    """Options in which all of its products come, whether one is wanted or not, and no others where enough products are
+    alike; 0: they have no variants. None: any."""
 
     @property
     def exact(self) -> list[str]:
@@ -192,6 +195,14 @@ def _pool(outline: Outline, shop: Shop, random: np.random.Generator) -> np.ndarr
         rows = rows[np.append(True, rows[1:] != rows[:-1])]  # np.unique takes five times as long
         rows = rows[random.permutation(len(rows))]
     rows = rows[catalog.stock[rows] >= PLENTY]
+    if outline.option_bits is not None:
+        bits = catalog.option_bits[rows]
+        same = bits == outline.option_bits
+        if (
+            same.sum() < CLUSTER and outline.option_bits
+        ):  # a real catalog may have a set of options for each product
+            same = bits & outline.option_bits == outline.option_bits
+        rows = rows[same]
     for name in outline.exact:
         rows = rows[column_of(catalog, name)[rows] >= 0]
     return rows

@@ -123,11 +123,8 @@ def task_of(
     jobs, opening = max(1, len(problem.subtasks)), problem.opening
     steps = tuple(problem.steps) or tuple(kind for part in problem.subtasks for kind in part.steps)
     if not opening:
-        leads = (
-            problem.leads if not isinstance(problem.leads, str) else environment.phrases.leads[problem.leads]
-        )
         speaker = speaker_of(environment.id, key, shop, axes.p_noise, part)
-        opening = speaker.opening(problem.goal, leads, greet=not part)
+        opening = speaker.opening(problem.goal, problem.leads, not part, problem.gaps)
     return Task(
         env=environment.id,
         key=key,

@@ -22,6 +22,8 @@ from ecomlab.world.orders.history import draw_history
 
 LOOKING = ("CART", "SUB")
 """Environments to which the customer's visits belong."""
+SHARE_OF_STEPS = 1 / 3
+"""Steps of thought of a job of a journey, as a share of those of a job by itself."""
 PHANTOMS = 64
 """Maximum number of tasks drawn to find visits that share no type with a journey."""
 
@@ -179,6 +181,7 @@ def _agreeing(
     """Draw the first `count` subtasks that share no product types, with the types that they are about and those visited
     for them."""
     chosen: list[Task] = []
+    axes = axes.override({"steps.mean": axes.steps.mean * SHARE_OF_STEPS})
     taken: set[str] = set()
     visited: set[str] = set()
     for name in order:

@@ -6,7 +6,7 @@ from typing import Any
 
 from ecomlab.episode.messages import written
 from ecomlab.episode.subtask import Subtask
-from ecomlab.task import Message
+from ecomlab.task import Message, SellOut
 from ecomlab.tool import RefusedError
 from ecomlab.world.state import World
 
@@ -28,8 +28,9 @@ class Referee:
         """Number of assistant messages that count; a submit that is rejected for news does not."""
         self.rejected = False
         """True if submit was rejected for news in this turn."""
-        # Of this turn: news was waiting for it; it holds a format error.
-        self._unread = self._had_format_error = False
+        self._had_format_error = False
+        self._unread: list[SellOut] = []
+        """Sell-outs of which the agent did not know when this turn began."""
         self._changes = 0
 
     @property
@@ -46,7 +47,8 @@ class Referee:
         """Begin the turn of one assistant message."""
         self.turn += 1
         self.world.touched.clear()
-        self._unread, self._changes = bool(self.world.news), self.world.changes
+        self.world.short.clear()
+        self._unread, self._changes = list(self.world.news), self.world.changes
         self._had_format_error = self.rejected = False
 
     def count_turn(self) -> None:
@@ -80,25 +82,30 @@ class Referee:
     def admit(self, subtask: Subtask, answer: Mapping[str, Any]) -> None:
         """Let an answer pass, or raise RefusedError.
 
-        If something has happened of which the agent does not know, or happens now, reject the first submit, so that
-        every agent gets to react to it.
+        Reject the first submit, so that every agent gets to react, if the customer has something to add, or if
+        something in the answer, or that the agent tried to buy in this turn, has sold out without its knowledge.
         """
         customer = subtask.customer
         subtask.progress.handing_in = True
-        if subtask.held_back or not (self._unread or customer.expects_more):
+        if subtask.held_back:
             return
         customer.tick(subtask.progress, self.world, quiet=False)  # what happens in the shop shows at once
-        subtask.held_back = self.rejected = True
-        news = []
-        if self._unread or self.world.news:
-            news.append(f"stock has changed{self._sold_out(answer)}")
+        gone, news = self._sold_out(answer), []
+        if gone:
+            news.append(f"stock has changed ({', '.join(gone)} sold out)")
         if customer.expects_more:
             news.append("the customer has something to add")
-        raise RefusedError(f"nothing was handed in: {' and '.join(news)}; see to it, then call submit again")
+        if news:
+            subtask.held_back = self.rejected = True
+            raise RefusedError(
+                f"nothing was handed in: {' and '.join(news)}; see to it, then call submit again"
+            )
 
-    def _sold_out(self, answer: Mapping[str, Any]) -> str:
-        """Write which products of an answer are sold out, which any lookup of them would show."""
+    def _sold_out(self, answer: Mapping[str, Any]) -> list[str]:
+        """List the products of an answer, and those that the agent has tried to buy in this turn, that have just sold
+        out."""
         values = [one for value in answer.values() for one in (value if isinstance(value, list) else [value])]
-        named = [one for one in dict.fromkeys(values) if one in self.world.shown]
+        just = {one for event in (*self._unread, *self.world.news) for one, _, _ in event.left}
+        named = [one for one in values if isinstance(one, str) and one in just]
         gone = [one for one in named if not self.world.stock(self.world.row(one))]
-        return f" ({', '.join(gone)} sold out)" if gone else " (none of these sold out)" if named else ""
+        return list(dict.fromkeys([*gone, *(one for one in self.world.short if one in just)]))

@@ -68,9 +68,14 @@ class Subtask:
         """The goal that the verifier expects as the world is now."""
         return plain(self.customer.wanted(self.world), self.world)
 
+    @property
+    def first(self) -> Goal:
+        """The goal at the start, worked out over the world as it is now."""
+        return plain(self.customer.first, self.world)
+
     def verify(self) -> Verdict:
         """Judge the world as it stands."""
-        return self.env.verify(self.goal, self.world, self.answer or {}, self.customer.first)
+        return self.env.verify(self.goal, self.world, self.answer or {}, self.first)
 
     def submit(self, answer: dict[str, Any]) -> None:
         """Take the agent's answer and judge it."""

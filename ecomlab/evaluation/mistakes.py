@@ -20,6 +20,7 @@ from ecomlab.episode.subtask import Subtask
 from ecomlab.evaluation.claims import Shown, claims_in, is_false
 from ecomlab.reward import Fault
 from ecomlab.task import Goal, Message, Place
+from ecomlab.wishes import wishes_in
 from ecomlab.world.cart import match, wants_of
 from ecomlab.world.plain import plain
 from ecomlab.world.state import OUT_OF_CALLS
@@ -85,6 +86,8 @@ class Mistake:
     until: int | None = None
     """Turn in which it was mended or overtaken."""
     words: str = ""
+    step: str = ""
+    """Kind of the step of thought that failed; "" where none did."""
 
 
 @dataclass(frozen=True)
@@ -304,7 +307,7 @@ class _Labeller:
                 job.right |= {f"item {w.item}" for w, h in zip(wants, held, strict=True) if h == w.quantity}
 
     def _faults(self, subtask: Subtask, goal: Goal, answer: Mapping[str, Any] | None) -> Sequence[Fault]:
-        return subtask.env.audit.faults(goal, self.episode.world, answer, subtask.customer.first)
+        return subtask.env.audit.faults(goal, self.episode.world, answer, subtask.first)
 
     def _made(self, number: int, made: Sequence[Fault], parent: int | None = None) -> None:
         """Record new faults, and those of events that the agent did not mend; `parent` is the end that left them."""
@@ -383,10 +386,20 @@ class _Labeller:
         self._add(
             Mistake(
                 self.turn, fault.kind, fault.place, cause, "persisted", number, fault.thing, fault.slots, parent,
-                words=fault.words,
+                words=fault.words, step=fault.step or self._step(number, fault),
             )
         )  # fmt: skip
         job.open[key] = len(self.found) - 1
+
+    def _step(self, number: int, fault: Fault) -> str:
+        """Find the step of thought that a fault has missed: that of a wish for a slot that it violates, or for whatever
+        a condition decides."""
+        item = int(fault.place.removeprefix("item ")) if fault.place.startswith("item ") else 0
+        wishes = wishes_in(self.episode.subtasks[number].customer.goal.of(item))
+        missed = [
+            wish.step for name, wish in wishes.items() if {name, getattr(wish, "slot", "")} & {*fault.slots}
+        ]
+        return missed[0] if missed else ""
 
     def _cause(self, number: int, fault: Fault) -> str:
         """Find the cause of a fault, one of `CAUSES`."""

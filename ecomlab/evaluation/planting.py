@@ -180,7 +180,7 @@ class Scene:
 
     def before(self) -> Sequence[Want]:
         """List the products of the first goal: a product that fits only these is a stale wish."""
-        return self.subtask.env.audit.wishes(self.subtask.customer.first, self.world)
+        return self.subtask.env.audit.wishes(self.subtask.first, self.world)
 
     def shuffled(self, values: Any) -> list[Any]:
         """Sort values, then shuffle them."""
@@ -226,7 +226,7 @@ class Scene:
 
     def is_correct(self, answer: Mapping[str, Any], at_first: bool = False) -> bool:
         """Tell whether the verifier accepts an answer, by the present or the first goal."""
-        subtask, first = self.subtask, self.subtask.customer.first
+        subtask, first = self.subtask, self.subtask.first
         return subtask.env.verify(first if at_first else subtask.goal, self.world, answer, first).correct
 
 
@@ -372,7 +372,7 @@ def wrong_line(name: str, given: Given, scene: Scene) -> Iterator[Given]:
         name == "return_initiate" or (name == "submit" and not world.returns)
     ):
         return
-    was = lines_meant(scene.subtask.customer.first.of(), world.given["orders"], world.shop)
+    was = lines_meant(scene.subtask.first.of(), world.given["orders"], world.shop)
     right = {
         given["line_id"],
         *(line["line_id"] for _, line in was),

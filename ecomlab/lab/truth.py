@@ -118,8 +118,9 @@ def moment_in_words(event: Event) -> str:
 def event_in_words(event: Event, phrases: Phrases) -> str:
     """Describe an event: its kind and what it changes."""
     if isinstance(event, SellOut):
-        options = " (options)" if event.of == "options" else ""
-        return f"sells out: {event.share:.0%} of {', '.join(event.types)}{options}"
+        options = " (options)" if all(option for _, option, _ in event.left) else ""
+        count = len({product_id for product_id, _, _ in event.left})
+        return f"sells out: {count} of {', '.join(event.types)}{options}"
     if isinstance(event, Instead):
         return f"would take: {PREFERS[event.prefers]}, or {_told(event.slots.items(), phrases)}"
     if isinstance(event, GoalChange):

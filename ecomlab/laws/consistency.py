@@ -261,7 +261,7 @@ class Record:
         return all(part in leads for part in SENTENCE_BREAK.split(text.strip()))
 
     def _is_beside(self, text: str) -> bool:
-        leads = [lead.lower().split("{}") for lead in self.phrases.leads.get("beside", ())]
+        leads = [form.open.lower().split("{}") for form in self.phrases.leads.get("beside", ())]
         return any(all(part in text.lower() for part in lead) for lead in leads)
 
     def _type(self, act: nlu.Said) -> str:

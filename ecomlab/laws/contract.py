@@ -124,7 +124,7 @@ class EnvironmentContract:
                 slips = Perturbation(rng("faults", task.seed), rate)
                 finish(reference_player(env, shop, slips), episode)
                 for subtask in episode.subtasks:
-                    given = (subtask.goal, subtask.world, subtask.answer or {}, subtask.customer.first)
+                    given = (subtask.goal, subtask.world, subtask.answer or {}, subtask.first)
                     verdict, found = subtask.env.verify(*given), subtask.env.audit.faults(*given)
                     assert bool(found) != verdict.correct, (task.seed, verdict.why, found)
 

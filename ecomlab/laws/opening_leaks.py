@@ -178,8 +178,8 @@ def _among_parts(task: Task, shop: Shop) -> Iterator[tuple[list[Features], list[
             continue
         named = parts_of({place: v for place, v in goal.slots.items() if place != (0, "parts")})
         others = [kind for kind in pool if kind not in dict(named)]
-        left = goal["budget"] - (least_total(named, shop.catalog, task.key, None) or 0)
-        least = {kind: least_total([(kind, {})], shop.catalog, task.key, None) or 0 for kind in others}
+        left = goal["budget"] - (least_total(named, shop.catalog, None) or 0)
+        least = {kind: least_total([(kind, {})], shop.catalog, None) or 0 for kind in others}
         count = len(goal["parts"])
         rows = [
             {

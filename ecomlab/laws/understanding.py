@@ -5,21 +5,18 @@ question names, then at most two for an open part.
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ecomlab.catalog import Shop
-from ecomlab.catalog.lexicon import Lexicon, lexicon_of
-from ecomlab.catalog.real import WRAPPING
 from ecomlab.customer.dialogue import AT_ONCE, OPEN
 from ecomlab.customer.llm import Chat, Wording
 from ecomlab.customer.meaning import describes
 from ecomlab.customer.reactions import table
 from ecomlab.customer.reading.model import GROUPS, QUESTIONS, SCALE
 from ecomlab.customer.reading.reading import Decided, Message, Reading
-from ecomlab.customer.reading.vocabulary import asks
 from ecomlab.episode.episode import Episode
 from ecomlab.laws.banks import NAMES, UNNAMED, Case, filled, messages, named_acts, slot_named, tasks_of
 from ecomlab.seeding import rng
@@ -126,7 +123,7 @@ def _ask(
     customer, world = episode.customer, episode.world
     if later:
         customer.hear("Is there anything else I should know?", world)
-    withheld, lexicon = list(customer.state.withheld), lexicon_of(shop.catalog)
+    withheld = list(customer.state.withheld)
     wanted = [slot_named(name, attribute, withheld) for name in names]
     if not all(wanted) or (question["open"] and len(withheld) <= len(names)):
         return None
@@ -137,9 +134,6 @@ def _ask(
         return None
     item = items.pop() if len(items) == 1 else customer.goal.items[0] if customer.goal.items else 0
     kind = customer.type_name(item)
-    spoken = set(question["text"].lower().replace("colour", "color").split())
-    if any(slot.name == "option" for slot in slots) and _asks_for_a_property(spoken, kind, lexicon, shop):
-        return None
     text = filled(question["text"], slots, kind, "attr" in question, customer.phrases, shop, random)
     if text is None:
         return None
@@ -166,15 +160,6 @@ def _ask(
 
 def _place(slot: Slot) -> Place:
     return slot.item, slot.name
-
-
-def _asks_for_a_property(spoken: Iterable[str], kind: str, lexicon: Lexicon, shop: Shop) -> bool:
-    """Tell whether a question for an option asks for a size, a color or the like of what has none to choose from: its
-    option is the wrapping, which catalogs get that know no variants."""
-    if kind not in lexicon.types or lexicon.types[kind].option != WRAPPING:
-        return False
-    properties = {asks().attributes.get(name, (name,))[0] for name in shop.catalog.attr_values}
-    return not properties.isdisjoint(word.strip(".,?!:;()") for word in spoken)
 
 
 def heard(shop: Shop, bank: str = "held") -> list[Share]:

@@ -17,6 +17,7 @@ from ecomlab.customer.noise import noised
 from ecomlab.customer.templates import Phrases, Template
 from ecomlab.customer.utterances import Form
 from ecomlab.seeding import pick, rng
+from ecomlab.task import Goal
 from ecomlab.values import FORMATS
 
 NAMED = "SonicWave Compact Headset"
@@ -40,11 +41,13 @@ _WORDS = re.compile(r"\{\}|[a-z0-9']+")
 
 
 def frames(phrases: Phrases) -> Iterator[tuple[str, Form]]:
-    """Yield (name in the bank, form) of all that is said after an opening, but for sentences made in code."""
+    """Yield (name in the bank, form) of all that is said, but for sentences made in code."""
     for kind, forms in phrases.acts.items():
         yield from ((kind, form) for form in forms)
     for kind, leading in phrases.before.items():
         yield from ((f"before {kind}", form) for form in leading)
+    for kind, leads in phrases.leads.items():
+        yield from ((f"opening {kind}", form) for form in leads)
     for name, slot in phrases.slots.items():
         said = dict.fromkeys(form for some in slot.bank.values() for form in some)
         yield from ((f"slot {name}", form) for form in said)
@@ -65,7 +68,8 @@ def described(shop: Shop, random: np.random.Generator, phrases: Phrases, kind: s
     found, record = catalog.type_of(row), catalog.record(row)
     slots: dict[str, Any] = {"type": found.name, "brand": record["brand"]}
     slots["feature"] = catalog.features[catalog.feature_code[row]]
-    slots["option"] = pick(random, found.option.values)
+    if found.option.values:
+        slots["option"] = pick(random, found.option.values)
     slots |= {f"attr:{name}": value for name, value in record["attributes"].items()}
     price, rating, days = (int(random.integers(*bounds)) for bounds in ((1, 60), (30, 50), (1, 15)))
     slots |= {"price": 500 * price, "rating": rating, "days": days}
@@ -123,6 +127,8 @@ def fault(name: str, form: Form, phrases: Phrases, shop: Shop, p_noise: float = 
     first, _, rest = name.partition(" ")
     if first == "slot":
         return _fault_of_slot(rest, form, phrases, shop, p_noise, random)
+    if first == "opening":
+        return _fault_of_opening(rest or "default", form, phrases, shop, p_noise, count, random)
     if first == "before":
         return _fault_of_lead_in(form, phrases, lexicon)
     act = act_of(name, form, described(shop, random, phrases), count, random)
@@ -164,12 +170,50 @@ def _fault_of_slot(
     return "" if rest == ["Hello.", "Thanks!"] else f"leaves {rest} of {said!r}"
 
 
+def _fault_of_opening(
+    kind: str,
+    form: Form,
+    phrases: Phrases,
+    shop: Shop,
+    p_noise: float,
+    count: int,
+    random: np.random.Generator,
+) -> str:
+    """Say an opening of one item, or with a list or further items of three, with and without all that is wanted."""
+    lexicon, several = lexicon_of(shop.catalog), 3 if kind in ("list", "also") else 1
+    types = random.permutation(len(shop.catalog.types))[:several].tolist()
+    items = [described(shop, random, phrases, shop.catalog.types[i].name) for i in types]
+    items = [item | ({"quantity": count} if count > 1 else {}) for item in items]
+    lead = kind if form.fields and kind not in ("list", "also") else "default"
+    others = {"list": {"also": ()}, "also": {}}.get(kind, {})  # without "also" it is a list
+    made = replace(phrases, leads={**phrases.leads, **others, kind: (form,)})
+    made.__dict__.update(words=phrases.words, _openings=phrases._openings)
+    for hidden in (frozenset[str](), frozenset(("feature",))):
+        told = [{name: value for name, value in item.items() if name not in hidden} for item in items]
+        slots = {(i, name): value for i, item in enumerate(items) for name, value in item.items()}
+        goal = Goal(slots, frozenset(place for place in slots if place[1] in hidden))
+        said = Speaker(made, lexicon, p_noise, ("frame", form.text, count)).opening(
+            goal, lead, gaps={"project": "our new apartment"}
+        )
+        undone = nlu.plain(said, phrases, lexicon, opening=True)
+        if not p_noise and undone != said:
+            return f"taken for other words: {said!r} for {undone!r}"
+        if slots_told := nlu.read_slots(said, phrases, lexicon, opening=True):
+            return f"read as slots: {slots_told} in {said!r}"
+        read = [{"type": one.type, **one.slots} for one in nlu.read_opening(said, phrases, lexicon)]
+        if read != (told if "items" in form.fields or lead == "default" else []):
+            return f"read as {read}, not {told}: {said!r}"
+        if nlu.is_complete(said) == bool(hidden):
+            return f"says whether this is all: {said!r}"
+    return ""
+
+
 def _fault_of_lead_in(form: Form, phrases: Phrases, lexicon: Lexicon) -> str:
     name, slot = next((one for one in phrases.slots.items() if one[1].bank), ("", None))
     value = {"importance": ["price", "rating"], "budget": 12300}.get(name)
     if slot is None or value is None:
         return ""  # said elsewhere
-    sentence = slot.later(value)[0].text.replace("{}", slot.format.write(value))
+    sentence = slot.telling(value)[0].text.replace("{}", slot.format.write(value))
     inside = form.text.endswith(":") and not sentence.startswith(("I ", "I'"))
     said = f"{form.text} {sentence[:1].lower() if inside else sentence[:1]}{sentence[1:]}"
     undone = nlu.plain(said, phrases, lexicon)

@@ -59,21 +59,18 @@ class Demonstrator(CartPlayer):
         if _asks(calls[0]):
             question = self.questions.next(self.heard_of())
             return {**message, "tool_calls": [self.call("ask_user", None, question=question)]}
-        message["tool_calls"] = list(self._with_purchase(calls))
+        message["tool_calls"] = list(self._with_lookups(calls))
         if calls[0]["function"]["name"] != "submit":
             message["content"] = "\n".join(self._thoughts())
         return message
 
-    def _with_purchase(self, calls: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-        """Add a product to the cart in the turn that looks up its variants, for the wanted option is known."""
+    def _with_lookups(self, calls: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+        """Look up a product's variants in the turn that adds one of them: the wanted option is known."""
         for call in calls:
+            added = json.loads(call["function"]["arguments"])
+            if call["function"]["name"] == "cart_add" and added.get("variant_id"):
+                yield self.call("catalog_get_variants", None, product_id=added["product_id"])
             yield call
-            if call["function"]["name"] == "catalog_get_variants":
-                wish = self._asked_for[call["id"]]
-                assert isinstance(wish, Wish)
-                line = {"product_id": wish.choice, "variant_id": wish.option}
-                quantity = wish.quantity if wish.quantity > 1 else None
-                yield self.call("cart_add", (wish.choice, wish.option), **line, quantity=quantity)
 
     def _thoughts(self) -> Iterator[str]:
         """Restate the order and quote the chosen rows, where either is new."""
@@ -122,10 +119,6 @@ class Demonstrator(CartPlayer):
     def _may_be_elsewhere(self, wish: Wish) -> bool:
         """Look again only where the customer, told of a shortage, still wants the same."""
         return wish.told and not wish.again
-
-    def _unseen(self, wish: Wish) -> list[str]:
-        assert wish.choice is not None
-        return [wish.choice]
 
     def _slipped(self, slots: dict[str, Any]) -> dict[str, Any]:
         """Drop slots by mistake."""

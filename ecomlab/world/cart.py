@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ecomlab.catalog import Catalog, Constraint
+from ecomlab.catalog.schema import OPTION
 from ecomlab.slots import slot_type
 from ecomlab.task import Goal
 from ecomlab.wishes import AnyBut, OneOf
@@ -47,12 +48,13 @@ def identity_of(slots: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def constraints_of(type_name: str, slots: Mapping[str, Any]) -> tuple[Constraint, ...]:
-    """Build the constraints that define the class of products these slots describe."""
+    """Build the constraints that define the class of products these slots describe, those that come in the option if
+    one is among them."""
     made = [_constraint("type", "==", type_name)]
     for name, value in slots.items():
         if isinstance(value, OneOf | AnyBut):
             made.append(_constraint(name, "in" if isinstance(value, OneOf) else "not in", value.values))
-        elif is_exact(name):
+        elif is_exact(name) or name == OPTION:
             made.append(_constraint(name, "==", value))
         elif slot_type(name).is_limit:
             made.append(_constraint(name, slot_type(name).op, value))

@@ -48,7 +48,8 @@ def filters_of(
     for said, value in sorted((attributes or {}).items()):
         name = _attribute(said, about, world)
         if about is not None and name == about.option.name:
-            option = _option(value, about, world)
+            option = _value(name.replace("_", " "), value, about.option.values)
+            constraints.append(Constraint("option", "==", option))
             continue
         known = world.catalog.attr_values[name] if about is None else _of(about)[name].values
         fixed["attributes"][name] = _value(name, value, known)
@@ -68,7 +69,7 @@ def _name(what: Literal["type", "brand"], said: str, world: World) -> str:
 
 def _of(kind: ProductType) -> dict[str, Attribute]:
     """Index a type's attributes by name, that of its variants last."""
-    return {attribute.name: attribute for attribute in (*kind.attributes, kind.option)}
+    return {one.name: one for one in (*kind.attributes, kind.option) if one.values}
 
 
 def _attribute(said: str, kind: ProductType | None, world: World) -> str:
@@ -92,17 +93,6 @@ def _value(name: str, said: str, known: Sequence[str]) -> str:
     if _folded(said) not in values:
         raise RefusedError(unknown(name.replace("_", " "), said[:MOST_SAID], known))
     return values[_folded(said)]
-
-
-def _option(said: str, kind: ProductType, world: World) -> str:
-    """Find the variant that is meant. All products of a type come in the same ones."""
-    rows = world.catalog.type_rows(kind.name)
-    offered = world.options(rows[0]) if rows else ()
-    name = kind.option.name.replace("_", " ")
-    value = _value(name, said, kind.option.values)
-    if value not in offered:
-        raise RefusedError(f"no {kind.name} comes in {name} {value!r}; there are {', '.join(offered)}")
-    return value
 
 
 def _folded(text: str) -> str:

@@ -5,9 +5,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from ecomlab.catalog import Constraint, Shop
-from ecomlab.task import Event, Goal, GoalChange, SellOut, TaskKey
+from ecomlab.task import Event, Goal, GoalChange, SellOut
 from ecomlab.world.cart import constraints_of, without_type
-from ecomlab.world.state import World, sold_out_rows
+from ecomlab.world.sell_outs import sold_rows
+from ecomlab.world.state import World
 
 
 def constraints(goal: Goal) -> tuple[Constraint, ...]:
@@ -24,21 +25,19 @@ def fitting(goal: Goal, shop: Shop) -> np.ndarray:
 def stages(
     goal: Goal,
     events: Sequence[Event],
-    key: TaskKey,
     shop: Shop,
     find: Callable[[Goal, Shop], np.ndarray] = fitting,
 ) -> list[np.ndarray]:
     """List the rows that `find` finds before, between and after the events, in any order of events; those after all
     come last."""
-    catalog, rows_of_type = shop.catalog, shop.catalog.type_rows(goal["type"])
-    goals, sold_out = [goal], [np.zeros(len(rows_of_type), bool)]
+    goals, sold_out = [goal], [sold_rows(None, shop.catalog)]
     for event in events:
         if isinstance(event, GoalChange):
             goals.append(goal.apply(event))
         elif isinstance(event, SellOut):
-            sold_out.append(sold_out_rows(key, catalog, goal["type"], event.share))
+            sold_out.append(sold_rows(event, shop.catalog))
     found = (find(some, shop) for some in goals)
-    return [rows[~mask[rows - rows_of_type.start]] for rows in found for mask in sold_out]
+    return [rows[~np.isin(rows, gone)] for rows in found for gone in sold_out]
 
 
 def places(rows: np.ndarray, importance: Sequence[str], shop: Shop) -> tuple[np.ndarray, np.ndarray]:

@@ -10,9 +10,9 @@ from ecomlab.catalog import Catalog
 from ecomlab.difficulty import Difficulty
 from ecomlab.seeding import pick
 from ecomlab.slots import DAYS, RATING, slot_type
-from ecomlab.task import Goal, GoalChange, Place, SellOut, TaskKey
+from ecomlab.task import LOOK, Goal, GoalChange, Place, SellOut
 from ecomlab.world.cart import constraints_of
-from ecomlab.world.state import is_left, sold_out_rows
+from ecomlab.world.sell_outs import draw_sold, sell_out_of, sold_rows
 
 Part = tuple[str, dict[str, Any]]
 """A product type that is needed, and the required values by slot name."""
@@ -31,36 +31,44 @@ def parts_of(wanted: Mapping[Place, Any]) -> list[Part]:
     return [(kind, slots) for kind, slots in parts.items() if kind != wanted.get((0, "dropped"))]
 
 
-def rows_left(part: Part, catalog: Catalog, key: TaskKey, sold: SellOut | None = None) -> np.ndarray:
+def rows_left(part: Part, catalog: Catalog, sold: SellOut | None = None) -> np.ndarray:
     """Find the rows that fit a part and are in stock, after the sell-out `sold` if given."""
     kind, slots = part
-    of_type = catalog.type_rows(kind)
-    gone = sold_out_rows(key, catalog, kind, sold.share) if sold and kind in sold.types else None
-    if not slots:
-        keep = catalog.stock[of_type.start : of_type.stop] > 0
-        return of_type.start + np.flatnonzero(keep if gone is None else keep & ~gone)
     rows = catalog.select(constraints_of(kind, slots))
-    keep = catalog.stock[rows] > 0
-    return rows[keep if gone is None else keep & ~gone[rows - of_type.start]]
+    return rows[(catalog.stock[rows] > 0) & ~np.isin(rows, sold_rows(sold, catalog))]
 
 
-def least_price(part: Part, catalog: Catalog, key: TaskKey, sold: SellOut | None = None) -> int | None:
+def least_price(part: Part, catalog: Catalog, sold: SellOut | None = None) -> int | None:
     """Find the price of the cheapest of `rows_left`, in cents; None if there is none."""
     kind, slots = part
     if not slots:  # then as good as always one of the few cheapest is left, however many there are
-        left = is_left(key, catalog, kind, sold.share if sold and kind in sold.types else 0.0)
+        gone = sold_rows(sold, catalog)
         for row in catalog.cheapest_of(kind).tolist():
-            if left(row):
+            if row not in gone:
                 return catalog.price_cents.item(row)
-    rows = rows_left(part, catalog, key, sold)
+    rows = rows_left(part, catalog, sold)
     return int(catalog.price_cents[rows].min()) if len(rows) else None
 
 
-def least_total(parts: Iterable[Part], catalog: Catalog, key: TaskKey, sold: SellOut | None) -> int | None:
+def draw_sell_out(
+    named: Iterable[Part], usable: Iterable[str], share: float, catalog: Catalog, random: np.random.Generator
+) -> SellOut:
+    """Draw a sell-out among the cheapest products for what may be on a list: the parts that the opening has `named`,
+    and the other `usable` types. A part of which only one product is left keeps it."""
+    parts = {**{kind: {} for kind in usable}, **dict(named)}
+    cheapest = []
+    for kind, slots in parts.items():
+        rows = rows_left((kind, slots), catalog) if slots else catalog.cheapest_of(kind)
+        if len(rows) > 1:
+            cheapest.append(rows[[catalog.price_cents[rows].argmin()]])
+    return sell_out_of(draw_sold(cheapest, share, random), catalog, LOOK)
+
+
+def least_total(parts: Iterable[Part], catalog: Catalog, sold: SellOut | None) -> int | None:
     """Add up the cheapest product left after `sold` for each part, in cents; None if a part is unavailable."""
     total = 0
     for part in parts:
-        if (price := least_price(part, catalog, key, sold)) is None:
+        if (price := least_price(part, catalog, sold)) is None:
             return None
         total += price
     return total
@@ -71,7 +79,6 @@ def dearest_total(
     later: int,
     usable: Mapping[str, int],
     catalog: Catalog,
-    key: TaskKey,
     sold: SellOut | None,
 ) -> int:
     """Add up the cheapest products for the parts of the opening and for `later` others, in cents.
@@ -81,7 +88,7 @@ def dearest_total(
     """
     said = {place: value for place, value in wanted.items() if place != (0, "parts")}
     named = parts_of(said)
-    total = least_total(named, catalog, key, sold) or 0
+    total = least_total(named, catalog, sold) or 0
     if not later:  # then no price of another type counts
         return total
     said_types = {kind for kind, _ in named}

@@ -1,12 +1,11 @@
 """The world of one episode: stock, variants, cart and visits over the shared shop, which never changes (ISOLATED)."""
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from ecomlab.catalog import Catalog, Constraint, ProductType, Shop
+from ecomlab.catalog import Catalog, Constraint, Shop
 from ecomlab.difficulty import Difficulty
 from ecomlab.seeding import digest, rng
 from ecomlab.slots import SHIPPED, SlotType
@@ -15,21 +14,11 @@ from ecomlab.tool import RefusedError
 
 PAGE = 5
 """Search results per page, not counting sponsored ones."""
-VARIANTS = 3
-"""Variants that an episode offers of a product: one that may be wanted and two plausible others."""
 MOST = 99
 """Maximum units of a cart line."""
-MOST_LEFT = 3
-"""Maximum number of units left of something that has sold out but for a few."""
-PLENTY = 10**6
-"""Units of something that has not sold out: no limit."""
 OUT_OF_CALLS = "the budget of tool calls is spent; finish with submit"
 LAST_CALLS = 2
 """Numbers of tool calls left at which the agent is reminded."""
-MOST_NAMED = 6
-"""Maximum number of product types in a notice."""
-MOST_GONE = 0.9
-"""Largest share of a type that sells out, so that something is left even at p_oos = 1."""
 
 
 class World:
@@ -63,18 +52,20 @@ class World:
         """Number of changes by the agent; the customer looks at the world after a turn that made one."""
         self.gone = {self.row(product_id) for product_id in given.get("gone", ())}
         """Rows that cannot be bought, including those sold out from the start."""
-        self.left: dict[int, np.ndarray] = {}
-        """Units left of products and options that have sold out in this episode, by type code; see `units_left`."""
+        self.left: dict[tuple[int, str | None], int] = {}
+        """Units left of what has sold out in this episode, by row and option (None: all of the product)."""
         self.kept: dict[tuple[str, str | None], int] = {}
-        """Units in the cart when their type sold out, by line: they stay valid."""
-        self.news: list[str] = []
-        """Product types that have sold out since a tool last gave notice."""
+        """Units in the cart when their product sold out, by line: they stay valid."""
+        self.news: list[SellOut] = []
+        """Sell-outs of which no tool has given notice."""
         self.shown: set[str] = set()
         """Product ids that a tool has shown in this episode."""
         self.shown_pairs: set[tuple[str, str]] = set()
         """(product id, variant id) pairs that a tool has shown in this episode."""
         self.touched: list[tuple[int, str | None]] = []
         """(row, option) pairs whose stock the agent has seen or run into since the turn began."""
+        self.short: list[str] = []
+        """Ids of products of which the agent tried to take more than there are since the turn began."""
 
     def spend_call(self) -> None:
         """Count a tool call. Raises RefusedError when the budget is spent."""
@@ -90,44 +81,34 @@ class World:
         return row
 
     def options(self, row: int) -> tuple[str, ...]:
-        """List the variant ids of a product: three values of its type's option, the same for all products of the type.
-
-        They are drawn from public randomness alone, so they say nothing about which one is wanted.
-        """
-        return options_of(self.key, self.catalog, self.catalog.type_of(row).name)
+        """List the variant ids of a product: the option values in which it comes, in their type's order; none where it
+        has no variants."""
+        return self.catalog.options(row)
 
     def stock(self, row: int, option: str | None = None) -> int:
         """Count the units of a product, or of one option, that can be bought beyond those in the cart."""
-        if row in self.gone:
+        if row in self.gone or (option is not None and option not in self.options(row)):
             return 0
         product_id = self.catalog.ids[row]
-        left = int(self.catalog.stock[row]) - _units_of(product_id, self.cart)
-        limits = self.left.get(int(self.catalog.type_code[row]))
-        if limits is not None:
-            at = limits[row - self.catalog.type_rows(self.catalog.type_of(row).name).start]
-            more = _units_of(product_id, self.kept) - _units_of(product_id, self.cart)
-            left = min(left, int(at[0]) + more)
-            if option is not None:
-                line = (product_id, option)
-                more = self.kept.get(line, 0) - self.cart.get(line, 0)
-                left = min(left, int(at[1 + self.options(row).index(option)]) + more)
+        held = _units_of(product_id, self.cart)
+        left = int(self.catalog.stock[row]) - held
+        if (row, None) in self.left:
+            left = min(left, self.left[row, None] + _units_of(product_id, self.kept) - held)
+        if option is not None and (row, option) in self.left:
+            line = (product_id, option)
+            left = min(left, self.left[row, option] + self.kept.get(line, 0) - self.cart.get(line, 0))
         return max(0, left)
 
     def sell_out(self, sold: SellOut) -> None:
         """Let a sell-out happen, whatever the customer wants, and give notice of it."""
-        for name in sold.types:
-            code = self.catalog.type_codes[name]
-            left, before = units_left(self.key, self.catalog, name, sold), self.left.get(code)
-            self.left[code] = left if before is None else np.minimum(left, before)
-        held = (
-            (line, units, self.catalog.type_of(self.row(line[0])).name) for line, units in self.cart.items()
-        )
-        self.kept |= {line: units for line, units, kind in held if kind in sold.types}
-        self.news += sold.types
+        ids = {product_id for product_id, _, _ in sold.left}
+        self.left |= {(self.row(product_id), option): units for product_id, option, units in sold.left}
+        self.kept |= {line: units for line, units in self.cart.items() if line[0] in ids}
+        self.news.append(sold)
 
     def notice(self) -> str:
         """Write the news about stock and budget that the agent has not been told; empty if there is none."""
-        said = [_stock_notice([self.catalog.types[self.catalog.type_codes[n]] for n in self.news])]
+        said = [_stock_notice(self.news, self.catalog)]
         self.news = []
         if not self._calls_told and self.calls and self.call_budget - self.calls == LAST_CALLS:
             self._calls_told = True
@@ -138,15 +119,8 @@ class World:
         """Keep the rows (ascending) of which a unit can be bought, in `option` if given. Only a few need a look of
         their own."""
         keep = self.catalog.stock[rows] > 0
-        for code, left in self.left.items():
-            mine = self.catalog.type_code[rows] == code
-            if not mine.any():  # another type may not come in this option
-                continue
-            kind = self.catalog.types[code].name
-            column = 0 if option is None else 1 + options_of(self.key, self.catalog, kind).index(option)
-            keep[mine] &= left[rows[mine] - self.catalog.type_rows(kind).start, column] > 0
-        held = {self.row(product_id) for product_id, _ in (*self.cart, *self.kept)}
-        for row in self.gone | held:
+        held = {self.row(product_id) for product_id, _ in self.cart}
+        for row in {*self.gone, *held, *(row for row, _ in self.left)}:
             at = int(np.searchsorted(rows, row))
             if at < len(rows) and rows[at] == row:
                 keep[at] = self.stock(row, option) > 0
@@ -250,6 +224,7 @@ class World:
         self.touched.append((row, line[1]))
         left, more = self.stock(row, line[1]), quantity - self.cart.get(line, 0)
         if more > left:
+            self.short.append(line[0])
             raise RefusedError(
                 f"{self.catalog.title(row)}{f' ({line[1]})' if line[1] else ''} is sold out"
                 if left == 0
@@ -259,109 +234,21 @@ class World:
         self.changes += 1
 
 
-def draw_sell_out(p_oos: float, wanted: int, random: np.random.Generator) -> float:
-    """Draw the share of a type that sells out, so that each of `wanted` products does with probability `p_oos`."""
-    return sell_out_share(p_oos, wanted) if random.random() < 1 - (1 - p_oos) ** wanted else 0.0
-
-
-def sell_out_share(p_oos: float, wanted: int) -> float:
-    """Return the share of a type that sells out if something does."""
-    return min(MOST_GONE, p_oos / (1 - (1 - p_oos) ** wanted)) if p_oos else 0.0
-
-
-def sold_out_rows(key: Sequence[Any], catalog: Catalog, type_name: str, share: float) -> np.ndarray:
-    """Draw a mask of a type's rows that sell out, each with probability `share` whether it is wanted or not."""
-    return _sold_out(tuple(key), type_name, len(catalog.type_rows(type_name)), share)
-
-
-def is_left(key: Sequence[Any], catalog: Catalog, type_name: str, share: float) -> Callable[[int], bool]:
-    """Return a function that tells of a row of a type what `sold_out_rows` tells of all of them, without drawing the
-    others': a generator can be moved to any number of its stream."""
-    if not share:
-        return lambda row: True
-    stream, first, at = rng("rush", *key, type_name), catalog.type_rows(type_name).start, 0
-    bits = stream.bit_generator
-    assert isinstance(bits, np.random.PCG64)  # which can be moved
-
-    def left(row: int) -> bool:
-        nonlocal at
-        bits.advance(row - first - at)
-        at = row - first + 1
-        return stream.random() >= share
-
-    return left
-
-
-@lru_cache(maxsize=64)
-def _sold_out(key: tuple[Any, ...], type_name: str, count: int, share: float) -> np.ndarray:
-    """Draw the mask, which a reset asks for several times: of a large type it takes longer than all else about it."""
-    gone = rng("rush", *key, type_name).random(count) < share if share else np.zeros(count, bool)
-    gone.flags.writeable = False
-    return gone
-
-
-def units_left(key: Sequence[Any], catalog: Catalog, type_name: str, sold: SellOut) -> np.ndarray:
-    """Count what a sell-out leaves of a type: by row, the units of the product, then those of each option, in the order
-    of `options_of`; `PLENTY` where it is not hit. All of it is public randomness."""
-    if sold.of != "products":
-        return line_units_left(key, catalog, type_name, sold)[catalog.lines_of(type_name)]
-    rows = catalog.type_rows(type_name)
-    left = np.full((len(rows), 1 + len(options_of(tuple(key), catalog, type_name))), PLENTY)
-    left[sold_out_rows(key, catalog, type_name, sold.share)] = 0
-    return left
-
-
-def line_units_left(key: Sequence[Any], catalog: Catalog, type_name: str, sold: SellOut) -> np.ndarray:
-    """Count what a sell-out of lines, or of their options, leaves of each line of a type, as `Catalog.lines_of` numbers
-    them: in the columns of `units_left`, the same for all products of a line."""
-    shape = (
-        int(catalog.lines_of(type_name).max()) + 1,
-        1 + len(options_of(tuple(key), catalog, type_name)),
-    )
-    random = rng("rush", *key, type_name, sold.of)
-    hit = random.random(shape) < sold.share
-    some = np.where(random.random(shape) < sold.few, random.integers(1, MOST_LEFT + 1, shape), 0)
-    if sold.of == "lines":
-        hit, some = np.repeat(hit[:, :1], shape[1], axis=1), np.repeat(some[:, :1], shape[1], axis=1)
-    else:
-        hit[:, 0] = False
-    left = np.where(hit, some, PLENTY)
-    left[:, 0] = np.minimum(left[:, 0], left[:, 1:].sum(axis=1))  # a product is what its options are
-    return left
-
-
 def _units_of(product_id: str, cart: Mapping[tuple[str, str | None], int]) -> int:
     return sum(units for (held, _), units in cart.items() if held == product_id)
 
 
-def _stock_notice(kinds: Sequence[ProductType]) -> str:
-    """Write the news of sell-outs, by departments if they affect many types; empty if nothing has sold out."""
-    if not kinds:
+def _stock_notice(news: Sequence[SellOut], catalog: Catalog) -> str:
+    """Write the news of sell-outs; empty if there is none."""
+    names = dict.fromkeys(
+        catalog.types[catalog.type_codes[name]].plural for sold in news for name in sold.types
+    )
+    if not names:
         return ""
-    names = [kind.plural for kind in kinds]
-    if len(names) > MOST_NAMED:
-        names = [f"products in {name}" for name in dict.fromkeys(kind.department for kind in kinds)]
-    *first, last = dict.fromkeys(names)
+    *first, last = names
     listed = f"{', '.join(first)} and {last}" if first else last
-    return f"Stock has changed: some {listed} have sold out."
-
-
-def options_of(key: tuple[Any, ...], catalog: Catalog, type_name: str) -> tuple[str, ...]:
-    """Draw three of a type's option values, in a meaningless order, from the task's public randomness."""
-    code = catalog.type_codes[type_name]
-    left, number = list(catalog.types[code].option.values), _order_numbers(key, len(catalog.types))[code]
-    chosen = []
-    for _ in range(min(VARIANTS, len(left))):
-        number *= len(left)
-        chosen.append(left.pop(int(number)))
-        number %= 1
-    return tuple(chosen)
-
-
-@lru_cache(maxsize=1_024)
-def _order_numbers(key: tuple[Any, ...], types: int) -> list[float]:
-    """Draw a number in [0, 1) per type that encodes an order of its options, once per task."""
-    return rng("options", *key).random(types).tolist()
+    few = any(units for sold in news for _, _, units in sold.left)
+    return f"Some {listed} have sold out{' or are down to the last few' if few else ''}."
 
 
 def _marked(record: dict[str, Any], sponsored: bool) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from ecomlab.catalog import Catalog, Constraint, Shop
 from ecomlab.slots import LIMITS
-from ecomlab.task import Event, Goal, GoalChange, TaskKey, changes_of
+from ecomlab.task import Event, Goal, GoalChange, changes_of
 from ecomlab.wishes import Demand, Of
 from ecomlab.world import ranking
 from ecomlab.world.cart import FEW_KEYS, column_of, constraints_of, keys_of
@@ -137,7 +137,7 @@ def alike_counts(
 
 
 def stages_of(
-    goal: Goal, events: Sequence[Event], gone: Iterable[str], key: TaskKey, shop: Shop, required: bool = True
+    goal: Goal, events: Sequence[Event], gone: Iterable[str], shop: Shop, required: bool = True
 ) -> list[np.ndarray]:
     """List the valid replacements before, between and after the events, in any order; those after all come last. Where
     nothing is `required`, all other products of the type that are in stock."""
@@ -153,10 +153,10 @@ def stages_of(
     return [
         narrowed(rows, some, shop) if required else rows
         for some in goals
-        for rows in ranking.stages(some, stocks, key, shop, replacements)
+        for rows in ranking.stages(some, stocks, shop, replacements)
     ]
 
 
-def fewest(goal: Goal, events: Sequence[Event], gone: Iterable[str], key: TaskKey, shop: Shop) -> int:
+def fewest(goal: Goal, events: Sequence[Event], gone: Iterable[str], shop: Shop) -> int:
     """Return the smallest number of valid replacements at any time."""
-    return min(map(len, stages_of(goal, events, gone, key, shop)))
+    return min(map(len, stages_of(goal, events, gone, shop)))

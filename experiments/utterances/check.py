@@ -28,6 +28,7 @@ TELLING = ("RETURN", "STATUS", "POLICY")
 """Environments whose customers tell facts."""
 MOST_WORDS = 24
 _TEXT = re.compile(r"""(?:"\{seen\}"|[A-Z{\["])[A-Za-z0-9{}\[\]"',;:.!? -]*[.!?:]""")
+_GREETING = re.compile(r"[A-Z][A-Za-z', ]*[.!,]")
 _ROUNDS = ((0.0, 1), (0.0, 3), (1.0, 1), (1.0, 3))
 """(share of noise, number of items) of the trials of a frame."""
 
@@ -66,7 +67,11 @@ class Checker:
         fields = [text for run, text in frame.form.runs if run == "field"]
         if not needed <= set(fields) <= allowed or len(set(fields)) < len(fields):
             return f"gaps must be {' '.join(gaps) or 'none'}"
-        if not _TEXT.fullmatch(frame.text) or re.search(
+        opening = frame.act.startswith("opening")
+        text = _GREETING if frame.act == "opening greeting" else _TEXT
+        if frame.act == "opening list" and not frame.text.endswith(": {items}."):
+            return "does not end with a list"
+        if not text.fullmatch(frame.text) or re.search(
             r"\.\.|  | [-.,;:!?]|[.!?][A-Za-z]|[.!?] [a-z]", frame.text
         ):
             return "not written as a frame is"
@@ -79,6 +84,8 @@ class Checker:
             return f"names {sold.group()}"
         if any(map(str.isdigit, literal)):
             return "names a number"
+        if opening:
+            return ""
         if self.heard.get(frame.form.telling, frame.act) != frame.act:
             return f"its words are heard as {self.heard[frame.form.telling]}"
         if fields and is_courtesy(literal):
@@ -100,7 +107,7 @@ def phrases_with(bank: Bank) -> dict[str, Phrases]:
 
 def places(frame: Utterance, checker: Checker) -> list[tuple[str, str, str]]:
     """List the places that no two frames may share: words in an environment, among acts or of one slot or lead-in."""
-    among = frame.act if frame.act.startswith(("before ", "slot ")) else "acts"
+    among = frame.act if frame.act.startswith(("before ", "slot ", "opening")) else "acts"
     return [(env, among, same_words(frame.form)) for env in checker.envs(frame.act, frame.env)]
 
 
@@ -112,6 +119,8 @@ def unheld(line: Utterance) -> Utterance:
 def named(frame: Utterance) -> str:
     """Name a frame as `fault` takes it: the slot's name alone, whatever value or repetition its sentences are of."""
     words = frame.act.split()
+    if frame.act == "opening":
+        return "opening default"
     return " ".join(words[:2]) if words[0] == "slot" else frame.act
 
 
@@ -201,7 +210,7 @@ def main() -> None:
 def apart(frame: Utterance, checker: Checker, made: Mapping[str, Phrases]) -> bool:
     """Tell whether a frame of several sentences would be the same text as two frames in a row."""
     if (
-        frame.act.startswith(("slot", "before"))
+        frame.act.startswith(("slot", "before", "opening"))
         or frame.env == "JOURNEY"
         or not re.search(r"[.!?] ", frame.text)
     ):

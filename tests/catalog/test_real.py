@@ -12,7 +12,8 @@ from ecomlab.catalog.ingest import build_products, open_source, read_mapping, ty
 from ecomlab.catalog.ingest.types import is_speakable
 from ecomlab.catalog.lexicon import lexicon_of
 from ecomlab.catalog.products import Products, open_products
-from ecomlab.catalog.real import FEWEST, WRAPPING, _best, catalog_of, left_out, unused
+from ecomlab.catalog.real import FEWEST, catalog_of, left_out, unused
+from ecomlab.catalog.schema import NO_OPTION
 from ecomlab.catalog.support import limits, unsupported
 from ecomlab.customer.nlu import read_opening
 from ecomlab.lab.catalogs import _carried
@@ -80,7 +81,7 @@ def test_one_product_with_variants_leaves_the_others_of_its_type_on_sale(tmp_pat
     ]
     lines += [f"{i},Maker Y{i}Q Tripod,Maker,{10 + i},White" for i in range(15, 20)]
     found = catalog_from([*lines, "0,Maker X0Q Tripod,Maker,12,White"], tmp_path)
-    assert found.size == 20 and found.types[0].option == WRAPPING
+    assert found.size == 20 and found.types[0].option == NO_OPTION and not found.option_bits.any()
     assert [attribute.name for attribute in found.types[0].attributes] == ["color"]
 
 
@@ -90,7 +91,7 @@ def test_without_prices_and_ratings_nothing_is_said_about_them(tmp_path: Path) -
     assert (bare.record(0)["price"], bare.record(0)["rating"]) == (None, None)
     assert set(unsupported(bare)) == {"PD", "BUNDLE", "SUB", "JOURNEY"}
     assert len(limits(bare)) == 2
-    assert bare.types[0].option is WRAPPING or bare.types[0].option == WRAPPING
+    assert bare.types[0].option == NO_OPTION
     shop = Shop(bare, SearchEngine(bare, LexicalEmbedder()))
     for env in ("CART", "RETURN", "STATUS", "POLICY"):
         for d, seed in ((0, 2), (8, 2), (12, 3)):
@@ -203,10 +204,15 @@ def test_one_row_takes_no_brand_off_sale(tmp_path: Path) -> None:
     assert left_out(open_products(tmp_path / "out")) == {"no brand": 7}
 
 
-def test_the_options_of_a_type_are_chosen_among_any_number_of_sets() -> None:
-    sets = Counter({tuple(f"Shade {number} {step}" for step in range(12)): 1 for number in range(20_000)})
-    assert _best(sets + Counter({("S", "M"): 6_000, ("S", "M", "L"): 15_000})) == ("S", "M", "L")
-    assert _best(sets + Counter({(): 10})) == ()
+def test_a_product_comes_in_its_own_variants(tmp_path: Path) -> None:
+    """Products that come in others, in one, or in a rare one besides stay on sale."""
+    ranges = {**dict.fromkeys(range(8), "SML"), **dict.fromkeys(range(8, 14), "ML"), 14: "M", 15: "MLX"}
+    lines = ["sku,title,brand,price,size"]
+    lines += [f"{i},Maker X{i}Q Tripod,Maker,{10 + i},{size}" for i, own in ranges.items() for size in own]
+    found = catalog_from(lines, tmp_path)
+    assert (found.size, found.types[0].option.values) == (16, ("L", "M", "S"))
+    sets = Counter(found.options(row) for row in range(16))
+    assert sets == {("L", "M", "S"): 8, ("L", "M"): 7, (): 1}
 
 
 def test_what_says_that_this_is_all_names_nothing(tmp_path: Path) -> None:

@@ -42,7 +42,7 @@ def test_the_reference_player_is_right_about_a_new_slot(
     reviews: SlotType, shop: Shop, courteous: bool
 ) -> None:
     wanted = 0
-    for task in (make_task(ENV, d, seed, shop) for d in (0, 4, 8, 10, 12) for seed in range(15)):
+    for task in (make_task(ENV, d, seed, shop) for d in (0, 4, 8, 10, 12) for seed in range(20)):
         player = ENVIRONMENTS[ENV].reference_player(shop, courteous=courteous)
         assert finish(player, Episode(task, shop)).score.correct, task.key
         wanted += NAME in task.goal

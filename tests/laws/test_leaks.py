@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from ecomlab import ENVIRONMENTS, Shop, make_task, slots
+from ecomlab.catalog import Catalog
 from ecomlab.customer import goals, visits
 from ecomlab.envs.bundle import env as bundle
 from ecomlab.laws import leaks, opening_leaks
 from ecomlab.task import Problem
 from ecomlab.world.shopping_list import least_total, parts_of
-from ecomlab.world.state import World
 
 
 def found(measure: Callable[..., list[leaks.Leak]], env: str, kind: str, *args: Any) -> leaks.Leak:
@@ -31,21 +31,10 @@ def bounds(env: str, shop: Shop, *which: Any) -> list[leaks.Leak]:
 
 
 def test_a_leak_is_found(big_shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Options listed with the one that most products' buyers want first would be a leak."""
-    real = World.options
-
-    def told(self: World, row: int) -> tuple[str, ...]:
-        return tuple(sorted(real(self, row)))
-
-    monkeypatch.setattr(World, "options", told)
-    monkeypatch.setattr("ecomlab.customer.goals.other_option", _smallest)
+    """Customers who want the first of the options that their visits share would be a leak."""
+    real = Catalog.shared_options
+    monkeypatch.setattr(Catalog, "shared_options", lambda self, rows: real(self, rows)[:1])
     assert found(leaks.measure, "CART", "catalog_get_variants: variant_id", big_shop, (8,), 80).leaks
-
-
-def _smallest(type_name: str, key: tuple[Any, ...], shop: Shop, random: Any, than: str | None = None) -> str:
-    from ecomlab.world.state import options_of
-
-    return min(option for option in options_of(key, shop.catalog, type_name) if option != than)
 
 
 @pytest.mark.slow
@@ -78,8 +67,8 @@ def test_a_limit_that_lies_near_the_wanted_product(big_shop: Shop, monkeypatch: 
 def test_a_budget_that_names_the_parts_withheld(big_shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     assert not found(bounds, "BUNDLE", "budget: parts", big_shop, (4, 6), 200).leaks
 
-    def exact(wanted: Any, later: int, usable: Any, catalog: Any, key: Any, sold: Any) -> int:
-        return least_total(parts_of(wanted), catalog, key, sold) or 0
+    def exact(wanted: Any, later: int, usable: Any, catalog: Any, sold: Any) -> int:
+        return least_total(parts_of(wanted), catalog, sold) or 0
 
     monkeypatch.setattr(bundle, "dearest_total", exact)
     monkeypatch.setattr(bundle, "draw_budget", lambda total, slack, random: 100 * math.ceil(total / 100))

@@ -70,7 +70,7 @@ def test_a_list_says_which_part_does_not_fit(big_shop: Shop) -> None:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_a_question_says_which_clause_decides(seed: int, big_shop: Shop) -> None:
-    task = make_task("POLICY", 4, seed, big_shop)
+    task = make_task("POLICY", 4, seed, big_shop, {"p_switch": 0})
     sections = task.world["policies"]["sections"]
     section = next(s for s in sections if s["rule"] == task.goal["question"] and not s["department"])
     right = section["clauses"][decide(section, task.world["policies"]["precedence"], task.goal.of())]["id"]

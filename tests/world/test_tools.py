@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from ecomlab import ENVIRONMENTS, Episode, Shop, make_task
+from ecomlab.catalog import Constraint
 from ecomlab.laws.tool_introspection import calls
 from ecomlab.task import SellOut
 from ecomlab.world.filters import filters_of
@@ -128,9 +129,8 @@ def test_attributes_are_known_by_what_people_call_them(
 def test_every_attribute_is_known_by_its_own_name_and_noun_and_no_two_are_confused(big_shop: Shop) -> None:
     world = episode_of("PD", big_shop).world
     for kind in big_shop.catalog.types:
-        offered = world.options(big_shop.catalog.type_rows(kind.name)[0])
         for attribute in (*kind.attributes, kind.option):
-            for value in offered if attribute is kind.option else attribute.values:
+            for value in attribute.values:
                 for said in (attribute.name, noun(attribute.name), attribute.name.replace("_", " ").title()):
                     squeezed = value.replace(" ", "").lower()
                     found = filters_of(world, kind.name, attributes={said: squeezed})
@@ -142,11 +142,18 @@ def test_every_attribute_is_known_by_its_own_name_and_noun_and_no_two_are_confus
 
 def test_a_variant_can_be_searched_for_and_then_bought(big_shop: Shop) -> None:
     episode = episode_of("CART", big_shop)
-    kind = next(k for k in big_shop.catalog.types if k.name == "Wheelbarrow")
-    options = episode.world.options(big_shop.catalog.type_rows(kind.name)[0])
+    kind = next(k for k in big_shop.catalog.types if k.name == "Running Shoe")
+    rows_of = big_shop.catalog.type_rows(kind.name)
+    options = kind.option.values
     wanted = {"category": kind.name, "attributes": {kind.option.name: options[1].upper()}, "in_stock": True}
     rows = search(episode, **wanted)["results"]
-    assert rows and {row["variant_id"] for row in rows} == {options[1]}
+    assert rows and {row["variant_id"] for row in rows if "sponsored" not in row} == {options[1]}
+    found = big_shop.catalog.select([Constraint("option", "==", options[1])], rows_of)
+    assert (
+        found.tolist()
+        == [row for row in rows_of if options[1] in episode.world.options(row)]
+        != list(rows_of)
+    )
     chosen = rows[0]["product_id"]
     assert (chosen, options[1]) in episode.world.shown_pairs
     left = ask(episode, "catalog_get_variants", product_id=chosen)["variants"]
@@ -154,21 +161,44 @@ def test_a_variant_can_be_searched_for_and_then_bought(big_shop: Shop) -> None:
     line = {"product_id": chosen, "variant_id": options[1]}
     assert ask(episode, "cart_add", **line)["line"]["quantity"] == 1
     assert search(episode, **wanted)["results"][0]["stock"] == rows[0]["stock"] - 1
-    other = next(value for value in kind.option.values if value not in options)
-    refused = ask(episode, "catalog_search", category=kind.name, attributes={kind.option.name: other})
-    assert "comes in" in refused["error"] and options[0] in refused["error"]
+    refused = ask(episode, "catalog_search", category=kind.name, attributes={kind.option.name: "US 99"})
+    assert options[0] in refused["error"]
+
+
+def test_variants_are_listed_from_small_to_large(big_shop: Shop) -> None:
+    catalog, episode = big_shop.catalog, episode_of("CART", big_shop)
+    row = next(r for r in catalog.type_rows("Hoodie") if len(catalog.options(r)) > 3)
+    found = ask(episode, "catalog_get_variants", product_id=catalog.ids[row])
+    sizes = [one["variant_id"] for one in found["variants"]]
+    assert len(sizes) > 3 and " ".join(sizes) in "XS S M L XL XXL"
+
+
+def test_a_product_without_variants_says_so_and_can_be_bought(big_shop: Shop) -> None:
+    catalog, episode = big_shop.catalog, episode_of("CART", big_shop)
+    for kind in ("Perfume", "Stapler"):
+        rows = catalog.type_rows(kind)
+        row = next(row for row in rows if not catalog.option_bits[row] and catalog.stock[row] > 0)
+        product = {"product_id": catalog.ids[row]}
+        assert ask(episode, "catalog_get_variants", **product) == {
+            **product,
+            "attribute": None,
+            "variants": [],
+        }
+        assert "no variant" in ask(episode, "cart_add", **product, variant_id="Black")["error"]
+        assert ask(episode, "cart_add", **product)["line"]["quantity"] == 1
 
 
 def test_stock_of_a_variant_is_what_a_search_for_it_filters_by(big_shop: Shop) -> None:
     episode = episode_of("CART", big_shop)
     kind = "Wheelbarrow"
-    first, second, _ = episode.world.options(big_shop.catalog.type_rows(kind)[0])
+    first, second, *_ = big_shop.catalog.types[big_shop.catalog.type_codes[kind]].option.values
     name = big_shop.catalog.type_of(big_shop.catalog.type_rows(kind)[0]).option.name
     product = search(episode, category=kind, in_stock=True, attributes={name: first})["results"][0][
         "product_id"
     ]
     row = big_shop.catalog.row(product) or 0
-    episode.world.sell_out(SellOut(types=(kind,), share=0.5, of="options"))
+    episode.world.sell_out(SellOut(types=(kind,), left=((product, first, 0),)))
+    assert (episode.world.stock(row, first), episode.world.stock(row, second) > 0) == (0, True)
     for option in (first, second):
         shown = search(episode, category=kind, in_stock=True, attributes={name: option})["results"]
         listed = [one["product_id"] for one in shown if not one.get("sponsored")]

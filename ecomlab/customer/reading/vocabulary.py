@@ -143,7 +143,7 @@ def _vocabulary(
             attributes.setdefault(f"attr:{attribute.name}", []).extend(attribute.values)
         options += kind.option.values
     if "attr" in able and "option" not in able:  # somebody may ask for the option all the same
-        for kind in filter(None, kinds):
+        for kind in (kind for kind in kinds if kind and kind.option.values):
             attributes.setdefault(f"attr:{kind.option.name}", []).extend(kind.option.values)
     for name, own_values in attributes.items():  # somebody may name a value that no such thing has
         own_values.extend(_anywhere(lexicon, name.removeprefix("attr:")))
@@ -160,7 +160,7 @@ def _vocabulary(
     known += _names_of(lexicon, "type", TYPE, own_types)
     called = {name: slot.asked for name, slot in own if slot.asked or name not in asks().slots}
     called |= {name: slot_type(name).asked for name in able if slot_type(name).asked}
-    option_names = tuple(dict.fromkeys(kind.option.name for kind in kinds if kind))
+    option_names = tuple(dict.fromkeys(kind.option.name for kind in kinds if kind and kind.option.values))
     rows = [*_phrases(tuple(slots), tuple(called.items()), option_names)]
     marks: dict[str, list[str]] = {}
     for name in slots:
@@ -195,7 +195,8 @@ def _anywhere(lexicon: Lexicon, attribute: str) -> tuple[str, ...]:
 
 def _described(kind: ProductType | None) -> frozenset[str]:
     """Name the slots of the attributes and the option of a type."""
-    return frozenset(f"attr:{one.name}" for one in (*kind.attributes, kind.option)) if kind else frozenset()
+    described = (*kind.attributes, kind.option) if kind else ()
+    return frozenset(f"attr:{one.name}" for one in described if one.values)
 
 
 @lru_cache(maxsize=4_096)

@@ -55,5 +55,5 @@ class BundleAudit(Audit):
     def possible(self, goal: Goal, task: Task, shop: Shop) -> bool:
         sold = next((event for event in task.events if isinstance(event, SellOut)), None)
         goals = (goal, goal.after(task.events))
-        totals = [least_total(parts_of(wanted.slots), shop.catalog, task.key, sold) for wanted in goals]
+        totals = [least_total(parts_of(wanted.slots), shop.catalog, sold) for wanted in goals]
         return all(t is not None and t <= g["budget"] for t, g in zip(totals, goals, strict=True))

@@ -14,20 +14,22 @@ from ecomlab.envs.bundle.audit import BundleAudit
 from ecomlab.envs.bundle.player import BundlePlayer
 from ecomlab.reward import Verdict
 from ecomlab.seeding import pick, shuffled, whole_near
-from ecomlab.task import LOOK, Event, Goal, Place, Problem, SellOut, TaskError, TaskKey
+from ecomlab.task import Event, Goal, Place, Problem, TaskError, TaskKey
 from ecomlab.values import money
 from ecomlab.world.cart import constraints_of
+from ecomlab.world.sell_outs import sell_out_share
 from ecomlab.world.shopping_list import (
     dearest_total,
     draw_budget,
     draw_change,
+    draw_sell_out,
     draw_trait,
     draw_types,
     least_price,
     parts_of,
     rows_left,
 )
-from ecomlab.world.state import World, sell_out_share
+from ecomlab.world.state import World
 from ecomlab.world.tools.catalog import PRODUCT_TOOLS, submit
 
 
@@ -44,12 +46,7 @@ class Bundle(Environment):
         random, catalog = key.rng("bundle"), shop.catalog
         count = whole_near(random, axes.bundle.parts)
         departments, pool = draw_types(catalog, count + 1, random)
-        # The sell-out is drawn over whole departments, so that it tells nothing about the list. All is drawn as if it
-        # happened, so that neither the budget nor anything else tells whether it will.
-        sold = SellOut(types=tuple(pool), share=sell_out_share(axes.p_oos, count))
-        prices = {kind: least_price((kind, {}), catalog, key, sold) for kind in pool}
-        usable = {kind: price for kind, price in prices.items() if price is not None}
-        sold = replace(sold, types=tuple(usable))
+        usable = {kind: price for kind in pool if (price := least_price((kind, {}), catalog)) is not None}
         happens = random.random() < 1 - (1 - axes.p_oos) ** count
         if len(usable) < 2:
             raise TaskError(f"too little of {', '.join(departments)} is in stock; load a larger shop")
@@ -61,14 +58,18 @@ class Bundle(Environment):
         for i, kind in enumerate(kind for kind in kinds if kind not in later):
             slots[i, "type"] = kind
             if i < axes.constraints - 1:  # the budget is one of the m constraints
-                rows = rows_left((kind, {}), catalog, key, sold)
+                rows = rows_left((kind, {}), catalog)
                 name, value = draw_trait(int(rows[int(random.integers(len(rows)))]), catalog, random)
                 slots[i, name] = value
+        # The sell-out falls on whole departments, so that it tells nothing about the list. All is drawn as if it
+        # happened, so that neither the budget nor anything else tells whether it will.
+        sold = draw_sell_out(parts_of(slots), usable, sell_out_share(axes.p_oos, count), catalog, random)
+        usable = {kind: least_price((kind, {}), catalog, sold) or price for kind, price in usable.items()}
         if later:
             slots[0, "parts"] = later
 
         def dearest(goal: Goal) -> int:
-            return dearest_total(goal.slots, len(later), usable, catalog, key, sold)
+            return dearest_total(goal.slots, len(later), usable, catalog, sold)
 
         goal = Goal(slots, frozenset(slots) & {(0, "parts")})
         goal = goal.set_slots({"budget": draw_budget(dearest(goal), axes.bundle.slack, random)})
@@ -83,15 +84,14 @@ class Bundle(Environment):
         goal = withhold(goal, axes, random, ("parts",))
         need = BundlePlayer.need(goal)
         added = change is not None and "added" in change.slots
-        sold = replace(sold, moment=LOOK, about=sold.types, calls=need.calls + added)
-        events: list[Event] = [sold] if happens else []
+        sold = replace(sold, about=tuple(usable), calls=need.calls + added)
+        events: list[Event] = [sold] if happens and sold.left else []
         if change:
             events.append(replace(change, moment=pick(random, self.moments), about=tuple(usable)))
         data, first = self.phrases.data, departments[0]
         options = data["mixed"] if departments[1:] else data["projects"].get(first, data["mixed"])
         project = pick(random, options)
-        leads = [lead.replace("{project}", project) for lead in self.phrases.leads["default"]]
-        return Problem(goal, {}, need, events, leads, notes={"pool": list(usable)})
+        return Problem(goal, {}, need, events, gaps={"project": project}, notes={"pool": list(usable)})
 
     def verify(self, goal: Goal, world: World, answer: Mapping[str, Any], first: Goal) -> Verdict:
         parts, budget, ids = parts_of(goal.slots), goal["budget"], list(answer.get("product_ids", ()))

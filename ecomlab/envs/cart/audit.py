@@ -14,7 +14,7 @@ from ecomlab.task import Goal, Instead, Place, SellOut, Task
 from ecomlab.world.cart import Match, Want, identity_of, match, wants_of
 from ecomlab.world.faults import faults, named, told
 from ecomlab.world.plain import AtFirst, plain
-from ecomlab.world.state import World, options_of
+from ecomlab.world.state import World
 
 
 class CartAudit(Audit):
@@ -42,11 +42,7 @@ class CartAudit(Audit):
         item, name = slot
         slots = goal.of(item)
         if name == "option":
-            return [
-                option
-                for option in options_of(task.key, shop.catalog, slots["type"])
-                if option != slots["option"]
-            ]
+            return [o for o in _visited_options(slots["type"], task, shop) if o != slots["option"]]
         if name == "quantity":  # where units run short, the customer says how many they take
             short = any(isinstance(event, SellOut) and event.item == item for event in task.events)
             return [count for count in QUANTITIES if count != slots[name] and not short]
@@ -86,11 +82,17 @@ class CartAudit(Audit):
         rows = [row for row in map(catalog.row, task.world["visits"]) if row is not None]
         good = math.prod(sum(catalog.satisfies(row, want.constraints) for row in rows) for want in wants)
         picks = [
-            1 + PATIENCE / (len(options_of(task.key, catalog, want.type)) if want.option else 1)
+            1 + PATIENCE / (max(1, len(_visited_options(want.type, task, shop))) if want.option else 1)
             for want in wants
         ]
         found = math.prod(picks) * (1 + sum((GUESSES - 1) / pick for pick in picks))
         return min(1.0, good * found / math.comb(len(rows), len(wants)))
+
+
+def _visited_options(kind: str, task: Task, shop: Shop) -> tuple[str, ...]:
+    """List the options in which every visited product of a type comes: any of them may be wanted."""
+    rows = [row for row in map(shop.catalog.row, task.world["visits"]) if row is not None]
+    return shop.catalog.shared_options([row for row in rows if shop.catalog.type_of(row).name == kind])
 
 
 def _fault(wants: Sequence[Want], matched: Match, line: tuple[str, str | None], world: World) -> Fault:

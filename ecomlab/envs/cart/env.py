@@ -20,8 +20,9 @@ from ecomlab.seeding import whole_near
 from ecomlab.steps import draw_kinds
 from ecomlab.task import Goal, Problem, SellOut, TaskKey
 from ecomlab.tool import RefusedError, tool
-from ecomlab.wishes import Of, has_wish
+from ecomlab.wishes import Of, wishes_in
 from ecomlab.world.cart import match, wants_of
+from ecomlab.world.plain import AtFirst, plain
 from ecomlab.world.state import World
 from ecomlab.world.tools.cart import cart_add, cart_remove, cart_set_quantity, cart_view
 from ecomlab.world.tools.catalog import catalog_get_variants, catalog_search, user_get_visit_history
@@ -47,11 +48,11 @@ def _share_values(one: ProductType, other: ProductType) -> bool:
     return any(values.get(attribute.name, set()) & {*attribute.values} for attribute in other.attributes)
 
 
-def _is_woven(goal: Goal, item: int) -> bool:
-    """Tell whether an item has a wish, or another item's wish stands on it: nothing that happens changes these."""
-    kind, values = goal.get("type", item=item), goal.slots.values()
-    stood_on = any(isinstance(v, Of) and v.where == "items" and v.described["type"] == kind for v in values)
-    return stood_on or has_wish(goal.of(item))
+def _is_alone(goal: Goal, item: int) -> bool:
+    """Tell whether no joint demand is about an item: nothing that happens changes one that is in such a demand."""
+    joint = {place[0]: wish for place, wish in wishes_in(goal.slots).items() if wish.step == "joint"}
+    kinds = {wish.described["type"] for wish in joint.values() if isinstance(wish, Of)}
+    return item not in joint and goal.get("type", item=item) not in kinds
 
 
 class Cart(Environment):
@@ -75,12 +76,16 @@ class Cart(Environment):
         goal, visits, steps = goals.draw_items(
             names[:count], names[count + 1 :], axes, key, shop, random, kinds
         )
-        simple = [i for i in range(count) if not _is_woven(goal, i)]
-        events, short = shortages.draw_rushes(goal, simple, axes, key, shop, random)
+        known, alone = (
+            plain(goal, AtFirst(shop, {"visits": visits})),
+            [i for i in range(count) if _is_alone(goal, i)],
+        )
+        able = [i for i in alone if (i, "if") not in goal.slots]  # whose end is not decided by stock anyway
+        events, short = shortages.draw_rushes(known, able, visits, axes, key, shop, random)
         if random.random() < axes.p_switch:
-            free = [i for i in simple if i not in short]
+            free = [i for i in alone if i not in short]
             left = {e.item: shortages.Left(e, key, shop) for e in events if isinstance(e, SellOut)}
-            change = goal_changes.draw_change(goal, free, left, names[count:], axes, key, shop, random)
+            change = goal_changes.draw_change(known, free, left, names[count:], axes, key, shop, random)
             events += [change] if change else []
         return Problem(goal, {"visits": visits}, CartPlayer.need(goal), events, steps=steps)
 

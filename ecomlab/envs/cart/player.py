@@ -67,8 +67,8 @@ class Wish:
         return int(self.slots.get("quantity", 1))
 
     def fits(self, record: dict[str, Any]) -> bool:
-        """Tell whether a record satisfies every known slot."""
-        if record["type"] != self.type:
+        """Tell whether a record satisfies every known slot; a search by the option shows which records come in it."""
+        if record["type"] != self.type or self.option not in (None, record.get("variant_id")):
             return False
         for name, value in self.slots.items():
             if name == "feature" and value.lower() not in record["title"].lower().split():
@@ -92,7 +92,7 @@ class Wish:
         self.slots.update(new)
         if new:
             self.choice, self.again, self.told = None, False, False
-        if any(slot_type(name).of == "product" for name in new):
+        if any(name == "option" or slot_type(name).of == "product" for name in new):
             self.restart()
 
     def replace(self, slots: dict[str, Any]) -> None:
@@ -116,7 +116,6 @@ class Shopper(Asking):
     def __init__(self, *args: Any, **named: Any) -> None:
         super().__init__(*args, **named)
         self.wishes: list[Wish] = []
-        self.variants: set[str] = set()
         self.cart: dict[tuple[str, str | None], int] = {}
         self.units: dict[tuple[str, str | None], int] = {}
         """Units that can be bought, as a tool last showed them, by product and variant (None: of the product)."""
@@ -126,7 +125,7 @@ class Shopper(Asking):
         """Records of the visits of a type, as a tool showed them."""
 
     def plan(self) -> Message:
-        """Make the next message: search for missing items, look up variants, bring the cart in line, submit."""
+        """Make the next message: search for missing items, bring the cart in line, submit."""
         calls: list[dict[str, Any]] = []
         wanted: dict[tuple[str, str | None], int] = {}
         waiting, short = False, list[Wish]()
@@ -151,10 +150,6 @@ class Shopper(Asking):
                     waiting = True
                 elif not wish.told and (wish.again or self._fitting(wish)):
                     short.append(wish)
-                continue
-            if wish.option and wish.choice not in self.variants:
-                calls += [self.call("catalog_get_variants", wish, product_id=p) for p in self._unseen(wish)]
-                waiting = True
                 continue
             line = (wish.choice, wish.option)
             wanted[line] = wanted.get(line, 0) + wish.quantity
@@ -215,12 +210,6 @@ class Shopper(Asking):
             elif self.cart[line] != quantity:
                 calls.append(self.call("cart_set_quantity", line, **_line(line), quantity=quantity))
         return calls
-
-    def _unseen(self, wish: Wish) -> list[str]:
-        """List the products whose variants to look up: the choice and, after a shortage, all others that fit."""
-        others = [record["product_id"] for record in self._fitting(wish)] if wish.again else []
-        assert wish.choice is not None
-        return list(dict.fromkeys([wish.choice, *(other for other in others if other not in self.variants)]))
 
     def tell(self, short: list[Wish]) -> list[dict[str, Any]]:
         """Make the call that tells the customer what has run short."""
@@ -285,6 +274,8 @@ class Shopper(Asking):
         if isinstance(slots.get("brand"), str):
             arguments["brand"] = slots["brand"]
         arguments |= filters_of(slots)
+        if wish.option:
+            attributes[self.lexicon.types[wish.type].option.name] = wish.option
         if attributes:
             arguments["attributes"] = attributes
         wish.pages += 1
@@ -302,11 +293,7 @@ class Shopper(Asking):
             about.found += result["results"]
             about.page_fits = any(map(about.fits, result["results"]))
             about.more = result["page"] < result["pages"]
-            self.units |= {(record["product_id"], None): record["stock"] for record in result["results"]}
-        elif "variants" in result:
-            product_id = result["product_id"]
-            self.variants.add(product_id)
-            self.units |= {(product_id, v["variant_id"]): v["stock"] for v in result["variants"]}
+            self.units |= {(r["product_id"], r.get("variant_id")): r["stock"] for r in result["results"]}
         elif "line" in result:
             line = result["line"]
             self.cart[line["product_id"], line["variant_id"]] = line["quantity"]
@@ -432,7 +419,10 @@ class CartPlayer(Shopper):
         slots["quantity"] = slots.get("quantity", 1)
         for wish in known:
             if wish.type == type_name:
-                if identity_of(slots) != identity_of(wish.slots):
+                if {**identity_of(slots), "option": slots.get("option")} != {
+                    **identity_of(wish.slots),
+                    "option": wish.option,
+                }:
                     wish.restart()
                 wish.slots = dict(slots)
                 return wish

@@ -36,4 +36,4 @@ class DiscoveryAudit(Audit):
         return self.product_values(name, value, goal["type"], shop)
 
     def possible(self, goal: Goal, task: Task, shop: Shop) -> bool:
-        return min(map(len, ranking.stages(goal, task.events, task.key, shop))) >= goal["count"]
+        return min(map(len, ranking.stages(goal, task.events, shop))) >= goal["count"]

@@ -18,11 +18,12 @@ from ecomlab.envs.discovery.player import PREFERENCES, DiscoveryPlayer
 from ecomlab.reward import Verdict, ndcg
 from ecomlab.seeding import pick, shuffled
 from ecomlab.slots import LIMITS, PRICE, SlotType, limits_in, slot_type
-from ecomlab.task import LOOK, Event, Goal, GoalChange, Problem, SellOut, TaskError, TaskKey
+from ecomlab.task import LOOK, Event, Goal, GoalChange, Problem, TaskError, TaskKey
 from ecomlab.world import ranking
 from ecomlab.world.cart import constraints_of
 from ecomlab.world.faults import list_faults, named, told
-from ecomlab.world.state import PAGE, World, draw_sell_out
+from ecomlab.world.sell_outs import ALIKE, draw_sell_out, draw_sold, sell_out_of
+from ecomlab.world.state import PAGE, World
 from ecomlab.world.tools.catalog import PRODUCT_TOOLS, submit
 
 WEIGHTS = {"rank": 0.5, "met": 0.4, "stock": 0.1}
@@ -50,21 +51,22 @@ class Discovery(Environment):
         known = [limit.sort for limit in self.phrases.limits if catalog.has(limit)]
         importance = [PREFERENCES[i] for i in np.argsort(-weights).tolist() if PREFERENCES[i] in known]
         goal = Goal.one({"type": kind, **limits, "importance": importance})
+        goal = withhold(goal, axes, random)
         share, switching = draw_sell_out(axes.p_oos, axes.k_rec, random), random.random() < axes.p_switch
         searches = len(PREFERENCES)
         calls = searches * math.ceil(axes.k_rec / PAGE)
-        sold = SellOut(types=(kind,), share=share, moment=LOOK, about=(kind,), turns=searches, calls=calls)
-        events: list[Event] = [sold] if share else []
-        if not min(map(len, ranking.stages(goal, events, key, shop))):  # it must stay possible
+        alike = _alike(goal, self.phrases.limits, axes, shop, random) if share else ()
+        chosen = (ranking.ranked_first(ranking.fitting(one, shop), one, axes.k_rec, shop) for one in alike)
+        sold = sell_out_of(draw_sold(chosen, share, random), catalog, LOOK)
+        events: list[Event] = [replace(sold, turns=searches, calls=calls)] if sold.left else []
+        if not min(map(len, ranking.stages(goal, events, shop))):  # it must stay possible
             events = []
-        change = _draw_change(goal, events, axes, key, shop, random) if switching else None
+        change = _draw_change(goal, events, axes, shop, random) if switching else None
         if change:
             timed = replace(change, moment=pick(random, self.moments), about=(kind,))
             events.append(replace(timed, turns=searches, calls=calls))
-        most = min(map(len, ranking.stages(goal, events, key, shop)))
-        goal = withhold(
-            goal.set_slots({"count": min(axes.k_rec, axes.top_k, most)}), axes, random, ("count",)
-        )
+        most = min(map(len, ranking.stages(goal, events, shop)))
+        goal = goal.set_slots({"count": min(axes.k_rec, axes.top_k, most)})
         return Problem(
             goal, {}, DiscoveryPlayer.need(goal), events, notes={"weights": weights.round(6).tolist()}
         )
@@ -142,11 +144,24 @@ def _draw_limits(
     return {PRICE.name: dearest, **limits}
 
 
+def _alike(
+    goal: Goal, may: Sequence[SlotType], axes: Difficulty, shop: Shop, random: np.random.Generator
+) -> list[Goal]:
+    """Draw customers who say the same in their opening: this one, and others who leave out something else."""
+    stated = {slot.name: slot.value for slot in goal.said()}
+    rows = ranking.fitting(Goal.one({"type": goal["type"], **stated}), shop)
+    others = []
+    for _ in range(ALIKE - 1):
+        left_out = _draw_limits(pick(random, rows.tolist()), may, axes, shop, random)
+        order = shuffled(random, goal["importance"])
+        others.append(Goal.one({"type": goal["type"], **left_out, "importance": order, **stated}))
+    return [goal, *others]
+
+
 def _draw_change(
     goal: Goal,
     events: Sequence[Event],
     axes: Difficulty,
-    key: TaskKey,
     shop: Shop,
     random: np.random.Generator,
 ) -> GoalChange | None:
@@ -157,15 +172,15 @@ def _draw_change(
         {limit.name: new} for limit, value in limits_in(goal.of()) for new in limit.moved(value)
     ]
     turned = [{"importance": [*order[i:], *order[:i]]} for i in range(1, len(order))]
-    before = ranking.stages(goal, events, key, shop)
+    before = ranking.stages(goal, events, shop)
     enough = min(axes.k_rec, *map(len, before))
     for name in shuffled(random, dict.fromkeys(name for slots in (*moved, *turned) for name in slots)):
         for slots in shuffled(random, [slots for slots in (*moved, *turned) if name in slots]):
             change = GoalChange(slots=slots)
-            if min(map(len, ranking.stages(goal, [*events, change], key, shop))) < enough:
+            if min(map(len, ranking.stages(goal, [*events, change], shop))) < enough:
                 continue
             after = goal.apply(change)
-            rows = ranking.stages(after, events, key, shop)[-1]
+            rows = ranking.stages(after, events, shop)[-1]
             if not ranking.among_the_best(before[-1], rows, goal, after, enough, shop):
                 return change
     return None

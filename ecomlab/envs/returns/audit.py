@@ -70,13 +70,13 @@ class ReturnsAudit(Audit):
         return lines.values_of(slot[1], history.delivered_lines(task.world["orders"]), shop)
 
     def possible(self, goal: Goal, task: Task, shop: Shop) -> bool:
-        share = max((event.share for event in task.events if isinstance(event, SellOut)), default=0.0)
+        sold = next((event for event in task.events if isinstance(event, SellOut)), None)
         for now in (goal, goal.after(task.events)):
             meant = lines.meant_by(now.of(), task.world, task.key, shop)
             if meant is None or now.get("units", 1) > meant.most:
                 return False
             wanted = now["replacement"] if meant.goes else []
-            if wanted and not can_be_had(wanted, meant.line, task.key, shop, share):
+            if wanted and not can_be_had(wanted, meant.line, shop, sold):
                 return False
         return True
 

@@ -14,7 +14,7 @@ from ecomlab.answers.outcomes import Outcome, is_named, read_outcome, read_repla
 from ecomlab.catalog import Shop
 from ecomlab.customer.goals import withhold
 from ecomlab.customer.opinions import Opinion, Thing
-from ecomlab.customer.replacements import can_be_had, draw_change, draw_wish, is_as_wanted
+from ecomlab.customer.replacements import can_be_had, draw_change, draw_sell_out, draw_wish, is_as_wanted
 from ecomlab.customer.templates import Phrases
 from ecomlab.difficulty import Difficulty
 from ecomlab.envs.base import Environment
@@ -22,10 +22,11 @@ from ecomlab.envs.returns.audit import ReturnsAudit
 from ecomlab.envs.returns.player import ReturnsPlayer
 from ecomlab.reward import Verdict
 from ecomlab.seeding import pick
-from ecomlab.task import LOOK, Event, Goal, Problem, SellOut, TaskError, TaskKey
+from ecomlab.task import Event, Goal, Problem, TaskError, TaskKey
 from ecomlab.tool import tool
+from ecomlab.world import sell_outs
 from ecomlab.world.orders import history, lines
-from ecomlab.world.state import World, draw_sell_out
+from ecomlab.world.state import World
 from ecomlab.world.tools import catalog as shop_tools
 from ecomlab.world.tools import orders as order_tools
 
@@ -79,7 +80,7 @@ class Returns(Environment):
         if not found:
             raise TaskError("no line of the order history can be told from the others")
         last, *others = found
-        swapping, share = random.random() < 0.45, draw_sell_out(axes.p_oos, 2, random)
+        swapping, share = random.random() < 0.45, sell_outs.draw_sell_out(axes.p_oos, 2, random)
         switching = random.random() < axes.p_switch
         first, slots = last, draw_wish(last, swapping, axes, shop, random)
         change = draw_change(last, slots, bool(others), axes, shop, random) if switching else None
@@ -88,10 +89,11 @@ class Returns(Environment):
         if change and change.how == "anew":  # the customer speaks of another line first
             first = others[0]
             slots = draw_wish(first, swapping, axes, shop, random)
-        wishes = [(slots["replacement"], first), *((s["replacement"], last) for s in later)]
+        wishes = [(slots["replacement"], first.line), *((s["replacement"], last.line) for s in later)]
         # Whether or not a replacement is wanted, or a sell-out would tell that one is.
-        if share and all(can_be_had(w, meant.line, key, shop, share) for w, meant in wishes if w):
-            events.append(SellOut(types=(slots["type"],), share=share, moment=LOOK, about=(slots["type"],)))
+        sold = draw_sell_out(slots["type"], wishes, share, shop, random)
+        if sold.left and all(can_be_had(wanted, line, shop, sold) for wanted, line in wishes if wanted):
+            events.append(sold)
         goal = withhold(Goal.one(slots), axes, random)
         need = ReturnsPlayer.need(goal, first.goes, orders, shop)
         events = [ReturnsPlayer.costs(event, first.goes, last.goes, orders, shop) for event in events]

@@ -45,18 +45,19 @@ class SubstitutionAudit(Audit):
     def alternatives(self, slot: Place, goal: Goal, task: Task, shop: Shop) -> Sequence[Any]:
         name = slot[1]
         if name.startswith("was_") or name == "which":
-            return demands.other_originals(goal, task, shop)
+            others = demands.other_originals(goal, task.world["gone"], shop)
+            return [one for other in others if (one := demands.told_anew(other, goal, task, shop)) is not None]
         if name == "must":
             return [[noun(attribute)] for attribute in shop.catalog.attributes(original_of(goal, shop))]
         if has_wish({name: goal[name]}):
             known = plain(goal.drop_slots(name), AtFirst(shop, task.world))
-            rows = stages_of(known, task.events, task.world["gone"], task.key, shop)[-1]
+            rows = stages_of(known, task.events, task.world["gone"], shop)[-1]
             return other_demands(name, goal, known, rows, task, shop)
         return slot_type(name).alternatives(goal[name])[:1]
 
     def possible(self, goal: Goal, task: Task, shop: Shop) -> bool:
         known = plain(goal, AtFirst(shop, task.world))
-        enough = fewest(known, task.events, task.world["gone"], task.key, shop)
+        enough = fewest(known, task.events, task.world["gone"], shop)
         return bool(enough) and demands.meant(goal, task.world["visits"], shop) == [original_of(goal, shop)]
 
     def chance(self, task: Task, shop: Shop) -> float:
@@ -65,8 +66,8 @@ class SubstitutionAudit(Audit):
         goal, gone = plain(task.goal, AtFirst(shop, task.world)), task.world["gone"]
         seen = {row for row in map(shop.catalog.row, task.world["visits"]) if row is not None}
         others = seen.difference(shop.catalog.type_rows(goal["type"]))
-        stages = stages_of(goal, task.events, gone, task.key, shop)
-        in_stock = stages_of(goal, task.events, gone, task.key, shop, required=False)
+        stages = stages_of(goal, task.events, gone, shop)
+        in_stock = stages_of(goal, task.events, gone, shop, required=False)
         pairs = zip(stages, in_stock, strict=True)
         return max(
             _picked(best, others | seen.intersection(rows.tolist()), goal, shop) for best, rows in pairs

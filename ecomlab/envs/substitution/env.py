@@ -22,10 +22,11 @@ from ecomlab.reward import Verdict
 from ecomlab.seeding import pick
 from ecomlab.slots import PRICE, slot_type
 from ecomlab.steps import draw_kinds
-from ecomlab.task import ACT, Event, Goal, Problem, SellOut, Slot, TaskError, TaskKey
+from ecomlab.task import ACT, Event, Goal, Problem, Slot, TaskError, TaskKey
 from ecomlab.wishes import without
 from ecomlab.world.plain import AtFirst, plain
-from ecomlab.world.state import World, draw_sell_out
+from ecomlab.world.sell_outs import MOST_SOLD, draw_sell_out, sell_out_share
+from ecomlab.world.state import World
 from ecomlab.world.substitutes import (
     demanded,
     fewest,
@@ -92,38 +93,35 @@ class Substitution(Environment):
     ) -> tuple[Problem, int] | None:
         """Draw a task, and how many steps it holds, whether they count or not; None where the product cannot be
         replaced. After a larger `part` of the tries, less is asked of the shop."""
+        # Enough for a sell-out, whether or not there will be one: no bound tells.
+        spare = min(MOST_SOLD, round(2 * sell_out_share(axes.p_oos, axes.k_rec) * axes.k_rec))
         # Enough for a choice, where the shop has it; the visits will take some of them. With nine products a type
         # (1,000 in all) about four can be replacements at any level: there the list cannot grow, demands cannot
         # exclude much, and d hardly makes the task harder.
-        enough = max(2, round((axes.k_rec + 2) * (1 - 2 * part)))
-        # A small shop has too few products of a type for such a share; then less of it sells out.
-        share, least = share * min(1.0, 2 * (1 - part)), max(1, round(CLUSTER * (1 - 2 * part)))
+        enough = max(2, round((axes.k_rec + 2 + spare) * (1 - 2 * part)))
+        least = max(1, round(CLUSTER * (1 - 2 * part)))
         kind, vague = pick(random, shop.catalog.drawable_types).name, "reference" in kinds
-        missed = demands.draw_missed(kind, enough, share, axes, key, shop, random, vague)
+        missed = demands.draw_missed(kind, enough, axes, shop, random, vague)
         if missed is None or len(missed.rows) < least:
             return None
-        sold = SellOut(types=(kind,), share=share, moment="catalog_search")
-        events: list[Event] = [sold] if share else []
-        cluster, visits, gone = demands.draw_visits(missed, enough, share, axes, key, shop, vague)
-        goal, seen = (
-            demands.goal_of(cluster, missed.must, shop),
-            [row for row in map(shop.catalog.row, visits) if row is not None],
-        )
-        first = AtFirst(shop, {"visits": visits})
+        cluster, visits, gone = demands.draw_visits(missed, enough, axes, key, shop, vague)
+        goal, first = demands.goal_of(cluster, missed.must, shop), AtFirst(shop, {"visits": visits})
+        seen = [row for row in map(shop.catalog.row, visits) if row is not None]
         if vague:
             which = draw_which(original_of(goal, shop), seen, axes, shop, random)
             if which is None:
                 return None
             goal = goal.set_slots({"which": which})
-        if not fewest(goal, events, gone, key, shop):
+        if not fewest(goal, (), gone, shop):
             return None
-        left = stages_of(goal, events, gone, key, shop)[-1]
+        left = stages_of(goal, (), gone, shop)[-1]
         strict = (0.8, 0.95) if kinds else (0.4, 0.75)  # of what demands leave, something is to be left
-        goal = goal.set_slots(demands.draw_limits(kind, left, axes, shop, random, strict))
+        limits = demands.draw_limits(kind, left, axes.k_rec + 1 + spare, axes, shop, random, strict)
+        goal = goal.set_slots(limits)
         steps = ["reference"] if vague else []
         for wished in (step for step in kinds if step != "reference"):
             known = plain(goal, first)
-            left = stages_of(known, events, gone, key, shop)[-1]
+            left = stages_of(known, (), gone, shop)[-1]
             for step in dict.fromkeys((wished, *kinds)):  # another one where there is none of its kind
                 made = draw_demand(step, known, left, seen, axes, shop, random)
                 if made is not None:
@@ -132,16 +130,19 @@ class Substitution(Environment):
                     break
         if "price_match" in goal:
             goal = goal.drop_slots(PRICE.name)
-        while events and not fewest(plain(goal, first), events, gone, key, shop):  # it must stay possible
-            events.pop()
-        if not fewest(plain(goal, first), events, gone, key, shop):
+        known = plain(goal, first)
+        sold = demands.draw_sell_out(known, gone, share, axes, shop, random)
+        events: list[Event] = [replace(sold, moment="catalog_search")] if sold else []
+        if not fewest(known, events, gone, shop):  # it must stay possible
+            events = []
+        if not fewest(known, events, gone, shop):
             return None
         if random.random() < axes.p_switch:
-            change = demands.draw_change(plain(goal, first), events, gone, axes, key, shop, random)
+            change = demands.draw_change(known, events, gone, axes, shop, random)
             events += [replace(change, moment=pick(random, self.moments))] if change else []
         goal = goal.set_slots({"count": min(axes.k_rec, axes.top_k)})
         woven = len(steps)
-        counts = {kind: self._counts(kind, goal, events, visits, gone, key, shop) for kind in set(steps)}
+        counts = {kind: self._counts(kind, goal, events, visits, gone, shop) for kind in set(steps)}
         steps = [kind for kind in steps if counts[kind]]
         never = [name for name in goal.of() if name not in MAY_BE_WITHHELD and not slot_type(name).is_limit]
         goal = withhold(goal, axes, random, never)
@@ -149,7 +150,7 @@ class Substitution(Environment):
         wide = known.drop_slots("if", *(name for name in ("excluded", "choices") if name in goal))
         costs = [
             SubstitutionPlayer.steps(known, rows, axes.top_k, shop)
-            for rows in stages_of(wide, events, gone, key, shop)
+            for rows in stages_of(wide, events, gone, shop)
         ]
         turns, calls = (max(cost[at] for cost in costs) for at in (0, 1))
         need = SubstitutionPlayer.need(goal, visits, shop, turns, calls)
@@ -163,7 +164,6 @@ class Substitution(Environment):
         events: Sequence[Event],
         visits: Sequence[str],
         gone: Sequence[str],
-        key: TaskKey,
         shop: Shop,
     ) -> bool:
         """Tell whether somebody who cannot take steps of this kind gets something else in the end."""
@@ -175,8 +175,8 @@ class Substitution(Environment):
             if taken == goal.unsaid["original"]:
                 return False
             other = replace(other, unsaid={"original": taken})
-        rows = stages_of(other, events, gone, key, shop)[-1]
-        right, count = stages_of(known, events, gone, key, shop)[-1], goal["count"]
+        rows = stages_of(other, events, gone, shop)[-1]
+        right, count = stages_of(known, events, gone, shop)[-1], goal["count"]
         return chance_right(rows, similarity(rows, other, shop), right, min(count, len(right)), count) < LUCK
 
     def verify(self, goal: Goal, world: World, answer: Mapping[str, Any], first: Goal) -> Verdict:

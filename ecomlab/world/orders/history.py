@@ -16,7 +16,7 @@ from ecomlab.slots import NO_PRICE
 from ecomlab.task import TaskKey, frozen
 from ecomlab.tool import RefusedError
 from ecomlab.world.policy_book.terms import Terms, draw_terms
-from ecomlab.world.state import World, options_of
+from ecomlab.world.state import World
 
 FIRST_DAY = date(2026, 2, 1)
 DAYS = 320
@@ -60,7 +60,7 @@ def draw_history(key: TaskKey, axes: Difficulty, shop: Shop) -> Mapping[str, Any
     bought: dict[str, int] = {}
     used: set[int] = set()
     for kind in kinds:
-        lines = _draw_lines(1 if kind == "split" else 0, draws.p_again, bought, tokens, key, shop, random)
+        lines = _draw_lines(1 if kind == "split" else 0, draws.p_again, bought, tokens, shop, random)
         windows = [w for w in (_window(line, shop.catalog, terms) for line in lines) if w]
         for _ in range(TRIES):  # the date could not tell two orders of one day apart
             placed, parcels = _draw_parcels(kind, windows, draws.p_edge, today, random)
@@ -103,7 +103,6 @@ def _draw_lines(
     again: float,
     bought: dict[str, int],
     tokens: Iterator[str],
-    key: TaskKey,
     shop: Shop,
     random: np.random.Generator,
 ) -> list[dict[str, Any]]:
@@ -124,9 +123,9 @@ def _draw_lines(
             chosen[name] = bought[name] if same else int(rows[int(random.random() * len(rows))])
     bought |= chosen
     lines = []
-    for name, row in chosen.items():
-        options = options_of(key, catalog, name)
-        variant = options[int(random.integers(len(options)))] if random.random() < 0.6 else None
+    for row in chosen.values():
+        options = catalog.options(row)
+        variant = options[int(random.integers(len(options)))] if options else None
         quantity = int(random.integers(2, 5)) if random.random() < 0.35 else 1
         percent, listed = int(random.integers(90, 111)), catalog.price_cents.item(row)
         lines.append(

@@ -29,6 +29,8 @@ TIMES = frozenset(
 """Values of "when" that customers can put into words."""
 LOOKUPS = 40
 """Maximum number of orders that a reference may leave to be looked into."""
+P_STEP = 0.25
+"""Probability that who asks about another order speaks of it as the one before or after the first."""
 PLACES = (0, 1, 2, -1, -2)
 """Values of "place" that customers can put into words."""
 
@@ -243,15 +245,20 @@ def _steps(target: int, seen: Sequence[Seen]) -> list[int]:
 def draw_another(
     target: int, seen: Sequence[Seen], today: date, indirect: bool, random: np.random.Generator
 ) -> tuple[Slots | None, Slots | None]:
-    """Draw slots of another order that the customer asks about first, and slots of the correction to `target`: a step
-    from the first order or a reference of its own. None for what cannot be said."""
-    steps = _steps(target, seen)
-    if steps and random.random() < 0.6:
-        step = pick(random, steps)
-        return refer(target - step, seen, today, indirect, random), {"correction": step}
-    others = [i for i in range(len(seen)) if i != target]
-    first = refer(pick(random, others), seen, today, indirect, random) if others else None
-    return first, refer(target, seen, today, False, random)
+    """Draw slots of another order that the customer asks about first, and slots of `target`, to which they turn then: a
+    reference of its own, or sometimes a step from the first order. None for what cannot be said.
+
+    Who has said "the one before that" does not turn to "that" one.
+    """
+    others, steps = [i for i in range(len(seen)) if i != target], _steps(target, seen)
+    step = pick(random, steps) if steps and random.random() < P_STEP else 0
+    if not others:
+        return None, None
+    first = refer(target - step if step else pick(random, others), seen, today, indirect, random)
+    beside = {name: value for name, value in (first or {}).items() if name not in STEPS}
+    if first and "relation" in first and target in resolve(seen, beside, today):
+        return None, None
+    return first, {"correction": step} if step else refer(target, seen, today, False, random)
 
 
 def values_of(name: str, seen: Sequence[Seen], shop: Shop) -> list[Any]:

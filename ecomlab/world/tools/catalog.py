@@ -113,7 +113,7 @@ def _first_word(title: str) -> str:
 
 @tool(lists={"variants": "variant_id"})
 def catalog_get_variants(world: World, product_id: ProductId) -> dict[str, Any]:
-    """List a product's variants and their stock."""
+    """List a product's variants and their stock: sizes and the like from small to large, none where it has none."""
     row = world.row(product_id)
     world.shown.add(product_id)
     variants = []
@@ -123,7 +123,7 @@ def catalog_get_variants(world: World, product_id: ProductId) -> dict[str, Any]:
         variants.append({"variant_id": option, "stock": world.stock(row, option)})
     return {
         "product_id": product_id,
-        "attribute": world.catalog.type_of(row).option.name,
+        "attribute": world.catalog.type_of(row).option.name if variants else None,
         "variants": variants,
     }
 
