@@ -184,8 +184,6 @@ def without(slots: Mapping[str, Any], lacks: frozenset[str]) -> dict[str, Any]:
             kept[name] = value.values[0]
         elif isinstance(value, Demand) and isinstance(value.value, OneOf):
             kept[name] = replace(value, value=OneOf(value.value.values[:1]))
-        elif isinstance(value, IfSame):
-            kept[name] = replace(value, other="")
         elif isinstance(value, If):
             kept[value.slot] = value.first
     return kept

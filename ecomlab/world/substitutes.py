@@ -90,7 +90,7 @@ def narrowed(rows: np.ndarray, goal: Goal, shop: Shop) -> np.ndarray:
         return rows
     catalog = shop.catalog
     first = rows[shares(rows, wish.first, goal, shop) & (catalog.price_cents[rows] <= wish.limit)]
-    return first if len(first) or not wish.other else rows[shares(rows, wish.other, goal, shop)]
+    return first if len(first) else rows[shares(rows, wish.other, goal, shop)]
 
 
 def shares(rows: np.ndarray, thing: str, goal: Goal, shop: Shop) -> np.ndarray:

@@ -138,8 +138,6 @@ class SubstitutionPlayer(GoalPlayer):
         if original is None:
             return self.turn(self.call("submit", None, product_ids=[]))
         condition, count = self.get("if"), self.get("count", 3)
-        if condition is not None and not condition.other:
-            self.branch = True
         tried = True if condition is not None and self.branch is None else self.branch
         wish = self._wish(original, tried)
         searches = self._searches(original, wish, tried)
