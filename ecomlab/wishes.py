@@ -175,7 +175,7 @@ def from_json(value: Any) -> Any:
 
 def without(slots: Mapping[str, Any], lacks: frozenset[str]) -> dict[str, Any]:
     """Return slots as somebody reads them who cannot take these kinds of steps: of values that exclude each other the
-    first, no reference, no exception; a condition holds."""
+    first, no reference, no exception; a condition holds, and one on what stays the same is none."""
     kept: dict[str, Any] = {}
     for name, value in slots.items():
         if not isinstance(value, Wish) or value.step not in lacks:
@@ -251,12 +251,13 @@ ONLY_IF = re.compile(
     r"otherwise the same (?P<other>[a-z][a-z ]*)"
 )
 """Words of a condition on what stays the same."""
-NO_MORE = re.compile(r"the ([^.;!?\n]+) that I looked at")
+_PHRASE = r"(?:[^.;!?\n]|\.(?=\S))+?"
+NO_MORE = re.compile(rf"the ({_PHRASE}) that I looked at")
 """Words of a limit that another thing's price sets."""
 _STEP = r"the one that I looked at right (?:after|before) "
 SEEN = re.compile(
-    rf"(?P<steps>(?:{_STEP})*)the (?P<pick>cheapest|most expensive) of the (?P<among>[^.;!?\n]+?) that I looked at"
-    rf"|(?P<walk>(?:{_STEP})+)the (?P<thing>[^.;!?\n]+)"
+    rf"(?P<steps>(?:{_STEP})*)the (?P<pick>cheapest|most expensive) of the (?P<among>{_PHRASE}) that I looked at"
+    rf"|(?P<walk>(?:{_STEP})+)the (?P<thing>{_PHRASE})(?=$|[.;!?\n](?:\s|$))"
 )
 """Words of one of the products that the customer looked at."""
 
