@@ -283,4 +283,4 @@ def told_anew(other: Goal, goal: Goal, task: Task, shop: Shop) -> Goal | None:
     seen = [row for row in map(shop.catalog.row, task.world["visits"]) if row is not None]
     row = original_of(other, shop)
     which = draw_which(row, seen, task.axes, shop, rng("other", row, *task.key))
-    return which and other.set_slots({"which": which})
+    return other.set_slots({"which": which}) if which else None
