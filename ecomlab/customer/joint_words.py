@@ -77,7 +77,7 @@ JOINT_FORMATS = {
         lambda things, day: Together(_kinds(things), day),
     ),
     "worth": _format(_worth_words, rf"({_TERM}(?: and {_TERM})?) on the ([^.!?\n]+?)", _worth),
-    "give way": _format(
+    "give_way": _format(
         lambda wish: ", then ".join(f"the {kind}" for kind in wish.items),
         rf"({_THINGS})",
         lambda things: GiveWay(tuple(kind.removeprefix("the ") for kind in things.split(", then "))),

@@ -115,16 +115,14 @@ class PartWorth(Wish):
 
     def key(self, price: Any, rating: Any, days: Any) -> Any:
         """Compute the price after the worth is taken off, in cents: of a product, or of arrays of them."""
-        found, values = price, {RATING.name: np.maximum(0, rating), DAYS.name: days}
+        values, found = {RATING.name: -rating, DAYS.name: days}, price
         for name, cents in self.terms:
-            limit = slot_type(name)
-            unit = cents // limit.scale
-            found = found + unit * values[name] if limit.op == "<=" else found - unit * values[name]
+            found = found + cents // slot_type(name).scale * values[name]
         return found
 
     def of(self, offer: Offer) -> int:
         """Compute the key of an offer: the smaller, the better."""
-        return int(self.key(offer.price, offer.rating, offer.days))
+        return int(self.key(offer.price, max(0, offer.rating), offer.days))
 
     @property
     def most(self) -> int:
@@ -339,7 +337,8 @@ def offers_of(catalog: Catalog, rows: np.ndarray, kind: str, demands: Demands) -
     group = keys_of(catalog, rows, shared)
     keep[np.unique(group, return_index=True)[1]] = True
     if worth is not None and len(rows):
-        key = worth.key(*(column[rows].astype(np.int64) for column in _columns(catalog)))
+        price, rating, days = (column[rows].astype(np.int64) for column in _columns(catalog))
+        key = worth.key(price, np.maximum(0, rating), days)
         for value in np.unique(group).tolist() if shared else [0]:
             mine = np.flatnonzero(group == value)
             least = np.minimum.accumulate(key[mine])

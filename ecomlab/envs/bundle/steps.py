@@ -41,10 +41,12 @@ from ecomlab.world.state import PAGE
 
 KINDS = ("joint", "trade_off", "none")
 """Kinds of steps that BUNDLE has."""
-MOST = {"joint": 4, "trade_off": 2}
+MOST = {"joint": 5, "trade_off": 2}
 """Most steps of a kind in a list."""
-P_NONE = 0.22
+P_NONE = 0.18
 """Share of the lists that may say what gives way; half of those that do must leave something out."""
+P_COUNTS = 0.57
+"""Share of the demands of which the outcome is the one that takes thought."""
 P_TOTAL = 0.5
 """Share of the parts with a shared value that have a limit in total as well."""
 WAITS = (3, 4, 5)
@@ -130,7 +132,10 @@ class Drawing:
             self._draw_worth()
         joints = [pick(self.random, (Together, Same)) for _ in range(kinds.count("joint"))]
         for kind in sorted(joints, key=lambda kind: kind is Same):  # who arrives in time is found first
-            self._draw_together() if kind is Together else self._draw_same()
+            either = [self._draw_same, self._draw_together]
+            for draw in either if kind is Same else reversed(either):
+                if draw():
+                    break
         if "none" in kinds:
             self._draw_give_way()
 
@@ -138,12 +143,12 @@ class Drawing:
         return draw_size(self.axes, "joint", self.random)
 
     def _draw_one(self, wishes: Sequence[tuple[Wish, bool]]) -> bool:
-        """Draw one of several demands of one kind, each with its outcome, either with equal chances; nothing where only
-        one outcome is possible."""
-        by_outcome = [[wish for wish, met in wishes if met == outcome] for outcome in (False, True)]
-        if not all(by_outcome):
+        """Draw one of several demands of one kind, each with its outcome: whether the cheapest meet it. None is drawn
+        where only one outcome is possible, or it would tell which."""
+        met, broken = ([wish for wish, met in wishes if met == outcome] for outcome in (True, False))
+        if not (met and broken):
             return False
-        self.wishes.append(pick(self.random, pick(self.random, by_outcome)))
+        self.wishes.append(pick(self.random, broken if self.random.random() < P_COUNTS else met))
         return True
 
     def _groups(self, kinds: Sequence[str], size: int, slot: str) -> list[tuple[str, ...]]:
@@ -151,8 +156,8 @@ class Drawing:
         begun = {w.items[0] for w in self.wishes if isinstance(w, Joint) and w.slot == slot}
         return [group for group in combinations(kinds, size) if group[0] not in begun]
 
-    def _draw_together(self) -> None:
-        """Draw a day on which several parts have to be there."""
+    def _draw_together(self) -> bool:
+        """Draw a day on which several parts have to be there; tell whether there is one."""
         kinds = self.free(PartWorth, Together)
         assert self.today is not None
         for days in shuffled(self.random, WAITS):
@@ -169,15 +174,17 @@ class Drawing:
                     elif any(met[kind] == {False} for kind in group):
                         found.append((Together(group, day), False))
                 if self._draw_one(found):
-                    return
+                    return True
+        return False
 
     def _days(self, kind: str) -> int | None:
         """Return the days within which a part has to be there."""
         found = [w for w in self.wishes if isinstance(w, Together) and kind in w.items]
         return min((w.most_days(self.today) for w in found), default=None)
 
-    def _draw_same(self) -> None:
-        """Draw a slot of which several parts share the value, and perhaps a limit for them in total."""
+    def _draw_same(self) -> bool:
+        """Draw a slot of which several parts share the value, and perhaps a limit for them in total; tell whether there
+        is one."""
         kinds = self.free(PartWorth, Same)
         slots = {kind: self.listings(kind, None)[1].slots for kind in kinds}
         names = list(dict.fromkeys(name for some in slots.values() for name in some))
@@ -192,7 +199,8 @@ class Drawing:
                 if self._draw_one(found):
                     if self.random.random() < P_TOTAL:
                         self._draw_total(self.wishes[-1].items)  # type: ignore[attr-defined]
-                    return
+                    return True
+        return False
 
     def _met_by_cheapest(self, group: Sequence[str], name: str) -> bool | None:
         """Tell whether the cheapest of each share a value; None where that depends on which of several is taken."""
