@@ -350,6 +350,13 @@ def _columns(catalog: Catalog) -> tuple[np.ndarray, ...]:
     return catalog.price_cents, catalog.rating_tenths, catalog.days
 
 
+def amounts_of(value: Any) -> list[int]:
+    """List the amounts of money that a demand names, in cents."""
+    if isinstance(value, Total):
+        return [value.limit]
+    return [cents for _, cents in value.terms] if isinstance(value, PartWorth) else []
+
+
 # In words, for reasons.
 
 
