@@ -275,10 +275,10 @@ class Drawing:
         kinds = self.free(PartWorth, Joint)
         two = draw_size(self.axes, "trade_off", self.random) > 1
         for cents in shuffled(self.random, STARS):
-            terms = ((RATING.name, cents), *([(DAYS.name, max(50, cents // 5 // 50 * 50))] if two else []))
+            terms = ((RATING.name, cents), *([(DAYS.name, max(100, cents // 500 * 100))] if two else []))
             found = [(wish, met) for kind in kinds for wish, met in self._worths(PartWorth(kind, terms))]
             if self._draw_one(found):
-                self.room += round(cents * (0.4 + 1.2 * self.random.random()))
+                self.room += _dollars(cents * (0.4 + 1.2 * self.random.random()))
                 return
 
     def _worths(self, wish: PartWorth) -> list[tuple[Wish, bool]]:
@@ -354,7 +354,7 @@ def counting(goal: Goal, today: date | None, rows_of: RowsOf, catalog: Catalog) 
     assert choice is not None, "a goal of which nothing can be had is drawn again"
     greedy = {}
     for kind in choice.chosen:
-        listing = listing_of(catalog, rows_of((kind, demands.parts[kind])), kind)
+        listing = listing_of(catalog, rows_of((kind, dict(demands.parts[kind]))), kind)
         greedy[kind] = listing.greedy
     steps = ["none"] if choice.left_out else []
     for joint in (one.among(greedy) for one in demands.joints):
