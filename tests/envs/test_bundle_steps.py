@@ -52,7 +52,7 @@ def test_a_demand_says_itself_is_read_back_and_goes_through_json(
 ) -> None:
     template = BUNDLE.phrases.slots[slot]
     assert template.format.write(wish) == words
-    for form in template.later(wish):
+    for form in template.telling(wish):
         said = f"Hello. {form.text.replace('{}', words)}"
         assert nlu.read_slots(said, BUNDLE.phrases, lexicon_of(big_shop.catalog)) == [(slot, wish)]
     assert from_json(json.loads(json.dumps(to_json(wish)))) == wish
