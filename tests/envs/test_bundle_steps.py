@@ -104,6 +104,22 @@ def test_the_best_list(budget: int, wishes: Sequence[Wish], things: str, left_ou
     assert chosen(budget, *wishes) == (set(things.split()), left_out)
 
 
+@pytest.mark.parametrize(
+    ("wish", "picked", "holds"),
+    [
+        (COLORS, (0, 0), False),
+        (COLORS, (1, 0), True),
+        (Total(("Tent", "Stove"), 7000), (0, 0), True),
+        (Total(("Tent", "Stove"), 6999), (0, 0), False),
+        (Together(("Tent", "Stove"), "Saturday the 21st"), (0, 0), True),
+        (Together(("Tent", "Stove"), "Saturday the 21st"), (1, 0), False),  # t2 takes six days
+    ],
+)
+def test_a_demand_holds_of_the_chosen_products(wish: Joint, picked: tuple[int, int], holds: bool) -> None:
+    products = {kind: OFFERS[kind][n] for kind, n in zip(wish.items, picked, strict=True)}
+    assert wish.holds(products, TODAY) == holds
+
+
 def test_where_nothing_gives_way_there_may_be_no_list() -> None:
     assert chosen(84, COLORS) is None
 
