@@ -49,8 +49,10 @@ class StatusPlayer(GoalPlayer):
     def costs(change: GoalChange, goal: Goal, orders: Sequence[Mapping[str, Any]], today: date) -> GoalChange:
         """Set the steps that a change of mind costs: a look at other orders, for which today's date may be needed."""
         dated = is_dated(change.slots, change.asks) and not is_dated(goal.of(), goal.asks)
-        inside = len(decided_inside(orders, change.slots, today))
-        return replace(change, turns=1 + (dated or bool(inside)), calls=1 + dated + inside)
+        inside = set(decided_inside(orders, change.slots, today))
+        meant = set(resolve(orders, goal.apply(change).of(), today))
+        later = bool(inside) and not meant <= inside
+        return replace(change, turns=1 + dated + later, calls=dated + len(inside | meant))
 
     def read_later(self, text: str) -> dict[Place, Any]:
         return self.read_renamed(text)
