@@ -271,6 +271,8 @@ class Episode:
         self.messages.append(recorded(message, calls))
         self._alone = all(name == ask_user.name for name, _ in calls)
         self._sold_out = {name for event in self.subtask.sold_out for name in event.types}
+        if calls and text_of(message):
+            self.customer.overhear(text_of(message), self.world)
         looked = len(self.subtask.looked)
         for number, (name, arguments) in enumerate(calls):
             call_id = self.messages[before - 1]["tool_calls"][number]["id"]

@@ -9,6 +9,7 @@ from typing import Any
 from ecomlab.catalog import Shop
 from ecomlab.customer import nlu
 from ecomlab.customer.shortages import RETAKING, TELLING, rush_chance
+from ecomlab.customer.telling import Asked
 from ecomlab.difficulty import Difficulty
 from ecomlab.players.asking import Asking
 from ecomlab.players.budgets import budget, quantile
@@ -16,9 +17,17 @@ from ecomlab.slots import PRICE, filters_of, fits, slot_type
 from ecomlab.task import Goal, Message, Need, Place
 from ecomlab.wishes import AnyBut, If, Of, OneOf, without
 from ecomlab.wishes import Wish as Expression
-from ecomlab.world.cart import identity_of
+from ecomlab.world.cart import identity_of, total_of
 
 MAX_PAGES = 3
+TOTAL = Asked(
+    "ask_total",
+    "money",
+    lambda goal, world: total_of(world),
+    "The cart comes to {} in total.",
+    r"\btotals?\b|altogether|all together|\bin all\b|\bcomes? to\b|\badds? up\b|\bsum\b",
+)
+"""What does it all come to?"""
 
 
 @dataclass
@@ -119,6 +128,8 @@ class Shopper(Asking):
         self.cart: dict[tuple[str, str | None], int] = {}
         self.units: dict[tuple[str, str | None], int] = {}
         """Units that can be bought, as a tool last showed them, by product and variant (None: of the product)."""
+        self.prices: dict[str, int] = {}
+        """Prices in cents, by product."""
         self.rushed = False
         """True once something has sold out."""
         self.visited: dict[str, list[dict[str, Any]]] = {}
@@ -155,7 +166,7 @@ class Shopper(Asking):
             wanted[line] = wanted.get(line, 0) + wish.quantity
         calls += [*self._cart_calls(wanted), *self.tell(short)]
         if not calls and not waiting:
-            calls = [self.call("submit", None, done=True)]
+            return self.answer(self.values()) or self.turn(self.call("submit", None, done=True))
         return {"role": "assistant", "content": "", "tool_calls": calls}
 
     def _work_out(self, wish: Wish) -> list[dict[str, Any]] | None:
@@ -199,6 +210,10 @@ class Shopper(Asking):
         wish.slots = {n: v for n, v in wish.slots.items() if n not in (PRICE.name, condition.slot)}
         wish.slots |= {} if condition.other is None else {condition.slot: condition.other}
         wish.restart()
+
+    def values(self) -> dict[str, Any]:
+        """Work out the answers to the customer's questions."""
+        return {}
 
     def _cart_calls(self, wanted: dict[tuple[str, str | None], int]) -> list[dict[str, Any]]:
         calls = []
@@ -293,6 +308,8 @@ class Shopper(Asking):
             about.found += result["results"]
             about.page_fits = any(map(about.fits, result["results"]))
             about.more = result["page"] < result["pages"]
+            shown = {record["product_id"]: record["price"] for record in result["results"]}
+            self.prices |= {one: round(100 * price) for one, price in shown.items() if price is not None}
             self.units |= {(r["product_id"], r.get("variant_id")): r["stock"] for r in result["results"]}
         elif "line" in result:
             line = result["line"]
@@ -307,6 +324,8 @@ class Shopper(Asking):
 
 class CartPlayer(Shopper):
     """The player of CART. Wishes come from the customer's words, or, for the oracle, from the goal before each turn."""
+
+    tells = (TOTAL,)
 
     @staticmethod
     def need(goal: Goal) -> Need:
@@ -338,7 +357,11 @@ class CartPlayer(Shopper):
         read = {(i, n): v for i, m in mentions for n, v in {"type": m.type, **m.slots}.items()}
         types = {value: item for (item, name), value in read.items() if name == "type"}
         told = nlu.read_slots(text, self.phrases, self.lexicon, opening=True)
-        return read | {(types.get(value.type, 0), name): value for name, value in told if name == "if"}
+        return (
+            read
+            | {(types.get(value.type, 0), name): value for name, value in told if name == "if"}
+            | {(0, name): value for name, value in told if name == TOTAL.slot}
+        )
 
     def hear(self, text: str, opening: bool) -> None:
         if self.truth is not None:
@@ -368,6 +391,15 @@ class CartPlayer(Shopper):
             known, goal = list(self.wishes), self.truth()
             self.wishes = [self._same(goal.of(item), known) for item in goal.items]
         return self.question() or super().plan()
+
+    def values(self) -> dict[str, Any]:
+        """Add up the cart; who lacks the step names the first price."""
+        costs = [units * self.prices.get(one, 0) for (one, _), units in self.cart.items()]
+        if not self.asks or not costs:
+            return {}
+        first = self.prices.get(next(iter(self.cart))[0], 0)
+        wrong = "telling" in self.lacks or any(self.slip() for _ in costs[1:])
+        return {TOTAL.slot: first if wrong else sum(costs)}
 
     def tell(self, short: list[Wish]) -> list[dict[str, Any]]:
         if not short or self.truth is not None:
