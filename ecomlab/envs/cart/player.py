@@ -44,8 +44,11 @@ class Wish:
     found: list[dict[str, Any]] = field(default_factory=list)
     """Records that a search for the current slots has shown."""
     pages: int = 0
-    page_fits: bool = True
-    """False if nothing on the latest page fits: a search by words shows what fits them first."""
+    idle_pages: int = 0
+    """Latest pages on which nothing fits: a search by words shows what fits them first, more or less."""
+    part: int = 0
+    """Number of the search under way, of those for each of several values that would do; `parts` is their number."""
+    parts: int = 1
     of_left: bool = False
     """True once these pages list only products in stock, which changes the page numbers."""
     more: bool = True
@@ -113,6 +116,7 @@ class Wish:
         """Forget what was found and chosen."""
         self.found, self.pages, self.of_left, self.more, self.choice = [], 0, False, True, None
         self.again = self.told = False
+        self.part = 0
 
 
 _ONLY = re.compile(r"only (\d+)")
@@ -156,10 +160,10 @@ class Shopper(Asking):
                     calls.append(self._search(wish))
                     waiting = True
                 elif self._may_be_elsewhere(wish):
-                    wish.again, wish.found, wish.pages = True, [], 0
+                    wish.again, wish.found, wish.pages, wish.part, wish.more = True, [], 0, 0, True
                     calls.append(self._search(wish))
                     waiting = True
-                elif not wish.told and (wish.again or self._fitting(wish)):
+                elif not wish.told and (wish.again or self.rushed or self._fitting(wish)):
                     short.append(wish)
                 continue
             line = (wish.choice, wish.option)
@@ -258,7 +262,7 @@ class Shopper(Asking):
 
     def _enough(self, wish: Wish) -> bool:
         """Tell whether it need not look on: something is to be had, and of several the cheapest was shown."""
-        over = not wish.more or wish.pages >= wish.most_pages or not wish.page_fits
+        over = not wish.more or wish.pages >= wish.most_pages or wish.idle_pages > 1
         return bool(self._able(wish)) and (over or not wish.wants_cheapest)
 
     def _able(self, wish: Wish) -> list[dict[str, Any]]:
@@ -278,14 +282,18 @@ class Shopper(Asking):
             for name, value in slots.items()
             if name.startswith("attr:") and not isinstance(value, OneOf | AnyBut)
         }
+        several = self._several(wish)
+        wish.parts = len(several) or 1
+        attributes |= several[wish.part] if several else {}
         arguments: dict[str, Any] = {
             "query": slots.get("feature"),
             "category": wish.type,
+            "sort": PRICE.sort if wish.wants_cheapest and "feature" not in slots else None,
         }  # filters say the rest
         if self.rushed:
             arguments["in_stock"] = True
             if not wish.of_left:
-                wish.of_left, wish.pages = True, 0
+                wish.of_left, wish.pages, wish.part = True, 0, 0
         if isinstance(slots.get("brand"), str):
             arguments["brand"] = slots["brand"]
         arguments |= filters_of(slots)
@@ -298,6 +306,18 @@ class Shopper(Asking):
             arguments["page"] = wish.pages
         return self.call("catalog_search", wish, **arguments)
 
+    def _several(self, wish: Wish) -> list[dict[str, str]]:
+        """List the filters of which one must do, where several values of an attribute would."""
+        for name, value in wish.slots.items():
+            if isinstance(value, OneOf | AnyBut):
+                kind = self.lexicon.types[wish.type]
+                known = next(one.values for one in kind.attributes if f"attr:{one.name}" == name)
+                able = (
+                    value.values if isinstance(value, OneOf) else [v for v in known if v not in value.values]
+                )
+                return [{name[5:]: one} for one in able]
+        return []
+
     def result(self, about: Any, result: dict[str, Any]) -> None:
         if "visits" in result and isinstance(about, tuple):
             kind = about[1]
@@ -306,8 +326,10 @@ class Shopper(Asking):
             ]
         elif "results" in result and isinstance(about, Wish):
             about.found += result["results"]
-            about.page_fits = any(map(about.fits, result["results"]))
+            about.idle_pages = 0 if any(map(about.fits, result["results"])) else about.idle_pages + 1
             about.more = result["page"] < result["pages"]
+            if not about.more and about.part + 1 < about.parts:
+                about.part, about.pages, about.more = about.part + 1, 0, True
             shown = {record["product_id"]: record["price"] for record in result["results"]}
             self.prices |= {one: round(100 * price) for one, price in shown.items() if price is not None}
             self.units |= {(r["product_id"], r.get("variant_id")): r["stock"] for r in result["results"]}
