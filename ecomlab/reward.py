@@ -106,9 +106,10 @@ FREE: Mapping[str, int] = {
     "courtesy": 1,
     "question": 2,
     "answer": 1,
+    "telling": 4,
 }
 """Number of messages a job that cost no turn, by what they do: a summary, a request for consent, a closing question, a
-courtesy, questions that found nothing, and an answer to what the customer asked back."""
+courtesy, questions that found nothing, an answer to what the customer asked back, and answers to their questions."""
 
 
 @dataclass(frozen=True)
@@ -129,12 +130,14 @@ class Talk:
         asked back before."""
         if self.useful:
             yield frozenset(("useful",))
+        if self.alone and "telling" in self.did:
+            yield frozenset(("telling",))
         if self.alone and answers:
             yield frozenset(("answer",))
-        if self.alone and self.did:
-            yield self.did
+        if self.alone and self.did - {"telling"}:
+            yield self.did - {"telling"}
         if self.alone and "closing" in self.did:  # a further one is one more question
-            yield self.did - {"closing"} | {"question"}
+            yield self.did - {"closing", "telling"} | {"question"}
 
 
 def free_turns(talk: Iterable[Talk], asks: int) -> int:

@@ -159,28 +159,29 @@ class SlotType:
         return [value + other for other in self.others]
 
 
-BRAND = SlotType("brand", "product", names="brand", alike=("was_brand",), describes=True)
+BRAND = SlotType("brand", "product", names="brand", alike=("was_brand", "same"), describes=True)
 FEATURE = SlotType(
     "feature", "product", names="feature", alike=("was_feature", "attr", "option"), describes=True
 )
-ATTRIBUTE = SlotType("attr", "product", describes=True)
+ATTRIBUTE = SlotType("attr", "product", alike=("same",), describes=True)
 """Any attribute: its slots are "attr:color" and the like."""
 OPTION = SlotType("option", "line", describes=True)
 PRICE = SlotType(
     "price", "product", "<=", FORMATS["money"], scale=100, unit=100, step=500,
     moves=(-2000, -1000, -500, 1000, 2000, 4000), others=(500, -500),
     column="price_cents", missing=NO_PRICE, shown="price", filter="price_max", filter_help="Dollars.", sort="price",
-    fault="costs {has}, wanted at most {wanted}", mark="MONEY", alike=("budget", "replacement"),
+    fault="costs {has}, wanted at most {wanted}", mark="MONEY", alike=("budget", "replacement", "subtotal"),
 )  # fmt: skip
 RATING = SlotType(
     "rating", "product", ">=", FORMATS["stars"], scale=10, step=5, moves=(-10, -5, 5, 10), others=(-5, 5),
     range=(1, 50), jitter=5, column="rating_tenths", missing=NO_RATING, shown="rating", filter="rating_min",
-    filter_help="Stars.", sort="rating", fault="has {has}, wanted {number}", mark="STARS", alike=("replacement",),
+    filter_help="Stars.", sort="rating", fault="has {has}, wanted {number}", mark="STARS",
+    alike=("replacement", "worth"),
 )  # fmt: skip
 DAYS = SlotType(
     "days", "product", "<=", FORMATS["days"], moves=(-2, -1, 1, 2), others=(1,), jitter=2, span=4, column="days",
     shown="ship_days", filter="ship_days_max", filter_help="Days until delivery.", sort="delivery",
-    fault="arrives in {has}, wanted within {wanted}", mark="DAYS",
+    fault="arrives in {has}, wanted within {wanted}", mark="DAYS", alike=("arrival", "worth"),
 )  # fmt: skip
 QUANTITY = SlotType("quantity", "line", mark="NUMBER", alike=("units", "count"))
 LIMITS = (PRICE, RATING, DAYS)
@@ -195,6 +196,11 @@ _DECLARED = {
         SlotType("was_feature", names="feature", shares="feature", alike=("feature",), describes=True),
         SlotType("parts", names="type", alike=("added",)),
         SlotType("added", alike=("parts",)),
+        SlotType("same"),
+        SlotType("subtotal"),
+        SlotType("arrival"),
+        SlotType("worth"),
+        SlotType("give_way"),
         SlotType("units", mark="NUMBER"),
         SlotType("count", mark="NUMBER"),
         SlotType("ordered", mark="DATE", describes=True),

@@ -4,6 +4,7 @@ A step is something that a player must think about rather than look up: each kin
 fields of `Difficulty.steps`. A step counts where a player that lacks its kind is wrong on this very task.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -16,6 +17,14 @@ CALLS_A_STEP = 4
 """Tool calls that a step adds to the budget."""
 TURNS_A_STEP = 1
 """Turns that a step adds to the budget."""
+SHARE_OF_A_JOB = 1 / 3
+"""Steps of a job of a journey, as a share of those of a job by itself."""
+
+
+def most_steps(axes: Difficulty, chained: bool = False) -> int:
+    """Count the most steps that a job is drawn with at this difficulty; one of a journey if `chained`. Budgets stand on
+    this number, because that of the steps which count would tell what they come to (SILENT)."""
+    return math.ceil(axes.steps.mean * (SHARE_OF_A_JOB if chained else 1))
 
 
 def draw_kinds(

@@ -95,6 +95,8 @@ class Goal:
     """Slots that the opening leaves out."""
     unsaid: Mapping[str, Any] = field(default_factory=dict)
     """Facts for the verifier that the customer never says, such as the id of the sold-out product."""
+    asks: Mapping[str, Any] = field(default_factory=dict)
+    """Questions of the customer that the agent has to answer, by the names of their slots, each with its value."""
 
     @classmethod
     def one(cls, slots: Mapping[str, Any], withheld: Sequence[str] = (), **unsaid: Any) -> "Goal":
@@ -140,13 +142,16 @@ class Goal:
 
     def apply(self, change: "GoalChange") -> "Goal":
         """Apply a goal change."""
+        goal = replace(
+            self, asks={**({} if change.how == "anew" and change.asks else self.asks), **change.asks}
+        )
         if change.how == "drop":
-            return self.drop_item(change.item)
+            return goal.drop_item(change.item)
         if change.how == "anew":
-            return replace(self, slots={(change.item, name): value for name, value in change.slots.items()})
+            return replace(goal, slots={(change.item, name): value for name, value in change.slots.items()})
         if change.how == "replace":
-            return self.replace_item(change.item, change.slots)
-        return self.set_slots(change.slots, change.item)
+            return goal.replace_item(change.item, change.slots)
+        return goal.set_slots(change.slots, change.item)
 
     def after(self, events: Sequence["Event"]) -> "Goal":
         """Apply every goal change among these events."""
@@ -167,13 +172,19 @@ class Goal:
         """Write as a JSON object; the slots are a list because their order counts."""
         slots = [[*place, to_json(value)] for place, value in self.slots.items()]
         withheld = [list(place) for place in self.slots if place in self.withheld]
-        return {"slots": slots, "withheld": withheld, "unsaid": dict(self.unsaid)}
+        return {
+            "slots": slots,
+            "withheld": withheld,
+            "unsaid": dict(self.unsaid),
+            "asks": list(map(list, self.asks.items())),
+        }
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> "Goal":
         """Read what `to_json` wrote."""
         slots = {(item, name): from_json(v) for item, name, v in value["slots"]}
-        return cls(slots, frozenset((item, name) for item, name in value["withheld"]), value["unsaid"])
+        hidden = frozenset((item, name) for item, name in value["withheld"])
+        return cls(slots, hidden, value["unsaid"], dict(map(tuple, value["asks"])))
 
 
 LOOK, ACT = "look", "act"
@@ -203,14 +214,15 @@ class Event:
     def to_json(self) -> dict[str, Any]:
         """Write as a JSON object that names the class; slots are a list because their order counts."""
         value = {"event": type(self).__name__, **asdict(self)}
-        return {**value, "slots": list(map(list, value["slots"].items()))} if "slots" in value else value
+        return {n: list(map(list, v.items())) if n in ("slots", "asks") else v for n, v in value.items()}
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Any:
         """Read what `to_json` wrote."""
         fields_ = {name: given for name, given in value.items() if name != "event"}
-        if "slots" in fields_:
-            fields_["slots"] = dict(map(tuple, fields_["slots"]))
+        for name in ("slots", "asks"):
+            if name in fields_:
+                fields_[name] = dict(map(tuple, fields_[name]))
         for name in ("about", "forgets", "known", "types"):
             if name in fields_:
                 fields_[name] = tuple(fields_[name])
@@ -230,6 +242,8 @@ class GoalChange(Event):
     """Items that are not mentioned again."""
     known: tuple[str, ...] = ()
     """Slots that have been valid from the start: said first, because the others make no sense without them."""
+    asks: Mapping[str, Any] = field(default_factory=dict)
+    """Questions that the customer asks now; "anew", in place of those before."""
 
 
 @dataclass(frozen=True, kw_only=True)

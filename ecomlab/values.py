@@ -23,6 +23,7 @@ MONTHS = (
     "January", "February", "March", "April", "May", "June",
     "July", "August", "September", "October", "November", "December",
 )  # fmt: skip
+WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
 
 @dataclass(frozen=True)
@@ -220,6 +221,12 @@ FORMATS: dict[str, Format] = {
     "day": DAY.with_words(
         _day_of_month, rf"the \d{{1,2}}(?:st|nd|rd|th) of (?:{'|'.join(MONTHS)})", _read_day_of_month
     ),
+    "deadline": Format(
+        lambda value: value if value in WEEKDAYS else _day(value),
+        rf"{'|'.join(WEEKDAYS)}|{DAY.pattern}",
+        lambda text: text if text in WEEKDAYS else _read_day(text),
+    ),
+    "order number": Format(str, r"[A-Z0-9]{6}", str),
     "name": NAME,
     "count": Format(
         lambda count: "one" if count == 1 else str(count),

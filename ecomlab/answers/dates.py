@@ -31,14 +31,20 @@ def read_day(text: Any, today: date) -> date | None:
     """Read the one day that `text` names, without a year the nearest to today; None for no day or several."""
     if not isinstance(text, str) or len(text) > MOST:
         return None
-    found = {_day(match, today) for pattern in (_ISO, _US) for match in pattern.finditer(text)}
+    found = {day for _, day in days_in(text, today)}
+    return found.pop() if len(found) == 1 else None
+
+
+def days_in(text: str, today: date) -> list[tuple[int, date | None]]:
+    """List the days that a text names, each after its place; None for one that does not exist."""
+    found = [match for pattern in (_ISO, _US) for match in pattern.finditer(text)]
     # In "9 March 20" the day is March 9 and not March 20: what one form has read, the other does not read again.
-    rest = _ISO.sub(" ", _US.sub(" ", text))
+    rest = _ISO.sub(lambda one: " " * len(one[0]), _US.sub(lambda one: " " * len(one[0]), text))
     first, second = (list(pattern.finditer(rest)) for pattern in _NAMED)
     taken = [match.span() for match in second]
     first = [m for m in first if not any(m.start() < end and start < m.end() for start, end in taken)]
-    found |= {_day(match, today) for match in (*first, *second)}
-    return found.pop() if len(found) == 1 else None
+    matches = sorted((*found, *first, *second), key=lambda match: match.start())
+    return [(match.start(), _day(match, today)) for match in matches]
 
 
 def says_none(text: Any) -> bool:

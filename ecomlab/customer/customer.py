@@ -26,8 +26,9 @@ from ecomlab.customer.reading.reading import (
 )
 from ecomlab.customer.reading.vocabulary import vocabulary_of
 from ecomlab.customer.rewording import Check
+from ecomlab.customer.telling import Asked, Listener
 from ecomlab.customer.templates import SENTENCE_BREAK, Phrases
-from ecomlab.task import Event, Goal, GoalChange, Instead, SellOut
+from ecomlab.task import Event, Goal, GoalChange, Instead, SellOut, Slot
 from ecomlab.world.cart import match, wants_of
 from ecomlab.world.plain import plain
 from ecomlab.world.state import World
@@ -48,7 +49,7 @@ class Customer:
 
     `acts_on` names what the agent's tools can change ("cart", "returns"), which the customer looks at and corrects;
     `judge` gives their opinion of things that the agent names; `person` is who they are. `wording` words what they
-    say, in no sentence that is `reserved`.
+    say, in no sentence that is `reserved`; `questions` are those that they may ask in their turn.
     """
 
     def __init__(
@@ -63,6 +64,7 @@ class Customer:
         person: Person,
         wording: Wording | None = None,
         reserved: Collection[str] = (),
+        questions: Sequence[Asked] = (),
     ) -> None:
         self.first = goal
         self.goal = goal
@@ -77,6 +79,7 @@ class Customer:
         self.check = Check(phrases, lexicon, reserved)
         self.state = GoalState(goal.said(), goal.said(withheld=True), own=phrases.slots.keys())
         self.dialogue = DialogueManager(self.state, self.type_name, self.option_name, phrases.slots)
+        self.listener = Listener(questions)
         self.in_sight: list[Mistake] = []
         """Mistakes that stood when the customer last looked."""
         self.person = person
@@ -148,8 +151,23 @@ class Customer:
         self.dialogue.in_hand = lambda: self._in_hand(world)
         self.dialogue.settled = lambda: self._is_done(world)
         self.last_read = Reading()
-        reply = self._reply(text, world)
-        return replace(reply, did=done_by(self.last_read))
+        answered, unclear = self.listener.hear(text, self.goal, world)
+        patience = self.dialogue.annoyed
+        if answered and not self.read(text, things_in(text, world)).calls_for - {"back"}:
+            reply = Reply([Act("acknowledge answer")])
+        else:
+            reply = self._reply(text, world)
+        done = not (self.last_read.calls_for or reply.news) and "TELL" in self.last_read.acts
+        again = self.listener.ask_again(self.goal, world, unclear, done)
+        if again:
+            self.dialogue.annoyed = min(patience, self.dialogue.annoyed)
+            reply = replace(reply, acts=[*(reply.acts if reply.news or asked_of(text) else ()), *again])
+        telling = {"telling"} if answered or again else set[str]()
+        return replace(reply, did=done_by(self.last_read) | telling)
+
+    def overhear(self, text: str, world: World) -> None:
+        """Take in what the agent writes beside tool calls, as far as it answers a question of theirs."""
+        self.listener.hear(text, self.goal, world)
 
     def _reply(self, text: str, world: World) -> Reply:
         dropped = self._dropped(asked_of(text))
@@ -187,13 +205,25 @@ class Customer:
             reply = self.dialogue.opinion(opinions, which, reading, text)
         else:
             reply = self.dialogue.react(reading, text)
-        acts = [*(self.person.tells(text) if "identity" in reading.calls_for else ()), *reply.acts]
+        if "identity" in reading.calls_for:
+            reply = self._identified(reply, text)
+        acts = list(reply.acts)
         if "REFUSE" in reading.acts and not reply.news and {act.kind for act in acts} <= _VAIN:
             acts = [Act("accept refusal")]  # what cannot be had is not asked for again
         acts = self.dialogue.of_wishes(acts, reading)
         beside = phrase(reading.acts, beside=bool(acts))
         acts = [*beside, *acts] if beside else acts
         return replace(reply, acts=acts or [Act("acknowledge")])
+
+    def _identified(self, reply: Reply, text: str) -> Reply:
+        """Put before a reply who they are, and the number of the order where they have it."""
+        acts, news = self.person.tells(text), list[Slot]()
+        numbers = [slot for slot in (*self.state.withheld, *self.state.known) if slot.name == "number"]
+        if numbers and any(act.kind == "no order number" for act in acts):
+            news = self.state.reveal(numbers)
+            acts = [act for act in acts if act.kind != "no order number"]
+            acts += self.dialogue.spoken("elaborate", [slot for slot in numbers if slot not in reply.news])
+        return replace(reply, acts=[*acts, *reply.acts], news=(*news, *reply.news))
 
     def _asked_things(
         self, things: Sequence[Thing], reading: Reading, text: str, world: World

@@ -36,6 +36,7 @@ from ecomlab.customer.reading.reading import LEAVE, NO_ITEM, Question, Reading
 from ecomlab.customer.templates import SENTENCE_BREAK, Template
 from ecomlab.slots import slot_type
 from ecomlab.task import Slot
+from ecomlab.world.joint import amounts_of
 from ecomlab.world.substitutes import noun
 
 _T = TypeVar("_T")
@@ -353,6 +354,10 @@ class DialogueManager:
             for slot in slots:
                 so = self._is_so(slot, said.value, exactly and said.score > SURE)
                 found.append(Claim(said, slot, so if so is None else so != said.denied))
+            if slot_type(name).mark == "MONEY":
+                number = said_number(name, said.value)
+                named = [one for one in self.state.known if number in amounts_of(one.value)]
+                found += [Claim(said, one, not said.denied) for one in named]
             replaced = None if slots else self._replaced(name, said.value)
             if replaced is not None:
                 kept = next(

@@ -95,6 +95,8 @@ def _change(
     event: GoalChange, goal: Goal, state: GoalState, phrases: Phrases, type_name: str, kind: str = ""
 ) -> tuple[Goal, list[Act]]:
     """Change the goal and the goal state, and say so by an act of this kind, or of the usual one."""
+    if event.asks and not event.slots:
+        return goal.apply(event), [Act("ask agent", type_name, event.asks)]
     slots = dict(event.slots)
     if event.how == "drop":
         state.forget(event.item)
@@ -143,6 +145,7 @@ def _turn_to(event: GoalChange, goal: Goal, state: GoalState, phrases: Phrases) 
     described = {name: value for name, value in slots.items() if name not in phrases.slots}
     # An empty wish is left out where that is what the customer said before.
     said = {n: v for n, v in slots.items() if n in phrases.slots and (v != [] or told.get(n) != [])}
+    said |= event.asks
     *announcements, description = phrases.anew
     acts = [Act(announcement) for announcement in announcements]
     acts += [Act(description, kind, described)] if kind else []

@@ -63,6 +63,7 @@ class Speaker:
         random, used = rng("words", *self.key, "opening"), set[str]()
         told = [slot for slot in goal.slots.items() if slot[0] not in goal.withheld]
         said = [(self.phrases.slots[name], value) for (_, name), value in told if name in self.phrases.slots]
+        said += [(self.phrases.slots[name], value) for name, value in goal.asks.items()]
         typed = dict.fromkeys(item for (item, name), _ in told if name == "type")
         items = [
             {name: value for (i, name), value in told if i == item and name not in self.phrases.slots}

@@ -98,7 +98,7 @@ def corrected(word: str, words: frozenset[str]) -> str:
 
 def plain(text: str, words: frozenset[str], lexicon: Lexicon) -> str:
     """Undo noise, as a careful reader does: write out slang, and correct what is neither one of `words` nor of the
-    shop's."""
+    shop's, nor in capitals, as numbers of orders are."""
 
     def meant(match: re.Match[str]) -> str:
         slang = match.group().lower()
@@ -107,7 +107,7 @@ def plain(text: str, words: frozenset[str], lexicon: Lexicon) -> str:
     def correct(match: re.Match[str]) -> str:
         word = match.group().lower()
         known = len(word) < SHORT or any(word in some for some in (words, lexicon.words, WORDS))
-        known = known or _SPELLED.fullmatch(word) is not None
+        known = known or match.group().isupper() or _SPELLED.fullmatch(word) is not None
         return match.group() if known else _as_in(match.group(), corrected(word, words))
 
     return _WORD.sub(correct, _MEANT.sub(meant, text))

@@ -15,6 +15,7 @@ from typing import Any, Self
 from pydantic import Field, model_validator
 
 from ecomlab.customer.fillers import telling
+from ecomlab.customer.joint_words import JOINT_FORMATS
 from ecomlab.customer.noise import SLANG, Piece, words_of
 from ecomlab.customer.replacements import REPLACEMENT
 from ecomlab.customer.utterances import Form, frames_of
@@ -28,10 +29,10 @@ COMMON_ASKS = tuple(slot_type(name).name for name in SHIPPED if slot_type(name).
 FIELDS = ("type", "plural", "number", "item", "wanted", "details", "seen")
 """What a form of an act may hold: the product type, its plural, a number of units, the item with "a" and as the
 customer refers to it, its properties alone, and what the agent named or did."""
-_FORMATS = {**FORMATS, "replacement": REPLACEMENT}
+_FORMATS = {**FORMATS, **JOINT_FORMATS, "replacement": REPLACEMENT}
 _WHOLE = Format(str, "", str)
 """Of a slot that has whole sentences for its values."""
-_ENDLESS = ("name", "names", "type")
+_ENDLESS = ("name", "names", "type", *JOINT_FORMATS)
 """Formats of values of which only the words around them tell where they begin and end."""
 _BEFORE, _SLOT, _OPENING = "before ", "slot ", "opening "
 """Beginnings of the names under which the bank holds what is no later act: lead-ins of slots' sentences, these, and
@@ -98,7 +99,7 @@ class Template:
     @cached_property
     def delimited(self) -> re.Pattern[str] | None:
         """Pattern of a value, wherever in a sentence; None where only the words around one tell where it is."""
-        if not self.format.pattern or any(self.format is FORMATS[name] for name in _ENDLESS):
+        if not self.format.pattern or any(self.format is _FORMATS[name] for name in _ENDLESS):
             return None
         return re.compile(rf"(?<![\w$.])(?:{self.format.pattern})(?![\w-])")
 

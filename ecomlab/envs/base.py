@@ -6,7 +6,9 @@ from typing import Any, ClassVar
 
 from ecomlab.catalog import Shop
 from ecomlab.catalog.lexicon import lexicon_of
+from ecomlab.customer import telling
 from ecomlab.customer.opinions import Opinion, Thing, of_product
+from ecomlab.customer.telling import Asked
 from ecomlab.customer.templates import Phrases
 from ecomlab.difficulty import Difficulty
 from ecomlab.players.base import Perturbation
@@ -46,6 +48,13 @@ class Audit:
         if verdict is None or verdict.correct:
             return ()
         return [Fault("wrong answer" if answer else "missed item", "answer", words=verdict.why)]
+
+    def found(
+        self, goal: Goal, world: World, answer: Mapping[str, Any] | None, first: Goal
+    ) -> Sequence[Fault]:
+        """List the faults, and the answers to the customer's questions that are wrong or missing."""
+        told_wrong = telling.faults(self.env.questions, goal, world, at_end=answer is not None)
+        return [*self.faults(goal, world, answer, first), *told_wrong]
 
     def wishes(self, goal: Goal, world: World) -> Sequence[Want]:
         """List the wanted products, needed to judge a claim that there are none; by default none."""
@@ -92,6 +101,8 @@ class Environment:
     phrases: ClassVar[Phrases]
     player: ClassVar[Callable[..., Any]]
     """Class of the reference player and oracle: a `GoalPlayer`, or one that takes the same arguments."""
+    questions: ClassVar[Sequence[Asked]] = ()
+    """Questions that a customer may ask in their turn, each with sentences in `phrases`."""
     moments: ClassVar[Sequence[str]] = (LOOK, ACT)
     """Moments after which a customer may change their mind, the earliest first; see `Event`."""
     composes: ClassVar[Sequence[str]] = ()
@@ -107,6 +118,10 @@ class Environment:
         """Judge the end state of the world, by code alone. `goal` is the final goal, `first` the one at the start;
         `answer` holds the arguments of `submit` and is empty if there was no submit."""
         raise NotImplementedError
+
+    def judge(self, goal: Goal, world: World, answer: Mapping[str, Any], first: Goal) -> Verdict:
+        """Judge the end state of the world, and what the agent has told the customer."""
+        return telling.judged(self.verify(goal, world, answer, first), self.questions, goal, world)
 
     def opinion(self, goal: Goal, world: World, thing: Thing) -> Opinion | None:
         """Tell what the customer thinks of a thing that the agent names; None if a person in their place could not

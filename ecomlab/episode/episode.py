@@ -24,7 +24,7 @@ from ecomlab.episode.subtask import Subtask, speaker_of
 from ecomlab.markup import conversation
 from ecomlab.markup.elements import in_notebook
 from ecomlab.reward import PUBLISHED, Score, Weights
-from ecomlab.steps import CALLS_A_STEP, TURNS_A_STEP
+from ecomlab.steps import CALLS_A_STEP, TURNS_A_STEP, most_steps
 from ecomlab.suggest import whole
 from ecomlab.task import Event, Goal, Message, Problem, Task, TaskError, TaskKey
 from ecomlab.tool import FormatError, InvalidCallError, RefusedError, Tool, find, load_arguments, tool
@@ -122,6 +122,7 @@ def task_of(
     most = environment.budget(axes, shop, None if part else items)
     jobs, opening = max(1, len(problem.subtasks)), problem.opening
     steps = tuple(problem.steps) or tuple(kind for part in problem.subtasks for kind in part.steps)
+    thoughts = most_steps(axes, chained=bool(problem.subtasks))
     if not opening:
         speaker = speaker_of(environment.id, key, shop, axes.p_noise, part)
         opening = speaker.opening(problem.goal, problem.leads, not part, problem.gaps)
@@ -134,8 +135,8 @@ def task_of(
         goal=problem.goal,
         need=problem.need,
         events=tuple(problem.events),
-        turns=most.turns + jobs * axes.turn_slack + TURNS_A_STEP * len(steps),
-        calls=most.calls + jobs * axes.tool_slack + CALLS_A_STEP * len(steps),
+        turns=most.turns + jobs * (axes.turn_slack + TURNS_A_STEP * thoughts),
+        calls=most.calls + jobs * (axes.tool_slack + CALLS_A_STEP * thoughts),
         notes=problem.notes,
         steps=steps,
         subtasks=tuple(problem.subtasks),
@@ -270,6 +271,8 @@ class Episode:
         self.messages.append(recorded(message, calls))
         self._alone = all(name == ask_user.name for name, _ in calls)
         self._sold_out = {name for event in self.subtask.sold_out for name in event.types}
+        if calls and text_of(message):
+            self.customer.overhear(text_of(message), self.world)
         looked = len(self.subtask.looked)
         for number, (name, arguments) in enumerate(calls):
             call_id = self.messages[before - 1]["tool_calls"][number]["id"]

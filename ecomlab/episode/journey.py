@@ -16,14 +16,13 @@ from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.episode.subtask import Subtask
 from ecomlab.reward import Verdict
 from ecomlab.seeding import pick, rng, shuffled, whole_near
+from ecomlab.steps import SHARE_OF_A_JOB
 from ecomlab.task import Goal, Interrupt, Need, Problem, Task, TaskError, TaskKey
 from ecomlab.tool import FormatError, RefusedError
 from ecomlab.world.orders.history import draw_history
 
 LOOKING = ("CART", "SUB")
 """Environments to which the customer's visits belong."""
-SHARE_OF_STEPS = 1 / 3
-"""Steps of thought of a job of a journey, as a share of those of a job by itself."""
 PHANTOMS = 64
 """Maximum number of tasks drawn to find visits that share no type with a journey."""
 
@@ -181,7 +180,7 @@ def _agreeing(
     """Draw the first `count` subtasks that share no product types, with the types that they are about and those visited
     for them."""
     chosen: list[Task] = []
-    axes = axes.override({"steps.mean": axes.steps.mean * SHARE_OF_STEPS})
+    axes = axes.override({"steps.mean": axes.steps.mean * SHARE_OF_A_JOB})
     taken: set[str] = set()
     visited: set[str] = set()
     for name in order:

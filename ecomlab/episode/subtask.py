@@ -47,6 +47,7 @@ class Subtask:
             Person.of(task.key),
             wording,
             reserved=begins,
+            questions=self.env.questions,
         )
         self.progress = Progress()
         self.held_back = False
@@ -75,7 +76,7 @@ class Subtask:
 
     def verify(self) -> Verdict:
         """Judge the world as it stands."""
-        return self.env.verify(self.goal, self.world, self.answer or {}, self.first)
+        return self.env.judge(self.goal, self.world, self.answer or {}, self.first)
 
     def submit(self, answer: dict[str, Any]) -> None:
         """Take the agent's answer and judge it."""

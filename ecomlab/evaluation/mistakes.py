@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 WORLD = (
     "wrong product", "unwanted item", "wrong variant", "wrong quantity", "wrong line", "wrong order", "wrong status",
     "wrong date", "wrong outcome", "wrong answer", "wrong clause", "not the best", "sold out", "over budget",
-    "stale wish", "missed item", "dropped job",
+    "stale wish", "missed item", "dropped job", "wrong answer told", "not told",
 )  # fmt: skip
 """Kinds that last in the world or in the answer until they are mended."""
 ACTS = (
@@ -307,7 +307,7 @@ class _Labeller:
                 job.right |= {f"item {w.item}" for w, h in zip(wants, held, strict=True) if h == w.quantity}
 
     def _faults(self, subtask: Subtask, goal: Goal, answer: Mapping[str, Any] | None) -> Sequence[Fault]:
-        return subtask.env.audit.faults(goal, self.episode.world, answer, subtask.first)
+        return subtask.env.audit.found(goal, self.episode.world, answer, subtask.first)
 
     def _made(self, number: int, made: Sequence[Fault], parent: int | None = None) -> None:
         """Record new faults, and those of events that the agent did not mend; `parent` is the end that left them."""

@@ -227,7 +227,7 @@ class Scene:
     def is_correct(self, answer: Mapping[str, Any], at_first: bool = False) -> bool:
         """Tell whether the verifier accepts an answer, by the present or the first goal."""
         subtask, first = self.subtask, self.subtask.first
-        return subtask.env.verify(first if at_first else subtask.goal, self.world, answer, first).correct
+        return subtask.env.judge(first if at_first else subtask.goal, self.world, answer, first).correct
 
 
 def make_wrong(message: Message, kind: str, scene: Scene) -> Message | None:

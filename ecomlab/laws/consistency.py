@@ -13,6 +13,7 @@ from ecomlab.customer import nlu
 from ecomlab.customer.templates import SENTENCE_BREAK, Phrases, common_file
 from ecomlab.task import Message
 from ecomlab.wishes import If
+from ecomlab.world.joint import SLOTS
 from ecomlab.world.substitutes import noun
 
 YES = frozenset(("yes", "this one", "as wanted", "go ahead"))
@@ -24,7 +25,7 @@ CHANGES = frozenset((
 """Kinds of acts that say that something is not as it was."""
 UPDATES = frozenset(("correction", "twist", "added", "dropped"))
 """Slots that say so."""
-LISTS = frozenset(("parts", "added", "dropped", "twist", "must", "relation", "question"))
+LISTS = frozenset(("parts", "added", "dropped", "twist", "must", "relation", "question", *SLOTS))
 """Slots of which two values can both hold."""
 DAYS = frozenset(("placed", "when", "ordered"))
 

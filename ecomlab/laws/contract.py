@@ -98,6 +98,7 @@ class EnvironmentContract:
             assert is_complete(task.opening) == (not goal.withheld), task.opening
             heard = {place: value for place, value in read.items() if place[1] != "type"}
             stated = {(s.item, s.name): s.value for s in goal.said()}
+            stated |= {(0, name): value for name, value in goal.asks.items()}
             wrong = [place for place in heard | stated if heard.get(place) != stated.get(place)]
             assert not wrong, (
                 f"slot {wrong[0]} is {stated.get(wrong[0])!r}, read as {heard.get(wrong[0])!r}: {task.opening}"
@@ -125,7 +126,7 @@ class EnvironmentContract:
                 finish(reference_player(env, shop, slips), episode)
                 for subtask in episode.subtasks:
                     given = (subtask.goal, subtask.world, subtask.answer or {}, subtask.first)
-                    verdict, found = subtask.env.verify(*given), subtask.env.audit.faults(*given)
+                    verdict, found = subtask.env.judge(*given), subtask.env.audit.found(*given)
                     assert bool(found) != verdict.correct, (task.seed, verdict.why, found)
 
     @shows("ONE RECORD")

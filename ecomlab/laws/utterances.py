@@ -12,6 +12,7 @@ from ecomlab.catalog.lexicon import Lexicon, lexicon_of
 from ecomlab.customer import nlu
 from ecomlab.customer.acts import Act
 from ecomlab.customer.fillers import full
+from ecomlab.customer.joint_words import JOINT_FORMATS
 from ecomlab.customer.nlg import Speaker
 from ecomlab.customer.noise import noised
 from ecomlab.customer.templates import Phrases, Template
@@ -19,6 +20,7 @@ from ecomlab.customer.utterances import Form
 from ecomlab.seeding import pick, rng
 from ecomlab.task import Goal
 from ecomlab.values import FORMATS
+from ecomlab.world.joint import GiveWay, PartWorth, Same, Together, Total
 
 NAMED = "SonicWave Compact Headset"
 """What stands for {seen} where an act names a product."""
@@ -107,6 +109,15 @@ def value_of(name: str, slot: Template, shop: Shop, random: np.random.Generator)
     }.items():
         if slot.format is FORMATS[known]:
             return made
+    if name in JOINT_FORMATS:
+        items = tuple(pick(random, shop.catalog.types[n::3]).name for n in range(3))
+        return {
+            "same": Same(items, pick(random, ("brand", "attr:color", "attr:works_with"))),
+            "subtotal": Total(items, int(random.integers(1, 900)) * 100),
+            "arrival": Together(items, pick(random, ("Saturday the 21st", "Monday the 2nd"))),
+            "worth": PartWorth(items[0], (("rating", 1000), ("days", 250))),
+            "give_way": GiveWay(items),
+        }[name]
     if name == "replacement":
         another = [["brand", pick(random, shop.catalog.brands)], ["attr:color", "Green"], ["price", 4500]]
         return pick(random, [another, []])

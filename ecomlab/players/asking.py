@@ -2,11 +2,12 @@
 
 import copy
 import json
-from collections.abc import Callable, Collection
-from typing import Any
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, ClassVar
 
 from ecomlab.catalog.lexicon import Lexicon
 from ecomlab.customer import nlu
+from ecomlab.customer.telling import Asked
 from ecomlab.customer.templates import Phrases
 from ecomlab.players.base import Perturbation, Planner
 from ecomlab.players.courteous import Courtesy
@@ -31,6 +32,9 @@ class Asking(Planner):
     With a `courtesy` it asks for one or two things by name as well, and talks to the customer about what it does.
     """
 
+    tells: ClassVar[Sequence[Asked]] = ()
+    """Questions of the customer that it answers."""
+
     def __init__(
         self,
         phrases: Phrases,
@@ -47,6 +51,26 @@ class Asking(Planner):
         self.courtesy = courtesy
         self.wants_more = False
         """True while the customer may have more to tell."""
+        self.answers: dict[str, str] = {}
+        """What the customer was told, by the slots of their questions."""
+        self._asks: dict[str, Any] = {}
+
+    @property
+    def asks(self) -> dict[str, Any]:
+        """Questions of the customer that are to be answered, by their slots, each with its value."""
+        return self._asks if self.truth is None else dict(self.truth().asks)
+
+    def answer(self, values: Mapping[str, Any]) -> Message | None:
+        """Answer the customer's questions by these values, as far as they were not told them; None if all were."""
+        said = {one.slot: one.say(values[one.slot]) for one in self.tells if one.slot in values}
+        new = {slot: words for slot, words in said.items() if self.answers.get(slot) != words}
+        self.answers |= new
+        return {"role": "assistant", "content": " ".join(new.values())} if new else None
+
+    def _hear_questions(self, text: str, opening: bool = False) -> None:
+        slots = {one.slot for one in self.tells}
+        told = nlu.read_slots(text, self.phrases, self.lexicon, opening) if slots else ()
+        self._asks |= {name: value for name, value in told if name in slots}
 
     def __call__(self, messages: list[Message], tools: list[dict[str, Any]]) -> Message:
         if self.courtesy is None:
@@ -75,9 +99,11 @@ class Asking(Planner):
     def begin(self, opening: str) -> None:
         """Note whether an opening says that this is all."""
         self.wants_more, self.asked = not nlu.is_complete(opening), 0
+        self._hear_questions(opening, opening=True)
 
     def told(self, text: str) -> None:
-        """Note whether a reply says that there is no more."""
+        """Note what a reply asks, and whether it says that there is no more."""
+        self._hear_questions(text)
         if self.wants_more and nlu.says("nothing", text, self.phrases, self.lexicon):
             self.wants_more = False
 

@@ -77,6 +77,7 @@ class GoalPlayer(Asking):
         else:
             read = self.read_later(text)
             self.told(text)
+        read = {place: value for place, value in read.items() if place[1] not in self.asks}
         self.known |= {place: value for place, value in read.items() if place[1] == "type" or not self.slip()}
 
     def search(

@@ -11,8 +11,7 @@ from ecomlab.starters.compact_renderer import RESULTS, call_text
 from ecomlab.starters.compact_results import MORE, NEVER, OTHERS, YES, heading
 from ecomlab.starters.demonstrations import ANY
 from ecomlab.starters.questions import all_questions
-from ecomlab.values import MONTHS
-from ecomlab.world.orders.references import WEEKDAYS
+from ecomlab.values import MONTHS, WEEKDAYS
 from ecomlab.world.policy_book.rules import FACTS, RULES, Amount
 from ecomlab.world.substitutes import noun
 

@@ -42,6 +42,12 @@ def wants_of(goal: Goal) -> list[Want]:
     return wants
 
 
+def total_of(world: World) -> int:
+    """Add up the prices of all units in the cart, in cents."""
+    prices = world.catalog.price_cents
+    return sum(units * prices.item(world.row(product_id)) for (product_id, _), units in world.cart.items())
+
+
 def identity_of(slots: Mapping[str, Any]) -> dict[str, Any]:
     """Keep the slots that tell products of a type apart."""
     return {name: value for name, value in slots.items() if name != "type" and slot_type(name).of != "line"}

@@ -123,15 +123,18 @@ def draw_trait(row: int, catalog: Catalog, random: np.random.Generator) -> tuple
 
 
 def draw_change(
-    goal: Goal, spare: Sequence[str], axes: Difficulty, random: np.random.Generator
-) -> GoalChange:
-    """Draw a change of mind: another budget (its value is set later), a part added or a part dropped."""
-    item = pick(random, goal.items)
-    dropped = {"dropped": goal.get("type", item=item)}
-    changes = [GoalChange(slots=dropped, turns=0, calls=0, forgets=(item,))]
+    goal: Goal, alone: Sequence[int], spare: Sequence[str], axes: Difficulty, random: np.random.Generator
+) -> GoalChange | None:
+    """Draw a change of mind: another budget (its value is set later), a part added, or a part dropped that stands
+    `alone`. None if nothing can change."""
+    changes: list[GoalChange] = []
+    if alone:
+        item = pick(random, alone)
+        dropped = {"dropped": goal.get("type", item=item)}
+        changes = [GoalChange(slots=dropped, turns=0, calls=0, forgets=(item,))]
     changes += [GoalChange(slots={"budget": 0}, turns=0, calls=0)] if axes.bundle.slack else []
     changes += [GoalChange(slots={"added": spare[0]})] if spare else []
-    return pick(random, changes)
+    return pick(random, changes) if changes else None
 
 
 def draw_budget(total: int, slack: float, random: np.random.Generator) -> int:

@@ -60,6 +60,8 @@ class World:
         """Sell-outs of which no tool has given notice."""
         self.shown: set[str] = set()
         """Product ids that a tool has shown in this episode."""
+        self.told: dict[str, Any] = {}
+        """Last clear answers of the agent to questions of the customer, by the slots of these."""
         self.shown_pairs: set[tuple[str, str]] = set()
         """(product id, variant id) pairs that a tool has shown in this episode."""
         self.touched: list[tuple[int, str | None]] = []

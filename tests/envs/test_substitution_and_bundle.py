@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from ecomlab import ENVIRONMENTS, Episode, Shop, Task, make_task, play
+from ecomlab.episode.episode import draw_task
 from ecomlab.episode.play import finish
 from ecomlab.laws import attackers
 from ecomlab.reward import Verdict
@@ -181,8 +182,8 @@ def test_a_sold_out_product_shows_no_stock_in_any_tool(big_shop: Shop) -> None:
 def test_a_list_is_right_when_each_thing_is_there_once_within_the_budget(d: int, big_shop: Shop) -> None:
     catalog = big_shop.catalog
     for seed in range(8):
-        calmly = {"p_oos": 0, "p_switch": 0, "p_missing": 0}
-        task = make_task("BUNDLE", d, seed, big_shop, calmly)
+        calmly = {"p_oos": 0, "p_switch": 0, "p_missing": 0, "steps.mean": 0}
+        task = draw_task("BUNDLE", d, seed, big_shop, calmly)
         episode, ids = answer(task, big_shop)
         cost = sum(catalog.price_cents.item(catalog.row(i) or 0) for i in ids)
         budget = wanted(task)["budget"]
@@ -234,7 +235,7 @@ def test_after_a_sell_out_only_what_is_gone_is_looked_for_again(courteous: bool,
     """A reference player hears of it when it hands in; a courteous one looks at what it took, if it hears before."""
     environment, fewer = ENVIRONMENTS["BUNDLE"], 0
     for seed in range(20):
-        task = make_task("BUNDLE", 6, seed, big_shop, {"p_oos": 1.0, "p_switch": 0.0})
+        task = draw_task("BUNDLE", 6, seed, big_shop, {"p_oos": 1.0, "p_switch": 0.0, "steps.mean": 0})
         episode = Episode(task, big_shop)
         finish(environment.reference_player(big_shop, courteous=courteous), episode)
         assert episode.score().correct

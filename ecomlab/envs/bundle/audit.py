@@ -1,7 +1,10 @@
 """The audit of BUNDLE: faults of a list of parts, and other wishes."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from datetime import date
+from functools import partial
+from typing import Any, Self
 
 from ecomlab.catalog import Shop
 from ecomlab.envs.base import Audit
@@ -10,8 +13,79 @@ from ecomlab.task import Goal, Place, SellOut, Task
 from ecomlab.values import money
 from ecomlab.world.cart import Want, constraints_of
 from ecomlab.world.faults import fault_of, named
-from ecomlab.world.shopping_list import least_total, parts_of
+from ecomlab.world.joint import (
+    SLOTS,
+    Demands,
+    Joint,
+    PartWorth,
+    broken_words,
+    evaluate,
+    named_parts,
+    offer_of,
+)
+from ecomlab.world.shopping_list import Part, least_total, parts_of, rows_left
 from ecomlab.world.state import World
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A submitted list beside the best one."""
+
+    wanted: Mapping[str, Mapping[str, Any]]
+    """Slots of the parts that it should hold, by type."""
+    broken: tuple[Joint, ...]
+    """Demands across parts that its products do not meet."""
+    worse: tuple[PartWorth, ...]
+    """Worths by which a part has a better product."""
+    wrong: frozenset[str]
+    """Parts without a right product."""
+    left_out: tuple[str, ...]
+    """Parts that have to give way."""
+    said: bool
+    """It names these as unmet, and no others."""
+    cost: int
+
+    @classmethod
+    def of(cls, goal: Goal, world: World, answer: Mapping[str, Any]) -> Self:
+        """Judge an answer."""
+        catalog, today = world.catalog, today_of(world.given)
+        demands, left_out, choice = Demands.of(goal.slots), tuple[str, ...](), None
+        if demands.order or demands.worths:
+            _, _, choice = evaluate(goal.slots, today, partial(_rows_now, world=world), catalog)
+            left_out = choice.left_out if choice else ()
+        wanted = {kind: slots for kind, slots in demands.parts.items() if kind not in left_out}
+        cost, chosen = 0, {}
+        for product_id in answer.get("product_ids", ()):
+            if (row := catalog.row(product_id)) is None:
+                continue
+            cost += catalog.price_cents.item(row)
+            kind = catalog.type_of(row).name
+            fits = kind in wanted and catalog.satisfies(row, constraints_of(kind, wanted[kind]))
+            if fits and kind not in chosen and product_id in world.shown and world.stock(row) > 0:
+                chosen[kind] = offer_of(catalog, row, demands.shared(kind))
+        joints = [joint.among(wanted) for joint in demands.joints]
+        broken = tuple(joint for joint in joints if not joint.holds(chosen, today))
+        worse = tuple(
+            wish
+            for wish in demands.worths
+            if choice
+            and wish.type in chosen
+            and wish.of(chosen[wish.type]) > wish.of(choice.chosen[wish.type])
+        )
+        wrong = {kind for kind in wanted if kind not in chosen}
+        wrong |= {kind for joint in broken for kind in joint.items} | {wish.type for wish in worse}
+        unmet = " ".join(answer.get("unmet") or ())
+        said = named_parts(unmet, demands.parts, catalog) == set(left_out)
+        return cls(wanted, broken, worse, frozenset(wrong), left_out, said, cost)
+
+
+def today_of(given: Mapping[str, Any]) -> date | None:
+    """Read the day of a world; None if it has none of its own."""
+    return date.fromisoformat(given["today"]) if "today" in given else None
+
+
+def _rows_now(part: Part, world: World) -> Any:
+    return world.in_stock(world.catalog.select(constraints_of(*part)))
 
 
 class BundleAudit(Audit):
@@ -20,24 +94,44 @@ class BundleAudit(Audit):
     ) -> Sequence[Fault]:
         if answer is None:
             return []
-        ids, parts, catalog = list(answer.get("product_ids", ())), dict(parts_of(goal.slots)), world.catalog
-        found, there, cost = list[Fault](), set[str](), 0
+        ids, catalog, judged = (
+            list(answer.get("product_ids", ())),
+            world.catalog,
+            Judged.of(goal, world, answer),
+        )
+        found, there = list[Fault](), set[str]()
         for product_id in ids:
             row = catalog.row(product_id)
             kind = "" if row is None else catalog.type_of(row).name
-            cost += 0 if row is None else catalog.price_cents.item(row)
-            wanted = constraints_of(kind, parts[kind]) if kind in parts else ()
+            wanted = constraints_of(kind, judged.wanted[kind]) if kind in judged.wanted else ()
             fault = fault_of(product_id, wanted, world, kind or product_id)
-            if fault is None and (kind not in parts or kind in there):
-                words = f"{named(product_id, catalog)} is {'a second one' if kind in there else 'not wanted'}"
+            if fault is None and (kind not in judged.wanted or kind in there):
+                why = (
+                    "a second one"
+                    if kind in there
+                    else "to be left out"
+                    if kind in judged.left_out
+                    else "not wanted"
+                )
+                words = f"{named(product_id, catalog)} is {why}"
                 fault = Fault("unwanted item", product_id, product_id, ("parts",), words=words)
             found += [fault] if fault else []
             there |= {kind}
-        for kind in [part for part in parts if part not in there]:
+        for kind in [part for part in judged.wanted if part not in there]:
             found.append(Fault("missed item", kind, "", ("parts",), words=f"no {kind}"))
-        if cost > goal["budget"]:
-            words = f"it costs {money(cost)}, wanted at most {money(goal['budget'])}"
-            found.append(Fault("over budget", "budget", str(cost), ("budget",), words=words))
+        for joint in judged.broken:
+            place, slots = f"{joint.slot} {joint.items[0]}", (joint.slot,)
+            found.append(Fault("not the best", place, ",".join(ids), slots, words=broken_words(joint)))
+        for wish in judged.worse:
+            words = f"a better {wish.type} for its price and worth can be had"
+            found.append(Fault("not the best", wish.type, ",".join(ids), (wish.slot,), words=words))
+        if ids and not judged.said:
+            words = f"unmet should name {', '.join(judged.left_out) or 'nothing'}"
+            unmet = ",".join(answer.get("unmet") or ())
+            found.append(Fault("wrong outcome", "unmet", unmet, ("give_way",), words=words))
+        if judged.cost > goal["budget"]:
+            words = f"it costs {money(judged.cost)}, wanted at most {money(goal['budget'])}"
+            found.append(Fault("over budget", "budget", str(judged.cost), ("budget",), words=words))
         return found
 
     def wishes(self, goal: Goal, world: World) -> Sequence[Want]:
@@ -54,6 +148,12 @@ class BundleAudit(Audit):
 
     def possible(self, goal: Goal, task: Task, shop: Shop) -> bool:
         sold = next((event for event in task.events if isinstance(event, SellOut)), None)
-        goals = (goal, goal.after(task.events))
-        totals = [least_total(parts_of(wanted.slots), shop.catalog, sold) for wanted in goals]
+        goals, catalog = (goal, goal.after(task.events)), shop.catalog
+        if any(name in SLOTS for _, name in goal.slots):
+            rows_of, today = (
+                partial(rows_left, catalog=catalog, sold=sold),
+                today_of(task.world),
+            )
+            return all(evaluate(wanted.slots, today, rows_of, catalog)[2] for wanted in goals)
+        totals = [least_total(parts_of(wanted.slots), catalog, sold) for wanted in goals]
         return all(t is not None and t <= g["budget"] for t, g in zip(totals, goals, strict=True))

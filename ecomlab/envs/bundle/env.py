@@ -2,21 +2,28 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import date
+from functools import cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import Field
 
 from ecomlab.catalog import Shop
 from ecomlab.customer.goals import withhold
 from ecomlab.customer.templates import Phrases
 from ecomlab.difficulty import Difficulty
 from ecomlab.envs.base import Environment
-from ecomlab.envs.bundle.audit import BundleAudit
+from ecomlab.envs.bundle.audit import BundleAudit, Judged
 from ecomlab.envs.bundle.player import BundlePlayer
+from ecomlab.envs.bundle.steps import Drawing, Listing, counting, is_sound, listing_of
 from ecomlab.reward import Verdict
 from ecomlab.seeding import pick, shuffled, whole_near
 from ecomlab.task import Event, Goal, Place, Problem, TaskError, TaskKey
+from ecomlab.tool import tool
 from ecomlab.values import money
-from ecomlab.world.cart import constraints_of
+from ecomlab.world.joint import SLOTS, surplus
+from ecomlab.world.orders.history import draw_history
 from ecomlab.world.sell_outs import sell_out_share
 from ecomlab.world.shopping_list import (
     dearest_total,
@@ -30,14 +37,31 @@ from ecomlab.world.shopping_list import (
     rows_left,
 )
 from ecomlab.world.state import World
-from ecomlab.world.tools.catalog import PRODUCT_TOOLS, submit
+from ecomlab.world.tools.catalog import PRODUCT_TOOLS
+
+TRIES = 6
+"""Draws of a list's steps of thought until one has a clear answer; the last has none."""
+
+
+@tool
+def submit(
+    world: World,
+    product_ids: Annotated[list[str], Field(description="The products.")],
+    unmet: Annotated[
+        list[str] | None, Field(description="Things left out because not all can be had as asked, if any.")
+    ] = None,
+) -> dict[str, Any]:
+    """Hand in the products; the conversation ends."""
+    return {"submitted": True}
 
 
 class Bundle(Environment):
     id, version = "BUNDLE", 2
     brief = (
         "Put together the customer's shopping list: one product for each thing they need and nothing else, as they "
-        "want it, that can be bought now. All of it together must not cost more than their budget."
+        "want it, that can be bought now. All of it together must not cost more than their budget. Where a star or a "
+        "day is worth something to them, what counts is the price minus that worth. Only where not all can be had as "
+        "they say, leave out what they give up, as few things as possible in their order, and name it as unmet."
     )
     tools, submit, player, auditor = PRODUCT_TOOLS, submit, BundlePlayer, BundleAudit
     phrases = Phrases.load(Path(__file__).with_name("phrases.toml"))
@@ -54,62 +78,81 @@ class Bundle(Environment):
         kinds, spare = kinds[:count], kinds[count : count + 1]
         hidden = (random.random(len(kinds)) < axes.p_missing).tolist()
         later = [kind for i, kind in enumerate(kinds) if hidden[i] and i >= count / 2]
-        slots: dict[Place, Any] = {}
-        for i, kind in enumerate(kind for kind in kinds if kind not in later):
-            slots[i, "type"] = kind
-            if i < axes.constraints - 1:  # the budget is one of the m constraints
-                rows = rows_left((kind, {}), catalog)
-                name, value = draw_trait(int(rows[int(random.integers(len(rows)))]), catalog, random)
-                slots[i, name] = value
+        stated = [kind for kind in kinds if kind not in later]
+        world = {"today": draw_history(key, axes, shop)["today"]} if axes.steps.mean else {}
+        today = date.fromisoformat(world["today"]) if world else None
+        share = sell_out_share(axes.p_oos, count)
         # The sell-out falls on whole departments, so that it tells nothing about the list. All is drawn as if it
         # happened, so that neither the budget nor anything else tells whether it will.
-        sold = draw_sell_out(parts_of(slots), usable, sell_out_share(axes.p_oos, count), catalog, random)
-        usable = {kind: least_price((kind, {}), catalog, sold) or price for kind, price in usable.items()}
-        if later:
-            slots[0, "parts"] = later
+        sold = draw_sell_out([], usable, share, catalog, key.rng("bundle rush"))
+        states = [partial(rows_left, catalog=catalog, sold=one) for one in (None, sold)]
 
-        def dearest(goal: Goal) -> int:
-            return dearest_total(goal.slots, len(later), usable, catalog, sold)
+        @cache
+        def listings(kind: str, days: int | None) -> list[Listing]:
+            slots = {} if days is None else {"days": days}
+            return [listing_of(catalog, rows_of((kind, slots)), kind) for rows_of in states]
 
-        goal = Goal(slots, frozenset(slots) & {(0, "parts")})
-        goal = goal.set_slots({"budget": draw_budget(dearest(goal), axes.bundle.slack, random)})
-        change = draw_change(goal, spare, axes, random) if random.random() < axes.p_switch else None
-        if change and "budget" in change.slots:  # a higher one would leave every list as right as it was
-            less = draw_budget(dearest(goal), 0.4 * axes.bundle.slack, random)
-            change = replace(change, slots={"budget": less}) if less < goal["budget"] else None
-        elif change and "added" in change.slots:
-            # A budget that had room for it from the start would tell that it will come.
-            more = draw_budget(dearest(goal.set_slots(change.slots)), axes.bundle.slack, random)
-            change = replace(change, slots={**change.slots, "budget": max(more, goal["budget"] + 100)})
-        goal = withhold(goal, axes, random, ("parts",))
+        def budget_for(goal: Goal, slack: float) -> int:
+            """Draw a budget for the least total, in which the parts named later are the dearest that they may be."""
+            total = dearest_total(goal.slots, len(later), prices, catalog, sold)
+            total += surplus(goal.slots, today, states[1], catalog)
+            return draw_budget(total, slack, random) + drawing.room
+
+        for tries_left in reversed(range(TRIES)):
+            drawing = Drawing(stated, listings, today, axes, random)
+            if tries_left:
+                drawing.draw()
+            slots: dict[Place, Any] = {(i, "type"): kind for i, kind in enumerate(stated)}
+            # The budget is one of the m constraints, and so is each demand across parts.
+            alone = [i for i, kind in enumerate(stated) if kind not in drawing.taken]
+            for i in alone[: max(0, axes.constraints - 1 - len(drawing.wishes))]:
+                rows = states[1]((stated[i], {}))
+                name, value = draw_trait(int(rows[int(random.integers(len(rows)))]), catalog, random)
+                slots[i, name] = value
+            sold = draw_sell_out(parts_of(slots), usable, share, catalog, key.rng("bundle rush"))
+            states = [partial(rows_left, catalog=catalog, sold=one) for one in (None, sold)]
+            prices = {kind: least_price((kind, {}), catalog, sold) or price for kind, price in usable.items()}
+            if later:
+                slots[0, "parts"] = later
+            goal = Goal(slots | drawing.places(), frozenset(slots) & {(0, "parts")})
+            goal = goal.set_slots({"budget": budget_for(goal, axes.bundle.slack)})
+            change = (
+                draw_change(goal, alone, spare, axes, random) if random.random() < axes.p_switch else None
+            )
+            if change and "budget" in change.slots:  # a higher one would leave every list as right as it was
+                less = budget_for(goal, 0.4 * axes.bundle.slack)
+                change = replace(change, slots={"budget": less}) if less < goal["budget"] else None
+            elif change and "added" in change.slots:
+                # A budget that had room for it from the start would tell that it will come.
+                more = budget_for(goal.set_slots(change.slots), axes.bundle.slack)
+                change = replace(change, slots={**change.slots, "budget": max(more, goal["budget"] + 100)})
+            ends = [goal, goal.apply(change)] if change else [goal]
+            if all(is_sound(end, today, rows_of, catalog) for end in ends for rows_of in states):
+                break
+        goal = withhold(goal, axes, random, ("parts", *SLOTS))
         need = BundlePlayer.need(goal)
         added = change is not None and "added" in change.slots
         sold = replace(sold, about=tuple(usable), calls=need.calls + added)
-        events: list[Event] = [sold] if happens and sold.left else []
+        happens = happens and bool(sold.left)
+        events: list[Event] = [sold] if happens else []
         if change:
             events.append(replace(change, moment=pick(random, self.moments), about=tuple(usable)))
         data, first = self.phrases.data, departments[0]
         options = data["mixed"] if departments[1:] else data["projects"].get(first, data["mixed"])
         project = pick(random, options)
-        return Problem(goal, {}, need, events, gaps={"project": project}, notes={"pool": list(usable)})
+        steps = counting(ends[-1], today, states[happens], catalog)
+        gaps = {"project": project}
+        return Problem(goal, world, need, events, gaps=gaps, notes={"pool": list(usable)}, steps=steps)
 
     def verify(self, goal: Goal, world: World, answer: Mapping[str, Any], first: Goal) -> Verdict:
-        parts, budget, ids = parts_of(goal.slots), goal["budget"], list(answer.get("product_ids", ()))
+        ids = list(answer.get("product_ids", ()))
         if not ids:
             return Verdict(-1.0, False, "nothing was submitted")
-        missing, cost = dict(parts), 0
-        for product_id in ids:
-            if (row := world.catalog.row(product_id)) is None:
-                continue
-            cost += world.catalog.price_cents.item(row)
-            kind = world.catalog.type_of(row).name
-            fits = kind in missing and world.catalog.satisfies(row, constraints_of(kind, missing[kind]))
-            if fits and product_id in world.shown and world.stock(row) > 0:
-                del missing[kind]
-        right = len(parts) - len(missing)
-        correct = right == len(parts) == len(ids) and cost <= budget
-        why = f"all {len(parts)} things on the list for {money(cost)} of {money(budget)}"
+        judged, budget = Judged.of(goal, world, answer), goal["budget"]
+        wanted, right = len(judged.wanted), len(judged.wanted) - len(judged.wrong)
+        correct = right == wanted == len(ids) and judged.cost <= budget and judged.said
+        why = f"all {wanted} things on the list for {money(judged.cost)} of {money(budget)}"
         if not correct:
-            why = f"{right} of {len(parts)} things on the list: {self.reasons(goal, world, answer, first)}"
-        overspent = max(0, cost - budget) / budget
-        return Verdict.of(correct, 4 * right / (len(ids) + len(parts)) - 1 - overspent, why, ids)
+            why = f"{right} of {wanted} things on the list: {self.reasons(goal, world, answer, first)}"
+        overspent = max(0, judged.cost - budget) / budget
+        return Verdict.of(correct, 4 * right / (len(ids) + wanted) - 1 - overspent, why, ids)

@@ -1,17 +1,22 @@
-"""The player of BUNDLE: takes the cheapest product that fits each part of the list."""
+"""The player of BUNDLE: lists what can matter of each part, and takes the best list under all demands."""
 
 import math
 import re
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
+from datetime import date
 from typing import Any
 
 from ecomlab.catalog import Shop
+from ecomlab.customer import nlu
 from ecomlab.difficulty import Difficulty
 from ecomlab.envs.cart.player import Wish
 from ecomlab.players.budgets import budget
 from ecomlab.players.goal_player import GoalPlayer
+from ecomlab.slots import PRICE, RATING
+from ecomlab.steps import CALLS_A_STEP
 from ecomlab.task import Goal, Message, Need, Place
-from ecomlab.world.shopping_list import Part, parts_of
+from ecomlab.world.joint import SLOTS, Choice, Demands, Offer, Total, best
 
 _GONE = re.compile(r"stock has changed \((?:none of these|(.+)) sold out\)")
 """The error for a list submitted before its player knew that stock had changed."""
@@ -20,34 +25,53 @@ Found = dict[str, list[dict[str, Any]]]
 
 
 class BundlePlayer(GoalPlayer):
-    """Searches each part, the cheapest first, and takes the first that fits: if these exceed the budget, all do.
+    """Searches each part, the cheapest first, as many pages as can matter, and takes the best list of what it found.
 
-    When stock has changed, what was taken and is still there stays the cheapest: only the rest is looked for again.
+    When stock has changed, what was taken and is still there stays the best: only the rest is looked for again, and
+    all that demands across parts are about.
     """
 
     found: Found
     doubted: Found
     """Products found before stock changed."""
+    today: date | None
+    lacks: frozenset[str] = frozenset()
+    """Kinds of steps of thought that it does not take."""
 
     @staticmethod
     def need(goal: Goal) -> Need:
-        """Count the steps to a list: one turn with a search per part, and submit."""
-        return Need(2, len(parts_of(goal.slots)))
+        """Count the steps to a list: one turn with a search per part, and submit. Demands across parts take more pages,
+        and one that counts from today another turn first."""
+        demands = Demands.of(goal.slots)
+        pages = sum(demands.pages(kind) for kind in demands.parts)
+        return Need(2 + demands.names_days, pages + demands.names_days)
 
     @staticmethod
     def budget(axes: Difficulty, shop: Shop, items: int | None) -> Need:
         """Count the steps to any list; after a rush the whole search is repeated. The opening does not show how many
         parts there are, so the budget does not either."""
-        parts = math.ceil(axes.bundle.parts)
-        events = ((axes.p_oos, 1, parts + 1), (axes.p_switch, 1, 1))
+        parts, steps = math.ceil(axes.bundle.parts), math.ceil(axes.steps.mean)
+        calls = parts + CALLS_A_STEP * steps
+        events = ((axes.p_oos, 1, calls + 1), (axes.p_switch, 1, 1))
         return budget(Need(2, parts), min(parts, axes.constraints - 1) + 2, axes, *events)
 
     def read_later(self, text: str) -> dict[Place, Any]:
         return {place: value for place, value in super().read_later(text).items() if place[1] != "quantity"}
 
+    def _told(self, text: str, opening: bool = False) -> dict[Place, Any]:
+        """Read the slots that have sentences of their own; each demand across parts has a place of its own."""
+        read: dict[Place, Any] = {}
+        for name, value in nlu.read_slots(text, self.phrases, self.lexicon, opening):
+            known = [*self.known.items(), *read.items()]
+            if name not in SLOTS:
+                read[0, name] = value
+            elif not any(value == other for _, other in known):
+                read[sum(place[1] == name for place, _ in known), name] = value
+        return read
+
     def hear(self, text: str, opening: bool) -> None:
         if opening:
-            self.found, self.doubted = {}, {}
+            self.found, self.doubted, self.today = {}, {}, None
         super().hear(text, opening)
 
     def stock_changed(self) -> None:
@@ -57,29 +81,63 @@ class BundlePlayer(GoalPlayer):
         """Keep what was found for each part until something sells out."""
 
     def work(self) -> Message:
-        parts = parts_of(self.known)
-        if self.courtesy is not None and (taken := self._taken(parts, self.doubted)):
+        demands = Demands.of(self.known, self.lacks)
+        if demands.names_days and self.today is None:
+            return self.turn(self.call("datetime_now", "today"))
+        if self.courtesy is not None and (taken := self._taken(demands, self.doubted)[0]):
             return self.turn(self.call("catalog_rerank", "still there", product_ids=taken))
         self.doubted = {}
-        new = [part for part in parts if repr(part) not in self.found]
+        new = [kind for kind in demands.parts if self._part(kind, demands) not in self.found]
         if new:
-            self.found |= {repr(part): [] for part in new}
-            return self.turn(*(self.search(repr(part), *part, sort="price") for part in new))
-        return self.turn(self.call("submit", "submit", product_ids=self._taken(parts, self.found)))
+            self.found |= {self._part(kind, demands): [] for kind in new}
+            return self.turn(
+                *(
+                    self.search(
+                        self._part(kind, demands), kind, demands.limited(kind, self.today), "price", page
+                    )
+                    for kind in new
+                    for page in range(1, demands.pages(kind) + 1)
+                )
+            )
+        taken, left_out = self._taken(demands, self.found)
+        return self.turn(self.call("submit", "submit", product_ids=taken, unmet=left_out or None))
 
-    def _taken(self, parts: Iterable[Part], found: Found) -> list[str]:
-        """Choose a product for each part of which any was found."""
-        chosen = []
-        for kind, slots in parts:
-            rows = found.get(repr((kind, slots)), ())
+    def _part(self, kind: str, demands: Demands) -> str:
+        """Name what is looked for: a part as it is wanted, and how far."""
+        return repr((kind, demands.limited(kind, self.today), demands.pages(kind)))
+
+    def _taken(self, demands: Demands, found: Found) -> tuple[list[str], list[str]]:
+        """Choose a product for each part of which any was found, and the parts to leave out."""
+        offers: dict[str, list[Offer]] = {}
+        for kind in demands.parts:
+            rows = found.get(self._part(kind, demands), ())
+            slots = demands.limited(kind, self.today)
             fitting = [row for row in rows if Wish(kind, slots).fits(row) and row["stock"]]
-            if fitting:
-                choose = max if self.slip() else min
-                chosen.append(choose(fitting, key=lambda record: record["price"])["product_id"])
-        return chosen
+            some = [_offer(row, demands.shared(kind)) for row in fitting if row["price"] is not None]
+            if some and self.slip():
+                some = [max(some, key=lambda offer: offer.price)]
+            if some:
+                offers[kind] = some
+        demands = replace(
+            demands, parts={kind: slots for kind, slots in demands.parts.items() if kind in offers}
+        )
+        choice = self._best(demands, offers)
+        return [offer.thing for offer in choice.chosen.values()], list(choice.left_out)
+
+    def _best(self, demands: Demands, offers: Mapping[str, list[Offer]]) -> Choice:
+        """Find the best list; where nothing meets all demands, the best without limits in total, or the cheapest."""
+        unlimited = tuple(one for one in demands.joints if not isinstance(one, Total))
+        loose = replace(demands, budget=None, joints=unlimited, worths=())
+        for some in (demands, loose):
+            if (choice := best(offers, some, self.today)) is not None:
+                return choice
+        cheapest = {kind: min(some, key=lambda offer: offer.price) for kind, some in offers.items()}
+        return Choice(cheapest, (), 0)
 
     def result(self, about: Any, result: dict[str, Any]) -> None:
-        if about == "still there":
+        if about == "today":
+            self.today = date.fromisoformat(result["today"]) if "today" in result else date.min
+        elif about == "still there":
             self._keep([row["product_id"] for row in result.get("results", ()) if not row["stock"]])
         elif about == "submit":
             if told := _GONE.search(result.get("error", "")):
@@ -89,10 +147,27 @@ class BundlePlayer(GoalPlayer):
             found.setdefault(about, []).extend(result.get("results", []))
 
     def _keep(self, gone: Collection[str]) -> None:
-        """Go on with what was found before for parts of which the chosen product is not `gone`."""
-        kept = {part: rows for part, rows in self.doubted.items() if not _ids(rows) & set(gone)}
+        """Go on with what was found before for parts of which the chosen product is not `gone`, nor that of another
+        part that the same demands are about."""
+        demands, lost = Demands.of(self.known, self.lacks), set(gone) - {""}
+        tied = {kind for one in demands.joints for kind in one.items} | {one.type for one in demands.worths}
+        parts = {self._part(kind, demands): kind for kind in demands.parts}
+        again = {kind for part, kind in parts.items() if _ids(self.doubted.get(part, ())) & lost}
+        again |= tied if again & tied or (demands.worths and again) else set()
+        kept = {part: rows for part, rows in self.doubted.items() if parts.get(part) not in again}
         self.found, self.doubted = kept | self.found, {}
 
 
 def _ids(rows: Iterable[Mapping[str, Any]]) -> set[str]:
     return {row["product_id"] for row in rows}
+
+
+def _offer(row: Mapping[str, Any], shared: Iterable[str]) -> Offer:
+    """Make the offer of a search's row."""
+    values = {
+        name: row["brand"] if name == "brand" else row["attributes"].get(name.removeprefix("attr:"))
+        for name in shared
+    }
+    price, rating = PRICE.read_shown(row["price"]), RATING.read_shown(row["rating"])
+    assert price is not None
+    return Offer(row["product_id"], price, -1 if rating is None else rating, row["ship_days"], values)

@@ -1,6 +1,7 @@
 """CART: put exactly the products, variants and quantities that the customer wants into the cart."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,9 +15,10 @@ from ecomlab.customer.visits import VISITS
 from ecomlab.difficulty import Difficulty
 from ecomlab.envs.base import Environment
 from ecomlab.envs.cart.audit import CartAudit
-from ecomlab.envs.cart.player import CartPlayer
+from ecomlab.envs.cart.player import TOTAL, CartPlayer
 from ecomlab.reward import Verdict, cart_credit
 from ecomlab.seeding import whole_near
+from ecomlab.slots import NO_PRICE
 from ecomlab.steps import draw_kinds
 from ecomlab.task import Goal, Problem, SellOut, TaskKey
 from ecomlab.tool import RefusedError, tool
@@ -38,7 +40,7 @@ def submit(
     return {"submitted": True}
 
 
-STEPS = ("reference", "joint", "logic")
+STEPS = ("reference", "joint", "logic", "telling")
 """Kinds of steps of thought that a cart may hold."""
 
 
@@ -62,20 +64,23 @@ class Cart(Environment):
         catalog_search, catalog_get_variants,
         cart_add, cart_remove, cart_set_quantity, cart_view, user_get_visit_history,
     )  # fmt: skip
-    submit, player, auditor = submit, CartPlayer, CartAudit
+    submit, player, auditor, questions = submit, CartPlayer, CartAudit, (TOTAL,)
     phrases = Phrases.load(Path(__file__).with_name("phrases.toml"))
 
     def draw(self, key: TaskKey, axes: Difficulty, shop: Shop) -> Problem:
         random, types = key.rng("cart"), shop.catalog.drawable_types
         count = min(whole_near(random, axes.cart.items), len(types) - 1)
         drawn = [types[i] for i in random.permutation(len(types)).tolist()]
-        kinds = draw_kinds(axes, STEPS, key.rng("kinds"))
+        kinds = draw_kinds(axes, STEPS, key.rng("kinds"), {"telling": 1})
         if "joint" in kinds:  # two things that may be alike
             drawn[1:] = sorted(drawn[1:], key=lambda kind: not _share_values(drawn[0], kind))
         names = [kind.name for kind in drawn[: count + 1 + VISITS * axes.history]]
         goal, visits, steps = goals.draw_items(
-            names[:count], names[count + 1 :], axes, key, shop, random, kinds
+            names[:count], names[count + 1 :], axes, key, shop, random, [k for k in kinds if k != "telling"]
         )
+        # A total of one thing is its price.
+        if "telling" in kinds and count > 1 and _has_prices(names[: count + 1], shop):
+            goal, steps = replace(goal, asks={TOTAL.slot: "total"}), [*steps, "telling"]
         known, alone = (
             plain(goal, AtFirst(shop, {"visits": visits})),
             [i for i in range(count) if _is_alone(goal, i)],
@@ -102,3 +107,9 @@ class Cart(Environment):
 
     def opinion(self, goal: Goal, world: World, thing: Thing) -> Opinion | None:
         return of_product(goal, world, thing, identifies=True)
+
+
+def _has_prices(kinds: Sequence[str], shop: Shop) -> bool:
+    """Tell whether every product of these types has a price."""
+    prices = shop.catalog.price_cents
+    return not any((prices[shop.catalog.type_rows(kind)] == NO_PRICE).any() for kind in kinds)

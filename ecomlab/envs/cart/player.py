@@ -9,6 +9,7 @@ from typing import Any
 from ecomlab.catalog import Shop
 from ecomlab.customer import nlu
 from ecomlab.customer.shortages import RETAKING, TELLING, rush_chance
+from ecomlab.customer.telling import Asked
 from ecomlab.difficulty import Difficulty
 from ecomlab.players.asking import Asking
 from ecomlab.players.budgets import budget, quantile
@@ -16,9 +17,17 @@ from ecomlab.slots import PRICE, filters_of, fits, slot_type
 from ecomlab.task import Goal, Message, Need, Place
 from ecomlab.wishes import AnyBut, If, Of, OneOf, without
 from ecomlab.wishes import Wish as Expression
-from ecomlab.world.cart import identity_of
+from ecomlab.world.cart import identity_of, total_of
 
 MAX_PAGES = 3
+TOTAL = Asked(
+    "ask_total",
+    "money",
+    lambda goal, world: total_of(world),
+    "The cart comes to {} in total.",
+    r"\btotals?\b|altogether|all together|\bin all\b|\bcomes? to\b|\badds? up\b|\bsum\b",
+)
+"""What does it all come to?"""
 
 
 @dataclass
@@ -35,8 +44,11 @@ class Wish:
     found: list[dict[str, Any]] = field(default_factory=list)
     """Records that a search for the current slots has shown."""
     pages: int = 0
-    page_fits: bool = True
-    """False if nothing on the latest page fits: a search by words shows what fits them first."""
+    idle_pages: int = 0
+    """Latest pages on which nothing fits: a search by words shows what fits them first, more or less."""
+    part: int = 0
+    """Number of the search under way, of those for each of several values that would do; `parts` is their number."""
+    parts: int = 1
     of_left: bool = False
     """True once these pages list only products in stock, which changes the page numbers."""
     more: bool = True
@@ -104,6 +116,7 @@ class Wish:
         """Forget what was found and chosen."""
         self.found, self.pages, self.of_left, self.more, self.choice = [], 0, False, True, None
         self.again = self.told = False
+        self.part = 0
 
 
 _ONLY = re.compile(r"only (\d+)")
@@ -119,6 +132,8 @@ class Shopper(Asking):
         self.cart: dict[tuple[str, str | None], int] = {}
         self.units: dict[tuple[str, str | None], int] = {}
         """Units that can be bought, as a tool last showed them, by product and variant (None: of the product)."""
+        self.prices: dict[str, int] = {}
+        """Prices in cents, by product."""
         self.rushed = False
         """True once something has sold out."""
         self.visited: dict[str, list[dict[str, Any]]] = {}
@@ -145,17 +160,17 @@ class Shopper(Asking):
                     calls.append(self._search(wish))
                     waiting = True
                 elif self._may_be_elsewhere(wish):
-                    wish.again, wish.found, wish.pages = True, [], 0
+                    wish.again, wish.found, wish.pages, wish.part, wish.more = True, [], 0, 0, True
                     calls.append(self._search(wish))
                     waiting = True
-                elif not wish.told and (wish.again or self._fitting(wish)):
+                elif not wish.told and (wish.again or self.rushed or self._fitting(wish)):
                     short.append(wish)
                 continue
             line = (wish.choice, wish.option)
             wanted[line] = wanted.get(line, 0) + wish.quantity
         calls += [*self._cart_calls(wanted), *self.tell(short)]
         if not calls and not waiting:
-            calls = [self.call("submit", None, done=True)]
+            return self.answer(self.values()) or self.turn(self.call("submit", None, done=True))
         return {"role": "assistant", "content": "", "tool_calls": calls}
 
     def _work_out(self, wish: Wish) -> list[dict[str, Any]] | None:
@@ -200,6 +215,10 @@ class Shopper(Asking):
         wish.slots |= {} if condition.other is None else {condition.slot: condition.other}
         wish.restart()
 
+    def values(self) -> dict[str, Any]:
+        """Work out the answers to the customer's questions."""
+        return {}
+
     def _cart_calls(self, wanted: dict[tuple[str, str | None], int]) -> list[dict[str, Any]]:
         calls = []
         for line in [line for line in self.cart if line not in wanted]:
@@ -243,7 +262,7 @@ class Shopper(Asking):
 
     def _enough(self, wish: Wish) -> bool:
         """Tell whether it need not look on: something is to be had, and of several the cheapest was shown."""
-        over = not wish.more or wish.pages >= wish.most_pages or not wish.page_fits
+        over = not wish.more or wish.pages >= wish.most_pages or wish.idle_pages > 1
         return bool(self._able(wish)) and (over or not wish.wants_cheapest)
 
     def _able(self, wish: Wish) -> list[dict[str, Any]]:
@@ -263,14 +282,18 @@ class Shopper(Asking):
             for name, value in slots.items()
             if name.startswith("attr:") and not isinstance(value, OneOf | AnyBut)
         }
+        several = self._several(wish)
+        wish.parts = len(several) or 1
+        attributes |= several[wish.part] if several else {}
         arguments: dict[str, Any] = {
             "query": slots.get("feature"),
             "category": wish.type,
+            "sort": PRICE.sort if wish.wants_cheapest and "feature" not in slots else None,
         }  # filters say the rest
         if self.rushed:
             arguments["in_stock"] = True
             if not wish.of_left:
-                wish.of_left, wish.pages = True, 0
+                wish.of_left, wish.pages, wish.part = True, 0, 0
         if isinstance(slots.get("brand"), str):
             arguments["brand"] = slots["brand"]
         arguments |= filters_of(slots)
@@ -283,6 +306,18 @@ class Shopper(Asking):
             arguments["page"] = wish.pages
         return self.call("catalog_search", wish, **arguments)
 
+    def _several(self, wish: Wish) -> list[dict[str, str]]:
+        """List the filters of which one must do, where several values of an attribute would."""
+        for name, value in wish.slots.items():
+            if isinstance(value, OneOf | AnyBut):
+                kind = self.lexicon.types[wish.type]
+                known = next(one.values for one in kind.attributes if f"attr:{one.name}" == name)
+                able = (
+                    value.values if isinstance(value, OneOf) else [v for v in known if v not in value.values]
+                )
+                return [{name[5:]: one} for one in able]
+        return []
+
     def result(self, about: Any, result: dict[str, Any]) -> None:
         if "visits" in result and isinstance(about, tuple):
             kind = about[1]
@@ -291,8 +326,12 @@ class Shopper(Asking):
             ]
         elif "results" in result and isinstance(about, Wish):
             about.found += result["results"]
-            about.page_fits = any(map(about.fits, result["results"]))
+            about.idle_pages = 0 if any(map(about.fits, result["results"])) else about.idle_pages + 1
             about.more = result["page"] < result["pages"]
+            if not about.more and about.part + 1 < about.parts:
+                about.part, about.pages, about.more = about.part + 1, 0, True
+            shown = {record["product_id"]: record["price"] for record in result["results"]}
+            self.prices |= {one: round(100 * price) for one, price in shown.items() if price is not None}
             self.units |= {(r["product_id"], r.get("variant_id")): r["stock"] for r in result["results"]}
         elif "line" in result:
             line = result["line"]
@@ -307,6 +346,8 @@ class Shopper(Asking):
 
 class CartPlayer(Shopper):
     """The player of CART. Wishes come from the customer's words, or, for the oracle, from the goal before each turn."""
+
+    tells = (TOTAL,)
 
     @staticmethod
     def need(goal: Goal) -> Need:
@@ -338,7 +379,11 @@ class CartPlayer(Shopper):
         read = {(i, n): v for i, m in mentions for n, v in {"type": m.type, **m.slots}.items()}
         types = {value: item for (item, name), value in read.items() if name == "type"}
         told = nlu.read_slots(text, self.phrases, self.lexicon, opening=True)
-        return read | {(types.get(value.type, 0), name): value for name, value in told if name == "if"}
+        return (
+            read
+            | {(types.get(value.type, 0), name): value for name, value in told if name == "if"}
+            | {(0, name): value for name, value in told if name == TOTAL.slot}
+        )
 
     def hear(self, text: str, opening: bool) -> None:
         if self.truth is not None:
@@ -368,6 +413,15 @@ class CartPlayer(Shopper):
             known, goal = list(self.wishes), self.truth()
             self.wishes = [self._same(goal.of(item), known) for item in goal.items]
         return self.question() or super().plan()
+
+    def values(self) -> dict[str, Any]:
+        """Add up the cart; who lacks the step names the first price."""
+        costs = [units * self.prices.get(one, 0) for (one, _), units in self.cart.items()]
+        if not self.asks or not costs:
+            return {}
+        first = self.prices.get(next(iter(self.cart))[0], 0)
+        wrong = "telling" in self.lacks or any(self.slip() for _ in costs[1:])
+        return {TOTAL.slot: first if wrong else sum(costs)}
 
     def tell(self, short: list[Wish]) -> list[dict[str, Any]]:
         if not short or self.truth is not None:

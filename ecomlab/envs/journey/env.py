@@ -29,6 +29,7 @@ def submit(
     product_ids: Annotated[
         list[str] | None, Field(description="Recommendations, replacements, list.")
     ] = None,
+    unmet: Annotated[list[str] | None, Field(description="List: things left out, if any.")] = None,
     order_id: Annotated[str | None, Field(description="Return, status: which order.")] = None,
     line_id: Annotated[str | None, Field(description="Return: which line.")] = None,
     outcome: Annotated[Outcome | None, Field(description="Return.")] = None,

@@ -9,6 +9,7 @@ from ecomlab.answers.status import read_status
 from ecomlab.catalog import Shop
 from ecomlab.customer.dialogue import GUESSES
 from ecomlab.envs.base import Audit
+from ecomlab.envs.status.questions import VALUES, Facts
 from ecomlab.reward import Fault
 from ecomlab.task import Goal, Place, Task
 from ecomlab.world.orders.history import last_date, status_of
@@ -43,7 +44,14 @@ class StatusAudit(Audit):
     def possible(self, goal: Goal, task: Task, shop: Shop) -> bool:
         orders, today = look(task.world["orders"], shop), date.fromisoformat(task.world["today"])
         stages = (goal, goal.after(task.events))
-        return all(len(resolve(orders, stage.of(), today)) == 1 for stage in stages)
+        if not all(len(resolve(orders, stage.of(), today)) == 1 for stage in stages):
+            return False
+        for stage in stages:
+            (at,) = resolve(orders, stage.of(), today)
+            facts = Facts.of_order(task.world["orders"][at], shop)
+            if None in [VALUES[slot](facts, today, value) for slot, value in stage.asks.items()]:
+                return False
+        return True
 
     def chance(self, task: Task, shop: Shop) -> float:
         """Compute the chance of picking orders at random until the customer agrees: all are equally likely to be meant

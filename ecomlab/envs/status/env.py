@@ -6,6 +6,7 @@ from datetime import date
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 from pydantic import Field
 
 from ecomlab.answers.dates import read_day, says_none
@@ -19,12 +20,26 @@ from ecomlab.difficulty import Difficulty
 from ecomlab.envs.base import Environment
 from ecomlab.envs.status.audit import StatusAudit
 from ecomlab.envs.status.player import StatusPlayer
+from ecomlab.envs.status.questions import KINDS, QUESTIONS, Facts, draw_questions
 from ecomlab.reward import Verdict
 from ecomlab.seeding import pick, shuffled
+from ecomlab.steps import draw_kinds, draw_size
 from ecomlab.task import Goal, GoalChange, Problem, TaskError, TaskKey
 from ecomlab.tool import tool
 from ecomlab.world.orders.history import draw_history, last_date, status_of
-from ecomlab.world.orders.references import STEPS, draw_another, look, refer, resolve
+from ecomlab.world.orders.references import (
+    LINKS,
+    MOST_LINKS,
+    STARTS,
+    Slots,
+    draw_another,
+    draw_memory,
+    look,
+    refer,
+    refer_by_links,
+    resolve,
+    without_links,
+)
 from ecomlab.world.state import World
 from ecomlab.world.tools.catalog import catalog_get_product, datetime_now
 from ecomlab.world.tools.orders import order_get_status, order_list, return_check_eligibility
@@ -58,34 +73,31 @@ class Status(Environment):
     )
     tools = (order_list, order_get_status, return_check_eligibility, catalog_get_product, datetime_now)
     moments = ("order_list", "order_get_status")
-    submit, player, auditor = submit, StatusPlayer, StatusAudit
+    submit, player, auditor, questions = submit, StatusPlayer, StatusAudit, QUESTIONS
     phrases = Phrases.load(Path(__file__).with_name("phrases.toml"))
 
     def draw(self, key: TaskKey, axes: Difficulty, shop: Shop) -> Problem:
         world, random = draw_history(key, axes, shop), key.rng("status")
-        today, orders = date.fromisoformat(world["today"]), look(world["orders"], shop)
-        indirect, switching = random.random() < axes.orders.p_indirect, random.random() < axes.p_switch
-        # All orders are equally likely.
-        drawn = ((i, refer(i, orders, today, indirect, random)) for i in shuffled(random, range(len(orders))))
-        target, slots = next(((i, slots) for i, slots in drawn if slots), (0, None))
-        if slots is None:
-            raise TaskError("no order of the history can be told from the others")
-        change = None
-        if switching:  # the order drawn is meant in the end, another one at first
-            first, told = draw_another(target, orders, today, indirect, random)
-            if first and told:
-                slots = first
-                change = GoalChange(slots=told, how="set" if "correction" in told else "anew")
-        goal = withhold(Goal.one(slots), axes, random)
+        draws = _Draws(world, axes, shop, random)
+        target, slots, asks = draws.order()
+        change: GoalChange | None = None
+        if random.random() < axes.p_switch:  # the order drawn is meant in the end, another one at first
+            change, slots, asks = draws.change(target, slots, asks)
+        goal = replace(withhold(Goal.one(slots), axes, random, never=(*STARTS, *LINKS)), asks=asks)
         if change and change.how == "set":
             # "The one before that" says nothing until one knows which order "that" is.
             hidden = {name: slots[name] for name in slots if (0, name) in goal.withheld}
             change = replace(change, slots={**hidden, **change.slots}, known=tuple(hidden))
-        need = StatusPlayer.need(goal, orders, today)
+        need = StatusPlayer.need(goal, draws.orders, draws.today)
         if change:
-            change = replace(StatusPlayer.costs(change, goal), moment=pick(random, self.moments))
-        leads = "beside" if "relation" in goal else "default" if "type" in goal else "vague"
-        return Problem(goal, world, need, [change] if change else [], leads)
+            change = replace(
+                StatusPlayer.costs(change, goal, draws.orders, draws.today), moment=pick(random, self.moments)
+            )
+        leads = "default" if "type" in goal else "vague"
+        last = change.slots if change and change.how == "anew" else slots
+        links = sum(size for link, size in LINKS.items() if link in last)
+        steps = [*["reference"] * min(links, draws.references), *["telling"] * len(asks)]
+        return Problem(goal, world, need, [change] if change else [], leads, steps=steps)
 
     def verify(self, goal: Goal, world: World, answer: Mapping[str, Any], first: Goal) -> Verdict:
         today, orders = date.fromisoformat(world.given["today"]), world.given["orders"]
@@ -107,9 +119,9 @@ class Status(Environment):
     def _near(self, goal: Goal, first: Goal, orders: Sequence[Any], world: World, today: date) -> set[str]:
         """Find the orders that fit part of the description: they hold such a product, were mentioned to identify
         another order, or were asked about at first."""
-        said = [first.of(), first.drop_slots(*STEPS).of(), goal.drop_slots(*STEPS).of()]
-        if "type" in goal or "thing" in goal:
-            said.append({name: goal.get(name) for name in ("type", "thing")})
+        said = [first.of(), without_links(first.of()), without_links(goal.of())]
+        said.append({name: goal.get(name) for name in ("type", "thing") if name in goal})
+        said = [slots for slots in said if slots]
         seen = look(orders, world.shop)
         return {orders[i]["order_id"] for slots in said for i in resolve(seen, slots, today)}
 
@@ -119,3 +131,74 @@ class Status(Environment):
         orders, today = world.given["orders"], date.fromisoformat(world.given["today"])
         meant = resolve(look(orders, world.shop), goal.of(), today)
         return Opinion(thing.id in [orders[i]["order_id"] for i in meant], identifies=True)
+
+
+class _Draws:
+    """Draws what one customer says of their orders."""
+
+    def __init__(
+        self, world: Mapping[str, Any], axes: Difficulty, shop: Shop, random: np.random.Generator
+    ) -> None:
+        self.axes, self.random = axes, random
+        self.today, self.orders = date.fromisoformat(world["today"]), look(world["orders"], shop)
+        self.facts = [Facts.of_order(order, shop) for order in world["orders"]]
+        self.indirect = bool(random.random() < axes.orders.p_indirect)
+        self.memory = draw_memory(random)
+        most = {"reference": MOST_LINKS, "telling": len(KINDS)}
+        steps = draw_kinds(axes, ("reference", "telling"), random, most)
+        self.references = steps.count("reference")
+        self.links = min(draw_size(axes, "reference", random), MOST_LINKS) if self.references else 0
+        """Size of the chain of links that leads to the order."""
+        self.kinds = shuffled(random, KINDS)[: steps.count("telling")]
+        """Kinds of the questions."""
+        self.size = draw_size(axes, "telling", random)
+
+    def order(self) -> tuple[int, Slots, dict[str, Any]]:
+        """Draw the order that is meant, its description and the questions about it; with fewer links or questions where
+        the history has none for so many. All that can be described and asked about so are equally likely, but for those
+        with too few values behind the answers."""
+        able = [(links, asked) for links in range(self.links + 1) for asked in range(len(self.kinds) + 1)]
+        for links, asked in sorted(able, key=sum, reverse=True):
+            every = shuffled(self.random, range(len(self.orders)))
+            if asked:
+                every.sort(key=lambda at: self.facts[at].size <= self.size)
+            for at in every:
+                asks = self.asks(at, self.kinds[:asked])
+                slots = None if asks is None else self.refer(at, links)
+                if slots and asks is not None:
+                    return at, slots, asks
+        raise TaskError("no order of the history can be told from the others")
+
+    def change(
+        self, target: int, slots: Slots, asks: dict[str, Any]
+    ) -> tuple[GoalChange | None, Slots, dict[str, Any]]:
+        """Draw an order that is asked about at first, and how the customer turns from it to the one that is meant.
+        Return the change, and the description and the questions at first."""
+        if not (asks or LINKS.keys() & slots):
+            first, told = draw_another(
+                target, self.orders, self.today, self.indirect, self.random, self.memory
+            )
+            if not (first and told):
+                return None, slots, asks
+            return GoalChange(slots=told, how="set" if "correction" in told else "anew"), first, asks
+        kinds = [kind for kind, names in KINDS.items() if names & asks.keys()]
+        links = sum(size for link, size in LINKS.items() if link in slots)  # as many, or it would be foretold
+        for at in shuffled(self.random, [at for at in range(len(self.orders)) if at != target]):
+            early, first = self.asks(at, kinds), self.refer(at, links)
+            if early is not None and first:
+                return GoalChange(slots=slots, how="anew", asks=asks), first, early
+        return None, slots, asks
+
+    def asks(self, at: int, kinds: Sequence[str]) -> dict[str, Any] | None:
+        """Draw the questions about an order; None where one makes no sense. Where links lead to the order, they name no
+        item that it alone holds."""
+        others = [
+            name for i, facts in enumerate(self.facts) if i != at or not self.links for name in facts.items
+        ]
+        return draw_questions(kinds, self.facts[at], self.today, others, self.random)
+
+    def refer(self, at: int, links: int) -> Slots | None:
+        """Refer to an order by links or, with none, in words that name it."""
+        if links:
+            return refer_by_links(at, self.orders, self.today, links, self.random)
+        return refer(at, self.orders, self.today, self.indirect, self.random, self.memory)

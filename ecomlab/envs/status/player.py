@@ -7,17 +7,22 @@ from typing import Any
 
 from ecomlab.catalog import Shop
 from ecomlab.difficulty import Difficulty
+from ecomlab.envs.status.questions import QUESTIONS, VALUES, Facts
 from ecomlab.players.budgets import budget
 from ecomlab.players.goal_player import GoalPlayer
 from ecomlab.task import Goal, GoalChange, Message, Need, Place
-from ecomlab.world.orders.references import LOOKUPS, STEPS, resolve
+from ecomlab.values import DAY, money
+from ecomlab.world.orders.references import LINKS, LOOKUPS, decided_inside, resolve, without_links
 
 MOST_SAID = 3
 """Maximum number of slots in a customer's reference to an order."""
 
 
 class StatusPlayer(GoalPlayer):
-    """Lists the orders, finds the one that is meant, looks into it and reports its status and day."""
+    """Lists the orders, finds the one that is meant, looks into it, answers the customer's questions and reports its
+    status and day."""
+
+    tells = QUESTIONS
 
     def __init__(self, *args: Any, **named: Any) -> None:
         super().__init__(*args, **named)
@@ -29,10 +34,10 @@ class StatusPlayer(GoalPlayer):
     @staticmethod
     def need(goal: Goal, orders: Sequence[Mapping[str, Any]], today: date) -> Need:
         """Count the steps to an answer: listing orders, looking into those that may be meant, submit."""
-        lookups = 1
-        if "parcels" in goal:  # no list shows the number of parcels
-            lookups = len(resolve(orders, goal.drop_slots("parcels", *STEPS).of(), today))
-        return Need(3, 1 + ("when" in goal) + lookups)
+        slots = goal.of()
+        inside, meant = set(decided_inside(orders, slots, today)), set(resolve(orders, slots, today))
+        later = bool(inside) and not meant <= inside
+        return Need(3 + later, 1 + is_dated(slots, goal.asks) + len(inside | meant))
 
     @staticmethod
     def budget(axes: Difficulty, shop: Shop, items: int | None) -> Need:
@@ -41,10 +46,13 @@ class StatusPlayer(GoalPlayer):
         return budget(Need(3, 2 + lookups), MOST_SAID, axes, (axes.p_switch, 2, 2))
 
     @staticmethod
-    def costs(change: GoalChange, goal: Goal) -> GoalChange:
-        """Set the steps that a change of mind costs: a look at another order, for which today's date may be needed."""
-        dated = "when" in change.slots and "when" not in goal
-        return replace(change, turns=1 + dated, calls=1 + dated)
+    def costs(change: GoalChange, goal: Goal, orders: Sequence[Mapping[str, Any]], today: date) -> GoalChange:
+        """Set the steps that a change of mind costs: a look at other orders, for which today's date may be needed."""
+        dated = is_dated(change.slots, change.asks) and not is_dated(goal.of(), goal.asks)
+        inside = set(decided_inside(orders, change.slots, today))
+        meant = set(resolve(orders, goal.apply(change).of(), today))
+        later = bool(inside) and not meant <= inside
+        return replace(change, turns=1 + dated + later, calls=dated + len(inside | meant))
 
     def read_later(self, text: str) -> dict[Place, Any]:
         return self.read_renamed(text)
@@ -55,7 +63,7 @@ class StatusPlayer(GoalPlayer):
     def work(self) -> Message:
         slots = self.slots
         calls = [] if self.orders is not None else [self.call("order_list", None)]
-        if "when" in slots and self.today is None:
+        if is_dated(slots, self.asks) and self.today is None:
             calls.append(self.call("datetime_now", None))
         if calls:
             return self.turn(*calls)
@@ -67,24 +75,42 @@ class StatusPlayer(GoalPlayer):
             self.choice = self.orders[self._choose(slots)]["order_id"]
         if self.choice not in self.looked:
             return self.turn(self.call("order_get_status", None, order_id=self.choice))
-        return self._report(self.looked[self.choice])
+        order = self.looked[self.choice]
+        return self._tell(order) or self._report(order)
 
     def _unseen(self, slots: Mapping[str, Any]) -> list[str]:
-        """List the orders that must be looked into to find which is meant: no list shows the number of parcels."""
+        """List the orders that must be looked into to find which is meant."""
         assert self.orders is not None
-        if "parcels" not in slots:
-            return []
-        listed = {name: value for name, value in slots.items() if name not in ("parcels", *STEPS)}
-        likely = [self.orders[i]["order_id"] for i in resolve(self._seen(), listed, self.today)]
+        likely = [self.orders[i]["order_id"] for i in decided_inside(self._seen(), slots, self.today)]
         return [order_id for order_id in likely if order_id not in self.looked][:LOOKUPS]
+
+    def _tell(self, order: Mapping[str, Any]) -> Message | None:
+        """Answer the customer's questions; who lacks the step names the first day and price that the order shows."""
+        facts, today = Facts.of_shown(order), self.today or date.min
+        if "telling" in self.lacks:
+            cents = facts.prices[0][0]
+            days = f"It's {DAY.write(facts.arrivals[0].isoformat())}." if facts.arrivals else ""
+            words = f"{days} The price is {money(cents)}." if "ask_paid" in self.asks and cents else days
+            new = words if self.asks and words != self.answers.get("") else ""
+            self.answers[""] = words
+            return {"role": "assistant", "content": new.strip()} if new else None
+        values = {
+            slot: VALUES[slot](facts, today, value) for slot, value in self.asks.items() if slot in VALUES
+        }
+        for slot, value in values.items():
+            if value is not None and any(self.slip() for _ in range(facts.size - 1)):
+                values[slot] = {"yes": "no", "no": "yes"}[value] if slot == "ask_by" else value + 1
+        return self.answer({slot: value for slot, value in values.items() if value is not None})
 
     def _choose(self, slots: Mapping[str, Any]) -> int:
         """Find which order is meant; a mistake takes another."""
         seen = self._seen()
         found = resolve(seen, slots, self.today) or [0]
+        if "reference" in self.lacks:
+            found = resolve(seen, without_links(slots), self.today or date.max) or [0]
         first = next(iter(slots), "")
         others = [i for i in resolve(seen, {first: slots.get(first)}, self.today) if i not in found]
-        if slots.get("place", 0) not in (0, -1) or "relation" in slots:  # places can be miscounted
+        if LINKS.keys() & slots:  # places can be miscounted
             others += [i - 1 for i in found if i]
         # Each slot, and each order that it excludes, is a chance of a mistake.
         if any(self.slip() for _ in range(max(0, len(slots) - 1) + len(others))) and others:
@@ -111,5 +137,17 @@ class StatusPlayer(GoalPlayer):
 
     def _seen(self) -> list[dict[str, Any]]:
         assert self.orders is not None
-        parcels = {order_id: len(order["parcels"]) for order_id, order in self.looked.items()}
-        return [{**order, "parcels": parcels.get(order["order_id"])} for order in self.orders]
+        return [{**order, **self._inside(order["order_id"])} for order in self.orders]
+
+    def _inside(self, order_id: str) -> dict[str, Any]:
+        """Read what no list shows of an order."""
+        if order_id not in self.looked:
+            return {"parcels": None}
+        order = self.looked[order_id]
+        cents = [None if line["price"] is None else round(100 * line["price"]) for line in order["lines"]]
+        return {"parcels": len(order["parcels"]), "items": order["lines"], "prices": cents}
+
+
+def is_dated(slots: Mapping[str, Any], asks: Mapping[str, Any]) -> bool:
+    """Tell whether a description or a question is about today."""
+    return "when" in slots or bool({"ask_by", "ask_days"} & asks.keys())

@@ -1,0 +1,432 @@
+"""Demands across the parts of a shopping list, and the best list under them: an exact search over shared values."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date, timedelta
+from itertools import combinations, product
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from ecomlab.catalog import Catalog
+from ecomlab.slots import DAYS, RATING, slot_type
+from ecomlab.task import Place
+from ecomlab.values import money
+from ecomlab.wishes import Wish
+from ecomlab.world.cart import column_of, keys_of
+from ecomlab.world.shopping_list import Part, parts_of
+
+PAGES_A_STEP = 4
+"""Pages of search results that a step of thought adds to the reference player's work."""
+WORTH_SLOTS = (RATING, DAYS)
+"""Slots of which customers say what a unit is worth to them."""
+
+
+class Offer(NamedTuple):
+    """A product that fits a part: its row or id, and what demands across parts look at."""
+
+    thing: Any
+    price: int
+    """Cents."""
+    rating: int
+    """Tenths of a star."""
+    days: int
+    values: Mapping[str, Any]
+    """Values of the slots that parts may share."""
+
+
+@dataclass(frozen=True)
+class Joint(Wish):
+    """A demand on several parts together, named by their types."""
+
+    items: tuple[str, ...]
+    slot: ClassVar[str]
+    """Slot of a goal that holds it."""
+
+    @property
+    def step(self) -> str:
+        return "joint"
+
+    def among(self, kinds: Iterable[str]) -> "Joint":
+        """Restrict it to the parts of these types."""
+        left = set(kinds)
+        return replace(self, items=tuple(kind for kind in self.items if kind in left))
+
+    def holds(self, chosen: Mapping[str, Offer], today: date | None) -> bool:
+        """Tell whether the chosen products, by type, satisfy it; parts without one do not count."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Same(Joint):
+    """Parts that share a value of a slot, whichever it is."""
+
+    of: str
+    """The slot: "brand", or an attribute."""
+    slot = "same"
+
+    def holds(self, chosen: Mapping[str, Offer], today: date | None) -> bool:
+        values = {chosen[kind].values.get(self.of) for kind in self.items if kind in chosen}
+        return len(values) < 2 and None not in values
+
+
+@dataclass(frozen=True)
+class Total(Joint):
+    """Parts that cost no more than a limit together."""
+
+    limit: int
+    """Cents."""
+    slot = "subtotal"
+
+    def holds(self, chosen: Mapping[str, Offer], today: date | None) -> bool:
+        return sum(chosen[kind].price for kind in self.items if kind in chosen) <= self.limit
+
+
+@dataclass(frozen=True)
+class Together(Joint):
+    """Parts that all arrive on or before a day."""
+
+    day: str
+    """The next day of that name: "Saturday the 21st"."""
+    slot = "arrival"
+
+    def holds(self, chosen: Mapping[str, Offer], today: date | None) -> bool:
+        most = self.most_days(today)
+        return all(chosen[kind].days <= most for kind in self.items if kind in chosen)
+
+    def most_days(self, today: date | None) -> int:
+        """Count the days until then."""
+        assert today is not None, "the demand names a day, which datetime_now counts from"
+        return days_until(self.day, today)
+
+
+@dataclass(frozen=True)
+class PartWorth(Wish):
+    """What a unit of other wishes is worth for one part: the lowest price counts after that is taken off."""
+
+    type: str
+    terms: tuple[tuple[str, int], ...]
+    """(slot, cents a displayed unit) each: ("rating", 1000) for $10 a star, in multiples of ten cents."""
+    slot: ClassVar[str] = "worth"
+
+    @property
+    def step(self) -> str:
+        return "trade_off"
+
+    def key(self, price: Any, rating: Any, days: Any) -> Any:
+        """Compute the price after the worth is taken off, in cents: of a product, or of arrays of them."""
+        values, found = {RATING.name: -rating, DAYS.name: days}, price
+        for name, cents in self.terms:
+            found = found + cents // slot_type(name).scale * values[name]
+        return found
+
+    def of(self, offer: Offer) -> int:
+        """Compute the key of an offer: the smaller, the better."""
+        return int(self.key(offer.price, max(0, offer.rating), offer.days))
+
+    @property
+    def most(self) -> int:
+        """Cents that a key lies below the price at most."""
+        limits = [(slot_type(name), cents) for name, cents in self.terms]
+        return sum(int(cents // one.scale * one.range[1]) for one, cents in limits if one.op == ">=")
+
+
+@dataclass(frozen=True)
+class GiveWay(Wish):
+    """Parts that are left out, as few as possible and in this order, where not all demands can be met."""
+
+    items: tuple[str, ...]
+    slot: ClassVar[str] = "give_way"
+
+    @property
+    def step(self) -> str:
+        return "none"
+
+
+SLOTS = tuple(kind.slot for kind in (Same, Total, Together, PartWorth, GiveWay))
+"""Slots of the demands that are about several parts or about what gives way; none is ever withheld."""
+
+
+def day_name(day: date) -> str:
+    """Name a day as a customer does: "Saturday the 21st"."""
+    ending = "th" if day.day in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(day.day % 10, "th")
+    return f"{day:%A} the {day.day}{ending}"
+
+
+def days_until(name: str, today: date) -> int:
+    """Count the days from today to the next day of this name, at least one."""
+    return next(n for n in range(1, 3000) if day_name(today + timedelta(days=n)) == name)
+
+
+@dataclass(frozen=True)
+class Demands:
+    """All that is wanted of a list: its parts, and the demands on several of them."""
+
+    parts: Mapping[str, Mapping[str, Any]]
+    """The slots of each part by its type."""
+    budget: int | None
+    joints: tuple[Joint, ...] = ()
+    worths: tuple[PartWorth, ...] = ()
+    order: tuple[str, ...] = ()
+    """Parts that give way, the first first."""
+
+    @classmethod
+    def of(cls, wanted: Mapping[Place, Any], lacks: frozenset[str] = frozenset()) -> "Demands":
+        """Collect the demands among slots, without those that somebody does not see who lacks these kinds of steps."""
+        parts = dict(parts_of(wanted))
+        wishes = list(dict.fromkeys(wish for wish in wanted.values() if isinstance(wish, Wish)))
+        wishes = [wish for wish in wishes if wish.step not in lacks]
+        joints = [wish.among(parts) for wish in wishes if isinstance(wish, Joint)]
+        worths = [wish for wish in wishes if isinstance(wish, PartWorth) and wish.type in parts]
+        order = [kind for wish in wishes if isinstance(wish, GiveWay) for kind in wish.items if kind in parts]
+        kept = tuple(joint for joint in joints if joint.items)
+        return cls(parts, wanted.get((0, "budget")), kept, tuple(worths), tuple(order))
+
+    def shared(self, kind: str) -> list[str]:
+        """List the slots that a part shares with others."""
+        return [one.of for one in self.joints if isinstance(one, Same) and kind in one.items]
+
+    def limited(self, kind: str, today: date | None) -> dict[str, Any]:
+        """Return a part's own slots, with the days within which it must arrive."""
+        slots = dict(self.parts[kind])
+        together = [one for one in self.joints if isinstance(one, Together) and kind in one.items]
+        days = [one.most_days(today) for one in together]
+        return slots | {DAYS.name: min([*days, slots.get(DAYS.name, 1000)])} if days else slots
+
+    def worth(self, kind: str) -> PartWorth | None:
+        """Return what is worth something of a part, if anything is."""
+        return next((one for one in self.worths if one.type == kind), None)
+
+    def pages(self, kind: str) -> int:
+        """Count the pages, the cheapest first, that hold what decides about a part."""
+        if self.worth(kind):
+            return 1 + PAGES_A_STEP
+        return max((pages_for(one) for one in self.joints if kind in one.items), default=1)
+
+    @property
+    def names_days(self) -> bool:
+        """True if one of them counts from today."""
+        return any(isinstance(one, Together) for one in self.joints)
+
+
+def pages_for(joint: Joint) -> int:
+    """Count the pages of each part that decide about a demand, the cheapest first."""
+    return 1 + PAGES_A_STEP // len(joint.items) if isinstance(joint, Same) and len(joint.items) > 1 else 1
+
+
+class Choice(NamedTuple):
+    """A best list: the offers by type, and the parts left out."""
+
+    chosen: dict[str, Offer]
+    left_out: tuple[str, ...]
+    key: int
+    """Sum of the keys of the parts of which something is worth more, in cents; 0 where there are none."""
+
+    @property
+    def cost(self) -> int:
+        return sum(offer.price for offer in self.chosen.values())
+
+
+Offers = Mapping[str, Sequence[Offer]]
+"""What is to be had of each part that meets its own slots."""
+
+
+def best(offers: Offers, demands: Demands, today: date | None) -> Choice | None:
+    """Find the best list under all demands, with the fewest parts left out in the order in which they give way: the
+    least key, then the least cost. None where leaving out all of these does not help either."""
+    for count in range(len(demands.order) + 1):
+        left_out = demands.order[:count]
+        kinds = [kind for kind in demands.parts if kind not in left_out]
+        found = _best(offers, demands, kinds, today)
+        if found is not None:
+            return found._replace(left_out=left_out)
+    return None
+
+
+def _best(offers: Offers, demands: Demands, kinds: Sequence[str], today: date | None) -> Choice | None:
+    """Find the best list of exactly these parts."""
+    joints = [joint.among(kinds) for joint in demands.joints]
+    sames = [one for one in joints if isinstance(one, Same) and len(one.items) > 1]
+    totals = [one for one in joints if isinstance(one, Total)]
+    arrivals = [one for one in joints if isinstance(one, Together)]
+    able: dict[str, Sequence[Offer]] = {}
+    for kind in kinds:
+        days = min((one.most_days(today) for one in arrivals if kind in one.items), default=None)
+        able[kind] = [one for one in offers.get(kind, ()) if days is None or one.days <= days]
+    values = [_shared_values(one, able) for one in sames]
+    chosen: Choice | None = None
+    for assigned in product(*values):
+        fixed = [(kind, one.of, v) for one, v in zip(sames, assigned, strict=True) for kind in one.items]
+        for some in _combinations(able, demands, kinds, fixed):
+            cost = sum(offer.price for offer in some.values())
+            if demands.budget is not None and cost > demands.budget:
+                continue
+            if not all(one.holds(some, today) for one in totals):
+                continue
+            key = sum(_key(demands.worth(kind), some[kind]) for kind in kinds)
+            if chosen is None or (key, cost) < (chosen.key, chosen.cost):
+                chosen = Choice(some, (), key)
+    return chosen
+
+
+def _shared_values(same: Same, able: Offers) -> list[Any]:
+    """List the values that something of every part has."""
+    each = [{one.values.get(same.of) for one in able[kind]} - {None} for kind in same.items]
+    return sorted(set.intersection(*each), key=str)
+
+
+def _combinations(
+    able: Offers, demands: Demands, kinds: Sequence[str], fixed: Sequence[tuple[str, str, Any]]
+) -> Iterable[dict[str, Offer]]:
+    """Yield the lists that may be the best under these shared values: of most parts the cheapest, of those of which
+    something is worth more any that no cheaper one beats."""
+    choices = []
+    for kind in kinds:
+        wanted = [(slot, value) for of, slot, value in fixed if of == kind]
+        some = [o for o in able[kind] if all(o.values.get(slot) == value for slot, value in wanted)]
+        choices.append(frontier(some, demands.worth(kind)))
+        if not some:
+            return
+    for combination in product(*choices):
+        yield dict(zip(kinds, combination, strict=True))
+
+
+def frontier(offers: Sequence[Offer], worth: PartWorth | None) -> list[Offer]:
+    """Keep the offers that no cheaper one beats: the cheapest alone where nothing is worth more."""
+    kept: list[Offer] = []
+    for offer in sorted(offers, key=lambda one: (one.price, _key(worth, one))):
+        if not kept or (worth is not None and _key(worth, offer) < _key(worth, kept[-1])):
+            kept.append(offer)
+    return kept
+
+
+def _key(worth: PartWorth | None, offer: Offer) -> int:
+    return 0 if worth is None else worth.of(offer)
+
+
+# What a catalog offers, reduced by columns to the few rows that can be in a best list.
+
+
+def offer_of(catalog: Catalog, row: int, shared: Sequence[str]) -> Offer:
+    """Make the offer of a row."""
+    codes = {slot: column_of(catalog, slot).item(row) for slot in shared}
+    values = {slot: _names(catalog, slot)[code] if code >= 0 else None for slot, code in codes.items()}
+    return Offer(
+        row, catalog.price_cents.item(row), catalog.rating_tenths.item(row), catalog.days.item(row), values
+    )
+
+
+def _names(catalog: Catalog, slot: str) -> Sequence[str]:
+    return catalog.brands if slot == "brand" else catalog.attr_values[slot.removeprefix("attr:")]
+
+
+def cheapest(catalog: Catalog, rows: np.ndarray, count: int) -> np.ndarray:
+    """Return the `count` cheapest of these rows, from the cheapest on."""
+    if len(rows) > 4 * count:
+        prices = catalog.price_cents[rows]
+        rows = rows[prices <= np.partition(prices, count)[count]]
+    return rows[np.argsort(catalog.price_cents[rows], kind="stable")][:count]
+
+
+def offers_of(catalog: Catalog, rows: np.ndarray, kind: str, demands: Demands) -> list[Offer]:
+    """List the offers among the rows that fit a part which can be in a best list: for each combination of the values
+    that it shares with others the cheapest, or those that no cheaper one beats."""
+    shared, worth = demands.shared(kind), demands.worth(kind)
+    rows = rows[np.argsort(catalog.price_cents[rows], kind="stable")]
+    keep = np.zeros(len(rows), bool)
+    group = keys_of(catalog, rows, shared)
+    keep[np.unique(group, return_index=True)[1]] = True
+    if worth is not None and len(rows):
+        price, rating, days = (column[rows].astype(np.int64) for column in _columns(catalog))
+        key = worth.key(price, np.maximum(0, rating), days)
+        for value in np.unique(group).tolist() if shared else [0]:
+            mine = np.flatnonzero(group == value)
+            least = np.minimum.accumulate(key[mine])
+            keep[mine[1:][key[mine[1:]] < least[:-1]]] = True
+    return [offer_of(catalog, row, shared) for row in rows[keep].tolist()]
+
+
+def _columns(catalog: Catalog) -> tuple[np.ndarray, ...]:
+    return catalog.price_cents, catalog.rating_tenths, catalog.days
+
+
+def amounts_of(value: Any) -> list[int]:
+    """List the amounts of money that a demand names, in cents."""
+    if isinstance(value, Total):
+        return [value.limit]
+    return [cents for _, cents in value.terms] if isinstance(value, PartWorth) else []
+
+
+# In words, for reasons.
+
+
+def broken_words(joint: Joint) -> str:
+    """Describe in words that a demand does not hold."""
+    names = ", ".join(joint.items)
+    match joint:
+        case Same():
+            return f"{names} do not share {joint.of.removeprefix('attr:').replace('_', ' ')}"
+        case Total():
+            return f"{names} cost more than {money(joint.limit)} together"
+        case Together():
+            return f"{names} do not all arrive by {joint.day}"
+    raise TypeError(f"no words for {joint!r}")
+
+
+def offers_left(
+    demands: Demands, today: date | None, rows_of: Callable[[Part], np.ndarray], catalog: Catalog
+) -> Offers:
+    """List the offers of each part among the rows that fit it and are left, which `rows_of` finds."""
+    return {
+        kind: offers_of(catalog, rows_of((kind, demands.limited(kind, today))), kind, demands)
+        for kind in demands.parts
+    }
+
+
+def evaluate(
+    wanted: Mapping[Place, Any], today: date | None, rows_of: Callable[[Part], np.ndarray], catalog: Catalog
+) -> tuple[Demands, Offers, Choice | None]:
+    """Find the best list for these slots."""
+    demands = Demands.of(wanted)
+    offers = offers_left(demands, today, rows_of, catalog)
+    return demands, offers, best(offers, demands, today)
+
+
+def surplus(
+    wanted: Mapping[Place, Any], today: date | None, rows_of: Callable[[Part], np.ndarray], catalog: Catalog
+) -> int:
+    """Count the cents by which the cheapest list exceeds the cheapest of each, because of what parts share and of the
+    days on which they are needed; limits in total are left aside."""
+    every = Demands.of(wanted)
+    joints = tuple(one for one in every.joints if not isinstance(one, Total))
+    parts = {kind: every.parts[kind] for one in joints for kind in one.items}
+    demands, alone = Demands(parts, None, joints), Demands(parts, None)
+    lists = [best(offers_left(one, today, rows_of, catalog), one, today) for one in (demands, alone)]
+    costs = [0 if one is None else one.cost for one in lists]
+    return costs[0] - costs[1]
+
+
+def leaves_open(chosen: Choice, offers: Offers, demands: Demands, today: date | None) -> bool:
+    """Tell whether the parts left out could be fewer in another order, which a customer's words leave open."""
+    out = chosen.left_out
+    for count in range(1, len(out)):
+        for some in combinations(out, count):
+            kinds = [kind for kind in demands.parts if kind not in some]
+            if some != out[:count] and _best(offers, demands, kinds, today) is not None:
+                return True
+    return False
+
+
+def named_parts(text: str, kinds: Iterable[str], catalog: Catalog) -> set[str]:
+    """List the parts that a text names, in whatever words around them."""
+    said, found = text.lower(), set[str]()
+    names = [(name.lower(), kind) for kind in kinds for name in _called(kind, catalog)]
+    for name, kind in sorted(names, key=lambda one: -len(one[0])):
+        if name in said:
+            found.add(kind)
+            said = said.replace(name, " ")
+    return found
+
+
+def _called(kind: str, catalog: Catalog) -> tuple[str, str]:
+    return kind, catalog.types[catalog.type_codes[kind]].plural
