@@ -144,7 +144,8 @@ def test_the_visits_hold_one_product_that_fits_the_words(big_shop: Shop) -> None
             was = identity(wanted(task))
             visits = [catalog.record(catalog.row(visit) or 0) for visit in task.world["visits"]]
             fitting = [visit for visit in visits if described(visit, was.items())]
-            if which := wanted(task).get("which"):  # told by another visit: which, and how much later or earlier
+            which = wanted(task).get("which")
+            if which:  # told by another visit: which, and how much later or earlier
                 places = [at for at, visit in enumerate(visits) if described(visit, which.by)]
                 prices = [visits[at]["price"] for at in places]
                 end = {"cheapest": min, "most expensive": max}.get(which.pick, max)(prices)
