@@ -33,7 +33,6 @@ from ecomlab.world.policy_book.search import TITLES, search, short
 from ecomlab.world.policy_book.terms import draw_terms
 from ecomlab.world.policy_book.wording import read_section, text_of, title_of
 
-
 TIERS = ("none", "Silver", "Gold", "Onyx")
 
 
@@ -52,8 +51,12 @@ def test_a_section_is_read_back_from_its_text(d: int, shop: Shop) -> None:
             read = read_section(title, text_of(section, drawn, plurals), names)
             assert read is not None, title
             assert (read.rule, read.group) == (section["rule"], section["group"])
-            whole = [{name: c[name] for name in ("id", "if", "then") if name in c} for c in section["clauses"]]
-            assert frozen([c for c in read.clauses if "then" in c]) == frozen([c for c in whole if "then" in c])
+            whole = [
+                {name: c[name] for name in ("id", "if", "then") if name in c} for c in section["clauses"]
+            ]
+            assert frozen([c for c in read.clauses if "then" in c]) == frozen(
+                [c for c in whole if "then" in c]
+            )
             referred = with_referred(section, drawn)[1:]
             assert [c["see"] for c in read.clauses if "see" in c] == [
                 title_of(other, shop.catalog) for other in referred

@@ -93,8 +93,8 @@ class Named(Strict):
 
 
 class Amount(Strict):
-    """A fact that is a number: how a clause says "at least" and "less than", the limits that good and bad conditions may
-    draw, the smallest difference, and which comparison is the good one."""
+    """A fact that is a number: how a clause says "at least" and "less than", the limits that good and bad conditions
+    may draw, the smallest difference, and which comparison is the good one."""
 
     least: Form
     below: Form
@@ -259,8 +259,6 @@ QUESTIONS: Mapping[str, Sequence[str]] = {
 def rule_of(question: str) -> str:
     """Name the rule that a question is about."""
     return question.removesuffix(WORKED_OUT)
-
-
 
 
 def is_odd(facts: Mapping[str, Any]) -> bool:
