@@ -118,7 +118,7 @@ def test_a_return_that_the_book_forbids_is_started_and_undone(big_shop: Shop) ->
 
 
 def test_the_check_tells_facts_and_no_verdict(paid: Task, big_shop: Shop) -> None:
-    order, line, _, outcome = judged(paid, big_shop)
+    order, line, _, _ = judged(paid, big_shop)
     ids = {"order_id": order["order_id"], "line_id": line["line_id"]}
     standard = judged(paid, big_shop, standard=True)[3]
     episode = Episode(paid, big_shop)
