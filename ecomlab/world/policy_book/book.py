@@ -108,7 +108,9 @@ class _Drawing:
             atoms = self._conditions(rule, lean, department, [clause["if"] for clause in clauses])
             if atoms:
                 clauses.append(self._clause(atoms, value) | {"lean": lean})
-        found = [{"rule": name, "department": department, "group": "", "clauses": clauses}]
+        found: list[dict[str, Any]] = [
+            {"rule": name, "department": department, "group": "", "clauses": clauses}
+        ]
         if self.refers and len(clauses) > 1 and random.random() < P_REFERS:
             found += self._referred(rule, found[0])
         for section in found:
