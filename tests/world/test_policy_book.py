@@ -225,7 +225,7 @@ def test_every_fact_that_a_rule_may_ask_for_can_be_told() -> None:
     for name, fact in FACTS.items():
         slot = ENVIRONMENTS["POLICY"].phrases.slots[name]
         for value in fact.words if isinstance(fact, Named) else fact.limits:
-            said = "".join(piece.text for piece in slot.word(slot.forms[0], value))
+            said = "".join(piece.text for piece in slot.word(slot.texts[0], value))
             assert slots_in(f"Hello. {said} Thanks!") == [(name, value)]
 
 

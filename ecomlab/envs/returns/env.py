@@ -177,9 +177,11 @@ def _draw_meant(
         if line["returned"] < line["quantity"]
         and not (strict and any(other["price_cents"] is None for other in order["lines"]))
     ]
-    desk, best, case = returns.Desk(world, catalog), dict[str, list[Any]](), dict[str, Any]()
+    desk, best = returns.Desk(world, catalog), dict[str, list[Any]]()
+    situations = shuffled(random, returns.SITUATIONS)[:CASES] if strict else [dict[str, Any]()]
+    case = situations[0]
     standard = {line["line_id"]: desk.judge(order, line, {}, standard=True) for order, line in able}
-    for tried in shuffled(random, returns.SITUATIONS)[:CASES] if strict else [case]:
+    for tried in situations:
         by_end: dict[str, list[Any]] = {}
         for order, line in able:
             judged = desk.judge(order, line, tried)
