@@ -44,6 +44,11 @@ def draw_kinds(
     return drawn
 
 
+def may_hold(axes: Difficulty, kind: str) -> bool:
+    """Tell whether jobs may hold steps of a kind."""
+    return axes.steps.mean > 0 and bool(getattr(axes.steps, kind) > 0)
+
+
 def draw_size(axes: Difficulty, kind: str, random: np.random.Generator) -> int:
     """Draw the size of a step."""
     return whole_near(random, getattr(axes.steps, f"{kind}_size"))

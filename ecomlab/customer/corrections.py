@@ -9,7 +9,7 @@ from ecomlab.slots import slot_type
 from ecomlab.task import Goal, Slot
 from ecomlab.world.cart import Want, match, wants_of
 from ecomlab.world.orders.history import find_line
-from ecomlab.world.orders.lines import expected_returns, line_value
+from ecomlab.world.orders.lines import line_value, wanted_returns
 from ecomlab.world.plain import plain
 from ecomlab.world.state import World
 
@@ -37,9 +37,8 @@ def right(goal: Goal, acts_on: Collection[str], world: World) -> int:
     held = sum(match(wants_of(goal), world).held) if "cart" in acts_on else 0
     if "returns" not in acts_on or not world.returns:
         return held
-    return held + sum(
-        world.returns.get(line) == units for line, units in expected_returns(goal.of(), world).items()
-    )
+    wanted = wanted_returns(goal.of(), world)  # what the book allows is not theirs to know
+    return held + sum(world.returns.get(line) == units for line, units in wanted.items())
 
 
 def _is_far(said: Collection[str], broken: Collection[str]) -> bool:
@@ -54,7 +53,7 @@ def _in_returns(
     if not world.returns:
         return []
     slots = goal.of()
-    expected = expected_returns(slots, world)
+    expected = wanted_returns(slots, world)
     for (order_id, line_id), units in world.returns.items():
         order, line = find_line(world, order_id, line_id)
         row = world.row(line["product_id"])
@@ -69,7 +68,7 @@ def _in_returns(
             for name, value in slots.items()
             if phrases.describe(name) and line_value(line, order, row, name, world.catalog) != value
         }
-        if not broken:  # the line meant, of which nothing may go back: no tool returned it
+        if not broken:
             continue
         hidden = {slot.name for slot in withheld}
         if not changed and _is_far([n for n in slots if phrases.describe(n) and n not in hidden], broken):

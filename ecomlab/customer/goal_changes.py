@@ -132,6 +132,8 @@ def _change(
         return after, [Act(kind or "quantity", type_name, number=slots["quantity"])]
     if slots.keys() == {"option"}:
         return after, [Act(kind or "option", type_name, slots)]
+    if "twist" in slots:  # a fact, not a wish
+        return after, [Act("elaborate", type_name, slots)]
     return after, [*before, Act(kind or "change", type_name, slots)]
 
 

@@ -2,7 +2,7 @@
 that fit."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,13 +10,12 @@ import numpy as np
 from ecomlab.catalog import Shop
 from ecomlab.customer.goals import draw_row
 from ecomlab.difficulty import Difficulty
-from ecomlab.seeding import pick, shuffled
+from ecomlab.seeding import shuffled
 from ecomlab.slots import PRICE, RATING, slot_type
-from ecomlab.task import LOOK, GoalChange, SellOut
+from ecomlab.task import LOOK, SellOut
 from ecomlab.values import NAME, Format
 from ecomlab.world.cart import constraints_of
 from ecomlab.world.orders.history import Line
-from ecomlab.world.orders.lines import Candidate
 from ecomlab.world.sell_outs import MOST_SOLD, draw_sold, sell_out_of, sold_rows
 from ecomlab.world.state import World
 
@@ -80,36 +79,6 @@ def _read_wish(part: str) -> list[Any]:
 
 REPLACEMENT = Format(_write, rf"{MONEY_BACK}|{_OTHER}[^!?\n]+?(?=\.(?:\s|$))", _read)
 """Format of the slot that says what is wanted for the units that go back."""
-
-
-def draw_wish(
-    meant: Candidate, swapping: bool, axes: Difficulty, shop: Shop, random: np.random.Generator
-) -> dict[str, Any]:
-    """Draw the slots of a return: the line, the number of units, and what is wanted for them."""
-    units = {"units": int(random.integers(1, meant.most + 1))} if meant.line["quantity"] > 1 else {}
-    wanted = draw_replacement(meant.line, axes, shop, random) if swapping else []
-    return {**meant.slots, **units, "replacement": wanted}
-
-
-def draw_change(
-    meant: Candidate,
-    slots: Mapping[str, Any],
-    others: bool,
-    axes: Difficulty,
-    shop: Shop,
-    random: np.random.Generator,
-) -> GoalChange | None:
-    """Draw a change of mind about the return of the line that is meant: to these slots from one of the `others`, to
-    another replacement or to other units of it."""
-    kinds = ["line"] * others + ["replacement"] + ["units"] * (meant.most > 1)
-    kind = pick(random, kinds)
-    if kind == "line":
-        return GoalChange(how="anew", slots=slots)
-    if kind == "units":
-        counts = [count for count in range(1, meant.most + 1) if count != slots["units"]]
-        return GoalChange(slots={"units": pick(random, counts)})
-    wanted = [] if slots["replacement"] else draw_replacement(meant.line, axes, shop, random)
-    return GoalChange(slots={"replacement": wanted}) if wanted != slots["replacement"] else None
 
 
 def draw_replacement(

@@ -44,7 +44,7 @@ from ecomlab.suggest import raised
 from ecomlab.task import Message, Player, Task
 from ecomlab.tool import FormatError, RefusedError
 from ecomlab.world.cart import Want
-from ecomlab.world.orders.history import eligible_now, find_line
+from ecomlab.world.orders.history import find_line, standing_now
 from ecomlab.world.orders.lines import lines_meant
 from ecomlab.world.state import World
 
@@ -324,7 +324,7 @@ def wrong_quantity(name: str, given: Given, scene: Scene) -> Iterator[Given]:
         row, option = world.row(given["product_id"]), given.get("variant_id")
         left = world.stock(row, option if option in world.options(row) else None)
     elif name == "return_initiate":
-        left = eligible_now(world, *find_line(world, given["order_id"], given["line_id"])).left
+        left = standing_now(world, *find_line(world, given["order_id"], given["line_id"])).left
     else:
         if len(ids) > 1 and "count" in scene.subtask.goal:
             yield {"product_ids": ids[:-1]}
@@ -385,8 +385,8 @@ def wrong_line(name: str, given: Given, scene: Scene) -> Iterator[Given]:
     }
     for order_id, line_id in scene.shuffled(shown):
         if line_id not in right:
-            terms = eligible_now(world, *find_line(world, order_id, line_id))
-            if name == "submit" or (terms.eligible and given.get("quantity", 1) <= terms.left):
+            terms = standing_now(world, *find_line(world, order_id, line_id))
+            if name == "submit" or (terms.delivered and given.get("quantity", 1) <= terms.left):
                 yield {**given, "order_id": order_id, "line_id": line_id}
 
 

@@ -92,7 +92,7 @@ class SentBack(ReturnsPlayer):
         if self.returns:
             (choice,) = self.returns
             self.choice = choice
-            return self._submit({"eligible": True}, None)
+            return self._submit(True, None, None, None)
         order, line = self.lines.pop()
         about = ("return", (order, line), 1)
         return self.turn(self.call("return_initiate", about, order_id=order, line_id=line, quantity=1))

@@ -130,8 +130,8 @@ class View(Generic):
             return "\n".join(map(self._order, result["orders"])) or NOTHING_FOUND
         if "parcels" in result:
             return self._order_status(result)
-        if "eligible" in result:
-            return self._eligibility(result)
+        if "units_left" in result:
+            return _standing(result)
         if {"returns", "submitted", "line"} & result.keys():
             return DONE
         if "sections" in result:
@@ -177,22 +177,16 @@ class View(Generic):
         days = [_day(parcel["delivered"])] if "delivered" in parcel else []
         return [f" {entry}" for entry in told if entry is not None] + days
 
-    def _eligibility(self, result: Mapping[str, Any]) -> str:
-        if result["eligible"]:
-            return YES
-        last = result["last_return_day"]
-        return NO + ("" if last is None else NEVER if last == "never" else _day(last))
-
     def _section(self, section: Mapping[str, str]) -> str:
         """Write a policy section in short, or unchanged if it cannot be parsed."""
         read = read_section(section["section"], section["text"], _AsWritten())
-        if read is None or len(read[3]) != section["text"].count("["):
+        if read is None or len(read.clauses) != section["text"].count("["):
             return self.aliases.in_text(f" {section['section']}\n{section['text']}")
-        name, _, precedence, clauses = read
-        lines = [heading(name) + (f", {precedence}" if len(clauses) > 1 else "")]
-        for clause in clauses:
+        group = f", {read.group}" if read.group else ""
+        lines = [heading(read.rule) + group + (f", {read.precedence}" if len(read.clauses) > 1 else "")]
+        for clause in read.clauses:
             conditions = " and".join(map(condition, clause["if"]))
-            then = RULES[name].kind.write(clause["then"])
+            then = clause["see"] if "see" in clause else RULES[read.rule].kind.write(clause["then"])
             lines.append(f"-{conditions}{':' if conditions else ''} {then}{self.aliases.of(clause['id'])}")
         return "\n".join(lines)
 
@@ -216,6 +210,15 @@ def seen(result: Mapping[str, Any]) -> dict[str, Any]:
     if "visits" in kept:
         kept["visits"] = [row for row in kept["visits"] if not row["stock"]] or kept["visits"]
     return kept
+
+
+def _standing(result: Mapping[str, Any]) -> str:
+    """Write the facts of a return: whether its standard window is open, the window's last day, the day of delivery."""
+    last, day = result["standard_last_day"], result["delivered"]
+    said = (YES if result["standard_window_open"] else NO) + (
+        NEVER if last == "never" else _day(last) if last else ""
+    )
+    return said + (f",{_day(day)}" if day else "")
 
 
 def heading(rule: str) -> str:

@@ -21,7 +21,7 @@ from ecomlab.starters.questions import Questions
 from ecomlab.starters.sorted_rows import OrderedDiscovery
 from ecomlab.task import Message, Player
 from ecomlab.values import DAY
-from ecomlab.world.policy_book.rules import WINDOW
+from ecomlab.world.policy_book.rules import WINDOW, rule_of
 
 TITLE = ("brand", "feature", "type")
 """Slots that make up a title, in order."""
@@ -132,7 +132,7 @@ class Narrator:
         name, arguments = _read(call)
         if name == "ask_user" and arguments["question"] in QUESTIONS:
             arguments = {"question": self.questions.next(self.player.heard_of())}
-        elif name == "policy_search":
+        elif name == "policy_search" and self.player.get("question"):
             query = self._policy_query()
             arguments = arguments if query in self._searched else {"query": query}  # then another title
             self._searched.add(query)
@@ -152,7 +152,7 @@ class Narrator:
         return {**call, "function": {"name": name, "arguments": json.dumps(arguments)}}
 
     def _policy_query(self) -> str:
-        rule, kind = self.player.get("question"), self.player.get("type")
+        rule, kind = rule_of(self.player.get("question")), self.player.get("type")
         return heading(rule).strip() + (f" {kind}" if rule == WINDOW and kind else "")
 
     def _in_order(self, attributes: Mapping[str, str]) -> dict[str, str]:
@@ -181,9 +181,17 @@ def restated(env: str, slots: Mapping[str, Any]) -> str:
 
 def _written(env: str, name: str, value: Any) -> str:
     if name == "question":
-        return heading(value).strip()
+        return heading(rule_of(value)).strip() + value.removeprefix(rule_of(value))
     template = ENVIRONMENTS[env].phrases.slots.get(name)
-    if env == "POLICY" and name in ("tier", "payment", "channel", "opened", "gift", "sale", "reason"):
+    if env in ("POLICY", "RETURN") and name in (
+        "tier",
+        "payment",
+        "channel",
+        "opened",
+        "gift",
+        "sale",
+        "reason",
+    ):
         return str(value)
     if template is not None and not template.sentences:
         return template.format.write(value)

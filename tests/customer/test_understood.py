@@ -48,7 +48,7 @@ def test_most_questions_of_the_banks_are_understood(bank: str, big_shop: Shop) -
         ("STATUS", "Which order do you mean?", ""), ("STATUS", "When did you buy it?", "when"),
         ("SUB", "Which features must stay the same?", "must"), ("PD", "Which one matters most?", "importance"),
         ("BUNDLE", "What is your budget?", "budget"),
-        ("POLICY", "Are you a member?", "tier"), ("POLICY", "Is it a gift, and was the box opened?", "gift opened"),
+        ("POLICY", "Are you a member?", "tier"), ("POLICY", "Are you a member, and was it opened?", "tier opened"),
         ("RETURN", "Which one do you mean?", ""),
         ("PD", "Which do you care about more, price or quality?", "importance"),
         ("BUNDLE", "What else is on the list?", "parts"),

@@ -224,9 +224,11 @@ def test_an_id_stands_behind_every_word_that_may_lead_to_it_and_lines_of_one_typ
 
 
 def test_results_of_the_other_tools_are_short() -> None:
-    eligibility = partial(view_of, name="return_check_eligibility")
-    assert eligibility({"eligible": True, "last_return_day": "2026-11-08"}) == "yes"
-    assert eligibility({"eligible": False, "last_return_day": "2026-11-08"}) == "no November 8"
+    facts = {"delivered": "2026-10-09", "standard_last_day": "2026-11-08", "units_left": 1}
+    checked = partial(view_of, name="return_check_eligibility")
+    assert checked(facts | {"standard_window_open": True}) == "yes November 8, October 9"
+    never = facts | {"standard_window_open": False, "standard_last_day": "never"}
+    assert checked(never) == "no never, October 9"
     assert view_of({"submitted": True}, "submit") == "ok"
     assert view_of({"orders": []}, "order_list") == "nothing found"
     headings = view_of({"sections": [], "others": ["Gift wrap: fee", "Bulk discount"]}, "policy_search")

@@ -11,7 +11,7 @@ from ecomlab.answers.status import read_status
 from ecomlab.difficulty import Difficulty
 from ecomlab.laws import attackers
 from ecomlab.task import TaskKey
-from ecomlab.world.orders.history import delivered, draw_history, eligibility, lines_of
+from ecomlab.world.orders.history import delivered, draw_history, lines_of, standing
 from ecomlab.world.orders.references import same_time
 from ecomlab.world.policy_book.terms import draw_terms
 
@@ -81,16 +81,16 @@ def test_the_last_day_counts_and_the_day_after_does_not(d: int, big_shop: Shop) 
         assert draw_history(key, Difficulty.at(d), big_shop) == world
         assert len(world["orders"]) == Difficulty.at(d).history
         for order, line in lines_of(world["orders"]):
-            found = eligibility(order, line, date.fromisoformat(world["today"]), catalog, terms)
-            if found.last_day and found.left:
-                assert eligibility(order, line, found.last_day, catalog, terms).eligible
-                assert not eligibility(
-                    order, line, found.last_day + timedelta(days=1), catalog, terms
-                ).eligible
-            elif delivered(order, line):
-                seen.add(found.reason)
-                assert not found.eligible
-    assert len(seen) == 2  # never returnable, returned already
+            found = standing(order, line, date.fromisoformat(world["today"]), catalog, terms)
+            if found.last_day:
+                assert standing(order, line, found.last_day, catalog, terms).is_open
+                after = found.last_day + timedelta(days=1)
+                assert not standing(order, line, after, catalog, terms).is_open
+            else:
+                seen.add("not delivered" if not delivered(order, line) else "never returnable")
+                assert not found.is_open
+                assert not (line["returned"] and found.window == 0)
+    assert len(seen) == 2
 
 
 @pytest.mark.parametrize("departments", [1, 2, 3])

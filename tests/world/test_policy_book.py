@@ -1,6 +1,8 @@
 """POLICY: the book is told and read back alike, its search finds what is asked for, and only reading it earns."""
 
 import re
+from collections import Counter
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +14,26 @@ from ecomlab.catalog import load_shop
 from ecomlab.customer.nlu import sentences
 from ecomlab.difficulty import Difficulty
 from ecomlab.laws import attackers
+from ecomlab.seeding import pick, rng
 from ecomlab.settings import read_toml
 from ecomlab.task import frozen
 from ecomlab.world.policy_book import rules
-from ecomlab.world.policy_book.book import decide, draw_book
-from ecomlab.world.policy_book.rules import FACTS, RULES, WINDOW, Named
+from ecomlab.world.policy_book.book import decide, deciding, draw_book, general, relevant, with_referred
+from ecomlab.world.policy_book.cases import answer_of, read_as
+from ecomlab.world.policy_book.rules import (
+    FACTS,
+    LABEL,
+    QUESTIONS,
+    RESTOCKING,
+    RULES,
+    WINDOW,
+    Named,
+)
 from ecomlab.world.policy_book.search import TITLES, search, short
 from ecomlab.world.policy_book.terms import draw_terms
 from ecomlab.world.policy_book.wording import read_section, text_of, title_of
+
+TIERS = ("none", "Silver", "Gold", "Onyx")
 
 
 def book(d: int, seed: int, shop: Shop) -> Any:
@@ -36,14 +50,21 @@ def test_a_section_is_read_back_from_its_text(d: int, shop: Shop) -> None:
             title = title_of(section, shop.catalog)
             read = read_section(title, text_of(section, drawn, plurals), names)
             assert read is not None, title
-            rule, types, precedence, clauses = read
-            assert rule == section["rule"]
-            expected_clauses = [{name: c[name] for name in ("id", "if", "then")} for c in section["clauses"]]
-            assert frozen(clauses) == frozen(expected_clauses)
-            assert precedence == drawn["precedence"] or len(clauses) == 1
-            if rule == WINDOW:
+            assert (read.rule, read.group) == (section["rule"], section["group"])
+            whole = [
+                {name: c[name] for name in ("id", "if", "then") if name in c} for c in section["clauses"]
+            ]
+            assert frozen([c for c in read.clauses if "then" in c]) == frozen(
+                [c for c in whole if "then" in c]
+            )
+            referred = with_referred(section, drawn)[1:]
+            assert [c["see"] for c in read.clauses if "see" in c] == [
+                title_of(other, shop.catalog) for other in referred
+            ]
+            assert read.precedence == drawn["precedence"] or len(read.clauses) == 1
+            if read.rule == WINDOW and not read.group:
                 expected = [k.name for k in shop.catalog.types if k.department == section["department"]]
-                assert types == expected
+                assert read.kinds == expected
 
 
 @pytest.mark.parametrize("d", [0, 12, pytest.param(6, marks=pytest.mark.slow)])
@@ -52,6 +73,8 @@ def test_whatever_a_customer_asks_the_search_finds_its_section_or_its_title(d: i
     for seed in range(3):
         drawn = book(d, seed, shop)
         for section in drawn["sections"]:
+            if section["group"]:  # the section on all cases tells its title
+                continue
             kinds = [k.name for k in shop.catalog.types if k.department == section["department"]]
             for question in RULES[section["rule"]].questions:
                 for kind in kinds or [""]:
@@ -86,13 +109,90 @@ def test_a_search_opens_one_section_and_a_title_opens_its_own(shop: Shop) -> Non
 
 def test_the_book_has_the_clauses_and_the_terms_of_its_task(shop: Shop) -> None:
     drawn = book(9, 4, shop)
-    windows = {s["department"]: s["clauses"][0]["then"] for s in drawn["sections"] if s["rule"] == WINDOW}
+    whole = [s for s in drawn["sections"] if not s["group"]]
+    windows = {s["department"]: general(s)["then"] for s in whole if s["rule"] == WINDOW}
     assert windows == draw_terms(("POLICY", 1, 9, 4, "test"), shop.catalog).return_days
-    assert {len(s["clauses"]) for s in drawn["sections"] if s["rule"] != WINDOW} == {
-        Difficulty.at(9).branches
-    }
+    counts = Counter(len(s["clauses"]) for s in whole if s["rule"] != WINDOW)
+    assert max(counts) == Difficulty.at(9).branches == counts.most_common(1)[0][0]
     ids = [clause["id"] for section in drawn["sections"] for clause in section["clauses"]]
     assert len(set(ids)) == len(ids)
+
+
+ORDER = {"less": -1, "more": 1}
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_no_privilege_costs_more_than_none(seed: int, shop: Shop) -> None:
+    """A Gold member never pays more, or waits longer, than who is not a member, all else being equal."""
+    drawn, random = book(12, seed, shop), rng("privileges", seed)
+    compared = 0
+    for section in drawn["sections"]:
+        sign = ORDER.get(RULES[section["rule"]].better)
+        if section["group"] or sign is None or "tier" not in relevant(section, drawn):
+            continue
+        for _ in range(20):
+            names = [name for name in relevant(section, drawn) if name != "type"]
+            facts: dict[str, Any] = {"type": "Kettlebell"}
+            for name in names:
+                about = FACTS[name]
+                facts[name] = pick(random, list(about.words if isinstance(about, Named) else about.limits))
+            said = [deciding(section, drawn, {**facts, "tier": tier})["then"] for tier in TIERS]
+            assert [sign * one for one in said] == sorted(sign * one for one in said), (section, facts)
+            compared += 1
+    assert compared > 100
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_every_clause_has_cases_of_its_own(seed: int, shop: Shop) -> None:
+    """No clause is dead: the one that overrides all others in its section applies to fewer cases than each of them."""
+    drawn = book(12, seed, shop)
+    for section in drawn["sections"]:
+        clauses = section["clauses"] if drawn["precedence"] == "last" else section["clauses"][::-1]
+        for place, later in enumerate(clauses):
+            for earlier in clauses[1:place]:
+                assert not set(map(repr, later["if"])) <= set(map(repr, earlier["if"])), section
+
+
+def test_a_book_without_steps_has_no_fees_and_no_exceptions_to_windows(shop: Shop) -> None:
+    for d in (0, 2):
+        sections = book(d, 3, shop)["sections"]
+        assert not {RESTOCKING, LABEL} & {section["rule"] for section in sections}
+        assert {len(s["clauses"]) for s in sections if s["rule"] == WINDOW} == {1}
+        assert not any(section["group"] for section in sections)
+    strict = book(6, 3, shop)["sections"]
+    assert {RESTOCKING, LABEL} & {section["rule"] for section in strict}
+    assert max(len(s["clauses"]) for s in strict if s["rule"] == WINDOW) > 1
+
+
+def test_a_clause_may_leave_its_cases_to_another_section() -> None:
+    gifts = {"rule": "label", "department": "", "group": "gift purchases", "clauses": [
+        {"id": "B-1", "if": [], "then": 300}, {"id": "B-2", "if": [["age", "<", 10]], "then": 0}]}  # fmt: skip
+    whole = {"rule": "label", "department": "", "group": "", "clauses": [
+        {"id": "A-1", "if": [], "then": 900},
+        {"id": "A-2", "if": [["gift", "in", ["gift"]]], "see": "gift purchases"}]}  # fmt: skip
+    drawn = {"precedence": "last", "sections": [gifts, whole]}
+    for facts, clause in (
+        ({"gift": "own", "age": 3}, "A-1"),
+        ({"gift": "gift", "age": 10}, "B-1"),
+        ({"gift": "gift", "age": 9}, "B-2"),
+    ):
+        assert deciding(whole, drawn, facts)["id"] == clause
+    assert relevant(whole, drawn) == ["gift", "age"]
+
+
+def test_an_answer_is_worked_out_from_the_deciding_clause() -> None:
+    today, facts = date(2026, 3, 20), {"total": 8_900, "age": 12}
+    assert answer_of("cancel fee worked out", 150, facts, today) == 1_335
+    assert answer_of("return window worked out", 30, facts, today) == date(2026, 4, 7)
+    assert answer_of("return window", 30, facts, today) == 30
+    for said, question, value in (
+        ("$13.35", "cancel fee worked out", 1_335),
+        ("April 7", "return window worked out", date(2026, 4, 7)),
+        ("never", "return window worked out", None),
+        ("15%", "cancel fee", 150),
+    ):
+        assert read_as(question, said, today) == value
+    assert read_as("return window worked out", "some day", today) not in (None, date(2026, 4, 7))
 
 
 def test_the_stated_precedence_decides() -> None:
@@ -116,8 +216,8 @@ def slots_in(text: str) -> list[tuple[str, object]]:
 
 
 def test_no_question_can_be_taken_for_another() -> None:
-    for name, rule in RULES.items():
-        for question in rule.questions:
+    for name, questions in QUESTIONS.items():
+        for question in questions:
             assert slots_in(f"Hello. {question} Thanks!") == [("question", name)]
 
 
@@ -125,7 +225,7 @@ def test_every_fact_that_a_rule_may_ask_for_can_be_told() -> None:
     for name, fact in FACTS.items():
         slot = ENVIRONMENTS["POLICY"].phrases.slots[name]
         for value in fact.words if isinstance(fact, Named) else fact.limits:
-            said = "".join(piece.text for piece in slot.word(slot.forms[0], value))
+            said = "".join(piece.text for piece in slot.word(slot.texts[0], value))
             assert slots_in(f"Hello. {said} Thanks!") == [(name, value)]
 
 
@@ -225,7 +325,7 @@ def test_the_naive_shopper_searches_the_book_and_not_the_catalog(shop: Shop) -> 
     assert sum(right) > 3
 
 
-DEPOSIT = 'facts = "buying", unit = "percent", range = [50, 505, 5] }'
+DEPOSIT = 'facts = "buying", better = "less", unit = "percent", range = [50, 510, 10] }'
 """End of the section on deposits in `rules.toml`."""
 
 
@@ -234,7 +334,7 @@ DEPOSIT = 'facts = "buying", unit = "percent", range = [50, 505, 5] }'
     [
         ('unit = "yes" }', 'unit = "yess" }', "rules.signature.section.unit: should be 'days', "),
         (DEPOSIT, DEPOSIT.replace("buying", "bying"), 'rules."deposit": no fact set'),
-        (DEPOSIT, DEPOSIT.replace("505", '"505"'), "rules.deposit.section.range: a range is [from, below] or "),
+        (DEPOSIT, DEPOSIT.replace("510", '"510"'), "rules.deposit.section.range: a range is [from, below] or "),
         ('unit = "yes" }', 'unit = "days" }', "rules.signature.section: a number has a range, "),
         ('"a refund takes {}"', '"a refund takes long"', 'rules."refund time": an outcome of unit "days" holds 1 {}'),
         ('club = ["total"', 'club = ["totals"', "fact_sets.club: no fact 'totals'; did you mean 'total'?"),
@@ -253,7 +353,7 @@ def test_a_mistake_in_the_rules_is_named(right: str, wrong: str, fact: str, tmp_
 
 def test_all_mistakes_in_the_rules_are_named_at_once(tmp_path: Path) -> None:
     file = tmp_path / "rules.toml"
-    text = rules.FILE.read_text("utf-8").replace("range = [50, 505, 5]", "range = 7")
+    text = rules.FILE.read_text("utf-8").replace("range = [50, 510, 10]", "range = 7")
     file.write_text(text.replace('stop_words = ["a",', "stop_words = [1,"), "utf-8")
     with pytest.raises(ValueError, match="stop_words") as caught:
         read_toml(file, rules.RulesFile)

@@ -36,6 +36,9 @@ def submit(
     last_return_day: Annotated[
         str | None, Field(description='Declined return: last day it was or is possible, or "never".')
     ] = None,
+    refund: Annotated[
+        str | None, Field(description="Return: what the customer gets back after all fees.")
+    ] = None,
     replacement: Annotated[str | None, Field(description="Return: id of a product for it.")] = None,
     status: Annotated[Status | None, Field(description="Status.")] = None,
     date: Annotated[

@@ -1,16 +1,17 @@
 """The audit of POLICY: faults of an answer, and other facts of a case."""
 
 from collections.abc import Mapping, Sequence
+from datetime import date
 from typing import Any
 
-from ecomlab.answers.amounts import read_answer, read_clause_id
+from ecomlab.answers.amounts import read_clause_id
 from ecomlab.catalog import Shop
 from ecomlab.envs.base import Audit
 from ecomlab.reward import Fault
 from ecomlab.task import Goal, Place, Task
-from ecomlab.world.policy_book.book import decide
-from ecomlab.world.policy_book.cases import other_values, section_on
-from ecomlab.world.policy_book.rules import RULES
+from ecomlab.world.policy_book.book import deciding, general
+from ecomlab.world.policy_book.cases import answer_of, other_values, read_as, section_on, write_answer
+from ecomlab.world.policy_book.rules import rule_of
 from ecomlab.world.state import World
 
 
@@ -20,20 +21,24 @@ class PolicyAudit(Audit):
     ) -> Sequence[Fault]:
         if not answer or not any(answer.values()):
             return [] if answer is None else [Fault("missed item", "answer", words="nothing was submitted")]
-        book, facts = world.given["policies"], goal.of()
-        rule, section = RULES[goal["question"]], section_on(book, facts, world.catalog)
-        clause = section["clauses"][decide(section, book["precedence"], facts)]
+        book, facts, question = world.given["policies"], goal.of(), goal["question"]
+        section, today = section_on(book, facts, world.catalog), date.fromisoformat(world.given["today"])
+        clause, standard = deciding(section, book, facts), general(section)["id"]
         given, said = read_clause_id(answer.get("clause")), answer.get("answer")
-        value = read_answer(said, rule.unit, rule.values)
+        value, wanted = read_as(question, said, today), answer_of(question, clause["then"], facts, today)
         found, follows = list[Fault](), False
         if given != clause["id"]:
             words = f"{f'clause {given}' if given else 'no clause'} submitted, {clause['id']} decides"
+            words += " as an exception" if given == standard else ""
             found.append(Fault("wrong clause", "clause", str(given), tuple(facts), (clause["id"],), words))
             follows = any(
-                c["id"] == given and c["then"] == value for s in book["sections"] for c in s["clauses"]
+                c["id"] == given and "then" in c and answer_of(question, c["then"], facts, today) == value
+                for s in book["sections"]
+                if s["rule"] == rule_of(question)
+                for c in s["clauses"]
             )
-        if value != clause["then"] and not follows:
-            words = f"{said or 'nothing'} answered, it is {rule.kind.write(clause['then'])}"
+        if value != wanted and not follows:
+            words = f"{said or 'nothing'} answered, it is {write_answer(question, wanted)}"
             found.append(Fault("wrong answer", "answer", str(said), tuple(facts), words=words))
         return found
 
@@ -42,11 +47,11 @@ class PolicyAudit(Audit):
         book, facts, name = task.world["policies"], goal.of(), slot[1]
         section = section_on(book, facts, shop.catalog)
 
-        def deciding(value: Any) -> int:
-            return decide(section, book["precedence"], {**facts, name: value})
+        def clause(value: Any) -> Any:
+            return deciding(section, book, {**facts, name: value})["id"]
 
-        others = other_values(name, facts[name], section)
-        return [value for value in others if deciding(value) != deciding(facts[name])] or others
+        others = other_values(name, facts[name], section, book)
+        return [value for value in others if clause(value) != clause(facts[name])] or others
 
     def chance(self, task: Task, shop: Shop) -> float:
         """Bound the chance from above by that of picking the right section: all rules are asked about equally often,

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import Any
 
+from ecomlab.answers.amounts import read_amount
 from ecomlab.answers.dates import read_day, says_none
 from ecomlab.answers.outcomes import is_named, read_outcome, read_replacement
 from ecomlab.catalog import Shop
@@ -13,7 +14,8 @@ from ecomlab.customer.replacements import can_be_had, is_as_wanted
 from ecomlab.envs.base import Audit
 from ecomlab.reward import Fault
 from ecomlab.task import Goal, Place, SellOut, Task
-from ecomlab.world.orders import history, lines
+from ecomlab.values import money
+from ecomlab.world.orders import history, lines, returns
 from ecomlab.world.state import World
 
 
@@ -41,16 +43,24 @@ class ReturnsAudit(Audit):
         if not is_named(answer, order, line):
             named = str(answer.get("line_id"))
             return [Fault("wrong line", "item 0", named, said, meant, f"{named} was submitted")]
+        terms = returns.judge(world.given, order, line, slots, world.catalog)
+        standard = returns.judge(world.given, order, line, slots, world.catalog, standard=True)
         outcome, told = read_outcome(answer.get("outcome")), answer.get("last_return_day")
         if outcome != ("returned" if expected else "declined"):
-            return [Fault("wrong outcome", "outcome", str(outcome), words=f"{outcome} was submitted")]
+            missed = " although an exception applies" if terms.goes != standard.goes else ""
+            return [Fault("wrong outcome", "outcome", str(outcome), words=f"{outcome} was submitted{missed}")]
         if world.returns != expected:
             return [Fault("missed item", "item 0", slots=said, right=meant, words="nothing was returned")]
-        last = history.eligible_now(world, order, line, undone=True).last_day
+        last = terms.last_day
         if not expected and not (says_none(told) if last is None else read_day(told, today) == last):
             found.append(
                 Fault("wrong date", "last day", str(told), words=f"{told} was submitted, it is {last}")
             )
+        refund = terms.refund(line["price_cents"] or 0, slots.get("units", 1))
+        paid = answer.get("refund")
+        if refund is not None and read_amount(paid, "cents") != refund:
+            words = f"{paid or 'no'} refund was submitted, it is {money(refund)}"
+            found.append(Fault("wrong answer", "refund", str(paid), words=words))
         wanted = slots["replacement"] if expected else []
         given = read_replacement(answer.get("replacement"), world.catalog)
         if given is None and wanted:
@@ -63,16 +73,28 @@ class ReturnsAudit(Audit):
         return found
 
     def alternatives(self, slot: Place, goal: Goal, task: Task, shop: Shop) -> Sequence[Any]:
-        if slot[1] == "replacement":
+        """List other values of a withheld slot; with one that describes the line, all that are withheld are those of
+        another line."""
+        name = slot[1]
+        if name == "replacement":
             return [[], [["price", 500_000]]]
-        if slot[1] == "units":
+        if name == "units":
             return range(1, 5)
-        return lines.values_of(slot[1], history.delivered_lines(task.world["orders"]), shop)
+        if name in returns.VALUES:
+            return [value for value in returns.VALUES[name] if value != goal[name]]
+        hidden = [n for _, n in goal.slots if lines.is_identity(n) and (0, n) in goal.withheld]
+        found = []
+        for order, line in history.delivered_lines(task.world["orders"]):
+            row = shop.catalog.row(line["product_id"])
+            values = {n: lines.line_value(line, order, row or 0, n, shop.catalog) for n in hidden}
+            if None not in values.values():
+                found.append(goal.set_slots(values))
+        return found
 
     def possible(self, goal: Goal, task: Task, shop: Shop) -> bool:
         sold = next((event for event in task.events if isinstance(event, SellOut)), None)
         for now in (goal, goal.after(task.events)):
-            meant = lines.meant_by(now.of(), task.world, task.key, shop)
+            meant = lines.meant_by(now.of(), task.world, shop)
             if meant is None or now.get("units", 1) > meant.most:
                 return False
             wanted = now["replacement"] if meant.goes else []
@@ -85,15 +107,13 @@ class ReturnsAudit(Audit):
         line, until the customer no longer corrects it, where units go back; otherwise by picking one of the delivered
         lines. In either case `GUESSES` - 1 lines more can be asked about. Nobody guesses a replacement."""
         goal, arrived = task.goal.after(task.events), history.delivered_lines(task.world["orders"])
-        meant = lines.meant_by(goal.of(), task.world, task.key, shop)
+        meant = lines.meant_by(goal.of(), task.world, shop)
         if not meant or not meant.goes:
             return min(1.0, GUESSES / len(arrived))
         if goal["replacement"] or goal.get("units", 1) not in (1, meant.line["quantity"]):
             return 0.0
         every = history.lines_of(task.world["orders"])
-        able = sum(
-            history.eligible_first(task.world, task.key, *pair, shop.catalog).eligible for pair in every
-        )
+        able = sum(line["returned"] < line["quantity"] for _, line in arrived)
         # One turn lists the orders, one looks into them, the last hands in; each wrong return is a call to undo.
         calls = task.calls - 1 - len(task.world["orders"])
         tries = min(task.turns - 3, len(every))

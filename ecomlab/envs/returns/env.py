@@ -1,36 +1,44 @@
 """RETURN: find the order line that the customer means, and return the wanted units of it or decline."""
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from datetime import date
-from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 from pydantic import Field
 
+from ecomlab.answers.amounts import read_amount
 from ecomlab.answers.dates import read_day, says_none
 from ecomlab.answers.outcomes import Outcome, is_named, read_outcome, read_replacement
 from ecomlab.catalog import Shop
 from ecomlab.customer.goals import withhold
 from ecomlab.customer.opinions import Opinion, Thing
-from ecomlab.customer.replacements import can_be_had, draw_change, draw_sell_out, draw_wish, is_as_wanted
+from ecomlab.customer.replacements import can_be_had, draw_replacement, draw_sell_out, is_as_wanted
 from ecomlab.customer.templates import Phrases
 from ecomlab.difficulty import Difficulty
 from ecomlab.envs.base import Environment
 from ecomlab.envs.returns.audit import ReturnsAudit
 from ecomlab.envs.returns.player import ReturnsPlayer
 from ecomlab.reward import Verdict
-from ecomlab.seeding import pick
-from ecomlab.task import Event, Goal, Problem, TaskError, TaskKey
+from ecomlab.seeding import pick, shuffled
+from ecomlab.steps import draw_kinds, may_hold
+from ecomlab.task import Event, Goal, GoalChange, Problem, TaskError, TaskKey
 from ecomlab.tool import tool
 from ecomlab.world import sell_outs
-from ecomlab.world.orders import history, lines
+from ecomlab.world.orders import history, lines, returns
+from ecomlab.world.policy_book.book import draw_book
+from ecomlab.world.policy_book.rules import is_odd
 from ecomlab.world.state import World
 from ecomlab.world.tools import catalog as shop_tools
 from ecomlab.world.tools import orders as order_tools
+from ecomlab.world.tools.policy import policy_search
 
 WEIGHTS = {"line": 0.45, "effect": 0.45, "replacement": 0.10}
+CASES = 16
+"""Cases that are tried for a task."""
+P_FULL = 0.6
+"""Share of full refunds among the returns that go back, where either is possible: often only a part is."""
 NEAR = 0.15
 """Credit for another line of the right type: without it an honest miss would earn less than a line picked at random."""
 
@@ -45,6 +53,13 @@ def submit(
         str | None,
         Field(description='If declined: the last day on which it can or could be returned, or "never".'),
     ] = None,
+    refund: Annotated[
+        str | None,
+        Field(
+            description="If returned: what the customer gets back for the units after all fees, whether in money or "
+            'towards another product, such as "$27.54".'
+        ),
+    ] = None,
     replacement: Annotated[
         str | None,
         Field(description="If returned and the customer wants another product for it: its product id."),
@@ -57,14 +72,17 @@ def submit(
 class Returns(Environment):
     id, version = "RETURN", 2
     brief = (
-        "The customer wants to send something back. Find the line of the order that they mean and check whether it can "
-        "be returned. If it can, return exactly the units they want and, if they want another product for it, find one "
-        "of the same type that is as they say, in stock, and not the same product. If it cannot, decline. Hand in the "
-        "line and the outcome; with a decline the last day on which it can or could be returned."
+        "The customer wants to send something back. Find the line of the order that they mean, and decide by the "
+        "policy book whether it goes back: the return window of its department with the exceptions to it. If it does, "
+        "return exactly the units they want and, if they want another product for it, find one of the same type that "
+        "is as they say, in stock, and not the same product. If not, decline. Hand in the line and the outcome; with a "
+        "decline the last day on which it can or could be returned, with a return what the customer gets back: the "
+        "price paid, minus the restocking fee (rounded down to a cent) and the shipping label, once, where the book "
+        "has them."
     )
     tools = (
         order_tools.order_list, order_tools.order_get_status, order_tools.return_check_eligibility,
-        order_tools.return_initiate, order_tools.return_cancel, shop_tools.catalog_search,
+        order_tools.return_initiate, order_tools.return_cancel, policy_search, shop_tools.catalog_search,
         shop_tools.catalog_get_product, shop_tools.catalog_get_variants, shop_tools.datetime_now,
     )  # fmt: skip
     moments = ("order_get_status", "return_check_eligibility")
@@ -72,38 +90,35 @@ class Returns(Environment):
     phrases = Phrases.load(Path(__file__).with_name("phrases.toml"))
 
     def draw(self, key: TaskKey, axes: Difficulty, shop: Shop) -> Problem:
-        world, random = history.draw_history(key, axes, shop), key.rng("return")
-        orders = world["orders"]
-        patient = random.random() < axes.orders.p_patient
-        # The first is meant in the end; all lines are equally likely.
-        found = list(islice(lines.candidates(world, patient, key, shop, random), 2))
-        if not found:
-            raise TaskError("no line of the order history can be told from the others")
-        last, *others = found
-        swapping, share = random.random() < 0.45, sell_outs.draw_sell_out(axes.p_oos, 2, random)
-        switching = random.random() < axes.p_switch
-        first, slots = last, draw_wish(last, swapping, axes, shop, random)
-        change = draw_change(last, slots, bool(others), axes, shop, random) if switching else None
-        events: list[Event] = [replace(change, moment=pick(random, self.moments))] if change else []
-        later = [change.slots] if change and "replacement" in change.slots else []
-        if change and change.how == "anew":  # the customer speaks of another line first
-            first = others[0]
-            slots = draw_wish(first, swapping, axes, shop, random)
-        wishes = [(slots["replacement"], first.line), *((s["replacement"], last.line) for s in later)]
+        world = {**history.draw_history(key, axes, shop), "policies": draw_book(key, axes, shop)}
+        random = key.rng("return")
+        patient, swapping = random.random() < axes.orders.p_patient, random.random() < 0.45
+        share, switching = sell_outs.draw_sell_out(axes.p_oos, 2, random), random.random() < axes.p_switch
+        steps = draw_kinds(axes, ("rules",), random)
+        meant, case, counts, other = _draw_meant(world, len(steps), swapping, patient, axes, shop, random)
+        units = {"units": int(random.integers(1, meant.most + 1))} if meant.line["quantity"] > 1 else {}
+        last = {**meant.slots, **units, "replacement": other if swapping else [], **case}
+        event = _draw_change(meant.most, last, case, other, random) if switching else None
+        first, events = last, list[Event]()
+        if event is not None:
+            before, change = event
+            first = last | before
+            events.append(GoalChange(moment=pick(random, self.moments), slots=change))
+        wishes = [(slots["replacement"], meant.line) for slots in (first, last)]
         # Whether or not a replacement is wanted, or a sell-out would tell that one is.
-        sold = draw_sell_out(slots["type"], wishes, share, shop, random)
+        sold = draw_sell_out(last["type"], wishes, share, shop, random)
         if sold.left and all(can_be_had(wanted, line, shop, sold) for wanted, line in wishes if wanted):
             events.append(sold)
-        goal = withhold(Goal.one(slots), axes, random)
-        need = ReturnsPlayer.need(goal, first.goes, orders, shop)
-        events = [ReturnsPlayer.costs(event, first.goes, last.goes, orders, shop) for event in events]
-        return Problem(goal, world, need, events)
+        goal = withhold(Goal.one(first), axes, random)
+        need = ReturnsPlayer.need(first, world, meant.order, meant.line, shop)
+        events = [ReturnsPlayer.costs(one, meant.goes) for one in events]
+        return Problem(goal, world, need, events, steps=tuple(steps) if counts else ())
 
     def verify(self, goal: Goal, world: World, answer: Mapping[str, Any], first: Goal) -> Verdict:
         slots, today = goal.of(), date.fromisoformat(world.given["today"])
         order, line = lines.line_meant(slots, world.given["orders"], world.shop)
         expected = lines.expected_returns(slots, world)
-        terms = history.eligible_now(world, order, line, undone=True)
+        terms = returns.judge(world.given, order, line, slots, world.catalog)
         wanted = slots["replacement"] if expected else []
         named, exact = is_named(answer, order, line), world.returns == expected
         outcome, told = read_outcome(answer.get("outcome")), answer.get("last_return_day")
@@ -112,8 +127,9 @@ class Returns(Environment):
         swapped = given is None
         if wanted:
             swapped = given is not None and is_as_wanted(given, wanted, line, world)
+        refund = terms.refund(line["price_cents"] or 0, slots.get("units", 1))
         if expected:
-            said = outcome == "returned"
+            said = outcome == "returned" and refund in (None, read_amount(answer.get("refund"), "cents"))
             effect = float(exact) * (1.0 if said else 0.5)
         else:  # doing nothing counts only beside the right line and outcome
             said = outcome == "declined" and day
@@ -137,3 +153,81 @@ class Returns(Environment):
         meant = lines.lines_meant(goal.of(), world.given["orders"], world.shop)
         right = any(thing.id == o["order_id"] and thing.line in ("", n["line_id"]) for o, n in meant)
         return Opinion(right, identifies=True)
+
+
+def _draw_meant(
+    world: Mapping[str, Any],
+    steps: int,
+    swapping: bool,
+    patient: bool,
+    axes: Difficulty,
+    shop: Shop,
+    random: np.random.Generator,
+) -> tuple[lines.Candidate, dict[str, Any], bool, list[Any]]:
+    """Draw the line that is meant and the facts of the case, whether the `steps` count there, and what another product
+    for it should be like.
+
+    Half of the returns are declined, half of the others cost something, as far as can be: the facts are drawn first,
+    and among those with which, by the line, it may end in each of these ways. As many clauses apply as there are steps.
+    """
+    catalog, strict = shop.catalog, may_hold(axes, "rules")
+    able = [
+        (order, line)
+        for order, line in shuffled(random, history.delivered_lines(world["orders"]))
+        if line["returned"] < line["quantity"]
+        and not (strict and any(other["price_cents"] is None for other in order["lines"]))
+    ]
+    desk, best = returns.Desk(world, catalog), dict[str, list[Any]]()
+    situations = shuffled(random, returns.SITUATIONS)[:CASES] if strict else [dict[str, Any]()]
+    case = situations[0]
+    standard = {line["line_id"]: desk.judge(order, line, {}, standard=True) for order, line in able}
+    for tried in situations:
+        by_end: dict[str, list[Any]] = {}
+        for order, line in able:
+            judged = desk.judge(order, line, tried)
+            if strict and judged.differs(standard[line["line_id"]], line["price_cents"]) != bool(steps):
+                continue
+            end = "full" if judged.is_full else "part"
+            by_end.setdefault(end if judged.goes else "declined", []).append((order, line))
+        if len(by_end) > len(best):
+            best, case = by_end, tried
+        if len(best) == (3 if strict else 2):
+            break
+    counts = bool(steps) and bool(best)
+    if not best:  # nothing turns on the exceptions here
+        best = {"any": able}
+    declined, free = random.random() < 0.5, random.random() < P_FULL
+    ends = ["declined"] if declined else ["full", "part"] if free else ["part", "full"]
+    found = next(best[end] for end in (*ends, *best) if end in best)
+    for order, line in sorted(found, key=lambda pair: abs(desk.exceptions(pair[0], pair[1], case) - steps)):
+        other = draw_replacement(line, axes, shop, random)
+        also = [str(name) for name, _ in other] if swapping else []
+        slots = lines.describe(order, line, world["orders"], shop, patient, random, also)
+        if slots is not None:
+            goes_back = desk.judge(order, line, case).goes
+            return lines.Candidate(order, line, slots, goes_back), case, counts, other
+    raise TaskError("no line of the order history can be told from the others")
+
+
+def _draw_change(
+    most: int,
+    last: Mapping[str, Any],
+    case: Mapping[str, Any],
+    other: Sequence[Any],
+    random: np.random.Generator,
+) -> tuple[dict[str, Any], dict[str, Any]] | None:
+    """Draw a change of mind about a return that ends with the slots `last`: what is wished or told before, and the
+    change. It is about the units, a fact that was told wrong, or money in place of another product."""
+    fact = pick(random, ("opened", "tier"))
+    others = [v for v in returns.VALUES[fact] if v != last.get(fact) and not is_odd({**last, fact: v})]
+    drawn: dict[str, Any] = {}
+    if "units" in last and most > 1:
+        drawn["units"] = pick(random, [n for n in range(1, most + 1) if n != last["units"]])
+    if case:
+        drawn[fact] = pick(random, others)
+    if other and not last["replacement"]:
+        drawn["replacement"] = list(other)
+    if not drawn:
+        return None
+    name = pick(random, list(drawn))
+    return {name: drawn[name]}, {**({"twist": "case"} if name == fact else {}), name: last[name]}

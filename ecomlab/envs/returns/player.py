@@ -2,24 +2,33 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import date, timedelta
 from typing import Any
 
 from ecomlab.catalog import Shop
 from ecomlab.difficulty import Difficulty
 from ecomlab.envs.cart.player import Wish
+from ecomlab.envs.policy.player import clause_of
 from ecomlab.players.budgets import budget
 from ecomlab.players.goal_player import GoalPlayer
-from ecomlab.task import Event, Goal, GoalChange, Message, Need, Place
-from ecomlab.world.orders.history import Order
+from ecomlab.steps import may_hold
+from ecomlab.task import Event, GoalChange, Message, Need, Place
+from ecomlab.values import money
+from ecomlab.world.orders.history import Line, Order
 from ecomlab.world.orders.lines import LOOKUPS, is_identity, may_be
 from ecomlab.world.orders.references import named
+from ecomlab.world.orders.returns import CASE, Desk
+from ecomlab.world.policy_book.book import Clause
+from ecomlab.world.policy_book.rules import OF_RETURNS, RULES, WINDOW
+from ecomlab.world.policy_book.wording import Read, read_section
 
-MOST_SAID = 7
-"""Maximum number of slots by which a customer describes the returned line and its replacement."""
+MOST_SAID = 8
+"""Number of slots by which a customer describes the returned line and its replacement, in nearly all tasks at most."""
 
 
 class ReturnsPlayer(GoalPlayer):
-    """Lists the orders, looks into those that may be meant, checks the line, returns it, searches a replacement."""
+    """Lists the orders, looks into those that may be meant, checks the line and the policy book, returns the line,
+    searches a replacement."""
 
     def __init__(self, *args: Any, **named: Any) -> None:
         super().__init__(*args, **named)
@@ -31,31 +40,42 @@ class ReturnsPlayer(GoalPlayer):
         self.found: dict[str, list[dict[str, Any]]] = {}
         self.choice: tuple[str, str] | None = None
         self.minded: list[Any] = []
+        self.book: dict[tuple[str, str], Read | None] = {}
+        """Sections by rule and product type; None while one is awaited, or where the book has none."""
+        self.referred: dict[str, Read | None] = {}
+        """Sections to which others refer, by title."""
 
     @staticmethod
-    def need(goal: Goal, goes: bool, orders: Sequence[Order], shop: Shop) -> Need:
-        """Count the steps to a decline, or to a return if the line `goes` back: listing the orders, looking into those
-        that may be meant, checking the line, returning it while searching for a replacement, submit."""
-        return Need(4 + goes, 1 + _calls(goal.of(), goes, orders, shop))
+    def need(
+        slots: Mapping[str, Any], world: Mapping[str, Any], order: Order, line: Line, shop: Shop
+    ) -> Need:
+        """Count the steps to a decline, or to a return if the line goes back: listing the orders, looking into those
+        that may be meant, checking the line and the book, what the book refers to, returning the line while searching
+        for a replacement, submit."""
+        desk = Desk(world, shop.catalog)
+        goes, further = desk.judge(order, line, slots).goes, desk.references(order, line, slots)
+        calls = sum(may_be(one, slots, shop) for one in world["orders"]) + 1 + len(OF_RETURNS) + further
+        calls += goes * (1 + bool(slots["replacement"]))
+        return Need(4 + goes + bool(further), 1 + calls)
 
     @staticmethod
     def budget(axes: Difficulty, shop: Shop, items: int | None) -> Need:
-        """Count the steps to any return; after a turn to another line the orders are looked into again."""
-        look = min(LOOKUPS, axes.history)
-        events = ((axes.p_oos, 1, 1), (axes.p_switch, 3, look + 4))
-        return budget(Need(5, 1 + look + 3), MOST_SAID, axes, *events)
+        """Count the steps to any return."""
+        look, strict = min(LOOKUPS, axes.history), may_hold(axes, "rules")
+        events = ((axes.p_oos, 1, 1), (axes.p_switch, 2, 5 if strict else 2))
+        work = Need(5 + strict, 1 + look + 3 + len(OF_RETURNS) * (1 + strict))
+        return budget(work, MOST_SAID + len(CASE) * strict, axes, *events)
 
     @staticmethod
-    def costs(event: Event, goes: bool, then: bool, orders: Sequence[Order], shop: Shop) -> Event:
-        """Set the steps that an event costs; `then`: the line meant from then on goes back."""
+    def costs(event: Event, goes: bool) -> Event:
+        """Set the steps that an event costs."""
         turns = calls = int(goes)  # returned again, or a replacement sought again
-        if isinstance(event, GoalChange) and event.how == "anew":
-            turns = 2 + then
-            calls = _calls(event.slots, then, orders, shop) + goes  # the first return is undone
-        elif isinstance(event, GoalChange) and "units" in event.slots:
+        if isinstance(event, GoalChange) and "units" in event.slots:
             calls = 2 * goes
+        elif isinstance(event, GoalChange) and "twist" in event.slots:
+            turns, calls = 2, 5
         elif isinstance(event, GoalChange):
-            turns = calls = int(goes and bool(event.slots["replacement"]))
+            turns = calls = 0
         return replace(event, turns=turns, calls=calls)
 
     def hear(self, text: str, opening: bool) -> None:
@@ -83,42 +103,99 @@ class ReturnsPlayer(GoalPlayer):
         if self.choice is None:
             self.choice = self._choose([self.looked[order["order_id"]] for order in likely], slots)
         order_id, line_id = self.choice
+        kind = str(slots["type"])
         if self.choice not in self.checked:
-            check = self.call("return_check_eligibility", "check", order_id=order_id, line_id=line_id)
-            return self.turn(*undo, check)
+            calls = [self.call("return_check_eligibility", "check", order_id=order_id, line_id=line_id)]
+            for rule in OF_RETURNS:
+                if (rule, kind) not in self.book:
+                    self.book[rule, kind] = None
+                    words = f"{RULES[rule].questions[0]} {kind}" if rule == WINDOW else RULES[rule].title
+                    calls.append(self.call("policy_search", (rule, kind), query=words))
+            return self.turn(*undo, *calls)
         said = self.checked[self.choice]
+        clauses = [self._decides(rule, kind) for rule in OF_RETURNS]
+        titles = [clause["see"] for clause in clauses if clause is not None and "see" in clause]
+        if titles:
+            self.referred |= dict.fromkeys(titles)
+            return self.turn(
+                *undo, *(self.call("policy_search", "referred", query=title) for title in titles)
+            )
+        window, restocking, label = (None if clause is None else clause["then"] for clause in clauses)
+        last = self._last_day(said, window)
+        goes = last is not None and last >= said["checked"]
         units, calls = self.get("units") or 1, undo
-        swap = self.get("replacement") if said["eligible"] else None
+        swap = self.get("replacement") if goes else None
         now = self.returns.get(self.choice, 0)
-        if said["eligible"] and now != units and (self.choice, units) not in self.refused:
+        if now and not goes:
+            calls.append(self.call("return_cancel", "returns", order_id=order_id, line_id=line_id))
+        if goes and now != units and (self.choice, units) not in self.refused:
             if now:
                 calls.append(self.call("return_cancel", "returns", order_id=order_id, line_id=line_id))
             about = ("return", self.choice, units)
             calls.append(
                 self.call("return_initiate", about, order_id=order_id, line_id=line_id, quantity=units)
             )
-        sought = repr((slots["type"], swap))
+        sought = repr((kind, swap))
         if swap and sought not in self.found:
             self.minded = [pair for pair in swap if not self.slip()]  # the others are overlooked
             minded = {str(name): value for name, value in self.minded}
-            calls.append(self.search(("search", sought), slots["type"], minded))
+            calls.append(self.search(("search", sought), kind, minded))
         if calls:
             return self.turn(*calls)
-        return self._submit(said, self._fitting(sought, slots["type"], self.minded) if swap else None)
+        refund = self._refund(units, restocking, label) if goes else None
+        return self._submit(goes, last, refund, self._fitting(sought, kind, self.minded) if swap else None)
 
-    def _submit(self, said: Mapping[str, Any], replacement: str | None) -> Message:
+    def _decides(self, rule: str, kind: str) -> Clause | None:
+        """Find the clause on a rule that decides, or one that refers to a section which is still to be read."""
+        assert self.choice is not None
+        read = self.book.get((rule, kind))
+        if read is None:
+            return None
+        facts = {name: self.get(name) for name in CASE if self.get(name) is not None}
+        order, said = self.looked[self.choice[0]], self.checked[self.choice]
+        facts["type"] = kind
+        if said["delivered"]:
+            facts["age"] = (date.fromisoformat(said["checked"]) - date.fromisoformat(said["delivered"])).days
+        if all(line["price"] is not None for line in order["lines"]):
+            facts["total"] = round(sum(100 * line["price"] * line["quantity"] for line in order["lines"]))
+        clause = clause_of(read, facts, self)
+        if clause is None or "see" not in clause or clause["see"] not in self.referred:
+            return clause
+        other = self.referred[clause["see"]]
+        return None if other is None else clause_of(other, facts, self)
+
+    def _last_day(self, said: Mapping[str, Any], window: int | None) -> str | None:
+        """Work out the last day of a window, that of the standard one where none was read; None for never."""
+        if window is None:
+            window = said["standard_window_days"]
+        if not window or not said["delivered"]:
+            return None
+        return (date.fromisoformat(said["delivered"]) + timedelta(days=window)).isoformat()
+
+    def _refund(self, units: int, restocking: int | None, label: int | None) -> str | None:
+        """Work out what is paid back for units of the line that is meant; a mistake forgets the label."""
+        assert self.choice is not None
+        order = self.looked[self.choice[0]]
+        price = next(line["price"] for line in order["lines"] if line["line_id"] == self.choice[1])
+        if price is None:
+            return None
+        paid = round(100 * price) * units
+        kept = paid * (restocking or 0) // 1000 + (0 if self.slip() else label or 0)
+        return money(max(0, paid - kept))
+
+    def _submit(self, goes: bool, last: str | None, refund: str | None, replacement: str | None) -> Message:
         assert self.choice is not None
         order_id, line_id = self.choice
-        done = bool(said["eligible"])
-        told = done or not self.slip()  # a mistake forgets until when it could be returned
+        told = goes or not self.slip()  # a mistake forgets until when it could be returned
         return self.turn(
             self.call(
                 "submit",
                 None,
                 order_id=order_id,
                 line_id=line_id,
-                outcome="returned" if done else "declined",
-                last_return_day=said["last_return_day"] if told and not done else None,
+                outcome="returned" if goes else "declined",
+                last_return_day=(last or "never") if told and not goes else None,
+                refund=refund,
                 replacement=replacement,
             )
         )
@@ -128,7 +205,9 @@ class ReturnsPlayer(GoalPlayer):
             self.orders = result["orders"]
         elif "lines" in result:
             self.looked[result["order_id"]] = result
-        elif "eligible" in result:
+        elif "sections" in result:
+            self._read_book(about, result["sections"])
+        elif "units_left" in result:
             self.checked[result["order_id"], result["line_id"]] = result
         elif "returns" in result:
             self.returns = {(r["order_id"], r["line_id"]): r["quantity"] for r in result["returns"]}
@@ -138,6 +217,16 @@ class ReturnsPlayer(GoalPlayer):
             self.refused.add(about[1:])
         elif "error" in result and isinstance(about, tuple):
             self.found[about[1]] = []
+
+    def _read_book(self, about: Any, sections: Sequence[Mapping[str, str]]) -> None:
+        """Read the section that a search shows, if it is the one sought."""
+        plurals = {self.lexicon.types[name].plural: name for name in self.lexicon.types}
+        for section in sections:
+            read = read_section(section["section"], section["text"], plurals)
+            if about == "referred":
+                self.referred[section["section"]] = read
+            elif read is not None and read.rule == about[0] and (not read.kinds or about[1] in read.kinds):
+                self.book[about] = read
 
     def _stale(self, slots: Mapping[str, Any]) -> list[tuple[str, str]]:
         """List the returns of lines that are no longer meant."""
@@ -168,11 +257,6 @@ class ReturnsPlayer(GoalPlayer):
             if record["product_id"] != own and record["stock"] > 0 and wish.fits(record):
                 return str(record["product_id"])
         return None
-
-
-def _calls(slots: Mapping[str, Any], goes: bool, orders: Sequence[Order], shop: Shop) -> int:
-    """Count the calls for a line: the orders to look into, the check and, if it goes back, its return and a search."""
-    return sum(may_be(order, slots, shop) for order in orders) + 1 + goes * (1 + bool(slots["replacement"]))
 
 
 def _listed(order: Mapping[str, Any], slots: Mapping[str, Any]) -> bool:

@@ -13,6 +13,7 @@ from ecomlab.answers.dates import before
 from ecomlab.catalog import Catalog, Shop
 from ecomlab.difficulty import Difficulty
 from ecomlab.slots import NO_PRICE
+from ecomlab.steps import may_hold
 from ecomlab.task import TaskKey, frozen
 from ecomlab.tool import RefusedError
 from ecomlab.world.policy_book.terms import Terms, draw_terms
@@ -34,6 +35,8 @@ SPLITS = (
 LINES = (0.28, 0.3, 0.2, 0.13, 0.09)
 """Shares of orders with 1 to 5 lines."""
 TRIES = 24
+SPREAD, SPREAD_BY_RULES = 1.3, 1.7
+"""The latest delivery, in standard return windows: as many again are over where exceptions may lengthen them."""
 _LETTERS = "BCDFGHJKLMNPQRSTVWXZ23456789"  # no vowels: no words
 
 Order = Mapping[str, Any]
@@ -49,8 +52,9 @@ def draw_history(key: TaskKey, axes: Difficulty, shop: Shop) -> Mapping[str, Any
     """
     random, draws = key.rng("orders"), axes.orders
     terms = draw_terms(key, shop.catalog)
-    today = FIRST_DAY + timedelta(days=int(random.integers(DAYS)))
+    today = _draw_today(random)
     tokens, split = _tokens(random), draws.p_split
+    spread = SPREAD_BY_RULES if may_hold(axes, "rules") else SPREAD
     shares = [
         share * (1 - split) + split * (kind == "split") for kind, share in zip(KINDS, SHARES, strict=True)
     ]
@@ -63,7 +67,7 @@ def draw_history(key: TaskKey, axes: Difficulty, shop: Shop) -> Mapping[str, Any
         lines = _draw_lines(1 if kind == "split" else 0, draws.p_again, bought, tokens, shop, random)
         windows = [w for w in (_window(line, shop.catalog, terms) for line in lines) if w]
         for _ in range(TRIES):  # the date could not tell two orders of one day apart
-            placed, parcels = _draw_parcels(kind, windows, draws.p_edge, today, random)
+            placed, parcels = _draw_parcels(kind, windows, spread, draws.p_edge, today, random)
             if placed not in used:
                 break
         used.add(placed)
@@ -71,6 +75,7 @@ def draw_history(key: TaskKey, axes: Difficulty, shop: Shop) -> Mapping[str, Any
             parcel = 1 + number % len(parcels) if parcels else None
             line["parcel"] = parcel
             arrived = parcel is not None and parcels[parcel - 1]["status"] == "delivered"
+            arrived = arrived and _window(line, shop.catalog, terms) > 0
             sent_back = arrived and random.random() < 0.09
             part = int(random.integers(1, line["quantity"] + 1))
             line["returned"] = (line["quantity"] if random.random() < 0.6 else part) if sent_back else 0
@@ -86,6 +91,15 @@ def draw_history(key: TaskKey, axes: Difficulty, shop: Shop) -> Mapping[str, Any
     orders.sort(key=lambda order: (order["placed"], order["order_id"]), reverse=True)
     history: Mapping[str, Any] = frozen({"today": today.isoformat(), "orders": orders})
     return history
+
+
+def today_of(key: TaskKey) -> date:
+    """Draw the episode's date, that of its order history."""
+    return _draw_today(key.rng("orders"))
+
+
+def _draw_today(random: np.random.Generator) -> date:
+    return FIRST_DAY + timedelta(days=int(random.integers(DAYS)))
 
 
 def _tokens(random: np.random.Generator) -> Iterator[str]:
@@ -141,9 +155,9 @@ def _draw_lines(
 
 
 def _draw_parcels(
-    kind: str, windows: Sequence[int], at_edge: float, today: date, random: np.random.Generator
+    kind: str, windows: Sequence[int], spread: float, at_edge: float, today: date, random: np.random.Generator
 ) -> tuple[int, list[dict[str, Any]]]:
-    """Draw how many days ago an order was placed, and its parcels."""
+    """Draw how many days ago an order was placed, and its parcels; the latest delivery lies `spread` windows ago."""
 
     def between(low: int, high: int) -> int:
         return int(random.integers(low, high + 1))
@@ -153,7 +167,7 @@ def _draw_parcels(
     if kind == "cancelled":
         return between(1, 100), []
     if kind == "delivered":
-        age = window + (random.random() < 0.4) if edge else between(1, math.ceil(1.1 * window))
+        age = window + (random.random() < 0.4) if edge else between(1, math.ceil(spread * window))
         shipped = age + between(1, 5)
         parcel = {
             "status": kind,
@@ -230,56 +244,36 @@ def find_line(world: World, order_id: str, line_id: str) -> tuple[Order, Line]:
 
 
 @dataclass(frozen=True)
-class Eligibility:
-    """The store's decision whether units of a line can be returned today."""
+class Standing:
+    """Facts about the return of a line, by the standard window of its department."""
 
-    eligible: bool
-    reason: str
-    window: int | None
-    """Days from delivery; 0: never returnable; None: not delivered."""
+    delivered: date | None
+    window: int
+    """Days from delivery; 0: goods of the department are not returnable."""
     last_day: date | None
+    is_open: bool
+    returned: int
     left: int
     """Units that have not been returned."""
 
 
-def eligibility(
+def standing(
     order: Order, line: Line, today: date, catalog: Catalog, terms: Terms, returned: int = 0
-) -> Eligibility:
-    """Judge the return of a line of which `returned` units were returned in this episode."""
-    left = line["quantity"] - line["returned"] - returned
-    parcel = order["parcels"][line["parcel"] - 1] if line["parcel"] else None
-    if parcel is None:
-        return Eligibility(False, "the order was cancelled", None, None, left)
-    window = _window(line, catalog, terms)
-    if window == 0:
-        return Eligibility(False, "goods of this kind cannot be returned", 0, None, left)
-    if "delivered" not in parcel:
-        return Eligibility(False, "it has not been delivered yet", None, None, left)
-    last = date.fromisoformat(parcel["delivered"]) + timedelta(days=window)
-    if left <= 0:
-        return Eligibility(False, "all units of this line have been returned already", window, last, left)
-    if today > last:
-        return Eligibility(False, "the return window is over", window, last, left)
-    return Eligibility(True, "it can be returned", window, last, left)
+) -> Standing:
+    """Tell where a line stands of which `returned` units were returned in this episode."""
+    back = line["returned"] + returned
+    window, day = _window(line, catalog, terms), delivered(order, line)
+    arrived = None if day is None else date.fromisoformat(day)
+    last = arrived + timedelta(days=window) if arrived and window else None
+    is_open = last is not None and today <= last
+    return Standing(arrived, window, last, is_open, back, line["quantity"] - back)
 
 
-def eligible_first(
-    given: Mapping[str, Any],
-    key: Sequence[Any],
-    order: Order,
-    line: Line,
-    catalog: Catalog,
-    returned: int = 0,
-) -> Eligibility:
-    """Judge the return of a line by a task's public part and key; `returned` units were returned since it began."""
-    today = date.fromisoformat(given["today"])
-    return eligibility(order, line, today, catalog, draw_terms(key, catalog), returned)
-
-
-def eligible_now(world: World, order: Order, line: Line, undone: bool = False) -> Eligibility:
-    """Judge the return of a line in an episode; with `undone` as if none of it had been returned there."""
-    done = 0 if undone else world.returns.get((order["order_id"], line["line_id"]), 0)
-    return eligible_first(world.given, world.key, order, line, world.catalog, done)
+def standing_now(world: World, order: Order, line: Line) -> Standing:
+    """Tell where a line stands in an episode."""
+    done = world.returns.get((order["order_id"], line["line_id"]), 0)
+    today = date.fromisoformat(world.given["today"])
+    return standing(order, line, today, world.catalog, draw_terms(world.key, world.catalog), done)
 
 
 def lines_of(orders: Sequence[Order]) -> list[tuple[Order, Line]]:

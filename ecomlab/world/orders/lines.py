@@ -1,6 +1,6 @@
 """Descriptions of order lines, and the lines that match a description."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,18 +8,12 @@ import numpy as np
 
 from ecomlab.catalog import Catalog, Shop
 from ecomlab.seeding import shuffled
-from ecomlab.task import TaskKey
-from ecomlab.world.orders.history import (
-    Line,
-    Order,
-    delivered,
-    delivered_lines,
-    eligible_first,
-    eligible_now,
-    lines_of,
-)
+from ecomlab.world.orders.history import Line, Order, delivered, lines_of
+from ecomlab.world.orders.returns import judge
 from ecomlab.world.state import World
 
+IN_HAND = ("brand", "attr:color", "attr:colors")
+"""Slots of what everybody knows who holds the thing in their hands."""
 LISTED = ("type", "brand", "feature", "ordered")
 """Slots that `order_list` shows; the others need a look into the orders."""
 DATES = ("ordered", "delivered")
@@ -67,11 +61,18 @@ def line_value(line: Line, order: Order, row: int, name: str, catalog: Catalog) 
 
 
 def describe(
-    order: Order, line: Line, history: Sequence[Order], shop: Shop, patient: bool, random: np.random.Generator
+    order: Order,
+    line: Line,
+    history: Sequence[Order],
+    shop: Shop,
+    patient: bool,
+    random: np.random.Generator,
+    also: Collection[str] = (),
 ) -> dict[str, Any] | None:
-    """Find a minimal set of slots that only this line matches; None if there is none.
+    """Find a small set of slots that only this line matches, and what everybody knows who holds it in their hands, and
+    of `also`; None if there is none. Days are what people forget: they come last.
 
-    A `patient` customer starts with the least telling slots and gives dates last, so there is more to ask for.
+    A `patient` customer starts with the least telling slots, so there is more to ask for.
     """
     catalog = shop.catalog
     row = catalog.row(line["product_id"])
@@ -83,7 +84,8 @@ def describe(
     slots: dict[str, Any] = {"type": catalog.type_of(row).name}
     left = [(o, n) for o, n in lines_of(history) if line_fits(n, o, slots, catalog)]
     if patient:
-        names.sort(key=lambda name: (name in DATES, -_count(left, name, values[name], shop)))
+        names.sort(key=lambda name: -_count(left, name, values[name], shop))
+    names.sort(key=lambda name: name in DATES)
     if len(left) > LOOKUPS:
         names.insert(0, "ordered")
     for name in names:
@@ -92,6 +94,7 @@ def describe(
             slots[name], left = values[name], fewer
     if len(left) != 1:
         return None
+    slots |= {name: values[name] for name in (*IN_HAND, *also) if values.get(name) is not None}
     ranks = ["type", "brand", "feature", "option"]
     return dict(
         sorted(slots.items(), key=lambda s: (s[0] in DATES, ranks.index(s[0]) if s[0] in ranks else 9))
@@ -109,29 +112,16 @@ class Candidate:
 
     @property
     def most(self) -> int:
-        """Largest number of units that the customer may mention: those not yet returned, if it can be returned."""
-        return int(self.line["quantity"] - (self.line["returned"] if self.goes else 0))
+        """Largest number of units that the customer may mention: those not yet returned."""
+        return int(self.line["quantity"] - self.line["returned"])
 
 
-def candidates(
-    given: Mapping[str, Any], patient: bool, key: TaskKey, shop: Shop, random: np.random.Generator
-) -> Iterator[Candidate]:
-    """Yield the delivered lines that can be told from all others, in random order."""
-    for order, line in shuffled(random, delivered_lines(given["orders"])):
-        slots = describe(order, line, given["orders"], shop, patient, random)
-        if slots is not None:
-            goes = eligible_first(given, key, order, line, shop.catalog).eligible
-            yield Candidate(order, line, slots, goes)
-
-
-def meant_by(
-    slots: Mapping[str, Any], given: Mapping[str, Any], key: TaskKey, shop: Shop
-) -> Candidate | None:
+def meant_by(slots: Mapping[str, Any], given: Mapping[str, Any], shop: Shop) -> Candidate | None:
     """Find the delivered line that matches these slots; None if none or several lines match."""
     found = lines_meant(slots, given["orders"], shop)
     if len(found) != 1 or not delivered(*found[0]):
         return None
-    return Candidate(*found[0], slots, eligible_first(given, key, *found[0], shop.catalog).eligible)
+    return Candidate(*found[0], slots, judge(given, *found[0], slots, shop.catalog).goes)
 
 
 def _count(lines: Sequence[tuple[Order, Line]], name: str, value: Any, shop: Shop) -> int:
@@ -162,9 +152,14 @@ def may_be(order: Order, slots: Mapping[str, Any], shop: Shop) -> bool:
     return any(line_fits(line, order, slots, shop.catalog, only=LISTED) for line in order["lines"])
 
 
-def expected_returns(slots: Mapping[str, Any], world: World) -> dict[tuple[str, str], int]:
-    """Compute the returns that the verifier expects: units by (order id, line id)."""
+def wanted_returns(slots: Mapping[str, Any], world: World) -> dict[tuple[str, str], int]:
+    """Compute the returns that the customer wishes for: units by (order id, line id)."""
     order, line = line_meant(slots, world.given["orders"], world.shop)
-    if not eligible_now(world, order, line, undone=True).eligible:
-        return {}
     return {(order["order_id"], line["line_id"]): slots.get("units", 1)}
+
+
+def expected_returns(slots: Mapping[str, Any], world: World) -> dict[tuple[str, str], int]:
+    """Compute the returns that the verifier expects: those wished for, if the book allows them."""
+    order, line = line_meant(slots, world.given["orders"], world.shop)
+    goes = judge(world.given, order, line, slots, world.catalog).goes
+    return wanted_returns(slots, world) if goes else {}

@@ -1,10 +1,11 @@
 """The policy book of one task: drawn from public randomness, and deciding the cases that are brought to it.
 
 A section holds the clauses of one rule in the order listed; a clause is an outcome under conditions on the customer's
-facts. The verifier decides on this structure; a player reads the text that `wording` makes of it.
+facts, or leaves its cases to a section of their own. The verifier decides on this structure; a player reads the text
+that `wording` makes of it. Conditions that a shop rewards only ever improve an outcome, the others only worsen it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -13,21 +14,43 @@ import numpy as np
 from ecomlab.catalog import Catalog, Shop
 from ecomlab.difficulty import Difficulty
 from ecomlab.seeding import pick, rng, shuffled
+from ecomlab.steps import may_hold
 from ecomlab.task import frozen
-from ecomlab.world.policy_book.rules import FACTS, PRECEDENCE, RULES, WINDOW, Named
-from ecomlab.world.policy_book.terms import draw_terms
+from ecomlab.world.policy_book.rules import (
+    FACTS,
+    LABEL,
+    PRECEDENCE,
+    RESTOCKING,
+    RULES,
+    WINDOW,
+    Lean,
+    Named,
+    Rule,
+    is_odd,
+)
+from ecomlab.world.policy_book.terms import RETURN_DAYS, draw_terms
 
 Atom = Sequence[Any]
 """One condition as JSON: [fact, "in", [values]], or [fact, ">=" or "<", limit]."""
 Clause = Mapping[str, Any]
-"""{"id", "if": conditions that must all hold, "then": value, "form": number of its wording}."""
+"""{"id", "if": conditions that must all hold, "then": value, "form": number of its wording}; in place of "then" there
+may be "see": the group of the section that decides."""
 Section = Mapping[str, Any]
-"""{"rule", "department" (of a return window, else ""), "clauses" in the order listed}."""
+"""{"rule", "department" (of a return window, else ""), "group": the cases that it is about ("" for all), "clauses" in
+the order listed}."""
 Book = Mapping[str, Any]
 """{"precedence": "first" or "last" of the clauses that apply decides, "form": number of its wording, "sections"}."""
 
 FEWEST = 28
 """Rules in a book, plus four for each clause per rule: too many for a constant query to find the right one."""
+P_REFERS = 0.4
+"""Share of the sections with exceptions of which one is left to another section."""
+FEES = ((RESTOCKING, LABEL), (RESTOCKING,), (LABEL,))
+"""Fees of a return that a book may have."""
+P_FREE = 0.65
+"""Share of the fees of a return that are charged in exceptions only."""
+STEPS_APART = 4
+"""Most steps between a return window and an exception to it."""
 FORMS = 24
 """Numbers of a clause's wording: a multiple of 2 outcomes times 3 or 4 sentences, so that each is equally likely."""
 LETTERS = "ABCDEFGHJKLMNPRSTVWX"
@@ -38,16 +61,21 @@ LETTERS = "ABCDEFGHJKLMNPRSTVWX"
 def draw_book(key: tuple[Any, ...], axes: Difficulty, shop: Shop) -> Book:
     """Draw the policy book of the task that `key` names, independently of what the customer asks.
 
-    Each rule has `axes.branches` clauses, and more branches mean more rules. The return windows are the terms that the
-    store's systems apply.
+    Each rule has `axes.branches` clauses, and more branches mean more rules. The general clauses on return windows are
+    the terms that the store's systems show.
     """
     random, catalog = rng("policies", *key), shop.catalog
-    precedence = pick(random, ("first", "last"))
-    chosen = shuffled(random, (name for name in RULES if name != WINDOW))[: FEWEST + 4 * axes.branches]
-    sections = [_draw_section(name, axes.branches, precedence, catalog, random) for name in chosen]
+    precedence, strict = pick(random, ("first", "last")), may_hold(axes, "rules")
+    others = shuffled(random, (name for name in RULES if name not in (WINDOW, RESTOCKING, LABEL)))
+    fees = pick(random, FEES) if strict else ()
+    chosen = [*fees, *others[: FEWEST + 4 * axes.branches]]
+    draw = _Drawing(axes.branches, strict, catalog, random)
+    sections = [section for name in chosen for section in draw.sections(name)]
     for department, days in draw_terms(key, catalog).return_days.items():
-        clause = {"if": [], "then": days, "form": int(random.integers(FORMS))}
-        sections.append({"rule": WINDOW, "department": department, "clauses": [clause]})
+        sections += draw.sections(WINDOW, department, days)
+    for section in sections:
+        if precedence == "first":
+            section["clauses"].reverse()
     clauses = [clause for section in sections for clause in section["clauses"]]
     numbers = shuffled(random, range(len(LETTERS) * max(90, len(clauses))))
     for clause, number in zip(clauses, numbers, strict=False):
@@ -58,46 +86,167 @@ def draw_book(key: tuple[Any, ...], axes: Difficulty, shop: Shop) -> Book:
     return book
 
 
-def _draw_section(
-    name: str, branches: int, precedence: str, catalog: Catalog, random: np.random.Generator
-) -> dict[str, Any]:
-    """Draw a general clause and exceptions to it; the more there are, the more of them have two conditions or three."""
-    rule, more = RULES[name], min(0.7, 0.15 * (branches - 1))
-    clauses: list[dict[str, Any]] = []
-    used: list[list[Any]] = [[]]
-    for number in range(branches):
-        atoms: list[list[Any]] = []
-        for _ in range(20 if number else 0):  # until no other clause has these conditions
-            count = 1 + int((random.random(2) < more).sum())
-            atoms = [_draw_atom(fact, catalog, random) for fact in shuffled(random, rule.facts)[:count]]
-            if atoms not in used:
-                break
-        used.append(atoms)
-        clauses.append({"if": atoms, "form": int(random.integers(FORMS))})
-    numbers = shuffled(random, range(len(rule.values)))
-    if rule.unit == "yes":  # both answers equally often, to within one
-        numbers = shuffled(random, ((numbers[0] + i) % 2 for i in range(branches)))
-    for i, clause in enumerate(clauses):
-        clause["then"] = rule.values[numbers[i % len(numbers)]]
-    if precedence == "first":
-        clauses.reverse()
-    return {"rule": name, "department": "", "clauses": clauses}
+class _Drawing:
+    """Draws sections of `branches` clauses, each clause overriding those before it; `refers`: some leave a case to a
+    section of its own."""
+
+    def __init__(self, branches: int, refers: bool, catalog: Catalog, random: np.random.Generator) -> None:
+        self.branches, self.refers, self.random = branches, refers, random
+        self.more = min(0.7, 0.15 * (branches - 1))
+        """Chance of a second and of a third condition: the more clauses there are, the more of them have several."""
+        self.departments: dict[str, list[str]] = {}
+        for kind in catalog.drawable_types:
+            self.departments.setdefault(kind.department, []).append(kind.name)
+
+    def sections(self, name: str, department: str = "", days: int | None = None) -> list[dict[str, Any]]:
+        """Draw the section of a rule, and the one to which it may refer. Of a window the general clause says `days`."""
+        rule, random = RULES[name], self.random
+        exceptions = self.branches - 1 if name != WINDOW or self.refers else 0
+        general, outcomes = self._outcomes(rule, exceptions, days)
+        clauses = [self._clause([], general)]
+        for lean, value in outcomes:
+            atoms = self._conditions(rule, lean, department, [clause["if"] for clause in clauses])
+            if atoms:
+                clauses.append(self._clause(atoms, value) | {"lean": lean})
+        found: list[dict[str, Any]] = [
+            {"rule": name, "department": department, "group": "", "clauses": clauses}
+        ]
+        if self.refers and len(clauses) > 1 and random.random() < P_REFERS:
+            found += self._referred(rule, found[0])
+        for section in found:
+            section["clauses"] = [{n: v for n, v in c.items() if n != "lean"} for c in section["clauses"]]
+        return found
+
+    def _clause(self, atoms: list[list[Any]], value: Any) -> dict[str, Any]:
+        return {"if": atoms, "then": value, "form": int(self.random.integers(FORMS))}
+
+    def _outcomes(self, rule: Rule, exceptions: int, days: int | None) -> tuple[Any, list[tuple[Lean, Any]]]:
+        """Draw the general outcome, and lean and outcome of each exception: the later, the further from it."""
+        random = self.random
+        values = list(rule.values) if days is None else list(RETURN_DAYS)
+        if rule.unit == "yes":  # both answers equally often, to within one
+            general = pick(random, values)
+            other = next(value for value in values if value != general)
+            turns = [other if number % 2 == 0 else general for number in range(exceptions)]
+            return general, [("good" if value == rule.better else "bad", value) for value in turns]
+        if not rule.better:
+            general, *drawn = [values[n % len(values)] for n in _some(len(values), exceptions + 1, random)]
+            return general, [(_lean(random), value) for value in drawn]
+        values.sort(reverse=rule.better == "less")
+        at = values.index(days) if days is not None else None
+        leans = [_lean(random) for _ in range(exceptions)]
+        bad = leans.count("bad")
+        if at is None and rule.zero and random.random() < P_FREE:
+            at = values.index(0)
+        if at is None:
+            at = bad + int(random.integers(max(1, len(values) - exceptions)))
+        worse, better = values[:at], values[at + 1 :]
+        if days is not None:  # no shop gives half a year in place of two weeks
+            worse, better = worse[-STEPS_APART:], better[:STEPS_APART]
+        leans = [lean if (worse if lean == "bad" else better) else _OTHER[lean] for lean in leans]
+        down, up = (
+            [able[n] for n in sorted(shuffled(random, range(len(able)))[: leans.count(lean)])]
+            for able, lean in ((worse, _BAD), (better, _GOOD))
+        )
+        if days is None and rule.zero and up:  # in the end there is no fee
+            up[-1] = better[-1]
+        taken = {_BAD: down[::-1], _GOOD: up}
+        return values[at], [(lean, taken[lean].pop(0)) for lean in leans if taken[lean]]
+
+    def _conditions(
+        self,
+        rule: Rule,
+        lean: Lean,
+        department: str,
+        before: Iterable[list[list[Any]]],
+        without: str = "",
+        count: int | None = None,
+    ) -> list[list[Any]]:
+        """Draw conditions that leave each clause `before` some cases of its own; none where that fails."""
+        facts = [
+            fact for fact in rule.facts if fact != without and (fact == "type" or lean in FACTS[fact].leans())
+        ]
+        for _ in range(20):
+            number = count or 1 + int((self.random.random(2) < self.more).sum())
+            atoms = [self._atom(fact, lean, department) for fact in shuffled(self.random, facts)[:number]]
+            covers = any(narrower and _implies(narrower, atoms) for narrower in before)
+            if not covers and not is_odd({fact: value for fact, op, value in atoms if op == "in"}):
+                return atoms
+        return []
+
+    def _atom(self, fact: str, lean: Lean, department: str) -> list[Any]:
+        random = self.random
+        if fact == "type":
+            names = self.departments[department or pick(random, list(self.departments))]
+            return [fact, "in", shuffled(random, names)[: 1 + int(random.integers(3))]]
+        about = FACTS[fact]
+        if isinstance(about, Named):
+            return [fact, "in", list(pick(random, about.good if lean == "good" else about.bad))]
+        return [fact, about.op(lean), pick(random, about.limits if lean == "good" else about.bad_limits)]
+
+    def _referred(self, rule: Rule, section: dict[str, Any]) -> list[dict[str, Any]]:
+        """Leave the last exception of a lean to a section of its own, with exceptions that go further; nothing where
+        none of its facts gives such a section a name."""
+        random, clauses = self.random, section["clauses"]
+        last = {clause["lean"]: number for number, clause in enumerate(clauses) if clause["if"]}
+        for lean, number in shuffled(random, last.items()):
+            able = [f for f in rule.facts if f != "type" and getattr(FACTS[f].groups, lean)]
+            others = [clause["if"] for n, clause in enumerate(clauses) if n != number]
+            for fact in shuffled(random, able):
+                atoms = [self._atom(fact, lean, section["department"])]
+                if any(narrower and _implies(narrower, atoms) for narrower in others[:number]):
+                    continue
+                value, group = clauses[number]["then"], getattr(FACTS[fact].groups, lean)
+                clauses[number] = {"if": atoms, "see": group, "form": clauses[number]["form"], "lean": lean}
+                own = [self._clause([], value)]
+                for further, then in self._further(rule, value, lean):
+                    found = self._conditions(rule, further, section["department"], [], fact, 1)
+                    own += [self._clause(found, then)] if found else []
+                return [{**section, "group": group, "clauses": own}]
+        return []
+
+    def _further(self, rule: Rule, value: Any, lean: Lean) -> list[tuple[Lean, Any]]:
+        """Draw an exception to an exception: its lean, and an outcome that lies further from the general one."""
+        values = list(RETURN_DAYS) if rule is RULES[WINDOW] else list(rule.values)
+        if rule.unit == "yes":
+            other = next(one for one in values if one != value)
+            return [("good" if other == rule.better else "bad", other)]
+        if not rule.better:
+            return [(_lean(self.random), pick(self.random, [one for one in values if one != value]))]
+        more = (rule.better == "more") == (lean == "good")
+        beyond = [one for one in values if (one > value) == more and one != value]
+        return [(lean, pick(self.random, beyond))] if beyond else []
 
 
-def _draw_atom(fact: str, catalog: Catalog, random: np.random.Generator) -> list[Any]:
-    if fact == "type":
-        return [fact, "in", _draw_some([kind.name for kind in catalog.drawable_types], 3, random)]
-    about = FACTS[fact]
-    if isinstance(about, Named):
-        return [fact, "in", _draw_some(list(about.words), max(1, len(about.words) // 3), random)]
-    limit = pick(random, about.limits)
-    return [fact, pick(random, (">=", "<")), limit]
+_GOOD: Lean = "good"
+_BAD: Lean = "bad"
+_OTHER: Mapping[Lean, Lean] = {_GOOD: _BAD, _BAD: _GOOD}
 
 
-def _draw_some(names: Sequence[str], most: int, random: np.random.Generator) -> list[str]:
-    """Draw one to `most` of these names."""
-    count = 1 + int(random.integers(most))
-    return [names[i] for i in dict.fromkeys(random.integers(len(names), size=count).tolist())]
+def _lean(random: np.random.Generator) -> Lean:
+    return "good" if random.random() < 0.5 else "bad"
+
+
+def _some(among: int, count: int, random: np.random.Generator) -> list[int]:
+    """Draw numbers below `among`, each once as far as there are enough."""
+    drawn: list[int] = []
+    while len(drawn) < count:
+        drawn += shuffled(random, range(among))
+    return drawn[:count]
+
+
+def _implies(narrow: Iterable[Atom], wide: Iterable[Atom]) -> bool:
+    """Tell whether all cases of some conditions are cases of others."""
+    return all(any(_within(one, other) for one in narrow) for other in wide)
+
+
+def _within(one: Atom, other: Atom) -> bool:
+    """Tell whether all values that fulfil a condition fulfil another one."""
+    if one[:2] != other[:2]:
+        return False
+    if one[1] == "in":
+        return set(one[2]) <= set(other[2])
+    return bool(one[2] >= other[2] if one[1] == ">=" else one[2] <= other[2])
 
 
 def holds(atom: Atom, facts: Mapping[str, Any]) -> bool:
@@ -116,19 +265,45 @@ def decisive(applies: Sequence[bool], precedence: str) -> int | None:
 
 def decide(section: Section, precedence: str, facts: Mapping[str, Any]) -> int:
     """Find the clause that decides a case, by number; its facts are all known. Raises ValueError if none applies."""
-    applies = [all(holds(atom, facts) for atom in clause["if"]) for clause in section["clauses"]]
-    number = decisive(applies, precedence)
-    if number is None:
-        raise ValueError("a section without a general clause")
-    return number
+    numbers = range(len(section["clauses"]))
+    for number in numbers if precedence == "first" else reversed(numbers):
+        if all(holds(atom, facts) for atom in section["clauses"][number]["if"]):
+            return number
+    raise ValueError("a section without a general clause")
 
 
-def section_of(book: Book, rule: str, department: str = "") -> Section | None:
-    """Find the section on a rule; `department` counts for return windows alone. None if the book has none."""
-    where = department if rule == WINDOW else ""
-    return next((s for s in book["sections"] if s["rule"] == rule and s["department"] == where), None)
+def section_of(book: Book, rule: str, department: str = "", group: str = "") -> Section | None:
+    """Find the section on a rule, or on a group of its cases; `department` counts for return windows alone. None if the
+    book has none."""
+    where = (rule, department if rule == WINDOW else "", group)
+    return next((s for s in book["sections"] if (s["rule"], s["department"], s["group"]) == where), None)
 
 
-def relevant(section: Section) -> list[str]:
-    """List the facts that a section's conditions are about."""
-    return list(dict.fromkeys(atom[0] for clause in section["clauses"] for atom in clause["if"]))
+def with_referred(section: Section, book: Book) -> list[Section]:
+    """List a section and those to which its clauses refer."""
+    groups = [clause["see"] for clause in section["clauses"] if "see" in clause]
+    found = [section_of(book, section["rule"], section["department"], group) for group in groups]
+    return [section, *(other for other in found if other is not None)]
+
+
+def deciding(section: Section, book: Book, facts: Mapping[str, Any]) -> Clause:
+    """Find the clause that decides a case, in the section on it or in one to which that refers."""
+    clause: Clause = section["clauses"][decide(section, book["precedence"], facts)]
+    if "see" not in clause:
+        return clause
+    other = section_of(book, section["rule"], section["department"], clause["see"])
+    if other is None:
+        raise LookupError(f"the book has no section on {section['rule']}, {clause['see']}")
+    return deciding(other, book, facts)
+
+
+def general(section: Section) -> Clause:
+    """Return the clause without conditions."""
+    found: Clause = next(clause for clause in section["clauses"] if not clause["if"])
+    return found
+
+
+def relevant(section: Section, book: Book) -> list[str]:
+    """List the facts that the conditions of a section, and of those to which it refers, are about."""
+    clauses = [clause for one in with_referred(section, book) for clause in one["clauses"]]
+    return list(dict.fromkeys(atom[0] for clause in clauses for atom in clause["if"]))

@@ -1,71 +1,141 @@
 """Cases that customers bring to the policy book: the facts they tell, and follow-ups that change a case."""
 
 from collections.abc import Mapping, Sequence
+from datetime import date, timedelta
 from typing import Any
 
 import numpy as np
 
+from ecomlab.answers.amounts import read_amount, read_answer
+from ecomlab.answers.dates import read_day, says_none
 from ecomlab.catalog import Catalog
 from ecomlab.seeding import pick, shuffled
-from ecomlab.world.policy_book.book import Atom, Book, Section, decide, relevant, section_of
-from ecomlab.world.policy_book.rules import FACTS, RULES, WINDOW, Amount
+from ecomlab.world.policy_book.book import (
+    Atom,
+    Book,
+    Clause,
+    Section,
+    deciding,
+    general,
+    relevant,
+    section_of,
+    with_referred,
+)
+from ecomlab.world.policy_book.rules import FACTS, RULES, UNITS, WINDOW, WORKED_OUT, Amount, is_odd, rule_of
 
-LEAST_FACTS = 3
-"""Facts that a customer mentions at least, whether they matter or not."""
+FEW_FACTS = 6
+"""Facts that a customer tells in nearly all cases at most."""
 
 
 def section_on(book: Book, facts: Mapping[str, Any], catalog: Catalog) -> Section:
     """Find the section that rules on the question asked. Raises LookupError if the book has none."""
-    department = ""
-    if facts["question"] == WINDOW:
+    department, rule = "", rule_of(facts["question"])
+    if rule == WINDOW:
         department = catalog.types[catalog.type_codes[facts["type"]]].department
-    found = section_of(book, facts["question"], department)
+    found = section_of(book, rule, department)
     if found is None:
-        raise LookupError(f"the book has no section on {facts['question']}")
+        raise LookupError(f"the book has no section on {rule}")
     return found
 
 
-def draw_question(book: Book, random: np.random.Generator) -> Section:
-    """Draw the section that the customer asks about: each rule equally often, though windows have several sections."""
-    name = pick(random, list(dict.fromkeys(section["rule"] for section in book["sections"])))
-    return pick(random, [section for section in book["sections"] if section["rule"] == name])
+def answer_of(question: str, then: Any, facts: Mapping[str, Any], today: date) -> Any:
+    """Work out the answer to a question from the outcome of the clause that decides: the outcome itself, a share of the
+    total in cents (of tenths of a percent), or the day that lies so many days after the delivery."""
+    worked = RULES[rule_of(question)].worked if question.endswith(WORKED_OUT) else None
+    if worked is None:
+        return then
+    if worked.of == "total":
+        return facts["total"] * then // 1000
+    return None if then == 0 else today - timedelta(days=facts["age"]) + timedelta(days=then)
 
 
-def draw_mentioned(section: Section, random: np.random.Generator) -> list[str]:
-    """Draw the facts that a customer tells: all that matter, the product if the rule may ask for it, some others."""
-    rule, matter = RULES[section["rule"]], [fact for fact in relevant(section) if fact != "type"]
-    others = shuffled(random, (fact for fact in rule.facts if fact not in (*matter, "type")))
-    spare = max(LEAST_FACTS - len(matter), int(random.integers(2)))
-    told = shuffled(random, [*matter, *others[:spare]])
-    return ["type", *told] if "type" in rule.facts else told
+def write_answer(question: str, answer: Any) -> str:
+    """Write an answer as a person would."""
+    rule = RULES[rule_of(question)]
+    worked = rule.worked if question.endswith(WORKED_OUT) else None
+    if worked is None:
+        return rule.kind.write(answer)
+    if answer is None:
+        return "never"
+    return answer.isoformat() if worked.unit == "day" else UNITS["cents"].write(answer)
+
+
+def read_as(question: str, said: Any, today: date) -> Any:
+    """Read an answer to a question: a number of its unit, "yes" or "no", a name, or a day. None for anything else, and
+    for "never" where it is a day."""
+    rule = RULES[rule_of(question)]
+    if not question.endswith(WORKED_OUT) or rule.worked is None:
+        return read_answer(said, rule.unit, rule.values)
+    if rule.worked.unit == "cents":
+        return read_amount(said, "cents")
+    return read_day(said, today) or (None if says_none(said) else said)
+
+
+def draw_question(book: Book, refers: bool, worked: bool, random: np.random.Generator) -> tuple[Section, str]:
+    """Draw the section that the customer asks about, and the question: each rule equally often, though windows have
+    several sections. With `refers` one that leaves cases to another section, with `worked` an answer to work out, where
+    the book has any."""
+    able = [section for section in book["sections"] if not section["group"]]
+    for fits in (
+        lambda s: not worked or RULES[s["rule"]].worked is not None,
+        lambda s: not refers or len(with_referred(s, book)) > 1,
+    ):
+        able = [section for section in able if fits(section)] or able
+    name = pick(random, list(dict.fromkeys(section["rule"] for section in able)))
+    section = pick(random, [section for section in able if section["rule"] == name])
+    return section, name + WORKED_OUT if worked and RULES[name].worked else name
+
+
+def draw_mentioned(section: Section, question: str, book: Book, random: np.random.Generator) -> list[str]:
+    """Draw the order of the facts that a customer tells: all that matter, the product first."""
+    rule, matter = RULES[section["rule"]], relevant(section, book)
+    if question.endswith(WORKED_OUT) and rule.worked:
+        matter = list(dict.fromkeys([*matter, rule.worked.of]))
+    told = shuffled(random, [fact for fact in matter if fact != "type"])
+    return ["type", *told] if "type" in matter or section["department"] else told
 
 
 def draw_facts(
     section: Section,
-    precedence: str,
+    question: str,
+    book: Book,
+    steps: int,
     catalog: Catalog,
     random: np.random.Generator,
     names: Sequence[str],
-    known: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Draw a case: first the clause that is to decide, so that all do equally often, then facts that make it decide.
+    """Draw a case: first the clause that is to decide, then facts that make it decide. Where the task holds `steps` of
+    the kind "rules", an exception decides; with two, and a section that refers to another one, in every other case a
+    clause of that one. Otherwise all clauses decide equally often.
 
-    Numbers lie near the limits. `known` facts stay; where no case is found for the clause, another one decides.
+    Numbers lie near the limits; where no case is found for the clause, another one decides.
     """
-    wanted = int(random.integers(len(section["clauses"])))
-    facts: dict[str, Any] = {}
-    for _ in range(40):
-        facts = {name: _draw_value(name, section, catalog, random) for name in names}
-        for atom in section["clauses"][wanted]["if"]:
+    own, *referred = [one["clauses"] for one in with_referred(section, book)]
+    able: list[Clause] = [clause for clause in own if "see" not in clause]
+    beyond = [clause for clauses in referred for clause in clauses]
+    if steps:
+        able.remove(general(section))
+        able = beyond if not able or (beyond and steps > 1 and random.random() < 0.5) else able
+        able = able or [general(section)]
+    else:
+        able += beyond
+    if question.endswith(WORKED_OUT):  # no days from the delivery on make no day
+        able = [clause for clause in able if clause["then"] != 0] or able
+    wanted, facts = pick(random, able), dict[str, Any]()
+    leads = [clause for clause in own if "see" in clause] if wanted in beyond else []
+    for _ in range(80):
+        facts = {name: _draw_value(name, section, book, catalog, random) for name in names}
+        for atom in (*wanted["if"], *(atom for clause in leads for atom in clause["if"])):
             facts[atom[0]] = _fulfil(atom, random)
-        facts |= known or {}
-        if decide(section, precedence, facts) == wanted:
+        if deciding(section, book, facts) is wanted and not is_odd(facts):
             break
     return facts
 
 
-def _draw_value(name: str, section: Section, catalog: Catalog, random: np.random.Generator) -> Any:
-    limits = _limits(name, section)
+def _draw_value(
+    name: str, section: Section, book: Book, catalog: Catalog, random: np.random.Generator
+) -> Any:
+    limits = _limits(name, section, book)
     if name == "type":
         if section["department"]:
             kinds = [kind.name for kind in catalog.drawable_types if kind.department == section["department"]]
@@ -82,9 +152,10 @@ def _draw_value(name: str, section: Section, catalog: Catalog, random: np.random
     return pick(random, list(about.words))
 
 
-def _limits(name: str, section: Section) -> list[Any]:
-    """List what the section's conditions compare this fact with."""
-    return [atom[2] for clause in section["clauses"] for atom in clause["if"] if atom[0] == name]
+def _limits(name: str, section: Section, book: Book) -> list[Any]:
+    """List what the conditions of the section, and of those to which it refers, compare this fact with."""
+    clauses = [clause for one in with_referred(section, book) for clause in one["clauses"]]
+    return [atom[2] for clause in clauses for atom in clause["if"] if atom[0] == name]
 
 
 def _fulfil(atom: Atom, random: np.random.Generator) -> Any:
@@ -93,45 +164,35 @@ def _fulfil(atom: Atom, random: np.random.Generator) -> Any:
     if op == "in":
         return pick(random, value)
     about = FACTS[name]
-    further = int(random.integers(4)) * about.limits.step if isinstance(about, Amount) else 0
-    return value + further if op == ">=" else max(2, value - 1 - further)
+    assert isinstance(about, Amount)
+    further = int(random.integers(4)) * about.limits.step
+    return value + further if op == ">=" else max(2 * about.finest, value - about.finest - further)
 
 
 def draw_twist(
-    name: str,
+    question: str,
     facts: Mapping[str, Any],
     book: Book,
     catalog: Catalog,
     random: np.random.Generator,
 ) -> dict[str, Any]:
-    """Draw the slots of a follow-up to the question `name`.
-
-    Either one fact changes so that another clause decides, or the question changes, and with it come the facts that it
-    needs and the customer has not told.
-    """
-    section = section_on(book, {**facts, "question": name}, catalog)
-    before = decide(section, book["precedence"], facts)
-    matter = [fact for fact in relevant(section) if fact != "type"]
-    for _ in range(20 if matter and random.random() < 0.7 else 0):
+    """Draw a fact that the customer tells otherwise later, so that another clause decides; none where none is found."""
+    section = section_on(book, {**facts, "question": question}, catalog)
+    before = deciding(section, book, facts)
+    matter = [fact for fact in relevant(section, book) if fact != "type"]
+    for _ in range(20 if matter else 0):
         fact = pick(random, matter)
-        value = _draw_value(fact, section, catalog, random)
-        if decide(section, book["precedence"], {**facts, fact: value}) != before:
+        value = _draw_value(fact, section, book, catalog, random)
+        changed = {**facts, fact: value}
+        if deciding(section, book, changed) is not before and not is_odd(changed):
             return {fact: value}
-    rules = [
-        rule
-        for rule in dict.fromkeys(s["rule"] for s in book["sections"])
-        if rule != name and ("type" in facts or "type" not in RULES[rule].facts)
-    ]
-    other = pick(random, rules)
-    section = section_on(book, {**facts, "question": other}, catalog)
-    drawn = draw_facts(section, book["precedence"], catalog, random, relevant(section), facts)
-    return {"question": other, **{fact: value for fact, value in drawn.items() if fact not in facts}}
+    return {}
 
 
-def other_values(name: str, value: Any, section: Section) -> list[Any]:
+def other_values(name: str, value: Any, section: Section, book: Book) -> list[Any]:
     """List other values of a fact: for a number, those on either side of each limit and the next higher one."""
     about = FACTS[name]
     if not isinstance(about, Amount):
         return [other for other in about.words if other != value]
-    limits = (*_limits(name, section), value + 1)
-    return [other for limit in limits for other in (limit, max(2, limit - 1)) if other != value]
+    limits, least = (*_limits(name, section, book), value + about.finest), 2 * about.finest
+    return [o for limit in limits for o in (limit, max(least, limit - about.finest)) if o != value]

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, PlainValidator, model_validator
 
@@ -12,7 +12,13 @@ from ecomlab.suggest import unknown
 from ecomlab.values import MONEY, NUMBER, Format, choice
 
 WINDOW = "return window"
-"""The rule that states the store's terms: a section of one clause for each department."""
+"""The rule that states the store's terms: a section for each department."""
+RESTOCKING, LABEL = "restocking", "label"
+"""The rules on what a return costs."""
+OF_RETURNS = (WINDOW, RESTOCKING, LABEL)
+"""The rules by which returns are judged."""
+WORKED_OUT = " worked out"
+"""End of the name of a question for an answer that is worked out."""
 
 
 def _counted(unit: str) -> Format:
@@ -48,29 +54,77 @@ Form = Annotated[str, Field(pattern=r"^[^{}]*\{\}[^{}]*$")]
 Forms = Annotated[tuple[Form, ...], Field(min_length=1)]
 ConditionalForm = Annotated[str, Field(pattern=r"^[^{}]*\{if\}[^{}]*\{then\}[^{}]*$")]
 Texts = Annotated[tuple[str, ...], Field(min_length=1)]
+Sets = tuple[Texts, ...]
 Range = Annotated[range, PlainValidator(_read_range)]
 Precedence = Annotated[str, Field(pattern="^(first|last)$")]
 
 
+Lean = Literal["good", "bad"]
+"""Whether a shop rewards a fact or makes it dearer: privileges never cost more than none."""
+
+
+class Groups(Strict):
+    """Names of the sections on cases of a fact, "" for none."""
+
+    good: str = ""
+    bad: str = ""
+
+
 class Named(Strict):
-    """A fact with a closed set of values: how a clause puts it, and the words of each value there."""
+    """A fact with a closed set of values: how a clause puts it, the words of each value there, and the sets of values
+    that a condition names, by lean."""
 
     condition: Form
     words: Annotated[dict[str, str], BeforeValidator(_read_words)]
+    good: Sets = ()
+    bad: Sets = ()
+    groups: Groups = Groups()
+
+    @model_validator(mode="after")
+    def _check_sets(self) -> "Named":
+        for name in {value for some in (*self.good, *self.bad) for value in some}:
+            if name not in self.words:
+                raise ValueError(unknown("value", name, self.words))
+        return self
+
+    def leans(self) -> Sequence[Lean]:
+        """List the leans of its conditions."""
+        return [lean for lean, sets in (("good", self.good), ("bad", self.bad)) if sets]  # type: ignore[misc]
 
 
 class Amount(Strict):
-    """A fact that is a number: how a clause says "at least" and "less than", and the limits it may draw."""
+    """A fact that is a number: how a clause says "at least" and "less than", the limits that good and bad conditions
+    may draw, the smallest difference, and which comparison is the good one."""
 
     least: Form
     below: Form
     limits: Range
+    bad_limits: Range
+    finest: int = 1
     unit: Literal["number", "cents"] = "number"
+    good: Literal[">=", "<"]
+    groups: Groups = Groups()
+
+    def op(self, lean: Lean) -> str:
+        """Return the comparison of this lean."""
+        return self.good if lean == "good" else {">=": "<", "<": ">="}[self.good]
+
+    def leans(self) -> Sequence[Lean]:
+        """List the leans of its conditions."""
+        return ("good", "bad")
 
     @property
     def kind(self) -> Format:
         """Format of its value in a clause."""
         return MONEY if self.unit == "cents" else NUMBER
+
+
+class Worked(Strict):
+    """An answer that is worked out: a share of the total in cents, or days from the delivery as a day."""
+
+    of: Literal["total", "age"]
+    unit: Literal["cents", "day"]
+    questions: Texts
 
 
 @dataclass(frozen=True)
@@ -88,6 +142,11 @@ class Rule:
     """Two wordings of an outcome; for yes or no, what yes says and what no says."""
     questions: Sequence[str]
     """Ways in which a customer asks for it."""
+    better: str
+    """The answer that customers like better: "less" or "more" of a number, "yes" or "no", "" for none."""
+    zero: str
+    """What an outcome of 0 says."""
+    worked: Worked | None
 
     @property
     def numeric(self) -> bool:
@@ -105,6 +164,7 @@ class SectionEntry(Strict):
     title: str
     facts: str
     unit: Literal["days", "hours", "months", "points", "percent", "cents", "yes", "name"]
+    better: Literal["less", "more", "yes", "no", ""] = ""
     range: Range | None = None
     names: Texts | None = None
 
@@ -113,6 +173,11 @@ class SectionEntry(Strict):
         if (self.range is not None, self.names is not None) != (self.unit in UNITS, self.unit == "name"):
             raise ValueError(
                 f'a number has a range, "name" has names, "yes" has neither; the unit is "{self.unit}"'
+            )
+        kinds = {"yes": ("yes", "no"), "name": ("",)}.get(self.unit, ("less", "more"))
+        if self.better not in kinds:
+            raise ValueError(
+                f'the better answer of unit "{self.unit}" is one of {kinds}, not "{self.better}"'
             )
         return self
 
@@ -123,6 +188,8 @@ class RuleEntry(Strict):
     section: SectionEntry
     outcomes: tuple[str, str]
     questions: Texts
+    zero: str = ""
+    worked: Worked | None = None
 
     @model_validator(mode="after")
     def _check_outcomes(self) -> "RuleEntry":
@@ -136,9 +203,10 @@ class RulesFile(Strict):
     """Schema of `rules.toml`."""
 
     type_condition: Form
-    not_returnable: str
     special: Annotated[tuple[ConditionalForm, ...], Field(min_length=1)]
     general: Annotated[dict[Precedence, Forms], Field(min_length=2)]
+    reference: Form
+    referred: str
     precedence: Annotated[dict[Precedence, Texts], Field(min_length=2)]
     stop_words: frozenset[str]
     named: dict[str, Named]
@@ -156,8 +224,9 @@ class RulesFile(Strict):
         for name, rule in self.rules.items():
             if rule.section.facts not in self.fact_sets:
                 raise ValueError(f'rules."{name}": {unknown("fact set", rule.section.facts, self.fact_sets)}')
-        if WINDOW not in self.rules:
-            raise ValueError(f'rules: there is no "{WINDOW}", which the store\'s systems act on')
+        for name in OF_RETURNS:
+            if name not in self.rules:
+                raise ValueError(f'rules: there is no "{name}", by which returns are judged')
         return self
 
 
@@ -170,21 +239,43 @@ RULES: Mapping[str, Rule] = {
     name: Rule(
         entry.section.title,
         entry.section.unit,
-        entry.section.range or entry.section.names or ("yes", "no"),
+        [*([0] if entry.zero else []), *(entry.section.range or ())] or entry.section.names or ("yes", "no"),
         _READ.fact_sets[entry.section.facts],
         entry.outcomes,
         entry.questions,
+        entry.section.better,
+        entry.zero,
+        entry.worked,
     )
     for name, entry in _READ.rules.items()
 }
+QUESTIONS: Mapping[str, Sequence[str]] = {
+    **{name: rule.questions for name, rule in RULES.items()},
+    **{name + WORKED_OUT: rule.worked.questions for name, rule in RULES.items() if rule.worked},
+}
+"""Sentences by question; a question is the name of a rule, or that with `WORKED_OUT`."""
+
+
+def rule_of(question: str) -> str:
+    """Name the rule that a question is about."""
+    return question.removesuffix(WORKED_OUT)
+
+
+def is_odd(facts: Mapping[str, Any]) -> bool:
+    """Tell whether facts, each with its value or a collection of values, do not go together: who has not opened a
+    product knows of no defect."""
+    return "sealed" in facts.get("opened", ()) and "defect" in facts.get("reason", ())
+
 
 TYPE_CONDITION = _READ.type_condition
-NOT_RETURNABLE = _READ.not_returnable
-"""The outcome of a window of 0 days."""
 SPECIAL = _READ.special
 """Clauses with conditions."""
 GENERAL: Mapping[str, Sequence[str]] = _READ.general
 """Clauses without conditions, by which of several clauses decides; listed first where the last one decides."""
+REFERENCE = _READ.reference
+"""What a clause says that leaves a case to another section."""
+REFERRED = _READ.referred
+"""Title of such a section: that of the rule's section, and the group of cases."""
 PRECEDENCE: Mapping[str, Sequence[str]] = _READ.precedence
 """Statements of which clause decides."""
 STOP_WORDS = _READ.stop_words

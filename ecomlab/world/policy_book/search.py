@@ -24,7 +24,8 @@ def search(book: Book, query: str, catalog: Catalog) -> tuple[list[dict[str, str
 
     A word in a heading counts three times; a section without any of the words is never shown. A title finds its own. In
     a real catalog, types share words and have plurals of their own: a query for a mouse finds the section on mice, and
-    a query for covers ranks covers before binder covers.
+    a query for covers ranks covers before binder covers. Sections on a group of cases come after all others: they are
+    opened by the titles that refer to them.
     """
     kinds = _kinds_in(query, catalog)
     plurals = {kind.name: kind.plural for kind in catalog.types}
@@ -42,21 +43,19 @@ def search(book: Book, query: str, catalog: Catalog) -> tuple[list[dict[str, str
     ]
     departments = {kind.department for kind in kinds}
     for number, section in enumerate(book["sections"] if departments else ()):
-        if section["department"] in departments:
+        if section["department"] in departments and not section["group"]:
             scores[number] += round(math.log(1 + len(documents)), 6)  # as a word that no other section has
     said = short(" ".join(query.split())).casefold()
     named = [short(title).casefold() == said for title, _ in shown]
     fitting = [number for number, score in enumerate(scores) if score or named[number]]
-    best = [shown[n] for n in sorted(fitting, key=lambda n: (not named[n], -scores[n], n))]
+    groups = [section["group"] != "" for section in book["sections"]]
+    best = [shown[n] for n in sorted(fitting, key=lambda n: (not named[n], groups[n], -scores[n], n))]
     sections = [{"section": title, "text": text} for title, text in best[:1]]
     return sections, [short(title) for title, _ in best[1 : 1 + TITLES]]
 
 
 def _kinds_in(query: str, catalog: Catalog) -> list[ProductType]:
-    """List the types of a real catalog that a query names, but for those whose name is within another's. Generated
-    types are found by a word that their names and plurals share."""
-    if catalog.titles is None:
-        return []
+    """List the types that a query names, but for those whose name is within another's."""
     said = f" {' '.join(_WORD.findall(query.lower()))} "
     kinds = [kind for kind in catalog.types if f" {' '.join(_WORD.findall(kind.name.lower()))} " in said]
     return [

@@ -9,6 +9,8 @@ from ecomlab.seeding import rng, shuffled
 
 WINDOWS = (14, 21, 30, 45, 60, 90)
 """Days within which a line can be returned."""
+RETURN_DAYS = (0, 7, 10, *WINDOWS, 120, 150, 180)
+"""Days that an exception to a return window may give; 0: none."""
 
 
 @dataclass(frozen=True)

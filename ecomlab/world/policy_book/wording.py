@@ -2,16 +2,19 @@
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from functools import lru_cache
+from dataclasses import dataclass
+from functools import cache, lru_cache
 from typing import Any
 
 from ecomlab.catalog import Catalog
+from ecomlab.values import any_of
 from ecomlab.world.policy_book.book import Atom, Book, Clause, Section
 from ecomlab.world.policy_book.rules import (
     FACTS,
     GENERAL,
-    NOT_RETURNABLE,
     PRECEDENCE,
+    REFERENCE,
+    REFERRED,
     RULES,
     SPECIAL,
     TYPE_CONDITION,
@@ -25,11 +28,17 @@ from ecomlab.world.policy_book.rules import (
 
 def title_of(section: Section, catalog: Catalog) -> str:
     """Write a section's heading; that of a department says which products belong to it."""
-    title = RULES[section["rule"]].title
-    if section["rule"] != WINDOW:
+    title = _short_title(section, section["group"])
+    if section["rule"] != WINDOW or section["group"]:
         return title
     kinds = [kind.plural for kind in catalog.drawable_types if kind.department == section["department"]]
-    return title.replace("{}", f"{section['department']} department ({_enumerate(kinds, 'and')})")
+    return f"{title} ({_enumerate(kinds, 'and')})"
+
+
+def _short_title(section: Section, group: str) -> str:
+    """Write the heading of a section, or of that on a group of its cases, without the products of a department."""
+    title = RULES[section["rule"]].title.replace("{}", f"{section['department']} department")
+    return REFERRED.format(title, group) if group else title
 
 
 def text_of(section: Section, book: Book, plurals: Mapping[str, str]) -> str:
@@ -38,15 +47,21 @@ def text_of(section: Section, book: Book, plurals: Mapping[str, str]) -> str:
     several, precedence = len(clauses) > 1, book["precedence"]
     general = GENERAL[precedence if several else "last"]
     lines = [PRECEDENCE[precedence][book["form"]]] if several else []
-    return "\n".join([*lines, *(_write_clause(rule, clause, general, plurals) for clause in clauses)])
+    return "\n".join(
+        [*lines, *(_write_clause(section, rule, clause, general, plurals) for clause in clauses)]
+    )
 
 
-def _write_clause(rule: Rule, clause: Clause, general: Sequence[str], plurals: Mapping[str, str]) -> str:
+def _write_clause(
+    section: Section, rule: Rule, clause: Clause, general: Sequence[str], plurals: Mapping[str, str]
+) -> str:
     sentence, outcome = divmod(clause["form"], 2)
-    if rule.unit == "yes":
+    if "see" in clause:
+        then = REFERENCE.replace("{}", _short_title(section, clause["see"]))
+    elif rule.unit == "yes":
         then = rule.outcomes[rule.values.index(clause["then"])]
-    elif rule is RULES[WINDOW] and clause["then"] == 0:
-        then = NOT_RETURNABLE
+    elif rule.zero and clause["then"] == 0:
+        then = rule.zero
     else:
         then = rule.outcomes[outcome].replace("{}", rule.kind.write(clause["then"]))
     if not clause["if"]:
@@ -74,18 +89,27 @@ def _enumerate(names: Sequence[str], last: str) -> str:
 # From text to structure.
 
 
-def read_section(
-    title: str, text: str, names: Mapping[str, str]
-) -> tuple[str, Collection[str], str, list[Clause]] | None:
-    """Read a section that a search shows; `names` is by plural. None for a heading of no rule.
+@dataclass(frozen=True)
+class Read:
+    """A section as it is read from a search: its rule, the types that its heading lists, the group of cases that it is
+    about, which of several clauses decides, and the clauses, which have no form and whose "see" is a title."""
 
-    Returns (rule, types that the heading lists, precedence, clauses); a clause has no form.
-    """
-    found = next(((name, r) for name, r in RULES.items() if _pattern(r.title).fullmatch(title)), None)
+    rule: str
+    kinds: Collection[str]
+    group: str
+    precedence: str
+    clauses: list[Clause]
+
+
+def read_section(title: str, text: str, names: Mapping[str, str]) -> Read | None:
+    """Read a section that a search shows; `names` is by plural. None for a heading of no rule."""
+    found = next(
+        ((name, r, m[1]) for name, r in RULES.items() if (m := _heading(r.title).fullmatch(title))), None
+    )
     if found is None:
         return None
-    rule_name, rule = found
-    listed = re.search(r"\((.*)\)$", title) if rule_name == WINDOW else None
+    rule_name, rule, group = found
+    listed = re.search(r"\((.*)\)$", title) if rule_name == WINDOW and not group else None
     kinds = _read_types(listed[1], names, "and") if listed else []
     precedence, clauses = "last", []
     for line in text.split("\n"):
@@ -94,7 +118,7 @@ def read_section(
             clauses.append(clause)
         for which, forms in PRECEDENCE.items():
             precedence = which if line in forms else precedence
-    return rule_name, kinds, precedence, clauses
+    return Read(rule_name, kinds, group or "", precedence, clauses)
 
 
 def read_clause(line: str, rule: Rule, names: Mapping[str, str]) -> Clause | None:
@@ -108,6 +132,9 @@ def read_clause(line: str, rule: Rule, names: Mapping[str, str]) -> Clause | Non
             continue
         body = marked[2][len(before) : -1]
         for atoms, outcome in _readings(body, names) if form in SPECIAL else [([], body)]:
+            see = _pattern(REFERENCE).fullmatch(outcome)
+            if see:
+                return {"id": marked[1], "if": atoms, "see": see[1]}
             value = _read_outcome(outcome, rule)
             if value is not None:
                 return {"id": marked[1], "if": atoms, "then": value}
@@ -123,7 +150,7 @@ def _readings(body: str, names: Mapping[str, str]) -> Iterator[tuple[list[Atom],
 
 
 def _read_outcome(text: str, rule: Rule) -> Any:
-    if text == NOT_RETURNABLE:
+    if rule.zero and text == rule.zero:
         return 0
     if rule.unit == "yes":
         return dict(zip(rule.outcomes, rule.values, strict=True)).get(text)
@@ -174,6 +201,15 @@ def _read_types(text: str, names: Mapping[str, str], last: str) -> list[str]:
         found.append(names[text[at : ends[-1].start()]])
         at = ends[-1].end()
     return found
+
+
+_GROUPS = any_of([name for about in FACTS.values() for name in (about.groups.good, about.groups.bad) if name])
+
+
+@cache
+def _heading(title: str) -> re.Pattern[str]:
+    """Compile the pattern of a rule's heading, with the group of cases where there is one."""
+    return re.compile(re.escape(title).replace(r"\{\}", ".+?") + rf"(?:, ({_GROUPS})| \(.*\))?")
 
 
 @lru_cache(maxsize=1_024)

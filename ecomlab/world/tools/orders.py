@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from ecomlab.tool import RefusedError, tool
-from ecomlab.world.orders.history import eligible_now, find_line, find_order, status_of
+from ecomlab.world.orders.history import find_line, find_order, standing_now, status_of
 from ecomlab.world.state import World
 
 OrderId = Annotated[str, Field(description="As shown.")]
@@ -67,17 +67,21 @@ def order_get_status(world: World, order_id: OrderId) -> dict[str, Any]:
 
 @tool
 def return_check_eligibility(world: World, order_id: OrderId, line_id: LineId) -> dict[str, Any]:
-    """Tell whether a line can be returned today, why not, and until when it can or could be."""
+    """Show the facts that bear on a return of a line: when it was delivered, the standard window of its department and
+    whether that is open, units left. The policy book has the exceptions and the fees."""
     order, line = find_line(world, order_id, line_id)
-    found = eligible_now(world, order, line)
-    last = "never" if found.window == 0 else found.last_day.isoformat() if found.last_day else None
+    found = standing_now(world, order, line)
+    last = found.last_day.isoformat() if found.last_day else None
     return {
         "order_id": order_id,
         "line_id": line_id,
-        "eligible": found.eligible,
-        "reason": found.reason,
+        "checked": world.given["today"],
+        "delivered": found.delivered.isoformat() if found.delivered else None,
+        "standard_window_days": found.window,
+        "standard_last_day": last if found.window else "never",
+        "standard_window_open": found.is_open,
+        "units_returned": found.returned,
         "units_left": found.left,
-        "last_return_day": last,
     }
 
 
@@ -88,11 +92,16 @@ def return_initiate(
     line_id: LineId,
     quantity: Annotated[int, Field(description="Units.")] = 1,
 ) -> dict[str, Any]:
-    """Start the return of units of a line."""
+    """Start the return of units of a line. It does not check the policy book."""
     order, line = find_line(world, order_id, line_id)
-    found = eligible_now(world, order, line)
-    if not found.eligible:
-        raise RefusedError(f"this cannot be returned: {found.reason}; see return_check_eligibility")
+    found = standing_now(world, order, line)
+    if found.delivered is None:
+        raise RefusedError("this has not been delivered, there is nothing to send back; see order_get_status")
+    if not found.left:
+        raise RefusedError(
+            "all units of this line have been returned already; see return_check_eligibility, or undo what was "
+            "started here with return_cancel"
+        )
     if not 1 <= quantity <= found.left:
         most = "1 unit" if found.left == 1 else f"1 to {found.left} units"
         raise RefusedError(f"{most} of this line can be returned, not {quantity}")

@@ -1,0 +1,128 @@
+"""Judging a return by the policy book: whether a line goes back, until when it could, and what is paid back for it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date, timedelta
+from itertools import product
+from typing import Any
+
+from ecomlab.catalog import Catalog
+from ecomlab.world.orders.history import Line, Order, delivered
+from ecomlab.world.policy_book.book import Section, deciding, general, holds, section_of
+from ecomlab.world.policy_book.rules import FACTS, OF_RETURNS, Named, is_odd
+
+CASE = ("reason", "opened", "tier")
+"""Facts of a customer's situation that the book may ask for in a return."""
+VALUES = {name: tuple(FACTS[name].words) for name in CASE if isinstance(FACTS[name], Named)}  # type: ignore[union-attr]
+"""Values of these facts."""
+SITUATIONS = [
+    case for values in product(*VALUES.values()) if not is_odd(case := dict(zip(VALUES, values, strict=True)))
+]
+"""Cases that there may be."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What the book says of the return of a line."""
+
+    last_day: date | None
+    """Last day on which it can or could be returned; None: never."""
+    goes: bool
+    restocking: int | None
+    """Tenths of a percent of the price that are kept; None where the book names no fees."""
+    label: int | None
+    """Cents that the label costs."""
+
+    @property
+    def at_stake(self) -> bool:
+        """True if what is paid back is more than a matter of the price: the book names fees."""
+        return self.goes and (self.restocking, self.label) != (None, None)
+
+    @property
+    def is_full(self) -> bool:
+        """True if all of the price is paid back."""
+        return not (self.restocking or self.label)
+
+    def refund(self, price_cents: int, units: int) -> int | None:
+        """Compute the cents that are paid back for units of this price: the restocking fee is rounded down to a cent,
+        the label is paid once. None where nothing is at stake."""
+        if not self.at_stake:
+            return None
+        paid = price_cents * units
+        return max(0, paid - paid * (self.restocking or 0) // 1000 - (self.label or 0))
+
+    def differs(self, other: "Outcome", price_cents: int | None) -> bool:
+        """Tell whether this leads to another end than the other one does."""
+        if self.goes != other.goes:
+            return True
+        if not self.goes:
+            return self.last_day != other.last_day
+        return self.at_stake and self.refund(price_cents or 0, 1) != other.refund(price_cents or 0, 1)
+
+
+class Desk:
+    """Judges returns of delivered lines, with units left, in one world."""
+
+    def __init__(self, given: Mapping[str, Any], catalog: Catalog) -> None:
+        self.book, self.catalog = given["policies"], catalog
+        self.today = date.fromisoformat(given["today"])
+        self._sections: dict[str, list[Section | None]] = {}
+
+    def judge(self, order: Order, line: Line, case: Mapping[str, Any], standard: bool = False) -> Outcome:
+        """Judge a return in a customer's case; `standard`: by the general clauses alone."""
+        facts = self.facts(order, line, case)
+        window, restocking, label = (
+            None
+            if section is None
+            else (general(section) if standard else deciding(section, self.book, facts))["then"]
+            for section in self.sections(line)
+        )
+        day = delivered(order, line)
+        last = date.fromisoformat(day) + timedelta(days=window) if day and window else None
+        return Outcome(last, last is not None and self.today <= last, restocking, label)
+
+    def exceptions(self, order: Order, line: Line, case: Mapping[str, Any]) -> int:
+        """Count the clauses with conditions that apply to a case, whether or not others override them: those on the
+        window, and where the line goes back those on fees."""
+        facts, goes = self.facts(order, line, case), self.judge(order, line, case).goes
+        sections = self.sections(line)[: None if goes else 1]
+        clauses = [clause for section in sections if section is not None for clause in section["clauses"]]
+        return sum(bool(c["if"]) and all(holds(atom, facts) for atom in c["if"]) for c in clauses)
+
+    def references(self, order: Order, line: Line, case: Mapping[str, Any]) -> int:
+        """Count the further sections to which those on a return refer in a case."""
+        facts = self.facts(order, line, case)
+        sections = [section for section in self.sections(line) if section is not None]
+        return sum(deciding(section, self.book, facts) not in section["clauses"] for section in sections)
+
+    def facts(self, order: Order, line: Line, case: Mapping[str, Any]) -> dict[str, Any]:
+        """Collect the facts that conditions may be about: those of the line that tools show, and those of the case."""
+        row, day = self.catalog.row(line["product_id"]), delivered(order, line)
+        facts = {name: case[name] for name in CASE if name in case}
+        if row is not None:
+            facts["type"] = self.catalog.type_of(row).name
+        if day is not None:
+            facts["age"] = (self.today - date.fromisoformat(day)).days
+        if all(other["price_cents"] is not None for other in order["lines"]):
+            facts["total"] = sum(other["price_cents"] * other["quantity"] for other in order["lines"])
+        return facts
+
+    def sections(self, line: Line) -> list[Section | None]:
+        """List the sections on the window, the restocking fee and the label, None for those that the book lacks."""
+        row = self.catalog.row(line["product_id"])
+        department = "" if row is None else self.catalog.type_of(row).department
+        if department not in self._sections:
+            self._sections[department] = [section_of(self.book, rule, department) for rule in OF_RETURNS]
+        return self._sections[department]
+
+
+def judge(
+    given: Mapping[str, Any],
+    order: Order,
+    line: Line,
+    case: Mapping[str, Any],
+    catalog: Catalog,
+    standard: bool = False,
+) -> Outcome:
+    """Judge one return, as a `Desk` does."""
+    return Desk(given, catalog).judge(order, line, case, standard)

@@ -1,0 +1,149 @@
+"""Steps of the kind "rules": the agent applies the policy book itself, in RETURN and POLICY."""
+
+from collections import Counter
+from datetime import date
+from typing import Any
+
+import pytest
+
+from ecomlab import ENVIRONMENTS, Episode, Shop, Task, make_task
+from ecomlab.episode.episode import draw_task
+from ecomlab.laws import attackers
+from ecomlab.steps import only
+from ecomlab.values import money
+from ecomlab.world.orders.lines import line_meant
+from ecomlab.world.orders.returns import Desk, Outcome
+
+BOTH = ("RETURN", "POLICY")
+
+
+def played(task: Task, shop: Shop, **given: Any) -> Any:
+    episode = Episode(task, shop)
+    player = ENVIRONMENTS[task.env].reference_player(shop, **given)
+    while not episode.done:
+        episode.act(player(episode.messages, episode.tools))
+    return episode.score()
+
+
+def judged(task: Task, shop: Shop, standard: bool = False) -> tuple[Any, Any, dict[str, Any], Outcome]:
+    slots = task.goal.after(task.events).of()
+    order, line = line_meant(slots, task.world["orders"], shop)
+    return order, line, slots, Desk(task.world, shop.catalog).judge(order, line, slots, standard)
+
+
+@pytest.mark.parametrize("env", BOTH)
+@pytest.mark.parametrize("d", [0, 4, 12])
+def test_who_follows_the_standard_clauses_alone_is_wrong_wherever_a_step_counts(
+    env: str, d: int, big_shop: Shop
+) -> None:
+    for seed in range(12):
+        task = make_task(env, d, seed, big_shop)
+        assert played(task, big_shop).correct
+        lacking = played(task, big_shop, lacks=frozenset(("rules",))).correct
+        assert set(task.steps) <= {"rules"} and bool(task.steps) == (d > 2)
+        assert lacking == (not task.steps), seed
+
+
+@pytest.mark.parametrize("d", [5, 12])
+def test_a_return_ends_in_every_way_whatever_the_case(d: int, big_shop: Shop) -> None:
+    ends = Counter[str]()
+    by_case: dict[Any, Counter[str]] = {}
+    for seed in range(150):
+        _, _, slots, outcome = judged(make_task("RETURN", d, seed, big_shop), big_shop)
+        end = "declined" if not outcome.goes else "full" if outcome.is_full else "part"
+        ends[end] += 1
+        for fact in ("reason", "opened", "tier"):
+            by_case.setdefault(slots[fact], Counter())[end] += 1
+    back = ends["full"] + ends["part"]
+    assert 0.35 < ends["declined"] / 150 < 0.65
+    assert 0.2 < ends["full"] / back < 0.65
+    for value, found in by_case.items():  # the case alone does not tell
+        assert 0.2 < found["declined"] / found.total() < 0.8, value
+
+
+def test_a_refund_is_exact_to_the_cent() -> None:
+    outcome = Outcome(date(2026, 3, 1), True, 150, 499)
+    assert outcome.refund(2_754, 2) == 5_508 - 826 - 499  # 15% of $55.08 is $8.262
+    assert outcome.refund(100, 1) == 0
+    assert Outcome(date(2026, 3, 1), True, None, None).refund(2_754, 1) is None
+    assert Outcome(date(2026, 3, 1), True, None, 0).refund(2_754, 1) == 2_754
+
+
+@pytest.fixture(scope="module")
+def paid(big_shop: Shop) -> Task:
+    """A task of a return that costs something."""
+    for seed in range(60):
+        task = make_task("RETURN", 6, seed, big_shop, {"p_switch": 0.0, "p_oos": 0.0, "p_missing": 0.0})
+        outcome = judged(task, big_shop)[3]
+        if outcome.goes and not outcome.is_full and not task.goal["replacement"]:
+            return task
+    raise AssertionError("no such task")
+
+
+@pytest.mark.parametrize("told", ["{}", "{} back", "a cent more", "", None])
+def test_the_refund_counts_beside_the_outcome(told: str | None, paid: Task, big_shop: Shop) -> None:
+    order, line, slots, outcome = judged(paid, big_shop)
+    cents = outcome.refund(line["price_cents"], slots.get("units", 1))
+    assert cents is not None
+    words = money(cents + 1) if told == "a cent more" else told and told.replace("{}", money(cents))
+    ids = {"order_id": order["order_id"], "line_id": line["line_id"]}
+    episode = Episode(paid, big_shop)
+    episode.act(attackers.calls(("return_initiate", {**ids, "quantity": slots.get("units", 1)})))
+    episode.act(attackers.calls(("submit", {**ids, "outcome": "returned", "refund": words})))
+    score = episode.score()
+    assert score.correct == (told in ("{}", "{} back"))
+    assert score.correct or f"refund was submitted, it is {money(cents)}" in score.why
+
+
+def test_a_return_that_the_book_forbids_is_started_and_undone(big_shop: Shop) -> None:
+    """No tool gives a verdict: starting it is the agent's mistake."""
+    task = next(
+        t
+        for seed in range(40)
+        if not judged(t := make_task("RETURN", 6, seed, big_shop, {"p_switch": 0.0}), big_shop)[3].goes
+    )
+    order, line, _, outcome = judged(task, big_shop)
+    ids = {"order_id": order["order_id"], "line_id": line["line_id"]}
+    last = outcome.last_day.isoformat() if outcome.last_day else "never"
+    end = ("submit", {**ids, "outcome": "declined", "last_return_day": last})
+    for undone in (False, True):
+        episode = Episode(task, big_shop)
+        episode.act(attackers.calls(("return_initiate", ids)))
+        assert episode.world.returns
+        if undone:
+            episode.act(attackers.calls(("return_cancel", ids)))
+        while not episode.done:
+            episode.act(attackers.calls(end))
+        assert episode.score().correct == undone
+
+
+def test_the_check_tells_facts_and_no_verdict(paid: Task, big_shop: Shop) -> None:
+    order, line, _, _ = judged(paid, big_shop)
+    ids = {"order_id": order["order_id"], "line_id": line["line_id"]}
+    standard = judged(paid, big_shop, standard=True)[3]
+    episode = Episode(paid, big_shop)
+    shown = episode.act(attackers.calls(("return_check_eligibility", ids))).messages[0]["content"]
+    assert f'"standard_window_open":{str(standard.goes).lower()}' in shown
+    assert "eligible" not in shown and "reason" not in shown
+    for quantity, fact in ((99, "can be returned, not 99"), (0, "can be returned, not 0")):
+        said = episode.act(attackers.calls(("return_initiate", {**ids, "quantity": quantity})))
+        assert fact in said.messages[0]["content"]
+
+
+def test_steps_can_be_switched_off_and_forced(big_shop: Shop) -> None:
+    for env in BOTH:
+        for seed in range(4):
+            assert not draw_task(env, 12, seed, big_shop, only("telling")).steps
+            forced = draw_task(env, 3, seed, big_shop, only("rules", mean=2) | {"branches": 4})
+            assert set(forced.steps) == {"rules"}
+
+
+def test_nobody_denies_the_brand_of_what_they_hold_in_their_hands(big_shop: Shop) -> None:
+    for seed in range(20):
+        task = make_task("RETURN", 12, seed, big_shop)
+        assert "brand" in task.goal
+        _, line, slots, _ = judged(task, big_shop)
+        assert line["returned"] < line["quantity"], "sent back already"
+        own = big_shop.catalog.attributes(big_shop.catalog.row(line["product_id"]) or 0)
+        wanted = [name for name, _ in slots["replacement"] if name.startswith("attr:")]
+        assert all(name in slots for name in wanted if name.removeprefix("attr:") in own)
