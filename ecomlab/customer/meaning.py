@@ -103,7 +103,9 @@ def meant(question: Question, state: GoalState, option: Callable[[int], str]) ->
     ):
         return [s for s in new if question.slot in dict(s.value)]
     for name in (question.slot, *kind.alike):
-        found = [slot for slot in slots if name in (slot.name, kind_of(slot.name)) or is_demand_on(slot, name)]
+        found = [
+            slot for slot in slots if name in (slot.name, kind_of(slot.name)) or is_demand_on(slot, name)
+        ]
         if name in ("relation", CORRECTION) and question.slot not in ("relation", CORRECTION):
             # who has said "the one before" does not know its day
             found = [slot for slot in found if slot in state.withheld]

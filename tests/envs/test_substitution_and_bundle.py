@@ -73,7 +73,9 @@ def stand_ins(task: Task, shop: Shop) -> dict[str, int]:
             del found[record["product_id"]]
     if isinstance(only := slots.get("if"), IfSame):
         records = [catalog.record(catalog.row(product_id) or 0) for product_id in found]
-        first, other = ([one for one in records if alike(one, was, what)] for what in (only.first, only.other))
+        first, other = (
+            [one for one in records if alike(one, was, what)] for what in (only.first, only.other)
+        )
         first = [one for one in first if one["price"] * 100 <= only.limit + 0.5]
         found = {one["product_id"]: found[one["product_id"]] for one in first or other}
     return found

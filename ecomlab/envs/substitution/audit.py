@@ -46,7 +46,9 @@ class SubstitutionAudit(Audit):
         name = slot[1]
         if name.startswith("was_") or name == "which":
             others = demands.other_originals(goal, task.world["gone"], shop)
-            return [one for other in others if (one := demands.told_anew(other, goal, task, shop)) is not None]
+            return [
+                one for other in others if (one := demands.told_anew(other, goal, task, shop)) is not None
+            ]
         if name == "must":
             return [[noun(attribute)] for attribute in shop.catalog.attributes(original_of(goal, shop))]
         if has_wish({name: goal[name]}):
