@@ -66,6 +66,9 @@ class SlotType:
     """Description of that argument, for the model."""
     sort: str = ""
     """Key of the search that sorts by it, which is also the customer's name for it as a preference."""
+    gain: str = ""
+    """One unit of it for the better, in two words, as in "$10 more for each extra star"; "" if customers do not say
+    what it is worth to them."""
     fault: str = ""
     """Text for a product that violates the limit, with {has}, {wanted} and {number} (the wanted value as a bare
     number)."""
@@ -175,12 +178,12 @@ PRICE = SlotType(
 RATING = SlotType(
     "rating", "product", ">=", FORMATS["stars"], scale=10, step=5, moves=(-10, -5, 5, 10), others=(-5, 5),
     range=(1, 50), jitter=5, column="rating_tenths", missing=NO_RATING, shown="rating", filter="rating_min",
-    filter_help="Stars.", sort="rating", fault="has {has}, wanted {number}", mark="STARS",
+    filter_help="Stars.", sort="rating", gain="extra star", fault="has {has}, wanted {number}", mark="STARS",
     alike=("replacement", "worth"),
 )  # fmt: skip
 DAYS = SlotType(
     "days", "product", "<=", FORMATS["days"], moves=(-2, -1, 1, 2), others=(1,), jitter=2, span=4, column="days",
-    shown="ship_days", filter="ship_days_max", filter_help="Days until delivery.", sort="delivery",
+    shown="ship_days", filter="ship_days_max", filter_help="Days until delivery.", sort="delivery", gain="day sooner",
     fault="arrives in {has}, wanted within {wanted}", mark="DAYS", alike=("arrival", "worth"),
 )  # fmt: skip
 QUANTITY = SlotType("quantity", "line", mark="NUMBER", alike=("units", "count"))
@@ -194,12 +197,13 @@ _DECLARED = {
         BRAND, FEATURE, ATTRIBUTE, OPTION, *LIMITS, QUANTITY, BUDGET,
         SlotType("was_brand", names="brand", shares="brand", alike=("brand",), describes=True),
         SlotType("was_feature", names="feature", shares="feature", alike=("feature",), describes=True),
+        SlotType("importance", alike=("worth",)),
+        SlotType("worth", scale=100, mark="MONEY", alike=("importance",)),
         SlotType("parts", names="type", alike=("added",)),
         SlotType("added", alike=("parts",)),
         SlotType("same"),
         SlotType("subtotal"),
         SlotType("arrival"),
-        SlotType("worth"),
         SlotType("give_way"),
         SlotType("units", mark="NUMBER"),
         SlotType("count", mark="NUMBER"),

@@ -3,7 +3,7 @@
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, ClassVar, Literal, NamedTuple, NoReturn
 
@@ -213,8 +213,11 @@ class Event:
 
     def to_json(self) -> dict[str, Any]:
         """Write as a JSON object that names the class; slots are a list because their order counts."""
-        value = {"event": type(self).__name__, **asdict(self)}
-        return {n: list(map(list, v.items())) if n in ("slots", "asks") else v for n, v in value.items()}
+        value = {"event": type(self).__name__, **{one.name: getattr(self, one.name) for one in fields(self)}}
+        for name in ("slots", "asks"):
+            if name in value:
+                value[name] = [[slot, to_json(given)] for slot, given in value[name].items()]
+        return value
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Any:
@@ -222,7 +225,7 @@ class Event:
         fields_ = {name: given for name, given in value.items() if name != "event"}
         for name in ("slots", "asks"):
             if name in fields_:
-                fields_[name] = dict(map(tuple, fields_[name]))
+                fields_[name] = {key: from_json(given) for key, given in fields_[name]}
         for name in ("about", "forgets", "known", "types"):
             if name in fields_:
                 fields_[name] = tuple(fields_[name])

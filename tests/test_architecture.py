@@ -23,9 +23,9 @@ PAGE = ROOT / "docs" / "architecture.md"
 ORDER = (
     (
         "the foundations",
-        "seeding suggest files own_code other_words values slots settings arguments tool markup assets",
+        "seeding suggest files own_code other_words values slots wishes settings arguments tool markup assets",
     ),
-    ("the problem's nouns", "catalog task difficulty reward answers"),
+    ("the problem's nouns", "catalog task difficulty steps reward answers"),
     ("world and customer", "world customer"),
     ("reference players", "players"),
     ("environments", "envs"),

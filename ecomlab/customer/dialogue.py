@@ -23,6 +23,7 @@ from ecomlab.customer.meaning import (
     comparable,
     described,
     describes,
+    is_worth,
     meanings,
     meant,
     quoted,
@@ -37,6 +38,7 @@ from ecomlab.customer.templates import SENTENCE_BREAK, Template
 from ecomlab.slots import slot_type
 from ecomlab.task import Slot
 from ecomlab.world.joint import amounts_of
+from ecomlab.world.ranking import Worth
 from ecomlab.world.substitutes import noun
 
 _T = TypeVar("_T")
@@ -407,6 +409,8 @@ class DialogueManager:
         if slot.name == "importance":
             said = [RANKED.get(one, one) for one in value.split(", ")]
             return said == list(slot.value)[: len(said)]
+        if isinstance(slot.value, Worth):
+            return is_worth(slot.value, value)
         if exactly and slot_type(slot.name).op != "==":
             number = said_number(slot.name, value)
             return None if number is None else number == slot.value

@@ -16,6 +16,7 @@ from ecomlab.slots import slot_type
 from ecomlab.task import Slot
 from ecomlab.wishes import AnyBut, Demand, IfSame, OneOf, Wish
 from ecomlab.world.orders.references import same_time
+from ecomlab.world.ranking import Worth
 from ecomlab.world.substitutes import noun
 
 _TENS = re.compile(r"\b(\w+ty) (one|two|three|four|five|six|seven|eight|nine)\b")
@@ -282,6 +283,8 @@ def agrees(
     both mislead."""
     value, name, limits = slot.value, slot.name, slot_type(slot.name).op != "=="
     value = value.value if isinstance(value, Demand) else value
+    if isinstance(value, Worth):
+        return is_worth(value, said)
     if isinstance(value, Wish):  # its words say enough to exclude a value, never to affirm one
         among = said.casefold() in [one.casefold() for one in getattr(value, "values", ())]
         excluded = (isinstance(value, AnyBut) and among) or (isinstance(value, OneOf) and not among)
@@ -309,6 +312,15 @@ def agrees(
     if template is not None:
         said = _read(said, template)
     return str(said).casefold() == str(value).casefold()
+
+
+def is_worth(worth: Worth, said: str) -> bool | None:
+    """Tell whether an amount with the slot of its unit, "$10 rating", is what that is worth; None without an amount."""
+    number, unit = said_number("worth", said), said.rpartition(" ")[2]
+    terms = dict(worth.terms)
+    if number is None:
+        return None
+    return terms[unit] == number if unit in terms else number in terms.values() and unit == ""
 
 
 def _read(said: str, template: Template) -> str:

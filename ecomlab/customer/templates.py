@@ -17,6 +17,7 @@ from pydantic import Field, model_validator
 from ecomlab.customer.fillers import telling
 from ecomlab.customer.joint_words import JOINT_FORMATS
 from ecomlab.customer.noise import SLANG, Piece, words_of
+from ecomlab.customer.ranks import GIVE_WAY, WORTH
 from ecomlab.customer.replacements import REPLACEMENT
 from ecomlab.customer.utterances import Form, frames_of
 from ecomlab.settings import Strict, read_toml
@@ -29,7 +30,7 @@ COMMON_ASKS = tuple(slot_type(name).name for name in SHIPPED if slot_type(name).
 FIELDS = ("type", "plural", "number", "item", "wanted", "details", "seen")
 """What a form of an act may hold: the product type, its plural, a number of units, the item with "a" and as the
 customer refers to it, its properties alone, and what the agent named or did."""
-_FORMATS = {**FORMATS, **JOINT_FORMATS, "replacement": REPLACEMENT}
+_FORMATS = {**FORMATS, **JOINT_FORMATS, "replacement": REPLACEMENT, "worths": WORTH, "demands": GIVE_WAY}
 _WHOLE = Format(str, "", str)
 """Of a slot that has whole sentences for its values."""
 _ENDLESS = ("name", "names", "type", *JOINT_FORMATS)

@@ -418,7 +418,7 @@ def slot_named(name: str, attribute: str | None, slots: Sequence[Slot]) -> Slot 
         if name == "attr" and slot.name.startswith("attr:"):
             if attribute in (None, slot.name.removeprefix("attr:")):
                 return slot
-        elif slot.name == name:
+        elif slot.name == name or (slot.name, name) == ("worth", "importance"):  # what matters to them
             return slot
     return None
 

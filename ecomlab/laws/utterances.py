@@ -15,12 +15,14 @@ from ecomlab.customer.fillers import full
 from ecomlab.customer.joint_words import JOINT_FORMATS
 from ecomlab.customer.nlg import Speaker
 from ecomlab.customer.noise import noised
+from ecomlab.customer.ranks import GIVE_WAY, WORTH
 from ecomlab.customer.templates import Phrases, Template
 from ecomlab.customer.utterances import Form
 from ecomlab.seeding import pick, rng
 from ecomlab.task import Goal
 from ecomlab.values import FORMATS
 from ecomlab.world.joint import GiveWay, PartWorth, Same, Together, Total
+from ecomlab.world.ranking import Worth
 
 NAMED = "SonicWave Compact Headset"
 """What stands for {seen} where an act names a product."""
@@ -109,6 +111,11 @@ def value_of(name: str, slot: Template, shop: Shop, random: np.random.Generator)
     }.items():
         if slot.format is FORMATS[known]:
             return made
+    if slot.format is WORTH:
+        cents = (100 * random.integers(1, 200, 2)).tolist()
+        return Worth((("rating", cents[0]), ("days", cents[1])))
+    if slot.format is GIVE_WAY:
+        return ["price", "attr:works_with", "days"]
     if name in JOINT_FORMATS:
         items = tuple(pick(random, shop.catalog.types[n::3]).name for n in range(3))
         return {

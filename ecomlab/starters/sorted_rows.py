@@ -9,8 +9,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ecomlab.envs.cart.player import Wish
-from ecomlab.envs.discovery.player import FIELDS, FILTERS, PREFERENCES, SORTED, DiscoveryPlayer, place_of
+from ecomlab.envs.discovery.player import FIELDS, FILTERS, PREFERENCES, DiscoveryPlayer, place_of
 from ecomlab.task import Message
+from ecomlab.world.ranking import SORTED
 from ecomlab.world.state import PAGE
 
 LOOSE = ("sort", "page", *FILTERS.values())

@@ -1,11 +1,17 @@
-"""Products that satisfy a customer's constraints, ranked by the customer's order of preferences."""
+"""Products that satisfy a customer's constraints, ranked by an order of preferences or by what wishes are worth."""
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from ecomlab.catalog import Constraint, Shop
+from ecomlab.catalog import Catalog, Constraint, Shop
+from ecomlab.slots import LIMITS, PRICE, SlotType, slot_type
 from ecomlab.task import Event, Goal, GoalChange, SellOut
+from ecomlab.values import money
+from ecomlab.wishes import Wish
 from ecomlab.world.cart import constraints_of, without_type
 from ecomlab.world.sell_outs import sold_rows
 from ecomlab.world.state import World
@@ -30,22 +36,139 @@ def stages(
 ) -> list[np.ndarray]:
     """List the rows that `find` finds before, between and after the events, in any order of events; those after all
     come last."""
+    return [rows for _, rows in worlds(goal, events, shop, find)]
+
+
+def worlds(
+    goal: Goal, events: Sequence[Event], shop: Shop, find: Callable[[Goal, Shop], np.ndarray]
+) -> list[tuple[Goal, np.ndarray]]:
+    """List the goal beside the rows that `find` finds, for each of the `stages`."""
     goals, sold_out = [goal], [sold_rows(None, shop.catalog)]
     for event in events:
         if isinstance(event, GoalChange):
             goals.append(goal.apply(event))
         elif isinstance(event, SellOut):
             sold_out.append(sold_rows(event, shop.catalog))
-    found = (find(some, shop) for some in goals)
-    return [rows[~np.isin(rows, gone)] for rows in found for gone in sold_out]
+    found = [(some, find(some, shop)) for some in goals]
+    return [(some, rows[~np.isin(rows, gone)]) for some, rows in found for gone in sold_out]
 
 
-def places(rows: np.ndarray, importance: Sequence[str], shop: Shop) -> tuple[np.ndarray, np.ndarray]:
-    """Order rows by the preferences, and count how many rank before each; equal rows share a rank."""
-    ordered = shop.engine.ordered(rows, importance)
-    keys = np.array([shop.engine.rank_key(ordered, name) for name in importance])
-    differs = np.any(keys[:, 1:] != keys[:, :-1], axis=0)
-    return ordered, np.maximum.accumulate(np.arange(len(ordered)) * np.r_[True, differs][: len(ordered)])
+SORTED = {limit.sort: limit for limit in LIMITS}
+"""Slots by what a search sorts by and a customer calls a preference."""
+
+
+@dataclass(frozen=True)
+class Lex(Wish):
+    """An order of preferences: the first decides, then the next."""
+
+    preferences: tuple[str, ...]
+
+    @property
+    def step(self) -> str:
+        return ""
+
+    def key(self, rows: np.ndarray, catalog: Catalog) -> np.ndarray:
+        """Return an integer a row, the smaller the better: int64 (rows,)."""
+        key = np.zeros(len(rows), np.int64)
+        for name in self.preferences:
+            key = key * _room(SORTED[name]) + _place(catalog.column(SORTED[name])[rows], SORTED[name])
+        return key
+
+    def key_of(self, record: Mapping[str, Any]) -> int:
+        """Return the same of a record that a tool shows."""
+        key = 0
+        for limit in (SORTED[name] for name in self.preferences):
+            key = key * _room(limit) + int(_place(np.array([_shown(record, limit)]), limit)[0])
+        return key
+
+    def __str__(self) -> str:
+        return ", then ".join(self.preferences)
+
+
+@dataclass(frozen=True)
+class Worth(Wish):
+    """What a unit of other wishes is worth: the lowest price counts after that is taken off, in proportion."""
+
+    terms: tuple[tuple[str, int], ...]
+    """(slot, cents a displayed unit) each: ("rating", 1000) for $10 a star. Cents are multiples of the slot's scale,
+    so that keys are whole."""
+
+    @property
+    def step(self) -> str:
+        return "trade_off"
+
+    def key(self, rows: np.ndarray, catalog: Catalog) -> np.ndarray:
+        """Return a number of cents a row, the smaller the better: int64 (rows,)."""
+        key = catalog.column(PRICE)[rows].astype(np.int64)
+        for limit, cents in self._limits:
+            value = np.maximum(0, catalog.column(limit)[rows].astype(np.int64))
+            key += cents // limit.scale * (value if limit.op == "<=" else -value)
+        return key
+
+    def key_of(self, record: Mapping[str, Any]) -> int:
+        """Return the same of a record that a tool shows."""
+        key = _shown(record, PRICE)
+        for limit, cents in self._limits:
+            value = max(0, _shown(record, limit))
+            key += cents // limit.scale * (value if limit.op == "<=" else -value)
+        return key
+
+    def others(self) -> list["Worth"]:
+        """List other worths that a customer may have: one of the terms twice or half of it."""
+        return [
+            Worth((*self.terms[:n], (name, other), *self.terms[n + 1 :]))
+            for n, (name, cents) in enumerate(self.terms)
+            for other in (2 * cents, cents // 200 * 100)
+            if other
+        ]
+
+    @property
+    def most(self) -> int:
+        """Cents that a key lies below the price at most."""
+        return sum(int(cents // one.scale * one.range[1]) for one, cents in self._limits if one.op == ">=")
+
+    @property
+    def _limits(self) -> list[tuple[SlotType, int]]:
+        return [(slot_type(name), cents) for name, cents in self.terms]
+
+    def __str__(self) -> str:
+        said = (f"{money(cents)} for each {limit.gain}" for limit, cents in self._limits)
+        return f"price minus {' and '.join(said)}"
+
+
+Rank = Lex | Worth
+
+
+def rank_of(goal: Goal) -> Rank:
+    """Return what a goal's products are ranked by."""
+    worth: Worth | None = goal.get("worth")
+    return worth or Lex(tuple(goal["importance"]))
+
+
+def _place(values: np.ndarray, limit: SlotType) -> np.ndarray:
+    """Number a limit's values from 0, the best first."""
+    values = values.astype(np.int64)
+    return values if limit.op == "<=" else _room(limit) - 2 - values  # one below the range is missing
+
+
+def _room(limit: SlotType) -> int:
+    """Return a number above all of `_place`."""
+    return int(limit.range[1]) + 2 if math.isfinite(limit.range[1]) else 1 << (31 if limit is PRICE else 16)
+
+
+def _shown(record: Mapping[str, Any], limit: SlotType) -> int:
+    """Read the value of a record's field as the catalog has it."""
+    value = limit.read_shown(record[limit.shown])
+    return int(limit.missing or 0) if value is None else value
+
+
+def places(rows: np.ndarray, rank: Rank, catalog: Catalog) -> tuple[np.ndarray, np.ndarray]:
+    """Order rows by their rank, and count how many come before each; equal rows share a rank. Ties go to the lower
+    row."""
+    keys = rank.key(rows, catalog)
+    order = np.lexsort((rows, keys))
+    differs = keys[order][1:] != keys[order][:-1]
+    return rows[order], np.maximum.accumulate(np.arange(len(rows)) * np.r_[True, differs][: len(rows)])
 
 
 def share_met(row: int | None, goal: Goal, world: World) -> float:
@@ -61,11 +184,11 @@ def among_the_best(
 ) -> bool:
     """Tell whether the `count` best of `before` by the first goal are a right choice of `after` by the changed one."""
     best = ranked_first(before, goal, count, shop)
-    ordered, order = places(after, changed["importance"], shop)
+    ordered, order = places(after, rank_of(changed), shop.catalog)
     mine = np.isin(ordered, best)
     return int(mine.sum()) == count and not bool((~mine & (order < order[mine].max())).any())
 
 
 def ranked_first(rows: np.ndarray, goal: Goal, count: int, shop: Shop) -> np.ndarray:
     """Return the first `count` of these rows by a goal's order of preferences."""
-    return places(rows, goal["importance"], shop)[0][:count]
+    return places(rows, rank_of(goal), shop.catalog)[0][:count]

@@ -107,9 +107,11 @@ def test_an_outcome_is_read_as_a_person_means_it(said: Any, meant: str | None) -
 def test_the_best_are_what_a_plain_loop_over_the_records_finds(big_shop: Shop) -> None:
     """PD's verdict against one that knows nothing of its code, on right answers and on ones nearly right."""
     environment, catalog, right = ENVIRONMENTS["PD"], big_shop.catalog, 0
-    for d, seed in [(d, seed) for d in (0, 4, 8, 12) for seed in range(5)]:
+    for d, seed in [(d, seed) for d in (0, 4, 8, 12) for seed in range(6)]:
         episode, answer = handed_in("PD", d, seed, big_shop)
         wanted = episode.goal.of()
+        if "give_way" in wanted:
+            continue  # tests/envs/test_discovery.py
         keys: dict[str, tuple[float, ...]] = {}
         for row in catalog.type_rows(wanted["type"]):
             record = catalog.record(row)
@@ -123,7 +125,14 @@ def test_the_best_are_what_a_plain_loop_over_the_records_finds(big_shop: Shop) -
                 for name, value in wanted.items()
                 if name.startswith("attr:")
             )
-            if fits:
+            if fits and "worth" in wanted:
+                paid = dict(wanted["worth"].terms)
+                stars, days = (
+                    record["rating"] * paid.get("rating", 0),
+                    record["ship_days"] * paid.get("days", 0),
+                )
+                keys[record["product_id"]] = (round(100 * record["price"] - stars + days),)
+            elif fits:
                 worth = {
                     "price": record["price"],
                     "rating": -record["rating"],

@@ -1,12 +1,13 @@
 """The values that a message names: what each may be a value of, of which item, and whether it is a claim."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from ecomlab.customer.reading.features import Seen
 from ecomlab.customer.reading.vocabulary import CLOSED, Vocabulary
-from ecomlab.customer.reading.words import AMOUNTS, ITEM, MONEY, NUMBER, THING, VALUE, Sentence, Token
-from ecomlab.slots import slot_type
+from ecomlab.customer.reading.words import AMOUNTS, ITEM, MONEY, NUMBER, THING, VALUE, Sentence, Token, stem
+from ecomlab.slots import declared, slot_type
 
 _JOINTS = frozenset(("and", "or", "&", ",", "plus"))
 _TITLED = frozenset(("brand", "feature", "was_brand", "was_feature"))
@@ -36,6 +37,8 @@ CLAIM = 20
 one pass."""
 SURE = 60
 """Score from which on a limit that is said to be lower than it is, is no thing that keeps within it."""
+AWAY = 16
+"""Words from which on a unit is too far from an amount to be what that is the worth of."""
 REACH, NEXT = 6, 3
 """Words within which what stands before an amount, or before a bare number, tells what it counts."""
 
@@ -94,6 +97,8 @@ def said_in(
     for place, token in enumerate(sentence.tokens):
         if not (token.stem == VALUE or token.stem in AMOUNTS or _is_one(place, sentence)):
             continue
+        if token.stem != MONEY and any(of == "worth" and a <= place < b for of, a, b in one.phrases):
+            continue  # "a star more is worth $10"
         denied = token.stem == VALUE and _is_denied(place, sentence)
         for item in _described(place, sentence, topic) or (-1,):
             slots = _meant(place, token, sentence, one, vocabulary, item, asked)
@@ -101,6 +106,7 @@ def said_in(
                 continue  # "more than 20 days ago"
             if slots:
                 value = next((value for slot, value in token.means if slot == slots[0]), token.word)
+                value += f" {unit_of(place, sentence)}" if slots == ("worth",) else ""
                 no = denied and not slots[0].startswith("was_")
                 new = bool(_NEW & {one.stem for one in sentence.tokens[max(0, place - 4) : place + 3]})
                 found.append(Said(slots, value, item, at, (place, place + 1), no, new))
@@ -113,6 +119,8 @@ def said_in(
     }
     first = {"first", "most"} & stems and "importance" in asked  # "and price comes first for you?"
     ranks = stems & (_THEN if asked else _RANKS) and (not asked or "importance" in asked)
+    if any(of == "give_way" for of, *_ in one.phrases):
+        ranked = {}  # "you'd give up the price first"
     if ranked and (first or (len(ranked) > 1 and ranks)):
         start, end = next(iter(ranked.values()))
         found.append(Said(("importance",), ", ".join(ranked), -1, at, (start, end)))
@@ -246,6 +254,9 @@ def _meant(
     if stem == NUMBER and units and at_once:
         return tuple(units)
     near = [slot for slot in able if _counts(place, sentence, slot, one)]
+    if "worth" in near:  # "you'd pay $10 more for each extra star"
+        return ("worth",)
+    able = [slot for slot in able if slot != "worth"]
     near = near or [slot for slot in able if slot in asked]
     if at_once and near == ["things"]:  # three of one kind are no three things
         return ()
@@ -255,6 +266,25 @@ def _meant(
         whole = bool(ALL & {it.stem for it in sentence.tokens})
         return ("budget",) if whole or "price" not in able or item < 0 else ("price",)
     return tuple(able[:1])
+
+
+@cache
+def _units() -> Mapping[str, str]:
+    """Return the slots whose units have a worth, by the stems of their units and of amounts of them."""
+    units = {stem(word): limit.name for limit in declared() for word in limit.gain.split()}
+    return units | {limit.mark: limit.name for limit in declared() if limit.gain and limit.mark}
+
+
+def unit_of(place: int, sentence: Sentence) -> str:
+    """Name the slot of whose unit an amount is the worth: of the nearest unit, where "and" and other amounts are far;
+    "" where none is named."""
+    best = (AWAY, "")
+    for at, token in enumerate(sentence.tokens):
+        if token.stem in _units():
+            between = sentence.tokens[min(at, place) + 1 : max(at, place)]
+            crossed = sum(one.stem in (*_JOINTS, MONEY) for one in between)
+            best = min(best, (abs(at - place) + AWAY // 2 * crossed, _units()[token.stem]))
+    return best[1]
 
 
 def _is_one(place: int, sentence: Sentence) -> bool:

@@ -26,6 +26,8 @@ from ecomlab.slots import slot_type
 
 NO_ITEM = 1_000
 """From here on, numbers in place of an item's for things on a list that no wish is about."""
+RANKS = frozenset(("importance", "worth"))
+"""Slots by which products are ranked, which limits are named beside."""
 _EACH = frozenset(("each", "apiec", "per", "everi", "individu", "separ"))
 HARDLY, CLEAR = -60, 50
 """Score of asking from which on a slot's score decides, and that score."""
@@ -259,7 +261,7 @@ class Message:
             replace(
                 said,
                 asked=asked,
-                score=said.score if said.slots == ("importance",) else model().claim(one, scores, *said.span),
+                score=said.score if said.slots[0] in RANKS else model().claim(one, scores, *said.span),
             )
             for said in found
         ]
@@ -370,7 +372,7 @@ def _questions(
         at: [
             slot
             for slot in slots
-            if "importance" not in slots or not slot_type(slot).is_limit or (at, slot) in said
+            if not RANKS & {*slots} or not slot_type(slot).is_limit or (at, slot) in said
         ]
         for at, slots in chosen.items()
     }

@@ -1,82 +1,165 @@
-"""PD: recommend the k best products of a type under the customer's constraints and order of preferences."""
+"""PD: recommend the k best products of a type under the customer's constraints, by an order of preferences or what they
+are worth; where nothing fits, the nearest."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+from pydantic import Field
 
-from ecomlab.catalog import Shop
+from ecomlab.catalog import Catalog, Shop
+from ecomlab.customer.choices import CHOICE, Choice, draw_giving_way, draw_worths, leads
 from ecomlab.customer.goals import draw_row, withhold
 from ecomlab.customer.templates import Phrases
 from ecomlab.difficulty import Difficulty
 from ecomlab.envs.base import Environment
 from ecomlab.envs.discovery.audit import DiscoveryAudit
-from ecomlab.envs.discovery.player import PREFERENCES, DiscoveryPlayer
+from ecomlab.envs.discovery.player import PREFERENCES, STEPS, DiscoveryPlayer
 from ecomlab.reward import Verdict, ndcg
 from ecomlab.seeding import pick, shuffled
 from ecomlab.slots import LIMITS, PRICE, SlotType, limits_in, slot_type
-from ecomlab.task import LOOK, Event, Goal, GoalChange, Problem, TaskError, TaskKey
-from ecomlab.world import ranking
+from ecomlab.task import LOOK, Event, Goal, GoalChange, Need, Problem, TaskError, TaskKey
+from ecomlab.tool import tool
+from ecomlab.world import ranking, unmet
 from ecomlab.world.cart import constraints_of
 from ecomlab.world.faults import list_faults, named, told
 from ecomlab.world.sell_outs import ALIKE, draw_sell_out, draw_sold, sell_out_of
-from ecomlab.world.state import PAGE, World
-from ecomlab.world.tools.catalog import PRODUCT_TOOLS, submit
+from ecomlab.world.state import World
+from ecomlab.world.tools.catalog import PRODUCT_TOOLS
 
 WEIGHTS = {"rank": 0.5, "met": 0.4, "stock": 0.1}
 """Weights of nDCG, satisfaction and stock in r_task."""
+
+TRIES = 250
+"""Most types among which one is sought that has room for a task's steps of thought."""
+MOST_TRIED = 60
+"""Most worths of preferences that are tried for one of them."""
+
+
+@tool
+def submit(
+    world: World,
+    product_ids: Annotated[list[str], Field(description="The products, the best first.")],
+    unmet: Annotated[
+        list[str] | None,
+        Field(
+            description="Only where nothing meets all demands: those that cannot be met together, as few as show it, "
+            'such as ["price", "brand"].'
+        ),
+    ] = None,
+) -> dict[str, Any]:
+    """Hand in the products; the conversation ends."""
+    return {"submitted": True}
 
 
 class Discovery(Environment):
     id, version = "PD", 2
     brief = (
         "Recommend products that satisfy everything the customer asks for and can be bought now, as many as they want "
-        "to see, the best of them by what matters most to the customer; where that is equal, by what comes next."
+        "to see, the best of them by what matters most to the customer; where that is equal, by what comes next. Where "
+        "they would pay more for a star or a day, the best has the lowest price after that is taken off, in "
+        "proportion. If nothing satisfies everything, give up one demand, the first that the customer would give up "
+        "and that helps, recommend the best of what is left, and name in unmet which demands cannot be met together."
     )
     tools, submit, player, auditor = PRODUCT_TOOLS, submit, DiscoveryPlayer, DiscoveryAudit
     phrases = Phrases.load(Path(__file__).with_name("phrases.toml"))
 
     def draw(self, key: TaskKey, axes: Difficulty, shop: Shop) -> Problem:
-        random, catalog = key.rng("discovery"), shop.catalog
+        random, choice = key.rng("discovery"), Choice.of(STEPS, axes, key.rng("steps"))
+        share, switching = draw_sell_out(axes.p_oos, axes.k_rec, random), random.random() < axes.p_switch
+        for attempt in range(TRIES if choice != Choice() else 1):
+            able = choice if attempt < TRIES - 1 else Choice()
+            problem = self._draw(able, share, switching, key, axes, shop, random)
+            if problem is not None:
+                return problem
+        raise TaskError(f"nothing of this shop of {shop.catalog.size} products can be recommended")
+
+    def _draw(
+        self,
+        choice: Choice,
+        share: float,
+        switching: bool,
+        key: TaskKey,
+        axes: Difficulty,
+        shop: Shop,
+        random: np.random.Generator,
+    ) -> Problem | None:
+        """Draw a task with these steps of thought, in which this share sells out and the customer may change their
+        mind; None where there is no room for that."""
+        catalog = shop.catalog
         kind = pick(random, catalog.drawable_types).name
         row = draw_row(catalog.type_rows(kind), shop, random)
         if row is None:
             raise TaskError(f"no {kind} of this shop is well in stock; load a larger shop")
-        limits = _draw_limits(row, self.phrases.limits, axes, shop, random)
+        thought, count = choice != Choice(), choice.few or min(axes.k_rec, axes.top_k)
+        enough = math.ceil(axes.k_rec / max(0.1, 1 - axes.p_oos))
+        if thought:
+            enough = math.ceil(CHOICE * count) + math.ceil(axes.p_oos * count)
+        limits = _draw_limits(row, enough, self.phrases.limits, axes, shop, random)
         weights = random.gamma(1.0, size=len(PREFERENCES))  # more weight for what the customer constrains
         weights += [2.0 * any(slot_type(name).sort == dim for name in limits) for dim in PREFERENCES]
         known = [limit.sort for limit in self.phrases.limits if catalog.has(limit)]
         importance = [PREFERENCES[i] for i in np.argsort(-weights).tolist() if PREFERENCES[i] in known]
-        goal = Goal.one({"type": kind, **limits, "importance": importance})
+        goal: Goal | None = Goal.one({"type": kind, **limits, "importance": importance})
+        if goal and choice.gives_way:
+            in_stock = ranking.fitting(Goal.one({"type": kind}), shop)
+            goal = draw_giving_way(goal, choice, in_stock, catalog, random)
+        if goal is None:
+            return None
+        need = DiscoveryPlayer.need(count, len(choice.steps))
+
+        def holds(some: Goal, so_far: Sequence[Event]) -> bool:
+            lefts = unmet.stages(some, so_far, shop) if thought else ()
+            return not thought or _holds(lefts, choice, count, need, axes, catalog)
+
+        if choice.terms:
+            rows = unmet.stages(goal, (), shop)[-1].rows
+            terms = [limit for limit in self.phrases.limits if limit.gain and catalog.has(limit)]
+            worths = draw_worths(rows, goal[PRICE.name], terms, choice.terms, catalog, random)
+            base = goal.drop_slots("importance")
+            able = (base.set_slots({"worth": worth}) for worth in islice(worths, MOST_TRIED))
+            goal = next((one for one in able if holds(one, ())), None)
+        if goal is None:
+            return None
         goal = withhold(goal, axes, random)
-        share, switching = draw_sell_out(axes.p_oos, axes.k_rec, random), random.random() < axes.p_switch
-        searches = len(PREFERENCES)
-        calls = searches * math.ceil(axes.k_rec / PAGE)
-        alike = _alike(goal, self.phrases.limits, axes, shop, random) if share else ()
-        chosen = (ranking.ranked_first(ranking.fitting(one, shop), one, axes.k_rec, shop) for one in alike)
+        again = DiscoveryPlayer.need(axes.k_rec, len(choice.steps))
+        turns, calls = again.turns - 1, again.calls
+        alike = _alike(goal, enough, self.phrases.limits, axes, shop, random) if share else ()
+        chosen = (
+            ranking.ranked_first(unmet.stages(one, (), shop)[-1].rows, one, axes.k_rec, shop) for one in alike
+        )
         sold = sell_out_of(draw_sold(chosen, share, random), catalog, LOOK)
-        events: list[Event] = [replace(sold, turns=searches, calls=calls)] if sold.left else []
-        if not min(map(len, ranking.stages(goal, events, shop))):  # it must stay possible
-            events = []
-        change = _draw_change(goal, events, axes, shop, random) if switching else None
+        events: list[Event] = [replace(sold, turns=turns, calls=calls)] if sold.left else []
+        found = [len(left.rows) for left in unmet.stages(goal, events, shop)]
+        if not holds(goal, events):
+            return None
+        if not min(found):  # it must stay possible
+            events, found = [], found[:1]
+        enough = count if thought else min(axes.k_rec, *found)
+        change = _draw_change(goal, events, enough, holds, shop, random) if switching else None
         if change:
             timed = replace(change, moment=pick(random, self.moments), about=(kind,))
-            events.append(replace(timed, turns=searches, calls=calls))
-        most = min(map(len, ranking.stages(goal, events, shop)))
-        goal = goal.set_slots({"count": min(axes.k_rec, axes.top_k, most)})
-        return Problem(
-            goal, {}, DiscoveryPlayer.need(goal), events, notes={"weights": weights.round(6).tolist()}
-        )
+            events.append(replace(timed, turns=turns, calls=calls))
+        if not thought:
+            found = [len(left.rows) for left in unmet.stages(goal, events, shop)]
+            count = min(axes.k_rec, axes.top_k, *found)
+        goal = goal.set_slots({"count": count})
+        notes = {"weights": weights.round(6).tolist()}
+        need = DiscoveryPlayer.need(count, len(choice.steps))
+        return Problem(goal, {}, need, events, notes=notes, steps=choice.steps)
 
     def verify(self, goal: Goal, world: World, answer: Mapping[str, Any], first: Goal) -> Verdict:
         ids, count = list(answer.get("product_ids", ())), goal["count"]
         if not ids:
             return Verdict(-1.0, False, "nothing was recommended")
-        feasible = world.in_stock(world.catalog.select(ranking.constraints(goal)))
-        ordered, places = ranking.places(feasible, goal["importance"], world.shop)
+        left, rank = unmet.nearest_in(goal, world), ranking.rank_of(goal)
+        aim = left.goal
+        reason = unmet.fault_of(answer.get("unmet"), left, goal, world)
+        ordered, places = ranking.places(left.rows, rank, world.catalog)
         # A product given twice, or shown by no tool, counts as none.
         rows = [
             world.catalog.row(p) if p in world.shown and p not in ids[:i] else None for i, p in enumerate(ids)
@@ -87,35 +170,52 @@ class Discovery(Environment):
         worst = max(usable, default=0)
         above = sum(p < worst for p in usable)
         best = len(usable) == count and int((places < worst).sum()) == above
-        shares = [ranking.share_met(row, goal, world) for row in rows] + [0.0] * (count - len(ids))
+        shares = [ranking.share_met(row, aim, world) for row in rows] + [0.0] * (count - len(ids))
         stock = sum(row is not None and world.stock(row) > 0 for row in rows) / max(count, len(ids))
         met = 2 * float(np.mean(shares)) ** world.axes.discovery.alpha - 1
         ideal = np.maximum(0, count - places[:count]).tolist()
         ranked = 2 * ndcg(gains, ideal, count) * min(1.0, count / len(ids)) - 1
         credit = WEIGHTS["rank"] * ranked + WEIGHTS["met"] * met + WEIGHTS["stock"] * (2 * stock - 1)
-        correct = best and len(ids) == count
+        correct = best and len(ids) == count and reason is None
         if correct:
-            why = f"these are the {count} best by {', then '.join(goal['importance'])}"
+            why = f"these are the {count} best by {rank}{f', without {left.dropped}' if left.dropped else ''}"
         else:
-            reasons = [fault.words for fault in list_faults(ids, count, ranking.constraints(goal), world)]
+            reasons = [fault.words for fault in list_faults(ids, count, ranking.constraints(aim), world)]
             better = [
                 row for row, p in zip(ordered.tolist(), places, strict=True) if p < worst and row not in rows
             ]
             if better:
                 name = named(world.catalog.ids[better[0]], world.catalog)
                 others = f" and {len(better) - 1} more" if len(better) > 1 else ""
-                reasons.append(f"better by {', then '.join(goal['importance'])}: {name}{others}")
-            why = told(reasons)
-        return Verdict(1.0 if correct and ranked > 0.999 else min(credit, 0.999), correct, why, tuple(ids))
+                reasons.append(f"better by {rank}: {name}{others}")
+            why = told([*reasons, *([reason.words] if reason else ())])
+        if reason is not None:  # half of the answer, as nothing was right in what was said of the demands
+            credit = (credit - 1) / 2
+        perfect = correct and ranked > 0.999
+        return Verdict(1.0 if perfect else min(credit, 0.999), correct, why, tuple(ids))
+
+
+def _holds(
+    lefts: Sequence[unmet.Nearest], choice: Choice, count: int, need: Need, axes: Difficulty, catalog: Catalog
+) -> bool:
+    """Tell whether every step of thought counts in the end, and enough is left, and can be listed, all the time."""
+    last = lefts[-1]
+    if min(len(left.rows) for left in lefts) < count or bool(last.dropped) == choice.fits:
+        return False
+    if max(DiscoveryPlayer.calls(left, count, catalog) for left in lefts) > need.calls:
+        return False
+    listed = max(last.meeting, DiscoveryPlayer.rows(last, count, catalog))
+    thinks = not choice.terms or leads(last.rows, ranking.rank_of(last.goal), count, catalog)
+    return listed <= axes.top_k and thinks and (choice.fits or last.meeting > 0)
 
 
 def _draw_limits(
-    row: int, may: Sequence[SlotType], axes: Difficulty, shop: Shop, random: np.random.Generator
+    row: int, wanted: int, may: Sequence[SlotType], axes: Difficulty, shop: Shop, random: np.random.Generator
 ) -> dict[str, Any]:
     """Draw constraints that a product satisfies: the price and up to m - 1 others; of those that `may` limit a number,
     with random slack.
 
-    They leave k_rec products to choose from, even after a sell-out: a list of one is no recommendation.
+    They leave as many products as are `wanted` to choose from: a list of one is no recommendation.
     """
     catalog = shop.catalog
     shares = (2 * axes.discovery.slack * random.random(len(may))).tolist()
@@ -132,55 +232,64 @@ def _draw_limits(
     values["brand"] = catalog.brands[catalog.brand_code.item(row)]
     values |= {f"attr:{name}": value for name, value in catalog.attributes(row).items()}
     rows = catalog.select(constraints_of(kind, {}))
-    rows, enough = rows[catalog.stock[rows] > 0], math.ceil(axes.k_rec / max(0.1, 1 - axes.p_oos))
+    rows = rows[catalog.stock[rows] > 0]
     limits: dict[str, Any] = {}
     for name in shuffled(random, values):
         narrower = catalog.select(constraints_of(kind, {name: values[name]})[1:], rows)
-        if len(limits) < axes.constraints - 1 and len(narrower) >= min(enough, len(rows)):
+        if len(limits) < axes.constraints - 1 and len(narrower) >= min(wanted, len(rows)):
             limits[name], rows = values[name], narrower
     prices = np.sort(catalog.price_cents[rows])
-    least = PRICE.rounded(prices[min(enough, len(prices)) - 1].item())
+    least = PRICE.rounded(prices[min(wanted, len(prices)) - 1].item())
     dearest = max(PRICE.loosened(catalog.price_cents.item(row), slack[PRICE]), least)
     return {PRICE.name: dearest, **limits}
 
 
 def _alike(
-    goal: Goal, may: Sequence[SlotType], axes: Difficulty, shop: Shop, random: np.random.Generator
+    goal: Goal,
+    wanted: int,
+    may: Sequence[SlotType],
+    axes: Difficulty,
+    shop: Shop,
+    random: np.random.Generator,
 ) -> list[Goal]:
     """Draw customers who say the same in their opening: this one, and others who leave out something else."""
     stated = {slot.name: slot.value for slot in goal.said()}
-    rows = ranking.fitting(Goal.one({"type": goal["type"], **stated}), shop)
+    stated |= {"give_way": goal["give_way"]} if "give_way" in goal else {}
+    rows = unmet.stages(Goal.one({"type": goal["type"], **stated}), (), shop)[-1].rows
     others = []
     for _ in range(ALIKE - 1):
-        left_out = _draw_limits(pick(random, rows.tolist()), may, axes, shop, random)
-        order = shuffled(random, goal["importance"])
-        others.append(Goal.one({"type": goal["type"], **left_out, "importance": order, **stated}))
+        left_out = _draw_limits(pick(random, rows.tolist()), wanted, may, axes, shop, random)
+        rank: dict[str, Any] = {"importance": shuffled(random, goal.get("importance", ()))}
+        if "worth" in goal:
+            rank = {"worth": pick(random, goal["worth"].others())}
+        others.append(Goal.one({"type": goal["type"], **left_out, **rank, **stated}))
     return [goal, *others]
 
 
 def _draw_change(
     goal: Goal,
     events: Sequence[Event],
-    axes: Difficulty,
+    enough: int,
+    holds: Callable[[Goal, Sequence[Event]], bool],
     shop: Shop,
     random: np.random.Generator,
 ) -> GoalChange | None:
-    """Draw a change of mind: a limit moved up or down, or another order of preferences. None that leaves the same
-    products the best, or that leaves fewer than are shown without it."""
-    order = goal["importance"]
+    """Draw a change of mind: a limit moved up or down, or another order or worth of preferences. None that leaves the
+    same products the best, or fewer than `enough`, or after which `holds` is not true."""
+    order, worth = goal.get("importance", ()), goal.get("worth")
     moved: list[dict[str, Any]] = [
         {limit.name: new} for limit, value in limits_in(goal.of()) for new in limit.moved(value)
     ]
-    turned = [{"importance": [*order[i:], *order[:i]]} for i in range(1, len(order))]
-    before = ranking.stages(goal, events, shop)
-    enough = min(axes.k_rec, *map(len, before))
-    for name in shuffled(random, dict.fromkeys(name for slots in (*moved, *turned) for name in slots)):
-        for slots in shuffled(random, [slots for slots in (*moved, *turned) if name in slots]):
+    moved += [{"importance": [*order[i:], *order[:i]]} for i in range(1, len(order))]
+    moved += [{"worth": other} for other in (worth.others() if worth else ())]
+    before = unmet.stages(goal, events, shop)[-1].rows
+    for name in shuffled(random, dict.fromkeys(name for slots in moved for name in slots)):
+        for slots in shuffled(random, [slots for slots in moved if name in slots]):
             change = GoalChange(slots=slots)
-            if min(map(len, ranking.stages(goal, [*events, change], shop))) < enough:
+            lefts = unmet.stages(goal, [*events, change], shop)
+            if min(len(left.rows) for left in lefts) < enough or not holds(goal, [*events, change]):
                 continue
             after = goal.apply(change)
-            rows = ranking.stages(after, events, shop)[-1]
-            if not ranking.among_the_best(before[-1], rows, goal, after, enough, shop):
+            if not ranking.among_the_best(before, lefts[-1].rows, goal, after, enough, shop):
                 return change
     return None

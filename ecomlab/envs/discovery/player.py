@@ -1,49 +1,88 @@
-"""The player of PD: searches under all constraints and ranks what it finds."""
+"""The player of PD: searches under all constraints and ranks what it finds; where nothing fits, it finds out why."""
 
 import math
 from collections.abc import Mapping
 from typing import Any
 
-from ecomlab.catalog import Shop
+import numpy as np
+
+from ecomlab.catalog import Catalog, Shop
 from ecomlab.difficulty import Difficulty
 from ecomlab.envs.cart.player import Wish
 from ecomlab.players.budgets import budget
 from ecomlab.players.goal_player import GoalPlayer
-from ecomlab.slots import LIMITS
-from ecomlab.task import Goal, Message, Need
+from ecomlab.slots import PRICE, slot_type
+from ecomlab.steps import CALLS_A_STEP, TURNS_A_STEP
+from ecomlab.task import Message, Need
+from ecomlab.world.ranking import SORTED, Lex, Rank, Worth, places, rank_of
 from ecomlab.world.state import PAGE
+from ecomlab.world.unmet import Nearest, smallest
 
-SORTED = {limit.sort: limit for limit in LIMITS}
-"""Slots that a search sorts by, by preference: a key of `catalog_search`'s sort."""
 FIELDS = {name: limit.shown for name, limit in SORTED.items()}
 """Fields of a record that preferences are about."""
 FILTERS = {name: limit.filter for name, limit in SORTED.items()}
 """Search filters that bound these fields."""
 PREFERENCES = tuple(SORTED)
 """Preferences that a customer may have."""
+STEPS = ("trade_off", "none")
+"""Kinds of steps of thought of PD. Logic goes here: its demands are evaluated where `fits` is."""
 
 
 class DiscoveryPlayer(GoalPlayer):
-    """Searches the type under all constraints, once per preference, and takes the k best that fit.
+    """Searches the type under all constraints and takes the k best that fit.
 
-    A search is ordered by one key alone, so products that are equal in it come in any order, on any number of pages.
-    Each search but the first is therefore bounded by the last place that mattered in those before: its first k rows
-    hold what these left open. Places are worked out from the rows' values: that of a distractor tells nothing.
+    A search is ordered by one key alone. By an order of preferences it searches once per preference: products that are
+    equal in one come in any order, on any number of pages, so each search but the first is bounded by the last place
+    that mattered in those before; its first k rows hold what these left open. By what wishes are worth it pages through
+    a search by price, as far as a product can still matter. Places are worked out from the rows' values: that of a
+    distractor tells nothing.
+
+    Where nothing fits it searches without each demand that may give way, and lists what meets the one that does: which
+    other demands cannot be met with it, is worked out from that list.
     """
 
+    lacks: frozenset[str] = frozenset()
+    """Kinds of steps of thought that it does not take."""
+
     @staticmethod
-    def need(goal: Goal) -> Need:
-        """Count the steps to a recommendation: a search for each preference, and submit."""
+    def need(count: int, steps: int = 0) -> Need:
+        """Count the steps to a recommendation: a search for each preference, what steps of thought add, and submit."""
         searches = len(PREFERENCES)
-        return Need(searches + 1, searches * math.ceil(goal["count"] / PAGE))
+        calls = searches * math.ceil(count / PAGE) + CALLS_A_STEP * steps
+        return Need(searches + 1 + TURNS_A_STEP * steps, calls)
+
+    @staticmethod
+    def calls(left: Nearest, count: int, catalog: Catalog) -> int:
+        """Count the searches by which it finds the `count` best of what is left for a goal."""
+        first = math.ceil(count / PAGE)
+        pages = math.ceil(DiscoveryPlayer.rows(left, count, catalog) / PAGE)
+        if "worth" not in left.goal:
+            pages = len(PREFERENCES) * first if len(left.rows) >= PAGE else first
+        if not left.dropped:
+            return pages
+        return pages + len(left.goal["give_way"]) + math.ceil(left.meeting / PAGE)
+
+    @staticmethod
+    def rows(left: Nearest, count: int, catalog: Catalog) -> int:
+        """Count the rows of a search by price that it lists by what wishes are worth."""
+        rank, first = rank_of(left.goal), PAGE * math.ceil(count / PAGE)
+        if not isinstance(rank, Worth):
+            return first
+        by_price = places(left.rows, Lex((PRICE.sort,)), catalog)[0]
+        keys = np.sort(rank.key(by_price[:first], catalog))
+        bound = keys[min(count, len(keys)) - 1] + rank.most
+        return max(first, int((catalog.column(PRICE)[left.rows] <= bound).sum()))
 
     @staticmethod
     def budget(axes: Difficulty, shop: Shop, items: int | None) -> Need:
-        """Count the steps to any recommendation; a rush and a change of mind each start the search again."""
-        searches = len(PREFERENCES)
+        """Count the steps to any recommendation, beside what the task's steps of thought add once; a rush and a change
+        of mind each start the work again."""
+        searches, again = len(PREFERENCES), min(len(STEPS), math.ceil(axes.steps.mean))
         calls = searches * math.ceil(axes.k_rec / PAGE)
-        events = ((axes.p_oos, searches, calls), (axes.p_switch, searches, calls))
-        return budget(Need(searches + 1, calls), axes.constraints + 1, axes, *events)
+        repeated = (searches + TURNS_A_STEP * again, calls + CALLS_A_STEP * again)
+        events = ((axes.p_oos, *repeated), (axes.p_switch, *repeated))
+        slots = axes.constraints + 1 + (axes.steps.mean > 0)
+        return budget(Need(searches + 1, calls), slots, axes, *events)
 
     def restart(self) -> None:
         self.found: dict[str, dict[str, Any]] = {}
@@ -53,29 +92,132 @@ class DiscoveryPlayer(GoalPlayer):
         """Preferences by which it has searched."""
         self.more = False
         """True if the latest search may have found more: there are further pages, or it was cut after a full one."""
+        self.read = self.pages = 0
+        """Pages of the latest search: those read, and all."""
+        self.last = 0.0
+        """Price of the last product that a search by price has listed."""
+        self.dropped = ""
+        """Demand that gives way."""
+        self.tried: list[str] = []
+        """Demands without which it has searched, in the order in which they give way."""
+        self.without: dict[str, tuple[int, int, float, bool]] = {}
+        """Of each of these searches: pages read and all, the last price, whether there may be more."""
+        self.meeting: dict[str, dict[str, Any]] = {}
+        """Products that meet the demand which gives way, whatever else they break."""
+        self.listed = self.of_meeting = 0
+        """Pages of these: those read, and all."""
+
+    @property
+    def rank(self) -> Rank:
+        """What the customer ranks by, as far as it is understood."""
+        worth: Worth | None = self.get("worth")
+        if worth is not None:
+            return Lex((PRICE.sort,)) if "trade_off" in self.lacks else worth
+        return Lex(tuple(self.get("importance", PREFERENCES)))
 
     def work(self) -> Message:
-        count, order = self.get("count", 1), self.get("importance", list(PREFERENCES))
-        slots = {name: value for (_, name), value in self.known.items()}
-        wish = Wish(slots["type"], slots)
+        wanted = {name: value for (_, name), value in self.known.items()}
+        if self.searched and not self.tried and not self._fitting(wanted):
+            self.tried = [name for name in self.get("give_way", ()) if name in wanted]
+            if self.tried:
+                first = self.searched[0]
+                return self.turn(*(self._search(name, _without(wanted, name), first) for name in self.tried))
+        if self.tried and not self.dropped:
+            self._give_way(wanted)
+        slots = _without(wanted, self.dropped)
+        calls = [*self._ranking(slots), *(self._listing(wanted) if self.dropped else ())]
+        if calls:
+            return self.turn(*calls)
+        chosen = [record["product_id"] for record in self._fitting(slots) if not self.slip()]
+        unmet = self._unmet(wanted) if self.dropped and "none" not in self.lacks else None
+        return self.turn(self.call("submit", None, product_ids=chosen[: self.get("count", 1)], unmet=unmet))
+
+    def _fitting(self, slots: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """List what was found and fits, the best first."""
+        wish, rank = Wish(slots["type"], dict(slots)), self.rank
         fitting = [record for record in self.found.values() if wish.fits(record) and record["stock"] > 0]
-        fitting.sort(key=lambda record: [place_of(record, name) for name in order])
-        left = [key for key in order if key not in self.searched]
-        if left and (self.more or not self.searched):
-            for key in self.searched[-1:] if len(fitting) >= count else ():
-                self.bounds[FILTERS[key]] = fitting[count - 1][FIELDS[key]]
-            self.searched.append(left[0])
-            pages = range(1, math.ceil(count / PAGE) + 1)
-            return self.turn(
-                *(self.search("page", slots["type"], slots, left[0], page, self.bounds) for page in pages)
-            )
-        chosen = [record["product_id"] for record in fitting if not self.slip()][:count]
-        return self.turn(self.call("submit", None, product_ids=chosen))
+        return sorted(fitting, key=rank.key_of)
+
+    def _search(
+        self, about: str, slots: Mapping[str, Any], sort: str, page: int = 1, **further: float
+    ) -> dict[str, Any]:
+        return self.search(about, slots["type"], slots, sort, page, {**self.bounds, **further})
+
+    def _ranking(self, slots: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """Make the next searches that the ranking needs; none where it is decided."""
+        count, fitting, rank = self.get("count", 1), self._fitting(slots), self.rank
+        first = range(1, math.ceil(count / PAGE) + 1)
+        if isinstance(rank, Worth):
+            sort = PRICE.sort
+            if not self.searched:
+                self.searched.append(sort)
+                return [self._search("page", slots, sort, page) for page in first]
+            bound = rank.key_of(fitting[count - 1]) + rank.most if len(fitting) >= count else math.inf
+            bound = min(bound, slots.get(PRICE.name, math.inf))
+            if self.read >= self.pages or self.last * PRICE.scale > bound:
+                return []
+            left = range(self.read + 1, self.pages + 1) if self.bounds else [self.read + 1]
+            if bound < math.inf and not self.bounds:
+                self.bounds[PRICE.filter] = bound / PRICE.scale
+            return [self._search("page", slots, sort, page) for page in left]
+        left_out = [key for key in rank.preferences if key not in self.searched]
+        if not left_out or (self.searched and not self.more):
+            return []
+        for key in self.searched[-1:] if len(fitting) >= count else ():
+            self.bounds[FILTERS[key]] = fitting[count - 1][FIELDS[key]]
+        self.searched.append(left_out[0])
+        return [self._search("page", slots, left_out[0], page) for page in first]
+
+    def _give_way(self, wanted: Mapping[str, Any]) -> None:
+        """Give up the first demand without which something was found."""
+        able = [name for name in self.tried if self._fitting(_without(wanted, name))]
+        if able:
+            self.dropped = able[0]
+            self.read, self.pages, self.last, self.more = self.without[able[0]]
+
+    def _listing(self, wanted: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """Make the next searches for what meets the demand that gives way."""
+        if "none" in self.lacks or (self.listed and self.listed >= self.of_meeting):
+            return []
+        slots = {"type": wanted["type"], self.dropped: wanted[self.dropped]}
+        pages = range(self.listed + 1, max(1, self.of_meeting) + 1)
+        return [self.search("meeting", slots["type"], slots, PRICE.sort, page) for page in pages]
+
+    def _unmet(self, wanted: Mapping[str, Any]) -> list[str]:
+        """Work out a smallest set of demands that cannot be met together: what gives way is in each of them."""
+        others = [name for name in wanted if name != self.dropped and slot_type(name).of == "product"]
+        wishes = [Wish(wanted["type"], {name: wanted[name]}) for name in others]
+        able = [record for record in self.meeting.values() if record["type"] == wanted["type"]]
+        dropped = Wish(wanted["type"], {self.dropped: wanted[self.dropped]})
+        able = [record for record in able if dropped.fits(record) and record["stock"] > 0]
+        sets = [sum((not wish.fits(one)) << n for n, wish in enumerate(wishes)) for one in able]
+        least = next(iter(smallest(sets)), 0)
+        return [self.dropped, *(name for n, name in enumerate(others) if least >> n & 1)]
 
     def result(self, about: Any, result: dict[str, Any]) -> None:
-        if result.get("results"):  # a page beyond the last one is empty
-            self.more = result["page"] < result["pages"] or len(result["results"]) >= PAGE
-            self.found |= {record["product_id"]: record for record in result["results"]}
+        rows = result.get("results")
+        if not rows:  # a page beyond the last one is empty
+            self.listed += about == "meeting"
+            self.pages = result.get("pages", 0) if about == "page" else self.pages
+            return
+        found = {record["product_id"]: record for record in rows}
+        if about == "meeting":
+            self.meeting |= found
+            self.listed, self.of_meeting = result["page"], result["pages"]
+            return
+        self.found |= found
+        more = result["page"] < result["pages"] or len(rows) >= PAGE
+        last = next((one["price"] for one in reversed(rows) if "sponsored" not in one), self.last)
+        pages = (result["page"], result["pages"], last or 0.0, more)
+        if about == "page":
+            self.read, self.pages, self.last, self.more = pages
+        else:
+            self.without[about] = pages
+
+
+def _without(slots: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """Leave a demand out of these slots."""
+    return {slot: value for slot, value in slots.items() if slot != name}
 
 
 def place_of(record: Mapping[str, Any], preference: str) -> float:

@@ -29,7 +29,10 @@ def submit(
     product_ids: Annotated[
         list[str] | None, Field(description="Recommendations, replacements, list.")
     ] = None,
-    unmet: Annotated[list[str] | None, Field(description="List: things left out, if any.")] = None,
+    unmet: Annotated[
+        list[str] | None,
+        Field(description="Recommendations: demands not met together. List: things left out."),
+    ] = None,
     order_id: Annotated[str | None, Field(description="Return, status: which order.")] = None,
     line_id: Annotated[str | None, Field(description="Return: which line.")] = None,
     outcome: Annotated[Outcome | None, Field(description="Return.")] = None,

@@ -1,0 +1,173 @@
+"""Drawing what makes a choice among products a matter of thought: what other wishes are worth in money, and demands
+that nothing meets together."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+
+from ecomlab.catalog import Catalog
+from ecomlab.customer.meaning import kind_of
+from ecomlab.customer.ranks import can_be_named
+from ecomlab.difficulty import Difficulty
+from ecomlab.seeding import pick, shuffled
+from ecomlab.slots import PRICE, SlotType, slot_type
+from ecomlab.steps import draw_kinds, draw_size
+from ecomlab.task import Goal
+from ecomlab.world import unmet
+from ecomlab.world.cart import column_of
+from ecomlab.world.ranking import Rank, Worth
+
+HELD = 0.22
+"""Share of tasks whose customer says what gives way; in half of them nothing fits, so that none is the answer of at
+most .12 of all tasks. A share of the step above 1 raises it as much."""
+GIVES_WAY = 3
+"""Most demands that are said to give way."""
+FEW = (2, 4)
+"""Numbers of products wanted by a customer who says what gives way: few come near."""
+LEAD = 0.05
+"""Least lead of the best before what follows, as a share of the range of keys among what fits."""
+CHOICE = 1.5
+"""Products that are to be left in a trade-off, for each that is wanted."""
+AMOUNTS = (
+    1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50, 60, 75, 80, 100, 120, 150, 200, 250, 300, 400, 500,
+)  # fmt: skip
+"""Dollars that people say something is worth."""
+WEIGHT = (0.15, 2.0)
+"""Least and largest share of the range of prices that a term makes up."""
+DEAREST = 0.5
+"""Largest worth of a unit, as a share of the most that the product may cost."""
+HELPS = {"price": 0.4, "brand": 0.25, "rating": 0.15, "days": 0.1, "attr": 0.1}
+"""How often each demand keeps things from fitting; whether it does is drawn apart, so that the demands that are said to
+give way do not tell."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The steps of thought of a choice, drawn before anything of the shop, so that no outcome changes another draw."""
+
+    terms: int = 0
+    """Terms of a trade-off; 0: an order of preferences."""
+    gives_way: bool = False
+    """The customer says what gives way if nothing fits."""
+    fits: bool = True
+    """Something does."""
+    size: int = 2
+    """Number of demands that cannot be met together, where nothing fits."""
+    helps: str = ""
+    """Kind of a demand among those that give way, which is what keeps things from fitting where nothing does."""
+    few: int = 0
+    """Number of products wanted by a customer who says what gives way."""
+
+    @classmethod
+    def of(cls, kinds: Sequence[str], axes: Difficulty, random: np.random.Generator) -> "Choice":
+        """Draw the steps among these kinds."""
+        held = int(random.random() < HELD * axes.steps.none)
+        drawn = draw_kinds(axes, kinds, random, {"trade_off": 1, "none": held})
+        gives_way, low, high = "none" in drawn, FEW[0], min(FEW[1], axes.k_rec)
+        return cls(
+            terms=draw_size(axes, "trade_off", random) if "trade_off" in drawn else 0,
+            gives_way=gives_way,
+            fits=bool(random.random() < 0.5) or not gives_way,
+            size=draw_size(axes, "none", random),
+            helps=str(random.choice([*HELPS], p=[*HELPS.values()])) if gives_way else "",
+            few=int(random.integers(min(low, high), high + 1)) if gives_way else 0,
+        )
+
+    @property
+    def steps(self) -> tuple[str, ...]:
+        """Kinds of the steps that count."""
+        return (*(("trade_off",) if self.terms else ()), *(() if self.fits else ("none",)))
+
+
+def draw_worths(
+    rows: np.ndarray,
+    dearest: int,
+    limits: Sequence[SlotType],
+    terms: int,
+    catalog: Catalog,
+    random: np.random.Generator,
+) -> Iterator[Worth]:
+    """Yield what these wishes may be worth to somebody who chooses among these rows and pays at most `dearest` cents,
+    in random order: each term makes a difference, and none decides alone."""
+    prices = np.ptp(catalog.column(PRICE)[rows].astype(np.int64)) if len(rows) else 0
+    able: dict[str, list[int]] = {}
+    for limit in limits if prices else ():
+        values = np.maximum(0, catalog.column(limit)[rows].astype(np.int64))
+        amounts = [100 * dollars for dollars in AMOUNTS if 100 * dollars <= DEAREST * dearest]
+        share = [cents * np.ptp(values) / limit.scale / prices for cents in amounts]
+        able[limit.name] = [c for c, s in zip(amounts, share, strict=True) if WEIGHT[0] <= s <= WEIGHT[1]]
+    names = shuffled(random, [name for name, amounts in able.items() if amounts])[:terms]
+    if names:
+        for chosen in shuffled(random, list(product(*(able[name] for name in names)))):
+            yield Worth(tuple(zip(names, chosen, strict=True)))
+
+
+def leads(rows: np.ndarray, rank: Rank, count: int, catalog: Catalog) -> bool:
+    """Tell whether the best of these rows lead the others by `LEAD`, and are not the cheapest.
+
+    The lead is a share of the range of keys among all that fits, not of a price: where worths are large beside the
+    prices, a share of these would let a rounded rating decide.
+    """
+    keys = rank.key(rows, catalog)
+    order = np.argsort(keys, kind="stable")
+    if not 0 < count < len(rows):
+        return False
+    lead = keys[order[count]] - keys[order[count - 1]]
+    prices = catalog.column(PRICE)[rows[order]]
+    cheapest = bool(prices[:count].max() <= prices[count:].min())
+    return bool(lead >= LEAD * (keys[order[-1]] - keys[order[0]])) and lead > 0 and not cheapest
+
+
+def draw_giving_way(
+    goal: Goal, choice: Choice, rows: np.ndarray, catalog: Catalog, random: np.random.Generator
+) -> Goal | None:
+    """Add which demands give way, in order, and see to it that none of the rows meets all where nothing is to fit; None
+    where that cannot be. One that helps is the first of them in half of the tasks."""
+    named = [one.field for one in unmet.demands(goal) if kind_of(one.field) == choice.helps]
+    if not named:
+        return None
+    name = pick(random, named)
+    if not choice.fits:
+        found = draw_conflict(goal, name, choice.size, rows, catalog, random)
+        if found is None:
+            return None
+        goal = found
+    others = [one.field for one in unmet.demands(goal) if one.field != name and can_be_named(one.field)]
+    if not others or not can_be_named(name):
+        return None
+    order = shuffled(random, others)[: GIVES_WAY - 1]
+    order.insert(0 if random.random() < 0.5 else int(random.integers(1, len(order) + 1)), name)
+    return goal.set_slots({"give_way": order})
+
+
+def draw_conflict(
+    goal: Goal, name: str, size: int, rows: np.ndarray, catalog: Catalog, random: np.random.Generator
+) -> Goal | None:
+    """Change the value of one demand, so that no row meets all, though some meet any that are fewer than `size`. None
+    where there is no such value."""
+    near = catalog.select(unmet.demands(goal.drop_slots(name)), rows)
+    for value in shuffled(random, _values(name, near, rows, catalog)):
+        changed = goal.set_slots({name: value})
+        sets = unmet.broken(rows, unmet.demands(changed), catalog)
+        if sets.all() and unmet.smallest(sets.tolist())[0].bit_count() == size:
+            return changed
+    return None
+
+
+def _values(name: str, near: np.ndarray, rows: np.ndarray, catalog: Catalog) -> list[int | str]:
+    """List values of a demand that some of the rows meet and none of those that are near."""
+    limit = slot_type(name)
+    if not limit.is_limit:
+        codes = column_of(catalog, name)
+        names = catalog.brands if name == "brand" else catalog.attr_values[name.removeprefix("attr:")]
+        return [names[code] for code in np.setdiff1d(codes[rows], codes[near]).tolist() if code >= 0]
+    column = catalog.column(limit)
+    values = {limit.rounded(value) for value in column[rows].tolist() if value != limit.missing}
+    low, high = limit.range
+    return [
+        value
+        for value in sorted(values)
+        if low <= value <= high and not any(limit.admits(value, other) for other in column[near].tolist())
+    ]
