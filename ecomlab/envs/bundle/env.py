@@ -56,7 +56,7 @@ def submit(
 
 
 class Bundle(Environment):
-    id, version = "BUNDLE", 2
+    id, version = "BUNDLE", 3
     brief = (
         "Put together the customer's shopping list: one product for each thing they need and nothing else, as they "
         "want it, that can be bought now. All of it together must not cost more than their budget. Where a star or a "

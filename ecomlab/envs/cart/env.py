@@ -58,7 +58,7 @@ def _is_alone(goal: Goal, item: int) -> bool:
 
 
 class Cart(Environment):
-    id, version = "CART", 3
+    id, version = "CART", 4
     brief = "Put exactly what the customer wants into the cart: product, variant, quantity. Tell them what sells out."
     tools = (
         catalog_search, catalog_get_variants,

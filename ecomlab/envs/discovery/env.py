@@ -57,7 +57,7 @@ def submit(
 
 
 class Discovery(Environment):
-    id, version = "PD", 2
+    id, version = "PD", 3
     brief = (
         "Recommend products that satisfy everything the customer asks for and can be bought now, as many as they want "
         "to see, the best of them by what matters most to the customer; where that is equal, by what comes next. Where "

@@ -57,7 +57,7 @@ def submit(
 
 
 class Journey(Environment):
-    id, version = "JOURNEY", 2
+    id, version = "JOURNEY", 3
     submit = submit
     phrases = Phrases.load(Path(__file__).with_name("phrases.toml"))
     player, auditor = JourneyPlayer, JourneyAudit

@@ -72,7 +72,7 @@ def submit(
 
 
 class Policy(Environment):
-    id, version = "POLICY", 2
+    id, version = "POLICY", 3
     brief = (
         "Answer the customer's question from the store's policy book, for the case as the customer last told it. Hand "
         "in the answer, a number with its unit, a day, yes or no, or a name, and the id of the one clause that decides "

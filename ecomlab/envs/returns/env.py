@@ -70,7 +70,7 @@ def submit(
 
 
 class Returns(Environment):
-    id, version = "RETURN", 2
+    id, version = "RETURN", 3
     brief = (
         "The customer wants to send something back. Find the line of the order that they mean, and decide by the "
         "policy book whether it goes back: the return window of its department with the exceptions to it. If it does, "

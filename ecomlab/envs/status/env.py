@@ -66,7 +66,7 @@ def submit(
 
 
 class Status(Environment):
-    id, version = "STATUS", 2
+    id, version = "STATUS", 3
     brief = (
         "The customer asks about one of their orders. Find out which one they mean, and hand in how it stands and the "
         "day on which it was delivered or is expected (of the last parcel, if it has several)."

@@ -48,7 +48,7 @@ MAY_BE_WITHHELD = ("must", "which", "matching", "price_match", "choices", "exclu
 
 
 class Substitution(Environment):
-    id, version = "SUB", 2
+    id, version = "SUB", 3
     brief = (
         "A product that the customer looked at lately is sold out. Find replacements that can be bought now, as many "
         "as they want. A replacement is of the same type, has the same attributes where the customer insists on it, "
