@@ -138,25 +138,16 @@ RECIPES: Mapping[str, Recipe] = {
     "base": Recipe(
         phases=(
             COPY_DRILLS,
-            Phase(cells=MIX, slip_rate=0.0, tokens=25_000_000, episodes=50_000),
+            Phase(cells=MIX, slip_rate=0.0, tokens=9_000_000, episodes=14_000),
             Phase(
-                cells=(BASE_CART, *CORRECTED),
+                cells=tuple(c.replace(weight=LOOKED_UP.get(c.env, 1.0)) for c in (BASE_CART, *CORRECTED)),
                 slip_rate=0.15,
-                tokens=20_000_000,
-                episodes=50_000,
+                tokens=6_000_000,
+                episodes=9_000,
                 imitate_slips=False,
             ),
         ),
         size=tiny_qwen3.Size(hidden=128, layers=3, heads=4, feed_forward=352),
-        finish=(
-            Phase(
-                cells=tuple(c.replace(weight=LOOKED_UP.get(c.env, 1.0)) for c in (BASE_CART, *CORRECTED)),
-                slip_rate=0.15,
-                tokens=10_000_000,
-                episodes=25_000,
-                imitate_slips=False,
-            ),
-        ),
     ),
 }
 """First without mistakes, so that copying is learned quickly, then with them: the novice learns the mistakes, *base*
