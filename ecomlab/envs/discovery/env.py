@@ -141,6 +141,8 @@ class Discovery(Environment):
             events, found = [], found[:1]
         enough = count if thought else min(axes.k_rec, *found)
         change = _draw_change(goal, events, enough, holds, shop, random) if switching else None
+        if thought and switching and change is None:
+            return None
         if change:
             timed = replace(change, moment=pick(random, self.moments), about=(kind,))
             events.append(replace(timed, turns=turns, calls=calls))
