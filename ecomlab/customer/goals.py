@@ -24,6 +24,7 @@ from ecomlab.customer.wish_draws import Drawn, weave
 from ecomlab.difficulty import Difficulty
 from ecomlab.seeding import pick, rng, shuffled
 from ecomlab.slots import LIMITS, slot_type
+from ecomlab.steps import most_steps
 from ecomlab.task import Goal, TaskError, TaskKey
 from ecomlab.world.cart import constraints_of, identity_of, is_exact
 
@@ -81,8 +82,9 @@ def draw_items(
         for batch in batches
         for outline in draw_outlines(batch, axes, shop, decoys)
     )
-    clusters = history_of(found, others, visited_types(len(kinds), axes.history))
-    drawn = Drawn([], [], [list(rows) for rows in clusters])
+    count = visited_types(len(kinds), axes.history, most_steps(axes))
+    clusters = history_of(found, others, count)
+    drawn = Drawn([], [], clusters[: len(kinds)], clusters[len(kinds) :])
     for outline, rows in zip(outlines, clusters, strict=False):
         drawn.clusters.append(Cluster(outline, tuple(rows), pick(random, rows)))
         values = values_of(drawn.clusters[-1], shop, random) | _line_values(outline, rows, shop, random)
@@ -90,7 +92,8 @@ def draw_items(
     weave(drawn, steps, axes, shop, key.rng("steps"))
     slots = {(item, n): value for item, values in enumerate(drawn.slots) for n, value in values.items()}
     hidden = {(item, name) for item, outline in enumerate(outlines) for name in outline.hidden}
-    return Goal(slots, frozenset(hidden & slots.keys())), visits_of(drawn.visits, key, shop), drawn.steps
+    visits = [*drawn.visits, *drawn.decoys][:count]  # as many, however many wishes stand on one
+    return Goal(slots, frozenset(hidden & slots.keys())), visits_of(visits, key, shop), drawn.steps
 
 
 def draw_outlines(
@@ -123,14 +126,19 @@ def without_excess(outlines: Sequence[Outline]) -> list[Outline]:
     of a product. A limit counts twice, as it takes more words."""
     kept = [list(outline.names) for outline in outlines]
     stated = [[name for name in outline.names if name not in outline.hidden] for outline in outlines]
+
+    def able(item: int) -> list[str]:
+        """List the stated names that an item can do without: two that tell its products apart stay."""
+        exact = sum(map(is_exact, kept[item]))
+        return [n for n in stated[item] if _is_of_product(n) and (not is_exact(n) or exact > LEAST_TOLD)]
+
     while sum(1 + slot_type(name).is_limit for names in stated for name in names) > MOST_STATED:
-        able = [[name for name in names if _is_of_product(name)] for names in stated]
-        enough = [sum(map(_is_of_product, names)) > LEAST_TOLD for names in kept]
-        item = max(range(len(able)), key=lambda i: len(able[i]) * enough[i])
-        if not able[item] or not enough[item]:
+        item = max(range(len(kept)), key=lambda item: len(able(item)))
+        if not able(item):
             break
-        kept[item].remove(able[item][-1])
-        stated[item].remove(able[item][-1])
+        name = able(item)[-1]
+        kept[item].remove(name)
+        stated[item].remove(name)
     return [replace(outline, names=tuple(names)) for outline, names in zip(outlines, kept, strict=True)]
 
 

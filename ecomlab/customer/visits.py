@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ecomlab.catalog import Shop
+from ecomlab.catalog import Catalog, Shop
 from ecomlab.seeding import rng
 from ecomlab.slots import slot_type
 from ecomlab.task import Place
@@ -27,6 +27,10 @@ VISITS = 5
 """Visits per past order of the history axis."""
 CLUSTER = 8
 """Visits per product type in the history, for wanted and unwanted types alike."""
+MOST_SHARED = 3
+"""Most options that the visits of a type are chosen to share."""
+ENOUGH = 3 * CLUSTER
+"""Products among which a cluster of different ones is found, as good as always."""
 MOST_WITHHELD = 9
 """Most slots that an opening leaves out: more could not be asked for in a conversation."""
 
@@ -44,8 +48,8 @@ class Outline:
     hidden: frozenset[str] = frozenset()
     """Those of them that the opening leaves out."""
     option_bits: int | None = None
-    """Options in which all of its products come, whether one is wanted or not, and no others where enough products are
-    alike; 0: they have no variants. None: any."""
+    """Options of which all of its products come in the same few, whether one is wanted or not; 0: they have no
+    variants. None: any."""
 
     @property
     def exact(self) -> list[str]:
@@ -124,9 +128,10 @@ def draw_cluster(
     return pool[chosen[:CLUSTER]].tolist()
 
 
-def visited_types(count: int, history: int) -> int:
-    """Count the types in the visit history: the wanted ones, at least one other, more with a longer order history."""
-    return max(count + 1, VISITS * history // CLUSTER)
+def visited_types(count: int, history: int, steps: int = 0) -> int:
+    """Count the types in the visit history: the wanted ones, at least one other and one for each step of thought that
+    may stand on a visit, more with a longer order history."""
+    return max(count + 1 + steps, VISITS * history // CLUSTER)
 
 
 def history_of(
@@ -195,14 +200,22 @@ def _pool(outline: Outline, shop: Shop, random: np.random.Generator) -> np.ndarr
         rows = rows[np.append(True, rows[1:] != rows[:-1])]  # np.unique takes five times as long
         rows = rows[random.permutation(len(rows))]
     rows = rows[catalog.stock[rows] >= PLENTY]
-    if outline.option_bits is not None:
-        bits = catalog.option_bits[rows]
-        same = bits == outline.option_bits
-        if (
-            same.sum() < CLUSTER and outline.option_bits
-        ):  # a real catalog may have a set of options for each product
-            same = bits & outline.option_bits == outline.option_bits
-        rows = rows[same]
     for name in outline.exact:
         rows = rows[column_of(catalog, name)[rows] >= 0]
-    return rows
+    return rows if outline.option_bits is None else _that_share(rows, outline.option_bits, catalog, random)
+
+
+def _that_share(rows: np.ndarray, bits: int, catalog: Catalog, random: np.random.Generator) -> np.ndarray:
+    """Keep the rows that come in the same few of these options; in fewer where too few products do, and without any in
+    those that have none."""
+    own = catalog.option_bits[rows]
+    if not bits:
+        return rows[own == 0] if (own == 0).sum() >= ENOUGH else rows
+    left = random.permutation(np.flatnonzero([bits >> at & 1 for at in range(bits.bit_length())])).tolist()
+    left = left[:MOST_SHARED]
+    while True:
+        wanted = sum(1 << at for at in left)
+        shared = rows[own & wanted == wanted]
+        if len(shared) >= ENOUGH or len(left) == 1:
+            return shared
+        left.pop()

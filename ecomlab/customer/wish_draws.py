@@ -33,7 +33,9 @@ class Drawn:
     slots: list[dict[str, Any]]
     """Slots of the items, types included."""
     visits: list[list[int]]
-    """Rows of all visits, cluster by cluster, those of the wanted items first."""
+    """Rows of the visits that matter, cluster by cluster: of the wanted items, then of things that wishes refer to."""
+    decoys: list[list[int]]
+    """Rows of the other visits, cluster by cluster."""
     steps: list[str] = field(default_factory=list)
     """Kinds of the steps that count."""
 
@@ -82,7 +84,7 @@ def _in_stock(slots: dict[str, Any], shop: Shop) -> np.ndarray:
 def _refer(drawn: Drawn, axes: Difficulty, shop: Shop, random: np.random.Generator) -> bool:
     """Let a slot be the same as that of a product which the customer looked at, one of a cluster of its own."""
     catalog = shop.catalog
-    taken = {catalog.type_of(rows[0]).name for rows in drawn.visits if rows}
+    taken = {catalog.type_of(rows[0]).name for rows in (*drawn.visits, *drawn.decoys) if rows}
     size = len(drawn.visits[0])
     for item, name in _able(drawn, random)[:TRIES]:
         value = drawn.slots[item][name]
