@@ -23,10 +23,11 @@ from ecomlab.players.base import Perturbation
 from ecomlab.seeding import rng
 from ecomlab.slots import filters_of
 from ecomlab.starters.compact_renderer import ShortLines, visible
-from ecomlab.starters.narrator import narrated
+from ecomlab.starters.narrator import asked, narrated
 from ecomlab.starters.questions import Questions
 from ecomlab.starters.sorted_rows import OrderedDiscovery
 from ecomlab.task import Message, Player, Task
+from ecomlab.wishes import AnyBut, OneOf, or_list
 
 if TYPE_CHECKING:
     from ecomlab.catalog import Shop
@@ -55,6 +56,8 @@ class Demonstrator(CartPlayer):
 
     def plan(self) -> Message:
         message = super().plan()
+        if not message.get("tool_calls"):
+            return asked(message)
         calls = message["tool_calls"]
         if _asks(calls[0]):
             question = self.questions.next(self.heard_of())
@@ -172,9 +175,16 @@ def canonical(wish: Wish) -> str:
     return ", ".join([_query(wish), wish.option or ANY, str(wish.quantity)])
 
 
+def _detail(value: Any) -> str:
+    """Write what is known of an attribute, in the order in which it was said."""
+    if isinstance(value, OneOf | AnyBut):
+        return f"{'not ' if isinstance(value, AnyBut) else ''}{or_list(value.values)}"
+    return str(value)
+
+
 def _query(wish: Wish) -> str:
     """Write the part of a wish that is searched for."""
-    details = [str(value) for name, value in wish.slots.items() if name.startswith("attr:")]
+    details = [_detail(value) for name, value in wish.slots.items() if name.startswith("attr:")]
     return " " + ", ".join(
         [wish.type, wish.slots.get("feature", ANY), wish.slots.get("brand", ANY), *details]
     )
@@ -247,6 +257,7 @@ def transcribe(task: Task, shop: "Shop", perturbation: Perturbation | None = Non
     while True:
         mistakes = perturbation.count if perturbation else 0
         message = player(list(episode.messages), episode.tools)
+        message = message if message.get("tool_calls") else asked(message)
         astray = astray or (perturbation is not None and perturbation.count > mistakes)
         sound.append(not astray)
         calls = [

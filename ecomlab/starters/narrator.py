@@ -28,6 +28,13 @@ TITLE = ("brand", "feature", "type")
 _ISO = re.compile(r"\d{4}-(\d\d-\d\d)")
 
 
+def asked(message: Message) -> Message:
+    """Put words to the customer into `ask_user`, the only way in which the policy speaks."""
+    arguments = json.dumps({"question": message["content"]})
+    call = {"id": "said", "type": "function", "function": {"name": "ask_user", "arguments": arguments}}
+    return {"role": "assistant", "content": "", "tool_calls": [call]}
+
+
 class Narrator:
     """A player whose turns include thoughts; `knows` tells whether an id has been shown to the policy."""
 
@@ -54,6 +61,8 @@ class Narrator:
                 message = {**message, "content": json.dumps(result)}
             self._seen.append(message)
         message = self.player(self._seen, tools)
+        if not message.get("tool_calls"):
+            return asked(message)
         calls = [self._rewritten(call) for call in message["tool_calls"]]
         if calls[0]["function"]["name"] == "ask_user":
             return {**message, "tool_calls": calls}

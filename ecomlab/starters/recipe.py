@@ -131,19 +131,19 @@ RECIPES: Mapping[str, Recipe] = {
     "novice": Recipe(
         phases=(
             COPY_DRILLS,
-            Phase(cells=MIX, slip_rate=0.0, tokens=7_000_000, episodes=10_000),
-            Phase(cells=CAREFUL_JOURNEYS, slip_rate=0.5, tokens=2_500_000, episodes=5_000),
+            Phase(cells=MIX, slip_rate=0.0, tokens=5_500_000, episodes=6_000),
+            Phase(cells=CAREFUL_JOURNEYS, slip_rate=0.5, tokens=2_500_000, episodes=3_000),
         )
     ),
     "base": Recipe(
         phases=(
             COPY_DRILLS,
-            Phase(cells=MIX, slip_rate=0.0, tokens=9_000_000, episodes=14_000),
+            Phase(cells=MIX, slip_rate=0.0, tokens=6_500_000, episodes=7_000),
             Phase(
                 cells=tuple(c.replace(weight=LOOKED_UP.get(c.env, 1.0)) for c in (BASE_CART, *CORRECTED)),
                 slip_rate=0.15,
-                tokens=6_000_000,
-                episodes=9_000,
+                tokens=4_000_000,
+                episodes=5_000,
                 imitate_slips=False,
             ),
         ),
