@@ -16,7 +16,7 @@ from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.episode.subtask import Subtask
 from ecomlab.reward import Verdict
 from ecomlab.seeding import pick, rng, shuffled, whole_near
-from ecomlab.steps import SHARE_OF_A_JOB
+from ecomlab.steps import SHARE_OF_A_JOB, only
 from ecomlab.task import Goal, Interrupt, Need, Problem, Task, TaskError, TaskKey
 from ecomlab.tool import FormatError, RefusedError
 from ecomlab.world.orders.history import draw_history
@@ -160,6 +160,8 @@ def _phantom_visits(
 ) -> Iterator[dict[str, Any]]:
     """Draw the visits that absent environments would have brought, from tasks of theirs that nobody has, so that the
     visits do not tell which subtasks will not come (SILENT). None is of a type that this journey is about."""
+    # As many visits as a job has, without the wishes that stand on some of them.
+    axes = axes.override(only(mean=axes.steps.mean * SHARE_OF_A_JOB))
     for env in absent:
         for attempt in range(PHANTOMS):
             named = key._replace(env=f"{key.env} without {env} {attempt}")
