@@ -138,11 +138,11 @@ RECIPES: Mapping[str, Recipe] = {
     "base": Recipe(
         phases=(
             COPY_DRILLS,
-            Phase(cells=MIX, slip_rate=0.0, tokens=6_500_000, episodes=7_000),
+            Phase(cells=MIX, slip_rate=0.0, tokens=4_000_000, episodes=7_000),
             Phase(
                 cells=tuple(c.replace(weight=LOOKED_UP.get(c.env, 1.0)) for c in (BASE_CART, *CORRECTED)),
                 slip_rate=0.15,
-                tokens=4_000_000,
+                tokens=2_500_000,
                 episodes=5_000,
                 imitate_slips=False,
             ),
