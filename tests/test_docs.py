@@ -1,13 +1,14 @@
 """What the documents say is so: files and tests they name, links, the laws and their figures, the README's tree.
 
 `python tests/test_docs.py` draws anew what is drawn: in docs/laws.md each law's statement, tests and measure, and the
-certificate's figures; in docs/environments.md which axes move which environment.
+certificate's figures; in docs/environments.md which axes move which environment, in docs/depth.md which kinds of steps.
 """
 
 import json
 import re
 import textwrap
 from collections.abc import Iterator
+from functools import cache
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -15,15 +16,18 @@ from typing import Any
 import pytest
 
 from ecomlab import ENVIRONMENTS, Shop, make_task, play
-from ecomlab.difficulty import AXES, RANGES, Difficulty
+from ecomlab.difficulty import AXES, RANGES, STEPS, Difficulty
 from ecomlab.envs.registry import moved_by
+from ecomlab.episode.episode import draw_task
 from ecomlab.laws.contract import EnvironmentContract
 from ecomlab.laws.laws import LAWS, Law
+from ecomlab.steps import only
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 LAWS_PAGE = ROOT / "docs" / "laws.md"
 ENVIRONMENTS_PAGE = ROOT / "docs" / "environments.md"
+DEPTH_PAGE = ROOT / "docs" / "depth.md"
 MARKS = ("<!-- drawn from experiments/certificate/certificate.json: begin -->", "<!-- end -->")
 AXES_MARKS = ("<!-- drawn from ecomlab/envs/observed.json: begin -->", "<!-- end -->")
 every_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -208,26 +212,64 @@ def test_the_laws_are_those_of_the_code_and_their_figures_those_of_the_certifica
 # --- which axes move which environment ---
 
 
-def axes_table() -> str:
-    """Dots where an axis moves an environment, as a Markdown table."""
-    lines = [f"| axis | {' | '.join(ENVIRONMENTS)} |", f"|---|{':-:|' * len(ENVIRONMENTS)}"]
-    for axis in AXES:
-        dots = ("●" if axis in (moved_by(env) or ()) else "" for env in ENVIRONMENTS)
-        lines.append(f"| `{axis}` | {' | '.join(dots)} |")
+def dots(what: str, names: dict[str, str]) -> str:
+    """Dots where an axis moves an environment, as a Markdown table; `names` are the axes by what their rows say."""
+    lines = [f"| {what} | {' | '.join(ENVIRONMENTS)} |", f"|---|{':-:|' * len(ENVIRONMENTS)}"]
+    for name, axis in names.items():
+        moved = ("●" if axis in (moved_by(env) or ()) else "" for env in ENVIRONMENTS)
+        lines.append(f"| `{name}` | {' | '.join(moved)} |")
     return "\n".join(lines)
 
 
-def with_axes() -> str:
-    """docs/environments.md with the table as it is."""
-    text = ENVIRONMENTS_PAGE.read_text("utf-8")
-    before, _, after = text.partition(AXES_MARKS[0])
-    return f"{before}{AXES_MARKS[0]}\n\n{axes_table()}\n\n{AXES_MARKS[1]}{after.split(AXES_MARKS[1], 1)[1]}"
+DOTS = {
+    ENVIRONMENTS_PAGE: ("axis", {axis: axis for axis in AXES}),
+    DEPTH_PAGE: ("kind", {kind: f"steps.{kind}" for kind in STEPS}),
+}
+"""The pages with a table of dots: what its rows are, and the axis of each."""
 
 
-def test_the_axes_of_each_environment_are_those_that_were_observed() -> None:
-    assert ENVIRONMENTS_PAGE.read_text("utf-8") == with_axes(), "run: python tests/test_docs.py"
+def with_dots(page: Path) -> str:
+    """A page with its table as it is."""
+    before, _, after = page.read_text("utf-8").partition(AXES_MARKS[0])
+    return f"{before}{AXES_MARKS[0]}\n\n{dots(*DOTS[page])}\n\n{AXES_MARKS[1]}{after.split(AXES_MARKS[1], 1)[1]}"
+
+
+@pytest.mark.parametrize("page", DOTS, ids=lambda page: page.name)
+def test_the_axes_of_each_environment_are_those_that_were_observed(page: Path) -> None:
+    assert page.read_text("utf-8") == with_dots(page), "run: python tests/test_docs.py"
+
+
+# --- what makes a task hard ---
+
+EXAMPLE = re.compile(r"^`(draw_task\(.+\))`\n\n((?:> .+\n)+)", re.MULTILINE)
+BARE = {"p_missing": 0, "p_oos": 0, "p_switch": 0, "p_noise": 0}
+
+
+@cache
+def examples() -> dict[str, tuple[str, str]]:
+    """The call that draws each kind's example, and what is quoted of its opening."""
+    parts = re.split(r"^### (.+)$", DEPTH_PAGE.read_text("utf-8"), flags=re.MULTILINE)[1:]
+    found = {kind: EXAMPLE.search(text) for kind, text in zip(parts[::2], parts[1::2], strict=True)}
+    return {kind: (one[1], re.sub(r"\n?> ", " ", one[2])) for kind, one in found.items() if one}
+
+
+def test_each_kind_that_is_built_has_an_example() -> None:
+    assert [*examples()] == [kind for kind in STEPS if kind != "chain"]
+
+
+@pytest.mark.parametrize("kind", [kind for kind in STEPS if kind != "chain"])
+def test_who_lacks_the_step_of_an_example_fails_there(kind: str, big_shop: Shop) -> None:
+    call, quoted = examples()[kind]
+    task = eval(call, {"draw_task": draw_task, "only": only, "shop": big_shop, "bare": BARE})
+    said = " ".join(task.opening.split())
+    assert [part for part in quoted.split("…") if " ".join(part.split()) not in said] == []
+    assert kind in task.steps
+    for lacks, right in (((), True), ((kind,), False)):
+        player = ENVIRONMENTS[task.env].reference_player(big_shop, lacks=lacks)
+        assert play(player, task, big_shop).score.correct == right
 
 
 if __name__ == "__main__":
     LAWS_PAGE.write_text(drawn(), "utf-8")
-    ENVIRONMENTS_PAGE.write_text(with_axes(), "utf-8")
+    for each in DOTS:
+        each.write_text(with_dots(each), "utf-8")
