@@ -231,7 +231,9 @@ DOTS = {
 def with_dots(page: Path) -> str:
     """A page with its table as it is."""
     before, _, after = page.read_text("utf-8").partition(AXES_MARKS[0])
-    return f"{before}{AXES_MARKS[0]}\n\n{dots(*DOTS[page])}\n\n{AXES_MARKS[1]}{after.split(AXES_MARKS[1], 1)[1]}"
+    return (
+        f"{before}{AXES_MARKS[0]}\n\n{dots(*DOTS[page])}\n\n{AXES_MARKS[1]}{after.split(AXES_MARKS[1], 1)[1]}"
+    )
 
 
 @pytest.mark.parametrize("page", DOTS, ids=lambda page: page.name)
