@@ -324,7 +324,7 @@ def wrong_variant(name: str, given: Given, scene: Scene) -> Iterator[Given]:
         for option in scene.shuffled(set(world.options(row)) - right):
             if world.stock(row, option) >= units and (product_id, option) in world.shown_pairs:
                 yield {**given, "variant_id": option}
-        if None not in right and world.stock(row) >= units:  # a search shows one variant, and any may be left out
+        if None not in right and world.stock(row) >= units:  # none at all; a search shows only one
             yield {name: value for name, value in given.items() if name != "variant_id"}
 
 

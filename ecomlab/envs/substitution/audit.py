@@ -78,8 +78,9 @@ class SubstitutionAudit(Audit):
 
 def _as_wished(wanted: Constraint) -> Any:
     """Return the value of a slot that a constraint was built from."""
-    several = {"in": OneOf, "not in": AnyBut}.get(wanted.op)
-    return several(wanted.value) if several else wanted.value
+    if not isinstance(wanted.value, tuple):
+        return wanted.value
+    return OneOf(wanted.value) if wanted.op == "in" else AnyBut(wanted.value)
 
 
 def _picked(rows: np.ndarray, seen: set[int], goal: Goal, shop: Shop) -> float:
