@@ -9,6 +9,8 @@ from ecomlab.lab.play.seat import Seat
 from ecomlab.task import Message
 
 Calls = list[tuple[str, dict[str, Any]]]
+WORDS = "words"
+"""In the place of a tool: a message to the customer without calls, {"question": its text}."""
 
 
 def moves(seat: Seat) -> Iterator[Calls]:
@@ -20,7 +22,11 @@ def moves(seat: Seat) -> Iterator[Calls]:
     ids: list[str] = []
     while not seat.done:
         before = _results(seat.episode.messages)
-        calls = player(_under(ids, seat.episode.messages), seat.episode.tools)["tool_calls"]
+        message = player(_under(ids, seat.episode.messages), seat.episode.tools)
+        calls = message.get("tool_calls") or []
+        if not calls:
+            yield [(WORDS, {"question": message["content"]})]
+            continue
         yield [(call["function"]["name"], json.loads(call["function"]["arguments"])) for call in calls]
         if _results(seat.episode.messages) > before:
             ids += [call["id"] for call in calls]

@@ -229,6 +229,13 @@ class Scene:
         subtask, first = self.subtask, self.subtask.first
         return subtask.env.judge(first if at_first else subtask.goal, self.world, answer, first).correct
 
+    def is_wrong(self, answer: Mapping[str, Any], kind: str) -> bool:
+        """Tell whether an answer is wrong by the present and the first goal, and first of all in this kind: another
+        product may also be no longer the best."""
+        subtask = self.subtask
+        faults = subtask.env.audit.found(subtask.goal, self.world, answer, subtask.first)
+        return bool(faults) and faults[0].kind == kind and not self.is_correct(answer, at_first=True)
+
 
 def make_wrong(message: Message, kind: str, scene: Scene) -> Message | None:
     """Replace the first suitable call of a message by a mistake of this kind; None if there is none."""
@@ -238,7 +245,7 @@ def make_wrong(message: Message, kind: str, scene: Scene) -> Message | None:
             continue
         try:
             made = PLANTABLE[kind](name, given, scene)
-            wrong = next((one for one in made if name != "submit" or not scene.is_correct(one, True)), None)
+            wrong = next((one for one in made if name != "submit" or scene.is_wrong(one, kind)), None)
         except RefusedError:  # of something that does not exist: the call will be refused
             continue
         if wrong is not None:
@@ -312,10 +319,13 @@ def wrong_variant(name: str, given: Given, scene: Scene) -> Iterator[Given]:
     if name == "cart_add" and given.get("variant_id"):
         product_id, units, world = given["product_id"], given.get("quantity", 1), scene.world
         row = world.row(product_id)
-        right = {given["variant_id"], *(want.option for want in scene.before())}
+        kind = world.catalog.type_of(row).name
+        right = {given["variant_id"], *(want.option for want in scene.before() if want.type == kind)}
         for option in scene.shuffled(set(world.options(row)) - right):
             if world.stock(row, option) >= units and (product_id, option) in world.shown_pairs:
                 yield {**given, "variant_id": option}
+        if None not in right and world.stock(row) >= units:  # none at all; a search shows only one
+            yield {name: value for name, value in given.items() if name != "variant_id"}
 
 
 def wrong_quantity(name: str, given: Given, scene: Scene) -> Iterator[Given]:
@@ -424,7 +434,7 @@ def wrong_clause(name: str, given: Given, scene: Scene) -> Iterator[Given]:
         return
     told = [str(result) for tool, result in results(scene.episode.messages) if tool == "policy_search"]
     shown = {
-        clause["id"]: clause["then"]
+        clause["id"]: clause.get("then")  # none where it refers to another section
         for section in scene.world.given.get("policies", {"sections": ()})["sections"]
         for clause in section["clauses"]
         if any(f"[{clause['id']}]" in text for text in told)

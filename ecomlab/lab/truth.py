@@ -10,6 +10,8 @@ from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.reward import Score
 from ecomlab.slots import slot_type
 from ecomlab.task import ACT, LOOK, Event, Goal, GoalChange, Instead, SellOut, Task
+from ecomlab.wishes import AnyBut, Of, OneOf, of_phrase, or_list
+from ecomlab.world.substitutes import noun
 
 HOW = {
     "set": "now wants",
@@ -101,6 +103,11 @@ def slot_in_words(name: str, value: Any, phrases: Phrases, called: str = "") -> 
 
 def value_in_words(name: str, value: Any, phrases: Phrases) -> str:
     """Write the value of a slot as the customer would, $12.50 for 1250; what has no words is JSON."""
+    if isinstance(value, Of):
+        described = (value.described.get(part) for part in ("brand", "feature", "type"))
+        return of_phrase(noun(name.removeprefix("attr:")), " ".join(filter(None, described)), value.where)
+    if isinstance(value, OneOf | AnyBut):
+        return "not " * isinstance(value, AnyBut) + or_list(value.values)
     own = phrases.slots.get(name)
     form = own.format if own else slot_type(name).format
     if form is None:

@@ -23,7 +23,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
-from hands import entries_of, moves  # noqa: E402
+from hands import WORDS, entries_of, moves  # noqa: E402
 from PIL import Image  # noqa: E402
 from playwright.sync_api import Error as PlaywrightError  # noqa: E402
 from playwright.sync_api import sync_playwright  # noqa: E402
@@ -230,7 +230,7 @@ class Page:
     def follow(self, mirror: Seat) -> None:
         """Play as a person who thinks as the reference player does."""
         for calls in moves(mirror):
-            if [tool for tool, _ in calls] == ["ask_user"]:
+            if [tool for tool, _ in calls] in (["ask_user"], [WORDS]):
                 words = self.field("write to the customer, Enter sends")
                 words.press_sequentially(calls[0][1]["question"])
                 words.press("Enter")

@@ -16,7 +16,7 @@ from ecomlab.task import Goal, changes_of
 from ecomlab.values import in_speech
 from ecomlab.wishes import Demand, IfSame, Of, OneOf
 from ecomlab.world.shopping_list import least_total, parts_of
-from ecomlab.world.substitutes import original_of
+from ecomlab.world.substitutes import original_of, requirements
 
 
 def wanted(task: Task) -> dict[str, Any]:
@@ -320,3 +320,13 @@ def test_what_sold_out_is_remembered_or_forgotten_and_never_a_matter_of_taste(bi
 def say(episode: Episode, text: str) -> list[str]:
     turn = episode.act({"role": "assistant", "content": text})
     return [message["content"] for message in turn.messages]
+
+
+def test_what_sub_wants_is_the_class_of_its_requirements(shop: Shop) -> None:
+    ops = set[str]()
+    for seed in range(40):
+        episode = Episode(make_task("SUB", 12, seed, shop), shop)
+        (want,) = episode.env.audit.wishes(episode.goal, episode.world)
+        assert set(want.constraints) == set(requirements(episode.goal, shop)), seed
+        ops |= {constraint.op for constraint in want.constraints}
+    assert ops >= {"in", "not in", "<="}

@@ -83,7 +83,7 @@ def test_a_record_of_another_conversation_is_refused(shop: Shop) -> None:
 
 
 def test_look_ups_in_another_order_change_no_label(shop: Shop) -> None:
-    trajectory = perturbed("CART", 8, 4, shop, 0.3)
+    trajectory = perturbed("CART", 8, 0, shop, 0.3)
     looks = {"catalog_search", "catalog_get_variants", "cart_view"}
     turned: list[Message] = []
     for message in trajectory.messages:

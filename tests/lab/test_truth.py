@@ -4,9 +4,10 @@ import pytest
 
 from ecomlab import ENVIRONMENTS, make_task
 from ecomlab.catalog import Shop
-from ecomlab.lab.truth import WITHHELD, score_in_lines, truth_of, wanted
+from ecomlab.lab.truth import WITHHELD, score_in_lines, slot_in_words, truth_of, wanted
 from ecomlab.reward import Score
 from ecomlab.task import Goal
+from ecomlab.wishes import AnyBut, Of, OneOf, Wish
 
 LEVELS, SEEDS = (0, 6, 12), range(3)
 
@@ -30,6 +31,21 @@ def test_what_is_wanted_in_the_end_is_that_of_the_goals_as_they_are() -> None:
     one, two = wanted([("CART", goal)])
     assert (one.about, one.text) == ("Mug", "brand: HomeNest") and two.about == "Kite"
     assert next(wanted([("CART", goal), ("PD", goal)])).about == "CART: Mug"
+
+
+@pytest.mark.parametrize(
+    ("wish", "words"),
+    [
+        (OneOf(("Red", "Blue")), "Red or Blue"),
+        (AnyBut(("Red",)), "not Red"),
+        (
+            Of("visits", (("type", "Lamp"), ("brand", "GlowPetal"))),
+            "with the same color as the GlowPetal Lamp I looked at",
+        ),
+    ],
+)
+def test_a_wish_is_shown_in_its_words(wish: Wish, words: str) -> None:
+    assert slot_in_words("attr:color", wish, ENVIRONMENTS["CART"].phrases) == f"color: {words}"
 
 
 def test_the_parts_of_a_reward_are_weighed() -> None:

@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from ecomlab.catalog import Shop
+from ecomlab.catalog import Constraint, Shop
 from ecomlab.customer import demands
 from ecomlab.customer.demand_draws import other_demands
 from ecomlab.envs.base import Audit
 from ecomlab.reward import Fault
 from ecomlab.slots import slot_type
 from ecomlab.task import Goal, Place, Task
-from ecomlab.wishes import has_wish
+from ecomlab.wishes import AnyBut, OneOf, has_wish
 from ecomlab.world.cart import Want
 from ecomlab.world.faults import list_faults
 from ecomlab.world.plain import AtFirst, plain
@@ -39,7 +39,7 @@ class SubstitutionAudit(Audit):
         return found
 
     def wishes(self, goal: Goal, world: World) -> Sequence[Want]:
-        slots = {c.field: c.value for c in requirements(goal, world.shop) if c.field != "type"}
+        slots = {c.field: _as_wished(c) for c in requirements(goal, world.shop) if c.field != "type"}
         return [Want(0, goal["type"], slots, None, int(goal["count"]))]
 
     def alternatives(self, slot: Place, goal: Goal, task: Task, shop: Shop) -> Sequence[Any]:
@@ -74,6 +74,13 @@ class SubstitutionAudit(Audit):
         return max(
             _picked(best, others | seen.intersection(rows.tolist()), goal, shop) for best, rows in pairs
         )
+
+
+def _as_wished(wanted: Constraint) -> Any:
+    """Return the value of a slot that a constraint was built from."""
+    if not isinstance(wanted.value, tuple):
+        return wanted.value
+    return OneOf(wanted.value) if wanted.op == "in" else AnyBut(wanted.value)
 
 
 def _picked(rows: np.ndarray, seen: set[int], goal: Goal, shop: Shop) -> float:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hands import entries_of, moves
+from hands import WORDS, entries_of, moves
 from typer.testing import CliRunner
 
 from ecomlab.catalog import Shop
@@ -29,7 +29,7 @@ def lines_of(choice: Choice) -> list[str]:
     seat, lines = Seat(), list[str]()
     seat.reset(choice)
     for calls in moves(seat):
-        if [tool for tool, _ in calls] == ["ask_user"]:
+        if [tool for tool, _ in calls] in (["ask_user"], [WORDS]):
             lines.append(calls[0][1]["question"])
             seat.say(lines[-1])
             continue
