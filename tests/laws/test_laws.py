@@ -120,7 +120,9 @@ def test_success_that_does_not_fall_or_falls_too_little_breaks_harder() -> None:
         (lambda row: replace(row, lacking={"logic": (30, 100)}), "without steps of logic, 390 of 1300 tasks"),
     ],
 )
-def test_who_takes_no_step_of_thought_and_is_right_breaks_deep(row_of: Callable[[Row], Row], why: str) -> None:
+def test_who_takes_no_step_of_thought_and_is_right_breaks_deep(
+    row_of: Callable[[Row], Row], why: str
+) -> None:
     found = broken_laws([row_of(row) for row in rows()])
     assert found and all(said.startswith("DEEP: ") for said in found)
     assert any(why in said for said in found), found
