@@ -89,7 +89,7 @@ def draw_history(key: TaskKey, axes: Difficulty, shop: Shop) -> Mapping[str, Any
             }
         )
     orders.sort(key=lambda order: (order["placed"], order["order_id"]), reverse=True)
-    arrived_lines = [line for _, line in delivered_lines(orders)]
+    arrived_lines: list[Any] = [line for _, line in delivered_lines(orders)]
     if arrived_lines and all(line["returned"] == line["quantity"] for line in arrived_lines):
         arrived_lines[0]["returned"] = 0  # something can always be returned
     history: Mapping[str, Any] = frozen({"today": today.isoformat(), "orders": orders})
