@@ -106,8 +106,6 @@ class Record:
     more: Line | None = None
     """The line that says that there is more, while nothing new has been told."""
     gone: dict[str, Line] = field(default_factory=dict)
-    excluded: Line | None = None
-    """The line that says that an order is only next to the one that is meant."""
     found: set[tuple[str, str]] = field(default_factory=set)
     unread: list[str] = field(default_factory=list)
     """Sentences that no form fits."""
@@ -127,8 +125,6 @@ class Record:
         recalled = "mention" in kinds or self._says("mention", text)
         if changed:
             self._forget(mentions, said)
-        if line.opening and self._is_beside(text):
-            self.excluded = line
         slots = [(value.type if isinstance(value, If) else "", name, value) for name, value in said]
         slots += [(one.type, name, v) for one in mentions for name, v in one.slots.items() if v is not None]
         one_each = {(self._type(act), "quantity") for act in acts if act.kind == "just one"}
@@ -155,10 +151,6 @@ class Record:
 
     def _fact(self, line: Line, claim: Claim, excused: bool) -> Iterator[Contradiction]:
         place, about = (claim.type, claim.slot), str(claim)
-        if claim.slot == "correction" and self.excluded:
-            relation, _ = self.facts.get(("", "relation"), (0, line))
-            if relation + claim.value == 0:
-                yield from self._new("excluded, and meant", about, self.excluded, line)
         for kept in self._kept(claim.value) if claim.slot == "must" else ():
             yield from self._wish(line, kept, about)
         yield from self._wish(line, place, about)
@@ -260,10 +252,6 @@ class Record:
         forms = (form for some in self.phrases.before.values() for form in some)
         leads = {part for form in forms for part in SENTENCE_BREAK.split(form.literal)}
         return all(part in leads for part in SENTENCE_BREAK.split(text.strip()))
-
-    def _is_beside(self, text: str) -> bool:
-        leads = [form.open.lower().split("{}") for form in self.phrases.leads.get("beside", ())]
-        return any(all(part in text.lower() for part in lead) for lead in leads)
 
     def _type(self, act: nlu.Said) -> str:
         return str(nlu.read_item(act.item, self.lexicon, self.phrases).get("type", ""))

@@ -99,8 +99,8 @@ def enough(threshold: float) -> int:
 
 @cache  # thousands of attackers share few values, and each takes a search
 def bounds(share: float, n: int) -> tuple[float, float]:
-    """Compute one-sided 99.9% Clopper-Pearson bounds of a share of `n`."""
-    if n == 0:
+    """Compute one-sided 99.9% Clopper-Pearson bounds of a share of `n`; a share that was not measured may be any."""
+    if n == 0 or math.isnan(share):
         return 0.0, 1.0
     found = stats.binomtest(round(share * n), n).proportion_ci(2 * CONFIDENCE - 1, "exact")
     return float(found.low), float(found.high)
@@ -117,7 +117,7 @@ def at_most(share: float, n: int, threshold: float, by_chance: bool = False) -> 
     """Judge a share that must be at most `threshold`; with `by_chance` the estimate itself may lie above it."""
     if bounds(share, n)[0] > threshold:
         return State.BROKEN
-    within = by_chance or share <= threshold
+    within = share <= threshold or (by_chance and not math.isnan(share))
     certain = threshold >= 1 or n >= enough(1 - max(threshold, BLIND))
     return State.KEPT if within and certain else State.NOT_SHOWN
 
@@ -177,7 +177,7 @@ def _merged(parts: Sequence[tuple[float, float, int]]) -> tuple[float, float, in
 
 def _solvable(evidence: Evidence) -> Iterator[tuple[str, State, str, bool]]:
     for where, row, pooled in _samples(evidence.rows):
-        state = at_least(row.solver, row.seeds, FAIR) if row.solver == 1 else State.BROKEN
+        state = State.BROKEN if row.solver < 1 else at_least(row.solver, row.seeds, FAIR)
         why = f"the oracle is correct on {row.solver:.1%} of {where}, which must be all"
         yield row.env, state, why, pooled
 
@@ -229,20 +229,32 @@ def _silent(evidence: Evidence) -> Iterator[tuple[str, State, str, bool]]:
 
 def _harder(evidence: Evidence) -> Iterator[tuple[str, State, str, bool]]:
     for env in dict.fromkeys(row.env for row in evidence.rows):
-        rows = sorted((row for row in evidence.rows if row.env == env), key=lambda row: row.d)
-        by_level = {row.d: row.noisy for row in rows}
-        levels = np.repeat([row.d for row in rows], [row.seeds for row in rows])
-        wins = np.concatenate([_wins(row.noisy, row.seeds) for row in rows])
-        if not {0, 12} <= by_level.keys() or len(wins) < enough(FAIR_CHAIN):
-            yield env, State.NOT_SHOWN, f"there are too few tasks from d = 0 to 12 of {env}", True
+        by_level = _by_level(evidence, env)
+        state = _falls([(d, row.noisy, row.seeds) for d, row in by_level.items()])
+        if state is State.NOT_SHOWN:
+            yield env, state, f"there are too few tasks from d = 0 to 12 of {env}", True
             continue
-        falls = wins.std() > 0 and stats.pearsonr(levels, wins, alternative="less").pvalue < 1 - CONFIDENCE
-        state = State.KEPT if falls else State.BROKEN
         yield env, state, f"the perturbed player's success does not fall with d in {env}", True
-        fall = by_level[0] - by_level[12]
+        fall = by_level[0].noisy - by_level[12].noisy
         state = State.KEPT if fall >= HARDER else State.BROKEN
         why = f"the perturbed player's success falls by {fall:.2f} from d = 0 to 12 in {env}"
         yield env, state, why, True
+
+
+def _by_level(evidence: Evidence, env: str) -> "dict[int, Row]":
+    return {row.d: row for row in sorted(evidence.rows, key=lambda row: row.d) if row.env == env}
+
+
+def _falls(cells: Sequence[tuple[int, float, int]]) -> State:
+    """Judge whether a share falls with d (one-sided trend test), by (d, share, tasks) of each cell. Too few tasks from
+    d = 0 to 12, or cells in which it was not measured, show nothing."""
+    levels = np.repeat([d for d, _, _ in cells], [n for _, _, n in cells])
+    measured = not any(math.isnan(share) for _, share, _ in cells)
+    if not {0, 12} <= {d for d, _, _ in cells} or not measured or len(levels) < enough(FAIR_CHAIN):
+        return State.NOT_SHOWN
+    wins = np.concatenate([_wins(share, n) for _, share, n in cells])
+    falls = wins.std() > 0 and stats.pearsonr(levels, wins, alternative="less").pvalue < 1 - CONFIDENCE
+    return State.KEPT if falls else State.BROKEN
 
 
 def _understood(evidence: Evidence) -> Iterator[tuple[str, State, str, bool]]:
@@ -284,22 +296,19 @@ def _truthful(evidence: Evidence) -> Iterator[tuple[str, State, str, bool]]:
 
 def _deep(evidence: Evidence) -> Iterator[tuple[str, State, str, bool]]:
     for env in dict.fromkeys(row.env for row in evidence.rows):
-        rows = sorted((row for row in evidence.rows if row.env == env), key=lambda row: row.d)
-        by_level = {row.d: row for row in rows}
-        levels = np.repeat([row.d for row in rows], [row.seeds for row in rows])
-        wins = np.concatenate([_wins(row.shortcut, row.seeds) for row in rows])
-        if not {0, 12} <= by_level.keys() or len(wins) < enough(FAIR_CHAIN):
-            yield env, State.NOT_SHOWN, f"there are too few tasks from d = 0 to 12 of {env}", True
+        by_level = _by_level(evidence, env)
+        state = _falls([(d, row.shortcut, row.seeds) for d, row in by_level.items()])
+        if state is State.NOT_SHOWN:
+            yield env, state, f"there are too few tasks from d = 0 to 12 of {env}", True
             continue
-        falls = wins.std() > 0 and stats.pearsonr(levels, wins, alternative="less").pvalue < 1 - CONFIDENCE
-        why = f"the shortcut player's success does not fall with d in {env}"
-        yield env, State.KEPT if falls else State.BROKEN, why, True
+        yield env, state, f"the shortcut player's success does not fall with d in {env}", True
         first, last = by_level[0], by_level[12]
         why = f"the shortcut player is correct on {{:.1%}} of {env} at d = {{}}"
         state = at_least(first.shortcut, first.seeds, SHALLOW)
         yield env, state, why.format(first.shortcut, 0), True
         state = at_most(last.shortcut, last.seeds, DEEP)
         yield env, state, why.format(last.shortcut, 12), True
+        rows = by_level.values()
         for kind in dict.fromkeys(kind for row in rows for kind in row.lacking):
             right, tasks = np.sum([row.lacking.get(kind, (0, 0)) for row in rows], axis=0).tolist()
             why = f"without steps of {kind}, {right} of {tasks} tasks of {env} that hold one are solved"

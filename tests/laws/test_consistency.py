@@ -18,7 +18,7 @@ NAMED = Words("Do you mean the order of May 3?", thing="order of May 3")
 POWER_BANK, BOTTLE = "I need a Power Bank.", "I'd like to return a Water Bottle."
 KETTLE, CHEAP = "I need a Tea Kettle.", "I'd like the Tea Kettle for $30 or less."
 HEADSET = "Where is my order with a Headset?"
-BESIDE = "I do not mean my order with a Makeup Brush. I mean one placed next to it: has it been delivered?"
+INSTEAD = "On checking my notes, I find that I require the Coffee Maker in White instead."
 CORRECTION = "Sorry, I meant the order I placed right after the one I asked about."
 
 
@@ -56,7 +56,6 @@ PLANTED = [
     ("all said", "RETURN", BOTTLE, ["That's all I know.", "I ordered it on October 3."]),
     ("all said", "CART", f"{KETTLE} That's all.", [CHEAP]),
     ("more, and", "CART", KETTLE, ["I have a few more wishes.", "That's all I'd like."]),
-    ("excluded", "STATUS", BESIDE, ["I mean the one I placed right before that one.", CORRECTION]),
     ("affirmed", "CART", "I need some Tea Kettles.", [(THREE, "Correct."), "I'd like 4 Tea Kettles."]),
     ("affirmed", "CART", "I need 4 Tea Kettles.", [(THREE, "Okay, go ahead.")]),
     (
@@ -69,7 +68,7 @@ PLANTED = [
     ("yes and no", "STATUS", HEADSET, [(NAMED, "Yes, that one."), (NAMED, "No, not that one.")]),
 ]
 EXCUSED = [
-    ("CART", "I need a Coffee Maker in Red.", ["Actually, I'd like the Coffee Maker in White instead."] * 2),
+    ("CART", "I need a Coffee Maker in Red.", [INSTEAD] * 2),
     ("CART", f"{KETTLE} That's all.", ["I forgot to say: the Tea Kettle for $30 or less."]),
     ("CART", "I need 4 Tea Kettles.", [(THREE, "Not quite, I need 4 Tea Kettles.")]),
     ("CART", "I need a Tea Kettle delivered within 3 days, and a Desk Lamp.", [(DAYS, "I don't mind.")]),

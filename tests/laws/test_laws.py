@@ -1,5 +1,7 @@
 """The laws are judged by exact bounds: what is broken, kept, or not shown by too small a sample."""
 
+import math
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -34,6 +36,8 @@ def rows(seeds: int = 500, others: int = 100) -> list[Row]:
             rewards={"blind: say done": (-0.9, 0.1, others)},
             failed=(-0.5, 0.2, seeds // 5),
             courteous=1.0,
+            shortcut=1.0 - 0.07 * d,
+            lacking={"logic": (d, 100)} if d > 2 else {},
         )
         for d in range(13)
     ]
@@ -107,6 +111,40 @@ def test_success_that_does_not_fall_or_falls_too_little_breaks_harder() -> None:
     assert slow.startswith("HARDER: ") and "0.12" in slow
 
 
+@pytest.mark.parametrize(
+    ("row_of", "why"),
+    [
+        (lambda row: replace(row, shortcut=0.1), "does not fall"),
+        (lambda row: replace(row, shortcut=0.8 - 0.06 * row.d), "80.0% of CART at d = 0"),
+        (lambda row: replace(row, shortcut=1.0 - 0.04 * row.d), "52.0% of CART at d = 12"),
+        (lambda row: replace(row, lacking={"logic": (30, 100)}), "without steps of logic, 390 of 1300 tasks"),
+    ],
+)
+def test_who_takes_no_step_of_thought_and_is_right_breaks_deep(
+    row_of: Callable[[Row], Row], why: str
+) -> None:
+    found = broken_laws([row_of(row) for row in rows()])
+    assert found and all(said.startswith("DEEP: ") for said in found)
+    assert any(why in said for said in found), found
+
+
+@pytest.mark.parametrize(
+    ("law", "share"),
+    [("SOLVABLE", "solver"), ("FAIR", "fair"), ("TALKED THROUGH", "courteous"), ("HARDER", "noisy"),
+     ("DEEP", "shortcut")],
+)  # fmt: skip
+def test_a_share_that_was_not_measured_is_not_shown(law: str, share: str) -> None:
+    """As in rows of an older certificate, which have no share of this player."""
+    found = states([replace(row, **{share: math.nan}) for row in rows()])  # type: ignore[arg-type]
+    assert [name for name, state in found.items() if state is not laws.State.KEPT] == [law]
+    assert found[law] is laws.State.NOT_SHOWN
+
+
+def test_an_attacker_that_was_not_measured_is_not_shown() -> None:
+    unknown = replace(FIRST, positional={"first of history": math.nan}, blind={})
+    assert states([unknown])["NOT GAMEABLE"] is laws.State.NOT_SHOWN
+
+
 def test_a_bank_that_is_not_understood_or_is_denied_breaks_understood() -> None:
     short, denied = replace(ASKED[0], exact=0.5), replace(ASKED[0], denied=1)
     for asked, heard, why in (([short], [], "50.0%"), ([], [short], "50.0%"), ([denied], [], "denial")):
@@ -153,8 +191,8 @@ def test_a_bound_leaves_one_in_a_thousand_beyond_it(won: int, n: int) -> None:
     assert won == n or stats.binom.cdf(won, n, high) == pytest.approx(0.001, rel=1e-6)
 
 
-def test_there_are_thirteen_laws_and_each_says_how_it_is_measured() -> None:
-    assert len(laws.LAWS) == 13
+def test_there_are_fourteen_laws_and_each_says_how_it_is_measured() -> None:
+    assert len(laws.LAWS) == 14
     held = {
         law
         for name in dir(EnvironmentContract)

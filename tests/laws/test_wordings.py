@@ -2,6 +2,7 @@
 
 from collections import Counter
 from functools import lru_cache
+from itertools import islice
 
 import pytest
 from wordings import HOSTILE, STYLES, Honest, is_label
@@ -117,7 +118,8 @@ def test_what_an_endpoint_is_sent_does_not_tell_what_is_withheld(env: str, shop:
                 episode.act({"role": "assistant", "content": text})
         return asked
 
-    pairs = list(counterfactual.pairs(env, LEVEL, range(4), shop))
+    levels = (LEVEL, 4)  # where links lead to an order, nothing of it is withheld
+    pairs = list(islice((p for d in levels for p in counterfactual.pairs(env, d, range(12), shop)), 4))
     assert pairs
     for task, other in pairs:
         assert sent(task) == sent(other)

@@ -59,7 +59,7 @@ class SubstitutionPlayer(GoalPlayer):
             if is_open:
                 most = pages if fit < count else 1 + math.ceil(count * found / fit / PAGE)
             calls += max(1, min(pages, most))
-            deep = max(deep, pages > 1) + (is_open and pages > math.ceil(count / PAGE))
+            deep = max(deep, min(pages, most) > 1) + (is_open and pages > math.ceil(count / PAGE))
         return 1 + min(2, int(deep)) + ("if" in goal), calls
 
     @classmethod

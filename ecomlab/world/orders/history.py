@@ -59,7 +59,7 @@ def draw_history(key: TaskKey, axes: Difficulty, shop: Shop) -> Mapping[str, Any
         share * (1 - split) + split * (kind == "split") for kind, share in zip(KINDS, SHARES, strict=True)
     ]
     kinds = [KINDS[i] for i in random.choice(len(KINDS), size=axes.history, p=shares).tolist()]
-    kinds[:2] = ["delivered"] * len(kinds[:2])  # something can always be returned
+    kinds[:2] = ["delivered"] * len(kinds[:2])
     orders: list[dict[str, Any]] = []
     bought: dict[str, int] = {}
     used: set[int] = set()
@@ -89,6 +89,9 @@ def draw_history(key: TaskKey, axes: Difficulty, shop: Shop) -> Mapping[str, Any
             }
         )
     orders.sort(key=lambda order: (order["placed"], order["order_id"]), reverse=True)
+    arrived_lines: list[Any] = [line for _, line in delivered_lines(orders)]
+    if arrived_lines and all(line["returned"] == line["quantity"] for line in arrived_lines):
+        arrived_lines[0]["returned"] = 0  # something can always be returned
     history: Mapping[str, Any] = frozen({"today": today.isoformat(), "orders": orders})
     return history
 
