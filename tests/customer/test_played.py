@@ -2,7 +2,8 @@
 
 Agents who had not seen the code played 31 episodes at d = 8 by hand. A line of `played.jsonl` is one of them: its
 moves, each a text and the tools called beside it, and by the number of a move the acts that answer it, with their
-slots; courtesies are left out. It holds for the version of the environment that it names: a later one draws other tasks.
+slots; courtesies are left out. It holds for the version of the environment that it names: a later
+one draws other tasks.
 """
 
 import json
