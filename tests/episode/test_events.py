@@ -23,7 +23,7 @@ def eventful(env: str, seed: int, shop: Shop, d: int = 8, **more: float) -> Task
     """A task in which everything that can happen does."""
     moved = moved_by(env) or ()
     happens = {axis: 1.0 for axis in ("p_oos", "p_switch") if axis in moved}
-    return make_task(env, d, seed, shop, {**happens, **more})
+    return draw_task(env, d, seed, shop, {**happens, **more})
 
 
 def happening(task: Task) -> list[object]:
