@@ -122,7 +122,7 @@ class Lexicon:
             small = [(in_speech(text), meant) for text, meant in slots.items()]
             slots |= {text: meant for text, meant in small if text not in slots}
             longest_first = sorted(slots, key=lambda v: (-len(v), v))
-            alternatives = "|".join(re.escape(value) for value in longest_first)
+            alternatives = "|".join(re.escape(value) for value in longest_first) or "(?!)"  # none: no match
             made[name] = (re.compile(rf"(?<![\w.-])(?:{alternatives})(?![\w-])"), slots)
         return made
 

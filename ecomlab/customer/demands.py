@@ -210,14 +210,16 @@ def draw_change(
 ) -> GoalChange | None:
     """Draw another value of a limit. None that leaves the same replacements the best, or too few."""
     before = stages_of(goal, events, gone, shop)
-    count = min(axes.k_rec, *map(len, before))
-    best = most_similar(before[-1], goal, count, shop)
+    count = min(axes.k_rec, len(before[-1]))
     for change in _changes(goal, random):
         after = stages_of(goal, [*events, change], gone, shop)
-        if min(map(len, after)) < max(2, count // 2):  # fewer are suggested then, from the start
+        if min(map(len, after)) < max(2, min(axes.k_rec, *map(len, before)) // 2):
             continue
         rows = stages_of(goal.apply(change), events, gone, shop)[-1]
-        still, now = best[np.isin(best, rows)], most_similar(rows, goal, count, shop)
+        fit = np.isin(before[-1], rows)
+        luckiest = np.append(before[-1][fit], before[-1][~fit])  # of equals, who takes those that still fit
+        best = most_similar(luckiest, goal, count, shop)
+        still, now = best[np.isin(best, rows)], most_similar(rows, goal, axes.k_rec, shop)
         if similarity(still, goal, shop).sum() < similarity(now, goal, shop).sum():
             return change
     return None

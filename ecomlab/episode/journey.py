@@ -36,9 +36,10 @@ def draw(
     random = key.rng("journey")
     order = shuffled(random, environment.composes)
     count = whole_near(random, axes.journey.subtasks)
+    share = axes.override({"steps.mean": axes.steps.mean * SHARE_OF_A_JOB})
     for first in range(len(order)):  # the first rarely agrees with no other
         names = order[first:] + order[:first]
-        chosen, taken, visited = _agreeing(names, count, key, axes, shop, make)
+        chosen, taken, visited = _agreeing(names, count, key, share, shop, make)
         if len(chosen) > 1:
             break
     else:
@@ -51,7 +52,7 @@ def draw(
     opening = pick(random, environment.phrases.data["first"]) + _begun(chosen[0], random)
     # The world holds what any subtask might need, so that tools do not tell which ones will not come (SILENT).
     absent = [env for env in LOOKING if env not in {part.env for part in chosen}]
-    phantoms = _phantom_visits(absent, taken | visited, key, axes, shop)
+    phantoms = _phantom_visits(absent, taken | visited, key, share, shop)
     worlds = [draw_history(key, axes, shop), {"policies": draw_book(key, axes, shop)}]
     return Problem(
         goal=Goal(),
@@ -161,7 +162,7 @@ def _phantom_visits(
     """Draw the visits that absent environments would have brought, from tasks of theirs that nobody has, so that the
     visits do not tell which subtasks will not come (SILENT). None is of a type that this journey is about."""
     # As many visits as a job has, without the wishes that stand on some of them.
-    axes = axes.override(only(mean=axes.steps.mean * SHARE_OF_A_JOB))
+    axes = axes.override(only())
     for env in absent:
         for attempt in range(PHANTOMS):
             named = key._replace(env=f"{key.env} without {env} {attempt}")
@@ -182,7 +183,6 @@ def _agreeing(
     """Draw the first `count` subtasks that share no product types, with the types that they are about and those visited
     for them."""
     chosen: list[Task] = []
-    axes = axes.override({"steps.mean": axes.steps.mean * SHARE_OF_A_JOB})
     taken: set[str] = set()
     visited: set[str] = set()
     for name in order:

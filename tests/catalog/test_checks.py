@@ -171,9 +171,9 @@ SPOILED: dict[str, tuple[Spoil, str]] = {
     "a brand twice": (words(lambda said: said["brands"].__setitem__(0, said["brands"][1])), "brands"),
     "a value of no column": (words(lambda said: said["types"][0][3][1][1].append("Purple")), "column"),
     "a phrase without a place": (words(lambda said: said["types"][0][3][0].__setitem__(2, "blue")), "phrase"),
-    "an endless price": (
-        words(lambda said: said["types"][0].__setitem__(4, [float("inf"), 1.0])),
-        "types.0.4.0",
+    "a number for yes or no": (
+        words(lambda said: said["types"][0][3][1].__setitem__(3, 7.5)),
+        "types.0.3.1.3",
     ),
     "more in the vocabulary": (words(lambda said: said.__setitem__("run", "x.py")), "'run'"),
     "a type that is gone": (words(lambda said: said["types"].pop()), "belong|type_code"),

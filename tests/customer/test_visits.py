@@ -10,6 +10,7 @@ from ecomlab import ENVIRONMENTS, Difficulty, Shop, make_task
 from ecomlab.customer.visits import MOST_WITHHELD
 from ecomlab.seeding import rng, whole_near
 from ecomlab.world.cart import constraints_of, identity_of, is_exact, keys_of
+from ecomlab.world.plain import AtFirst, plain
 
 
 @pytest.mark.parametrize("d", [0, 4, 8, 12])
@@ -18,8 +19,9 @@ def test_any_two_visits_of_a_wanted_type_differ_in_what_is_said(d: int, big_shop
     for seed in range(30):
         task = make_task("CART", d, seed, big_shop)
         rows = np.array([catalog.row(visit) for visit in task.world["visits"]], int)
-        for item in task.goal.items:
-            slots = task.goal.of(item)
+        goal = plain(task.goal, AtFirst(big_shop, task.world))
+        for item in goal.items:
+            slots = goal.of(item)
             mine = catalog.select(constraints_of(slots["type"], {}), np.sort(rows))
             keys = keys_of(catalog, mine, [name for name in slots if is_exact(name)])
             assert len(set(keys.tolist())) == len(mine)
@@ -32,8 +34,9 @@ def test_what_is_stated_will_not_do_where_something_is_withheld(big_shop: Shop) 
     for seed in range(120):
         task = make_task("CART", 4, seed, big_shop)
         rows = np.sort(np.array([catalog.row(visit) for visit in task.world["visits"]], int))
-        for item in task.goal.items:
-            slots = task.goal.of(item)
+        goal = plain(task.goal, AtFirst(big_shop, task.world))
+        for item in goal.items:
+            slots = goal.of(item)
             told = {name: value for name, value in slots.items() if (item, name) not in task.goal.withheld}
             if any(is_exact(name) and name not in told for name in slots):
                 fit = catalog.select(constraints_of(slots["type"], identity_of(told) | told), rows)

@@ -19,10 +19,11 @@ from ecomlab.world.sell_outs import MOST_SOLD, sell_out_of
 SINGLE = [env for env in ENVIRONMENTS if not ENVIRONMENTS[env].composes]
 
 
-def eventful(env: str, seed: int, shop: Shop, d: int = 8) -> Task:
+def eventful(env: str, seed: int, shop: Shop, d: int = 8, **more: float) -> Task:
     """A task in which everything that can happen does."""
     moved = moved_by(env) or ()
-    return make_task(env, d, seed, shop, {axis: 1.0 for axis in ("p_oos", "p_switch") if axis in moved})
+    happens = {axis: 1.0 for axis in ("p_oos", "p_switch") if axis in moved}
+    return draw_task(env, d, seed, shop, {**happens, **more})
 
 
 def happening(task: Task) -> list[object]:
@@ -37,7 +38,7 @@ def user(messages: list[dict[str, str]]) -> str:
 def test_nobody_is_too_fast_for_an_event(env: str, big_shop: Shop) -> None:
     """Everything has happened at the first submit, which is refused where the customer has something to add."""
     refused = 0
-    for seed in range(20):
+    for seed in range(20 if env != "SUB" else 80):  # whose customers change their mind less often
         task = eventful(env, seed, big_shop)
         episode, answer = Episode(task, big_shop), constant(ENVIRONMENTS[env])
         turn = episode.act(answer)
@@ -69,7 +70,8 @@ def test_a_submit_is_refused_for_what_is_gone_of_it_and_for_nothing_else(env: st
             continue
         gone = {product_id for product_id, option, units in sold.left if not (option or units)}
         kind = sold.types[0]
-        there = [big_shop.catalog.ids[row] for row in big_shop.catalog.type_rows(kind)]
+        rows = big_shop.catalog.type_rows(kind)
+        there = [big_shop.catalog.ids[row] for row in rows if big_shop.catalog.stock[row] > 0]
         for product_id in (*sorted(gone)[:1], *[one for one in there if one not in gone][:1]):
             episode = Episode(task, big_shop)
             episode.act(calls(("catalog_search", {"query": kind, "category": kind})))
@@ -137,7 +139,7 @@ def test_any_product_of_the_type_brings_a_sell_out_about(big_shop: Shop) -> None
     """Whether the one that is wanted was found makes no difference."""
     catalog, compared = big_shop.catalog, 0
     for seed in range(30):
-        task = eventful("CART", seed, big_shop, d=6)
+        task = eventful("CART", seed, big_shop, d=6, **{"steps.mean": 0.0})
         sold = next((event for event in task.events if isinstance(event, SellOut)), None)
         if sold is None:
             continue
@@ -199,7 +201,8 @@ def test_who_is_told_of_a_shortage_says_what_they_want_instead(prefers: str, big
     before, expected = customer.goal, episode.goal
     assert before != expected
     said = user(episode.act(text(f"I'm sorry, the {kind} is sold out.")).messages)
-    assert kind in said or episode.shop.catalog.types[episode.shop.catalog.type_codes[kind]].plural in said
+    plural = episode.shop.catalog.types[episode.shop.catalog.type_codes[kind]].plural
+    assert kind.lower() in said.lower() or plural.lower() in said.lower()
     slots, wanted = customer.goal.of(event.item), before.of(event.item)
     changed = {name for name in {*slots, *wanted} if slots.get(name) != wanted.get(name)}
     assert prefers == "replace" or changed == {prefers} or (prefers == "drop" and not slots)
@@ -245,7 +248,7 @@ def test_what_is_in_the_cart_stays_valid(big_shop: Shop) -> None:
 @pytest.mark.parametrize("env", ["PD", "SUB", "BUNDLE", "STATUS", "RETURN"])
 def test_no_mind_changes_in_the_breath_of_an_answer(env: str, big_shop: Shop) -> None:
     waited = 0
-    for seed in range(30):
+    for seed in range(30 if env != "SUB" else 90):  # whose customers change their mind less often
         task = make_task(env, 8, seed, big_shop, {"p_switch": 1.0})
         changes = list(changes_of(task.events))
         episode = Episode(task, big_shop)

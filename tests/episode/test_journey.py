@@ -110,7 +110,7 @@ def test_a_job_is_handed_in_once(shop: Shop) -> None:
     episode = Episode(task, shop)
     turn = episode.act(calls(("submit", {"product_ids": ["P000000"]}), ("submit", {"product_ids": []})))
     assert "handed in already" in turn.messages[1]["content"]
-    assert episode.subtasks[0].answer == {"product_ids": ["P000000"]}
+    assert episode.subtasks[0].answer == {"product_ids": ["P000000"], "unmet": None}
     assert episode.opened == 2
 
 

@@ -100,7 +100,8 @@ class Substitution(Environment):
         # exclude much, and d hardly makes the task harder.
         enough = max(2, round((axes.k_rec + 2 + spare) * (1 - 2 * part)))
         least = max(1, round(CLUSTER * (1 - 2 * part)))
-        kind, vague = pick(random, shop.catalog.drawable_types).name, "reference" in kinds
+        kind = pick(random, shop.catalog.drawable_types).name
+        vague = "reference" in kinds and part < 0.75  # of visits to all products few words tell none apart
         missed = demands.draw_missed(kind, enough, axes, shop, random, vague)
         if missed is None or len(missed.rows) < least:
             return None

@@ -49,18 +49,18 @@ class SubstitutionPlayer(GoalPlayer):
         values = [values_of(exact_value(original, entry, shop), wanted.get(entry)) for entry in entries]
         usable = np.isin(rows, catalog.select(requirements(goal, shop), rows))
         is_open = any(isinstance(value, AnyBut) for value in wanted.values())
-        calls, deep = 0, 0
+        enough, calls, deep = math.ceil(count / PAGE), 0, 0
         for row in product(*values):
             fixed = {name: value for name, value in zip(entries, row, strict=True) if value is not None}
             here = np.isin(rows, catalog.select(constraints_of(goal["type"], fixed), rows))
             found, fit = int(here.sum()), int((here & usable).sum())
             pages = math.ceil(min(found, top_k) / PAGE)
-            most = math.ceil(count / PAGE)
+            most = enough
             if is_open:
                 most = pages if fit < count else 1 + math.ceil(count * found / fit / PAGE)
             calls += max(1, min(pages, most))
-            deep = max(deep, min(pages, most) > 1) + (is_open and pages > math.ceil(count / PAGE))
-        return 1 + min(2, int(deep)) + ("if" in goal), calls
+            deep = max(deep, (min(pages, enough) > 1) + (is_open and pages > enough))
+        return 1 + deep + ("if" in goal), calls
 
     @classmethod
     def need(cls, goal: Goal, visits: Sequence[str], shop: Shop, turns: int, calls: int) -> Need:
@@ -72,11 +72,13 @@ class SubstitutionPlayer(GoalPlayer):
     @staticmethod
     def budget(axes: Difficulty, shop: Shop, items: int | None) -> Need:
         """Count the steps to any replacements, of products with as many attributes as there are, one of which stays; a
-        rush and a change of mind each start the search again."""
+        rush and a change of mind each start the search again, which takes a turn more where filters cannot say all that
+        is wanted."""
         pages = math.ceil(axes.k_rec / PAGE)
         entries = max(len(kind.attributes) for kind in shop.catalog.types)
         turns, calls = 1 + (pages > 1), pages * 2**entries
-        events = ((axes.p_oos, turns, calls), (axes.p_switch, turns, calls))
+        again = turns + (axes.steps.logic > 0 and axes.steps.mean > 0)
+        events = ((axes.p_oos, again, calls), (axes.p_switch, again, calls))
         work = Need(3 + turns, 1 + CLUSTER + calls)
         slots = len(LIMITS[: axes.constraints - 1]) + 3 + min(MOST_WISHES, math.ceil(axes.steps.mean))
         return budget(work, slots, axes, *events)

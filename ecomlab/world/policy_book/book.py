@@ -139,7 +139,7 @@ class _Drawing:
         if at is None and rule.zero and random.random() < P_FREE:
             at = values.index(0)
         if at is None:
-            at = bad + int(random.integers(max(1, len(values) - exceptions)))
+            at = min(bad + int(random.integers(max(1, len(values) - exceptions))), len(values) - 1)
         worse, better = values[:at], values[at + 1 :]
         if days is not None:  # no shop gives half a year in place of two weeks
             worse, better = worse[-STEPS_APART:], better[:STEPS_APART]
