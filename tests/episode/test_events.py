@@ -22,7 +22,7 @@ SINGLE = [env for env in ENVIRONMENTS if not ENVIRONMENTS[env].composes]
 def eventful(env: str, seed: int, shop: Shop, d: int = 8, **more: float) -> Task:
     """A task in which everything that can happen does."""
     moved = moved_by(env) or ()
-    happens = {axis: 1.0 for axis in ("p_oos", "p_switch") if axis in moved}
+    happens: dict[str, float] = {axis: 1.0 for axis in ("p_oos", "p_switch") if axis in moved}
     return draw_task(env, d, seed, shop, {**happens, **more})
 
 
