@@ -144,7 +144,7 @@ def tidy(text: object, template: str, lexicon: Lexicon) -> object:
     for word in dict.fromkeys(_WRITTEN.findall(template)):
         low = word.lower()
         if word != low and low in _names(lexicon) and stem(low) not in FILLERS:
-            said = re.sub(rf"(?<![\w-]){re.escape(word)}(?![\w-])", word, said, flags=re.IGNORECASE)
+            said = re.sub(rf"(?<![\w'-]){re.escape(word)}(?![\w-])", word, said, flags=re.IGNORECASE)
     if len(said) > 1 and said[0] == said[-1] == '"' and said.count('"') == 2 and template[:1] != '"':
         said = said[1:-1].strip()
     lines = [" ".join(line.split()) for line in said.splitlines()]

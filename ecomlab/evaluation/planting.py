@@ -38,7 +38,7 @@ from ecomlab.evaluation.mistakes import Call, Labelled, calls_of, label
 from ecomlab.evaluation.summary import CONFIDENCE, share_interval
 from ecomlab.laws.tool_introspection import calls as message_of
 from ecomlab.laws.tool_introspection import records, results
-from ecomlab.models.batch import Start, play_batch
+from ecomlab.models.batch import Start, first_turns, play_batch
 from ecomlab.seeding import pick, shuffled
 from ecomlab.suggest import raised
 from ecomlab.task import Message, Player, Task
@@ -60,13 +60,6 @@ Play = Callable[[Sequence[Task], Sequence[Sequence[Message]]], Sequence[Trajecto
 
 
 # --- given turns ---
-
-
-def first_turns(task: Task, shop: "Shop", share: float, player: Player | None = None) -> list[Message]:
-    """Return the messages of a task's first turns as the reference player (or `player`) plays them: as many turns as
-    `Start` gives for this share, in [0, 1]."""
-    said = messages_of(play(player or ENVIRONMENTS[task.env].reference_player(shop), task, shop))
-    return said[: min(Start(task, given=share).turns, len(said) - 1)]
 
 
 def play_on(player: Player, episode: Episode, given: Sequence[Message] = ()) -> Trajectory:

@@ -14,12 +14,13 @@ import numpy as np
 
 from ecomlab.customer.llm import Chat, Wording
 from ecomlab.difficulty import Difficulty
-from ecomlab.envs.registry import UnknownEnvironmentError
+from ecomlab.envs.registry import ENVIRONMENTS, UnknownEnvironmentError
 from ecomlab.episode.episode import Episode, make_task
+from ecomlab.episode.play import play as play_episode
 from ecomlab.episode.play import record
 from ecomlab.episode.record import Trajectory
 from ecomlab.reward import PUBLISHED, Score, Weights
-from ecomlab.task import Message, Task
+from ecomlab.task import Message, Player, Task
 
 if TYPE_CHECKING:
     from ecomlab.catalog import Shop
@@ -97,15 +98,17 @@ class Start:
     task: Task
     weights: Weights = PUBLISHED
     given: float = 0.0
-    """Share of the turns needed that a reference player plays first. Their tokens are part of the prompt."""
+    """Share of a reference player's turns that are given. Their tokens are part of the prompt."""
     first: Sequence[Message] = ()
     """Assistant messages of the first turns, in place of a reference player's."""
 
-    @property
-    def turns(self) -> int:
-        """Turns that the reference player plays; the last one that is needed is left to the policy."""
-        need = 0 if self.first else self.task.need.turns
-        return max(0, min(round(self.given * need), need - 1))
+
+def first_turns(task: Task, shop: "Shop", share: float, player: Player | None = None) -> list[Message]:
+    """Return this share, in [0, 1], of a task's assistant messages as the reference player (or `player`) plays it; the
+    last one is never given."""
+    played = play_episode(player or ENVIRONMENTS[task.env].reference_player(shop), task, shop)
+    said = [message for message in played.messages if message["role"] == "assistant"]
+    return said[: max(0, min(round(share * len(said)), len(said) - 1))]
 
 
 def draw_task(
@@ -213,10 +216,8 @@ def _open(
 def _give(play: _Play, start: Start, shop: "Shop") -> None:
     """Play the given first turns, in tokens that the policy would read as its own."""
     assert play.episode is not None and play.dialogue is not None
-    player = play.episode.env.reference_player(shop) if start.turns else None
-    for turn in range(len(start.first) or start.turns):
-        said = list(play.episode.messages)
-        message = start.first[turn] if player is None else player(said, play.episode.tools)
+    given = first_turns(start.task, shop, start.given) if start.given else []
+    for message in start.first or given:
         ids = play.dialogue.say(message)
         play.dialogue.read(ids)  # it remembers the calls
         came = play.episode.act(message)  # with the player's own ids of calls

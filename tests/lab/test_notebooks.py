@@ -85,7 +85,7 @@ def test_plots_are_explained(path):
 
 
 def test_start_here_runs(tmp_path):
-    done = run("start_here", tmp_path, difficulty=2, catalog_size=1000, out=str(tmp_path / "out"))
+    done = run("start_here", tmp_path, difficulty=6, catalog_size=1000, out=str(tmp_path / "out"))
     text = "".join(str(output) for cell in done for output in cell.outputs)
     assert "correct: False" in text and "correct: True" in text
     assert "said at once" in text and "withheld until asked" in text

@@ -121,8 +121,10 @@ def test_the_overlong_penalty_is_soft() -> None:
 def test_the_overlong_penalty_counts_sampled_tokens_only(shop: Shop, novice: Policy) -> None:
     from ecomlab.models.batch import play_batch
 
-    task = make_task("CART", 1, 3, shop)
-    (rollout,) = play_batch([task], [rng("overlong")], shop, novice.sampler(), novice.renderer)
+    tasks = [make_task("CART", 1, seed, shop) for seed in range(6)]
+    streams = [rng("overlong", seed) for seed in range(6)]
+    rollouts = play_batch(tasks, streams, shop, novice.sampler(), novice.renderer)
+    rollout = next(one for one in rollouts if one.end != "truncated" and one.score.value > -0.5)
     said = sum(rollout.mask)
     assert said < len(rollout.mask), "tools said something too"
     assert shaped_reward(rollout, said + 5, 10) == pytest.approx(rollout.score.value - 0.5)
