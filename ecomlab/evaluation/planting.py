@@ -38,7 +38,7 @@ from ecomlab.evaluation.mistakes import Call, Labelled, calls_of, label
 from ecomlab.evaluation.summary import CONFIDENCE, share_interval
 from ecomlab.laws.tool_introspection import calls as message_of
 from ecomlab.laws.tool_introspection import records, results
-from ecomlab.models.batch import Start, first_turns, play_batch
+from ecomlab.models.batch import Start, play_batch
 from ecomlab.seeding import pick, shuffled
 from ecomlab.suggest import raised
 from ecomlab.task import Message, Player, Task

@@ -27,6 +27,7 @@ from ecomlab.players.base import Perturbation
 from ecomlab.seeding import rng
 from ecomlab.suggest import raised
 from ecomlab.task import Message, Place, Task
+from ecomlab.wishes import Wish
 from ecomlab.world.joint import SLOTS
 from ecomlab.world.state import World
 
@@ -381,7 +382,8 @@ def _fewer(env: str, tasks: int) -> int:
 def _by_place(slots: Mapping[Place, Any]) -> dict[Any, Any]:
     """Index slots by place, but a demand that itself names the items it is about by what it is: it belongs to all of
     them."""
-    return {value if place[1] in SLOTS else place: value for place, value in slots.items()}
+    own = {place for place, value in slots.items() if place[1] in SLOTS and isinstance(value, Wish)}
+    return {value if place in own else place: value for place, value in slots.items()}
 
 
 def _withheld(task: Task) -> Iterator[bool]:

@@ -20,7 +20,7 @@ from ecomlab.customer.templates import Phrases, Template
 from ecomlab.customer.utterances import Form
 from ecomlab.seeding import pick, rng
 from ecomlab.task import Goal
-from ecomlab.values import FORMATS
+from ecomlab.values import FORMATS, WEEKDAYS
 from ecomlab.world.joint import GiveWay, PartWorth, Same, Together, Total
 from ecomlab.world.ranking import Worth
 
@@ -97,12 +97,15 @@ def value_of(name: str, slot: Template, shop: Shop, random: np.random.Generator)
         "money": int(random.integers(1, 900)) * 100,
         "number": int(random.integers(2, 40)),
         "day": f"{int(random.integers(1, 13)):02d}-{int(random.integers(1, 29)):02d}",
+        "deadline": pick(random, WEEKDAYS),
+        "order number": "K7PQ2X",
         "name": pick(random, shop.catalog.brands),
         "count": int(random.integers(1, 8)),
         "stars": int(random.integers(20, 50)),
         "days": int(random.integers(1, 46)),
         "kg": int(random.integers(2, 31)),
         "suggestions": int(random.integers(1, 8)),
+        "up to suggestions": int(random.integers(1, 8)),
         "names": ["color", "material"],
         "type": pick(random, shop.catalog.types).name,
         "a type": pick(random, shop.catalog.types).name,

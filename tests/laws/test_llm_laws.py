@@ -2,9 +2,9 @@
 
 import itertools
 import json
-import tomllib
 import runpy
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
