@@ -132,7 +132,7 @@ def test_an_edited_vocabulary_never_reads_old_files(tmp_path: Path, monkeypatch:
     monkeypatch.setattr(store_module, "__file__", str(tmp_path / "store.py"))
     before = store_module.cache_key(1_000, 0)
     assert store_module.cache_key(1_000, 0) == before
-    file.write_text(file.read_text("utf-8").replace("Magnetic Tip", "Magnetic Plug"), "utf-8")
+    file.write_text(file.read_text("utf-8").replace("Micro-USB", "Mini-USB"), "utf-8")
     assert store_module.cache_key(1_000, 0) != before
 
 
