@@ -23,7 +23,9 @@ def test_any_two_visits_of_a_wanted_type_differ_in_what_is_said(d: int, big_shop
         rows = np.array([catalog.row(visit) for visit in task.world["visits"]], int)
         goal = plain(task.goal, AtFirst(big_shop, task.world))
         for item in goal.items:
-            wishes = [wish for (at, _), wish in task.goal.slots.items() if at == item and isinstance(wish, Wish)]
+            wishes = [
+                wish for (at, _), wish in task.goal.slots.items() if at == item and isinstance(wish, Wish)
+            ]
             if any(wish.step == "logic" for wish in wishes):
                 continue
             checked += 1

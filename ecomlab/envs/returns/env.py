@@ -172,7 +172,9 @@ def _draw_meant(
     and among those with which, by the line, it may end in each of these ways. As many clauses apply as there are steps.
     """
     catalog = shop.catalog
-    strict = may_hold(axes, "rules") and catalog.has(PRICE)  # what comes back cannot be worked out without prices
+    strict = may_hold(axes, "rules") and catalog.has(
+        PRICE
+    )  # what comes back cannot be worked out without prices
     able = [
         (order, line)
         for order, line in shuffled(random, history.delivered_lines(world["orders"]))
