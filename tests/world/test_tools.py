@@ -218,7 +218,7 @@ def test_visits_are_listed_by_category(shop: Shop) -> None:
     some = ask(episode, "user_get_visit_history", category=kind.lower())["visits"]
     assert some == [visit for visit in everything if visit["title"].endswith(kind)]
     assert 0 < len(some) < len(everything)
-    assert "did you mean" in ask(episode, "user_get_visit_history", category=kind[:-1] + "x")["error"]
+    assert "did you mean" in ask(episode, "user_get_visit_history", category=kind[:-1] + "q")["error"]
 
 
 def test_a_change_of_the_cart_returns_its_line(shop: Shop) -> None:
