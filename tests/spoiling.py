@@ -167,10 +167,11 @@ def another_value(folder: Folder, random: Random) -> None:
 
 
 def two_rows(folder: Folder, random: Random) -> None:
-    """Exchange two numbers of a column."""
-    path = random.one(folder.arrays)
+    """Exchange two different numbers of a column."""
+    path = random.one([path for path in folder.arrays if len(np.unique(np.load(path))) > 1])
     array = np.load(path)
-    one, other = random.below(len(array)), random.below(len(array))
+    one = random.below(len(array))
+    other = random.one(np.flatnonzero(array != array[one]).tolist())
     array[[one, other]] = array[[other, one]]
     np.save(path, array)
 

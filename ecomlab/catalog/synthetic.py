@@ -13,7 +13,9 @@ VERSION = 2  # goes up when the same (size, seed) would give other products
 ALPHABET = np.frombuffer(b"0123456789ABCDEFGHJKMNPQRSTVWXYZ", np.uint8)  # base 32 without I, L, O, U
 ID_BITS = 30  # six characters of five bits
 PLAIN = 0.08
-"""Share of products without variants, of types whose variants are not sizes."""
+"""Share of products without variants, of types whose variants are looks."""
+LOOKS = ("color", "finish")
+"""Options that a product may lack: a nail polish has a shade, a puzzle a picture."""
 MOST_VARIANTS = 5
 BRANDS, CHANCE = 0.18, 0.08
 """Standard deviations of the logarithm of prices: between brands, and between products that are alike in all else."""
@@ -142,7 +144,7 @@ def _option_bits(draw: np.random.Generator, option: Attribute, count: int) -> np
         )
         sets.append(sum(1 << place for place in places))
     bits = np.array(sets, np.int64)[_popular(draw, list(range(RANGES)), count, 0.5)]
-    return bits if option.name == "size" else np.where(draw.random(count) < PLAIN, 0, bits)
+    return np.where(draw.random(count) < PLAIN, 0, bits) if option.name in LOOKS else bits
 
 
 def _cents(draw: np.random.Generator, level: np.ndarray) -> np.ndarray:

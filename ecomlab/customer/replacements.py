@@ -34,7 +34,6 @@ _FORMS = {
     "attr:hair": "for {} hair",
     "attr:skin": "for {} skin",
     "attr:terrain": "for {} terrain",
-    "attr:grip": "for the {} hand",
     "attr:active": "with {} in it",
     "attr:note": "with {} notes",
     "attr:wattage": "with {} of power",

@@ -141,7 +141,7 @@ def _has(name: str, sentence: str) -> bool:
 
 def _option_in(sentence: str, want: Want, world: World) -> str | None:
     """Find the option that a sentence names outside the type's name: one of the type's values, else the wanted option
-    if the sentence mentions variants. A "Bird Feeder" names no bird."""
+    if the sentence mentions variants. A "Clay Kit" names no clay."""
     kind = world.catalog.types[world.catalog.type_codes[want.type]]
     names = "|".join(re.escape(name) for name in (kind.plural, kind.name))
     rest = re.sub(rf"\b(?:{names})\b", " ", sentence, flags=re.IGNORECASE)

@@ -22,6 +22,7 @@ from ecomlab.envs.returns.audit import ReturnsAudit
 from ecomlab.envs.returns.player import ReturnsPlayer
 from ecomlab.reward import Verdict
 from ecomlab.seeding import pick, shuffled
+from ecomlab.slots import PRICE
 from ecomlab.steps import draw_kinds, may_hold
 from ecomlab.task import Event, Goal, GoalChange, Problem, TaskError, TaskKey
 from ecomlab.tool import tool
@@ -170,7 +171,10 @@ def _draw_meant(
     Half of the returns are declined, half of the others cost something, as far as can be: the facts are drawn first,
     and among those with which, by the line, it may end in each of these ways. As many clauses apply as there are steps.
     """
-    catalog, strict = shop.catalog, may_hold(axes, "rules")
+    catalog = shop.catalog
+    strict = may_hold(axes, "rules") and catalog.has(
+        PRICE
+    )  # what comes back cannot be worked out without prices
     able = [
         (order, line)
         for order, line in shuffled(random, history.delivered_lines(world["orders"]))

@@ -34,6 +34,8 @@ SPLITS = (
 )
 LINES = (0.28, 0.3, 0.2, 0.13, 0.09)
 """Shares of orders with 1 to 5 lines."""
+P_SEVERAL, DEAR = 0.6, 5000
+"""Chance that several units were bought, of what costs fewer cents than this: nobody buys four cat trees."""
 TRIES = 24
 SPREAD, SPREAD_BY_RULES = 1.3, 1.7
 """The latest delivery, in standard return windows: as many again are over where exceptions may lengthen them."""
@@ -143,8 +145,9 @@ def _draw_lines(
     for row in chosen.values():
         options = catalog.options(row)
         variant = options[int(random.integers(len(options)))] if options else None
-        quantity = int(random.integers(2, 5)) if random.random() < 0.35 else 1
         percent, listed = int(random.integers(90, 111)), catalog.price_cents.item(row)
+        several = int(random.integers(2, 5)) if random.random() < P_SEVERAL else 1
+        quantity = several if listed == NO_PRICE or listed < DEAR else 1
         lines.append(
             {
                 "line_id": next(tokens),
