@@ -1,10 +1,12 @@
 """Leaks before any question, in openings, budgets and limits, which SILENT forbids.
 
 `openings` measures whether the words and the silence of an opening, or the budgets of turns and calls, tell what will
-happen, and whether the budgets tell how much is withheld. `bounds` measures whether the limits that a customer states
-single out the product or the parts that they withhold. Tasks are drawn, not played.
+happen, and whether the budgets tell how much is withheld. `outcomes` measures whether they tell what the traps that
+wait come to. `bounds` measures whether the limits that a customer states single out the product or the parts that they
+withhold. Tasks are drawn, not played.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -25,6 +27,10 @@ from ecomlab.world.shopping_list import least_total, parts_of
 
 BLOCK = 20
 """Tasks that look alike, among which those in which something happens are to be told from the others."""
+SMALL_BLOCK = 4
+"""The same for traps, which few tasks hold: of four, half and half, every one counts about as often."""
+RARE = 0.05
+"""Share of openings that a word must be in, and be absent from, to be counted."""
 Case = tuple[Any, Features, bool]
 """(what looks alike, features, whether it is so)."""
 
@@ -32,7 +38,7 @@ Case = tuple[Any, Features, bool]
 def opening_leaks(env_id: str, shop: Shop, levels: Iterable[int] = LEVELS, seeds: int = 400) -> list[Leak]:
     """Measure all leaks before any question, on `seeds` tasks per level."""
     tasks = tasks_at(env_id, shop, levels, seeds)
-    return [*openings(env_id, tasks), *bounds(env_id, tasks, shop)]
+    return [*openings(env_id, tasks), *outcomes(env_id, tasks, shop), *bounds(env_id, tasks, shop)]
 
 
 def tasks_at(env_id: str, shop: Shop, levels: Iterable[int], seeds: int) -> list[Task]:
@@ -73,6 +79,57 @@ def openings(env_id: str, tasks: Sequence[Task]) -> list[Leak]:
     return [leak for leak in found if leak is not None]
 
 
+def outcomes(env_id: str, tasks: Sequence[Task], shop: Shop) -> list[Leak]:
+    """Measure what openings, with every word and amount in them, and budgets tell of what a trap comes to.
+
+    Tasks are compared with those that look alike and whose openings hold wishes of the same classes.
+    """
+    words = [Counter(re.findall(r"[a-z]+", task.opening.lower())) for task in tasks]
+    among = Counter(word for said in words for word in said)
+    common = {word for word, n in among.items() if RARE <= n / len(tasks) <= 1 - RARE}
+    cases: dict[str, list[Case]] = {}
+    for task, said in zip(tasks, words, strict=True):
+        first = task.parts[0]
+        features = {**_opening(task), **_budgets(task), **_amounts(task.opening)}
+        features |= {f"word {word}": float(n) for word, n in said.items() if word in common}
+        wishes = tuple(sorted(type(wish).__name__ for wish in wishes_in(first.goal.slots).values()))
+        for name, so in ENVIRONMENTS[first.env].audit.outcomes(first, shop).items():
+            what, _, which = name.partition(", ")
+            own = {**features, **_limits(first, which, shop)}
+            cases.setdefault(what, []).append(((_alike(task), wishes), own, so))
+    found = [
+        _measured(env_id, f"opening: {what}", some, "what a trap comes to", len(cases), SMALL_BLOCK)
+        for what, some in cases.items()
+    ]
+    return [leak for leak in found if leak is not None]
+
+
+def _amounts(opening: str) -> Features:
+    """Describe the amounts of money and other numbers of an opening."""
+    money, numbers = (
+        [float(one) for one in re.findall(pattern, opening)]
+        for pattern in (r"\$(\d+(?:\.\d\d)?)", r"(?<![$\d.])(\d+(?:\.\d+)?)")
+    )
+    found = {"amounts": float(len(money)), "numbers": float(len(numbers))}
+    for name, some in (("amount", money), ("number", numbers)):
+        found |= {f"least {name}": min(some), f"most {name}": max(some)} if some else {}
+    return found
+
+
+def _limits(task: Task, which: str, shop: Shop) -> Features:
+    """Describe the amounts of the wishes of the item or part that a trap is about, beside what its type costs."""
+    catalog, goal, found = shop.catalog, task.goal, dict[str, float]()
+    for (item, _), wish in wishes_in(goal.slots).items():
+        kind = getattr(wish, "type", None) or goal.get("type", item=item)
+        if which in ("", str(item), kind) and kind in catalog.type_codes:
+            typical = float(np.median(catalog.price_cents[catalog.type_rows(kind)]))
+            amounts = [getattr(wish, "limit", 0), *(cents for _, cents in getattr(wish, "terms", ()))]
+            found |= {
+                f"{type(wish).__name__} {n}": amount / typical for n, amount in enumerate(amounts) if amount
+            }
+    return found
+
+
 def bounds(env_id: str, tasks: Sequence[Task], shop: Shop) -> list[Leak]:
     """Measure whether the limits that are stated tell which of the visits that fit is wanted, or which parts of a
     shopping list are withheld."""
@@ -88,12 +145,14 @@ def bounds(env_id: str, tasks: Sequence[Task], shop: Shop) -> list[Leak]:
     return [leak for leak in found if leak is not None]
 
 
-def _measured(env_id: str, kind: str, cases: Iterable[Case], what: str, of: int) -> Leak | None:
+def _measured(
+    env_id: str, kind: str, cases: Iterable[Case], what: str, of: int, size: int = BLOCK
+) -> Leak | None:
     """Measure how well features tell which cases are so, among those that look alike."""
     blocks: dict[Any, list[list[tuple[Features, bool]]]] = {}
     for alike, features, so in cases:
         mine = blocks.setdefault(alike, [[]])
-        if len(mine[-1]) == BLOCK:
+        if len(mine[-1]) == size:
             mine.append([])
         mine[-1].append((features, so))
     full = [block for mine in blocks.values() for block in mine if len({so for _, so in block}) == 2]
