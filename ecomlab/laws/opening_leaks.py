@@ -20,7 +20,7 @@ from ecomlab.laws.leaks import FIRST_SEED, LEVELS, Features, Leak, Lists, auc_of
 from ecomlab.laws.tool_introspection import drawn
 from ecomlab.slots import limits_in
 from ecomlab.task import Event, GoalChange, Task
-from ecomlab.wishes import Of, wishes_in
+from ecomlab.wishes import wishes_in
 from ecomlab.world.cart import constraints_of
 from ecomlab.world.plain import AtFirst, plain
 from ecomlab.world.shopping_list import least_total, parts_of
@@ -52,7 +52,7 @@ def openings(env_id: str, tasks: Sequence[Task]) -> list[Leak]:
 
     Tasks are compared with those of the same level whose opening shows as many items of the same environment: a journey
     begins with any, and says so. Those of journeys have as many subtasks. Items are compared with those of such tasks
-    that wishes of the same kinds are about.
+    that have a condition too, or have none: nothing that a condition is about sells out.
     """
     kinds = sorted({kind for task in tasks for event in task.parts[0].events for kind in _kinds(event)})
     alike = [_alike(task) for task in tasks]
@@ -66,7 +66,7 @@ def openings(env_id: str, tasks: Sequence[Task]) -> list[Leak]:
                 (f"{by}: {kind}", list(zip(alike, features, happens, strict=True)), "what will happen")
             )
         items = [
-            ((_alike(task), _wishes(task, item)), features, _happens(task, kind, item))
+            ((_alike(task), (item, "if") in task.parts[0].goal.slots), features, _happens(task, kind, item))
             for task, described in by_item
             for item, features in described
         ]
@@ -198,20 +198,6 @@ def _items(task: Task) -> Iterator[tuple[int, Features]]:
     for item in goal.items if len(goal.items) > 1 else ():
         names = [slot.name.partition(":")[0] for slot in said if slot.item == item]
         yield item, {"stated": float(len(names)), **{f"stated {n}": float(names.count(n)) for n in names}}
-
-
-def _wishes(task: Task, item: int) -> tuple[tuple[str, ...], bool]:
-    """Name the kinds of wishes of an item, and tell whether one of another item points to it."""
-    slots = task.parts[0].goal.slots
-    own, kind = (
-        wishes_in({name: value for (i, name), value in slots.items() if i == item}),
-        slots.get((item, "type")),
-    )
-    others = [wish for (i, _), wish in wishes_in(slots).items() if i != item]
-    pointed = any(
-        isinstance(wish, Of) and wish.step == "joint" and wish.described["type"] == kind for wish in others
-    )
-    return tuple(sorted({"if" if name == "if" else wish.step for name, wish in own.items()})), pointed
 
 
 def _happens(task: Task, kind: str, item: int | None = None) -> bool:
