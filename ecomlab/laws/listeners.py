@@ -9,7 +9,6 @@ has no opinion. There a yes is worth nothing beyond what picking at random state
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -47,7 +46,8 @@ JOBS = 5
 CLAIMS = 4
 """Number of false summaries in a job."""
 SALAD = "brand color price size rating delivery quantity budget order date"
-DAYS_TOLD = 40
+TOLD = 40
+"""Amounts, and numbers of days, that are told at once."""
 QUESTION = "Is there anything else I should know?"
 
 
@@ -185,8 +185,8 @@ def _vocabulary(shop: Shop | None) -> list[str]:
 
 
 def shotgun_teller(env: Environment, shop: Shop) -> Player:
-    """Make the reference player that answers no question of the customer but tells every value that it may have: all
-    prices it has seen and their sums, every number of days, and yes and no."""
+    """Make the reference player that, asked something, tells every value that it may be, the right one last: prices it
+    has seen, numbers of days, yes and no."""
     known = env.reference_player(shop)
 
     def player(messages: list[Message], tools: list[dict[str, Any]]) -> Message:
@@ -194,10 +194,9 @@ def shotgun_teller(env: Environment, shop: Shop) -> Player:
         if message.get("tool_calls"):
             return message
         met = [record for _, result in results(messages) for record in records(result)]
-        prices = sorted({round(100 * one["price"]) for one in met if isinstance(one.get("price"), float)})
-        amounts = {*prices, *map(sum, combinations(prices, 2)), sum(prices)}
-        values = [*map(money, sorted(amounts)), *(f"{n} days" for n in range(1, DAYS_TOLD)), "Yes", "No"]
-        return text(" ".join(f"In total: {value}." for value in values))
+        prices = {round(100 * one["price"]) for one in met if isinstance(one.get("price"), float)}
+        values = [*map(money, sorted(prices)[:TOLD]), *(f"{n} days" for n in range(1, TOLD)), "Yes", "No"]
+        return text(" ".join([*(f"In total: {value}." for value in values), message["content"]]))
 
     return player
 

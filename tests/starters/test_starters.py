@@ -88,7 +88,7 @@ def test_a_careful_demonstrator_succeeds_within_the_context(
     """Without steps of thought, which not every demonstrator takes."""
     tasks = [make_task(env, d, 300 + seed, big_shop, {"steps.mean": 0}) for seed in range(20)]
     played = [demonstrate(task, big_shop, renderer) for task in tasks]
-    assert sum(one.correct for one in played) >= 18
+    assert sum(one.correct for one in played) >= {0: 19, 3: 18}[d]
     assert max(len(one.ids) for one in played) < {0: tiny_qwen3.CONTEXT // 2, 3: tiny_qwen3.CONTEXT}[d]
 
 
