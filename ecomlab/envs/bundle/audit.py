@@ -9,7 +9,6 @@ from typing import Any, Self
 
 from ecomlab.catalog import Shop
 from ecomlab.envs.base import Audit
-from ecomlab.envs.bundle.steps import listing_of
 from ecomlab.reward import Fault
 from ecomlab.task import Goal, Place, SellOut, Task
 from ecomlab.values import money
@@ -172,7 +171,10 @@ class BundleAudit(Audit):
         if demands.order and choice is not None:
             found["none: something gives way"] = bool(choice.left_out)
         for kind, slots in demands.parts.items():
-            cheapest[kind] = listing_of(shop.catalog, rows_of((kind, dict(slots))), kind).greedy
+            rows = rows_of((kind, dict(slots)))
+            prices = shop.catalog.price_cents[rows]
+            rows = rows[prices == min(prices, default=0)]
+            cheapest[kind] = [offer_of(shop.catalog, row, demands.shared(kind)) for row in rows.tolist()]
         for at, joint in enumerate(one for one in demands.joints if not isinstance(one, Total)):
             some = product(*(cheapest[kind] for kind in joint.items))
             met = any(joint.holds(dict(zip(joint.items, one, strict=True)), today) for one in some)

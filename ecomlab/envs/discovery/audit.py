@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from ecomlab.catalog import Shop
 from ecomlab.envs.base import Audit
 from ecomlab.reward import Fault
@@ -52,10 +54,8 @@ class DiscoveryAudit(Audit):
         if "give_way" in left.goal:
             found["none: something fits"] = not left.dropped
         if worth is not None:
-            cheapest, best = (
-                ranking.places(left.rows, rank, shop.catalog)[0][:count]
-                for rank in (ranking.Lex((PRICE.sort,)), worth)
-            )
-            keys = [sorted(worth.key(rows, shop.catalog).tolist()) for rows in (cheapest, best)]
-            found["trade_off: the cheapest is the best"] = keys[0] == keys[1]
+            cheapest = ranking.places(left.rows, ranking.Lex((PRICE.sort,)), shop.catalog)[0][:count]
+            ordered, place = ranking.places(left.rows, worth, shop.catalog)
+            best = bool((place[np.isin(ordered, cheapest)] == place[:count]).all())
+            found["trade_off: the cheapest is the best"] = best
         return found
