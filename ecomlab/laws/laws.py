@@ -209,10 +209,11 @@ def _contrary(evidence: Evidence) -> Iterator[tuple[str, State, str, bool]]:
     """Judge the players that know everything but one bit, and how that bit is drawn, over all difficulties."""
     for env in dict.fromkeys(row.env for row in evidence.rows):
         rows = [row for row in evidence.rows if row.env == env]
-        for kind, (right, tasks) in _sums(row.contrary for row in rows).items():
+        for kind, (right, tasks) in sums(row.contrary for row in rows).items():
             why = f"always against the plain choice of {kind}, {right} of {tasks} tasks of {env} are solved"
+            why += f", allowed {CONTRARY:.0%}, because it knows all but an outcome that is drawn about evenly"
             yield env, at_most(right / tasks, tasks, CONTRARY, by_chance=True), why, False
-        for name, (so, traps) in _sums(row.outcomes for row in rows).items():
+        for name, (so, traps) in sums(row.outcomes for row in rows).items():
             why = f"{name} in {so} of {traps} traps of {env}, which may be 35 to 65%"
             for share in (so / traps, 1 - so / traps):
                 yield env, at_most(share, traps, CONTRARY, by_chance=True), why, False
@@ -222,7 +223,7 @@ def _contrary(evidence: Evidence) -> Iterator[tuple[str, State, str, bool]]:
             yield env, at_most(right / tasks, tasks, BLIND), why, False
 
 
-def _sums(counts: Iterable[dict[str, tuple[int, int]]]) -> dict[str, tuple[int, int]]:
+def sums(counts: Iterable[dict[str, tuple[int, int]]]) -> dict[str, tuple[int, int]]:
     """Add up (right, tasks) by name."""
     found: dict[str, tuple[int, int]] = {}
     for name, (right, tasks) in (pair for some in counts for pair in some.items()):
@@ -338,7 +339,7 @@ def _deep(evidence: Evidence) -> Iterator[tuple[str, State, str, bool]]:
         yield env, state, why.format(first.shortcut, 0), True
         state = at_most(last.shortcut, last.seeds, DEEP)
         yield env, state, why.format(last.shortcut, 12), True
-        for kind, (right, tasks) in _sums(row.lacking for row in by_level.values()).items():
+        for kind, (right, tasks) in sums(row.lacking for row in by_level.values()).items():
             why = f"without steps of {kind}, {right} of {tasks} tasks of {env} that hold one are solved"
             yield env, at_most(right / tasks, tasks, LACKING), why, True
 
