@@ -110,7 +110,7 @@ def certificate(table: pd.DataFrame, width: float = PAGE_WIDTH) -> Figure:
 @laid_out
 def depth(table: pd.DataFrame, width: float = PAGE_WIDTH) -> Figure:
     """Draw a panel per environment: the share of tasks that each player of `tables.load_depth` gets right, over
-    difficulty, with bounds as bands; a player without a kind of step in the tasks that hold it."""
+    difficulty, with bounds as bands; a player without a kind of step in the tasks that hold it, without a band."""
     return _by_environment(table, _LACKING, width)
 
 
@@ -131,8 +131,10 @@ def _by_environment(table: pd.DataFrame, looks: Looks, width: float) -> Figure:
     figure.supxlabel("difficulty d", fontsize=8)
     figure.supylabel("tasks solved", fontsize=8)
     handles = [Line2D([], [], label=name, **_mark(name, looks)) for name in looks]
+    few = len(handles) <= 7
+    side_by_side = (7 if few else math.ceil(len(handles) / 2)) if page else 3 if few else 2
     figure.legend(
-        handles=handles, loc="outside upper center", ncols=min(7, len(handles)) if page else 3, frameon=False,
+        handles=handles, loc="outside upper center", ncols=side_by_side, frameon=False,
         handlelength=1.8, columnspacing=1.3,
     )  # fmt: skip
     return figure
@@ -146,7 +148,7 @@ def _players(ax: Axes, table: pd.DataFrame, looks: Looks) -> None:
         if mine.empty:
             continue
         look = _mark(name, looks)
-        if mine.n.any() and name != "oracle":
+        if mine.n.any() and name != "oracle" and not name.startswith("without"):
             low = mine.share if name.startswith("best") else mine.low
             ax.fill_between(mine.d, low, mine.high, color=look["color"], alpha=0.18, linewidth=0)
         every = often.get(name) if len(mine) > 3 else None

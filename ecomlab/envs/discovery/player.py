@@ -131,7 +131,7 @@ class DiscoveryPlayer(GoalPlayer):
             return self.turn(*calls)
         chosen = [record["product_id"] for record in self._fitting(slots) if not self.slip()]
         if "trade_off" in self.contrary and isinstance(self.rank, Worth):
-            plain = sorted(self._fitting(slots), key=Lex((PRICE.sort,)).key_of)[: self.get("count", 1)]
+            plain = sorted(self._fitting(slots), key=lambda one: one["price"] or 0.0)[: self.get("count", 1)]
             if {one["product_id"] for one in plain} == {*chosen[: len(plain)]}:
                 del chosen[len(plain) - 1]
         unmet = self._unmet(wanted) if self.dropped and "none" not in self.lacks else None
