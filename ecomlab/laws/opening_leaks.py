@@ -82,7 +82,8 @@ def openings(env_id: str, tasks: Sequence[Task]) -> list[Leak]:
 def outcomes(env_id: str, tasks: Sequence[Task], shop: Shop) -> list[Leak]:
     """Measure what openings, with every word and amount in them, and budgets tell of what a trap comes to.
 
-    Tasks are compared with those that look alike and whose openings hold wishes of the same classes.
+    Tasks are compared with those that look alike and whose openings hold wishes of the same classes. What an amount is
+    beside the usual price of a type is no feature: that is a fact of the shop, and who knows it all knows the outcomes.
     """
     words = [Counter(re.findall(r"[a-z]+", task.opening.lower())) for task in tasks]
     among = Counter(word for said in words for word in said)
@@ -94,9 +95,8 @@ def outcomes(env_id: str, tasks: Sequence[Task], shop: Shop) -> list[Leak]:
         features |= {f"word {word}": float(n) for word, n in said.items() if word in common}
         wishes = tuple(sorted(type(wish).__name__ for wish in wishes_in(first.goal.slots).values()))
         for name, so in ENVIRONMENTS[first.env].audit.outcomes(first, shop).items():
-            what, _, which = name.partition(", ")
-            own = {**features, **_limits(first, which, shop)}
-            cases.setdefault(what, []).append(((_alike(task), wishes), own, so))
+            what = name.partition(", ")[0]
+            cases.setdefault(what, []).append(((_alike(task), wishes), features, so))
     found = [
         _measured(env_id, f"opening: {what}", some, "what a trap comes to", len(cases), SMALL_BLOCK)
         for what, some in cases.items()
@@ -113,20 +113,6 @@ def _amounts(opening: str) -> Features:
     found = {"amounts": float(len(money)), "numbers": float(len(numbers))}
     for name, some in (("amount", money), ("number", numbers)):
         found |= {f"least {name}": min(some), f"most {name}": max(some)} if some else {}
-    return found
-
-
-def _limits(task: Task, which: str, shop: Shop) -> Features:
-    """Describe the amounts of the wishes of the item or part that a trap is about, beside what its type costs."""
-    catalog, goal, found = shop.catalog, task.goal, dict[str, float]()
-    for (item, _), wish in wishes_in(goal.slots).items():
-        kind = getattr(wish, "type", None) or goal.get("type", item=item)
-        if which in ("", str(item), kind) and kind in catalog.type_codes:
-            typical = float(np.median(catalog.price_cents[catalog.type_rows(kind)]))
-            amounts = [getattr(wish, "limit", 0), *(cents for _, cents in getattr(wish, "terms", ()))]
-            found |= {
-                f"{type(wish).__name__} {n}": amount / typical for n, amount in enumerate(amounts) if amount
-            }
     return found
 
 
