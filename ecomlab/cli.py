@@ -101,7 +101,7 @@ def play(
 @app.command()
 def certify(
     env: list[str] | None = options.ENVS,
-    difficulty: str = opt("0:12", "--difficulty A:B", "Levels A to B, or one level."),
+    difficulty: str = opt("0:12", "--difficulty A:B", "Levels A to B, or one level; several with commas."),
     seeds: int = opt(500, "--seeds N", "Tasks a level for oracle and reference.", min=1),
     others: int = opt(100, "--others N", "Tasks a level for the other players.", min=1),
     full: bool = opt(False, "--full", "As many for all players as for oracle and reference."),
@@ -193,7 +193,7 @@ def evaluate(
     context: Context,
     player: str | None = Argument(None, help=options.PLAYER, callback=spelled),
     env: list[str] | None = options.ENVS,
-    difficulty: str = opt("0:4", "--difficulty A:B", "Levels A to B, or one level."),
+    difficulty: str = opt("0:4", "--difficulty A:B", "Levels A to B, or one level; several with commas."),
     episodes: int = opt(200, "--episodes N", "Held-out tasks per environment and level.", min=1),
     trials: int = opt(1, "--trials N", "Episodes per task, for pass^k.", min=1),
     decoding: Literal["sampled", "greedy"] | None = options.DECODING,

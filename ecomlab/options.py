@@ -60,14 +60,19 @@ def environments(names: list[str] | None, player: str = "") -> list[str]:
 
 
 def levels(text: str) -> list[int]:
-    """Read A:B, both included, or one level. Raises BadParameter."""
-    found = re.fullmatch(r"(\d+)(?::(\d+))?", text)
-    if not found:
-        raise BadParameter(f"difficulty must be A:B or one level, such as 0:12, not {text!r}")
-    low, high = int(found[1]), int(found[2] or found[1])
-    if low > high:
-        raise BadParameter(f"difficulty must run from a lower to a higher level, not {text!r}")
-    return list(range(low, high + 1))
+    """Read levels, each one alone or A:B, both included, with commas between. Raises BadParameter."""
+    found: list[int] = []
+    for part in text.split(","):
+        match = re.fullmatch(r"(\d+)(?::(\d+))?", part)
+        if not match:
+            raise BadParameter(
+                f"difficulty must be A:B or one level, such as 0:12 or 0:12,16,20, not {text!r}"
+            )
+        low, high = int(match[1]), int(match[2] or match[1])
+        if low > high or low <= max(found, default=-1):
+            raise BadParameter(f"difficulty must run from a lower to a higher level, not {text!r}")
+        found += range(low, high + 1)
+    return found
 
 
 def settings(texts: list[str] | None, flag: str = "--set") -> dict[str, Any]:

@@ -77,10 +77,10 @@ def test_a_played_episode_is_shown_written_and_rebuilds_its_task(tmp_path: Path)
 
 def test_a_certificate_is_written_with_the_promised_fields(tmp_path: Path) -> None:
     file = tmp_path / "certificate.json"
-    done = invoke(f"{CERTIFY} --difficulty 0:1 --seeds 3 --leaks 0 --json", file)
+    done = invoke(f"{CERTIFY} --difficulty 0,2 --seeds 3 --leaks 0 --json", file)
     assert done.exit_code == 0, done.output
     rows = json.loads(file.read_text())["rows"]
-    assert [(row["env"], row["d"], row["seeds"]) for row in rows] == [("CART", 0, 3), ("CART", 1, 3)]
+    assert [(row["env"], row["d"], row["seeds"]) for row in rows] == [("CART", 0, 3), ("CART", 2, 3)]
     for row in rows:
         assert {"solver", "fair", "noisy", "naive", "blind", "positional", "chance", "turns"} <= set(row)
         assert row["blind"] and all(0 <= share <= 1 for share in row["blind"].values())
@@ -237,7 +237,7 @@ def test_a_run_is_trained_from_a_file_and_evaluated_from_its_checkpoint(tmp_path
             invoke(f"eval {tasks}", wrong, catch_exceptions=False)
     found = json.loads((tmp_path / "eval.json").read_text())
     cells = [(row["env"], row["d"], row["episodes"]) for row in found["cells"]]
-    assert cells == [("CART", 0, 3), ("CART", 1, 3)]
+    assert cells == [("CART", 0, 3), ("CART", 2, 3)]
     assert found["header"]["identity"]["decoding"] == "greedy"
     assert found["header"]["conditions"]["axes"] == {"cart.items": 1, "p_missing": 0}
     assert "| CART | 0 |" in (tmp_path / "eval" / "e.md").read_text()

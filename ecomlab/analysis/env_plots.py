@@ -1,6 +1,7 @@
 """Figures of environments: certificates, and the axes that difficulty moves."""
 
 import math
+from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
 
@@ -15,7 +16,9 @@ from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from ecomlab.analysis.plots import COLUMN_WIDTH, PAGE_WIDTH, laid_out
 
-_PLAYERS: dict[str, tuple[int | str, str, str]] = {  # colour, marker, line
+Looks = Mapping[str, tuple[int | str, str, str]]
+"""Colour, marker and line of each player."""
+_PLAYERS: Looks = {
     "oracle": (".1", "s", ""),
     "reference": (0, "o", "-"),
     "perturbed": (1, "D", "-"),
@@ -23,6 +26,19 @@ _PLAYERS: dict[str, tuple[int | str, str, str]] = {  # colour, marker, line
     "best positional": (4, "v", "-"),
     "best blind": (".5", "s", "-"),
     "chance": (".1", "", ":"),
+}
+_LACKING: Looks = {
+    "oracle": (".1", "s", ""),
+    "reference": (0, "o", "-"),
+    "shortcut": (3, "D", "-"),
+    "without reference": (1, "v", ":"),
+    "without logic": (2, "^", ":"),
+    "without joint": (4, "<", ":"),
+    "without trade_off": (5, ">", ":"),
+    "without none": (6, "P", ":"),
+    "without rules": (8, "X", ":"),
+    "without telling": (9, "*", ":"),
+    "without chain": (7, "p", ":"),
 }
 AXIS_WORDS = {
     "constraints": ("demands", "number"),
@@ -88,6 +104,19 @@ def certificate(table: pd.DataFrame, width: float = PAGE_WIDTH) -> Figure:
     `table` is that of `tables.load_certificate` with bounds, which are drawn as bands. The best of several attackers is
     chosen by its luck too, so only its upper bound is drawn.
     """
+    return _by_environment(table, _PLAYERS, width)
+
+
+@laid_out
+def depth(table: pd.DataFrame, width: float = PAGE_WIDTH) -> Figure:
+    """Draw a panel per environment: the share of tasks that each player of `tables.load_depth` gets right, over
+    difficulty, with bounds as bands; a player without a kind of step in the tasks that hold it, without a band."""
+    return _by_environment(table, _LACKING, width)
+
+
+def _by_environment(table: pd.DataFrame, looks: Looks, width: float) -> Figure:
+    """Draw a panel per environment, a line per player, and a legend of the players that there are."""
+    looks = {name: look for name, look in looks.items() if name in set(table.player)}
     envs = list(dict.fromkeys(table.env))
     page = width > COLUMN_WIDTH
     columns = min(4 if page else 2, len(envs))
@@ -96,28 +125,30 @@ def certificate(table: pd.DataFrame, width: float = PAGE_WIDTH) -> Figure:
     grid = figure.add_gridspec(rows, columns)
     for place, env in enumerate(envs):
         ax = figure.add_subplot(grid[place // columns, place % columns])
-        _players(ax, table[table.env == env])
+        _players(ax, table[table.env == env], looks)
         ax.set_title(env)
         ax.tick_params(labelleft=place % columns == 0, labelbottom=place + columns >= len(envs))
     figure.supxlabel("difficulty d", fontsize=8)
     figure.supylabel("tasks solved", fontsize=8)
-    handles = [Line2D([], [], label=name, **_mark(name)) for name in _PLAYERS]
+    handles = [Line2D([], [], label=name, **_mark(name, looks)) for name in looks]
+    few = len(handles) <= 7
+    side_by_side = (7 if few else math.ceil(len(handles) / 2)) if page else 3 if few else 2
     figure.legend(
-        handles=handles, loc="outside upper center", ncols=len(handles) if page else 3, frameon=False,
+        handles=handles, loc="outside upper center", ncols=side_by_side, frameon=False,
         handlelength=1.8, columnspacing=1.3,
     )  # fmt: skip
     return figure
 
 
-def _players(ax: Axes, table: pd.DataFrame) -> None:
+def _players(ax: Axes, table: pd.DataFrame, looks: Looks) -> None:
     """Draw a line per player; those that coincide at zero have their marks at different levels."""
     often = {name: (i, 3) for i, name in enumerate(("naive", "best positional", "best blind"))}
-    for name in reversed(_PLAYERS):
+    for name in reversed(list(looks)):
         mine = table[table.player == name].sort_values("d")
         if mine.empty:
             continue
-        look = _mark(name)
-        if mine.n.any() and name != "oracle":
+        look = _mark(name, looks)
+        if mine.n.any() and name != "oracle" and not name.startswith("without"):
             low = mine.share if name.startswith("best") else mine.low
             ax.fill_between(mine.d, low, mine.high, color=look["color"], alpha=0.18, linewidth=0)
         every = often.get(name) if len(mine) > 3 else None
@@ -128,9 +159,9 @@ def _players(ax: Axes, table: pd.DataFrame) -> None:
     ax.xaxis.set_major_locator(MaxNLocator(4, integer=True, steps=[1, 2, 4, 10]))
 
 
-def _mark(name: str) -> dict[str, Any]:
+def _mark(name: str, looks: Looks) -> dict[str, Any]:
     """Choose a player's colour, marker and line; the oracle's squares surround the reference player's dots."""
-    colour, marker, line = _PLAYERS[name]
+    colour, marker, line = looks[name]
     shade = sns.color_palette("colorblind", 10)[colour] if isinstance(colour, int) else colour
     size, fill = {"oracle": (5, "none"), "reference": (2.4, shade), "best blind": (2.6, shade)}.get(
         name, (3.4, shade)

@@ -202,6 +202,20 @@ def _players(cell: "certificate.Row") -> Iterable[tuple[str, float, int]]:
     yield "chance", cell.chance, 0
 
 
+def load_depth(path: str | Path) -> pd.DataFrame:
+    """Read the table of `experiments/depth/players.py`: a row per environment, level and player, in that order.
+
+    Columns: env, d, player, share (of tasks that are correct), n (tasks), reward (mean), steps (of the player's kind in
+    a task), code (digest). Raises TableError.
+    """
+    with _made_by(path, "table of players", "`python experiments/depth/players.py --table`"):
+        found = pd.read_csv(path)
+        found["share"] = found.right / found.tasks
+        found["place"] = found.env.map(in_order(set(found.env)).index)
+        found = found.sort_values(["place", "d"], kind="stable").rename(columns={"tasks": "n"})
+        return found[["env", "d", "player", "share", "n", "reward", "steps", "code"]].reset_index(drop=True)
+
+
 def load_understanding(path: str | Path) -> pd.DataFrame:
     """Read how well customers understood the banks of questions from the certificate of `ecomlab certify --json`: a row
     per bank and environment, and per bank and form of question.

@@ -84,6 +84,11 @@ class Audit:
         """Compute the probability that picking from a list by position alone is correct."""
         return 0.0
 
+    def outcomes(self, task: Task, shop: Shop) -> Mapping[str, bool]:
+        """Tell what the task's traps come to, by "kind: what is so", with ", item" where there are several: whether a
+        condition holds, whether the cheapest is the best. No opening may tell, and neither is a safe guess."""
+        return {}
+
 
 class Environment:
     """One kind of task. A file with a subclass under `ecomlab/envs` is an environment; nothing else is needed.
@@ -162,15 +167,18 @@ class Environment:
         perturbation: Perturbation | None = None,
         courteous: bool = False,
         lacks: Collection[str] = (),
+        contrary: Collection[str] = (),
     ) -> Any:
         """Make a player that sees what a model sees; with a `perturbation` it makes mistakes, a `courteous` one asks
-        for one or two things at a time and talks to the customer about what it does, and one that `lacks` kinds of
-        steps of thought does not take them."""
+        for one or two things at a time and talks to the customer about what it does, one that `lacks` kinds of
+        steps of thought does not take them, and a `contrary` one believes that the plain choice is always wrong."""
         courtesy = Courtesy(self.asked_for) if courteous else None
         lexicon = lexicon_of(shop.catalog)
         made = self.player(self.phrases, lexicon, perturbation=perturbation, courtesy=courtesy)
         if lacks:
             made.lacks = frozenset(lacks)
+        if contrary:
+            made.contrary = frozenset(contrary)
         return made
 
     @property

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, TypeVar
@@ -25,15 +26,17 @@ from ecomlab.episode.record import Trajectory
 from ecomlab.laws import attackers, opening_leaks, talkers
 from ecomlab.laws.counterfactual import Comparison, compare
 from ecomlab.laws.leaks import LEVELS, Leak, measure
-from ecomlab.laws.listeners import listeners
+from ecomlab.laws.listeners import listeners, shotgun_teller
 from ecomlab.laws.talkers import Talked
 from ecomlab.laws.tool_introspection import drawn, reference_player
 from ecomlab.players.base import Perturbation
 from ecomlab.seeding import digest, package_digest, rng
-from ecomlab.task import Message, Player
+from ecomlab.task import Message, Player, Task
 
 SLIP_RATE = 0.2
 """Share of the perturbed player's decisions that go wrong."""
+BESIDE = ("joint",)
+"""Kinds of steps of which no contrary belief decides: a list without the cheapest may meet demands across parts too."""
 EXACT = ("solver", "fair", "courteous", "noisy", "shortcut")
 """Players of every task."""
 FIRST_SEED = 1_000_000
@@ -79,6 +82,13 @@ class Row:
     lacking: dict[str, tuple[int, int]] = field(default_factory=dict)
     """By kind of step: how many of the tasks in which it counts the player that lacks this kind alone solves, and the
     number of these tasks."""
+    contrary: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """By kind of step: how many of the tasks with a trap of it the player solves that believes the plain choice to be
+    always wrong, and the number of these tasks."""
+    shotgun: tuple[int, int] = (0, 0)
+    """How many of the tasks in which a customer asks something are solved by telling everything, and their number."""
+    outcomes: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """By trap: how often what it is called is so, and the number of these traps."""
     asking: dict[str, float] = field(default_factory=dict)
     """Means over the courteous player's episodes: questions, slots learned, questions about what a customer lacks."""
     refused: dict[str, int] = field(default_factory=dict)
@@ -103,8 +113,14 @@ class Row:
         value = {name: math.nan if one is None else one for name, one in value.items()}
         mean, sd, count = value["failed"]
         rewards = {name: (m, s, k) for name, (m, s, k) in value["rewards"].items()}
-        lacking = {kind: (right, n) for kind, (right, n) in value.get("lacking", {}).items()}
-        return cls(**{**value, "rewards": rewards, "failed": (mean, sd, count), "lacking": lacking})
+        pairs = {
+            name: {key: (right, n) for key, (right, n) in value.get(name, {}).items()}
+            for name in ("lacking", "contrary", "outcomes")
+        }
+        right, n = value.get("shotgun", (0, 0))
+        return cls(
+            **{**value, **pairs, "rewards": rewards, "failed": (mean, sd, count), "shotgun": (right, n)}
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,14 +187,27 @@ def certify_cell(
 
     for name, make in players(env_id, shop).items():
         play_all(name, make, seeds if name in EXACT else others)
-    lacking: dict[str, tuple[int, int]] = {}
-    for kind in dict.fromkeys(kind for task in tasks[:seeds] for kind in task.steps):
-        held = [task for task in tasks[:seeds] if kind in task.steps]
-        ends = [
-            finish(env.reference_player(shop, lacks=(kind,)), Episode(task, shop)).score.correct
-            for task in held
-        ]
-        lacking[kind] = (sum(ends), len(held))
+    traps = [outcomes_of(task, shop) for task in tasks[:seeds]]
+
+    def solved(make: Callable[[], Player], held: Sequence[Task]) -> tuple[int, int]:
+        return sum(finish(make(), Episode(task, shop)).score.correct for task in held), len(held)
+
+    lacking = {
+        kind: solved(
+            partial(env.reference_player, shop, lacks=(kind,)), [t for t in tasks[:seeds] if kind in t.steps]
+        )
+        for kind in dict.fromkeys(kind for task in tasks[:seeds] for kind in task.steps)
+    }
+    contrary = {
+        kind: solved(
+            partial(env.reference_player, shop, contrary=(kind,)),
+            [t for t, some in zip(tasks, traps, strict=False) if any(kind == one for one, _, _ in some)],
+        )
+        for kind in dict.fromkeys(kind for some in traps for kind, _, _ in some if kind not in BESIDE)
+    }
+    asked = [t for t in tasks[:seeds] if any(part.goal.after(part.events).asks for part in t.parts)]
+    ends = [(f"{kind}: {what}", so) for some in traps for kind, what, so in some]
+    outcomes = {name: (ends.count((name, True)), n) for name, n in Counter(n for n, _ in ends).items()}
     commonest = _commonest(played["fair"])
     play_all("blind: the most common answer", lambda episode, seed: lambda messages, tools: commonest, others)
     share = {name: _mean([p.correct for p in ps]) for name, ps in played.items()}
@@ -209,10 +238,23 @@ def certify_cell(
         courteous=share["courteous"],
         shortcut=share["shortcut"],
         lacking=lacking,
+        contrary=contrary,
+        shotgun=solved(partial(shotgun_teller, env, shop), asked),
+        outcomes=outcomes,
         asking={name: _mean([one.get(name, 0) for one in asking]) for name in asking[0]},
         misses=[f"{who} missed {p.how}" for who, mine in exact for p in mine if not p.correct],
         refused=refused,
     )
+
+
+def outcomes_of(task: Task, shop: Shop) -> list[tuple[str, str, bool]]:
+    """List (kind of step, what it may come to, whether it is so) of every trap of a task and its subtasks."""
+    found = []
+    for part in task.parts:
+        for name, so in ENVIRONMENTS[part.env].audit.outcomes(part, shop).items():
+            kind, _, what = name.partition(", ")[0].partition(": ")
+            found.append((kind, what, so))
+    return found
 
 
 def _commonest(played: Sequence[Played]) -> Message:

@@ -232,16 +232,20 @@ class EnvironmentContract:
     def test_what_is_withheld_shows_nowhere_until_the_customer_is_asked(
         self, env: str, big_shop: Shop
     ) -> None:
-        count, all_pairs = _fewer(env, 24), 0
+        count = _fewer(env, 24)
         for d in COMPARED:
-            compared = counterfactual.compare(env, d, range(count), big_shop)
-            assert not compared.differences, compared.differences
+            pairs, more = 0, iter((range(count), range(count, 10 * count)))
+            while pairs < 5 and (
+                seeds := next(more, None)
+            ):  # where a customer withholds little, among more tasks
+                compared = counterfactual.compare(env, d, seeds, big_shop)
+                assert not compared.differences, compared.differences
+                pairs += compared.pairs
             able = sum(any(_withheld(task)) for task in _tasks(env, (d,), count, big_shop))
-            all_pairs += compared.pairs
-            assert compared.pairs >= min(5, able // 2), (
-                f"d = {d}: {compared.pairs} pairs in {able} tasks; does `alternatives` name other values?"
-            )
-        assert all_pairs >= 5, f"{all_pairs} pairs at all levels; do customers withhold anything?"
+            least = (
+                5 if 0 < d < 12 else min(5, able // 2)
+            )  # at d = 12, STATUS speaks of orders by links alone
+            assert pairs >= least, f"d = {d}: {pairs} pairs; does `alternatives` name other values?"
 
     @shows("SILENT")
     def test_a_counterfactual_is_another_task_that_can_be_done(self, env: str, shop: Shop) -> None:

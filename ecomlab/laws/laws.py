@@ -1,7 +1,7 @@
 """The fourteen laws by name: statement, measure and judge of each."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache
@@ -34,6 +34,9 @@ largest share that are refused."""
 SHALLOW, DEEP, LACKING = 0.9, 0.2, 0.2
 """Smallest share of the shortcut player at d = 0, largest at d = 12, and largest share of a player that lacks one kind
 of step, in tasks where such a step counts."""
+CONTRARY = 0.65
+"""Largest share of a player that believes the plain choice to be always wrong, and knows everything else: as often as
+one of two outcomes is drawn, which is with a probability of 35 to 65%."""
 HARDER = 0.2
 """Smallest fall of the perturbed player's success from d = 0 to d = 12."""
 
@@ -199,6 +202,34 @@ def _not_gameable(evidence: Evidence) -> Iterator[tuple[str, State, str, bool]]:
         for name, reward in row.rewards.items():
             why = f"{name} earns {reward[0]:.2f}, failing honestly {row.failed[0]:.2f}, at {where}"
             yield row.env, State.BROKEN if _pays(reward, row.failed) else State.KEPT, why, pooled
+    yield from _contrary(evidence)
+
+
+def _contrary(evidence: Evidence) -> Iterator[tuple[str, State, str, bool]]:
+    """Judge the players that know everything but one bit, and how that bit is drawn, over all difficulties."""
+    for env in dict.fromkeys(row.env for row in evidence.rows):
+        rows = [row for row in evidence.rows if row.env == env]
+        for kind, (right, tasks) in sums(row.contrary for row in rows).items():
+            why = f"always against the plain choice of {kind}, {right} of {tasks} tasks of {env} are solved"
+            why += f", allowed {CONTRARY:.0%}, because it knows all but an outcome that is drawn about evenly"
+            yield env, at_most(right / tasks, tasks, CONTRARY, by_chance=True), why, False
+        for name, (so, traps) in sums(row.outcomes for row in rows).items():
+            why = f"{name} in {so} of {traps} traps of {env}, which may be 35 to 65%"
+            for share in (so / traps, 1 - so / traps):
+                yield env, at_most(share, traps, CONTRARY, by_chance=True), why, False
+        right, tasks = np.sum([row.shotgun for row in rows], axis=0).tolist()
+        why = f"by telling every value, {right} of {tasks} tasks of {env} with a question are solved"
+        if tasks:
+            yield env, at_most(right / tasks, tasks, BLIND), why, False
+
+
+def sums(counts: Iterable[dict[str, tuple[int, int]]]) -> dict[str, tuple[int, int]]:
+    """Add up (right, tasks) by name."""
+    found: dict[str, tuple[int, int]] = {}
+    for name, (right, tasks) in (pair for some in counts for pair in some.items()):
+        so_far = found.get(name, (0, 0))
+        found[name] = (so_far[0] + right, so_far[1] + tasks)
+    return found
 
 
 def _pays(reward: tuple[float, float, int], failed: tuple[float, float, int]) -> bool:
@@ -308,9 +339,7 @@ def _deep(evidence: Evidence) -> Iterator[tuple[str, State, str, bool]]:
         yield env, state, why.format(first.shortcut, 0), True
         state = at_most(last.shortcut, last.seeds, DEEP)
         yield env, state, why.format(last.shortcut, 12), True
-        rows = by_level.values()
-        for kind in dict.fromkeys(kind for row in rows for kind in row.lacking):
-            right, tasks = np.sum([row.lacking.get(kind, (0, 0)) for row in rows], axis=0).tolist()
+        for kind, (right, tasks) in sums(row.lacking for row in by_level.values()).items():
             why = f"without steps of {kind}, {right} of {tasks} tasks of {env} that hold one are solved"
             yield env, at_most(right / tasks, tasks, LACKING), why, True
 

@@ -9,6 +9,7 @@ has no opinion. There a yes is worth nothing beyond what picking at random state
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -28,9 +29,10 @@ from ecomlab.laws.attackers import (
     scripted,
     text,
 )
-from ecomlab.laws.tool_introspection import calls, results, sources
+from ecomlab.laws.tool_introspection import calls, records, results, sources
 from ecomlab.seeding import shuffled
-from ecomlab.task import Message
+from ecomlab.task import Message, Player
+from ecomlab.values import money
 
 AGREES = ("this one", "as wanted", "yes")
 """Dialogue acts by which a customer agrees."""
@@ -44,6 +46,8 @@ JOBS = 5
 CLAIMS = 4
 """Number of false summaries in a job."""
 SALAD = "brand color price size rating delivery quantity budget order date"
+TOLD = 40
+"""Amounts, and numbers of days, that are told at once."""
 QUESTION = "Is there anything else I should know?"
 
 
@@ -64,6 +68,7 @@ def listeners(env: Environment, shop: Shop | None = None) -> dict[str, Factory]:
         )
         made[f"blank consent to {plan.name('random')}"] = _scripted(plan, _ask_for_consent)
         made[f"salad, {plan.name('random')}"] = _scripted(plan, _toss)
+        made[f"show three of {plan.name('each')}"] = _scripted(plan, _show)
     return made
 
 
@@ -155,6 +160,17 @@ def _toss(plan: Plan, opening: str, random: np.random.Generator) -> Script:
     yield from _settle(plan, _first(plan, rows))
 
 
+def _show(plan: Plan, opening: str, random: np.random.Generator) -> Script:
+    """Show rows, a few at a time, until the customer has a good word for them, and settle for those."""
+    left = shuffled(random, (yield from explore(plan, None, 0, opening, random)))
+    shown, praised = left[:AT_ONCE], False
+    while left and not praised:
+        shown, left = left[:AT_ONCE], left[AT_ONCE:]
+        new = yield text(f"How about {', '.join(map(_called, shown))}?")
+        praised = _agreed(plan.env, new, CONSENTS)
+    yield from _settle(plan, _first(plan, shown))
+
+
 def _first(plan: Plan, rows: Sequence[Row]) -> Sequence[Row]:
     return rows[: WANTED if plan.several else 1]
 
@@ -166,6 +182,23 @@ def _vocabulary(shop: Shop | None) -> list[str]:
     catalog = shop.catalog
     values = [value for some in catalog.attr_values.values() for value in some]
     return [*catalog.brands, *catalog.features, *values]
+
+
+def shotgun_teller(env: Environment, shop: Shop) -> Player:
+    """Make the reference player that, asked something, tells every value that it may be, the right one last: prices it
+    has seen, numbers of days, yes and no."""
+    known = env.reference_player(shop)
+
+    def player(messages: list[Message], tools: list[dict[str, Any]]) -> Message:
+        message: Message = known(messages, tools)
+        if message.get("tool_calls"):
+            return message
+        met = [record for _, result in results(messages) for record in records(result)]
+        prices = {round(100 * one["price"]) for one in met if isinstance(one.get("price"), float)}
+        values = [*map(money, sorted(prices)[:TOLD]), *(f"{n} days" for n in range(1, TOLD)), "Yes", "No"]
+        return text(" ".join([*(f"In total: {value}." for value in values), message["content"]]))
+
+    return player
 
 
 def _guess(plan: Plan, opening: str, random: np.random.Generator) -> Script:

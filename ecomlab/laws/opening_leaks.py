@@ -1,10 +1,12 @@
 """Leaks before any question, in openings, budgets and limits, which SILENT forbids.
 
 `openings` measures whether the words and the silence of an opening, or the budgets of turns and calls, tell what will
-happen, and whether the budgets tell how much is withheld. `bounds` measures whether the limits that a customer states
-single out the product or the parts that they withhold. Tasks are drawn, not played.
+happen, and whether the budgets tell how much is withheld. `outcomes` measures whether they tell what the traps that
+wait come to. `bounds` measures whether the limits that a customer states single out the product or the parts that they
+withhold. Tasks are drawn, not played.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -18,13 +20,17 @@ from ecomlab.laws.leaks import FIRST_SEED, LEVELS, Features, Leak, Lists, auc_of
 from ecomlab.laws.tool_introspection import drawn
 from ecomlab.slots import limits_in
 from ecomlab.task import Event, GoalChange, Task
-from ecomlab.wishes import Of, wishes_in
+from ecomlab.wishes import wishes_in
 from ecomlab.world.cart import constraints_of
 from ecomlab.world.plain import AtFirst, plain
 from ecomlab.world.shopping_list import least_total, parts_of
 
 BLOCK = 20
 """Tasks that look alike, among which those in which something happens are to be told from the others."""
+SMALL_BLOCK = 4
+"""The same for traps, which few tasks hold: of four, half and half, every one counts about as often."""
+RARE = 0.05
+"""Share of openings that a word must be in, and be absent from, to be counted."""
 Case = tuple[Any, Features, bool]
 """(what looks alike, features, whether it is so)."""
 
@@ -32,7 +38,7 @@ Case = tuple[Any, Features, bool]
 def opening_leaks(env_id: str, shop: Shop, levels: Iterable[int] = LEVELS, seeds: int = 400) -> list[Leak]:
     """Measure all leaks before any question, on `seeds` tasks per level."""
     tasks = tasks_at(env_id, shop, levels, seeds)
-    return [*openings(env_id, tasks), *bounds(env_id, tasks, shop)]
+    return [*openings(env_id, tasks), *outcomes(env_id, tasks, shop), *bounds(env_id, tasks, shop)]
 
 
 def tasks_at(env_id: str, shop: Shop, levels: Iterable[int], seeds: int) -> list[Task]:
@@ -46,7 +52,7 @@ def openings(env_id: str, tasks: Sequence[Task]) -> list[Leak]:
 
     Tasks are compared with those of the same level whose opening shows as many items of the same environment: a journey
     begins with any, and says so. Those of journeys have as many subtasks. Items are compared with those of such tasks
-    that wishes of the same kinds are about.
+    that have a condition too, or have none: nothing that a condition is about sells out.
     """
     kinds = sorted({kind for task in tasks for event in task.parts[0].events for kind in _kinds(event)})
     alike = [_alike(task) for task in tasks]
@@ -60,7 +66,7 @@ def openings(env_id: str, tasks: Sequence[Task]) -> list[Leak]:
                 (f"{by}: {kind}", list(zip(alike, features, happens, strict=True)), "what will happen")
             )
         items = [
-            ((_alike(task), _wishes(task, item)), features, _happens(task, kind, item))
+            ((_alike(task), (item, "if") in task.parts[0].goal.slots), features, _happens(task, kind, item))
             for task, described in by_item
             for item, features in described
         ]
@@ -71,6 +77,43 @@ def openings(env_id: str, tasks: Sequence[Task]) -> list[Leak]:
         wanted.append((f"budgets: more than {most} withheld", cases, "how much is withheld"))
     found = [_measured(env_id, *one, of=len(wanted)) for one in wanted]
     return [leak for leak in found if leak is not None]
+
+
+def outcomes(env_id: str, tasks: Sequence[Task], shop: Shop) -> list[Leak]:
+    """Measure what openings, with every word and amount in them, and budgets tell of what a trap comes to.
+
+    Tasks are compared with those that look alike and whose openings hold wishes of the same classes. What an amount is
+    beside the usual price of a type is no feature: that is a fact of the shop, and who knows it all knows the outcomes.
+    """
+    words = [Counter(re.findall(r"[a-z]+", task.opening.lower())) for task in tasks]
+    among = Counter(word for said in words for word in said)
+    common = {word for word, n in among.items() if RARE <= n / len(tasks) <= 1 - RARE}
+    cases: dict[str, list[Case]] = {}
+    for task, said in zip(tasks, words, strict=True):
+        first = task.parts[0]
+        features = {**_opening(task), **_budgets(task), **_amounts(task.opening)}
+        features |= {f"word {word}": float(n) for word, n in said.items() if word in common}
+        wishes = tuple(sorted(type(wish).__name__ for wish in wishes_in(first.goal.slots).values()))
+        for name, so in ENVIRONMENTS[first.env].audit.outcomes(first, shop).items():
+            what = name.partition(", ")[0]
+            cases.setdefault(what, []).append(((_alike(task), wishes), features, so))
+    found = [
+        _measured(env_id, f"opening: {what}", some, "what a trap comes to", len(cases), SMALL_BLOCK)
+        for what, some in cases.items()
+    ]
+    return [leak for leak in found if leak is not None]
+
+
+def _amounts(opening: str) -> Features:
+    """Describe the amounts of money and other numbers of an opening."""
+    money, numbers = (
+        [float(one) for one in re.findall(pattern, opening)]
+        for pattern in (r"\$(\d+(?:\.\d\d)?)", r"(?<![$\d.])(\d+(?:\.\d+)?)")
+    )
+    found = {"amounts": float(len(money)), "numbers": float(len(numbers))}
+    for name, some in (("amount", money), ("number", numbers)):
+        found |= {f"least {name}": min(some), f"most {name}": max(some)} if some else {}
+    return found
 
 
 def bounds(env_id: str, tasks: Sequence[Task], shop: Shop) -> list[Leak]:
@@ -88,12 +131,14 @@ def bounds(env_id: str, tasks: Sequence[Task], shop: Shop) -> list[Leak]:
     return [leak for leak in found if leak is not None]
 
 
-def _measured(env_id: str, kind: str, cases: Iterable[Case], what: str, of: int) -> Leak | None:
+def _measured(
+    env_id: str, kind: str, cases: Iterable[Case], what: str, of: int, size: int = BLOCK
+) -> Leak | None:
     """Measure how well features tell which cases are so, among those that look alike."""
     blocks: dict[Any, list[list[tuple[Features, bool]]]] = {}
     for alike, features, so in cases:
         mine = blocks.setdefault(alike, [[]])
-        if len(mine[-1]) == BLOCK:
+        if len(mine[-1]) == size:
             mine.append([])
         mine[-1].append((features, so))
     full = [block for mine in blocks.values() for block in mine if len({so for _, so in block}) == 2]
@@ -139,20 +184,6 @@ def _items(task: Task) -> Iterator[tuple[int, Features]]:
     for item in goal.items if len(goal.items) > 1 else ():
         names = [slot.name.partition(":")[0] for slot in said if slot.item == item]
         yield item, {"stated": float(len(names)), **{f"stated {n}": float(names.count(n)) for n in names}}
-
-
-def _wishes(task: Task, item: int) -> tuple[tuple[str, ...], bool]:
-    """Name the kinds of wishes of an item, and tell whether one of another item points to it."""
-    slots = task.parts[0].goal.slots
-    own, kind = (
-        wishes_in({name: value for (i, name), value in slots.items() if i == item}),
-        slots.get((item, "type")),
-    )
-    others = [wish for (i, _), wish in wishes_in(slots).items() if i != item]
-    pointed = any(
-        isinstance(wish, Of) and wish.step == "joint" and wish.described["type"] == kind for wish in others
-    )
-    return tuple(sorted({"if" if name == "if" else wish.step for name, wish in own.items()})), pointed
 
 
 def _happens(task: Task, kind: str, item: int | None = None) -> bool:

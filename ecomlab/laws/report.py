@@ -86,6 +86,8 @@ def certify(
 def tables_of(evidence: Evidence) -> Iterator[Table]:
     """Tabulate what was measured."""
     yield table_of_rows(evidence.rows)
+    if any(row.outcomes for row in evidence.rows):
+        yield table_of_traps(evidence.rows)
     if evidence.leaks:
         yield table_of_leaks(evidence.leaks)
     for what, shares in (("questions", evidence.understood), ("messages", evidence.heard)):
@@ -110,6 +112,18 @@ def table_of_rows(rows: Sequence[Row]) -> Table:
             table.add_row(row.env, str(row.d), *(f"{share:.3f}" for share in shares), f"{row.turns:.1f}")
         else:
             table.add_row(row.env, str(row.d), "refused")
+    return table
+
+
+def table_of_traps(rows: Sequence[Row]) -> Table:
+    """Tabulate what traps come to, and what a contrarian solves of the tasks that hold one, over all levels."""
+    table = Table("env", "trap", "is so", "of", "contrarian solves", "of tasks")
+    for env in dict.fromkeys(row.env for row in rows):
+        mine = [row for row in rows if row.env == env]
+        solved = laws.sums(row.contrary for row in mine)
+        for name, (so, traps) in sorted(laws.sums(row.outcomes for row in mine).items()):
+            right, tasks = solved.get(name.partition(":")[0], ("", ""))
+            table.add_row(env, name, f"{so / traps:.2f}", str(traps), str(right), str(tasks))
     return table
 
 

@@ -79,7 +79,7 @@ def _types(record: Record) -> list[str]:
 def _every_slot(episode: Episode, record: Record, random: np.random.Generator) -> Iterator[Words]:
     """Ask for one slot after another, of an item or at large, then again."""
     phrases, types = record.phrases, _types(record)
-    own = [(name, "") for name, slot in phrases.slots.items() if not slot.once]
+    own = [(name, "") for name, slot in phrases.slots.items() if not slot.once and questions_for(name)]
     kinds = [record.lexicon.types[kind] for kind in types]
     products = [(n, k) for n in phrases.asks if n not in ("attr", *phrases.slots) for k in types or [""]]
     if "attr" in phrases.asks:

@@ -30,6 +30,8 @@ class Planner:
 
     lacks: frozenset[str] = frozenset()
     """Kinds of steps of thought that it cannot take."""
+    contrary: frozenset[str] = frozenset()
+    """Kinds of steps of thought in which it believes, without a look, that the plain choice is the wrong one."""
 
     def __init__(self, perturbation: Perturbation | None = None) -> None:
         self.perturbation = perturbation

@@ -159,6 +159,7 @@ FRONTIER = "experiments/serve_base/frontier.json"
         ),
         ("understanding", ["banks", "below"], {"certificate": CERTIFICATE}),
         ("catalog_scale", ["sizes"], {"table": "experiments/catalog_scale/results.csv"}),
+        ("depth", ["players", "kinds"], {"table": "experiments/depth/players.csv"}),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

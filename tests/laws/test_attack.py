@@ -8,15 +8,19 @@ import pytest
 from ecomlab import ENVIRONMENTS, Shop, make_task
 from ecomlab.catalog import load_shop
 from ecomlab.customer.dialogue import GUESSES, PATIENCE
+from ecomlab.episode.episode import Episode
+from ecomlab.episode.play import finish
 from ecomlab.laws import laws
 from ecomlab.laws.attack import attack
+from ecomlab.laws.certificate import outcomes_of
 from ecomlab.laws.corrected import corrected
+from ecomlab.laws.listeners import shotgun_teller
 from ecomlab.task import Instead
 from ecomlab.world.cart import wants_of
 
 TASKS = 40
 ONE_BIT = ("yes or no", "which one of", "guess and", "then guess")
-TALK = ("ritual of", "false summaries of", "blank consent to", "salad, ")
+TALK = ("ritual of", "false summaries of", "blank consent to", "salad, ", "show three of")
 CORRECTABLE = [env for env in ENVIRONMENTS.values() if "cart" in env.acts_on or "returns" in env.acts_on]
 
 
@@ -47,13 +51,49 @@ def test_one_bit_at_a_time_is_no_better_than_chance(env: str, big_shop: Shop) ->
 
 @pytest.mark.parametrize("env", [env.id for env in ENVIRONMENTS.values() if not env.composes])
 def test_talk_without_listening_is_no_better_than_chance(env: str, big_shop: Shop) -> None:
-    """Greetings, summaries of nothing, blank consent and words in a heap, used as guesses."""
+    """Greetings, summaries of nothing, blank consent, words in a heap and things shown, used as guesses."""
     found = list(attack(env, TALK, (0, 12), 20, big_shop))
     assert {name for name in TALK for one in found if name in one.player} == set(TALK)
     above = [
         f for f in found if laws.at_most(f.share, f.tasks, f.chance, by_chance=True) is laws.State.BROKEN
     ]
     assert not above, "\n".join(map(str, above))
+
+
+@pytest.mark.parametrize(
+    ("env", "kind", "plain"),
+    [
+        ("CART", "logic", "the condition holds"),
+        ("SUB", "logic", "the condition holds"),
+        ("PD", "none", "something fits"),
+        ("BUNDLE", "trade_off", "the cheapest is the best"),
+        ("RETURN", "rules", "it goes back"),
+        ("STATUS", "telling", "all is here by then"),
+    ],
+)
+def test_a_contrarian_is_right_exactly_where_the_plain_choice_is_wrong(
+    env: str, kind: str, plain: str, big_shop: Shop
+) -> None:
+    """So that its bound is the share in which outcomes are drawn."""
+    met = list[tuple[bool, bool]]()
+    for seed in range(60):
+        task = make_task(env, 12, seed, big_shop)
+        traps = [so for _, what, so in outcomes_of(task, big_shop) if what == plain]
+        if traps and len(met) < 8:
+            player = ENVIRONMENTS[env].reference_player(big_shop, contrary=[kind])
+            met.append((finish(player, Episode(task, big_shop)).score.correct, not any(traps)))
+    assert {right for right, _ in met} == {True, False}
+    assert [right for right, _ in met] == [wrong for _, wrong in met]
+
+
+@pytest.mark.parametrize("env", ["CART", "STATUS"])
+def test_who_tells_every_value_has_answered_nothing(env: str, big_shop: Shop) -> None:
+    asked = [task for seed in range(12) if (task := make_task(env, 12, seed, big_shop)).goal.asks]
+    told = [
+        finish(shotgun_teller(ENVIRONMENTS[env], big_shop), Episode(task, big_shop)).score for task in asked
+    ]
+    assert len(told) > 3 and not any(score.correct for score in told)
+    assert all("was not answered" in score.why or "the answer to" in score.why for score in told)
 
 
 @pytest.mark.parametrize("env", [env.id for env in CORRECTABLE if not env.composes])

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from scipy import stats
@@ -38,6 +39,9 @@ def rows(seeds: int = 500, others: int = 100) -> list[Row]:
             courteous=1.0,
             shortcut=1.0 - 0.07 * d,
             lacking={"logic": (d, 100)} if d > 2 else {},
+            contrary={"logic": (48, 100)} if d > 2 else {},
+            outcomes={"logic: the condition holds": (52, 100)} if d > 2 else {},
+            shotgun=(0, 100),
         )
         for d in range(13)
     ]
@@ -126,6 +130,22 @@ def test_who_takes_no_step_of_thought_and_is_right_breaks_deep(
     found = broken_laws([row_of(row) for row in rows()])
     assert found and all(said.startswith("DEEP: ") for said in found)
     assert any(why in said for said in found), found
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"contrary": {"logic": (75, 100)}}, "against the plain choice of logic, 975 of 1300 tasks"),
+        ({"outcomes": {"logic: the condition holds": (25, 100)}}, "the condition holds in 325 of 1300 traps"),
+        ({"outcomes": {"logic: the condition holds": (75, 100)}}, "the condition holds in 975 of 1300 traps"),
+        ({"shotgun": (9, 100)}, "telling every value, 117 of 1300 tasks"),
+    ],
+)
+def test_one_bit_that_is_drawn_unevenly_or_told_at_random_breaks_not_gameable(
+    change: dict[str, Any], why: str
+) -> None:
+    (found,) = broken_laws([replace(row, **change) for row in rows()])
+    assert found.startswith("NOT GAMEABLE: ") and why in found
 
 
 @pytest.mark.parametrize(

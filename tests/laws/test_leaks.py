@@ -13,6 +13,7 @@ from ecomlab.customer import goals, visits
 from ecomlab.envs.bundle import env as bundle
 from ecomlab.laws import leaks, opening_leaks
 from ecomlab.task import Problem
+from ecomlab.world.orders import lines
 from ecomlab.world.shopping_list import least_total, parts_of
 
 
@@ -92,6 +93,30 @@ def test_an_opening_that_tells_what_will_happen(
 
     monkeypatch.setattr(type(ENVIRONMENTS[env]), "draw", draw)
     assert found(openings, env, "opening: GoalChange", big_shop, (4, 8), 400).leaks
+
+
+@pytest.mark.slow
+def test_an_opening_that_says_more_where_something_goes_back(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def outcomes() -> leaks.Leak:
+        tasks = opening_leaks.tasks_at("RETURN", shop, (6,), 400)
+        (leak,) = (
+            leak for leak in opening_leaks.outcomes("RETURN", tasks, shop) if "it goes back" in leak.kind
+        )
+        return leak
+
+    assert not outcomes().leaks
+    real = type(ENVIRONMENTS["RETURN"]).draw
+
+    def draw(self: Any, *args: Any) -> Problem:
+        problem = real(self, *args)
+        meant = lines.meant_by(problem.goal.of(), problem.world, shop)
+        kept = frozenset() if meant and meant.goes else problem.goal.withheld
+        return replace(problem, goal=replace(problem.goal, withheld=kept))
+
+    monkeypatch.setattr(type(ENVIRONMENTS["RETURN"]), "draw", draw)
+    assert outcomes().leaks
 
 
 @pytest.mark.slow

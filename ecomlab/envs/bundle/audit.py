@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import partial
+from itertools import product
 from typing import Any, Self
 
 from ecomlab.catalog import Shop
@@ -17,7 +18,9 @@ from ecomlab.world.joint import (
     SLOTS,
     Demands,
     Joint,
+    Offer,
     PartWorth,
+    Total,
     broken_words,
     evaluate,
     named_parts,
@@ -157,3 +160,28 @@ class BundleAudit(Audit):
             return all(evaluate(wanted.slots, today, rows_of, catalog)[2] for wanted in goals)
         totals = [least_total(parts_of(wanted.slots), catalog, sold) for wanted in goals]
         return all(t is not None and t <= g["budget"] for t, g in zip(totals, goals, strict=True))
+
+    def outcomes(self, task: Task, shop: Shop) -> Mapping[str, bool]:
+        """Tell whether something gives way, and of each demand whether the cheapest of each part meet it."""
+        goal, today = task.goal.after(task.events), today_of(task.world)
+        sold = next((event for event in task.events if isinstance(event, SellOut)), None)
+        rows_of = partial(rows_left, catalog=shop.catalog, sold=sold)
+        demands, _, choice = evaluate(goal.slots, today, rows_of, shop.catalog)
+        found, cheapest = dict[str, bool](), dict[str, Sequence[Offer]]()
+        if demands.order and choice is not None:
+            found["none: something gives way"] = bool(choice.left_out)
+        for kind, slots in demands.parts.items():
+            rows = rows_of((kind, dict(slots)))
+            prices = shop.catalog.price_cents[rows]
+            rows = rows[prices == min(prices, default=0)]
+            cheapest[kind] = [offer_of(shop.catalog, row, demands.shared(kind)) for row in rows.tolist()]
+        for at, joint in enumerate(one for one in demands.joints if not isinstance(one, Total)):
+            some = product(*(cheapest[kind] for kind in joint.items))
+            met = any(joint.holds(dict(zip(joint.items, one, strict=True)), today) for one in some)
+            found[f"joint: the cheapest meet {joint.slot}, {at}"] = met
+        for wish in demands.worths:
+            best = choice.chosen.get(wish.type) if choice else None
+            if best is not None:
+                least = min(map(wish.of, cheapest[wish.type]))
+                found[f"trade_off: the cheapest is the best, {wish.type}"] = least <= wish.of(best)
+        return found

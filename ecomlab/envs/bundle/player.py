@@ -118,11 +118,16 @@ class BundlePlayer(GoalPlayer):
                 some = [max(some, key=lambda offer: offer.price)]
             if some:
                 offers[kind] = some
-        demands = replace(
-            demands, parts={kind: slots for kind, slots in demands.parts.items() if kind in offers}
-        )
+        first = demands.order[:1] if "none" in self.contrary else ()
+        kinds = [kind for kind in demands.parts if kind in offers and kind not in first]
+        demands = replace(demands, parts={kind: demands.parts[kind] for kind in kinds})
         choice = self._best(demands, offers)
-        return [offer.thing for offer in choice.chosen.values()], list(choice.left_out)
+        for kind in (one.type for one in demands.worths if "trade_off" in self.contrary):
+            dearer = [offer for offer in offers.get(kind, ()) if offer.price > _least(offers[kind])]
+            if dearer:
+                choice = self._best(demands, offers := offers | {kind: dearer})
+        left_out = dict.fromkeys([*first, *choice.left_out])
+        return [offer.thing for offer in choice.chosen.values()], list(left_out)
 
     def _best(self, demands: Demands, offers: Mapping[str, list[Offer]]) -> Choice:
         """Find the best list; where nothing meets all demands, the best without limits in total, or the cheapest."""
@@ -160,6 +165,10 @@ class BundlePlayer(GoalPlayer):
 
 def _ids(rows: Iterable[Mapping[str, Any]]) -> set[str]:
     return {row["product_id"] for row in rows}
+
+
+def _least(offers: Iterable[Offer]) -> int:
+    return min(offer.price for offer in offers)
 
 
 def _offer(row: Mapping[str, Any], shared: Iterable[str]) -> Offer:

@@ -10,10 +10,11 @@ from ecomlab.customer.dialogue import GUESSES, PATIENCE
 from ecomlab.customer.goals import QUANTITIES
 from ecomlab.envs.base import Audit
 from ecomlab.reward import Fault
+from ecomlab.slots import PRICE
 from ecomlab.task import Goal, Instead, Place, SellOut, Task
 from ecomlab.world.cart import Match, Want, identity_of, match, wants_of
 from ecomlab.world.faults import faults, named, told
-from ecomlab.world.plain import AtFirst, plain
+from ecomlab.world.plain import AtFirst, branch_of, plain
 from ecomlab.world.state import World
 
 
@@ -87,6 +88,17 @@ class CartAudit(Audit):
         ]
         found = math.prod(picks) * (1 + sum((GUESSES - 1) / pick for pick in picks))
         return min(1.0, good * found / math.comb(len(rows), len(wants)))
+
+    def outcomes(self, task: Task, shop: Shop) -> Mapping[str, bool]:
+        goal, first = task.goal.after(task.events), AtFirst(shop, task.world)
+        known = plain(goal, first, conditions=False)
+        wishes = {item: wish for item in goal.items if (wish := goal.get("if", item=item)) is not None}
+        return {
+            f"logic: the condition holds, {item}": PRICE.name
+            in (found := branch_of(wish, known.of(item), first))
+            and found.get(wish.slot) == wish.first
+            for item, wish in wishes.items()
+        }
 
 
 def _visited_options(kind: str, task: Task, shop: Shop) -> tuple[str, ...]:

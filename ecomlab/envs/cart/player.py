@@ -177,6 +177,8 @@ class Shopper(Asking):
         """Find the values that its wishes have; None once all are known, else the calls that show more."""
         calls, waits = [], False
         for name, said in wish.said.items():
+            if isinstance(said, If) and wish.condition_holds and "logic" in self.contrary:
+                self._take_other(wish)
             if isinstance(said, If) and wish.condition_holds and said.slot not in wish.slots:
                 wish.learn({said.slot: said.first, PRICE.name: said.limit})
             if not isinstance(said, Of) or name in wish.slots:

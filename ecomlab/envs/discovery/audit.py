@@ -3,9 +3,12 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from ecomlab.catalog import Shop
 from ecomlab.envs.base import Audit
 from ecomlab.reward import Fault
+from ecomlab.slots import PRICE
 from ecomlab.task import Goal, Place, Task
 from ecomlab.world import ranking, unmet
 from ecomlab.world.cart import Want, wants_of
@@ -44,3 +47,15 @@ class DiscoveryAudit(Audit):
     def possible(self, goal: Goal, task: Task, shop: Shop) -> bool:
         left = unmet.stages(goal, task.events, shop)
         return min(len(one.rows) for one in left) >= goal["count"]
+
+    def outcomes(self, task: Task, shop: Shop) -> Mapping[str, bool]:
+        left, found = unmet.stages(task.goal, task.events, shop)[-1], dict[str, bool]()
+        worth, count = left.goal.get("worth"), left.goal["count"]
+        if "give_way" in left.goal:
+            found["none: something fits"] = not left.dropped
+        if worth is not None:
+            cheapest = ranking.places(left.rows, ranking.Lex((PRICE.sort,)), shop.catalog)[0][:count]
+            ordered, place = ranking.places(left.rows, worth, shop.catalog)
+            best = bool((place[np.isin(ordered, cheapest)] == place[:count]).all())
+            found["trade_off: the cheapest is the best"] = best
+        return found

@@ -117,7 +117,8 @@ class DiscoveryPlayer(GoalPlayer):
 
     def work(self) -> Message:
         wanted = {name: value for (_, name), value in self.known.items()}
-        if self.searched and not self.tried and not self._fitting(wanted):
+        gives_up = "none" in self.contrary or not self._fitting(wanted)
+        if self.searched and not self.tried and gives_up:
             self.tried = [name for name in self.get("give_way", ()) if name in wanted]
             if self.tried:
                 first = self.searched[0]
@@ -129,6 +130,10 @@ class DiscoveryPlayer(GoalPlayer):
         if calls:
             return self.turn(*calls)
         chosen = [record["product_id"] for record in self._fitting(slots) if not self.slip()]
+        if "trade_off" in self.contrary and isinstance(self.rank, Worth):
+            plain = sorted(self._fitting(slots), key=lambda one: one["price"] or 0.0)[: self.get("count", 1)]
+            if {one["product_id"] for one in plain} == {*chosen[: len(plain)]}:
+                del chosen[len(plain) - 1]
         unmet = self._unmet(wanted) if self.dropped and "none" not in self.lacks else None
         return self.turn(self.call("submit", None, product_ids=chosen[: self.get("count", 1)], unmet=unmet))
 

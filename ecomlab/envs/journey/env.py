@@ -100,9 +100,10 @@ class Journey(Environment):
         perturbation: Perturbation | None = None,
         courteous: bool = False,
         lacks: Collection[str] = (),
+        contrary: Collection[str] = (),
     ) -> JourneyPlayer:
         return self._player(
-            lambda env: ENVIRONMENTS[env].reference_player(shop, perturbation, courteous, lacks)
+            lambda env: ENVIRONMENTS[env].reference_player(shop, perturbation, courteous, lacks, contrary)
         )
 
     def oracle(self, episode: Any) -> Player:

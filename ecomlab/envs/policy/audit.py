@@ -11,7 +11,7 @@ from ecomlab.reward import Fault
 from ecomlab.task import Goal, Place, Task
 from ecomlab.world.policy_book.book import deciding, general
 from ecomlab.world.policy_book.cases import answer_of, other_values, read_as, section_on, write_answer
-from ecomlab.world.policy_book.rules import rule_of
+from ecomlab.world.policy_book.rules import RULES, rule_of
 from ecomlab.world.state import World
 
 
@@ -52,6 +52,13 @@ class PolicyAudit(Audit):
 
         others = other_values(name, facts[name], section, book)
         return [value for value in others if clause(value) != clause(facts[name])] or others
+
+    def outcomes(self, task: Task, shop: Shop) -> Mapping[str, bool]:
+        goal, book = task.goal.after(task.events), task.world["policies"]
+        if RULES[rule_of(goal["question"])].unit != "yes":
+            return {}
+        clause = deciding(section_on(book, goal.of(), shop.catalog), book, goal.of())
+        return {"rules: yes": clause["then"] == "yes"}
 
     def chance(self, task: Task, shop: Shop) -> float:
         """Bound the chance from above by that of picking the right section: all rules are asked about equally often,

@@ -96,6 +96,8 @@ class PolicyPlayer(GoalPlayer):
         if worked is not None and worked.of not in facts:
             return self.turn(self.call("submit", None, clause=clause["id"]))
         answer = write_answer(asked, answer_of(asked, then, facts, self._today or date.min))
+        if "rules" in self.contrary and answer == "yes":
+            answer = "no"
         return self.turn(self.call("submit", None, answer=answer, clause=clause["id"]))
 
     def result(self, about: Any, result: dict[str, Any]) -> None:

@@ -120,6 +120,16 @@ class ReturnsAudit(Audit):
         found = sum(_at_most(min(PATIENCE, calls - n - 1), n, able - 1, len(every) - 1) for n in range(tries))
         return min(1.0, (found + GUESSES - 1) / len(every))
 
+    def outcomes(self, task: Task, shop: Shop) -> Mapping[str, bool]:
+        slots = task.goal.after(task.events).of()
+        order, line = lines.line_meant(slots, task.world["orders"], shop)
+        goes, standard = (
+            returns.judge(task.world, order, line, slots, shop.catalog, standard=plain).goes
+            for plain in (False, True)
+        )
+        found = {"rules: it goes back": goes}
+        return found | {"rules: the standard window is right": goes == standard} if task.steps else found
+
 
 def _at_most(most: int, drawn: int, marked: int, of: int) -> float:
     """Compute the probability of at most `most` marked ones among so many drawn, where `marked` of them all are."""

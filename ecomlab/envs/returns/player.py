@@ -122,7 +122,7 @@ class ReturnsPlayer(GoalPlayer):
             )
         window, restocking, label = (None if clause is None else clause["then"] for clause in clauses)
         last = self._last_day(said, window)
-        goes = last is not None and last >= said["checked"]
+        goes = last is not None and last >= said["checked"] and "rules" not in self.contrary
         units, calls = self.get("units") or 1, undo
         swap = self.get("replacement") if goes else None
         now = self.returns.get(self.choice, 0)

@@ -53,6 +53,15 @@ class StatusAudit(Audit):
                 return False
         return True
 
+    def outcomes(self, task: Task, shop: Shop) -> Mapping[str, bool]:
+        goal, orders = task.goal.after(task.events), task.world["orders"]
+        if "ask_by" not in goal.asks:
+            return {}
+        today = date.fromisoformat(task.world["today"])
+        (at,) = resolve(look(orders, shop), goal.of(), today)
+        facts = Facts.of_order(orders[at], shop)
+        return {"telling: all is here by then": VALUES["ask_by"](facts, today, goal.asks["ask_by"]) == "yes"}
+
     def chance(self, task: Task, shop: Shop) -> float:
         """Compute the chance of picking orders at random until the customer agrees: all are equally likely to be meant
         in the end, and the second wrong one ends the episode."""

@@ -97,6 +97,8 @@ class StatusPlayer(GoalPlayer):
         values = {
             slot: VALUES[slot](facts, today, value) for slot, value in self.asks.items() if slot in VALUES
         }
+        if "telling" in self.contrary and "ask_by" in values:
+            values["ask_by"] = "no"  # whoever asks has reason to worry
         for slot, value in values.items():
             if value is not None and any(self.slip() for _ in range(facts.size - 1)):
                 values[slot] = {"yes": "no", "no": "yes"}[value] if slot == "ask_by" else value + 1

@@ -12,13 +12,22 @@ from ecomlab.customer.demand_draws import other_demands
 from ecomlab.envs.base import Audit
 from ecomlab.reward import Fault
 from ecomlab.slots import slot_type
-from ecomlab.task import Goal, Place, Task
+from ecomlab.task import Goal, Place, SellOut, Task
 from ecomlab.wishes import AnyBut, OneOf, has_wish
 from ecomlab.world.cart import Want
 from ecomlab.world.faults import list_faults
 from ecomlab.world.plain import AtFirst, plain
 from ecomlab.world.state import World
-from ecomlab.world.substitutes import fewest, narrowed, noun, original_of, requirements, similarity, stages_of
+from ecomlab.world.substitutes import (
+    fewest,
+    narrowed,
+    noun,
+    original_of,
+    requirements,
+    shares,
+    similarity,
+    stages_of,
+)
 
 
 class SubstitutionAudit(Audit):
@@ -74,6 +83,16 @@ class SubstitutionAudit(Audit):
         return max(
             _picked(best, others | seen.intersection(rows.tolist()), goal, shop) for best, rows in pairs
         )
+
+    def outcomes(self, task: Task, shop: Shop) -> Mapping[str, bool]:
+        goal = plain(task.goal.after(task.events), AtFirst(shop, task.world))
+        if "if" not in goal:
+            return {}
+        wish, gone = goal["if"], task.world["gone"]
+        stocks = [event for event in task.events if isinstance(event, SellOut)]
+        rows = stages_of(goal.drop_slots("if"), stocks, gone, shop)[-1]
+        able = shares(rows, wish.first, goal, shop) & (shop.catalog.price_cents[rows] <= wish.limit)
+        return {"logic: the condition holds": bool(able.any())}
 
 
 def _as_wished(wanted: Constraint) -> Any:

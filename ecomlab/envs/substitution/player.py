@@ -97,7 +97,7 @@ class SubstitutionPlayer(GoalPlayer):
         """Pages of each search that has been made."""
         self.read: set[tuple[Search, int]] = set()
         """Pages that have been asked for."""
-        self.branch: bool | None = None
+        self.branch: bool | None = False if "logic" in self.contrary else None
         """Whether a condition holds; None until it is known, or where there is none."""
 
     def read_opening(self, text: str) -> dict[Place, Any]:
