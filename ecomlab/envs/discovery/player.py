@@ -130,10 +130,6 @@ class DiscoveryPlayer(GoalPlayer):
         if calls:
             return self.turn(*calls)
         chosen = [record["product_id"] for record in self._fitting(slots) if not self.slip()]
-        if "trade_off" in self.contrary and isinstance(self.rank, Worth):
-            plain = sorted(self._fitting(slots), key=lambda one: one["price"] or 0.0)[: self.get("count", 1)]
-            if {one["product_id"] for one in plain} == {*chosen[: len(plain)]}:
-                del chosen[len(plain) - 1]
         unmet = self._unmet(wanted) if self.dropped and "none" not in self.lacks else None
         return self.turn(self.call("submit", None, product_ids=chosen[: self.get("count", 1)], unmet=unmet))
 
