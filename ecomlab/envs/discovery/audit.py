@@ -3,12 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from ecomlab.catalog import Shop
 from ecomlab.envs.base import Audit
 from ecomlab.reward import Fault
-from ecomlab.slots import PRICE
 from ecomlab.task import Goal, Place, Task
 from ecomlab.world import ranking, unmet
 from ecomlab.world.cart import Want, wants_of
