@@ -12,6 +12,7 @@ from ecomlab.customer.goal_state import Progress
 from ecomlab.customer.utterances import Manner
 from ecomlab.difficulty import Difficulty
 from ecomlab.envs.base import Environment
+from ecomlab.envs.journey.chain import Job, draw_chains, stands_on
 from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.episode.subtask import Subtask
 from ecomlab.reward import Verdict
@@ -39,13 +40,20 @@ def draw(
     share = axes.override({"steps.mean": axes.steps.mean * SHARE_OF_A_JOB})
     for first in range(len(order)):  # the first rarely agrees with no other
         names = order[first:] + order[:first]
-        chosen, taken, visited = _agreeing(names, count, key, share, shop, make)
-        if len(chosen) > 1:
+        jobs, taken, visited = _agreeing(names, count, key, share, shop, make)
+        if len(jobs) > 1:
             break
     else:
         raise TaskError("the subtasks of this journey are all about the same products; take another seed")
-    interrupted = int(random.integers(len(chosen) - 1))
+
+    def made(env: str, problem: Problem) -> Task:
+        return make(ENVIRONMENTS[env], problem, key, share, shop, part=True)
+
+    chosen = draw_chains(jobs, key, axes, shop, made)
     switching = bool(random.random() < axes.p_switch)
+    # Nobody is asked for what stands on a job that is not done.
+    able = [at for at in range(len(chosen) - 1) if not stands_on(chosen[at + 1])]
+    interrupted = pick(random, able or [0])
     left = chosen[interrupted]
     types = tuple(str(kind) for (_, name), kind in left.goal.slots.items() if name == "type")
     interrupt = Interrupt(moment=ENVIRONMENTS[left.env].moments[0], about=types)
@@ -53,14 +61,14 @@ def draw(
     # The world holds what any subtask might need, so that tools do not tell which ones will not come (SILENT).
     absent = [env for env in LOOKING if env not in {part.env for part in chosen}]
     phantoms = _phantom_visits(absent, taken | visited, key, share, shop)
-    worlds = [draw_history(key, axes, shop), {"policies": draw_book(key, axes, shop)}]
+    worlds = [draw_history(key, share, shop), {"policies": draw_book(key, share, shop)}]
     return Problem(
         goal=Goal(),
         world=_merged([*worlds, *(part.world for part in chosen), *phantoms], key),
         need=Need(sum(part.need.turns for part in chosen), sum(part.need.calls for part in chosen)),
         opening=opening,
         subtasks=chosen,
-        interrupts=[(interrupted, interrupt)] if switching else [],
+        interrupts=[(interrupted, interrupt)] if switching and able else [],
     )
 
 
@@ -179,10 +187,10 @@ def _phantom_visits(
 
 def _agreeing(
     order: Sequence[str], count: int, key: TaskKey, axes: Difficulty, shop: Shop, make: Callable[..., Task]
-) -> tuple[list[Task], set[str], set[str]]:
+) -> tuple[list[Job], set[str], set[str]]:
     """Draw the first `count` subtasks that share no product types, with the types that they are about and those visited
     for them."""
-    chosen: list[Task] = []
+    chosen: list[Job] = []
     taken: set[str] = set()
     visited: set[str] = set()
     for name in order:
@@ -197,7 +205,7 @@ def _agreeing(
         types, seen = _types(part, shop), _types_of(part.world.get("visits", ()), shop)
         # Two subtasks about one type could not be told apart; a type visited for two of them would stand out.
         if not types & taken and not seen & visited:
-            chosen.append(part)
+            chosen.append(Job(problem, part))
             taken |= types
             visited |= seen
     return chosen, taken, visited

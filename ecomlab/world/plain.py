@@ -10,7 +10,7 @@ import numpy as np
 from ecomlab.catalog import Catalog, Shop
 from ecomlab.slots import PRICE
 from ecomlab.task import Goal, Place
-from ecomlab.wishes import Demand, If, Of, Wish, has_wish
+from ecomlab.wishes import Demand, If, Of, Wish, has_wish, settled
 from ecomlab.world.cart import constraints_of, is_exact
 
 
@@ -48,6 +48,9 @@ def plain(goal: Goal, view: View, conditions: bool = True) -> Goal:
     `conditions` those stay open, as they are to a customer, who does not know the shop's stock."""
     if not has_wish(goal.slots):
         return goal
+    goal = replace(
+        goal, slots={place: settled(value, lambda wish: wish.value) for place, value in goal.slots.items()}
+    )
     found: dict[int, dict[str, Any]] = {}
     for item in sorted(goal.items, key=lambda item: _stands_on_items(goal.of(item))):
         found[item] = _plain_slots(goal.of(item), view, found, conditions)
