@@ -273,7 +273,7 @@ _MONEY = r"\$\d+(?:\.\d\d)?"
 _DAYS = r"\d+ days?"
 OUTCOMES: Mapping[str, str] = {
     "refund": "what I get back for my return",
-    "answer": "the amount that I asked about",
+    "answer": "the charge that I asked about",
     "arrival": "the last of the order I asked about",
 }
 """What an earlier job comes to, in cents or, of an arrival, in days from today, as the customer says it."""

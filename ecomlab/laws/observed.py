@@ -95,6 +95,11 @@ def outcome(task: Task, shop: Shop) -> str:
     return digest(met)
 
 
+def openings(task: Task) -> str:
+    """Join the openings of a task and of its subtasks."""
+    return " ".join(part.opening for part in (task, *task.subtasks))
+
+
 def axes_of(env_id: str, shop: Shop, known: Mapping[str, Any]) -> list[str]:
     """List the axes that move an environment: moved alone, they change the episodes of fixed players.
 
@@ -111,14 +116,14 @@ def axes_of(env_id: str, shop: Shop, known: Mapping[str, Any]) -> list[str]:
 
     @cache
     def opening(seed: int, stepped: bool) -> str:
-        return drawn(seed, WITH_STEPS if stepped else {}).opening
+        return openings(drawn(seed, WITH_STEPS if stepped else {}))
 
     def moves(axis: str) -> bool:
         stepped = axis.startswith("steps.")
         overrides = {**(WITH_STEPS if stepped else {}), axis: MOVED[axis]}
         if any(outcome(drawn(seed, overrides), shop) != before(seed, stepped) for seed in SEEDS):
             return True
-        return any(drawn(seed, overrides).opening != opening(seed, stepped) for seed in MORE)
+        return any(openings(drawn(seed, overrides)) != opening(seed, stepped) for seed in MORE)
 
     return [axis for axis in RANGES if axis in inherited or moves(axis)]
 

@@ -112,13 +112,11 @@ class Policy(Environment):
 
     def comes_to(self, task: Task, shop: Shop) -> Comes | None:
         book, facts = task.world["policies"], task.goal.after(task.events).of()
-        question, rule = facts["question"], RULES[rule_of(facts["question"])]
-        worked = rule.worked if question.endswith(WORKED_OUT) else None
-        if (worked or rule).unit != "cents":
-            return None
-        clause = deciding(section_on(book, facts, shop.catalog), book, facts)
-        amount = answer_of(question, clause["then"], facts, date.fromisoformat(task.world["today"]))
-        return Comes("answer", amount, amount) if amount else None
+        charges = RULES[rule_of(facts["question"])].unit == "cents"
+        if not charges or facts["question"].endswith(WORKED_OUT) or task.goal.asks:
+            return None  # several amounts, or none
+        amount = deciding(section_on(book, facts, shop.catalog), book, facts)["then"]
+        return Comes("answer", amount, amount)
 
     def verify(self, goal: Goal, world: World, answer: Mapping[str, Any], first: Goal) -> Verdict:
         """Judge the answer together with its clause: a number beside the wrong clause is right by luck, and a "yes"
