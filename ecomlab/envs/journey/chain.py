@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from ecomlab.seeding import shuffled
 from ecomlab.slots import BUDGET, DAYS, PRICE
 from ecomlab.steps import SHARE_OF_A_JOB, draw_kinds, draw_size
 from ecomlab.task import Goal, Need, Place, Problem, Task, TaskKey
-from ecomlab.wishes import Earlier, If, IfSame, settled
+from ecomlab.wishes import ELSE, Earlier, If, IfSame, settled
 
 NO_LIMIT = {"money": 100_000_000, "days": 1000}
 """Amounts that limit nothing: what somebody assumes who does not see what an amount stands on."""
@@ -24,6 +25,8 @@ ADDED = ("refund",)
 OTHERS = (0.6, 0.7, 0.8, 0.9, 1.1, 1.25, 1.4, 1.6)
 """Shares of a limit in money that hold where an outcome is none."""
 OTHER_DAYS = (-3, -2, -1, 1, 2, 3)
+LATER = ("CART", "PD", "SUB")
+"""Environments that have such amounts, in worlds that no other job shares."""
 FEWEST_CENTS = 300
 """Least outcome in money that something stands on."""
 
@@ -36,19 +39,26 @@ class Job:
     task: Task
 
 
+def count_chains(jobs: int, key: TaskKey, axes: Difficulty) -> int:
+    """Draw the number of such steps in a journey of so many jobs: by their share of all its steps."""
+    steps = axes.override({"steps.mean": axes.steps.mean * SHARE_OF_A_JOB * jobs})
+    return draw_kinds(steps, tuple(STEPS), key.rng("chains")).count("chain")
+
+
 def draw_chains(
-    jobs: Sequence[Job], key: TaskKey, axes: Difficulty, shop: Shop, make: Callable[[str, Problem], Task]
+    jobs: Sequence[Job],
+    count: int,
+    key: TaskKey,
+    axes: Difficulty,
+    shop: Shop,
+    make: Callable[[str, Problem], Task],
 ) -> list[Task]:
-    """Let amounts of later jobs stand on earlier ones, as many as there are such steps; `make` makes a problem a task.
-    Return the jobs in order: where there is a step, those first on which others can stand.
+    """Let up to `count` amounts of later jobs stand on earlier ones; `make` makes a problem a task. Return the jobs in
+    order, those first on which others can stand.
 
     What is right for a job stays what it was: only the words that lead there change.
     """
     random = key.rng("chain")
-    steps = axes.override({"steps.mean": axes.steps.mean * SHARE_OF_A_JOB * len(jobs)})
-    count = draw_kinds(steps, tuple(STEPS), random).count("chain")
-    if not count:
-        return [job.task for job in jobs]
     able = [(ENVIRONMENTS[job.task.env].comes_to(job.task, shop), job) for job in jobs]
     able.sort(key=lambda one: one[0] is None)
     comes = [one for one, _ in able]
@@ -60,16 +70,21 @@ def draw_chains(
         known = {one.name: one for one in comes[:number] if one is not None}
         problem, task = problems[number], tasks[number]
         size = draw_size(axes, "chain", random)
-        for wish, counts in _draw_amounts(task, place, known, size, shop, random):
-            goal = _with_amount(task.goal, place, wish)
-            goal = replace(goal, withheld=goal.withheld - {place})
-            looks = place[1] == DAYS.name
-            need = Need(task.need.turns + looks, task.need.calls + looks)
-            made = replace(problem, goal=goal, need=need, steps=[*problem.steps, *["chain"] * counts])
-            problems[number], tasks[number] = made, make(task.env, made)
-            count -= 1
-            break
+        amount = _Amount(task, place, shop)
+        wish = next(amount.draw(known, size, random), None) if known and amount.decides else None
+        if wish is None:
+            continue
+        goal = replace(amount.put(task.goal, wish), withheld=task.goal.withheld - {place})
+        need = Need(task.need.turns + amount.days, task.need.calls + amount.days)  # a look at today's date
+        made = replace(problem, goal=goal, need=need, steps=[*problem.steps, *["chain"] * amount.counts])
+        problems[number], tasks[number] = made, make(task.env, made)
+        count -= 1
     return tasks
+
+
+def may_stand(task: Task, shop: Shop) -> bool:
+    """Tell whether some amount of a job decides what is right, so that it can stand on earlier jobs."""
+    return any(True for place in amounts_in(task) if _Amount(task, place, shop).decides)
 
 
 def stands_on(task: Task) -> bool:
@@ -91,51 +106,63 @@ def amounts_in(task: Task) -> list[Place]:
     ]
 
 
-def _with_amount(goal: Goal, place: Place, amount: Any) -> Goal:
-    """Put an amount in a place: that of the wish there, or the slot's own."""
-    value = goal.slots[place]
-    value = replace(value, limit=amount) if isinstance(value, If | IfSame) else amount
-    return replace(goal, slots={**goal.slots, place: value})
+class _Amount:
+    """One amount of a job: a slot's own, or the limit of the wish there."""
 
+    def __init__(self, task: Task, place: Place, shop: Shop) -> None:
+        self.task, self.place, self.shop = task, place, shop
+        value = task.goal.slots[place]
+        self.conditional, self.days = isinstance(value, If | IfSame), place[1] == DAYS.name
+        self.limit: int = value.limit if self.conditional else value
+        self.goal = replace(
+            task.goal,
+            slots={at: settled(one, lambda wish: wish.value) for at, one in task.goal.slots.items()},
+        )
 
-def _draw_amounts(
-    task: Task, place: Place, known: Mapping[str, Comes], size: int, shop: Shop, random: np.random.Generator
-) -> Iterator[tuple[Earlier, bool]]:
-    """Yield amounts that leave right what is right, and whether it is wrong to assume that there is no limit. What
-    holds in the other case would make something else right."""
-    value = task.goal.slots[place]
-    conditional = isinstance(value, If | IfSame)
-    limit = value.limit if conditional else value
-    days = place[1] == DAYS.name
-    env = ENVIRONMENTS[task.env]
-    slots = {at: settled(value, lambda wish: wish.value) for at, value in task.goal.slots.items()}
-    goal = replace(task.goal, slots=slots)
+    def put(self, goal: Goal, amount: Any) -> Goal:
+        """Put another amount in its place."""
+        value = goal.slots[self.place]
+        value = replace(value, limit=amount) if self.conditional else amount
+        return replace(goal, slots={**goal.slots, self.place: value})
 
-    def same(amount: int, other: int = limit) -> bool:
+    def is_same(self, taken: int, right: int) -> bool:
         """Tell whether what is right under one amount is right under another."""
-        one, two = (_with_amount(goal, place, some) for some in (amount, other))
-        return env.is_right(one, two, task, shop)
+        env, mine, best = ENVIRONMENTS[self.task.env], self.put(self.goal, taken), self.put(self.goal, right)
+        return env.is_right(mine, best, self.task, self.shop)
 
-    counts = not same(NO_LIMIT["days" if days else "money"])
-    if not (counts or conditional):
-        return
-    for terms in _draw_terms(days, known, size, random):
-        unit = 1 if days else 100
-        base = sum(times * (one.might if one.amount is None else one.amount) for one, times in terms)
-        none = any(one.amount is None for one, _ in terms)
-        either = any(one.name in ("refund", "arrival") for one, _ in terms)
-        step = [limit + n for n in OTHER_DAYS] if days else [unit * round(limit * x / unit) for x in OTHERS]
-        others = [n for n in shuffled(random, step) if n > 0 and not same(n)] if either else [limit]
-        for other in others[:1]:
+    @cached_property
+    def counts(self) -> bool:
+        """Tell whether it is wrong to assume that there is no limit."""
+        return not self.is_same(NO_LIMIT["days" if self.days else "money"], self.limit)
+
+    @property
+    def decides(self) -> bool:
+        """Tell whether it can stand on something: of a condition both ends do, or that it holds would be told."""
+        return self.conditional or self.counts
+
+    def draw(self, known: Mapping[str, Comes], size: int, random: np.random.Generator) -> Iterator[Earlier]:
+        """Yield amounts that stand on known outcomes and leave right what is right; what holds in the other case would
+        make something else right."""
+        unit, limit = 1 if self.days else 100, self.limit
+        moved = (
+            [limit + n for n in OTHER_DAYS] if self.days else [round(limit * x / 100) * 100 for x in OTHERS]
+        )
+        others = [n for n in shuffled(random, moved) if n > 0]
+        for terms in _draw_terms(self.days, known, size, random):
+            base = sum(times * (one.might if one.amount is None else one.amount) for one, times in terms)
+            none = any(one.amount is None for one, _ in terms)
+            either = any(one.name in ELSE for one, _ in terms)
+            other = next((n for n in others if not self.is_same(n, limit)), None) if either else limit
+            if other is None:
+                return
             here, there = (other, limit) if none else (limit, other)
             plus = unit * math.ceil((here - base) / unit)
-            if plus < 0 and not days and (len(terms) > 1 or terms[0][1] > 1):
-                continue
+            if plus < 0 and not self.days and (len(terms) > 1 or terms[0][1] > 1):
+                continue  # "twice what I get back minus $20" has two meanings
             amount = limit if none else base + plus
-            if not (same(amount) and same(limit, amount)):
-                continue
-            names = tuple((one.name, times) for one, times in terms)
-            yield Earlier(names, plus, there if either else None, amount), counts
+            if self.is_same(amount, limit) and self.is_same(limit, amount):
+                names = tuple((one.name, times) for one, times in terms)
+                yield Earlier(names, plus, there if either else None, amount)
 
 
 def _draw_terms(
