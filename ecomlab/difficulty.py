@@ -104,7 +104,7 @@ class StepDraws:
     telling: float = _ranged(0, 1000, "share: the customer asks for something that must be worked out")
     telling_size: float = _ranged(1, 10, "mean number of values behind an answer")
     chain: float = _ranged(0, 1000, "share: a job stands on the outcome of an earlier one")
-    chain_size: float = _ranged(1, 10, "mean number of earlier jobs behind a value")
+    chain_size: float = _ranged(1, 10, "mean number of outcomes of earlier jobs behind a value")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -168,6 +168,12 @@ class Earlier(Wish):
         return self.plus + sum(times * outcome for outcome, times in known if outcome is not None)
 
 
+def is_chained(value: Any) -> bool:
+    """Tell whether a value is an amount that stands on earlier jobs, or a wish with one inside."""
+    inside = [getattr(value, one.name) for one in fields(value)] if isinstance(value, Wish) else []
+    return any(isinstance(one, Earlier) for one in (value, *inside))
+
+
 def settled(value: Any, amount: Callable[[Earlier], Any]) -> Any:
     """Put amounts in the place of those that stand on earlier jobs, inside other wishes too."""
     if isinstance(value, Earlier):

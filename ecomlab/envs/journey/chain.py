@@ -16,7 +16,8 @@ from ecomlab.seeding import shuffled
 from ecomlab.slots import BUDGET, DAYS, PRICE
 from ecomlab.steps import SHARE_OF_A_JOB, draw_kinds, draw_size
 from ecomlab.task import Goal, Need, Place, Problem, Task, TaskKey
-from ecomlab.wishes import ELSE, Earlier, If, IfSame, settled
+from ecomlab.wishes import ELSE, Earlier, If, IfSame, is_chained
+from ecomlab.world.plain import with_amounts
 
 NO_LIMIT = {"money": 100_000_000, "days": 1000}
 """Amounts that limit nothing: what somebody assumes who does not see what an amount stands on."""
@@ -89,10 +90,7 @@ def may_stand(task: Task, shop: Shop) -> bool:
 
 def stands_on(task: Task) -> bool:
     """Tell whether an amount of a job stands on earlier ones."""
-    seen = list[Earlier]()
-    for value in task.goal.slots.values():
-        settled(value, seen.append)
-    return bool(seen)
+    return any(map(is_chained, task.goal.slots.values()))
 
 
 def amounts_in(task: Task) -> list[Place]:
@@ -114,10 +112,7 @@ class _Amount:
         value = task.goal.slots[place]
         self.conditional, self.days = isinstance(value, If | IfSame), place[1] == DAYS.name
         self.limit: int = value.limit if self.conditional else value
-        self.goal = replace(
-            task.goal,
-            slots={at: settled(one, lambda wish: wish.value) for at, one in task.goal.slots.items()},
-        )
+        self.goal = with_amounts(task.goal)
 
     def put(self, goal: Goal, amount: Any) -> Goal:
         """Put another amount in its place."""
