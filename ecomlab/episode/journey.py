@@ -12,12 +12,12 @@ from ecomlab.customer.goal_state import Progress
 from ecomlab.customer.utterances import Manner
 from ecomlab.difficulty import Difficulty
 from ecomlab.envs.base import Environment
-from ecomlab.envs.journey.chain import LATER, Job, count_chains, draw_chains, may_stand, stands_on
+from ecomlab.envs.journey.chain import LATER, Job, draw_chains, may_stand, stands_on
 from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.episode.subtask import Subtask
 from ecomlab.reward import Verdict
 from ecomlab.seeding import pick, rng, shuffled, whole_near
-from ecomlab.steps import SHARE_OF_A_JOB, only
+from ecomlab.steps import SHARE_OF_A_JOB, draw_kinds, only
 from ecomlab.task import Goal, Interrupt, Need, Problem, Task, TaskError, TaskKey
 from ecomlab.tool import FormatError, RefusedError
 from ecomlab.world.orders.history import draw_history
@@ -41,8 +41,8 @@ def draw(
     random = key.rng("journey")
     order = shuffled(random, environment.composes)
     count = whole_near(random, axes.journey.subtasks)
-    chains = count_chains(count, key, axes)
     share = axes.override({"steps.mean": axes.steps.mean * SHARE_OF_A_JOB})
+    chains = len(draw_kinds(share, ("chain",), key.rng("chains")))  # its own steps, beside those of its jobs
     for first in range(len(order)):  # the first rarely agrees with no other
         names = order[first:] + order[:first]
         jobs, taken, visited = _agreeing(names, count, bool(chains), key, share, shop, make)

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from ecomlab.catalog import Shop
-from ecomlab.difficulty import STEPS, Difficulty
+from ecomlab.difficulty import Difficulty
 from ecomlab.envs.base import Comes
 from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.seeding import shuffled
 from ecomlab.slots import BUDGET, DAYS, PRICE
-from ecomlab.steps import SHARE_OF_A_JOB, draw_kinds, draw_size
+from ecomlab.steps import draw_size
 from ecomlab.task import Goal, Need, Place, Problem, Task, TaskKey
 from ecomlab.wishes import ELSE, Earlier, If, IfSame, is_chained
 from ecomlab.world.plain import with_amounts
@@ -38,12 +38,6 @@ class Job:
 
     problem: Problem
     task: Task
-
-
-def count_chains(jobs: int, key: TaskKey, axes: Difficulty) -> int:
-    """Draw the number of such steps in a journey of so many jobs: by their share of all its steps."""
-    steps = axes.override({"steps.mean": axes.steps.mean * SHARE_OF_A_JOB * jobs})
-    return draw_kinds(steps, tuple(STEPS), key.rng("chains")).count("chain")
 
 
 def draw_chains(
