@@ -280,7 +280,7 @@ _DAYS = r"\d+ days?"
 OUTCOMES: Mapping[str, str] = {
     "refund": "what I get back for my return",
     "answer": "the charge that I asked about",
-    "arrival": "the last of the order I asked about",
+    "arrival": "the last parcel of the order I asked about",
 }
 """What an earlier job comes to, in cents or, of an arrival, in days from today, as the customer says it."""
 ELSE: Mapping[str, str] = {"refund": "if it can't go back", "arrival": "if that is here already"}
