@@ -15,8 +15,8 @@ from ecomlab.episode.play import finish
 from ecomlab.evaluation.mistakes import label
 from ecomlab.laws.attackers import calls
 from ecomlab.steps import only
-from ecomlab.values import money, read_money
-from ecomlab.wishes import Earlier, amount_words, is_chained, read_amount
+from ecomlab.values import money
+from ecomlab.wishes import Earlier, amount_words, is_chained
 from ecomlab.world.plain import with_amounts
 
 JOURNEY = ENVIRONMENTS["JOURNEY"]
@@ -60,7 +60,12 @@ def test_amounts_and_days_are_read_back_from_their_words(big_shop: Shop) -> None
             "quantity": 2,
             name: wish,
         }
-    assert [read_amount(amount_words(wish, money), read_money) for wish in wishes] == wishes
+    for env, name in (("SUB", "price"), ("BUNDLE", "budget")):
+        phrases = ENVIRONMENTS[env].phrases
+        template = phrases.slots[name]
+        for form, wish in product(template.telling(TWICE), wishes):
+            said = "".join(piece.text for piece in template.word(form.text, wish))
+            assert nlu.read_slots(said, phrases, lexicon, opening=True) == [(name, wish)], said
 
 
 def test_who_lacks_the_step_is_wrong_where_it_counts_and_nobody_else(
