@@ -12,7 +12,7 @@ from ecomlab.customer.goal_state import Progress
 from ecomlab.customer.utterances import Manner
 from ecomlab.difficulty import Difficulty
 from ecomlab.envs.base import Environment
-from ecomlab.envs.journey.chain import LATER, Job, draw_chains, may_stand, stands_on
+from ecomlab.envs.journey.chain import Job, draw_chains, stands_on
 from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.episode.subtask import Subtask
 from ecomlab.reward import Verdict
@@ -28,10 +28,6 @@ PHANTOMS = 64
 """Maximum number of tasks drawn to find visits that share no type with a journey."""
 
 
-TRIES = 3
-"""Draws of a job among which one is sought that can stand on an earlier one."""
-
-
 def draw(
     environment: Environment, key: TaskKey, axes: Difficulty, shop: Shop, make: Callable[..., Task]
 ) -> Problem:
@@ -45,7 +41,7 @@ def draw(
     chains = len(draw_kinds(share, ("chain",), key.rng("chains")))  # its own steps, beside those of its jobs
     for first in range(len(order)):  # the first rarely agrees with no other
         names = order[first:] + order[:first]
-        jobs, taken, visited = _agreeing(names, count, bool(chains), key, share, shop, make)
+        jobs, taken, visited = _agreeing(names, count, key, share, shop, make)
         if len(jobs) > 1:
             break
     else:
@@ -191,16 +187,10 @@ def _phantom_visits(
 
 
 def _agreeing(
-    order: Sequence[str],
-    count: int,
-    chained: bool,
-    key: TaskKey,
-    axes: Difficulty,
-    shop: Shop,
-    make: Callable[..., Task],
+    order: Sequence[str], count: int, key: TaskKey, axes: Difficulty, shop: Shop, make: Callable[..., Task]
 ) -> tuple[list[Job], set[str], set[str]]:
     """Draw the first `count` subtasks that share no product types, with the types that they are about and those visited
-    for them. Where some are to be `chained`, one is drawn again that has no amount for that."""
+    for them."""
     chosen: list[Job] = []
     taken: set[str] = set()
     visited: set[str] = set()
@@ -208,40 +198,18 @@ def _agreeing(
         if len(chosen) == count:
             break
         environment = ENVIRONMENTS[name]
-        job = _draw_job(environment, chained, key, axes, shop, make)
-        if job is None:
+        try:
+            problem = environment.draw(key, axes, shop)
+        except TaskError:  # too small a shop for this one; others may do
             continue
-        part = job.task
+        part = make(environment, problem, key, axes, shop, part=True)
         types, seen = _types(part, shop), _types_of(part.world.get("visits", ()), shop)
         # Two subtasks about one type could not be told apart; a type visited for two of them would stand out.
         if not types & taken and not seen & visited:
-            chosen.append(job)
+            chosen.append(Job(problem, part))
             taken |= types
             visited |= seen
     return chosen, taken, visited
-
-
-def _draw_job(
-    environment: Environment,
-    chained: bool,
-    key: TaskKey,
-    axes: Difficulty,
-    shop: Shop,
-    make: Callable[..., Task],
-) -> Job | None:
-    """Draw a job, where it is to be `chained` rather one that can stand on another; None in too small a shop."""
-    first: Job | None = None
-    for attempt in range(TRIES if chained and environment.id in LATER else 1):
-        named = key._replace(env=f"{key.env} again {attempt}") if attempt else key
-        try:
-            problem = environment.draw(named, axes, shop)
-        except TaskError:
-            break
-        job = Job(problem, make(environment, problem, key, axes, shop, part=True))
-        if chained and may_stand(job.task, shop):
-            return job
-        first = first or job
-    return first
 
 
 def _merged(worlds: Sequence[Mapping[str, Any]], key: TaskKey) -> dict[str, Any]:

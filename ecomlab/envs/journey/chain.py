@@ -26,8 +26,6 @@ ADDED = ("refund",)
 OTHERS = (0.6, 0.7, 0.8, 0.9, 1.1, 1.25, 1.4, 1.6)
 """Shares of a limit in money that hold where an outcome is none."""
 OTHER_DAYS = (-3, -2, -1, 1, 2, 3)
-LATER = ("CART", "PD", "SUB")
-"""Environments that have such amounts, in worlds that no other job shares."""
 FEWEST_CENTS = 300
 """Least outcome in money that something stands on."""
 
@@ -75,11 +73,6 @@ def draw_chains(
         problems[number], tasks[number] = made, make(task.env, made)
         count -= 1
     return tasks
-
-
-def may_stand(task: Task, shop: Shop) -> bool:
-    """Tell whether some amount of a job decides what is right, so that it can stand on earlier jobs."""
-    return any(True for place in amounts_in(task) if _Amount(task, place, shop).decides)
 
 
 def stands_on(task: Task) -> bool:
