@@ -13,7 +13,7 @@ from ecomlab.difficulty import Difficulty
 from ecomlab.envs.base import Comes
 from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.seeding import shuffled
-from ecomlab.slots import BUDGET, DAYS, PRICE
+from ecomlab.slots import DAYS, PRICE
 from ecomlab.steps import draw_size
 from ecomlab.task import Goal, Need, Place, Problem, Task, TaskKey
 from ecomlab.wishes import ELSE, Earlier, If, IfSame, is_chained
@@ -83,7 +83,7 @@ def stands_on(task: Task) -> bool:
 def amounts_in(task: Task) -> list[Place]:
     """List the places of amounts that can stand on earlier jobs, and that nothing which happens changes."""
     end, own = task.goal.after(task.events), ENVIRONMENTS[task.env].phrases.slots
-    able = [PRICE.name, BUDGET.name, *(() if DAYS.name in own else (DAYS.name,))]
+    able = [PRICE.name, *(() if DAYS.name in own else (DAYS.name,))]
     return [
         place
         for place, value in task.goal.slots.items()
