@@ -52,8 +52,9 @@ MOVED: dict[str, float] = {
     **{f"steps.{kind}_size": least + 3.0 for kind, least in STEPS.items()},
 }
 """A value for everything that can be overridden, far from that of level 2."""
-WITH_STEPS = {"steps.mean": 4.0, "constraints": 6}
-"""Overrides of the tasks in which a field of the steps of thought is moved: the level has none."""
+WITH_STEPS = {"steps.mean": 4.0, "constraints": 6, "branches": 4, "journey.subtasks": 5}
+"""Overrides of the tasks in which a field of the steps of thought is moved: the level has none, no exceptions in the
+policy book, and few jobs of a journey for one to stand on."""
 LEVEL, SEEDS, MORE = 2, range(4), range(4, 24)
 """Level and seeds of the tasks that are played, and of those whose openings are compared where that shows nothing."""
 
