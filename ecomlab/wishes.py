@@ -82,8 +82,8 @@ class If(Wish):
     type: str
     slot: str
     first: str
-    limit: int
-    """Cents."""
+    limit: Any
+    """Cents, or an `Earlier` amount."""
     other: str | None
     words: tuple[str, ...] = field(default=(), compare=False)
     """Phrases of both values: "in Black"; they follow from the values."""
@@ -114,8 +114,8 @@ class IfSame(Wish):
     "brand", or the customer's word for an attribute."""
 
     first: str
-    limit: int
-    """Cents."""
+    limit: Any
+    """Cents, or an `Earlier` amount."""
     other: str
 
     @property
@@ -139,6 +139,50 @@ class Visited(Wish):
     @property
     def step(self) -> str:
         return "reference"
+
+
+@dataclass(frozen=True)
+class Earlier(Wish):
+    """An amount that stands on the right outcomes of earlier jobs of a journey: the sum of these, each as often as it
+    says, and of `plus`. Where there is no such outcome, it is `other`: what goes back no longer pays nothing."""
+
+    terms: tuple[tuple[str, int], ...]
+    """Names of outcomes, as in `OUTCOMES`, each with the number of times that it counts."""
+    plus: int
+    """In the unit of the slot."""
+    other: int | None = None
+    value: int | None = field(default=None, compare=False)
+    """What it comes to, which no customer says and no words tell."""
+
+    @property
+    def step(self) -> str:
+        return "chain"
+
+    def of(self, outcomes: Mapping[str, int | None]) -> int | None:
+        """Work out the amount from outcomes; None where one is not known at all."""
+        if any(name not in outcomes for name, _ in self.terms):
+            return None
+        known = [(outcomes[name], times) for name, times in self.terms]
+        if any(outcome is None for outcome, _ in known):
+            return self.other
+        return self.plus + sum(times * outcome for outcome, times in known if outcome is not None)
+
+
+def is_chained(value: Any) -> bool:
+    """Tell whether a value is an amount that stands on earlier jobs, or a wish with one inside."""
+    inside = [getattr(value, one.name) for one in fields(value)] if isinstance(value, Wish) else []
+    return any(isinstance(one, Earlier) for one in (value, *inside))
+
+
+def settled(value: Any, amount: Callable[[Earlier], Any]) -> Any:
+    """Put amounts in the place of those that stand on earlier jobs, inside other wishes too."""
+    if isinstance(value, Earlier):
+        return amount(value)
+    if not isinstance(value, Wish):
+        return value
+    inside = {one.name: getattr(value, one.name) for one in fields(value)}
+    chained = {name: amount(part) for name, part in inside.items() if isinstance(part, Earlier)}
+    return replace(value, **chained) if chained else value
 
 
 def visit_of(
@@ -231,23 +275,102 @@ def or_list(values: tuple[str, ...]) -> str:
     return " or ".join(values)
 
 
+_MONEY = r"\$\d+(?:\.\d\d)?"
+_DAYS = r"\d+ days?"
+OUTCOMES: Mapping[str, str] = {
+    "refund": "what I get back for my return",
+    "answer": "the charge that I asked about",
+    "arrival": "the last parcel of the order I asked about",
+}
+"""What an earlier job comes to, in cents or, of an arrival, in days from today, as the customer says it."""
+ELSE: Mapping[str, str] = {"refund": "if it can't go back", "arrival": "if that is here already"}
+"""When there is no such outcome."""
+_BASE = "|".join(words for name, words in OUTCOMES.items() if name != "arrival")
+AMOUNT = (
+    rf"(?:{_MONEY} (?:on top of|minus) )?(?:twice )?(?:{_BASE})(?: minus (?:{_BASE}|{_MONEY}))*"
+    rf"(?:,? or {_MONEY} {ELSE['refund']})?"
+)
+"""Words of an amount of money that stands on earlier jobs."""
+DELIVERY = rf"(?:{_DAYS} (?:before|after) )?{OUTCOMES['arrival']}(?:,? or within {_DAYS} {ELSE['arrival']})?"
+"""Words of a last day that does."""
+
+
+def amount_words(wish: Earlier, money: Callable[[int], str]) -> str:
+    """Word an amount of money that stands on earlier jobs."""
+    (first, times), *others = wish.terms
+    sign = "on top of" if times > 0 else "minus"
+    before = f"{money(wish.plus)} {sign} " if wish.plus > 0 else ""
+    text = before + "twice " * (times == 2) + OUTCOMES[first]
+    text += "".join(f" minus {OUTCOMES[name]}" for name, _ in others)
+    text += f" minus {money(-wish.plus)}" if wish.plus < 0 else ""
+    return text if wish.other is None else f"{text}, or {money(wish.other)} {ELSE['refund']}"
+
+
+def read_amount(text: str, money: Callable[[str], int]) -> Earlier:
+    """Read the words of an amount of money that stands on earlier jobs."""
+    names, terms, plus = {words: name for name, words in OUTCOMES.items()}, dict[str, int](), 0
+    sums, _, rest = text.partition(" or ")
+    for less, twice, what in re.findall(rf"(minus )?(twice )?({_BASE}|{_MONEY})", sums):
+        times = (-1 if less else 1) * (2 if twice else 1)
+        if what in names:
+            terms[names[what]] = times
+        else:
+            plus = times * money(what)
+    other = re.search(_MONEY, rest)
+    return Earlier(tuple(terms.items()), plus, money(other.group()) if other else None)
+
+
+def delivery_words(wish: Earlier) -> str:
+    """Word a last day that stands on an earlier job, after "no later than"."""
+
+    def days(count: int) -> str:
+        return f"{count} day" + "s" * (count != 1)
+
+    shift = f"{days(abs(wish.plus))} {'after' if wish.plus > 0 else 'before'} " if wish.plus else ""
+    rest = "" if wish.other is None else f", or within {days(wish.other)} {ELSE['arrival']}"
+    return shift + OUTCOMES["arrival"] + rest
+
+
+def read_delivery(text: str) -> Earlier:
+    """Read the words of a last day that stands on an earlier job."""
+    shift, within = re.match(r"(\d+) days? (before|after)", text), re.search(r"or within (\d+) day", text)
+    plus = int(shift[1]) * (1 if shift[2] == "after" else -1) if shift else 0
+    return Earlier((("arrival", 1),), plus, int(within[1]) if within else None)
+
+
+def at_most(limit: Any, money: Callable[[int], str]) -> str:
+    """Word a limit in cents, whether it is said or stands on earlier jobs."""
+    if isinstance(limit, Earlier):
+        return f"no more than {amount_words(limit, money)}"
+    return f"{money(limit)} or less"
+
+
+AT_MOST = rf"(?:{_MONEY} or less|no more than (?:{AMOUNT}|{_MONEY}))"
+"""Words of a limit in cents."""
+
+
+def read_at_most(text: str, money: Callable[[str], int]) -> Any:
+    """Read the words of a limit in cents."""
+    amount = text.removeprefix("no more than ").removesuffix(" or less")
+    return money(amount) if re.fullmatch(_MONEY, amount) else read_amount(amount, money)
+
+
 CONDITION = re.compile(
-    r"(?P<type>[^:.]+): the one (?P<first>.+?) if it costs (?P<limit>\$\d+(?:\.\d\d)?) or less, "
+    rf"(?P<type>[^:.]+): the one (?P<first>.+?) if it costs (?P<limit>{AT_MOST}), "
     r"otherwise (?:the cheapest|one (?P<other>(?:[^.]|\.\d)+))"
 )
 """Words of a conditional wish."""
 
 
-def condition(wish: If, money: str) -> str:
-    """Word a conditional wish, its limit written as `money`."""
+def condition(wish: If, limit: str) -> str:
+    """Word a conditional wish, its limit worded as `at_most` does."""
     first, *other = wish.words
     rest = f"one {other[0]}" if other else "the cheapest"
-    return f"{wish.type}: the one {first} if it costs {money} or less, otherwise {rest}"
+    return f"{wish.type}: the one {first} if it costs {limit}, otherwise {rest}"
 
 
-_MONEY = r"\$\d+(?:\.\d\d)?"
 ONLY_IF = re.compile(
-    rf"the same (?P<first>[a-z][a-z ]*) for (?P<limit>{_MONEY}) or less if any such one fits the rest, "
+    rf"the same (?P<first>[a-z][a-z ]*) for (?P<limit>{AT_MOST}) if any such one fits the rest, "
     r"otherwise the same (?P<other>[a-z][a-z ]*)"
 )
 """Words of a condition on what stays the same."""
@@ -262,9 +385,9 @@ SEEN = re.compile(
 """Words of one of the products that the customer looked at."""
 
 
-def only_if(wish: IfSame, money: str) -> str:
-    """Word a condition on what stays the same, its limit written as `money`."""
-    return f"the same {wish.first} for {money} or less if any such one fits the rest, otherwise the same {wish.other}"
+def only_if(wish: IfSame, limit: str) -> str:
+    """Word a condition on what stays the same, its limit worded as `at_most` does."""
+    return f"the same {wish.first} for {limit} if any such one fits the rest, otherwise the same {wish.other}"
 
 
 def visit_phrase(wish: Visited) -> str:

@@ -37,6 +37,7 @@ from ecomlab.customer.reading.reading import LEAVE, NO_ITEM, Question, Reading
 from ecomlab.customer.templates import SENTENCE_BREAK, Template
 from ecomlab.slots import slot_type
 from ecomlab.task import Slot
+from ecomlab.wishes import Wish
 from ecomlab.world.joint import amounts_of
 from ecomlab.world.ranking import Worth
 from ecomlab.world.substitutes import noun
@@ -411,7 +412,7 @@ class DialogueManager:
             return said == list(slot.value)[: len(said)]
         if isinstance(slot.value, Worth):
             return is_worth(slot.value, value)
-        if exactly and slot_type(slot.name).op != "==":
+        if exactly and slot_type(slot.name).op != "==" and not isinstance(slot.value, Wish):
             number = said_number(slot.name, value)
             return None if number is None else number == slot.value
         so = agrees(slot, value, self.templates.get(slot.name), "", self.today)

@@ -189,7 +189,8 @@ def _too_few(kind: str, shop: Shop) -> TaskError:
 def that_fit(product_ids: Sequence[str], slots: Mapping[str, Any], shop: Shop) -> list[int]:
     """List the rows of those of these products that satisfy the slots."""
     rows = [row for row in map(shop.catalog.row, product_ids) if row is not None]
-    return [row for row in rows if shop.catalog.satisfies(row, constraints_of(slots["type"], slots))]
+    wanted = constraints_of(slots["type"], slots)
+    return [row for row in rows if shop.catalog.satisfies(row, wanted)]
 
 
 def slot_values(shop: Shop, row: int, names: Sequence[str], like: Mapping[str, Any]) -> dict[str, Any] | None:

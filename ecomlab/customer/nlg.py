@@ -15,10 +15,11 @@ from ecomlab.customer.templates import Phrases
 from ecomlab.customer.utterances import ANYBODY, Form, Manner
 from ecomlab.other_words import in_letters
 from ecomlab.seeding import pick, rng
-from ecomlab.slots import slot_type
+from ecomlab.slots import PRICE, slot_type
 from ecomlab.task import Goal
 from ecomlab.values import in_speech, with_article
-from ecomlab.wishes import AnyBut, Of, OneOf, Wish, of_phrase, or_list
+from ecomlab.values import money as write_money
+from ecomlab.wishes import AnyBut, Earlier, Of, OneOf, Wish, at_most, delivery_words, of_phrase, or_list
 from ecomlab.world.substitutes import noun
 
 IN_A_ROW = (", ", ", and ")
@@ -296,6 +297,9 @@ def wish_phrase(kind: str, name: str, wish: Wish, lexicon: Lexicon) -> str:
         names = (by.get("brand"), lexicon.said(by.get("feature", "")), in_speech(by["type"]))
         title = " ".join(filter(None, names))
         return of_phrase(noun(name.removeprefix("attr:")), title, wish.where)
+    if isinstance(wish, Earlier):
+        money = name == PRICE.name
+        return f"for {at_most(wish, write_money)}" if money else f"no later than {delivery_words(wish)}"
     assert isinstance(wish, OneOf | AnyBut)
     said = lexicon.phrase(kind, name, or_list(tuple(map(lexicon.said, wish.values))))
     return said if isinstance(wish, OneOf) else f"not {said}"

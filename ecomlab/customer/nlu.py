@@ -28,9 +28,25 @@ from ecomlab.customer.reading.words import stem
 from ecomlab.customer.templates import SENTENCE_BREAK, Phrases
 from ecomlab.customer.utterances import Form, frames_of
 from ecomlab.other_words import SPELLED, is_number, read_number
-from ecomlab.slots import PRICE, SlotType
-from ecomlab.values import FORMATS
-from ecomlab.wishes import NO_MORE, SAME, AnyBut, Demand, If, Of, OneOf, Visited, Wish, where_of
+from ecomlab.slots import DAYS, PRICE, SlotType
+from ecomlab.values import FORMATS, read_money
+from ecomlab.wishes import (
+    AMOUNT,
+    DELIVERY,
+    NO_MORE,
+    SAME,
+    AnyBut,
+    Demand,
+    Earlier,
+    If,
+    Of,
+    OneOf,
+    Visited,
+    Wish,
+    read_amount,
+    read_delivery,
+    where_of,
+)
 from ecomlab.world.substitutes import noun
 
 _NUMBER = re.compile(r"(?<![\w.$])(\d+)(?![\w.]*\w)")
@@ -47,6 +63,8 @@ _SPELLED_BEFORE = re.compile(
 TYPE_WORDS = 3
 """Most words of a type's name."""
 _OF_TYPES = [FORMATS[name] for name in ("type", "a type", "types")]
+CHAINED = re.compile(rf"for no more than (?P<money>{AMOUNT})|no later than (?P<day>{DELIVERY})")
+"""Limits that stand on earlier jobs of a journey, after a product's name."""
 _EXCLAIMED = re.compile(r"!(?=\s|$)")
 _NAME = re.compile(r"[A-Z][\w&'./-]*(?: [A-Z0-9&][\w&'./-]*)*")
 """A row of words that begin with capitals, as names of products do."""
@@ -320,7 +338,8 @@ def read_item(text: str, lexicon: Lexicon, phrases: Phrases) -> dict[str, Any]:
     phrases are not taken for misspelt names."""
     plain = phrases.words
     same = list(SAME.finditer(text)) if " same " in text else []
-    for found in same:
+    chained = list(CHAINED.finditer(text))
+    for found in (*same, *chained):
         text = text[: found.start()] + " " * len(found.group()) + text[found.end() :]
     words = [(m.group(), m.span()) for m in lexicon.token.finditer(text)]
     kind = _name(words, lexicon, "type", plain, longest=TYPE_WORDS)
@@ -332,6 +351,7 @@ def read_item(text: str, lexicon: Lexicon, phrases: Phrases) -> dict[str, Any]:
     rest = words[:start] + words[end:]
     for found in same:
         slots |= _read_same(found, lexicon.types[name], lexicon, phrases)
+    slots |= dict(map(read_chained, chained))
     before: tuple[str, tuple[int, int]] = ("", (0, 0))
     for slot, value, span in lexicon.values(name, text):
         if not _overlaps(span, taken):
@@ -368,6 +388,13 @@ def read_item(text: str, lexicon: Lexicon, phrases: Phrases) -> dict[str, Any]:
     if number:
         slots["quantity"] = read_number(number[1])
     return slots
+
+
+def read_chained(match: re.Match[str]) -> tuple[str, Earlier]:
+    """Read a limit that stands on earlier jobs: its slot, and the wish."""
+    if match["money"]:
+        return PRICE.name, read_amount(match["money"], read_money)
+    return DAYS.name, read_delivery(match["day"])
 
 
 def _read_same(match: re.Match[str], kind: ProductType, lexicon: Lexicon, phrases: Phrases) -> dict[str, Any]:

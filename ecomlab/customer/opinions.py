@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from ecomlab.customer.templates import SENTENCE_BREAK
 from ecomlab.task import Goal, Slot
 from ecomlab.values import MONTHS
+from ecomlab.wishes import Earlier
 from ecomlab.world.cart import constraints_of, identity_of
 from ecomlab.world.plain import plain
 from ecomlab.world.state import World
@@ -92,7 +93,8 @@ def opinions_of(
     things: Sequence[Thing], goal: Goal, known: Sequence[Slot], world: World, judge: Judge
 ) -> list[tuple[Thing, Opinion]]:
     """Judge the things that a message names, by the goal and by what is known of it; of several of one name, the one
-    that is meant."""
+    that is meant. What earlier jobs come to is not the customer's to know."""
+    goal = replace(goal, slots={p: v for p, v in goal.slots.items() if not isinstance(v, Earlier)})
     places = {(slot.item, slot.name) for slot in known}
     said = replace(goal, slots={p: v for p, v in goal.slots.items() if p in places or p[1] == "type"})
     beside = [place for place in goal.slots if place[1] == "relation" and place not in places]

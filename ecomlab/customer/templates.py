@@ -24,6 +24,7 @@ from ecomlab.settings import Strict, read_toml
 from ecomlab.slots import LIMITS, SHIPPED, SlotType, declare, slot_type
 from ecomlab.suggest import unknown
 from ecomlab.values import FORMATS, Format, any_of, choice
+from ecomlab.wishes import Earlier
 
 COMMON_ASKS = tuple(slot_type(name).name for name in SHIPPED if slot_type(name).of != "request")
 """Product slots that a customer may be asked about, where their file names none."""
@@ -63,7 +64,10 @@ class Template:
         """List the forms in which the value may be told, or told `again`."""
         if self.sentences:
             return (*map(Form, self.sentences[value]), *self.bank.get(value, ()))
-        return (again and self.bank.get("again")) or self.bank.get("") or tuple(map(Form, self.forms))
+        forms = (again and self.bank.get("again")) or self.bank.get("") or tuple(map(Form, self.forms))
+        if isinstance(value, Earlier):  # so long that nothing can follow it
+            forms = tuple(form for form in forms if form.text.endswith("{}."))
+        return forms
 
     def word(self, form: str, value: Any) -> list[Piece]:
         """Word the value in this form."""

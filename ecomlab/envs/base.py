@@ -1,6 +1,7 @@
 """The contract of an environment, seven names and two methods, and of its audit, whose methods default."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -25,6 +26,18 @@ from ecomlab.world.tools.orders import return_initiate
 
 CHANGED_BY = {"cart": cart_add, "returns": return_initiate}
 """Things in the world that customers look at and correct, each with the tool that changes it."""
+
+
+@dataclass(frozen=True)
+class Comes:
+    """What a job of a journey rightly comes to, for a later one to stand on."""
+
+    name: str
+    """Of `ecomlab.wishes.OUTCOMES`."""
+    amount: int | None
+    """None where there is none: what is declined pays nothing back."""
+    might: int
+    """What it could have been, whether or not it is."""
 
 
 class Audit:
@@ -132,6 +145,15 @@ class Environment:
         """Tell what the customer thinks of a thing that the agent names; None if a person in their place could not
         tell. By default: whether a product meets their wishes for its type."""
         return of_product(goal, world, thing)
+
+    def comes_to(self, task: Task, shop: Shop) -> Comes | None:
+        """Work out what a task rightly comes to in the end, for a later job of a journey to stand on; None where it is
+        nothing of that kind, or not certain."""
+        return None
+
+    def is_right(self, taken: Goal, goal: Goal, task: Task, shop: Shop) -> bool:
+        """Tell whether what is right in the end for a goal `taken` in a task is right for another `goal` of it."""
+        return True
 
     def budget(self, axes: Difficulty, shop: Shop, items: int | None) -> Need:
         """Count what the courteous player needs in 99% of tasks whose openings name so many items, or of any number if

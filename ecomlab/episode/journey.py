@@ -12,11 +12,12 @@ from ecomlab.customer.goal_state import Progress
 from ecomlab.customer.utterances import Manner
 from ecomlab.difficulty import Difficulty
 from ecomlab.envs.base import Environment
+from ecomlab.envs.journey.chain import Job, draw_chains, stands_on
 from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.episode.subtask import Subtask
 from ecomlab.reward import Verdict
 from ecomlab.seeding import pick, rng, shuffled, whole_near
-from ecomlab.steps import SHARE_OF_A_JOB, only
+from ecomlab.steps import SHARE_OF_A_JOB, draw_kinds, only
 from ecomlab.task import Goal, Interrupt, Need, Problem, Task, TaskError, TaskKey
 from ecomlab.tool import FormatError, RefusedError
 from ecomlab.world.orders.history import draw_history
@@ -37,15 +38,23 @@ def draw(
     order = shuffled(random, environment.composes)
     count = whole_near(random, axes.journey.subtasks)
     share = axes.override({"steps.mean": axes.steps.mean * SHARE_OF_A_JOB})
+    chains = len(draw_kinds(share, ("chain",), key.rng("chains")))  # its own steps, beside those of its jobs
     for first in range(len(order)):  # the first rarely agrees with no other
         names = order[first:] + order[:first]
-        chosen, taken, visited = _agreeing(names, count, key, share, shop, make)
-        if len(chosen) > 1:
+        jobs, taken, visited = _agreeing(names, count, key, share, shop, make)
+        if len(jobs) > 1:
             break
     else:
         raise TaskError("the subtasks of this journey are all about the same products; take another seed")
-    interrupted = int(random.integers(len(chosen) - 1))
+
+    def made(env: str, problem: Problem) -> Task:
+        return make(ENVIRONMENTS[env], problem, key, share, shop, part=True)
+
+    chosen = draw_chains(jobs, chains, key, axes, shop, made) if chains else [job.task for job in jobs]
     switching = bool(random.random() < axes.p_switch)
+    # Nobody is asked for what stands on a job that is not done.
+    able = [at for at in range(len(chosen) - 1) if not stands_on(chosen[at + 1])]
+    interrupted = pick(random, able or [0])
     left = chosen[interrupted]
     types = tuple(str(kind) for (_, name), kind in left.goal.slots.items() if name == "type")
     interrupt = Interrupt(moment=ENVIRONMENTS[left.env].moments[0], about=types)
@@ -53,14 +62,14 @@ def draw(
     # The world holds what any subtask might need, so that tools do not tell which ones will not come (SILENT).
     absent = [env for env in LOOKING if env not in {part.env for part in chosen}]
     phantoms = _phantom_visits(absent, taken | visited, key, share, shop)
-    worlds = [draw_history(key, axes, shop), {"policies": draw_book(key, axes, shop)}]
+    worlds = [draw_history(key, share, shop), {"policies": draw_book(key, share, shop)}]
     return Problem(
         goal=Goal(),
         world=_merged([*worlds, *(part.world for part in chosen), *phantoms], key),
         need=Need(sum(part.need.turns for part in chosen), sum(part.need.calls for part in chosen)),
         opening=opening,
         subtasks=chosen,
-        interrupts=[(interrupted, interrupt)] if switching else [],
+        interrupts=[(interrupted, interrupt)] if switching and able else [],
     )
 
 
@@ -162,7 +171,7 @@ def _phantom_visits(
     """Draw the visits that absent environments would have brought, from tasks of theirs that nobody has, so that the
     visits do not tell which subtasks will not come (SILENT). None is of a type that this journey is about."""
     # As many visits as a job has, without the wishes that stand on some of them.
-    axes = axes.override(only())
+    axes = axes.override(only(mean=0) | {"p_oos": 0.0, "p_switch": 0.0})
     for env in absent:
         for attempt in range(PHANTOMS):
             named = key._replace(env=f"{key.env} without {env} {attempt}")
@@ -179,10 +188,10 @@ def _phantom_visits(
 
 def _agreeing(
     order: Sequence[str], count: int, key: TaskKey, axes: Difficulty, shop: Shop, make: Callable[..., Task]
-) -> tuple[list[Task], set[str], set[str]]:
+) -> tuple[list[Job], set[str], set[str]]:
     """Draw the first `count` subtasks that share no product types, with the types that they are about and those visited
     for them."""
-    chosen: list[Task] = []
+    chosen: list[Job] = []
     taken: set[str] = set()
     visited: set[str] = set()
     for name in order:
@@ -197,7 +206,7 @@ def _agreeing(
         types, seen = _types(part, shop), _types_of(part.world.get("visits", ()), shop)
         # Two subtasks about one type could not be told apart; a type visited for two of them would stand out.
         if not types & taken and not seen & visited:
-            chosen.append(part)
+            chosen.append(Job(problem, part))
             taken |= types
             visited |= seen
     return chosen, taken, visited

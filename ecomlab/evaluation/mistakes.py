@@ -20,7 +20,7 @@ from ecomlab.episode.subtask import Subtask
 from ecomlab.evaluation.claims import Shown, claims_in, is_false
 from ecomlab.reward import Fault
 from ecomlab.task import Goal, Message, Place
-from ecomlab.wishes import wishes_in
+from ecomlab.wishes import is_chained, wishes_in
 from ecomlab.world.cart import match, wants_of
 from ecomlab.world.plain import plain
 from ecomlab.world.state import OUT_OF_CALLS
@@ -397,7 +397,9 @@ class _Labeller:
         item = int(fault.place.removeprefix("item ")) if fault.place.startswith("item ") else 0
         wishes = wishes_in(self.episode.subtasks[number].customer.goal.of(item))
         missed = [
-            wish.step for name, wish in wishes.items() if {name, getattr(wish, "slot", "")} & {*fault.slots}
+            "chain" if is_chained(wish) else wish.step
+            for name, wish in wishes.items()
+            if {name, getattr(wish, "slot", "")} & {*fault.slots}
         ]
         return missed[0] if missed else ""
 

@@ -25,6 +25,7 @@ from ecomlab.laws.tool_introspection import (
 )
 from ecomlab.seeding import rng, shuffled
 from ecomlab.task import Goal, Message, Place, Task
+from ecomlab.world.plain import with_amounts
 
 OPTIONAL = 0.25
 """Chance that a prober gives an optional argument."""
@@ -161,12 +162,15 @@ def draw(task: Task, shop: Shop, random: np.random.Generator) -> Task | None:
         if other is not None:
             subtasks = [*task.subtasks[:number], other, *task.subtasks[number + 1 :]]
             return replace(task, subtasks=tuple(subtasks))
-    environment, goal = ENVIRONMENTS[task.env], task.goal
+    environment, said = ENVIRONMENTS[task.env], task.goal
+    goal = with_amounts(said)
+    task = replace(task, goal=goal)
     for place in shuffled(random, [place for place in goal.slots if place in goal.withheld]):
         for value in shuffled(random, environment.audit.alternatives(place, goal, task, shop)):
             other = value if isinstance(value, Task) else replace(task, goal=_with(goal, place, value))
             if other.goal != goal and environment.audit.possible(other.goal, task, shop):
-                return other
+                kept = {p: v for p, v in said.slots.items() if other.goal.slots.get(p) == goal.slots[p]}
+                return replace(other, goal=replace(other.goal, slots={**other.goal.slots, **kept}))
     return None
 
 

@@ -52,8 +52,9 @@ MOVED: dict[str, float] = {
     **{f"steps.{kind}_size": least + 3.0 for kind, least in STEPS.items()},
 }
 """A value for everything that can be overridden, far from that of level 2."""
-WITH_STEPS = {"steps.mean": 4.0, "constraints": 6}
-"""Overrides of the tasks in which a field of the steps of thought is moved: the level has none."""
+WITH_STEPS = {"steps.mean": 4.0, "constraints": 6, "branches": 4, "journey.subtasks": 5}
+"""Overrides of the tasks in which a field of the steps of thought is moved: the level has none, no exceptions in the
+policy book, and few jobs of a journey for one to stand on."""
 LEVEL, SEEDS, MORE = 2, range(4), range(4, 24)
 """Level and seeds of the tasks that are played, and of those whose openings are compared where that shows nothing."""
 
@@ -95,6 +96,11 @@ def outcome(task: Task, shop: Shop) -> str:
     return digest(met)
 
 
+def openings(task: Task) -> str:
+    """Join the openings of a task and of its subtasks."""
+    return " ".join(part.opening for part in (task, *task.subtasks))
+
+
 def axes_of(env_id: str, shop: Shop, known: Mapping[str, Any]) -> list[str]:
     """List the axes that move an environment: moved alone, they change the episodes of fixed players.
 
@@ -111,14 +117,14 @@ def axes_of(env_id: str, shop: Shop, known: Mapping[str, Any]) -> list[str]:
 
     @cache
     def opening(seed: int, stepped: bool) -> str:
-        return drawn(seed, WITH_STEPS if stepped else {}).opening
+        return openings(drawn(seed, WITH_STEPS if stepped else {}))
 
     def moves(axis: str) -> bool:
         stepped = axis.startswith("steps.")
         overrides = {**(WITH_STEPS if stepped else {}), axis: MOVED[axis]}
         if any(outcome(drawn(seed, overrides), shop) != before(seed, stepped) for seed in SEEDS):
             return True
-        return any(drawn(seed, overrides).opening != opening(seed, stepped) for seed in MORE)
+        return any(openings(drawn(seed, overrides)) != opening(seed, stepped) for seed in MORE)
 
     return [axis for axis in RANGES if axis in inherited or moves(axis)]
 

@@ -95,6 +95,7 @@ def value_of(name: str, slot: Template, shop: Shop, random: np.random.Generator)
     """Draw a value of a slot with sentences of its own."""
     for known, made in {
         "money": int(random.integers(1, 900)) * 100,
+        "amount": int(random.integers(1, 900)) * 100,
         "number": int(random.integers(2, 40)),
         "day": f"{int(random.integers(1, 13)):02d}-{int(random.integers(1, 29)):02d}",
         "deadline": pick(random, WEEKDAYS),

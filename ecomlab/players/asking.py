@@ -3,6 +3,7 @@
 import copy
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
+from datetime import date
 from typing import Any, ClassVar
 
 from ecomlab.catalog.lexicon import Lexicon
@@ -59,6 +60,10 @@ class Asking(Planner):
     def asks(self) -> dict[str, Any]:
         """Questions of the customer that are to be answered, by their slots, each with its value."""
         return self._asks if self.truth is None else dict(self.truth().asks)
+
+    def comes_to(self, given: Mapping[str, Any], today: date | None) -> dict[str, int | None]:
+        """Say what its job came to, by names of `ecomlab.wishes.OUTCOMES`, when it submits with these arguments."""
+        return {}
 
     def answer(self, values: Mapping[str, Any]) -> Message | None:
         """Answer the customer's questions by these values, as far as they were not told them; None if all were."""

@@ -10,7 +10,7 @@ import numpy as np
 from ecomlab.catalog import Catalog, Shop
 from ecomlab.slots import PRICE
 from ecomlab.task import Goal, Place
-from ecomlab.wishes import Demand, If, Of, Wish, has_wish
+from ecomlab.wishes import Demand, If, Of, Wish, has_wish, is_chained, settled
 from ecomlab.world.cart import constraints_of, is_exact
 
 
@@ -48,6 +48,7 @@ def plain(goal: Goal, view: View, conditions: bool = True) -> Goal:
     `conditions` those stay open, as they are to a customer, who does not know the shop's stock."""
     if not has_wish(goal.slots):
         return goal
+    goal = with_amounts(goal)
     found: dict[int, dict[str, Any]] = {}
     for item in sorted(goal.items, key=lambda item: _stands_on_items(goal.of(item))):
         found[item] = _plain_slots(goal.of(item), view, found, conditions)
@@ -57,6 +58,14 @@ def plain(goal: Goal, view: View, conditions: bool = True) -> Goal:
     order = [place for place in goal.slots if place in slots]  # as the customer said them
     order += [place for place in slots if place not in goal.slots]
     return replace(goal, slots={place: slots[place] for place in order})
+
+
+def with_amounts(goal: Goal) -> Goal:
+    """Put what earlier jobs of a journey come to in the place of the words for it."""
+    if not any(map(is_chained, goal.slots.values())):
+        return goal
+    slots = {place: settled(value, lambda wish: wish.value) for place, value in goal.slots.items()}
+    return replace(goal, slots=slots)
 
 
 def _stands_on_items(slots: Mapping[str, Any]) -> bool:

@@ -5,6 +5,7 @@ the id of the sold-out product.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -136,12 +137,17 @@ def alike_counts(
     return counts[mine] - left[rows - span.start]
 
 
+@lru_cache(maxsize=8)  # one task asks for the same ones many times
+def _rows_of(product_ids: tuple[str, ...], shop: Shop) -> list[int | None]:
+    return [shop.catalog.row(product_id) for product_id in product_ids]
+
+
 def stages_of(
     goal: Goal, events: Sequence[Event], gone: Iterable[str], shop: Shop, required: bool = True
 ) -> list[np.ndarray]:
     """List the valid replacements before, between and after the events, in any order; those after all come last. Where
     nothing is `required`, all other products of the type that are in stock."""
-    lost = np.array([original_of(goal, shop), *(shop.catalog.row(product_id) for product_id in gone)], int)
+    lost = np.array([original_of(goal, shop), *_rows_of(tuple(gone), shop)], int)
 
     def replacements(some: Goal, shop: Shop) -> np.ndarray:
         wanted = requirements(some, shop) if required else constraints_of(some["type"], {})

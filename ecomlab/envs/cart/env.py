@@ -5,10 +5,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 from pydantic import Field
 
 from ecomlab.catalog import ProductType, Shop
 from ecomlab.customer import goal_changes, goals, shortages
+from ecomlab.customer.demand_draws import LUCK
 from ecomlab.customer.opinions import Opinion, Thing, of_product
 from ecomlab.customer.templates import Phrases
 from ecomlab.customer.visits import VISITS
@@ -20,7 +22,7 @@ from ecomlab.reward import Verdict, cart_credit
 from ecomlab.seeding import whole_near
 from ecomlab.slots import NO_PRICE
 from ecomlab.steps import draw_kinds
-from ecomlab.task import Goal, Problem, SellOut, TaskKey
+from ecomlab.task import Goal, Problem, SellOut, Task, TaskKey
 from ecomlab.tool import RefusedError, tool
 from ecomlab.wishes import Of, wishes_in
 from ecomlab.world.cart import match, wants_of
@@ -93,6 +95,16 @@ class Cart(Environment):
             change = goal_changes.draw_change(known, free, left, names[count:], axes, key, shop, random)
             events += [change] if change else []
         return Problem(goal, {"visits": visits}, CartPlayer.need(goal), events, steps=steps)
+
+    def is_right(self, taken: Goal, goal: Goal, task: Task, shop: Shop) -> bool:
+        first, select = AtFirst(shop, task.world), shop.catalog.select
+        for mine, right in zip(
+            *(wants_of(plain(one.after(task.events), first)) for one in (taken, goal)), strict=True
+        ):
+            rows = select(mine.constraints)
+            if np.isin(rows, select(right.constraints)).sum() <= LUCK * len(rows):
+                return False
+        return True
 
     def verify(self, goal: Goal, world: World, answer: Mapping[str, Any], first: Goal) -> Verdict:
         wants = wants_of(goal)

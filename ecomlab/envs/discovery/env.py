@@ -22,7 +22,7 @@ from ecomlab.envs.discovery.player import PREFERENCES, STEPS, DiscoveryPlayer
 from ecomlab.reward import Verdict, ndcg
 from ecomlab.seeding import pick, shuffled
 from ecomlab.slots import LIMITS, PRICE, SlotType, limits_in, slot_type
-from ecomlab.task import LOOK, Event, Goal, GoalChange, Need, Problem, TaskError, TaskKey
+from ecomlab.task import LOOK, Event, Goal, GoalChange, Need, Problem, Task, TaskError, TaskKey
 from ecomlab.tool import tool
 from ecomlab.world import ranking, unmet
 from ecomlab.world.cart import constraints_of
@@ -153,6 +153,13 @@ class Discovery(Environment):
         notes = {"weights": weights.round(6).tolist()}
         need = DiscoveryPlayer.need(count, len(choice.steps))
         return Problem(goal, {}, need, events, notes=notes, steps=choice.steps)
+
+    def is_right(self, taken: Goal, goal: Goal, task: Task, shop: Shop) -> bool:
+        mine, best = (unmet.stages(one, task.events, shop)[-1] for one in (taken, goal))
+        count = int(goal["count"])
+        if mine.dropped != best.dropped or min(len(mine.rows), len(best.rows)) < count:
+            return False
+        return ranking.among_the_best(mine.rows, best.rows, mine.goal, best.goal, count, shop)
 
     def verify(self, goal: Goal, world: World, answer: Mapping[str, Any], first: Goal) -> Verdict:
         ids, count = list(answer.get("product_ids", ())), goal["count"]

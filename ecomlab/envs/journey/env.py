@@ -103,12 +103,13 @@ class Journey(Environment):
         contrary: Collection[str] = (),
     ) -> JourneyPlayer:
         return self._player(
-            lambda env: ENVIRONMENTS[env].reference_player(shop, perturbation, courteous, lacks, contrary)
+            lambda env: ENVIRONMENTS[env].reference_player(shop, perturbation, courteous, lacks, contrary),
+            lacks,
         )
 
     def oracle(self, episode: Any) -> Player:
         by_env = {subtask.task.env: subtask for subtask in episode.subtasks}
         return self._player(lambda env: ENVIRONMENTS[env].oracle(by_env[env]))
 
-    def _player(self, make: Any) -> JourneyPlayer:
-        return JourneyPlayer({env: ENVIRONMENTS[env].phrases.intros for env in self.composes}, make)
+    def _player(self, make: Any, lacks: Collection[str] = ()) -> JourneyPlayer:
+        return JourneyPlayer({env: ENVIRONMENTS[env].phrases.intros for env in self.composes}, make, lacks)

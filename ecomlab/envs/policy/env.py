@@ -12,13 +12,13 @@ from ecomlab.catalog import Shop
 from ecomlab.customer.goals import withhold
 from ecomlab.customer.templates import Phrases, Template
 from ecomlab.difficulty import Difficulty
-from ecomlab.envs.base import Environment
+from ecomlab.envs.base import Comes, Environment
 from ecomlab.envs.policy.audit import PolicyAudit
 from ecomlab.envs.policy.player import PolicyPlayer
 from ecomlab.reward import Verdict
 from ecomlab.seeding import pick
 from ecomlab.steps import draw_kinds, is_worked_out
-from ecomlab.task import ACT, Goal, GoalChange, Problem, TaskKey
+from ecomlab.task import ACT, Goal, GoalChange, Problem, Task, TaskKey
 from ecomlab.tool import tool
 from ecomlab.world.orders.history import today_of
 from ecomlab.world.policy_book.book import deciding, draw_book, general, with_referred
@@ -32,7 +32,7 @@ from ecomlab.world.policy_book.cases import (
     section_on,
     write_answer,
 )
-from ecomlab.world.policy_book.rules import QUESTIONS, RULES, rule_of
+from ecomlab.world.policy_book.rules import QUESTIONS, RULES, WORKED_OUT, rule_of
 from ecomlab.world.state import World
 from ecomlab.world.tools.catalog import catalog_get_product, catalog_search, datetime_now
 from ecomlab.world.tools.policy import policy_search
@@ -109,6 +109,14 @@ class Policy(Environment):
         need, leads = PolicyPlayer.need(refers, question), "default" if product else "without"
         world = {"policies": book, "today": today_of(key).isoformat()}
         return Problem(goal, world, need, changes, leads, steps=tuple(steps))
+
+    def comes_to(self, task: Task, shop: Shop) -> Comes | None:
+        book, facts = task.world["policies"], task.goal.after(task.events).of()
+        charges = RULES[rule_of(facts["question"])].unit == "cents"
+        if not charges or facts["question"].endswith(WORKED_OUT) or task.goal.asks:
+            return None  # several amounts, or none
+        amount = deciding(section_on(book, facts, shop.catalog), book, facts)["then"]
+        return Comes("answer", amount, amount)
 
     def verify(self, goal: Goal, world: World, answer: Mapping[str, Any], first: Goal) -> Verdict:
         """Judge the answer together with its clause: a number beside the wrong clause is right by luck, and a "yes"

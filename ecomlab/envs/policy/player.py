@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from datetime import date
 from typing import Any
 
+from ecomlab.answers.amounts import read_amount
 from ecomlab.catalog import Shop
 from ecomlab.difficulty import Difficulty
 from ecomlab.players.budgets import budget
@@ -31,6 +32,9 @@ def clause_of(read: Read, facts: Mapping[str, Any], player: GoalPlayer) -> Claus
 
 class PolicyPlayer(GoalPlayer):
     """Searches for the rule's section, follows what it refers to, and applies the clauses to the facts."""
+
+    def comes_to(self, given: Mapping[str, Any], today: date | None) -> dict[str, int | None]:
+        return {"answer": read_amount(given.get("answer"), "cents")}
 
     def __init__(self, *args: Any, **named: Any) -> None:
         super().__init__(*args, **named)

@@ -17,14 +17,14 @@ from ecomlab.customer.opinions import Opinion, Thing
 from ecomlab.customer.replacements import can_be_had, draw_replacement, draw_sell_out, is_as_wanted
 from ecomlab.customer.templates import Phrases
 from ecomlab.difficulty import Difficulty
-from ecomlab.envs.base import Environment
+from ecomlab.envs.base import Comes, Environment
 from ecomlab.envs.returns.audit import ReturnsAudit
 from ecomlab.envs.returns.player import ReturnsPlayer
 from ecomlab.reward import Verdict
 from ecomlab.seeding import pick, shuffled
 from ecomlab.slots import PRICE
 from ecomlab.steps import draw_kinds, may_hold
-from ecomlab.task import Event, Goal, GoalChange, Problem, TaskError, TaskKey
+from ecomlab.task import Event, Goal, GoalChange, Problem, Task, TaskError, TaskKey
 from ecomlab.tool import tool
 from ecomlab.world import sell_outs
 from ecomlab.world.orders import history, lines, returns
@@ -147,6 +147,15 @@ class Returns(Environment):
         why = "exactly what was wanted was returned" if expected else "rightly declined"
         why = why if correct else self.reasons(goal, world, answer, first)
         return Verdict.of(correct, 2 * share - 1, why, () if given is None else (given,))
+
+    def comes_to(self, task: Task, shop: Shop) -> Comes | None:
+        slots = task.goal.after(task.events).of()
+        order, line = lines.line_meant(slots, task.world["orders"], shop)
+        terms = returns.judge(task.world, order, line, slots, shop.catalog)
+        if (terms.restocking, terms.label) == (None, None) or not line["price_cents"]:
+            return None  # nobody is asked for the refund
+        refund = terms.refund(line["price_cents"], slots.get("units", 1))
+        return Comes("refund", refund, line["price_cents"] * slots.get("units", 1))
 
     def opinion(self, goal: Goal, world: World, thing: Thing) -> Opinion | None:
         if thing.kind == "product":  # a replacement

@@ -5,6 +5,7 @@ from dataclasses import replace
 from datetime import date, timedelta
 from typing import Any
 
+from ecomlab.answers.amounts import read_amount
 from ecomlab.catalog import Shop
 from ecomlab.difficulty import Difficulty
 from ecomlab.envs.cart.player import Wish
@@ -29,6 +30,9 @@ MOST_SAID = 8
 class ReturnsPlayer(GoalPlayer):
     """Lists the orders, looks into those that may be meant, checks the line and the policy book, returns the line,
     searches a replacement."""
+
+    def comes_to(self, given: Mapping[str, Any], today: date | None) -> dict[str, int | None]:
+        return {"refund": read_amount(given.get("refund"), "cents")}
 
     def __init__(self, *args: Any, **named: Any) -> None:
         super().__init__(*args, **named)

@@ -17,14 +17,14 @@ from ecomlab.customer.goals import withhold
 from ecomlab.customer.opinions import Opinion, Thing
 from ecomlab.customer.templates import Phrases
 from ecomlab.difficulty import Difficulty
-from ecomlab.envs.base import Environment
+from ecomlab.envs.base import Comes, Environment
 from ecomlab.envs.status.audit import StatusAudit
 from ecomlab.envs.status.player import StatusPlayer
 from ecomlab.envs.status.questions import KINDS, QUESTIONS, Facts, draw_questions
 from ecomlab.reward import Verdict
 from ecomlab.seeding import pick, shuffled
 from ecomlab.steps import draw_kinds, draw_size
-from ecomlab.task import Goal, GoalChange, Problem, TaskError, TaskKey
+from ecomlab.task import Goal, GoalChange, Problem, Task, TaskError, TaskKey
 from ecomlab.tool import tool
 from ecomlab.world.orders.history import draw_history, last_date, status_of
 from ecomlab.world.orders.references import (
@@ -115,6 +115,15 @@ class Status(Environment):
         why = f"order {meant['order_id']} is {status}, {last or 'no day'}"
         why = why if correct else self.reasons(goal, world, answer, first)
         return Verdict.of(correct, 2 * share - 1, why)
+
+    def comes_to(self, task: Task, shop: Shop) -> Comes | None:
+        today, orders = date.fromisoformat(task.world["today"]), task.world["orders"]
+        (at,) = resolve(look(orders, shop), task.goal.after(task.events).of(), today)
+        last = last_date(orders[at])
+        if last is None:
+            return None
+        days = (date.fromisoformat(last) - today).days
+        return Comes("arrival", days if days > 0 else None, int(task.key.rng("arrival").integers(1, 10)))
 
     def _near(self, goal: Goal, first: Goal, orders: Sequence[Any], world: World, today: date) -> set[str]:
         """Find the orders that fit part of the description: they hold such a product, were mentioned to identify

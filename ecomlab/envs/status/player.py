@@ -5,6 +5,7 @@ from dataclasses import replace
 from datetime import date
 from typing import Any
 
+from ecomlab.answers.dates import read_day
 from ecomlab.catalog import Shop
 from ecomlab.difficulty import Difficulty
 from ecomlab.envs.status.questions import QUESTIONS, VALUES, Facts
@@ -53,6 +54,11 @@ class StatusPlayer(GoalPlayer):
         meant = set(resolve(orders, goal.apply(change).of(), today))
         later = bool(inside) and not meant <= inside
         return replace(change, turns=1 + dated + later, calls=dated + len(inside | meant))
+
+    def comes_to(self, given: Mapping[str, Any], today: date | None) -> dict[str, int | None]:
+        day = read_day(given.get("date"), today) if today else None
+        days = (day - today).days if day and today else 0
+        return {"arrival": days if days > 0 else None}
 
     def read_later(self, text: str) -> dict[Place, Any]:
         return self.read_renamed(text)

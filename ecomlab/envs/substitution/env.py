@@ -22,7 +22,7 @@ from ecomlab.reward import Verdict
 from ecomlab.seeding import pick
 from ecomlab.slots import PRICE, slot_type
 from ecomlab.steps import draw_kinds
-from ecomlab.task import ACT, Event, Goal, Problem, Slot, TaskError, TaskKey
+from ecomlab.task import ACT, Event, Goal, Problem, Slot, Task, TaskError, TaskKey
 from ecomlab.wishes import without
 from ecomlab.world.plain import AtFirst, plain
 from ecomlab.world.sell_outs import MOST_SOLD, draw_sell_out, sell_out_share
@@ -179,6 +179,14 @@ class Substitution(Environment):
         rows = stages_of(other, events, gone, shop)[-1]
         right, count = stages_of(known, events, gone, shop)[-1], goal["count"]
         return chance_right(rows, similarity(rows, other, shop), right, min(count, len(right)), count) < LUCK
+
+    def is_right(self, taken: Goal, goal: Goal, task: Task, shop: Shop) -> bool:
+        first = AtFirst(shop, task.world)
+        taken, goal = plain(taken, first), plain(goal, first)
+        rows, right = (stages_of(one, task.events, task.world["gone"], shop)[-1] for one in (taken, goal))
+        count = int(goal["count"])
+        alike = similarity(rows, taken, shop)
+        return chance_right(rows, alike, right, min(count, len(right)), count) >= LUCK
 
     def verify(self, goal: Goal, world: World, answer: Mapping[str, Any], first: Goal) -> Verdict:
         shop, catalog, count = world.shop, world.catalog, int(goal["count"])

@@ -69,7 +69,8 @@ def draw_book(key: tuple[Any, ...], axes: Difficulty, shop: Shop) -> Book:
     others = shuffled(random, (name for name in RULES if name not in (WINDOW, RESTOCKING, LABEL)))
     fees = pick(random, FEES) if strict else ()
     chosen = [*fees, *others[: FEWEST + 4 * axes.branches]]
-    draw = _Drawing(axes.branches, strict, catalog, random)
+    further = (axes.steps.rules_size - 1) / 2 if strict else 0.15 * (axes.branches - 1)
+    draw = _Drawing(axes.branches, min(0.7, further), strict, catalog, random)
     sections = [section for name in chosen for section in draw.sections(name)]
     for department, days in draw_terms(key, catalog).return_days.items():
         sections += draw.sections(WINDOW, department, days)
@@ -90,10 +91,12 @@ class _Drawing:
     """Draws sections of `branches` clauses, each clause overriding those before it; `refers`: some leave a case to a
     section of its own."""
 
-    def __init__(self, branches: int, refers: bool, catalog: Catalog, random: np.random.Generator) -> None:
+    def __init__(
+        self, branches: int, more: float, refers: bool, catalog: Catalog, random: np.random.Generator
+    ) -> None:
         self.branches, self.refers, self.random = branches, refers, random
-        self.more = min(0.7, 0.15 * (branches - 1))
-        """Chance of a second and of a third condition: the more clauses there are, the more of them have several."""
+        self.more = more
+        """Chance of a second and of a third condition."""
         self.departments: dict[str, list[str]] = {}
         for kind in catalog.drawable_types:
             self.departments.setdefault(kind.department, []).append(kind.name)
