@@ -7,7 +7,7 @@ import signal
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
@@ -32,6 +32,7 @@ from ecomlab.laws.tool_introspection import drawn, reference_player
 from ecomlab.players.base import Perturbation
 from ecomlab.seeding import digest, package_digest, rng
 from ecomlab.task import Message, Player, Task
+from ecomlab.world.plain import with_amounts
 
 SLIP_RATE = 0.2
 """Share of the perturbed player's decisions that go wrong."""
@@ -251,7 +252,8 @@ def outcomes_of(task: Task, shop: Shop) -> list[tuple[str, str, bool]]:
     """List (kind of step, what it may come to, whether it is so) of every trap of a task and its subtasks."""
     found = []
     for part in task.parts:
-        for name, so in ENVIRONMENTS[part.env].audit.outcomes(part, shop).items():
+        settled = replace(part, goal=with_amounts(part.goal))
+        for name, so in ENVIRONMENTS[part.env].audit.outcomes(settled, shop).items():
             kind, _, what = name.partition(", ")[0].partition(": ")
             found.append((kind, what, so))
     return found
