@@ -158,6 +158,7 @@ class Customer:
         else:
             reply = self._reply(text, world)
         done = not (self.last_read.calls_for or reply.news) and "TELL" in self.last_read.acts
+        done = done and not self.dialogue.refused_by_shop  # who was refused has no more to ask
         again = self.listener.ask_again(self.goal, world, unclear, done)
         if again:
             self.dialogue.annoyed = min(patience, self.dialogue.annoyed)

@@ -1,6 +1,7 @@
 """RETURN: find the order line that the customer means, and return the wanted units of it or decline."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,27 +15,33 @@ from ecomlab.answers.outcomes import Outcome, is_named, read_outcome, read_repla
 from ecomlab.catalog import Shop
 from ecomlab.customer.goals import withhold
 from ecomlab.customer.opinions import Opinion, Thing
-from ecomlab.customer.replacements import can_be_had, draw_replacement, draw_sell_out, is_as_wanted
+from ecomlab.customer.replacements import can_be_had, draw_replacement, draw_sell_out, is_as_wanted, rows_of
 from ecomlab.customer.templates import Phrases
 from ecomlab.difficulty import Difficulty
 from ecomlab.envs.base import Environment
 from ecomlab.envs.returns.audit import ReturnsAudit
 from ecomlab.envs.returns.player import ReturnsPlayer
+from ecomlab.envs.returns.questions import QUESTIONS, at_first_sight, right
 from ecomlab.reward import Verdict
 from ecomlab.seeding import pick, shuffled
 from ecomlab.steps import draw_kinds, may_hold
-from ecomlab.task import Event, Goal, GoalChange, Problem, TaskError, TaskKey
+from ecomlab.task import Event, Goal, GoalChange, Problem, SellOut, TaskError, TaskKey
 from ecomlab.tool import tool
 from ecomlab.world import sell_outs
 from ecomlab.world.orders import history, lines, returns
 from ecomlab.world.policy_book.book import draw_book
 from ecomlab.world.policy_book.rules import is_odd
+from ecomlab.world.sell_outs import sold_rows
 from ecomlab.world.state import World
 from ecomlab.world.tools import catalog as shop_tools
 from ecomlab.world.tools import orders as order_tools
 from ecomlab.world.tools.policy import policy_search
 
 WEIGHTS = {"line": 0.45, "effect": 0.45, "replacement": 0.10}
+STEPS = ("rules", "telling")
+"""Kinds of steps of thought that a return may hold."""
+ASKED = "so"
+"""Value of a customer's question, of which each is asked in one way."""
 CASES = 16
 """Cases that are tried for a task."""
 P_FULL = 0.6
@@ -86,7 +93,7 @@ class Returns(Environment):
         shop_tools.catalog_get_product, shop_tools.catalog_get_variants, shop_tools.datetime_now,
     )  # fmt: skip
     moments = ("order_get_status", "return_check_eligibility")
-    submit, player, auditor = submit, ReturnsPlayer, ReturnsAudit
+    submit, player, auditor, questions = submit, ReturnsPlayer, ReturnsAudit, QUESTIONS
     phrases = Phrases.load(Path(__file__).with_name("phrases.toml"))
 
     def draw(self, key: TaskKey, axes: Difficulty, shop: Shop) -> Problem:
@@ -94,8 +101,9 @@ class Returns(Environment):
         random = key.rng("return")
         patient, swapping = random.random() < axes.orders.p_patient, random.random() < 0.45
         share, switching = sell_outs.draw_sell_out(axes.p_oos, 2, random), random.random() < axes.p_switch
-        steps = draw_kinds(axes, ("rules",), random)
-        meant, case, counts, other = _draw_meant(world, len(steps), swapping, patient, axes, shop, random)
+        kinds = draw_kinds(axes, STEPS, random, {"telling": len(QUESTIONS)})
+        rules, priced = kinds.count("rules"), may_hold(axes, "rules") or "telling" in kinds
+        meant, case, counts, other = _draw_meant(world, rules, swapping, patient, priced, axes, shop, random)
         units = {"units": int(random.integers(1, meant.most + 1))} if meant.line["quantity"] > 1 else {}
         last = {**meant.slots, **units, "replacement": other if swapping else [], **case}
         event = _draw_change(meant.most, last, case, other, random) if switching else None
@@ -109,10 +117,14 @@ class Returns(Environment):
         sold = draw_sell_out(last["type"], wishes, share, shop, random)
         if sold.left and all(can_be_had(wanted, line, shop, sold) for wanted, line in wishes if wanted):
             events.append(sold)
-        goal = withhold(Goal.one(first), axes, random)
+        names = [one.slot for one in QUESTIONS if one.slot != "ask_more" or last["replacement"]]
+        names = shuffled(random, names)[: kinds.count("telling")]
+        goal = replace(withhold(Goal.one(first), axes, random), asks=dict.fromkeys(names, ASKED))
         need = ReturnsPlayer.need(first, world, meant.order, meant.line, shop)
         events = [ReturnsPlayer.costs(one, meant.goes) for one in events]
-        return Problem(goal, world, need, events, steps=tuple(steps) if counts else ())
+        told = [name for name in names if _is_worked_out(name, last, meant, world, sold, shop)]
+        steps = ["rules"] * (rules * counts) + ["telling"] * len(told)
+        return Problem(goal, world, need, events, steps=tuple(steps))
 
     def verify(self, goal: Goal, world: World, answer: Mapping[str, Any], first: Goal) -> Verdict:
         slots, today = goal.of(), date.fromisoformat(world.given["today"])
@@ -155,17 +167,36 @@ class Returns(Environment):
         return Opinion(right, identifies=True)
 
 
+def _is_worked_out(
+    slot: str,
+    slots: Mapping[str, Any],
+    meant: lines.Candidate,
+    world: Mapping[str, Any],
+    sold: SellOut,
+    shop: Shop,
+) -> bool:
+    """Tell whether the answer to a question is another value than the first that tools show."""
+    line, rows = meant.line, rows_of(slots["replacement"], meant.line, shop)
+    left = shop.catalog.price_cents[rows[~np.isin(rows, sold_rows(sold, shop.catalog))]].tolist()
+    cheapest, desk = min(left, default=None), returns.Desk(world, shop.catalog)
+    outcome, standard = (desk.judge(meant.order, line, slots, standard) for standard in (False, True))
+    found = right(slot, outcome, line, slots.get("units", 1), cheapest)
+    day = standard.last_day and standard.last_day.isoformat()
+    return found not in (None, at_first_sight(slot, day, line["price_cents"], cheapest))
+
+
 def _draw_meant(
     world: Mapping[str, Any],
     steps: int,
     swapping: bool,
     patient: bool,
+    priced: bool,
     axes: Difficulty,
     shop: Shop,
     random: np.random.Generator,
 ) -> tuple[lines.Candidate, dict[str, Any], bool, list[Any]]:
     """Draw the line that is meant and the facts of the case, whether the `steps` count there, and what another product
-    for it should be like.
+    for it should be like. `priced`: all prices of the order are known.
 
     Half of the returns are declined, half of the others cost something, as far as can be: the facts are drawn first,
     and among those with which, by the line, it may end in each of these ways. As many clauses apply as there are steps.
@@ -175,7 +206,7 @@ def _draw_meant(
         (order, line)
         for order, line in shuffled(random, history.delivered_lines(world["orders"]))
         if line["returned"] < line["quantity"]
-        and not (strict and any(other["price_cents"] is None for other in order["lines"]))
+        and not (priced and any(other["price_cents"] is None for other in order["lines"]))
     ]
     desk, best = returns.Desk(world, catalog), dict[str, list[Any]]()
     situations = shuffled(random, returns.SITUATIONS)[:CASES] if strict else [dict[str, Any]()]

@@ -9,6 +9,7 @@ from ecomlab.catalog import Shop
 from ecomlab.difficulty import Difficulty
 from ecomlab.envs.cart.player import Wish
 from ecomlab.envs.policy.player import clause_of
+from ecomlab.envs.returns.questions import QUESTIONS, at_first_sight
 from ecomlab.players.budgets import budget
 from ecomlab.players.goal_player import GoalPlayer
 from ecomlab.steps import may_hold
@@ -28,7 +29,9 @@ MOST_SAID = 8
 
 class ReturnsPlayer(GoalPlayer):
     """Lists the orders, looks into those that may be meant, checks the line and the policy book, returns the line,
-    searches a replacement."""
+    searches a replacement, and answers the customer's questions."""
+
+    tells = QUESTIONS
 
     def __init__(self, *args: Any, **named: Any) -> None:
         super().__init__(*args, **named)
@@ -38,6 +41,8 @@ class ReturnsPlayer(GoalPlayer):
         self.returns: dict[tuple[str, str], int] = {}
         self.refused: set[tuple[tuple[str, str], int]] = set()
         self.found: dict[str, list[dict[str, Any]]] = {}
+        self.refunds: dict[Any, int] = {}
+        """Cents that are paid back, as they were worked out, by what they follow from."""
         self.choice: tuple[str, str] | None = None
         self.minded: list[Any] = []
         self.book: dict[tuple[str, str], Read | None] = {}
@@ -139,11 +144,14 @@ class ReturnsPlayer(GoalPlayer):
         if swap and sought not in self.found:
             self.minded = [pair for pair in swap if not self.slip()]  # the others are overlooked
             minded = {str(name): value for name, value in self.minded}
-            calls.append(self.search(("search", sought), kind, minded))
+            calls.append(self.search(("search", sought), kind, minded, sort="price"))
         if calls:
             return self.turn(*calls)
         refund = self._refund(units, restocking, label) if goes else None
-        return self._submit(goes, last, refund, self._fitting(sought, kind, self.minded) if swap else None)
+        fitting = self._fitting(sought, kind, self.minded) if swap else None
+        cheapest = None if fitting is None else round(100 * fitting["price"])
+        told = self._tell(last, refund, cheapest) if goes else None
+        return told or self._submit(goes, last, refund, fitting)
 
     def _decides(self, rule: str, kind: str) -> Clause | None:
         """Find the clause on a rule that decides, or one that refers to a section which is still to be read."""
@@ -172,18 +180,38 @@ class ReturnsPlayer(GoalPlayer):
             return None
         return (date.fromisoformat(said["delivered"]) + timedelta(days=window)).isoformat()
 
-    def _refund(self, units: int, restocking: int | None, label: int | None) -> str | None:
-        """Work out what is paid back for units of the line that is meant; a mistake forgets the label."""
+    @property
+    def _price(self) -> int | None:
+        """Cents that were paid for a unit of the line that is meant."""
         assert self.choice is not None
         order = self.looked[self.choice[0]]
         price = next(line["price"] for line in order["lines"] if line["line_id"] == self.choice[1])
-        if price is None:
-            return None
-        paid = round(100 * price) * units
-        kept = paid * (restocking or 0) // 1000 + (0 if self.slip() else label or 0)
-        return money(max(0, paid - kept))
+        return None if price is None else round(100 * price)
 
-    def _submit(self, goes: bool, last: str | None, refund: str | None, replacement: str | None) -> Message:
+    def _refund(self, units: int, restocking: int | None, label: int | None) -> int | None:
+        """Work out what is paid back for units of the line that is meant; a mistake forgets the label."""
+        price, follows_from = self._price, (self.choice, units, restocking, label)
+        if price is not None and follows_from not in self.refunds:
+            kept = price * units * (restocking or 0) // 1000 + (0 if self.slip() else label or 0)
+            self.refunds[follows_from] = max(0, price * units - kept)
+        return self.refunds.get(follows_from)
+
+    def _tell(self, last: str | None, refund: int | None, cheapest: int | None) -> Message | None:
+        """Answer the customer's questions; who lacks the step names the first value that tools show."""
+        assert self.choice is not None
+        if "telling" in self.lacks:
+            shown = self.checked[self.choice]["standard_last_day"]
+            day = None if shown == "never" else shown
+            values = {slot: at_first_sight(slot, day, self._price, cheapest) for slot in self.asks}
+        else:
+            apart = None if cheapest is None or refund is None else abs(cheapest - refund)
+            found = {"ask_until": last, "ask_back": refund, "ask_more": apart}
+            values = {slot: found[slot] for slot in self.asks}
+        return self.answer({slot: value for slot, value in values.items() if value is not None})
+
+    def _submit(
+        self, goes: bool, last: str | None, refund: int | None, replacement: Mapping[str, Any] | None
+    ) -> Message:
         assert self.choice is not None
         order_id, line_id = self.choice
         told = goes or not self.slip()  # a mistake forgets until when it could be returned
@@ -195,8 +223,8 @@ class ReturnsPlayer(GoalPlayer):
                 line_id=line_id,
                 outcome="returned" if goes else "declined",
                 last_return_day=(last or "never") if told and not goes else None,
-                refund=refund,
-                replacement=replacement,
+                refund=None if refund is None else money(refund),
+                replacement=None if replacement is None else str(replacement["product_id"]),
             )
         )
 
@@ -247,7 +275,7 @@ class ReturnsPlayer(GoalPlayer):
         order, line = fitting[0]
         return order["order_id"], line["line_id"]
 
-    def _fitting(self, sought: str, kind: str, swap: Sequence[Sequence[Any]]) -> str | None:
+    def _fitting(self, sought: str, kind: str, swap: Sequence[Sequence[Any]]) -> Mapping[str, Any] | None:
         """Find the first wanted product that differs from the returned one; distractors may be of other types."""
         assert self.choice is not None
         order = self.looked[self.choice[0]]
@@ -255,7 +283,7 @@ class ReturnsPlayer(GoalPlayer):
         wish = Wish(kind, {str(name): value for name, value in swap})
         for record in self.found[sought]:
             if record["product_id"] != own and record["stock"] > 0 and wish.fits(record):
-                return str(record["product_id"])
+                return record
         return None
 
 

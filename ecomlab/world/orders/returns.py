@@ -46,8 +46,10 @@ class Outcome:
     def refund(self, price_cents: int, units: int) -> int | None:
         """Compute the cents that are paid back for units of this price: the restocking fee is rounded down to a cent,
         the label is paid once. None where nothing is at stake."""
-        if not self.at_stake:
-            return None
+        return self.back(price_cents, units) if self.at_stake else None
+
+    def back(self, price_cents: int, units: int) -> int:
+        """Compute the cents that are paid back for units of this price, whether or not fees are at stake."""
         paid = price_cents * units
         return max(0, paid - paid * (self.restocking or 0) // 1000 - (self.label or 0))
 
