@@ -40,7 +40,8 @@ _CLAUSE = re.compile(r"=|,? \b(?:so|therefore|thus|hence|which (?:means|makes|gi
 """Where a sentence begins to say what follows from the rest of it."""
 _RANGE = re.compile(
     r"\d(?:st|nd|rd|th)?\s*(?:-|–|—|/|\bto\b|\bor\b|\band\b)\s*(?:the )?\$?\d"
-    r"|\b(?:at least|at most|up to|no more than|no less than|(?<!\d )(?<!dollars )(?:more|less) than|under|over|or so)\b",
+    r"|\b(?:at least|at most|up to|no more than|no less than|(?<!\d )(?<!dollars )(?:more|less) than)\b"
+    r"|\b(?:under|over|or so)\b",
     re.IGNORECASE,
 )
 """Marks of a range."""

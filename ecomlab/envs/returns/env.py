@@ -181,7 +181,7 @@ def _is_worked_out(
     cheapest, desk = min(left, default=None), returns.Desk(world, shop.catalog)
     outcome, standard = (desk.judge(meant.order, line, slots, standard) for standard in (False, True))
     found = right(slot, outcome, line, slots.get("units", 1), cheapest)
-    day = standard.last_day and standard.last_day.isoformat()
+    day = standard.last_day.isoformat() if standard.last_day else None
     return found not in (None, at_first_sight(slot, day, line["price_cents"], cheapest))
 
 

@@ -1,10 +1,8 @@
 """The questions that customers ask of a return: what they are, when each makes sense, and their right answers."""
 
-from collections.abc import Callable, Mapping
-from datetime import date
+from collections.abc import Callable
 from typing import Any
 
-from ecomlab.catalog import Shop
 from ecomlab.customer.replacements import rows_of
 from ecomlab.customer.telling import Asked
 from ecomlab.task import Goal
