@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from ecomlab import ENVIRONMENTS, Episode, Shop, Task, make_task
+from ecomlab.difficulty import STEPS
 from ecomlab.episode.episode import draw_task
 from ecomlab.laws import attackers
 from ecomlab.steps import only
@@ -33,15 +34,36 @@ def judged(task: Task, shop: Shop, standard: bool = False) -> tuple[Any, Any, di
 
 @pytest.mark.parametrize("env", BOTH)
 @pytest.mark.parametrize("d", [0, 4, 12])
-def test_who_follows_the_standard_clauses_alone_is_wrong_wherever_a_step_counts(
-    env: str, d: int, big_shop: Shop
-) -> None:
+def test_who_lacks_a_step_is_wrong_wherever_it_counts(env: str, d: int, big_shop: Shop) -> None:
     for seed in range(12):
         task = make_task(env, d, seed, big_shop)
         assert played(task, big_shop).correct
-        lacking = played(task, big_shop, lacks=frozenset(("rules",))).correct
-        assert set(task.steps) <= {"rules"} and bool(task.steps) == (d > 2)
-        assert lacking == (not task.steps), seed
+        assert d > 2 or not task.steps
+        assert played(task, big_shop, lacks=STEPS).correct == (not task.steps), seed
+        for kind in set(task.steps):
+            assert not played(task, big_shop, lacks=[kind]).correct, (seed, kind)
+
+
+def test_what_nothing_goes_back_for_needs_no_answer_and_a_wrong_refund_is_wrong(big_shop: Shop) -> None:
+    """Of two dollars too much nobody is told twice; who is refused has nothing to be told."""
+    ends = Counter[tuple[bool, bool]]()
+    for seed in range(30):
+        task = make_task("RETURN", 12, seed, big_shop, {"p_switch": 0.0, "p_noise": 0.0})
+        if "ask_back" not in task.goal.asks:
+            continue
+        _, line, slots, outcome = judged(task, big_shop)
+        for told in (0, 200):
+            episode = Episode(task, big_shop)
+            cents = outcome.back(line["price_cents"], slots.get("units", 1)) + told
+            oracle = ENVIRONMENTS["RETURN"].oracle(episode)
+            while not episode.done:
+                message = oracle(episode.messages, episode.tools)
+                if "submit" in str(message.get("tool_calls")):
+                    message = {**message, "content": f"You get {money(cents)} back."}
+                episode.act(message)
+            assert episode.score().correct == (not told or not outcome.goes)
+            ends[outcome.goes, bool(told)] += 1
+    assert min(ends.values()) > 2 and len(ends) == 4
 
 
 @pytest.mark.parametrize("d", [5, 12])
@@ -133,7 +155,7 @@ def test_the_check_tells_facts_and_no_verdict(paid: Task, big_shop: Shop) -> Non
 def test_steps_can_be_switched_off_and_forced(big_shop: Shop) -> None:
     for env in BOTH:
         for seed in range(4):
-            assert not draw_task(env, 12, seed, big_shop, only("telling")).steps
+            assert not draw_task(env, 12, seed, big_shop, only("chain")).steps
             forced = draw_task(env, 3, seed, big_shop, only("rules", mean=2) | {"branches": 4})
             assert set(forced.steps) == {"rules"}
 

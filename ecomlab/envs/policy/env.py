@@ -96,11 +96,11 @@ class Policy(Environment):
         book, random, catalog = draw_book(key, axes, shop), key.rng("policy"), shop.catalog
         kinds = draw_kinds(axes, tuple(MOST), random, MOST)
         rules, tells = kinds.count("rules"), kinds.count("telling")
-        worked = bool(rules) and not tells and is_worked_out(axes, random)
+        worked = bool(rules) and is_worked_out(axes, random)
         units = (*WORKED, *OTHERWISE) if tells else ()
         section, question = draw_question(book, rules > 1, worked, random, units)
         rule = RULES[section["rule"]]
-        names = [WORKED[rule.worked.unit]] if rule.worked else []
+        names = [WORKED[rule.worked.unit]] if rule.worked and not worked else []
         names = shuffled(random, [*names, *([OTHERWISE[rule.unit]] if rule.unit in OTHERWISE else [])])[
             :tells
         ]
