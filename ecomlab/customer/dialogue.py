@@ -37,6 +37,7 @@ from ecomlab.customer.reading.reading import LEAVE, NO_ITEM, Question, Reading
 from ecomlab.customer.templates import SENTENCE_BREAK, Template
 from ecomlab.slots import slot_type
 from ecomlab.task import Slot
+from ecomlab.wishes import Wish
 from ecomlab.world.joint import amounts_of
 from ecomlab.world.ranking import Worth
 from ecomlab.world.substitutes import noun
@@ -422,6 +423,8 @@ class DialogueManager:
         slots = (one for one in (*self.state.known, *self.state.withheld) if one.name == "replacement")
         wanted = {str(of): one for slot in slots for of, one in slot.value}
         if name not in wanted:
+            return None
+        if isinstance(wanted[name], Wish):
             return None
         if slot_type(name).op != "==":
             return said_number(name, value) == wanted[name]

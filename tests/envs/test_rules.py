@@ -11,7 +11,8 @@ from ecomlab.difficulty import STEPS
 from ecomlab.episode.episode import draw_task
 from ecomlab.laws import attackers
 from ecomlab.steps import only
-from ecomlab.values import money
+from ecomlab.values import MONTHS, money
+from ecomlab.wishes import Of
 from ecomlab.world.orders.lines import line_meant
 from ecomlab.world.orders.returns import Desk, Outcome
 
@@ -42,6 +43,28 @@ def test_who_lacks_a_step_is_wrong_wherever_it_counts(env: str, d: int, big_shop
         assert played(task, big_shop, lacks=STEPS).correct == (not task.steps), seed
         for kind in set(task.steps):
             assert not played(task, big_shop, lacks=[kind]).correct, (seed, kind)
+
+
+def test_a_replacement_may_be_like_something_ordered_earlier(big_shop: Shop) -> None:
+    """The customer says which thing and never its value; exactly one thing was ordered like that."""
+    told = 0
+    for seed in range(40):
+        task = draw_task("RETURN", 8, seed, big_shop, only("reference", mean=2) | {"p_missing": 0.0})
+        assert Task.from_json(task.to_json()) == task
+        for name, value in task.goal["replacement"]:
+            if not isinstance(value, Of):
+                continue
+            of_month = [
+                order for order in task.world["orders"] if order["placed"][5:7] == value.described["month"]
+            ]
+            rows = [
+                big_shop.catalog.row(line["product_id"]) or 0 for order in of_month for line in order["lines"]
+            ]
+            (row,) = [r for r in rows if big_shop.catalog.type_of(r).name == value.described["type"]]
+            assert name.removeprefix("attr:") in big_shop.catalog.attributes(row)
+            assert MONTHS[int(value.described["month"]) - 1] in task.opening
+            told += 1
+    assert told > 20
 
 
 def test_what_nothing_goes_back_for_needs_no_answer_and_a_wrong_refund_is_wrong(big_shop: Shop) -> None:
@@ -95,7 +118,8 @@ def test_a_refund_is_exact_to_the_cent() -> None:
 def paid(big_shop: Shop) -> Task:
     """A task of a return that costs something."""
     for seed in range(60):
-        task = make_task("RETURN", 6, seed, big_shop, {"p_switch": 0.0, "p_oos": 0.0, "p_missing": 0.0})
+        bare = {"p_switch": 0.0, "p_oos": 0.0, "p_missing": 0.0}
+        task = draw_task("RETURN", 6, seed, big_shop, bare | only("rules"))
         outcome = judged(task, big_shop)[3]
         if outcome.goes and not outcome.is_full and not task.goal["replacement"]:
             return task

@@ -16,6 +16,7 @@ from ecomlab.reward import Fault
 from ecomlab.task import Goal, Place, SellOut, Task
 from ecomlab.values import money
 from ecomlab.world.orders import history, lines, returns
+from ecomlab.world.plain import AtFirst
 from ecomlab.world.state import World
 
 
@@ -93,12 +94,13 @@ class ReturnsAudit(Audit):
 
     def possible(self, goal: Goal, task: Task, shop: Shop) -> bool:
         sold = next((event for event in task.events if isinstance(event, SellOut)), None)
+        view = AtFirst(shop, task.world)
         for now in (goal, goal.after(task.events)):
             meant = lines.meant_by(now.of(), task.world, shop)
             if meant is None or now.get("units", 1) > meant.most:
                 return False
             wanted = now["replacement"] if meant.goes else []
-            if wanted and not can_be_had(wanted, meant.line, shop, sold):
+            if wanted and not can_be_had(wanted, meant.line, view, sold):
                 return False
         return True
 

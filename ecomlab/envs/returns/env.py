@@ -29,6 +29,7 @@ from ecomlab.task import Event, Goal, GoalChange, Problem, SellOut, TaskError, T
 from ecomlab.tool import tool
 from ecomlab.world import sell_outs
 from ecomlab.world.orders import history, lines, returns
+from ecomlab.world.plain import AtFirst
 from ecomlab.world.policy_book.book import draw_book
 from ecomlab.world.policy_book.rules import is_odd
 from ecomlab.world.sell_outs import sold_rows
@@ -38,8 +39,10 @@ from ecomlab.world.tools import orders as order_tools
 from ecomlab.world.tools.policy import policy_search
 
 WEIGHTS = {"line": 0.45, "effect": 0.45, "replacement": 0.10}
-STEPS = ("rules", "telling")
-"""Kinds of steps of thought that a return may hold."""
+STEPS = {"rules": 1 << 30, "telling": len(QUESTIONS), "reference": 2}
+"""Kinds of steps of thought that a return may hold, and the most of each."""
+P_SWAPPED = 0.45
+"""Share of the customers who want another product, where no step is about one."""
 ASKED = "so"
 """Value of a customer's question, of which each is asked in one way."""
 CASES = 16
@@ -98,12 +101,12 @@ class Returns(Environment):
 
     def draw(self, key: TaskKey, axes: Difficulty, shop: Shop) -> Problem:
         world = {**history.draw_history(key, axes, shop), "policies": draw_book(key, axes, shop)}
-        random = key.rng("return")
-        patient, swapping = random.random() < axes.orders.p_patient, random.random() < 0.45
+        random, view = key.rng("return"), AtFirst(shop, world)
+        patient, swapping = random.random() < axes.orders.p_patient, random.random() < P_SWAPPED
         share, switching = sell_outs.draw_sell_out(axes.p_oos, 2, random), random.random() < axes.p_switch
-        kinds = draw_kinds(axes, STEPS, random, {"telling": len(QUESTIONS)})
-        rules, priced = kinds.count("rules"), may_hold(axes, "rules") or "telling" in kinds
-        meant, case, counts, other = _draw_meant(world, rules, swapping, patient, priced, axes, shop, random)
+        kinds = draw_kinds(axes, tuple(STEPS), random, STEPS)
+        rules, swapping = kinds.count("rules"), swapping or "reference" in kinds
+        meant, case, counts, other, refers = _draw_meant(view, kinds, swapping, patient, axes, random)
         units = {"units": int(random.integers(1, meant.most + 1))} if meant.line["quantity"] > 1 else {}
         last = {**meant.slots, **units, "replacement": other if swapping else [], **case}
         event = _draw_change(meant.most, last, case, other, random) if switching else None
@@ -114,16 +117,18 @@ class Returns(Environment):
             events.append(GoalChange(moment=pick(random, self.moments), slots=change))
         wishes = [(slots["replacement"], meant.line) for slots in (first, last)]
         # Whether or not a replacement is wanted, or a sell-out would tell that one is.
-        sold = draw_sell_out(last["type"], wishes, share, shop, random)
-        if sold.left and all(can_be_had(wanted, line, shop, sold) for wanted, line in wishes if wanted):
+        sold = draw_sell_out(last["type"], wishes, share, view, random)
+        if sold.left and all(can_be_had(wanted, line, view, sold) for wanted, line in wishes if wanted):
             events.append(sold)
         names = [one.slot for one in QUESTIONS if one.slot != "ask_more" or last["replacement"]]
         names = shuffled(random, names)[: kinds.count("telling")]
         goal = replace(withhold(Goal.one(first), axes, random), asks=dict.fromkeys(names, ASKED))
         need = ReturnsPlayer.need(first, world, meant.order, meant.line, shop)
         events = [ReturnsPlayer.costs(one, meant.goes) for one in events]
-        told = [name for name in names if _is_worked_out(name, last, meant, world, sold, shop)]
+        told = [name for name in names if _is_worked_out(name, last, meant, sold, view)]
         steps = ["rules"] * (rules * counts) + ["telling"] * len(told)
+        if refers and meant.goes and last["replacement"]:
+            steps += ["reference"] * kinds.count("reference")
         return Problem(goal, world, need, events, steps=tuple(steps))
 
     def verify(self, goal: Goal, world: World, answer: Mapping[str, Any], first: Goal) -> Verdict:
@@ -171,14 +176,13 @@ def _is_worked_out(
     slot: str,
     slots: Mapping[str, Any],
     meant: lines.Candidate,
-    world: Mapping[str, Any],
     sold: SellOut,
-    shop: Shop,
+    view: AtFirst,
 ) -> bool:
     """Tell whether the answer to a question is another value than the first that tools show."""
-    line, rows = meant.line, rows_of(slots["replacement"], meant.line, shop)
-    left = shop.catalog.price_cents[rows[~np.isin(rows, sold_rows(sold, shop.catalog))]].tolist()
-    cheapest, desk = min(left, default=None), returns.Desk(world, shop.catalog)
+    line, rows = meant.line, rows_of(slots["replacement"], meant.line, view)
+    left = view.catalog.price_cents[rows[~np.isin(rows, sold_rows(sold, view.catalog))]].tolist()
+    cheapest, desk = min(left, default=None), returns.Desk(view.given, view.catalog)
     outcome, standard = (desk.judge(meant.order, line, slots, standard) for standard in (False, True))
     found = right(slot, outcome, line, slots.get("units", 1), cheapest)
     day = standard.last_day.isoformat() if standard.last_day else None
@@ -186,22 +190,22 @@ def _is_worked_out(
 
 
 def _draw_meant(
-    world: Mapping[str, Any],
-    steps: int,
+    view: AtFirst,
+    kinds: Sequence[str],
     swapping: bool,
     patient: bool,
-    priced: bool,
     axes: Difficulty,
-    shop: Shop,
     random: np.random.Generator,
-) -> tuple[lines.Candidate, dict[str, Any], bool, list[Any]]:
-    """Draw the line that is meant and the facts of the case, whether the `steps` count there, and what another product
-    for it should be like. `priced`: all prices of the order are known.
+) -> tuple[lines.Candidate, dict[str, Any], bool, list[Any], bool]:
+    """Draw the line that is meant and the facts of the case, whether steps of the kind "rules" count there, what
+    another product for it should be like, and whether those of the kind "reference" count there.
 
     Half of the returns are declined, half of the others cost something, as far as can be: the facts are drawn first,
     and among those with which, by the line, it may end in each of these ways. As many clauses apply as there are steps.
     """
-    catalog, strict = shop.catalog, may_hold(axes, "rules")
+    world, shop, catalog = view.given, view.shop, view.catalog
+    strict, steps = may_hold(axes, "rules"), kinds.count("rules")
+    priced = strict or "telling" in kinds
     able = [
         (order, line)
         for order, line in shuffled(random, history.delivered_lines(world["orders"]))
@@ -231,12 +235,12 @@ def _draw_meant(
     ends = ["declined"] if declined else ["full", "part"] if free else ["part", "full"]
     found = next(best[end] for end in (*ends, *best) if end in best)
     for order, line in sorted(found, key=lambda pair: abs(desk.exceptions(pair[0], pair[1], case) - steps)):
-        other = draw_replacement(line, axes, shop, random)
+        other, refers = draw_replacement(line, kinds.count("reference"), view, axes, random)
         also = [str(name) for name, _ in other] if swapping else []
         slots = lines.describe(order, line, world["orders"], shop, patient, random, also)
         if slots is not None:
             goes_back = desk.judge(order, line, case).goes
-            return lines.Candidate(order, line, slots, goes_back), case, counts, other
+            return lines.Candidate(order, line, slots, goes_back), case, counts, other, refers
     raise TaskError("no line of the order history can be told from the others")
 
 

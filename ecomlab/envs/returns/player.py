@@ -15,6 +15,7 @@ from ecomlab.players.goal_player import GoalPlayer
 from ecomlab.steps import may_hold
 from ecomlab.task import Event, GoalChange, Message, Need, Place
 from ecomlab.values import money
+from ecomlab.wishes import Of
 from ecomlab.world.orders.history import Line, Order
 from ecomlab.world.orders.lines import LOOKUPS, is_identity, may_be
 from ecomlab.world.orders.references import named
@@ -61,6 +62,7 @@ class ReturnsPlayer(GoalPlayer):
         goes, further = desk.judge(order, line, slots).goes, desk.references(order, line, slots)
         calls = sum(may_be(one, slots, shop) for one in world["orders"]) + 1 + len(OF_RETURNS) + further
         calls += goes * (1 + bool(slots["replacement"]))
+        calls += sum(isinstance(value, Of) for _, value in slots["replacement"])
         return Need(4 + goes + bool(further), 1 + calls)
 
     @staticmethod
@@ -103,6 +105,7 @@ class ReturnsPlayer(GoalPlayer):
         likely = [order for order in self.orders if _listed(order, slots)] or self.orders[:1]
         unseen = [o["order_id"] for o in likely if o["order_id"] not in self.looked][:LOOKUPS]
         undo = [self.call("return_cancel", "returns", order_id=o, line_id=n) for o, n in self._stale(slots)]
+        unseen += [order_id for order_id in self._referred_to() if order_id not in (*unseen, *self.looked)]
         if unseen:
             return self.turn(*undo, *(self.call("order_get_status", "order", order_id=o) for o in unseen))
         if self.choice is None:
@@ -129,7 +132,9 @@ class ReturnsPlayer(GoalPlayer):
         last = self._last_day(said, window)
         goes = last is not None and last >= said["checked"]
         units, calls = self.get("units") or 1, undo
-        swap = self.get("replacement") if goes else None
+        swap = (
+            [pair for pair in map(self._worked_out, self.get("replacement") or ()) if pair] if goes else None
+        )
         now = self.returns.get(self.choice, 0)
         if now and not goes:
             calls.append(self.call("return_cancel", "returns", order_id=order_id, line_id=line_id))
@@ -152,6 +157,31 @@ class ReturnsPlayer(GoalPlayer):
         cheapest = None if fitting is None else round(100 * fitting["price"])
         told = self._tell(last, refund, cheapest) if goes else None
         return told or self._submit(goes, last, refund, fitting)
+
+    def _referred_to(self) -> list[str]:
+        """List the orders of the things that a replacement is to be like."""
+        found = []
+        for _, value in self.get("replacement") or ():
+            if isinstance(value, Of) and value.step not in self.lacks:
+                found += [order["order_id"] for order in self.orders or () if _holds(order, value.described)]
+        return found
+
+    def _worked_out(self, pair: Sequence[Any]) -> Sequence[Any] | None:
+        """Put the value of a thing ordered earlier in the place of a reference; None for who cannot."""
+        name, value = pair
+        if not isinstance(value, Of):
+            return pair
+        if value.step in self.lacks:
+            return None
+        lines = [
+            line
+            for order in self.looked.values()
+            if _holds({**order, "items": order["lines"]}, value.described)
+            for line in order["lines"]
+            if line["type"] == value.described["type"]
+        ]
+        values = [line["attributes"].get(name.removeprefix("attr:")) for line in lines]
+        return [name, values[0]] if values else None
 
     def _decides(self, rule: str, kind: str) -> Clause | None:
         """Find the clause on a rule that decides, or one that refers to a section which is still to be read."""
@@ -285,6 +315,12 @@ class ReturnsPlayer(GoalPlayer):
             if record["product_id"] != own and record["stock"] > 0 and wish.fits(record):
                 return record
         return None
+
+
+def _holds(order: Mapping[str, Any], described: Mapping[str, Any]) -> bool:
+    """Tell whether an order is of the month, and holds something of the type, that a reference names."""
+    of_month = order["placed"][5:7] == described["month"]
+    return of_month and any(item["type"] == described["type"] for item in order["items"])
 
 
 def _listed(order: Mapping[str, Any], slots: Mapping[str, Any]) -> bool:

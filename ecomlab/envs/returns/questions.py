@@ -17,7 +17,7 @@ def _value(slot: str) -> Callable[[Goal, World], Any]:
         slots = goal.of()
         order, line = line_meant(slots, world.given["orders"], world.shop)
         outcome = judge(world.given, order, line, slots, world.catalog)
-        rows = world.in_stock(rows_of(slots["replacement"], line, world.shop))
+        rows = world.in_stock(rows_of(slots["replacement"], line, world))
         prices = [int(world.catalog.price_cents[row]) for row in rows]
         return right(slot, outcome, line, slots.get("units", 1), min(prices, default=None))
 
