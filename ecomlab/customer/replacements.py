@@ -35,6 +35,7 @@ _FORMS = {
     "price": "for at most {}",
     "rating": "with at least {}",
     "brand": "by {}",
+    "attr:pack": "in a {}",
     "attr:color": "in {}",
     "attr:material": "made of {}",
     "attr:age": "for ages {}",
@@ -47,7 +48,6 @@ _FORMS = {
     "attr:wattage": "with {} of power",
     "attr:playtime": "with {} of playtime",
     "attr:weight": "weighing {}",
-    "attr:pack": "in a {}",
     "attr:charge": "with a {} battery",
     "attr:season": "for {}",  # last, for other forms begin so, too
 }
