@@ -67,6 +67,66 @@ def test_a_replacement_may_be_like_something_ordered_earlier(big_shop: Shop) -> 
     assert told > 20
 
 
+def asking(task: Task, shop: Shop) -> tuple[int, str, str]:
+    """Return the cents that the customer of a task must agree to, their form, and the product's title."""
+    _, line, slots, outcome = judged(task, shop)
+    title = shop.catalog.title(shop.catalog.row(line["product_id"]) or 0)
+    return outcome.back(line["price_cents"], slots.get("units", 1)), outcome.form, title
+
+
+@pytest.fixture(scope="module")
+def agreed(big_shop: Shop) -> Task:
+    """A task of a return for money back to which the customer must agree first."""
+    for seed in range(60):
+        bare = {"p_switch": 0.0, "p_oos": 0.0, "p_missing": 0.0}
+        task = draw_task("RETURN", 8, seed, big_shop, bare | only("rules"))
+        outcome = judged(task, big_shop)[3]
+        if outcome.goes and outcome.form and not task.goal["replacement"]:
+            return task
+    raise AssertionError("no such task")
+
+
+@pytest.mark.parametrize(
+    ("words", "stands"),
+    [
+        ("For the {title} you get {money} back as {form}. Do you agree?", True),
+        ("You'd get {money} as {form} for the {title}, after a fee. Is that okay with you?", True),
+        ("For the {title} you get $1.23 back as {form}. Do you agree?", False),
+        ("For the {title} you get {money} back as {other}. Do you agree?", False),
+        ("For the {title} you get {money} back. Do you agree?", False),
+        ("You get {money} back as {form}. Do you agree?", False),
+        ("Shall I start the return?", False),
+        ("", False),
+    ],
+)
+@pytest.mark.parametrize("late", [False, True])
+def test_an_agreement_is_to_a_thing_an_amount_and_a_form_and_comes_first(
+    words: str, stands: bool, late: bool, agreed: Task, big_shop: Shop
+) -> None:
+    cents, form, title = asking(agreed, big_shop)
+    other = "gift card" if form == "check" else "check"
+    order, line, slots, _ = judged(agreed, big_shop)
+    ids = {"order_id": order["order_id"], "line_id": line["line_id"]}
+    said = words.format(title=title, money=money(cents), form=form, other=other)
+    returned = attackers.calls(("return_initiate", {**ids, "quantity": slots.get("units", 1)}))
+    asked = [{"role": "assistant", "content": said}] if said else []
+    episode = Episode(agreed, big_shop)
+    for message in [returned, *asked] if late else [*asked, returned]:
+        episode.act(message)
+    told = {"outcome": "returned", "refund": money(cents)}
+    episode.act(attackers.calls(("submit", {**ids, **told})))
+    assert episode.score().correct == (stands and not late), episode.score().why
+
+
+def test_about_half_of_the_returns_need_an_agreement(big_shop: Shop) -> None:
+    needs = Counter(
+        bool(outcome.form)
+        for seed in range(120)
+        if (outcome := judged(draw_task("RETURN", 8, seed, big_shop), big_shop)[3]).goes
+    )
+    assert 0.3 < needs[True] / needs.total() < 0.6
+
+
 def test_what_nothing_goes_back_for_needs_no_answer_and_a_wrong_refund_is_wrong(big_shop: Shop) -> None:
     """Of two dollars too much nobody is told twice; who is refused has nothing to be told."""
     ends = Counter[tuple[bool, bool]]()

@@ -52,6 +52,11 @@ class ReturnsAudit(Audit):
             return [Fault("wrong outcome", "outcome", str(outcome), words=f"{outcome} was submitted{missed}")]
         if world.returns != expected:
             return [Fault("missed item", "item 0", slots=said, right=meant, words="nothing was returned")]
+        if not lines.has_agreed(slots, first.of(), world):
+            words = (
+                f"{meant[1]} was returned before the customer agreed to the amount and the form of the refund"
+            )
+            found.append(Fault("not agreed", "agreement", words=words))
         last = terms.last_day
         if not expected and not (says_none(told) if last is None else read_day(told, today) == last):
             found.append(

@@ -84,7 +84,8 @@ class Returns(Environment):
     brief = (
         "The customer wants to send something back. Find the line of the order that they mean, and decide by the "
         "policy book whether it goes back: the return window of its department with the exceptions to it. If it does, "
-        "return exactly the units they want and, if they want another product for it, find one of the same type that "
+        "return exactly the units they want (where the book demands that they agree first, ask them, naming product, "
+        "amount and form of the refund) and, if they want another product for it, find one of the same type that "
         "is as they say, in stock, and not the same product. If not, decline. Hand in the line and the outcome; with a "
         "decline the last day on which it can or could be returned, with a return what the customer gets back: the "
         "price paid, minus the restocking fee (rounded down to a cent) and the shipping label, once, where the book "
@@ -126,7 +127,8 @@ class Returns(Environment):
         need = ReturnsPlayer.need(first, world, meant.order, meant.line, shop)
         events = [ReturnsPlayer.costs(one, meant.goes) for one in events]
         told = [name for name in names if _is_worked_out(name, last, meant, sold, view)]
-        steps = ["rules"] * (rules * counts) + ["telling"] * len(told)
+        agrees = returns.Desk(world, shop.catalog).must_agree(meant.order, meant.line, last)
+        steps = ["rules"] * (rules * counts + agrees) + ["telling"] * len(told)
         if refers and meant.goes and last["replacement"]:
             steps += ["reference"] * kinds.count("reference")
         return Problem(goal, world, need, events, steps=tuple(steps))
@@ -146,7 +148,12 @@ class Returns(Environment):
             swapped = given is not None and is_as_wanted(given, wanted, line, world)
         refund = terms.refund(line["price_cents"] or 0, slots.get("units", 1))
         if expected:
-            said = outcome == "returned" and refund in (None, read_amount(answer.get("refund"), "cents"))
+            agreed = lines.has_agreed(slots, first.of(), world)
+            said = (
+                outcome == "returned"
+                and agreed
+                and refund in (None, read_amount(answer.get("refund"), "cents"))
+            )
             effect = float(exact) * (1.0 if said else 0.5)
         else:  # doing nothing counts only beside the right line and outcome
             said = outcome == "declined" and day

@@ -21,7 +21,7 @@ from ecomlab.world.orders.lines import LOOKUPS, is_identity, may_be
 from ecomlab.world.orders.references import named
 from ecomlab.world.orders.returns import CASE, Desk
 from ecomlab.world.policy_book.book import Clause
-from ecomlab.world.policy_book.rules import OF_RETURNS, RULES, WINDOW
+from ecomlab.world.policy_book.rules import AGREEMENT, FORM, OF_RETURNS, RULES, WINDOW
 from ecomlab.world.policy_book.wording import Read, read_section
 
 MOST_SAID = 8
@@ -50,6 +50,8 @@ class ReturnsPlayer(GoalPlayer):
         """Sections by rule and product type; None while one is awaited, or where the book has none."""
         self.referred: dict[str, Read | None] = {}
         """Sections to which others refer, by title."""
+        self.agreed: set[Any] = set()
+        """Refunds about which the customer was asked: choice, cents and form."""
 
     @staticmethod
     def need(
@@ -60,7 +62,7 @@ class ReturnsPlayer(GoalPlayer):
         for a replacement, submit."""
         desk = Desk(world, shop.catalog)
         goes, further = desk.judge(order, line, slots).goes, desk.references(order, line, slots)
-        calls = sum(may_be(one, slots, shop) for one in world["orders"]) + 1 + len(OF_RETURNS) + further
+        calls = sum(may_be(one, slots, shop) for one in world["orders"]) + 3 + len(OF_RETURNS) + further
         calls += goes * (1 + bool(slots["replacement"]))
         calls += sum(isinstance(value, Of) for _, value in slots["replacement"])
         return Need(4 + goes + bool(further), 1 + calls)
@@ -70,7 +72,7 @@ class ReturnsPlayer(GoalPlayer):
         """Count the steps to any return."""
         look, strict = min(LOOKUPS, axes.history), may_hold(axes, "rules")
         events = ((axes.p_oos, 1, 1), (axes.p_switch, 2, 5 if strict else 2))
-        work = Need(5 + strict, 1 + look + 3 + len(OF_RETURNS) * (1 + strict))
+        work = Need(5 + 2 * strict, 1 + look + 5 + len(OF_RETURNS) * (1 + strict))
         return budget(work, MOST_SAID + len(CASE) * strict, axes, *events)
 
     @staticmethod
@@ -114,27 +116,32 @@ class ReturnsPlayer(GoalPlayer):
         kind = str(slots["type"])
         if self.choice not in self.checked:
             calls = [self.call("return_check_eligibility", "check", order_id=order_id, line_id=line_id)]
-            for rule in OF_RETURNS:
+            for rule in (*OF_RETURNS, AGREEMENT, FORM):
                 if (rule, kind) not in self.book:
                     self.book[rule, kind] = None
                     words = f"{RULES[rule].questions[0]} {kind}" if rule == WINDOW else RULES[rule].title
                     calls.append(self.call("policy_search", (rule, kind), query=words))
             return self.turn(*undo, *calls)
         said = self.checked[self.choice]
-        clauses = [self._decides(rule, kind) for rule in OF_RETURNS]
+        clauses = [self._decides(rule, kind) for rule in (*OF_RETURNS, AGREEMENT, FORM)]
         titles = [clause["see"] for clause in clauses if clause is not None and "see" in clause]
         if titles:
             self.referred |= dict.fromkeys(titles)
             return self.turn(
                 *undo, *(self.call("policy_search", "referred", query=title) for title in titles)
             )
-        window, restocking, label = (None if clause is None else clause["then"] for clause in clauses)
+        window, restocking, label, *agree = (None if clause is None else clause["then"] for clause in clauses)
         last = self._last_day(said, window)
         goes = last is not None and last >= said["checked"]
         units, calls = self.get("units") or 1, undo
         swap = (
             [pair for pair in map(self._worked_out, self.get("replacement") or ()) if pair] if goes else None
         )
+        if goes and agree[0] == "yes" and "rules" not in self.lacks:
+            form = "towards another one" if swap else f"back as {agree[1]}"
+            asked = self._ask_to_agree(self._refund(units, restocking, label), form)
+            if asked is not None:
+                return asked
         now = self.returns.get(self.choice, 0)
         if now and not goes:
             calls.append(self.call("return_cancel", "returns", order_id=order_id, line_id=line_id))
@@ -238,6 +245,21 @@ class ReturnsPlayer(GoalPlayer):
             found = {"ask_until": last, "ask_back": refund, "ask_more": apart}
             values = {slot: found[slot] for slot in self.asks}
         return self.answer({slot: value for slot, value in values.items() if value is not None})
+
+    def _ask_to_agree(self, refund: int | None, form: str) -> Message | None:
+        """Ask the customer whether they agree to the refund, once for each amount; None where that was done."""
+        assert self.choice is not None
+        if refund is None or (self.choice, refund, form) in self.agreed:
+            return None
+        self.agreed.add((self.choice, refund, form))
+        if self.slip():  # forgets it
+            return None
+        if self.courtesy is not None:
+            self.courtesy.confirmed = True
+        order = self.looked[self.choice[0]]
+        title = next(line["title"] for line in order["lines"] if line["line_id"] == self.choice[1])
+        words = f"For the {title} you get {money(refund)} {form}. Do you agree?"
+        return {"role": "assistant", "content": words}
 
     def _submit(
         self, goes: bool, last: str | None, refund: int | None, replacement: Mapping[str, Any] | None

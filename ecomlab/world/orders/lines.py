@@ -9,7 +9,8 @@ import numpy as np
 from ecomlab.catalog import Catalog, Shop
 from ecomlab.seeding import shuffled
 from ecomlab.world.orders.history import Line, Order, delivered, lines_of
-from ecomlab.world.orders.returns import judge
+from ecomlab.world.orders.returns import CASE, Desk, judge
+from ecomlab.world.policy_book.rules import FORM, RULES
 from ecomlab.world.state import World
 
 IN_HAND = ("brand", "attr:color", "attr:colors")
@@ -18,6 +19,8 @@ LISTED = ("type", "brand", "feature", "ordered")
 """Slots that `order_list` shows; the others need a look into the orders."""
 DATES = ("ordered", "delivered")
 """Slots that hold a day as "MM-DD"."""
+FORMS = tuple(map(str, RULES[FORM].values))
+"""Forms in which a refund may be paid."""
 LOOKUPS = 40
 """Maximum number of orders that a description may leave to be looked into."""
 
@@ -163,3 +166,21 @@ def expected_returns(slots: Mapping[str, Any], world: World) -> dict[tuple[str, 
     order, line = line_meant(slots, world.given["orders"], world.shop)
     goes = judge(world.given, order, line, slots, world.catalog).goes
     return wanted_returns(slots, world) if goes else {}
+
+
+def has_agreed(slots: Mapping[str, Any], first: Mapping[str, Any], world: World) -> bool:
+    """Tell whether the customer agreed to what they get back before the return was started, or need not: in the case as
+    they told it last or, for what was started before that, as they told it at `first`."""
+    order, line = line_meant(slots, world.given["orders"], world.shop)
+    desk, row = Desk(world.given, world.catalog), world.row(line["product_id"])
+    names = (line["line_id"], world.catalog.title(row), world.catalog.type_of(row).name)
+    before = world.agreed_before.get((order["order_id"], line["line_id"]), ())
+    for told in (slots, {**slots, **{name: first[name] for name in (*CASE, "units") if name in first}}):
+        if not desk.must_agree(order, line, told):
+            return True
+        outcome = desk.judge(order, line, told)
+        cents = outcome.back(line["price_cents"] or 0, told.get("units", 1))
+        form = "" if told["replacement"] else outcome.form
+        if any(one.names(names, cents, form, FORMS) for one in before):
+            return True
+    return False

@@ -15,8 +15,11 @@ from ecomlab.seeding import Draws, rng
 from ecomlab.steps import may_hold
 from ecomlab.task import frozen
 from ecomlab.world.policy_book.rules import (
+    AGREEMENT,
     FACTS,
+    FORM,
     LABEL,
+    OF_RETURNS,
     PRECEDENCE,
     RESTOCKING,
     RULES,
@@ -45,6 +48,8 @@ P_REFERS = 0.4
 """Share of the sections with exceptions of which one is left to another section."""
 FEES = ((RESTOCKING, LABEL), (RESTOCKING,), (LABEL,))
 """Fees of a return that a book may have."""
+P_AGREED = 0.8
+"""Share of the books that say whether customers must agree to a refund before a return is started; half say yes."""
 P_FREE = 0.65
 """Share of the fees of a return that are charged in exceptions only."""
 STEPS_APART = 4
@@ -64,9 +69,10 @@ def draw_book(key: tuple[Any, ...], axes: Difficulty, shop: Shop) -> Book:
     """
     random, catalog = Draws(rng("policies", *key)), shop.catalog
     precedence, strict = random.pick(("first", "last")), may_hold(axes, "rules")
-    others = random.some(name for name in RULES if name not in (WINDOW, RESTOCKING, LABEL))
     fees = random.pick(FEES) if strict else ()
-    chosen = [*fees, *others[: FEWEST + 4 * axes.branches]]
+    agreed = (AGREEMENT, FORM) if strict and random.random() < P_AGREED else ()
+    others = random.some(name for name in RULES if name not in (*OF_RETURNS, AGREEMENT, *agreed))
+    chosen = [*fees, *agreed, *others[: FEWEST + 4 * axes.branches]]
     draw = _Drawing(axes.branches, strict, catalog, random)
     sections = [section for name in chosen for section in draw.sections(name)]
     for department, days in draw_terms(key, catalog).return_days.items():
