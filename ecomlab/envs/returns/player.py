@@ -138,7 +138,7 @@ class ReturnsPlayer(GoalPlayer):
             [pair for pair in map(self._worked_out, self.get("replacement") or ()) if pair] if goes else None
         )
         if goes and agree[0] == "yes" and "rules" not in self.lacks:
-            form = "towards another one" if swap else f"back as {agree[1]}"
+            form = "towards another one" if swap else f"back by {agree[1]}"
             asked = self._ask_to_agree(self._refund(units, restocking, label), form)
             if asked is not None:
                 return asked

@@ -24,7 +24,10 @@ WORKED_OUT = " worked out"
 
 
 def _counted(unit: str) -> Format:
-    return Format(lambda n: f"{n} {unit}", rf"\d+ {unit}", lambda text: int(text.removesuffix(f" {unit}")))
+    one = unit.removesuffix("s")
+    return Format(
+        lambda n: f"{n} {one if n == 1 else unit}", rf"\d+ {one}s?", lambda text: int(text.partition(" ")[0])
+    )
 
 
 UNITS: Mapping[str, Format] = {
