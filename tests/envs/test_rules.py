@@ -13,7 +13,7 @@ from ecomlab.laws import attackers
 from ecomlab.steps import only
 from ecomlab.values import MONTHS, money
 from ecomlab.wishes import Of
-from ecomlab.world.orders.lines import line_meant
+from ecomlab.world.orders.lines import line_meant, wanted_for
 from ecomlab.world.orders.returns import Desk, Outcome
 
 BOTH = ("RETURN", "POLICY")
@@ -127,6 +127,20 @@ def test_about_half_of_the_returns_need_an_agreement(big_shop: Shop) -> None:
     assert 0.3 < needs[True] / needs.total() < 0.6
 
 
+def test_a_replacement_may_depend_on_the_refund_either_way(big_shop: Shop) -> None:
+    """Whoever takes the condition as met submits a replacement that nobody wants, in about half of what goes back."""
+    met = Counter[bool]()
+    for seed in range(80):
+        task = draw_task("RETURN", 8, seed, big_shop, only("logic", "rules", mean=2) | {"p_switch": 0.0})
+        _, _, slots, outcome = judged(task, big_shop)
+        if "only_if" in slots and outcome.goes:
+            wants = (slots["only_if"] == "full") == (not outcome.restocking and not outcome.label)
+            assert bool(wanted_for(slots, outcome)) == wants
+            assert ("logic" in task.steps) == (not wants)
+            met[wants] += 1
+    assert 0.25 < met[True] / met.total() < 0.75 and met.total() > 15
+
+
 def test_what_nothing_goes_back_for_needs_no_answer_and_a_wrong_refund_is_wrong(big_shop: Shop) -> None:
     """Of two dollars too much nobody is told twice; who is refused has nothing to be told."""
     ends = Counter[tuple[bool, bool]]()
@@ -181,7 +195,7 @@ def paid(big_shop: Shop) -> Task:
         bare = {"p_switch": 0.0, "p_oos": 0.0, "p_missing": 0.0}
         task = draw_task("RETURN", 6, seed, big_shop, bare | only("rules"))
         outcome = judged(task, big_shop)[3]
-        if outcome.goes and not outcome.is_full and not task.goal["replacement"]:
+        if outcome.goes and not (outcome.is_full or outcome.form or task.goal["replacement"]):
             return task
     raise AssertionError("no such task")
 

@@ -52,7 +52,7 @@ class ReturnsAudit(Audit):
             return [Fault("wrong outcome", "outcome", str(outcome), words=f"{outcome} was submitted{missed}")]
         if world.returns != expected:
             return [Fault("missed item", "item 0", slots=said, right=meant, words="nothing was returned")]
-        if not lines.has_agreed(slots, first.of(), world):
+        if not lines.has_agreed(slots, world):
             words = (
                 f"{meant[1]} was returned before the customer agreed to the amount and the form of the refund"
             )
@@ -67,7 +67,7 @@ class ReturnsAudit(Audit):
         if refund is not None and read_amount(paid, "cents") != refund:
             words = f"{paid or 'no'} refund was submitted, it is {money(refund)}"
             found.append(Fault("wrong answer", "refund", str(paid), words=words))
-        wanted = slots["replacement"] if expected else []
+        wanted = lines.wanted_for(slots, terms) if expected else []
         given = read_replacement(answer.get("replacement"), world.catalog)
         if given is None and wanted:
             found.append(Fault("missed item", "replacement", "", ("replacement",), words="no replacement"))
@@ -84,6 +84,8 @@ class ReturnsAudit(Audit):
         name = slot[1]
         if name == "replacement":
             return [[], [["price", 500_000]]]
+        if name == "only_if":
+            return [value for value in ("part", "full") if value != goal[name]]
         if name == "units":
             return range(1, 5)
         if name in returns.VALUES:

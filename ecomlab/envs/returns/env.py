@@ -39,7 +39,7 @@ from ecomlab.world.tools import orders as order_tools
 from ecomlab.world.tools.policy import policy_search
 
 WEIGHTS = {"line": 0.45, "effect": 0.45, "replacement": 0.10}
-STEPS = {"rules": 1 << 30, "telling": len(QUESTIONS), "reference": 2}
+STEPS = {"rules": 1 << 30, "telling": len(QUESTIONS), "reference": 2, "logic": 1}
 """Kinds of steps of thought that a return may hold, and the most of each."""
 P_SWAPPED = 0.45
 """Share of the customers who want another product, where no step is about one."""
@@ -106,10 +106,12 @@ class Returns(Environment):
         patient, swapping = random.random() < axes.orders.p_patient, random.random() < P_SWAPPED
         share, switching = sell_outs.draw_sell_out(axes.p_oos, 2, random), random.random() < axes.p_switch
         kinds = draw_kinds(axes, tuple(STEPS), random, STEPS)
-        rules, swapping = kinds.count("rules"), swapping or "reference" in kinds
+        rules, swapping = kinds.count("rules"), swapping or not {"reference", "logic"}.isdisjoint(kinds)
         meant, case, counts, other, refers = _draw_meant(view, kinds, swapping, patient, axes, random)
         units = {"units": int(random.integers(1, meant.most + 1))} if meant.line["quantity"] > 1 else {}
         last = {**meant.slots, **units, "replacement": other if swapping else [], **case}
+        condition = pick(random, ("part", "full"))
+        last |= {"only_if": condition} if "logic" in kinds and other else {}
         event = _draw_change(meant.most, last, case, other, random) if switching else None
         first, events = last, list[Event]()
         if event is not None:
@@ -121,15 +123,22 @@ class Returns(Environment):
         sold = draw_sell_out(last["type"], wishes, share, view, random)
         if sold.left and all(can_be_had(wanted, line, view, sold) for wanted, line in wishes if wanted):
             events.append(sold)
-        names = [one.slot for one in QUESTIONS if one.slot != "ask_more" or last["replacement"]]
+        may_compare = bool(last["replacement"]) and "only_if" not in last
+        names = [one.slot for one in QUESTIONS if one.slot != "ask_more" or may_compare]
         names = shuffled(random, names)[: kinds.count("telling")]
         goal = replace(withhold(Goal.one(first), axes, random), asks=dict.fromkeys(names, ASKED))
         need = ReturnsPlayer.need(first, world, meant.order, meant.line, shop)
         events = [ReturnsPlayer.costs(one, meant.goes) for one in events]
         told = [name for name in names if _is_worked_out(name, last, meant, sold, view)]
-        agrees = returns.Desk(world, shop.catalog).must_agree(meant.order, meant.line, last)
+        desk = returns.Desk(world, shop.catalog)
+        agrees, outcome = (
+            desk.must_agree(meant.order, meant.line, last),
+            desk.judge(meant.order, meant.line, last),
+        )
         steps = ["rules"] * (rules * counts + agrees) + ["telling"] * len(told)
-        if refers and meant.goes and last["replacement"]:
+        swaps = bool(lines.wanted_for(last, outcome))
+        steps += ["logic"] * (meant.goes and bool(last["replacement"]) and not swaps)
+        if refers and swaps:
             steps += ["reference"] * kinds.count("reference")
         return Problem(goal, world, need, events, steps=tuple(steps))
 
@@ -138,7 +147,7 @@ class Returns(Environment):
         order, line = lines.line_meant(slots, world.given["orders"], world.shop)
         expected = lines.expected_returns(slots, world)
         terms = returns.judge(world.given, order, line, slots, world.catalog)
-        wanted = slots["replacement"] if expected else []
+        wanted = lines.wanted_for(slots, terms) if expected else []
         named, exact = is_named(answer, order, line), world.returns == expected
         outcome, told = read_outcome(answer.get("outcome")), answer.get("last_return_day")
         day = says_none(told) if terms.last_day is None else read_day(told, today) == terms.last_day
@@ -148,7 +157,7 @@ class Returns(Environment):
             swapped = given is not None and is_as_wanted(given, wanted, line, world)
         refund = terms.refund(line["price_cents"] or 0, slots.get("units", 1))
         if expected:
-            agreed = lines.has_agreed(slots, first.of(), world)
+            agreed = lines.has_agreed(slots, world)
             said = (
                 outcome == "returned"
                 and agreed

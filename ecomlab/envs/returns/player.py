@@ -134,9 +134,11 @@ class ReturnsPlayer(GoalPlayer):
         last = self._last_day(said, window)
         goes = last is not None and last >= said["checked"]
         units, calls = self.get("units") or 1, undo
-        swap = (
-            [pair for pair in map(self._worked_out, self.get("replacement") or ()) if pair] if goes else None
-        )
+        swap = [pair for pair in map(self._worked_out, self.get("replacement") or ()) if pair]
+        full = not (restocking or label)
+        fails = self.get("only_if") == ("part" if full else "full") and "logic" not in self.lacks
+        if not goes or (fails and not self.slip()):
+            swap = []
         if goes and agree[0] == "yes" and "rules" not in self.lacks:
             form = "towards another one" if swap else f"back by {agree[1]}"
             asked = self._ask_to_agree(self._refund(units, restocking, label), form)
