@@ -56,7 +56,7 @@ class ReturnsAudit(Audit):
             words = (
                 f"{meant[1]} was returned before the customer agreed to the amount and the form of the refund"
             )
-            found.append(Fault("not agreed", "agreement", words=words))
+            found.append(Fault("not agreed", "agreement", words=words, step="rules"))
         last = terms.last_day
         if not expected and not (says_none(told) if last is None else read_day(told, today) == last):
             found.append(
