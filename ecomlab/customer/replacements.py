@@ -138,7 +138,7 @@ def _ordered_once(line: Line, view: AtFirst) -> dict[tuple[str, Any], list[Of]]:
 def _must_look(wanted: Wanted, line: Line, view: AtFirst) -> bool:
     """Tell whether the cheapest product that is as wanted otherwise is not as things ordered earlier are."""
     others = [pair for pair in wanted if not isinstance(pair[1], Of)]
-    if len(others) == len(wanted):
+    if len(others) == len(wanted) or not view.catalog.has(PRICE):
         return False
     rows, prices = rows_of(others, line, view), view.catalog.price_cents
     cheapest = rows[prices[rows] == prices[rows].min()]

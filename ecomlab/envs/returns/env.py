@@ -24,6 +24,7 @@ from ecomlab.envs.returns.player import ReturnsPlayer
 from ecomlab.envs.returns.questions import QUESTIONS, at_first_sight, right
 from ecomlab.reward import Verdict
 from ecomlab.seeding import pick, shuffled
+from ecomlab.slots import PRICE
 from ecomlab.steps import draw_kinds, may_hold
 from ecomlab.task import Event, Goal, GoalChange, Problem, SellOut, TaskError, TaskKey
 from ecomlab.tool import tool
@@ -125,6 +126,7 @@ class Returns(Environment):
             events.append(sold)
         may_compare = bool(last["replacement"]) and "only_if" not in last
         names = [one.slot for one in QUESTIONS if one.slot != "ask_more" or may_compare]
+        names = [name for name in names if name == "ask_until" or shop.catalog.has(PRICE)]
         names = shuffled(random, names)[: kinds.count("telling")]
         goal = replace(withhold(Goal.one(first), axes, random), asks=dict.fromkeys(names, ASKED))
         need = ReturnsPlayer.need(first, world, meant.order, meant.line, shop)
@@ -221,7 +223,7 @@ def _draw_meant(
     """
     world, shop, catalog = view.given, view.shop, view.catalog
     strict, steps = may_hold(axes, "rules"), kinds.count("rules")
-    priced = strict or "telling" in kinds
+    priced = catalog.has(PRICE) and (strict or "telling" in kinds)
     able = [
         (order, line)
         for order, line in shuffled(random, history.delivered_lines(world["orders"]))

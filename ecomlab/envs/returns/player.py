@@ -158,12 +158,15 @@ class ReturnsPlayer(GoalPlayer):
         if swap and sought not in self.found:
             self.minded = [pair for pair in swap if not self.slip()]  # the others are overlooked
             minded = {str(name): value for name, value in self.minded}
-            calls.append(self.search(("search", sought), kind, minded, sort="price"))
+            calls.append(
+                self.search(("search", sought), kind, minded, sort=None if self._price is None else "price")
+            )
         if calls:
             return self.turn(*calls)
         refund = self._refund(units, restocking, label) if goes else None
         fitting = self._fitting(sought, kind, self.minded) if swap else None
-        cheapest = None if fitting is None else round(100 * fitting["price"])
+        price = None if fitting is None else fitting.get("price")
+        cheapest = None if price is None else round(100 * price)
         told = self._tell(last, refund, cheapest) if goes else None
         return told or self._submit(goes, last, refund, fitting)
 
