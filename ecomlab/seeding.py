@@ -58,6 +58,39 @@ def shuffled(random: np.random.Generator, items: Iterable[T]) -> list[T]:
     return [listed[i] for i in random.permutation(len(listed)).tolist()]
 
 
+class Draws:
+    """Small draws from a stream, which come in blocks: about ten times as fast as one at a time."""
+
+    _BLOCK = 1_024
+
+    def __init__(self, random: np.random.Generator) -> None:
+        self._stream = random
+        self._left: list[float] = []
+
+    def random(self) -> float:
+        """Draw a number from 0 up to below 1."""
+        if not self._left:
+            self._left = self._stream.random(self._BLOCK).tolist()
+        return self._left.pop()
+
+    def below(self, count: int) -> int:
+        """Draw one of the whole numbers from 0 on, each with equal probability."""
+        return int(self.random() * count)
+
+    def pick(self, options: Sequence[T]) -> T:
+        """Pick one of `options`, each with equal probability."""
+        return options[self.below(len(options))]
+
+    def some(self, items: Iterable[T], count: int | None = None) -> list[T]:
+        """List so many of `items`, by default all, in random order."""
+        listed = list(items)
+        most = len(listed) if count is None else min(count, len(listed))
+        for at in range(most):
+            other = at + self.below(len(listed) - at)
+            listed[at], listed[other] = listed[other], listed[at]
+        return listed[:most]
+
+
 def whole_near(random: np.random.Generator, mean: float) -> int:
     """Draw one of the two integers next to `mean`, so that `mean` is the expected value."""
     return math.floor(mean) + bool(random.random() < mean % 1)

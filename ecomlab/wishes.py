@@ -12,8 +12,9 @@ from typing import Any, ClassVar, Literal, TypeVar
 from ecomlab.suggest import unknown
 
 T = TypeVar("T")
-Where = Literal["visits", "items"]
-"""Where the thing of a reference stands: among the products that the customer looked at, or in the same order."""
+Where = Literal["visits", "items", "orders"]
+"""Where the thing of a reference stands: among the products that the customer looked at, in the same order, or in an
+earlier one."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class Of(Wish):
 
     where: Where
     by: tuple[tuple[str, Any], ...]
-    """Slots of the thing, its type first."""
+    """Slots of the thing, its type first; of one ordered earlier the type and the month, as "03"."""
 
     @property
     def step(self) -> str:
@@ -202,6 +203,8 @@ def visit_of(
 
 def to_json(value: Any) -> Any:
     """Write a slot's value: a wish as an object that names its class, anything else as it is."""
+    if isinstance(value, list | tuple):
+        return [to_json(each) for each in value]
     if not isinstance(value, Wish):
         return value
     return {"wish": type(value).__name__, **{f.name: _listed(getattr(value, f.name)) for f in fields(value)}}
@@ -209,6 +212,8 @@ def to_json(value: Any) -> Any:
 
 def from_json(value: Any) -> Any:
     """Read what `to_json` wrote. Raises ValueError for a class that does not exist."""
+    if isinstance(value, list):
+        return [from_json(each) for each in value]
     if not isinstance(value, Mapping) or "wish" not in value:
         return value
     name = value["wish"]
@@ -253,16 +258,17 @@ def _tuples(value: Any) -> Any:
 
 # In words, after an item's noun: "in Red or Blue", "not in Red", "with the same color as the Lamp I looked at".
 
-_TAILS: Mapping[Where, str] = {"visits": "I looked at", "items": "of this order"}
+_TAILS: Mapping[Where, str] = {"visits": "I looked at", "items": "of this order", "orders": "I ordered in"}
 SAME = re.compile(
     rf"with the same (?P<noun>[a-z][a-z ]*?) as the (?P<thing>[^.;!?\n]+?) (?P<tail>{'|'.join(_TAILS.values())})\b"
+    r"(?P<when>(?<=ordered in) [A-Z][a-z]+)?"
 )
 """Phrase of a reference."""
 
 
-def of_phrase(noun: str, thing: str, where: Where) -> str:
-    """Word a reference after an item's noun; `thing` is without an article."""
-    return f"with the same {noun} as the {thing} {_TAILS[where]}"
+def of_phrase(noun: str, thing: str, where: Where, month: str = "") -> str:
+    """Word a reference after an item's noun; `thing` is without an article, `month` is that of an earlier order."""
+    return f"with the same {noun} as the {thing} {_TAILS[where]} {month}".rstrip()
 
 
 def where_of(tail: str) -> Where:

@@ -8,6 +8,7 @@ from datetime import date
 from ecomlab.catalog.lexicon import Lexicon
 from ecomlab.customer import corrections, goal_changes, shortages
 from ecomlab.customer.acts import Act, Mistake
+from ecomlab.customer.agreeing import agreement
 from ecomlab.customer.dialogue import AT_ONCE, DAYS, DialogueManager, Reply
 from ecomlab.customer.goal_state import GoalState, Progress
 from ecomlab.customer.llm import Wording
@@ -158,10 +159,13 @@ class Customer:
         else:
             reply = self._reply(text, world)
         done = not (self.last_read.calls_for or reply.news) and "TELL" in self.last_read.acts
+        done = done and not self.dialogue.refused_by_shop  # who was refused has no more to ask
         again = self.listener.ask_again(self.goal, world, unclear, done)
         if again:
             self.dialogue.annoyed = min(patience, self.dialogue.annoyed)
             reply = replace(reply, acts=[*(reply.acts if reply.news or asked_of(text) else ()), *again])
+        agreed = agreement(text, reply.acts)
+        world.agreed += [agreed] if agreed else []
         telling = {"telling"} if answered or again else set[str]()
         return replace(reply, did=done_by(self.last_read) | telling)
 

@@ -404,6 +404,8 @@ class DialogueManager:
         if slot.name in ("relation", CORRECTION) and value in ("before", "after"):
             return slot.value == (1 if value == "before" else -1)
         if slot.name == "replacement":
+            if any(one.name == "only_if" for one in (*self.state.known, *self.state.withheld)):
+                return None  # they want one of the two, and cannot tell which
             return {"money": not slot.value, "another": bool(slot.value)}.get(value)
         if slot.name == "must":
             return noun(value) in slot.value
@@ -423,6 +425,8 @@ class DialogueManager:
         slots = (one for one in (*self.state.known, *self.state.withheld) if one.name == "replacement")
         wanted = {str(of): one for slot in slots for of, one in slot.value}
         if name not in wanted:
+            return None
+        if isinstance(wanted[name], Wish):
             return None
         if slot_type(name).op != "==":
             return said_number(name, value) == wanted[name]

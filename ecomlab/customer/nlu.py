@@ -25,6 +25,7 @@ from ecomlab.customer.fillers import (
     words_of,
 )
 from ecomlab.customer.reading.words import stem
+from ecomlab.customer.replacements import REPLACEMENT, resolved
 from ecomlab.customer.templates import SENTENCE_BREAK, Phrases
 from ecomlab.customer.utterances import Form, frames_of
 from ecomlab.other_words import SPELLED, is_number, read_number
@@ -140,6 +141,8 @@ def _named(said: Said, phrases: Phrases, lexicon: Lexicon) -> Any:
         return _bound(said.value, lexicon)
     if isinstance(said.value, Visited):
         return replace(said.value, by=_described(said.value.words, phrases, lexicon))
+    if phrases.slots[said.slot].format is REPLACEMENT:
+        return resolved(said.value, lexicon)
     if phrases.slots[said.slot].format not in _OF_TYPES:
         return said.value
     if isinstance(said.value, list):

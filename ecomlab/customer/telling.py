@@ -40,7 +40,8 @@ _CLAUSE = re.compile(r"=|,? \b(?:so|therefore|thus|hence|which (?:means|makes|gi
 """Where a sentence begins to say what follows from the rest of it."""
 _RANGE = re.compile(
     r"\d(?:st|nd|rd|th)?\s*(?:-|–|—|/|\bto\b|\bor\b|\band\b)\s*(?:the )?\$?\d"
-    r"|\b(?:at least|at most|up to|no more than|no less than|more than|less than|under|over|or so)\b",
+    r"|\b(?:at least|at most|up to|no more than|no less than|(?<!\d )(?<!dollars )(?:more|less) than)\b"
+    r"|\b(?:under|over|or so)\b",
     re.IGNORECASE,
 )
 """Marks of a range."""
@@ -66,7 +67,7 @@ class Asked:
     slot: str
     kind: Kind
     value: Callable[[Goal, World], Any]
-    """The right answer, by the customer's goal and the world as it stands."""
+    """The right answer, by the customer's goal and the world as it stands; None where there is nothing to answer."""
     answer: str
     """A sentence that answers it, with {} for the value."""
     marks: str
@@ -171,6 +172,8 @@ def faults(questions: Sequence[Asked], goal: Goal, world: World, at_end: bool) -
     for asked in questions:
         if asked.slot in goal.asks:
             right, told = asked.value(goal, world), world.told.get(asked.slot)
+            if right is None:
+                continue
             if told is None and at_end:
                 found.append(
                     Fault("not told", asked.slot, words=f"the question {asked.slot} was not answered")

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 WORLD = (
     "wrong product", "unwanted item", "wrong variant", "wrong quantity", "wrong line", "wrong order", "wrong status",
     "wrong date", "wrong outcome", "wrong answer", "wrong clause", "not the best", "wrong reason", "sold out",
-    "over budget", "stale wish", "missed item", "dropped job", "wrong answer told", "not told",
+    "over budget", "stale wish", "missed item", "dropped job", "wrong answer told", "not told", "not agreed",
 )  # fmt: skip
 """Kinds that last in the world or in the answer until they are mended."""
 ACTS = (

@@ -52,6 +52,8 @@ MOVED: dict[str, float] = {
     **{f"steps.{kind}_size": least + 3.0 for kind, least in STEPS.items()},
 }
 """A value for everything that can be overridden, far from that of level 2."""
+WITH_EXCEPTIONS = {"branches": 3}
+"""Overrides of all tasks that are played: the books of the level have no exceptions, on which facts would bear."""
 WITH_STEPS = {"steps.mean": 4.0, "constraints": 6, "branches": 4, "journey.subtasks": 5}
 """Overrides of the tasks in which a field of the steps of thought is moved: the level has none, no exceptions in the
 policy book, and few jobs of a journey for one to stand on."""
@@ -108,8 +110,8 @@ def axes_of(env_id: str, shop: Shop, known: Mapping[str, Any]) -> list[str]:
     """
     inherited = {axis for part in ENVIRONMENTS[env_id].composes for axis in known[part]["axes"]}
 
-    def drawn(seed: int, overrides: Mapping[str, float]) -> Task:
-        return draw_task(env_id, LEVEL, seed, shop, overrides)
+    def drawn(seed: int, overrides: dict[str, float]) -> Task:
+        return draw_task(env_id, LEVEL, seed, shop, WITH_EXCEPTIONS | overrides)
 
     @cache
     def before(seed: int, stepped: bool) -> str:

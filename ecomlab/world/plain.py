@@ -96,6 +96,8 @@ def value_of(
     if wish.where == "items":
         anchor = next((slots for slots in (items or {}).values() if slots["type"] == by["type"]), None)
         rows = [] if anchor is None else catalog.select(constraints_of(anchor["type"], anchor)).tolist()
+    elif wish.where == "orders":
+        rows = ordered_then(by["type"], by["month"], view)
     else:
         rows = things_that_fit(by, view)
     values = dict.fromkeys(_exact(row, name, catalog) for row in rows)
@@ -107,6 +109,13 @@ def things_that_fit(by: Mapping[str, Any], view: View) -> list[int]:
     rows = [row for row in map(view.catalog.row, view.given.get("visits", ())) if row is not None]
     wanted = constraints_of(by["type"], by)
     return [row for row in rows if view.catalog.satisfies(row, wanted)]
+
+
+def ordered_then(kind: str, month: str, view: View) -> list[int]:
+    """List the rows of what was ordered of a type in a month."""
+    orders = [order for order in view.given["orders"] if order["placed"][5:7] == month]
+    rows = [view.catalog.row(line["product_id"]) for order in orders for line in order["lines"]]
+    return [row for row in rows if row is not None and view.catalog.type_of(row).name == kind]
 
 
 def branch_of(wish: If, slots: Mapping[str, Any], view: View) -> dict[str, Any]:

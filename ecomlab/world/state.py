@@ -62,6 +62,10 @@ class World:
         """Product ids that a tool has shown in this episode."""
         self.told: dict[str, Any] = {}
         """Last clear answers of the agent to questions of the customer, by the slots of these."""
+        self.agreed: list[Any] = []
+        """What the customer has agreed to, as `ecomlab.customer.agreeing` reads it."""
+        self.agreed_before: dict[tuple[str, str], tuple[Any, ...]] = {}
+        """What they had agreed to before a return was started, by (order id, line id)."""
         self.shown_pairs: set[tuple[str, str]] = set()
         """(product id, variant id) pairs that a tool has shown in this episode."""
         self.touched: list[tuple[int, str | None]] = []

@@ -7,11 +7,13 @@ from typing import Any
 import pytest
 
 from ecomlab import ENVIRONMENTS, Episode, Shop, Task, make_task
+from ecomlab.difficulty import STEPS
 from ecomlab.episode.episode import draw_task
 from ecomlab.laws import attackers
 from ecomlab.steps import only
-from ecomlab.values import money
-from ecomlab.world.orders.lines import line_meant
+from ecomlab.values import MONTHS, money
+from ecomlab.wishes import Of
+from ecomlab.world.orders.lines import line_meant, wanted_for
 from ecomlab.world.orders.returns import Desk, Outcome
 
 BOTH = ("RETURN", "POLICY")
@@ -33,15 +35,132 @@ def judged(task: Task, shop: Shop, standard: bool = False) -> tuple[Any, Any, di
 
 @pytest.mark.parametrize("env", BOTH)
 @pytest.mark.parametrize("d", [0, 4, 12])
-def test_who_follows_the_standard_clauses_alone_is_wrong_wherever_a_step_counts(
-    env: str, d: int, big_shop: Shop
-) -> None:
+def test_who_lacks_a_step_is_wrong_wherever_it_counts(env: str, d: int, big_shop: Shop) -> None:
     for seed in range(12):
         task = make_task(env, d, seed, big_shop)
         assert played(task, big_shop).correct
-        lacking = played(task, big_shop, lacks=frozenset(("rules",))).correct
-        assert set(task.steps) <= {"rules"} and bool(task.steps) == (d > 2)
-        assert lacking == (not task.steps), seed
+        assert d > 2 or not task.steps
+        assert played(task, big_shop, lacks=STEPS).correct == (not task.steps), seed
+        for kind in set(task.steps):
+            assert not played(task, big_shop, lacks=[kind]).correct, (seed, kind)
+
+
+def test_a_replacement_may_be_like_something_ordered_earlier(big_shop: Shop) -> None:
+    """The customer says which thing and never its value; exactly one thing was ordered like that."""
+    told = 0
+    for seed in range(40):
+        task = draw_task("RETURN", 8, seed, big_shop, only("reference", mean=2) | {"p_missing": 0.0})
+        assert Task.from_json(task.to_json()) == task
+        for name, value in task.goal["replacement"]:
+            if not isinstance(value, Of):
+                continue
+            of_month = [
+                order for order in task.world["orders"] if order["placed"][5:7] == value.described["month"]
+            ]
+            rows = [
+                big_shop.catalog.row(line["product_id"]) or 0 for order in of_month for line in order["lines"]
+            ]
+            (row,) = [r for r in rows if big_shop.catalog.type_of(r).name == value.described["type"]]
+            assert name.removeprefix("attr:") in big_shop.catalog.attributes(row)
+            assert MONTHS[int(value.described["month"]) - 1] in task.opening
+            told += 1
+    assert told > 20
+
+
+def asking(task: Task, shop: Shop) -> tuple[int, str, str]:
+    """Return the cents that the customer of a task must agree to, their form, and the product's title."""
+    _, line, slots, outcome = judged(task, shop)
+    title = shop.catalog.title(shop.catalog.row(line["product_id"]) or 0)
+    return outcome.back(line["price_cents"], slots.get("units", 1)), outcome.form, title
+
+
+@pytest.fixture(scope="module")
+def agreed(big_shop: Shop) -> Task:
+    """A task of a return for money back to which the customer must agree first."""
+    for seed in range(60):
+        bare = {"p_switch": 0.0, "p_oos": 0.0, "p_missing": 0.0}
+        task = draw_task("RETURN", 8, seed, big_shop, bare | only("rules"))
+        outcome = judged(task, big_shop)[3]
+        if outcome.goes and outcome.form and not task.goal["replacement"]:
+            return task
+    raise AssertionError("no such task")
+
+
+@pytest.mark.parametrize(
+    ("words", "stands"),
+    [
+        ("For the {title} you get {money} back as {form}. Do you agree?", True),
+        ("You'd get {money} as {form} for the {title}, after a fee. Is that okay with you?", True),
+        ("For the {title} you get $1.23 back as {form}. Do you agree?", False),
+        ("For the {title} you get {money} back as {other}. Do you agree?", False),
+        ("For the {title} you get {money} back. Do you agree?", False),
+        ("You get {money} back as {form}. Do you agree?", False),
+        ("Shall I start the return?", False),
+        ("", False),
+    ],
+)
+@pytest.mark.parametrize("late", [False, True])
+def test_an_agreement_is_to_a_thing_an_amount_and_a_form_and_comes_first(
+    words: str, stands: bool, late: bool, agreed: Task, big_shop: Shop
+) -> None:
+    cents, form, title = asking(agreed, big_shop)
+    other = "gift card" if form == "check" else "check"
+    order, line, slots, _ = judged(agreed, big_shop)
+    ids = {"order_id": order["order_id"], "line_id": line["line_id"]}
+    said = words.format(title=title, money=money(cents), form=form, other=other)
+    returned = attackers.calls(("return_initiate", {**ids, "quantity": slots.get("units", 1)}))
+    asked = [{"role": "assistant", "content": said}] if said else []
+    episode = Episode(agreed, big_shop)
+    for message in [returned, *asked] if late else [*asked, returned]:
+        episode.act(message)
+    told = {"outcome": "returned", "refund": money(cents)}
+    episode.act(attackers.calls(("submit", {**ids, **told})))
+    assert episode.score().correct == (stands and not late), episode.score().why
+
+
+def test_about_half_of_the_returns_need_an_agreement(big_shop: Shop) -> None:
+    needs = Counter(
+        bool(outcome.form)
+        for seed in range(120)
+        if (outcome := judged(draw_task("RETURN", 8, seed, big_shop), big_shop)[3]).goes
+    )
+    assert 0.3 < needs[True] / needs.total() < 0.6
+
+
+def test_a_replacement_may_depend_on_the_refund_either_way(big_shop: Shop) -> None:
+    """Whoever takes the condition as met submits a replacement that nobody wants, in about half of what goes back."""
+    met = Counter[bool]()
+    for seed in range(80):
+        task = draw_task("RETURN", 8, seed, big_shop, only("logic", "rules", mean=2) | {"p_switch": 0.0})
+        _, _, slots, outcome = judged(task, big_shop)
+        if "only_if" in slots and outcome.goes:
+            wants = (slots["only_if"] == "full") == (not outcome.restocking and not outcome.label)
+            assert bool(wanted_for(slots, outcome)) == wants
+            assert ("logic" in task.steps) == (not wants)
+            met[wants] += 1
+    assert 0.25 < met[True] / met.total() < 0.75 and met.total() > 15
+
+
+def test_what_nothing_goes_back_for_needs_no_answer_and_a_wrong_refund_is_wrong(big_shop: Shop) -> None:
+    """Of two dollars too much nobody is told twice; who is refused has nothing to be told."""
+    ends = Counter[tuple[bool, bool]]()
+    for seed in range(30):
+        task = make_task("RETURN", 12, seed, big_shop, {"p_switch": 0.0, "p_noise": 0.0})
+        if "ask_back" not in task.goal.asks:
+            continue
+        _, line, slots, outcome = judged(task, big_shop)
+        for told in (0, 200):
+            episode = Episode(task, big_shop)
+            cents = outcome.back(line["price_cents"], slots.get("units", 1)) + told
+            oracle = ENVIRONMENTS["RETURN"].oracle(episode)
+            while not episode.done:
+                message = oracle(episode.messages, episode.tools)
+                if "submit" in str(message.get("tool_calls")):
+                    message = {**message, "content": f"You get {money(cents)} back."}
+                episode.act(message)
+            assert episode.score().correct == (not told or not outcome.goes)
+            ends[outcome.goes, bool(told)] += 1
+    assert min(ends.values()) > 2 and len(ends) == 4
 
 
 @pytest.mark.parametrize("d", [5, 12])
@@ -73,9 +192,10 @@ def test_a_refund_is_exact_to_the_cent() -> None:
 def paid(big_shop: Shop) -> Task:
     """A task of a return that costs something."""
     for seed in range(60):
-        task = make_task("RETURN", 6, seed, big_shop, {"p_switch": 0.0, "p_oos": 0.0, "p_missing": 0.0})
+        bare = {"p_switch": 0.0, "p_oos": 0.0, "p_missing": 0.0}
+        task = draw_task("RETURN", 6, seed, big_shop, bare | only("rules"))
         outcome = judged(task, big_shop)[3]
-        if outcome.goes and not outcome.is_full and not task.goal["replacement"]:
+        if outcome.goes and not (outcome.is_full or outcome.form or task.goal["replacement"]):
             return task
     raise AssertionError("no such task")
 
@@ -133,7 +253,7 @@ def test_the_check_tells_facts_and_no_verdict(paid: Task, big_shop: Shop) -> Non
 def test_steps_can_be_switched_off_and_forced(big_shop: Shop) -> None:
     for env in BOTH:
         for seed in range(4):
-            assert not draw_task(env, 12, seed, big_shop, only("telling")).steps
+            assert not draw_task(env, 12, seed, big_shop, only("chain")).steps
             forced = draw_task(env, 3, seed, big_shop, only("rules", mean=2) | {"branches": 4})
             assert set(forced.steps) == {"rules"}
 

@@ -1,31 +1,36 @@
 """POLICY: answer a customer's question from the store's policy book, and name the clause that decides it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 from pydantic import Field
 
 from ecomlab.answers.amounts import read_clause_id
-from ecomlab.catalog import Shop
+from ecomlab.catalog import Catalog, Shop
 from ecomlab.customer.goals import withhold
 from ecomlab.customer.templates import Phrases, Template
 from ecomlab.difficulty import Difficulty
 from ecomlab.envs.base import Comes, Environment
 from ecomlab.envs.policy.audit import PolicyAudit
 from ecomlab.envs.policy.player import PolicyPlayer
+from ecomlab.envs.policy.questions import ASKED, OTHERWISE, WORKED, worked_out
+from ecomlab.envs.policy.questions import QUESTIONS as ASKS
 from ecomlab.reward import Verdict
-from ecomlab.seeding import pick
+from ecomlab.seeding import pick, shuffled
 from ecomlab.steps import draw_kinds, is_worked_out
 from ecomlab.task import ACT, Goal, GoalChange, Problem, Task, TaskKey
 from ecomlab.tool import tool
 from ecomlab.world.orders.history import today_of
-from ecomlab.world.policy_book.book import deciding, draw_book, general, with_referred
+from ecomlab.world.policy_book.book import Book, deciding, draw_book, general, with_referred
 from ecomlab.world.policy_book.cases import (
     answer_of,
     draw_facts,
     draw_mentioned,
+    draw_other_case,
     draw_question,
     draw_twist,
     read_as,
@@ -41,8 +46,9 @@ WEIGHTS = {"answer": 0.5, "clause": 0.3, "section": 0.2}
 """Shares of the answer, its clause, and a clause of the right section. A number counts only beside a clause of the
 right section, "yes" or a name only beside the right clause, so that a constant answer earns nothing."""
 
-MOST = 3
-"""Steps of a question at most: an exception decides, in another section, and the answer is worked out from it."""
+MOST = {"rules": 3, "telling": 2}
+"""Steps of a question at most, by kind: an exception decides, in another section, and the answer is worked out from it;
+what the answer comes to is asked, and what it would be in another case."""
 
 QUESTION = (
     "your question",
@@ -80,7 +86,7 @@ class Policy(Environment):
     )
     tools = (policy_search, catalog_search, catalog_get_product, datetime_now)
     moments = ("policy_search", ACT)
-    submit, player, auditor = submit, PolicyPlayer, PolicyAudit
+    submit, player, auditor, questions = submit, PolicyPlayer, PolicyAudit, ASKS
     phrases = Phrases.load(
         Path(__file__).with_name("phrases.toml"),
         question=Template(sentences=QUESTIONS, asked=QUESTION),
@@ -88,25 +94,34 @@ class Policy(Environment):
 
     def draw(self, key: TaskKey, axes: Difficulty, shop: Shop) -> Problem:
         book, random, catalog = draw_book(key, axes, shop), key.rng("policy"), shop.catalog
-        steps = draw_kinds(axes, ("rules",), random, {"rules": MOST})
-        worked = bool(steps) and is_worked_out(axes, random)
-        section, question = draw_question(book, len(steps) > 1, worked, random)
-        mentioned = draw_mentioned(section, question, book, random)
-        facts = draw_facts(section, question, book, len(steps), catalog, random, mentioned)
+        kinds = draw_kinds(axes, tuple(MOST), random, MOST)
+        rules, tells = kinds.count("rules"), kinds.count("telling")
+        worked = bool(rules) and is_worked_out(axes, random)
+        units = (*WORKED, *OTHERWISE) if tells else ()
+        section, question = draw_question(book, rules > 1, worked, random, units)
+        rule = RULES[section["rule"]]
+        names = [WORKED[rule.worked.unit]] if rule.worked and not worked else []
+        names = shuffled(random, [*names, *([OTHERWISE[rule.unit]] if rule.unit in OTHERWISE else [])])[
+            :tells
+        ]
+        mentioned = draw_mentioned(section, worked or not {*names}.isdisjoint(WORKED.values()), book, random)
+        facts = draw_facts(section, question, book, rules, catalog, random, mentioned)
         if deciding(section, book, facts) is general(section):
-            steps = []
+            rules = 0
         product = {"type": facts.pop("type")} if "type" in facts else {}
         switching = random.random() < axes.p_switch
         twist = draw_twist(question, product | facts, book, catalog, random) if switching else {}
+        asks = self._draw_asks(names, question, product | facts, twist, book, today_of(key), catalog, random)
         # Drawn from the end backwards, so that no clause decides more often in the end.
         facts, twist = facts | twist, {fact: facts[fact] for fact in twist}
         told = facts | {"question": question} if random.random() < 0.5 else {"question": question} | facts
-        goal = withhold(Goal.one(product | told), axes, random, ("question",))
+        goal = replace(withhold(Goal.one(product | told), axes, random, ("question",)), asks=asks)
         refers, changes = len(with_referred(section, book)) > 1, []
         if twist:  # a changed fact needs no other section
             moment = pick(random, self.moments)
             changes.append(GoalChange(moment=moment, turns=0, calls=0, slots={"twist": "case", **twist}))
-        need, leads = PolicyPlayer.need(refers, question), "default" if product else "without"
+        need, leads = PolicyPlayer.need(refers, question, asks), "default" if product else "without"
+        steps = ["rules"] * rules + ["telling"] * len(asks)
         world = {"policies": book, "today": today_of(key).isoformat()}
         return Problem(goal, world, need, changes, leads, steps=tuple(steps))
 
@@ -117,6 +132,28 @@ class Policy(Environment):
             return None  # several amounts, or none
         amount = deciding(section_on(book, facts, shop.catalog), book, facts)["then"]
         return Comes("answer", amount, amount)
+
+    def _draw_asks(
+        self,
+        names: Sequence[str],
+        question: str,
+        facts: Mapping[str, Any],
+        twist: Mapping[str, Any],
+        book: Book,
+        today: date,
+        catalog: Catalog,
+        random: np.random.Generator,
+    ) -> dict[str, Any]:
+        """Draw the questions of these names, as far as each has an answer of its own."""
+        asks, section = dict[str, Any](), section_on(book, {**facts, "question": question}, catalog)
+        for name in names:
+            if name in OTHERWISE.values():
+                value = draw_other_case(question, facts, [*twist], book, catalog, random)
+            else:
+                then = deciding(section, book, facts)["then"]
+                value = ASKED if worked_out(question, then, facts, today) is not None else ""
+            asks |= {name: value} if value else {}
+        return asks
 
     def verify(self, goal: Goal, world: World, answer: Mapping[str, Any], first: Goal) -> Verdict:
         """Judge the answer together with its clause: a number beside the wrong clause is right by luck, and a "yes"

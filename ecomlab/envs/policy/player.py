@@ -1,12 +1,13 @@
 """The player of POLICY: looks a rule up in the store's policy book and applies it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import Any
 
 from ecomlab.answers.amounts import read_amount
 from ecomlab.catalog import Shop
 from ecomlab.difficulty import Difficulty
+from ecomlab.envs.policy.questions import OTHERWISE, QUESTIONS, WORKED, other_case, worked_out
 from ecomlab.players.budgets import budget
 from ecomlab.players.goal_player import GoalPlayer
 from ecomlab.steps import may_hold
@@ -31,7 +32,10 @@ def clause_of(read: Read, facts: Mapping[str, Any], player: GoalPlayer) -> Claus
 
 
 class PolicyPlayer(GoalPlayer):
-    """Searches for the rule's section, follows what it refers to, and applies the clauses to the facts."""
+    """Searches for the rule's section, follows what it refers to, applies the clauses to the facts, and answers the
+    customer's questions."""
+
+    tells = QUESTIONS
 
     def comes_to(self, given: Mapping[str, Any], today: date | None) -> dict[str, int | None]:
         return {"answer": read_amount(given.get("answer"), "cents")}
@@ -50,10 +54,11 @@ class PolicyPlayer(GoalPlayer):
         self._today: date | None = None
 
     @staticmethod
-    def need(refers: bool, question: str) -> Need:
+    def need(refers: bool, question: str, asks: Mapping[str, Any]) -> Need:
         """Count the steps to an answer: one search of the book, another where it refers to another section, the date
-        where the answer is a day, and submit."""
-        return Need(2 + refers, 1 + refers + question.endswith(WORKED_OUT))
+        where an answer may be a day, and submit."""
+        dated = question.endswith(WORKED_OUT) or WORKED["day"] in asks
+        return Need(2 + refers, 1 + refers + dated)
 
     @staticmethod
     def budget(axes: Difficulty, shop: Shop, items: int | None) -> Need:
@@ -73,7 +78,8 @@ class PolicyPlayer(GoalPlayer):
             rule = RULES[rule_of(question)]  # whose heading a shop assistant knows, but for the departments
             words = f"{rule.questions[0]} {kind or ''}" if rule is RULES[WINDOW] else rule.title
             calls = [self.call("policy_search", (question, kind), query=words)]
-            if question.endswith(WORKED_OUT) and self._today is None:
+            dated = question.endswith(WORKED_OUT) or WORKED["day"] in self.asks
+            if dated and self._today is None:
                 calls.append(self.call("datetime_now", "today"))
             return self.turn(*calls)
         found, titles = self._found.get((question, kind)), self._titles.get((question, kind), [])
@@ -82,15 +88,21 @@ class PolicyPlayer(GoalPlayer):
         if found is None:
             return self.turn(self.call("submit", None))
         facts = {name: value for (_, name), value in self.known.items()}
-        clause = clause_of(found, facts, self)
-        if clause is not None and "see" in clause:
-            if clause["see"] not in self._referred:
-                self._referred[clause["see"]] = None
-                return self.turn(self.call("policy_search", "referred", query=clause["see"]))
-            other = self._referred[clause["see"]]
-            clause = None if other is None else clause_of(other, facts, self)
-        if clause is None or "then" not in clause:
+        cases = [
+            facts,
+            *(other_case(self.asks[name], facts) for name in OTHERWISE.values() if name in self.asks),
+        ]
+        decided = [self._decide(found, case) for case in cases]
+        titles = list(dict.fromkeys(one for one in decided if isinstance(one, str)))
+        if titles:
+            self._referred |= dict.fromkeys(titles)
+            return self.turn(*(self.call("policy_search", "referred", query=title) for title in titles))
+        clause, *others = decided
+        if clause is None or isinstance(clause, str) or "then" not in clause:
             return self.turn(self.call("submit", None))
+        told = self._tell(question, clause, others, facts)
+        if told is not None:
+            return told
         then = clause["then"]
         if self.slip():  # a line too low
             read = [value for rule, value in self._answers if rule == found.rule]
@@ -103,6 +115,33 @@ class PolicyPlayer(GoalPlayer):
         if "rules" in self.contrary and answer == "yes":
             answer = "no"
         return self.turn(self.call("submit", None, answer=answer, clause=clause["id"]))
+
+    def _decide(self, read: Read, facts: Mapping[str, Any]) -> Clause | str | None:
+        """Find the clause that decides, or the title of the section that is to be read first."""
+        clause = clause_of(read, facts, self)
+        if clause is None or "see" not in clause:
+            return clause
+        if clause["see"] not in self._referred:
+            return str(clause["see"])
+        other = self._referred[clause["see"]]
+        return None if other is None else clause_of(other, facts, self)
+
+    def _tell(
+        self, question: str, clause: Clause, others: Sequence[Any], facts: Mapping[str, Any]
+    ) -> Message | None:
+        """Answer the customer's questions; who lacks the step names the first value of the kind: the total, today, or
+        the answer as it is."""
+        today, values = self._today or date.min, dict[str, Any]()
+        lacks = "telling" in self.lacks
+        for name in self.asks:
+            if name in OTHERWISE.values():
+                other = clause if lacks else others[0]
+                values[name] = other.get("then") if other is not None else None
+            elif lacks:
+                values[name] = today.isoformat() if name == WORKED["day"] else facts.get("total")
+            elif RULES[rule_of(question)].worked.of in facts:  # type: ignore[union-attr]
+                values[name] = worked_out(question, clause["then"], facts, today)
+        return self.answer({name: value for name, value in values.items() if value is not None})
 
     def result(self, about: Any, result: dict[str, Any]) -> None:
         if "today" in result:

@@ -16,6 +16,7 @@ from ecomlab.reward import Fault
 from ecomlab.task import Goal, Place, SellOut, Task
 from ecomlab.values import money
 from ecomlab.world.orders import history, lines, returns
+from ecomlab.world.plain import AtFirst
 from ecomlab.world.state import World
 
 
@@ -51,6 +52,11 @@ class ReturnsAudit(Audit):
             return [Fault("wrong outcome", "outcome", str(outcome), words=f"{outcome} was submitted{missed}")]
         if world.returns != expected:
             return [Fault("missed item", "item 0", slots=said, right=meant, words="nothing was returned")]
+        if not lines.has_agreed(slots, world):
+            words = (
+                f"{meant[1]} was returned before the customer agreed to the amount and the form of the refund"
+            )
+            found.append(Fault("not agreed", "agreement", words=words, step="rules"))
         last = terms.last_day
         if not expected and not (says_none(told) if last is None else read_day(told, today) == last):
             found.append(
@@ -61,7 +67,7 @@ class ReturnsAudit(Audit):
         if refund is not None and read_amount(paid, "cents") != refund:
             words = f"{paid or 'no'} refund was submitted, it is {money(refund)}"
             found.append(Fault("wrong answer", "refund", str(paid), words=words))
-        wanted = slots["replacement"] if expected else []
+        wanted = lines.wanted_for(slots, terms) if expected else []
         given = read_replacement(answer.get("replacement"), world.catalog)
         if given is None and wanted:
             found.append(Fault("missed item", "replacement", "", ("replacement",), words="no replacement"))
@@ -78,6 +84,8 @@ class ReturnsAudit(Audit):
         name = slot[1]
         if name == "replacement":
             return [[], [["price", 500_000]]]
+        if name == "only_if":
+            return [value for value in ("part", "full") if value != goal[name]]
         if name == "units":
             return range(1, 5)
         if name in returns.VALUES:
@@ -93,12 +101,13 @@ class ReturnsAudit(Audit):
 
     def possible(self, goal: Goal, task: Task, shop: Shop) -> bool:
         sold = next((event for event in task.events if isinstance(event, SellOut)), None)
+        view = AtFirst(shop, task.world)
         for now in (goal, goal.after(task.events)):
             meant = lines.meant_by(now.of(), task.world, shop)
             if meant is None or now.get("units", 1) > meant.most:
                 return False
             wanted = now["replacement"] if meant.goes else []
-            if wanted and not can_be_had(wanted, meant.line, shop, sold):
+            if wanted and not can_be_had(wanted, meant.line, view, sold):
                 return False
         return True
 

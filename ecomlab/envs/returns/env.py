@@ -1,6 +1,7 @@
 """RETURN: find the order line that the customer means, and return the wanted units of it or decline."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,28 +15,37 @@ from ecomlab.answers.outcomes import Outcome, is_named, read_outcome, read_repla
 from ecomlab.catalog import Shop
 from ecomlab.customer.goals import withhold
 from ecomlab.customer.opinions import Opinion, Thing
-from ecomlab.customer.replacements import can_be_had, draw_replacement, draw_sell_out, is_as_wanted
+from ecomlab.customer.replacements import can_be_had, draw_replacement, draw_sell_out, is_as_wanted, rows_of
 from ecomlab.customer.templates import Phrases
 from ecomlab.difficulty import Difficulty
 from ecomlab.envs.base import Comes, Environment
 from ecomlab.envs.returns.audit import ReturnsAudit
 from ecomlab.envs.returns.player import ReturnsPlayer
+from ecomlab.envs.returns.questions import QUESTIONS, at_first_sight, right
 from ecomlab.reward import Verdict
 from ecomlab.seeding import pick, shuffled
 from ecomlab.slots import PRICE
 from ecomlab.steps import draw_kinds, may_hold
-from ecomlab.task import Event, Goal, GoalChange, Problem, Task, TaskError, TaskKey
+from ecomlab.task import Event, Goal, GoalChange, Problem, SellOut, Task, TaskError, TaskKey
 from ecomlab.tool import tool
 from ecomlab.world import sell_outs
 from ecomlab.world.orders import history, lines, returns
+from ecomlab.world.plain import AtFirst
 from ecomlab.world.policy_book.book import draw_book
 from ecomlab.world.policy_book.rules import is_odd
+from ecomlab.world.sell_outs import sold_rows
 from ecomlab.world.state import World
 from ecomlab.world.tools import catalog as shop_tools
 from ecomlab.world.tools import orders as order_tools
 from ecomlab.world.tools.policy import policy_search
 
 WEIGHTS = {"line": 0.45, "effect": 0.45, "replacement": 0.10}
+STEPS = {"rules": 1 << 30, "telling": len(QUESTIONS), "reference": 2, "logic": 1}
+"""Kinds of steps of thought that a return may hold, and the most of each."""
+P_SWAPPED = 0.45
+"""Share of the customers who want another product, where no step is about one."""
+ASKED = "so"
+"""Value of a customer's question, of which each is asked in one way."""
 CASES = 16
 """Cases that are tried for a task."""
 P_FULL = 0.6
@@ -75,7 +85,8 @@ class Returns(Environment):
     brief = (
         "The customer wants to send something back. Find the line of the order that they mean, and decide by the "
         "policy book whether it goes back: the return window of its department with the exceptions to it. If it does, "
-        "return exactly the units they want and, if they want another product for it, find one of the same type that "
+        "return exactly the units they want (where the book demands that they agree first, ask them, naming product, "
+        "amount and form of the refund) and, if they want another product for it, find one of the same type that "
         "is as they say, in stock, and not the same product. If not, decline. Hand in the line and the outcome; with a "
         "decline the last day on which it can or could be returned, with a return what the customer gets back: the "
         "price paid, minus the restocking fee (rounded down to a cent) and the shipping label, once, where the book "
@@ -87,18 +98,21 @@ class Returns(Environment):
         shop_tools.catalog_get_product, shop_tools.catalog_get_variants, shop_tools.datetime_now,
     )  # fmt: skip
     moments = ("order_get_status", "return_check_eligibility")
-    submit, player, auditor = submit, ReturnsPlayer, ReturnsAudit
+    submit, player, auditor, questions = submit, ReturnsPlayer, ReturnsAudit, QUESTIONS
     phrases = Phrases.load(Path(__file__).with_name("phrases.toml"))
 
     def draw(self, key: TaskKey, axes: Difficulty, shop: Shop) -> Problem:
         world = {**history.draw_history(key, axes, shop), "policies": draw_book(key, axes, shop)}
-        random = key.rng("return")
-        patient, swapping = random.random() < axes.orders.p_patient, random.random() < 0.45
+        random, view = key.rng("return"), AtFirst(shop, world)
+        patient, swapping = random.random() < axes.orders.p_patient, random.random() < P_SWAPPED
         share, switching = sell_outs.draw_sell_out(axes.p_oos, 2, random), random.random() < axes.p_switch
-        steps = draw_kinds(axes, ("rules",), random)
-        meant, case, counts, other = _draw_meant(world, len(steps), swapping, patient, axes, shop, random)
+        kinds = draw_kinds(axes, tuple(STEPS), random, STEPS)
+        rules, swapping = kinds.count("rules"), swapping or not {"reference", "logic"}.isdisjoint(kinds)
+        meant, case, counts, other, refers = _draw_meant(view, kinds, swapping, patient, axes, random)
         units = {"units": int(random.integers(1, meant.most + 1))} if meant.line["quantity"] > 1 else {}
         last = {**meant.slots, **units, "replacement": other if swapping else [], **case}
+        condition = pick(random, ("part", "full"))
+        last |= {"only_if": condition} if "logic" in kinds and other else {}
         event = _draw_change(meant.most, last, case, other, random) if switching else None
         first, events = last, list[Event]()
         if event is not None:
@@ -107,20 +121,35 @@ class Returns(Environment):
             events.append(GoalChange(moment=pick(random, self.moments), slots=change))
         wishes = [(slots["replacement"], meant.line) for slots in (first, last)]
         # Whether or not a replacement is wanted, or a sell-out would tell that one is.
-        sold = draw_sell_out(last["type"], wishes, share, shop, random)
-        if sold.left and all(can_be_had(wanted, line, shop, sold) for wanted, line in wishes if wanted):
+        sold = draw_sell_out(last["type"], wishes, share, view, random)
+        if sold.left and all(can_be_had(wanted, line, view, sold) for wanted, line in wishes if wanted):
             events.append(sold)
-        goal = withhold(Goal.one(first), axes, random)
+        may_compare = bool(last["replacement"]) and "only_if" not in last
+        names = [one.slot for one in QUESTIONS if one.slot != "ask_more" or may_compare]
+        names = [name for name in names if name == "ask_until" or shop.catalog.has(PRICE)]
+        names = shuffled(random, names)[: kinds.count("telling")]
+        goal = replace(withhold(Goal.one(first), axes, random), asks=dict.fromkeys(names, ASKED))
         need = ReturnsPlayer.need(first, world, meant.order, meant.line, shop)
         events = [ReturnsPlayer.costs(one, meant.goes) for one in events]
-        return Problem(goal, world, need, events, steps=tuple(steps) if counts else ())
+        told = [name for name in names if _is_worked_out(name, last, meant, sold, view)]
+        desk = returns.Desk(world, shop.catalog)
+        agrees, outcome = (
+            desk.must_agree(meant.order, meant.line, last),
+            desk.judge(meant.order, meant.line, last),
+        )
+        steps = ["rules"] * (rules * counts + agrees) + ["telling"] * len(told)
+        swaps = bool(lines.wanted_for(last, outcome))
+        steps += ["logic"] * (meant.goes and bool(last["replacement"]) and not swaps)
+        if refers and swaps:
+            steps += ["reference"] * kinds.count("reference")
+        return Problem(goal, world, need, events, steps=tuple(steps))
 
     def verify(self, goal: Goal, world: World, answer: Mapping[str, Any], first: Goal) -> Verdict:
         slots, today = goal.of(), date.fromisoformat(world.given["today"])
         order, line = lines.line_meant(slots, world.given["orders"], world.shop)
         expected = lines.expected_returns(slots, world)
         terms = returns.judge(world.given, order, line, slots, world.catalog)
-        wanted = slots["replacement"] if expected else []
+        wanted = lines.wanted_for(slots, terms) if expected else []
         named, exact = is_named(answer, order, line), world.returns == expected
         outcome, told = read_outcome(answer.get("outcome")), answer.get("last_return_day")
         day = says_none(told) if terms.last_day is None else read_day(told, today) == terms.last_day
@@ -130,7 +159,12 @@ class Returns(Environment):
             swapped = given is not None and is_as_wanted(given, wanted, line, world)
         refund = terms.refund(line["price_cents"] or 0, slots.get("units", 1))
         if expected:
-            said = outcome == "returned" and refund in (None, read_amount(answer.get("refund"), "cents"))
+            agreed = lines.has_agreed(slots, world)
+            said = (
+                outcome == "returned"
+                and agreed
+                and refund in (None, read_amount(answer.get("refund"), "cents"))
+            )
             effect = float(exact) * (1.0 if said else 0.5)
         else:  # doing nothing counts only beside the right line and outcome
             said = outcome == "declined" and day
@@ -165,30 +199,45 @@ class Returns(Environment):
         return Opinion(right, identifies=True)
 
 
+def _is_worked_out(
+    slot: str,
+    slots: Mapping[str, Any],
+    meant: lines.Candidate,
+    sold: SellOut,
+    view: AtFirst,
+) -> bool:
+    """Tell whether the answer to a question is another value than the first that tools show."""
+    line, rows = meant.line, rows_of(slots["replacement"], meant.line, view)
+    left = view.catalog.price_cents[rows[~np.isin(rows, sold_rows(sold, view.catalog))]].tolist()
+    cheapest, desk = min(left, default=None), returns.Desk(view.given, view.catalog)
+    outcome, standard = (desk.judge(meant.order, line, slots, standard) for standard in (False, True))
+    found = right(slot, outcome, line, slots.get("units", 1), cheapest)
+    day = standard.last_day.isoformat() if standard.last_day else None
+    return found not in (None, at_first_sight(slot, day, line["price_cents"], cheapest))
+
+
 def _draw_meant(
-    world: Mapping[str, Any],
-    steps: int,
+    view: AtFirst,
+    kinds: Sequence[str],
     swapping: bool,
     patient: bool,
     axes: Difficulty,
-    shop: Shop,
     random: np.random.Generator,
-) -> tuple[lines.Candidate, dict[str, Any], bool, list[Any]]:
-    """Draw the line that is meant and the facts of the case, whether the `steps` count there, and what another product
-    for it should be like.
+) -> tuple[lines.Candidate, dict[str, Any], bool, list[Any], bool]:
+    """Draw the line that is meant and the facts of the case, whether steps of the kind "rules" count there, what
+    another product for it should be like, and whether those of the kind "reference" count there.
 
     Half of the returns are declined, half of the others cost something, as far as can be: the facts are drawn first,
     and among those with which, by the line, it may end in each of these ways. As many clauses apply as there are steps.
     """
-    catalog = shop.catalog
-    strict = may_hold(axes, "rules") and catalog.has(
-        PRICE
-    )  # what comes back cannot be worked out without prices
+    world, shop, catalog = view.given, view.shop, view.catalog
+    strict, steps = may_hold(axes, "rules"), kinds.count("rules")
+    priced = catalog.has(PRICE) and (strict or "telling" in kinds)
     able = [
         (order, line)
         for order, line in shuffled(random, history.delivered_lines(world["orders"]))
         if line["returned"] < line["quantity"]
-        and not (strict and any(other["price_cents"] is None for other in order["lines"]))
+        and not (priced and any(other["price_cents"] is None for other in order["lines"]))
     ]
     desk, best = returns.Desk(world, catalog), dict[str, list[Any]]()
     situations = shuffled(random, returns.SITUATIONS)[:CASES] if strict else [dict[str, Any]()]
@@ -213,12 +262,12 @@ def _draw_meant(
     ends = ["declined"] if declined else ["full", "part"] if free else ["part", "full"]
     found = next(best[end] for end in (*ends, *best) if end in best)
     for order, line in sorted(found, key=lambda pair: abs(desk.exceptions(pair[0], pair[1], case) - steps)):
-        other = draw_replacement(line, axes, shop, random)
+        other, refers = draw_replacement(line, kinds.count("reference"), view, axes, random)
         also = [str(name) for name, _ in other] if swapping else []
         slots = lines.describe(order, line, world["orders"], shop, patient, random, also)
         if slots is not None:
             goes_back = desk.judge(order, line, case).goes
-            return lines.Candidate(order, line, slots, goes_back), case, counts, other
+            return lines.Candidate(order, line, slots, goes_back), case, counts, other, refers
     raise TaskError("no line of the order history can be told from the others")
 
 

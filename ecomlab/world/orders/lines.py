@@ -9,7 +9,8 @@ import numpy as np
 from ecomlab.catalog import Catalog, Shop
 from ecomlab.seeding import shuffled
 from ecomlab.world.orders.history import Line, Order, delivered, lines_of
-from ecomlab.world.orders.returns import judge
+from ecomlab.world.orders.returns import Desk, Outcome, judge
+from ecomlab.world.policy_book.rules import FORM, RULES
 from ecomlab.world.state import World
 
 IN_HAND = ("brand", "attr:color", "attr:colors")
@@ -18,6 +19,8 @@ LISTED = ("type", "brand", "feature", "ordered")
 """Slots that `order_list` shows; the others need a look into the orders."""
 DATES = ("ordered", "delivered")
 """Slots that hold a day as "MM-DD"."""
+FORMS = tuple(map(str, RULES[FORM].values))
+"""Forms in which a refund may be paid."""
 LOOKUPS = 40
 """Maximum number of orders that a description may leave to be looked into."""
 
@@ -163,3 +166,25 @@ def expected_returns(slots: Mapping[str, Any], world: World) -> dict[tuple[str, 
     order, line = line_meant(slots, world.given["orders"], world.shop)
     goes = judge(world.given, order, line, slots, world.catalog).goes
     return wanted_returns(slots, world) if goes else {}
+
+
+def wanted_for(slots: Mapping[str, Any], outcome: Outcome) -> Sequence[Sequence[Any]]:
+    """Return what another product should be like that the customer wants in this outcome of their return; nothing where
+    they want their money. A condition is on whether all of it is paid back."""
+    fails = slots.get("only_if") == ("part" if outcome.is_full else "full")
+    wanted: Sequence[Sequence[Any]] = [] if fails or not outcome.goes else slots["replacement"]
+    return wanted
+
+
+def has_agreed(slots: Mapping[str, Any], world: World) -> bool:
+    """Tell whether the customer agreed to what they get back before the return was started, or need not."""
+    order, line = line_meant(slots, world.given["orders"], world.shop)
+    desk, row = Desk(world.given, world.catalog), world.row(line["product_id"])
+    if not desk.must_agree(order, line, slots):
+        return True
+    outcome = desk.judge(order, line, slots)
+    names = (line["line_id"], world.catalog.title(row), world.catalog.type_of(row).name)
+    cents = outcome.back(line["price_cents"] or 0, slots.get("units", 1))
+    form = "" if wanted_for(slots, outcome) else outcome.form
+    before = world.agreed_before.get((order["order_id"], line["line_id"]), ())
+    return any(one.names(names, cents, form, FORMS) for one in before)

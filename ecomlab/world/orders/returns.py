@@ -9,7 +9,7 @@ from typing import Any
 from ecomlab.catalog import Catalog
 from ecomlab.world.orders.history import Line, Order, delivered
 from ecomlab.world.policy_book.book import Section, deciding, general, holds, section_of
-from ecomlab.world.policy_book.rules import FACTS, OF_RETURNS, Named, is_odd
+from ecomlab.world.policy_book.rules import AGREEMENT, FACTS, FORM, OF_RETURNS, Named, is_odd
 
 CASE = ("reason", "opened", "tier")
 """Facts of a customer's situation that the book may ask for in a return."""
@@ -32,6 +32,8 @@ class Outcome:
     """Tenths of a percent of the price that are kept; None where the book names no fees."""
     label: int | None
     """Cents that the label costs."""
+    form: str = ""
+    """Form of the refund, where the customer must agree to it and to the amount before the return is started."""
 
     @property
     def at_stake(self) -> bool:
@@ -46,8 +48,10 @@ class Outcome:
     def refund(self, price_cents: int, units: int) -> int | None:
         """Compute the cents that are paid back for units of this price: the restocking fee is rounded down to a cent,
         the label is paid once. None where nothing is at stake."""
-        if not self.at_stake:
-            return None
+        return self.back(price_cents, units) if self.at_stake else None
+
+    def back(self, price_cents: int, units: int) -> int:
+        """Compute the cents that are paid back for units of this price, whether or not fees are at stake."""
         paid = price_cents * units
         return max(0, paid - paid * (self.restocking or 0) // 1000 - (self.label or 0))
 
@@ -77,9 +81,18 @@ class Desk:
             else (general(section) if standard else deciding(section, self.book, facts))["then"]
             for section in self.sections(line)
         )
+        agreed, paid = (section_of(self.book, rule) for rule in (AGREEMENT, FORM))
+        form = ""
+        if agreed and paid and not standard and deciding(agreed, self.book, facts)["then"] == "yes":
+            form = deciding(paid, self.book, facts)["then"]
         day = delivered(order, line)
         last = date.fromisoformat(day) + timedelta(days=window) if day and window else None
-        return Outcome(last, last is not None and self.today <= last, restocking, label)
+        return Outcome(last, last is not None and self.today <= last, restocking, label, form)
+
+    def must_agree(self, order: Order, line: Line, slots: Mapping[str, Any]) -> bool:
+        """Tell whether the customer must agree before their return is started."""
+        outcome = self.judge(order, line, slots)
+        return outcome.goes and bool(outcome.form)
 
     def exceptions(self, order: Order, line: Line, case: Mapping[str, Any]) -> int:
         """Count the clauses with conditions that apply to a case, whether or not others override them: those on the
@@ -92,7 +105,8 @@ class Desk:
     def references(self, order: Order, line: Line, case: Mapping[str, Any]) -> int:
         """Count the further sections to which those on a return refer in a case."""
         facts = self.facts(order, line, case)
-        sections = [section for section in self.sections(line) if section is not None]
+        agreement = (section_of(self.book, rule) for rule in (AGREEMENT, FORM))
+        sections = [section for section in (*self.sections(line), *agreement) if section is not None]
         return sum(deciding(section, self.book, facts) not in section["clauses"] for section in sections)
 
     def facts(self, order: Order, line: Line, case: Mapping[str, Any]) -> dict[str, Any]:

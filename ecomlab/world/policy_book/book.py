@@ -9,16 +9,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-import numpy as np
-
 from ecomlab.catalog import Catalog, Shop
 from ecomlab.difficulty import Difficulty
-from ecomlab.seeding import pick, rng, shuffled
+from ecomlab.seeding import Draws, rng
 from ecomlab.steps import may_hold
 from ecomlab.task import frozen
 from ecomlab.world.policy_book.rules import (
+    AGREEMENT,
     FACTS,
+    FORM,
     LABEL,
+    OF_RETURNS,
     PRECEDENCE,
     RESTOCKING,
     RULES,
@@ -47,6 +48,8 @@ P_REFERS = 0.4
 """Share of the sections with exceptions of which one is left to another section."""
 FEES = ((RESTOCKING, LABEL), (RESTOCKING,), (LABEL,))
 """Fees of a return that a book may have."""
+P_AGREED = 0.8
+"""Share of the books that say whether customers must agree to a refund before a return is started; half say yes."""
 P_FREE = 0.65
 """Share of the fees of a return that are charged in exceptions only."""
 STEPS_APART = 4
@@ -64,11 +67,12 @@ def draw_book(key: tuple[Any, ...], axes: Difficulty, shop: Shop) -> Book:
     Each rule has `axes.branches` clauses, and more branches mean more rules. The general clauses on return windows are
     the terms that the store's systems show.
     """
-    random, catalog = rng("policies", *key), shop.catalog
-    precedence, strict = pick(random, ("first", "last")), may_hold(axes, "rules")
-    others = shuffled(random, (name for name in RULES if name not in (WINDOW, RESTOCKING, LABEL)))
-    fees = pick(random, FEES) if strict else ()
-    chosen = [*fees, *others[: FEWEST + 4 * axes.branches]]
+    random, catalog = Draws(rng("policies", *key)), shop.catalog
+    precedence, strict = random.pick(("first", "last")), may_hold(axes, "rules")
+    fees = random.pick(FEES) if strict else ()
+    agreed = (AGREEMENT, FORM) if strict and random.random() < P_AGREED else ()
+    others = random.some(name for name in RULES if name not in (*OF_RETURNS, AGREEMENT, *agreed))
+    chosen = [*fees, *agreed, *others[: FEWEST + 4 * axes.branches]]
     further = (axes.steps.rules_size - 1) / 2 if strict else 0.15 * (axes.branches - 1)
     draw = _Drawing(axes.branches, min(0.7, further), strict, catalog, random)
     sections = [section for name in chosen for section in draw.sections(name)]
@@ -78,11 +82,11 @@ def draw_book(key: tuple[Any, ...], axes: Difficulty, shop: Shop) -> Book:
         if precedence == "first":
             section["clauses"].reverse()
     clauses = [clause for section in sections for clause in section["clauses"]]
-    numbers = shuffled(random, range(len(LETTERS) * max(90, len(clauses))))
-    for clause, number in zip(clauses, numbers, strict=False):
+    numbers = random.some(range(len(LETTERS) * max(90, len(clauses))), len(clauses))
+    for clause, number in zip(clauses, numbers, strict=True):
         clause["id"] = f"{LETTERS[number % len(LETTERS)]}-{10 + number // len(LETTERS)}"
-    sections = shuffled(random, sections)
-    form = int(random.integers(len(PRECEDENCE[precedence])))
+    sections = random.some(sections)
+    form = random.below(len(PRECEDENCE[precedence]))
     book: Book = frozen({"precedence": precedence, "form": form, "sections": sections})
     return book
 
@@ -91,9 +95,7 @@ class _Drawing:
     """Draws sections of `branches` clauses, each clause overriding those before it; `refers`: some leave a case to a
     section of its own."""
 
-    def __init__(
-        self, branches: int, more: float, refers: bool, catalog: Catalog, random: np.random.Generator
-    ) -> None:
+    def __init__(self, branches: int, more: float, refers: bool, catalog: Catalog, random: Draws) -> None:
         self.branches, self.refers, self.random = branches, refers, random
         self.more = more
         """Chance of a second and of a third condition."""
@@ -121,14 +123,14 @@ class _Drawing:
         return found
 
     def _clause(self, atoms: list[list[Any]], value: Any) -> dict[str, Any]:
-        return {"if": atoms, "then": value, "form": int(self.random.integers(FORMS))}
+        return {"if": atoms, "then": value, "form": self.random.below(FORMS)}
 
     def _outcomes(self, rule: Rule, exceptions: int, days: int | None) -> tuple[Any, list[tuple[Lean, Any]]]:
         """Draw the general outcome, and lean and outcome of each exception: the later, the further from it."""
         random = self.random
         values = list(rule.values) if days is None else list(RETURN_DAYS)
         if rule.unit == "yes":  # both answers equally often, to within one
-            general = pick(random, values)
+            general = random.pick(values)
             other = next(value for value in values if value != general)
             turns = [other if number % 2 == 0 else general for number in range(exceptions)]
             return general, [("good" if value == rule.better else "bad", value) for value in turns]
@@ -142,13 +144,13 @@ class _Drawing:
         if at is None and rule.zero and random.random() < P_FREE:
             at = values.index(0)
         if at is None:
-            at = min(bad + int(random.integers(max(1, len(values) - exceptions))), len(values) - 1)
+            at = min(bad + random.below(max(1, len(values) - exceptions)), len(values) - 1)
         worse, better = values[:at], values[at + 1 :]
         if days is not None:  # no shop gives half a year in place of two weeks
             worse, better = worse[-STEPS_APART:], better[:STEPS_APART]
         leans = [lean if (worse if lean == "bad" else better) else _OTHER[lean] for lean in leans]
         down, up = (
-            [able[n] for n in sorted(shuffled(random, range(len(able)))[: leans.count(lean)])]
+            [able[n] for n in sorted(random.some(range(len(able)), leans.count(lean)))]
             for able, lean in ((worse, _BAD), (better, _GOOD))
         )
         if days is None and rule.zero and up:  # in the end there is no fee
@@ -166,12 +168,11 @@ class _Drawing:
         count: int | None = None,
     ) -> list[list[Any]]:
         """Draw conditions that leave each clause `before` some cases of its own; none where that fails."""
-        facts = [
-            fact for fact in rule.facts if fact != without and (fact == "type" or lean in FACTS[fact].leans())
-        ]
+        facts = [fact for fact in rule.facts if fact != without and lean in _LEANS[fact]]
+        random = self.random
         for _ in range(20):
-            number = count or 1 + int((self.random.random(2) < self.more).sum())
-            atoms = [self._atom(fact, lean, department) for fact in shuffled(self.random, facts)[:number]]
+            number = count or 1 + sum(random.random() < self.more for _ in range(2))
+            atoms = [self._atom(fact, lean, department) for fact in random.some(facts, number)]
             covers = any(narrower and _implies(narrower, atoms) for narrower in before)
             if not covers and not is_odd({fact: value for fact, op, value in atoms if op == "in"}):
                 return atoms
@@ -180,22 +181,22 @@ class _Drawing:
     def _atom(self, fact: str, lean: Lean, department: str) -> list[Any]:
         random = self.random
         if fact == "type":
-            names = self.departments[department or pick(random, list(self.departments))]
-            return [fact, "in", shuffled(random, names)[: 1 + int(random.integers(3))]]
+            names = self.departments[department or random.pick(list(self.departments))]
+            return [fact, "in", random.some(names, 1 + random.below(3))]
         about = FACTS[fact]
         if isinstance(about, Named):
-            return [fact, "in", list(pick(random, about.good if lean == "good" else about.bad))]
-        return [fact, about.op(lean), pick(random, about.limits if lean == "good" else about.bad_limits)]
+            return [fact, "in", list(random.pick(about.good if lean == "good" else about.bad))]
+        return [fact, about.op(lean), random.pick(about.limits if lean == "good" else about.bad_limits)]
 
     def _referred(self, rule: Rule, section: dict[str, Any]) -> list[dict[str, Any]]:
         """Leave the last exception of a lean to a section of its own, with exceptions that go further; nothing where
         none of its facts gives such a section a name."""
         random, clauses = self.random, section["clauses"]
         last = {clause["lean"]: number for number, clause in enumerate(clauses) if clause["if"]}
-        for lean, number in shuffled(random, last.items()):
+        for lean, number in random.some(last.items()):
             able = [f for f in rule.facts if f != "type" and getattr(FACTS[f].groups, lean)]
             others = [clause["if"] for n, clause in enumerate(clauses) if n != number]
-            for fact in shuffled(random, able):
+            for fact in random.some(able):
                 atoms = [self._atom(fact, lean, section["department"])]
                 if any(narrower and _implies(narrower, atoms) for narrower in others[:number]):
                     continue
@@ -215,26 +216,31 @@ class _Drawing:
             other = next(one for one in values if one != value)
             return [("good" if other == rule.better else "bad", other)]
         if not rule.better:
-            return [(_lean(self.random), pick(self.random, [one for one in values if one != value]))]
+            return [(_lean(self.random), self.random.pick([one for one in values if one != value]))]
         more = (rule.better == "more") == (lean == "good")
         beyond = [one for one in values if (one > value) == more and one != value]
-        return [(lean, pick(self.random, beyond))] if beyond else []
+        return [(lean, self.random.pick(beyond))] if beyond else []
 
 
 _GOOD: Lean = "good"
 _BAD: Lean = "bad"
+_LEANS: Mapping[str, Sequence[Lean]] = {
+    "type": (_GOOD, _BAD),
+    **{name: about.leans() for name, about in FACTS.items()},
+}
+"""Leans of the conditions on a fact."""
 _OTHER: Mapping[Lean, Lean] = {_GOOD: _BAD, _BAD: _GOOD}
 
 
-def _lean(random: np.random.Generator) -> Lean:
+def _lean(random: Draws) -> Lean:
     return "good" if random.random() < 0.5 else "bad"
 
 
-def _some(among: int, count: int, random: np.random.Generator) -> list[int]:
+def _some(among: int, count: int, random: Draws) -> list[int]:
     """Draw numbers below `among`, each once as far as there are enough."""
     drawn: list[int] = []
     while len(drawn) < count:
-        drawn += shuffled(random, range(among))
+        drawn += random.some(range(among))
     return drawn[:count]
 
 

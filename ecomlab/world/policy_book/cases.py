@@ -1,6 +1,6 @@
 """Cases that customers bring to the policy book: the facts they tell, and follow-ups that change a case."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import date, timedelta
 from typing import Any
 
@@ -21,7 +21,18 @@ from ecomlab.world.policy_book.book import (
     section_of,
     with_referred,
 )
-from ecomlab.world.policy_book.rules import FACTS, RULES, UNITS, WINDOW, WORKED_OUT, Amount, is_odd, rule_of
+from ecomlab.world.policy_book.rules import (
+    FACTS,
+    RULES,
+    UNITS,
+    WINDOW,
+    WORKED_OUT,
+    Amount,
+    Named,
+    Rule,
+    is_odd,
+    rule_of,
+)
 
 FEW_FACTS = 6
 """Facts that a customer tells in nearly all cases at most."""
@@ -71,12 +82,15 @@ def read_as(question: str, said: Any, today: date) -> Any:
     return read_day(said, today) or (None if says_none(said) else said)
 
 
-def draw_question(book: Book, refers: bool, worked: bool, random: np.random.Generator) -> tuple[Section, str]:
+def draw_question(
+    book: Book, refers: bool, worked: bool, random: np.random.Generator, units: Collection[str] = ()
+) -> tuple[Section, str]:
     """Draw the section that the customer asks about, and the question: each rule equally often, though windows have
     several sections. With `refers` one that leaves cases to another section, with `worked` an answer to work out, where
-    the book has any."""
+    the book has any. `units`: those of the answer that it should have, or of one to work out from it."""
     able = [section for section in book["sections"] if not section["group"]]
     for fits in (
+        lambda s: not units or _units_of(RULES[s["rule"]]) & {*units},
         lambda s: not worked or RULES[s["rule"]].worked is not None,
         lambda s: not refers or len(with_referred(s, book)) > 1,
     ):
@@ -86,10 +100,15 @@ def draw_question(book: Book, refers: bool, worked: bool, random: np.random.Gene
     return section, name + WORKED_OUT if worked and RULES[name].worked else name
 
 
-def draw_mentioned(section: Section, question: str, book: Book, random: np.random.Generator) -> list[str]:
-    """Draw the order of the facts that a customer tells: all that matter, the product first."""
+def _units_of(rule: Rule) -> set[str]:
+    return {rule.unit, rule.worked.unit} if rule.worked else {rule.unit}
+
+
+def draw_mentioned(section: Section, worked: bool, book: Book, random: np.random.Generator) -> list[str]:
+    """Draw the order of the facts that a customer tells: all that matter, the product first; with `worked` that from
+    which an answer is worked out."""
     rule, matter = RULES[section["rule"]], relevant(section, book)
-    if question.endswith(WORKED_OUT) and rule.worked:
+    if worked and rule.worked:
         matter = list(dict.fromkeys([*matter, rule.worked.of]))
     told = shuffled(random, [fact for fact in matter if fact != "type"])
     return ["type", *told] if "type" in matter or section["department"] else told
@@ -187,6 +206,29 @@ def draw_twist(
         if deciding(section, book, changed) is not before and not is_odd(changed):
             return {fact: value}
     return {}
+
+
+def draw_other_case(
+    question: str,
+    facts: Mapping[str, Any],
+    but: Collection[str],
+    book: Book,
+    catalog: Catalog,
+    random: np.random.Generator,
+) -> str:
+    """Draw a fact with another value, as "tier Gold", with which the answer would be another one; "" where none is
+    found. It is none of the facts `but`, nor a number or a product."""
+    section = section_on(book, {**facts, "question": question}, catalog)
+    before = deciding(section, book, facts)["then"]
+    named = [
+        fact for fact in relevant(section, book) if fact not in but and isinstance(FACTS.get(fact), Named)
+    ]
+    others = [(fact, v) for fact in named for v in other_values(fact, facts[fact], section, book)]
+    for fact, value in shuffled(random, others):
+        changed = {**facts, fact: value}
+        if deciding(section, book, changed)["then"] != before and not is_odd(changed):
+            return f"{fact} {value}"
+    return ""
 
 
 def other_values(name: str, value: Any, section: Section, book: Book) -> list[Any]:

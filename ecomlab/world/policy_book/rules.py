@@ -17,12 +17,17 @@ RESTOCKING, LABEL = "restocking", "label"
 """The rules on what a return costs."""
 OF_RETURNS = (WINDOW, RESTOCKING, LABEL)
 """The rules by which returns are judged."""
+AGREEMENT, FORM = "agreement", "refund form"
+"""The rules on whether the customer must agree to a refund first, and on the form in which it is paid."""
 WORKED_OUT = " worked out"
 """End of the name of a question for an answer that is worked out."""
 
 
 def _counted(unit: str) -> Format:
-    return Format(lambda n: f"{n} {unit}", rf"\d+ {unit}", lambda text: int(text.removesuffix(f" {unit}")))
+    one = unit.removesuffix("s")
+    return Format(
+        lambda n: f"{n} {one if n == 1 else unit}", rf"\d+ {one}s?", lambda text: int(text.partition(" ")[0])
+    )
 
 
 UNITS: Mapping[str, Format] = {
@@ -224,7 +229,7 @@ class RulesFile(Strict):
         for name, rule in self.rules.items():
             if rule.section.facts not in self.fact_sets:
                 raise ValueError(f'rules."{name}": {unknown("fact set", rule.section.facts, self.fact_sets)}')
-        for name in OF_RETURNS:
+        for name in (*OF_RETURNS, AGREEMENT, FORM):
             if name not in self.rules:
                 raise ValueError(f'rules: there is no "{name}", by which returns are judged')
         return self

@@ -92,7 +92,7 @@ def return_initiate(
     line_id: LineId,
     quantity: Annotated[int, Field(description="Units.")] = 1,
 ) -> dict[str, Any]:
-    """Start the return of units of a line. It does not check the policy book."""
+    """Start the return of units of a line. It does not check the policy book, nor whether the customer agrees."""
     order, line = find_line(world, order_id, line_id)
     found = standing_now(world, order, line)
     if found.delivered is None:
@@ -105,6 +105,7 @@ def return_initiate(
     if not 1 <= quantity <= found.left:
         most = "1 unit" if found.left == 1 else f"1 to {found.left} units"
         raise RefusedError(f"{most} of this line can be returned, not {quantity}")
+    world.agreed_before[order_id, line_id] = tuple(world.agreed)
     world.returns[order_id, line_id] = world.returns.get((order_id, line_id), 0) + quantity
     world.changes += 1
     return _returns(world)

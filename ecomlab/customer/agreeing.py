@@ -1,0 +1,40 @@
+"""Agreeing: what a customer has agreed to in their own line, in the words of the message that asked for it."""
+
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from ecomlab.answers.amounts import read_amount
+from ecomlab.customer.acts import Act
+from ecomlab.customer.reading.words import MONEY, Known, sentences
+
+_YES = frozenset(("consent", "yes", "as wanted"))
+"""Kinds of the acts by which a customer agrees."""
+_NAMES = Known([])
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """A message to which the customer said yes."""
+
+    text: str
+    """In small letters."""
+    amounts: frozenset[int]
+    """Cents that it names last of each of its sentences."""
+
+    def names(self, thing: Collection[str], cents: int, word: str, words: Sequence[str]) -> bool:
+        """Tell whether it names a thing by one of its names, an amount, and of these words one alone, where any."""
+        said = [one for one in words if re.search(rf"\b{re.escape(one)}s?\b", self.text)]
+        named = any(name.lower() in self.text for name in thing)
+        return named and self.amounts == {cents} and (not word or said == [word])
+
+
+def agreement(text: str, acts: Sequence[Act]) -> Agreement | None:
+    """Return what a customer agrees to who answers a message by these acts; None where they do not agree."""
+    if not any(act.kind in _YES for act in acts):
+        return None
+    found = []
+    for sentence in sentences(text, _NAMES):
+        tokens = [one for one in sentence.tokens if one.stem == MONEY]
+        found += [read_amount(text[one.start : one.end], "cents") for one in tokens[-1:]]
+    return Agreement(text.lower(), frozenset(one for one in found if one is not None))

@@ -1,0 +1,70 @@
+"""The questions that customers ask about an answer: what it comes to for them, and what it would be in another case."""
+
+from collections.abc import Callable, Mapping
+from datetime import date
+from typing import Any
+
+from ecomlab.customer.telling import Asked, Kind
+from ecomlab.task import Goal
+from ecomlab.world.policy_book.book import deciding
+from ecomlab.world.policy_book.cases import answer_of, section_on
+from ecomlab.world.policy_book.rules import RULES, WORKED_OUT, rule_of
+from ecomlab.world.state import World
+
+ASKED = "so"
+"""Value of a question about the case as it is."""
+WORKED = {"day": "ask_day", "cents": "ask_dollars"}
+"""Question for what is worked out from an answer, by its unit."""
+OTHERWISE = {"days": "ask_if_days", "cents": "ask_if_cost"}
+"""Question for the answer in another case, by its unit."""
+
+
+def other_case(value: str, facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the facts of the other case that a question names."""
+    fact, _, other = value.partition(" ")
+    return {**facts, fact: other}
+
+
+def _value(slot: str) -> Callable[[Goal, World], Any]:
+    def value(goal: Goal, world: World) -> Any:
+        book, facts, today = world.given["policies"], goal.of(), date.fromisoformat(world.given["today"])
+        asked, question = goal.asks[slot], goal["question"]
+        section = section_on(book, facts, world.catalog)
+        if slot in OTHERWISE.values():
+            return deciding(section, book, other_case(asked, facts))["then"]
+        return worked_out(question, deciding(section, book, facts)["then"], facts, today)
+
+    return value
+
+
+def worked_out(question: str, then: Any, facts: Mapping[str, Any], today: date) -> Any:
+    """Work out what an answer comes to, in cents or as a day; None where there is no such day."""
+    found = answer_of(rule_of(question) + WORKED_OUT, then, facts, today)
+    return found.isoformat() if isinstance(found, date) else found
+
+
+def unit_of(question: str) -> str:
+    """Return the unit of what may be worked out from an answer; "" for nothing."""
+    worked = RULES[rule_of(question)].worked
+    return worked.unit if worked else ""
+
+
+def _asked(slot: str, kind: Kind, answer: str, marks: str) -> Asked:
+    return Asked(slot, kind, _value(slot), answer, marks)
+
+
+QUESTIONS = (
+    _asked("ask_day", "day", "The last day is {}.", r"\blast day\b|\buntil\b|\bby\b|\blatest\b|\bdeadline\b"),
+    _asked(
+        "ask_dollars",
+        "money",
+        "In dollars that's {}.",
+        r"\bdollars\b|\bthat's\b|\bcomes? to\b|\bamounts? to\b",
+    ),
+    _asked(
+        "ask_if_days", "days", "In that case it would be {}.", r"\bin that case\b|\bwould\b|\binstead\b|'d\b"
+    ),
+    _asked(
+        "ask_if_cost", "money", "In that case it would be {}.", r"\bin that case\b|\bwould\b|\binstead\b|'d\b"
+    ),
+)

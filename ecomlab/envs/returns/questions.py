@@ -1,0 +1,55 @@
+"""The questions that customers ask of a return: what they are, when each makes sense, and their right answers."""
+
+from collections.abc import Callable
+from typing import Any
+
+from ecomlab.customer.replacements import rows_of
+from ecomlab.customer.telling import Asked
+from ecomlab.task import Goal
+from ecomlab.world.orders.history import Line
+from ecomlab.world.orders.lines import line_meant
+from ecomlab.world.orders.returns import Outcome, judge
+from ecomlab.world.state import World
+
+
+def _value(slot: str) -> Callable[[Goal, World], Any]:
+    def value(goal: Goal, world: World) -> Any:
+        slots = goal.of()
+        order, line = line_meant(slots, world.given["orders"], world.shop)
+        outcome = judge(world.given, order, line, slots, world.catalog)
+        rows = world.in_stock(rows_of(slots["replacement"], line, world))
+        prices = [int(world.catalog.price_cents[row]) for row in rows]
+        return right(slot, outcome, line, slots.get("units", 1), min(prices, default=None))
+
+    return value
+
+
+def right(slot: str, outcome: Outcome, line: Line, units: int, cheapest: int | None) -> Any:
+    """Find the right answer to a question about a return: cents, a day, or None where there is nothing to answer, as
+    where nothing goes back. `cheapest` is the price of the cheapest product that may replace it."""
+    if not outcome.goes:
+        return None
+    if slot == "ask_until":
+        assert outcome.last_day is not None
+        return outcome.last_day.isoformat()
+    if line["price_cents"] is None:
+        return None
+    back = outcome.back(line["price_cents"], units)
+    if slot == "ask_back":
+        return back
+    return None if cheapest is None else abs(cheapest - back)
+
+
+def at_first_sight(slot: str, standard_day: str | None, price: int | None, cheapest: int | None) -> Any:
+    """Find the first value that tools show for a question, which who works nothing out takes for the answer."""
+    return {"ask_until": standard_day, "ask_back": price, "ask_more": cheapest}[slot]
+
+
+QUESTIONS = (
+    Asked("ask_back", "money", _value("ask_back"), "You get {} back.",
+          r"\bback\b|\brefund|\bcredit"),
+    Asked("ask_until", "day", _value("ask_until"), "The last day to send it back is {}.",
+          r"\blast day\b|\buntil\b|\bby\b|\blatest\b|\bdeadline\b|\bwindow\b"),
+    Asked("ask_more", "money", _value("ask_more"), "The difference between that and the cheapest one is {}.",
+          r"\bdifference\b|\bmore\b|\bless\b|\bon top\b|\bextra\b|\bapart\b"),
+)  # fmt: skip
