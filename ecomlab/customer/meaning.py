@@ -12,9 +12,9 @@ from ecomlab.customer.reading.reading import Question, Reading
 from ecomlab.customer.reading.words import NUMBER
 from ecomlab.customer.templates import Template, common_file
 from ecomlab.other_words import SPELLED, read_number
-from ecomlab.slots import slot_type
+from ecomlab.slots import PRICE, slot_type
 from ecomlab.task import Slot
-from ecomlab.wishes import AnyBut, Demand, IfSame, OneOf, Wish
+from ecomlab.wishes import AnyBut, Demand, If, IfSame, OneOf, Wish
 from ecomlab.world.orders.references import same_time
 from ecomlab.world.ranking import Worth
 from ecomlab.world.substitutes import noun
@@ -140,6 +140,8 @@ def is_demand_on(slot: Slot, name: str) -> bool:
     value = slot.value
     if isinstance(value, IfSame):
         return noun(name.removeprefix("attr:")) in (value.first, value.other)
+    if isinstance(value, If):
+        return name in (value.slot, PRICE.name)
     return isinstance(value, Demand) and value.slot == name
 
 

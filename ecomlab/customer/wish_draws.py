@@ -16,12 +16,31 @@ from ecomlab.difficulty import Difficulty
 from ecomlab.seeding import pick, shuffled
 from ecomlab.slots import PRICE
 from ecomlab.steps import draw_size
+from ecomlab.task import Place
 from ecomlab.wishes import AnyBut, If, Of, OneOf, Wish
 from ecomlab.world.cart import constraints_of
 
 CARRIES = ("brand", "attr")
 """Kinds of slots that a wish may take the place of."""
 TRIES = 6
+WORDS = {("quantity",): 0, ("brand", "feature"): 1, ("type", "attr", "option"): 3}
+"""Words in which an opening tells slots; a quantity stands in the place of an article."""
+
+
+def carries(name: str) -> bool:
+    """Tell whether a wish may take the place of a slot's value."""
+    return name.partition(":")[0] in CARRIES
+
+
+def words_of(name: str, value: Any = None) -> int:
+    """Count the words in which an opening tells a slot, or so; of a value that is no wish they are always as many."""
+    if isinstance(value, If):
+        return 19
+    if isinstance(value, Of):
+        return 11 if value.where == "visits" else 9
+    if isinstance(value, OneOf | AnyBut):
+        return 1 + 2 * len(value.values)
+    return next((words for slots, words in WORDS.items() if name.partition(":")[0] in slots), 6)
 
 
 @dataclass
@@ -36,6 +55,10 @@ class Drawn:
     """Rows of the visits that matter, cluster by cluster: of the wanted items, then of things that wishes refer to."""
     decoys: list[list[int]]
     """Rows of the other visits, cluster by cluster."""
+    hidden: set[Place] = field(default_factory=set)
+    """Slots that the opening leaves out."""
+    room: int = 1 << 30
+    """Words that the opening may still take."""
     steps: list[str] = field(default_factory=list)
     """Kinds of the steps that count."""
 
@@ -46,6 +69,7 @@ def weave(
     """Put a wish of each of these kinds into the items, and more of them where one does not count; where none of a kind
     can be had, one of another."""
     makers = {"reference": _refer, "joint": _join, "logic": _reason}
+    kinds = [kind for kind in kinds if kind in makers]
     for number, kind in enumerate(kinds, 1):
         for maker in dict.fromkeys((makers[kind], *(makers[other] for other in kinds))):
             while len(drawn.steps) < number and maker(drawn, axes, shop, random):
@@ -53,14 +77,33 @@ def weave(
 
 
 def _able(drawn: Drawn, random: np.random.Generator) -> list[tuple[int, str]]:
-    """List the (item, slot) pairs whose value a wish may take the place of, in random order."""
+    """List the (item, slot) pairs whose value a wish may take the place of, in random order; first those that the
+    opening leaves out, of items with few wishes."""
+    wishes = [sum(isinstance(value, Wish) for value in slots.values()) for slots in drawn.slots]
     able = [
         (item, name)
         for item, slots in enumerate(drawn.slots)
         for name, value in slots.items()
-        if name.partition(":")[0] in CARRIES and not isinstance(value, Wish) and not _is_anchor(drawn, item)
+        if carries(name) and not isinstance(value, Wish) and not _is_anchor(drawn, item)
     ]
-    return shuffled(random, able)
+    return sorted(shuffled(random, able), key=lambda place: (place not in drawn.hidden, wishes[place[0]]))
+
+
+def _put(drawn: Drawn, item: int, name: str, wish: Wish) -> bool:
+    """Put a wish in the place of a slot's value, if there is room for its words where it is told at once."""
+    kept = "if" if isinstance(wish, If) else name
+    if (item, name) in drawn.hidden:
+        drawn.hidden.add((item, kept))
+    else:
+        more = words_of(name, wish) - words_of(name)
+        if more > drawn.room:
+            return False
+        drawn.room -= more
+    if isinstance(wish, If):
+        del drawn.slots[item][name]
+        drawn.slots[item].pop(PRICE.name, None)
+    drawn.slots[item][kept] = wish
+    return True
 
 
 def _is_anchor(drawn: Drawn, item: int) -> bool:
@@ -110,8 +153,9 @@ def _refer(drawn: Drawn, axes: Difficulty, shop: Shop, random: np.random.Generat
                         described = {n: by[n] for n in ("type", "feature")}
                     same = [r for r in rows if catalog.satisfies(r, constraints_of(kind, described))]
                     if same == [row]:
+                        if not _put(drawn, item, name, Of("visits", tuple(described.items()))):
+                            return False  # what is told at once comes last
                         drawn.visits.append(rows)
-                        drawn.slots[item][name] = Of("visits", tuple(described.items()))
                         _count(drawn, item, name, "reference", shop)
                         return True
     return False
@@ -128,12 +172,15 @@ def _join(drawn: Drawn, axes: Difficulty, shop: Shop, random: np.random.Generato
             able = [row for row in cluster.rows if _value(row, name, shop) == value] if value else []
             if not able:
                 continue
+            wish = Of("items", (("type", drawn.slots[anchor]["type"]),))
+            if not _put(drawn, item, name, wish):
+                return False
             drawn.slots[anchor].pop(name, None)
             moved = Cluster(cluster.outline, cluster.rows, pick(random, able))
             lines = {n: v for n, v in slots.items() if n in ("option", "quantity")}
             drawn.clusters[item] = moved
             drawn.slots[item] = values_of(moved, shop, random) | lines
-            drawn.slots[item][name] = Of("items", (("type", drawn.slots[anchor]["type"]),))
+            drawn.slots[item][name] = wish
             _count(drawn, item, name, "joint", shop)
             return True
     return False
@@ -172,12 +219,8 @@ def _reason(drawn: Drawn, axes: Difficulty, shop: Shop, random: np.random.Genera
             wish = maker(drawn, item, name, axes, shop, random)
             if wish is None:
                 continue
-            if isinstance(wish, If):
-                del drawn.slots[item][name]
-                drawn.slots[item].pop(PRICE.name, None)
-                drawn.slots[item]["if"] = wish
-            else:
-                drawn.slots[item][name] = wish
+            if not _put(drawn, item, name, wish):
+                continue
             _count(drawn, item, name, "logic", shop)
             return True
     return False

@@ -75,11 +75,12 @@ class Cart(Environment):
         if "joint" in kinds:  # two things that may be alike
             drawn[1:] = sorted(drawn[1:], key=lambda kind: not _share_values(drawn[0], kind))
         names = [kind.name for kind in drawn[: count + 1 + VISITS * axes.history]]
+        if count < 2 or not _has_prices(names[: count + 1], shop):  # a total of one thing is its price
+            kinds = [kind for kind in kinds if kind != "telling"]
         goal, visits, steps = goals.draw_items(
-            names[:count], names[count + 1 :], axes, key, shop, random, [k for k in kinds if k != "telling"]
+            names[:count], names[count + 1 :], axes, key, shop, random, kinds
         )
-        # A total of one thing is its price.
-        if "telling" in kinds and count > 1 and _has_prices(names[: count + 1], shop):
+        if "telling" in kinds:
             goal, steps = replace(goal, asks={TOTAL.slot: "total"}), [*steps, "telling"]
         known, alone = (
             plain(goal, AtFirst(shop, {"visits": visits})),

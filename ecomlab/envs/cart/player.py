@@ -69,6 +69,11 @@ class Wish:
         return condition is not None and not self.condition_holds and condition.other is None
 
     @property
+    def by_price(self) -> bool:
+        """True if a search shows the cheapest first: words would make it show first what fits them."""
+        return self.wants_cheapest and "feature" not in self.slots
+
+    @property
     def most_pages(self) -> int:
         """Pages that are looked through: more where filters cannot say all."""
         open_ended = "if" in self.said or any(isinstance(v, OneOf | AnyBut) for v in self.slots.values())
@@ -288,7 +293,7 @@ class Shopper(Asking):
         arguments: dict[str, Any] = {
             "query": slots.get("feature"),
             "category": wish.type,
-            "sort": PRICE.sort if wish.wants_cheapest and "feature" not in slots else None,
+            "sort": PRICE.sort if wish.by_price else None,
         }  # filters say the rest
         if self.rushed:
             arguments["in_stock"] = True
@@ -327,7 +332,9 @@ class Shopper(Asking):
         elif "results" in result and isinstance(about, Wish):
             about.found += result["results"]
             about.idle_pages = 0 if any(map(about.fits, result["results"])) else about.idle_pages + 1
-            about.more = result["page"] < result["pages"]
+            able = [r for r in result["results"] if about.fits(r) and r["stock"] >= about.quantity]
+            cheapest = about.by_price and any("sponsored" not in record for record in able)
+            about.more = result["page"] < result["pages"] and not cheapest
             if not about.more and about.part + 1 < about.parts:
                 about.part, about.pages, about.more = about.part + 1, 0, True
             shown = {record["product_id"]: record["price"] for record in result["results"]}
