@@ -7,7 +7,6 @@ from ecomlab.customer.acts import Act, Mistake
 from ecomlab.customer.templates import Phrases
 from ecomlab.slots import slot_type
 from ecomlab.task import Goal, Slot
-from ecomlab.wishes import If
 from ecomlab.world.cart import Want, match, wants_of
 from ecomlab.world.orders.history import find_line
 from ecomlab.world.orders.lines import line_value, wanted_returns
@@ -92,24 +91,12 @@ def _in_cart(goal: Goal, world: World, withheld: Collection[Slot], changed: Coll
             if want.type == world.catalog.type_of(row).name
         ]
         found.append(_mistake(goal, mine, world, row, variant, extra, withheld, changed))
-    found += _too_early(goal, world, withheld)
     blamed = {mistake.item for mistake in found}
     for want, held in zip(wants, matched.held, strict=True):
         if 0 < held < want.quantity and want.item not in blamed:
             found.append(_quantity(want, held))
     first = {mistake.name: mistake for mistake in reversed(found)}
     return list(reversed(first.values()))
-
-
-def _too_early(goal: Goal, world: World, withheld: Collection[Slot]) -> list[Mistake]:
-    """Find what was added before the condition on it was told: what it comes to, a customer does not know."""
-    untold = {goal.get("type", item=s.item): s.item for s in withheld if isinstance(s.value, If)}
-    lines = {world.catalog.type_of(world.row(product_id)).name: product_id for product_id, _ in world.cart}
-    return [
-        Mistake(Act("not told yet", kind, seen=lines[kind]), (), item, too_early=True)
-        for kind, item in untold.items()
-        if kind in lines
-    ]
 
 
 def _quantity(want: Want, units: int) -> Mistake:

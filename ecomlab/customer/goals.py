@@ -129,8 +129,8 @@ def draw_outlines(
 
 
 def without_excess(outlines: Sequence[Outline], room: int) -> list[Outline]:
-    """Leave out wishes that are too many words: beyond `MOST_STATED` slots or the `room`, the last stated one of the item
-    that states most of a product."""
+    """Leave out wishes that are too many words: beyond `MOST_STATED` slots or the `room`, of the item that
+    states most of a product the one of most words."""
     kept = list(outlines)
 
     def able(item: int) -> list[str]:

@@ -3,8 +3,8 @@
 import numpy as np
 
 from ecomlab.catalog import Shop
-from ecomlab.episode.episode import draw_task
 from ecomlab.customer.visits import MOST_WITHHELD
+from ecomlab.episode.episode import draw_task
 
 LEVELS = (*range(13), 20)
 

@@ -52,7 +52,7 @@ class CartAudit(Audit):
             if wish.other is None:
                 return []
             return [replace(wish, first=wish.other, other=wish.first, words=wish.words[::-1])]
-        hidden = [n for n in identity_of(slots) if (item, n) in goal.withheld]
+        hidden = [n for n in identity_of(slots) if n != "if" and (item, n) in goal.withheld]
         slots = plain(goal, AtFirst(shop, task.world)).of(item)
         stated = {n: value for n, value in slots.items() if n not in hidden}
         fitting = goals.that_fit(task.world["visits"], stated, shop)
