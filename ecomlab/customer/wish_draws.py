@@ -96,7 +96,7 @@ def _put(drawn: Drawn, item: int, name: str, wish: Wish) -> bool:
         drawn.hidden.add((item, kept))
     else:
         more = words_of(name, wish) - words_of(name)
-        if more > drawn.room:
+        if drawn.hidden and more > drawn.room:  # who leaves nothing out says it all
             return False
         drawn.room -= more
     if isinstance(wish, If):
