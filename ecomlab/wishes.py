@@ -30,6 +30,11 @@ class Wish:
         """Kind of step of thought that it takes."""
         raise NotImplementedError
 
+    @property
+    def holds(self) -> tuple[Any, ...]:
+        """Values that its words hold: a text with all of them says it again."""
+        return ()
+
 
 @dataclass(frozen=True)
 class Of(Wish):
@@ -48,6 +53,10 @@ class Of(Wish):
         """Slots of the thing by name."""
         return dict(self.by)
 
+    @property
+    def holds(self) -> tuple[Any, ...]:
+        return ("same", *self.described.values())
+
 
 @dataclass(frozen=True)
 class OneOf(Wish):
@@ -59,6 +68,10 @@ class OneOf(Wish):
     def step(self) -> str:
         return "logic"
 
+    @property
+    def holds(self) -> tuple[Any, ...]:
+        return self.values
+
 
 @dataclass(frozen=True)
 class AnyBut(Wish):
@@ -69,6 +82,10 @@ class AnyBut(Wish):
     @property
     def step(self) -> str:
         return "logic"
+
+    @property
+    def holds(self) -> tuple[Any, ...]:
+        return self.values
 
 
 @dataclass(frozen=True)
@@ -92,6 +109,10 @@ class If(Wish):
     def step(self) -> str:
         return "logic"
 
+    @property
+    def holds(self) -> tuple[Any, ...]:
+        return (self.first, self.limit, self.other or "cheapest")
+
 
 @dataclass(frozen=True)
 class Demand(Wish):
@@ -107,6 +128,10 @@ class Demand(Wish):
     def step(self) -> str:
         return "joint" if isinstance(self.value, Of) else "logic"
 
+    @property
+    def holds(self) -> tuple[Any, ...]:
+        return self.value.holds if isinstance(self.value, Wish) else ()
+
 
 @dataclass(frozen=True)
 class IfSame(Wish):
@@ -121,6 +146,10 @@ class IfSame(Wish):
     @property
     def step(self) -> str:
         return "logic"
+
+    @property
+    def holds(self) -> tuple[Any, ...]:
+        return (self.first, self.limit, self.other)
 
 
 @dataclass(frozen=True)
@@ -139,6 +168,10 @@ class Visited(Wish):
     @property
     def step(self) -> str:
         return "reference"
+
+    @property
+    def holds(self) -> tuple[Any, ...]:
+        return tuple(value for _, value in self.by)
 
 
 def visit_of(
