@@ -31,7 +31,7 @@ class Wish:
         raise NotImplementedError
 
     @property
-    def holds(self) -> tuple[Any, ...]:
+    def said_values(self) -> tuple[Any, ...]:
         """Values that its words hold: a text with all of them says it again."""
         return ()
 
@@ -54,7 +54,7 @@ class Of(Wish):
         return dict(self.by)
 
     @property
-    def holds(self) -> tuple[Any, ...]:
+    def said_values(self) -> tuple[Any, ...]:
         return ("same", *self.described.values())
 
 
@@ -69,7 +69,7 @@ class OneOf(Wish):
         return "logic"
 
     @property
-    def holds(self) -> tuple[Any, ...]:
+    def said_values(self) -> tuple[Any, ...]:
         return self.values
 
 
@@ -84,7 +84,7 @@ class AnyBut(Wish):
         return "logic"
 
     @property
-    def holds(self) -> tuple[Any, ...]:
+    def said_values(self) -> tuple[Any, ...]:
         return self.values
 
 
@@ -110,7 +110,7 @@ class If(Wish):
         return "logic"
 
     @property
-    def holds(self) -> tuple[Any, ...]:
+    def said_values(self) -> tuple[Any, ...]:
         return (self.first, self.limit, self.other or "cheapest")
 
 
@@ -129,8 +129,8 @@ class Demand(Wish):
         return "joint" if isinstance(self.value, Of) else "logic"
 
     @property
-    def holds(self) -> tuple[Any, ...]:
-        return self.value.holds if isinstance(self.value, Wish) else ()
+    def said_values(self) -> tuple[Any, ...]:
+        return self.value.said_values if isinstance(self.value, Wish) else ()
 
 
 @dataclass(frozen=True)
@@ -148,7 +148,7 @@ class IfSame(Wish):
         return "logic"
 
     @property
-    def holds(self) -> tuple[Any, ...]:
+    def said_values(self) -> tuple[Any, ...]:
         return (self.first, self.limit, self.other)
 
 
@@ -170,7 +170,7 @@ class Visited(Wish):
         return "reference"
 
     @property
-    def holds(self) -> tuple[Any, ...]:
+    def said_values(self) -> tuple[Any, ...]:
         return tuple(value for _, value in self.by)
 
 

@@ -264,11 +264,11 @@ class DialogueManager:
         again = [slot for slot in wishes if repeats(text, slot.value)]
         if not again:
             return reading, []
-        held = {str(value).lower() for slot in again for value in slot.value.holds}
+        held = {str(value).lower() for slot in again for value in slot.value.said_values}
         held |= {
             FORMATS["money"].write(value)
             for slot in again
-            for value in slot.value.holds
+            for value in slot.value.said_values
             if isinstance(value, int)
         }
 

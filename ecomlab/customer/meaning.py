@@ -152,7 +152,7 @@ def repeats(text: str, wish: Wish) -> bool:
     low, meant = text.lower(), wish.value if isinstance(wish, Demand) else wish
     if isinstance(meant, AnyBut) and not _EXCLUDES.search(low):
         return False
-    said = [FORMATS["money"].write(one) if isinstance(one, int) else str(one) for one in wish.holds]
+    said = [FORMATS["money"].write(one) if isinstance(one, int) else str(one) for one in wish.said_values]
     return bool(said) and all(one.lower() in low for one in said)
 
 

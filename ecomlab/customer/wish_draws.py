@@ -4,8 +4,8 @@ What is wanted is drawn first, as without steps; an expression then takes the pl
 what was drawn. A step counts where somebody who cannot take it would get something else.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -16,10 +16,14 @@ from ecomlab.difficulty import Difficulty
 from ecomlab.seeding import pick, shuffled
 from ecomlab.slots import PRICE
 from ecomlab.steps import draw_size
-from ecomlab.task import Place
-from ecomlab.wishes import AnyBut, If, Of, OneOf, Wish
+from ecomlab.task import Goal, Place
+from ecomlab.wishes import AnyBut, If, Of, OneOf, Wish, wishes_in, without
 from ecomlab.world.cart import constraints_of
+from ecomlab.world.plain import AtFirst, plain
 
+LUCK, MOSTLY = 0.2, 0.5
+"""Greatest chances of somebody who lacks a kind of step, and of somebody who misses a single one, to be right where it
+counts."""
 CARRIES = ("brand", "attr")
 """Kinds of slots that a wish may take the place of."""
 TRIES = 6
@@ -156,7 +160,7 @@ def _refer(drawn: Drawn, axes: Difficulty, shop: Shop, random: np.random.Generat
                         if not _put(drawn, item, name, Of("visits", tuple(described.items()))):
                             return False  # what is told at once comes last
                         drawn.visits.append(rows)
-                        _count(drawn, item, name, "reference", shop)
+                        _count(drawn, shop)
                         return True
     return False
 
@@ -181,7 +185,7 @@ def _join(drawn: Drawn, axes: Difficulty, shop: Shop, random: np.random.Generato
             drawn.clusters[item] = moved
             drawn.slots[item] = values_of(moved, shop, random) | lines
             drawn.slots[item][name] = wish
-            _count(drawn, item, name, "joint", shop)
+            _count(drawn, shop)
             return True
     return False
 
@@ -221,7 +225,7 @@ def _reason(drawn: Drawn, axes: Difficulty, shop: Shop, random: np.random.Genera
                 continue
             if not _put(drawn, item, name, wish):
                 continue
-            _count(drawn, item, name, "logic", shop)
+            _count(drawn, shop)
             return True
     return False
 
@@ -301,20 +305,30 @@ def _below(cents: int) -> int:
     return 100 * (round(cents * 0.95) // 100)
 
 
-def _count(drawn: Drawn, item: int, name: str, kind: str, shop: Shop) -> None:
-    """Count a step where somebody without it would mostly get something else."""
-    slots = drawn.slots[item]
-    wish = slots.get(name, slots.get("if"))
-    found = _rows(drawn, item, shop, name)
-    value = _value(drawn.clusters[item].row, name, shop)
-    if isinstance(wish, If):
-        counts = wish.first != value
-    elif isinstance(wish, OneOf):
-        counts = wish.values[0] != value
-    else:
-        excluded = wish.values if isinstance(wish, AnyBut) else ()
-        right = [_value(row, name, shop) for row in found.tolist()]
-        right = [one for one in right if (one not in excluded if excluded else one == value)]
-        counts = 2 * len(right) < len(found)
-    if counts:
-        drawn.steps.append(kind)
+def _count(drawn: Drawn, shop: Shop) -> None:
+    """Count the steps: a wish counts where somebody who does not take it in would mostly get something else, if those
+    who lack its kind get everything right with a chance of at most `LUCK`."""
+    goal = Goal(
+        {(item, name): value for item, slots in enumerate(drawn.slots) for name, value in slots.items()}
+    )
+    view = AtFirst(shop, {"visits": [shop.catalog.ids[row] for rows in drawn.visits for row in rows]})
+    right, wishes = plain(goal, view), wishes_in(goal.slots)
+
+    def chance(places: Collection[Place], kind: str) -> float:
+        """Compute the chance of somebody who lacks a kind in these places, and takes any product that fits the rest."""
+        kept = {place: value for place, value in goal.slots.items() if place not in places}
+        for item, name in places:
+            read = without({name: goal.slots[item, name]}, frozenset((kind,)))
+            kept |= {(item, slot): value for slot, value in read.items()}
+        taken, share = plain(replace(goal, slots=kept), view), 1.0
+        for item in goal.items:
+            rows = _in_stock(taken.of(item), shop)
+            good = shop.catalog.select(constraints_of(right.of(item)["type"], right.of(item)), rows)
+            share *= len(good) / max(1, len(rows))
+        return share
+
+    drawn.steps = []
+    for kind in dict.fromkeys(wish.step for wish in wishes.values()):
+        places = [place for place, wish in wishes.items() if wish.step == kind]
+        if chance(places, kind) <= LUCK:
+            drawn.steps += [kind for place in places if chance([place], kind) <= MOSTLY]

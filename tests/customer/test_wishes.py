@@ -39,7 +39,7 @@ def _wishes(env: str, shop: Shop) -> Iterator[tuple[Task, str, str, Wish, Any]]:
             worked_out = plain(task.goal, AtFirst(shop, task.world))
             value = worked_out.get(name, worked_out.get(slot, item=item), item)
             value = value.value if isinstance(value, Demand) else value
-            if wish.holds and slot.startswith(("attr:", "brand")):
+            if wish.said_values and slot.startswith(("attr:", "brand")):
                 yield task, str(task.goal.get("type", item=item)), slot, wish, value
 
 
