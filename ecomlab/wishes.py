@@ -38,11 +38,14 @@ class Wish:
 
 @dataclass(frozen=True)
 class Of(Wish):
-    """The value that the same slot has of another thing, which `by` describes so that exactly one fits."""
+    """The value that the same slot has of another thing: of the one that `by` describes so that exactly one fits, or of
+    a visit so many steps from that."""
 
     where: Where
     by: tuple[tuple[str, Any], ...]
     """Slots of the thing, its type first."""
+    steps: int = 0
+    """How many visits later than the described one it was; below 0: earlier."""
 
     @property
     def step(self) -> str:
@@ -243,15 +246,28 @@ def _tuples(value: Any) -> Any:
 # In words, after an item's noun: "in Red or Blue", "not in Red", "with the same color as the Lamp I looked at".
 
 _TAILS: Mapping[Where, str] = {"visits": "I looked at", "items": "of this order"}
+_NTH = ("", "", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth")
 SAME = re.compile(
-    rf"with the same (?P<noun>[a-z][a-z ]*?) as the (?P<thing>[^.;!?\n]+?) (?P<tail>{'|'.join(_TAILS.values())})\b"
+    rf"with the same (?P<noun>[a-z][a-z ]*?) as the "
+    rf"(?:(?:(?P<nth>{'|'.join(filter(None, _NTH))}) )?one I saw (?:right )?(?P<way>after|before) the )?"
+    rf"(?P<thing>[^.;!?\n]+?) (?P<tail>{'|'.join(_TAILS.values())})\b"
 )
 """Phrase of a reference."""
+MOST_LINKS = len(_NTH) - 1
+"""Most steps from one visit to another."""
 
 
-def of_phrase(noun: str, thing: str, where: Where) -> str:
+def of_phrase(noun: str, thing: str, wish: Of) -> str:
     """Word a reference after an item's noun; `thing` is without an article."""
-    return f"with the same {noun} as the {thing} {_TAILS[where]}"
+    way, far = "after" if wish.steps > 0 else "before", abs(wish.steps)
+    link = f"{_NTH[far]} one I saw {way} the " if far > 1 else f"one I saw right {way} the " if far else ""
+    return f"with the same {noun} as the {link}{thing} {_TAILS[wish.where]}"
+
+
+def steps_of(match: re.Match[str]) -> int:
+    """Read how many visits a reference's thing is from the one that its words describe."""
+    far = _NTH.index(match["nth"]) if match["nth"] else int(match["way"] is not None)
+    return far if match["way"] == "after" else -far
 
 
 def where_of(tail: str) -> Where:

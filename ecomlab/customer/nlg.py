@@ -295,7 +295,7 @@ def wish_phrase(kind: str, name: str, wish: Wish, lexicon: Lexicon) -> str:
         by = wish.described
         names = (by.get("brand"), lexicon.said(by.get("feature", "")), in_speech(by["type"]))
         title = " ".join(filter(None, names))
-        return of_phrase(noun(name.removeprefix("attr:")), title, wish.where)
+        return of_phrase(noun(name.removeprefix("attr:")), title, wish)
     assert isinstance(wish, OneOf | AnyBut)
     said = lexicon.phrase(kind, name, or_list(tuple(map(lexicon.said, wish.values))))
     return said if isinstance(wish, OneOf) else f"not {said}"

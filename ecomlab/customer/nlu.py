@@ -30,7 +30,7 @@ from ecomlab.customer.utterances import Form, frames_of
 from ecomlab.other_words import SPELLED, is_number, read_number
 from ecomlab.slots import PRICE, SlotType
 from ecomlab.values import FORMATS
-from ecomlab.wishes import NO_MORE, SAME, AnyBut, Demand, If, Of, OneOf, Visited, Wish, where_of
+from ecomlab.wishes import NO_MORE, SAME, AnyBut, Demand, If, Of, OneOf, Visited, Wish, steps_of, where_of
 from ecomlab.world.substitutes import noun
 
 _NUMBER = re.compile(r"(?<![\w.$])(\d+)(?![\w.]*\w)")
@@ -376,7 +376,7 @@ def _read_same(match: re.Match[str], kind: ProductType, lexicon: Lexicon, phrase
     by = _described(match["thing"], phrases, lexicon)
     if match["noun"] not in named or not by:
         return {}
-    return {named[match["noun"]]: Of(where_of(match["tail"]), by)}
+    return {named[match["noun"]]: Of(where_of(match["tail"]), by, steps_of(match))}
 
 
 def _described(text: str, phrases: Phrases, lexicon: Lexicon) -> tuple[tuple[str, Any], ...]:

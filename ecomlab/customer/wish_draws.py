@@ -17,10 +17,12 @@ from ecomlab.seeding import pick, shuffled
 from ecomlab.slots import PRICE
 from ecomlab.steps import draw_size
 from ecomlab.task import Goal, Place
-from ecomlab.wishes import AnyBut, If, Of, OneOf, Wish, wishes_in, without
+from ecomlab.wishes import MOST_LINKS, AnyBut, If, Of, OneOf, Wish, wishes_in, without
 from ecomlab.world.cart import constraints_of
 from ecomlab.world.plain import AtFirst, plain
 
+LINK_WORDS = 6
+"""Words of "the one I saw right after"."""
 LUCK, MOSTLY = 0.2, 0.5
 """Greatest chances of somebody who lacks a kind of step, and of somebody who misses a single one, to be right where it
 counts."""
@@ -63,8 +65,19 @@ class Drawn:
     """Slots that the opening leaves out."""
     room: int = 1 << 30
     """Words that the opening may still take."""
+    most: int = 1 << 30
+    """Most clusters of visits that matter."""
     steps: list[str] = field(default_factory=list)
     """Kinds of the steps that count."""
+
+    def takes(self, item: int, name: str, words: int) -> bool:
+        """Take more words for a slot; False without room for them in the opening, where it is told there."""
+        if (item, name) in self.hidden:
+            return True
+        if self.hidden and words > self.room:  # who leaves nothing out says it all
+            return False
+        self.room -= words
+        return True
 
 
 def weave(
@@ -95,14 +108,11 @@ def _able(drawn: Drawn, random: np.random.Generator) -> list[tuple[int, str]]:
 
 def _put(drawn: Drawn, item: int, name: str, wish: Wish) -> bool:
     """Put a wish in the place of a slot's value, if there is room for its words where it is told at once."""
+    if not drawn.takes(item, name, words_of(name, wish) - words_of(name)):
+        return False
     kept = "if" if isinstance(wish, If) else name
     if (item, name) in drawn.hidden:
         drawn.hidden.add((item, kept))
-    else:
-        more = words_of(name, wish) - words_of(name)
-        if drawn.hidden and more > drawn.room:  # who leaves nothing out says it all
-            return False
-        drawn.room -= more
     if isinstance(wish, If):
         del drawn.slots[item][name]
         drawn.slots[item].pop(PRICE.name, None)
@@ -133,6 +143,8 @@ def _refer(drawn: Drawn, axes: Difficulty, shop: Shop, random: np.random.Generat
     catalog = shop.catalog
     taken = {catalog.type_of(rows[0]).name for rows in (*drawn.visits, *drawn.decoys) if rows}
     size = len(drawn.visits[0])
+    if len(drawn.visits) >= drawn.most:
+        return False
     for item, name in _able(drawn, random)[:TRIES]:
         value = drawn.slots[item][name]
         kinds = [
@@ -163,6 +175,38 @@ def _refer(drawn: Drawn, axes: Difficulty, shop: Shop, random: np.random.Generat
                         _count(drawn, shop)
                         return True
     return False
+
+
+def link(
+    drawn: Drawn, visits: Sequence[str], axes: Difficulty, shop: Shop, random: np.random.Generator
+) -> None:
+    """Describe things that the customer looked at by what they looked at before or after them, so that the way to the
+    value has as many links as were drawn; `visits` are all, the newest first."""
+    catalog = shop.catalog
+    rows = [catalog.row(visit) or 0 for visit in visits]
+    for item, slots in enumerate(drawn.slots):
+        for name, wish in slots.items():
+            more = min(draw_size(axes, "reference", random) - 1, MOST_LINKS) if isinstance(wish, Of) else 0
+            if not more or wish.where != "visits":
+                continue
+            wanted = constraints_of(wish.described["type"], wish.described)
+            (at,) = [at for at, row in enumerate(rows) if catalog.satisfies(row, wanted)]
+            ends = [at - more, at + more]
+            for start in shuffled(random, [end for end in ends if 0 <= end < len(rows)]):
+                by = _alone(rows[start], rows, shop)
+                if by is not None and drawn.takes(item, name, LINK_WORDS):
+                    slots[name] = Of("visits", by, start - at)
+                    break
+
+
+def _alone(row: int, rows: Sequence[int], shop: Shop) -> tuple[tuple[str, Any], ...] | None:
+    """Describe one of the rows so that no other fits, in few words; None where that cannot be."""
+    kind = shop.catalog.type_of(row).name
+    for names in (("brand",), ("feature",), ("brand", "feature")):
+        by = {"type": kind, **{name: exact_value(row, name, shop) for name in names}}
+        if sum(shop.catalog.satisfies(one, constraints_of(kind, by)) for one in rows) == 1:
+            return tuple(by.items())
+    return None
 
 
 def _join(drawn: Drawn, axes: Difficulty, shop: Shop, random: np.random.Generator) -> bool:

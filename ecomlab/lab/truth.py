@@ -105,7 +105,7 @@ def value_in_words(name: str, value: Any, phrases: Phrases) -> str:
     """Write the value of a slot as the customer would, $12.50 for 1250; what has no words is JSON."""
     if isinstance(value, Of):
         described = (value.described.get(part) for part in ("brand", "feature", "type"))
-        return of_phrase(noun(name.removeprefix("attr:")), " ".join(filter(None, described)), value.where)
+        return of_phrase(noun(name.removeprefix("attr:")), " ".join(filter(None, described)), value)
     if isinstance(value, OneOf | AnyBut):
         return "not " * isinstance(value, AnyBut) + or_list(value.values)
     own = phrases.slots.get(name)

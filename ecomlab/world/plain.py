@@ -89,15 +89,23 @@ def value_of(
         rows = [] if anchor is None else catalog.select(constraints_of(anchor["type"], anchor)).tolist()
     else:
         rows = things_that_fit(by, view)
+        if wish.steps:
+            visits = visited_rows(view)
+            at = [visits.index(row) - wish.steps for row in rows]  # the newest come first
+            rows = [visits[place] for place in at if 0 <= place < len(visits)]
     values = dict.fromkeys(_exact(row, name, catalog) for row in rows)
     return next(iter(values), None)
 
 
+def visited_rows(view: View) -> list[int]:
+    """List the rows of the visits, the newest first."""
+    return [row for row in map(view.catalog.row, view.given.get("visits", ())) if row is not None]
+
+
 def things_that_fit(by: Mapping[str, Any], view: View) -> list[int]:
     """List the rows of the visits that a description fits."""
-    rows = [row for row in map(view.catalog.row, view.given.get("visits", ())) if row is not None]
     wanted = constraints_of(by["type"], by)
-    return [row for row in rows if view.catalog.satisfies(row, wanted)]
+    return [row for row in visited_rows(view) if view.catalog.satisfies(row, wanted)]
 
 
 def branch_of(wish: If, slots: Mapping[str, Any], view: View) -> dict[str, Any]:

@@ -3,8 +3,16 @@
 import numpy as np
 
 from ecomlab.catalog import Shop
-from ecomlab.customer.visits import MOST_WITHHELD
+from ecomlab.catalog.lexicon import lexicon_of
+from ecomlab.customer.nlg import wish_phrase
+from ecomlab.customer.nlu import read_item
+from ecomlab.customer.visits import MOST_WITHHELD, exact_value
+from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.episode.episode import draw_task
+from ecomlab.steps import only
+from ecomlab.wishes import Of, wishes_in
+from ecomlab.world.cart import constraints_of
+from ecomlab.world.plain import AtFirst, plain
 
 LEVELS = (*range(13), 20)
 
@@ -24,3 +32,23 @@ def test_a_cart_has_at_most_so_many_slots(shop: Shop) -> None:
             goal = draw_task("CART", d, seed, shop).goal
             assert len(goal.withheld) <= MOST_WITHHELD
             assert len(goal.slots) - len(goal.items) <= 21
+
+
+def test_a_reference_over_visits_is_read_back_and_means_the_visit_that_it_counts_to(shop: Shop) -> None:
+    lexicon, phrases, seen = lexicon_of(shop.catalog), ENVIRONMENTS["CART"].phrases, set[int]()
+    for seed in range(10):
+        size = 1 + 3 * (seed % 2)
+        task = draw_task("CART", 12, seed, shop, only("reference", mean=4, reference_size=size))
+        visits = [shop.catalog.row(one) or 0 for one in task.world["visits"]]
+        for (item, name), wish in wishes_in(task.goal.slots).items():
+            assert isinstance(wish, Of)
+            kind = str(task.goal.get("type", item=item))
+            said = f"{kind} {wish_phrase(kind, name, wish, lexicon)}, and more"
+            assert read_item(said, lexicon, phrases) == {"type": kind, name: wish}
+            wanted = constraints_of(wish.described["type"], wish.described)
+            (start,) = (at for at, row in enumerate(visits) if shop.catalog.satisfies(row, wanted))
+            meant = visits[start - wish.steps]  # the newest come first
+            value = plain(task.goal, AtFirst(shop, task.world)).get(name, item=item)
+            assert exact_value(meant, name, shop) == value
+            seen.add(abs(wish.steps))
+    assert seen >= {0, 3}

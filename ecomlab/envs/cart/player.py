@@ -142,7 +142,7 @@ class Shopper(Asking):
         self.rushed = False
         """True once something has sold out."""
         self.visited: dict[str, list[dict[str, Any]]] = {}
-        """Records of the visits of a type, as a tool showed them."""
+        """Records of the visits of a type, or of all under "", as a tool showed them."""
 
     def plan(self) -> Message:
         """Make the next message: search for missing items, bring the cart in line, submit."""
@@ -191,13 +191,20 @@ class Shopper(Asking):
                 anchor = next((other for other in self.wishes if other.type == by["type"]), None)
                 record = self._record(anchor) if anchor else None
                 waits = waits or record is None
-            elif by["type"] not in self.visited:
-                calls.append(self.call("user_get_visit_history", ("visits", by["type"]), category=by["type"]))
-                self.visited[by["type"]] = []
+            elif new := [
+                kind for kind in (by["type"], *([""] if said.steps else ())) if kind not in self.visited
+            ]:
+                for kind in new:
+                    calls.append(self.call("user_get_visit_history", ("visits", kind), category=kind or None))
+                    self.visited[kind] = []
                 continue
             else:
                 like = Wish(by["type"], {n: value for n, value in by.items() if n != "type"})
                 record = next(filter(like.fits, self.visited[by["type"]]), None)
+                if record is not None and said.steps:
+                    every = self.visited[""]
+                    ids = [one["product_id"] for one in every]
+                    record = every[ids.index(record["product_id"]) - said.steps]
             if record is not None:
                 value = record["brand"] if name == "brand" else record["attributes"].get(name[5:])
                 wish.learn({name: value})
@@ -361,7 +368,8 @@ class CartPlayer(Shopper):
         """Count the steps to a cart: search, lookup of variants if one is wanted, adding, submit."""
         options = sum(name == "option" for _, name in goal.slots)
         wishes = [value for value in goal.slots.values() if isinstance(value, Expression)]
-        looks = sum(isinstance(wish, Of) and wish.where == "visits" for wish in wishes)
+        seen = [wish for wish in wishes if isinstance(wish, Of) and wish.where == "visits"]
+        looks = len(seen) + any(wish.steps for wish in seen)
         again = sum(not isinstance(wish, Of) for wish in wishes)
         waits = bool(looks) + bool(again) + any(isinstance(w, Of) and w.where == "items" for w in wishes)
         return Need(3 + bool(options) + waits, 2 * len(goal.items) + options + looks + 2 * again)
