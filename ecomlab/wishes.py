@@ -4,6 +4,7 @@ The value of a slot is what was said, or a wish: a frozen expression that takes 
 words and is read back from them; `ecomlab.world.plain` works out its value. Customers say the words, never the value.
 """
 
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -118,6 +119,25 @@ class If(Wish):
 
 
 @dataclass(frozen=True)
+class Packs(Wish):
+    """As many packs as hold a number of single things; how many one holds, the product's size of a pack says."""
+
+    count: int
+
+    @property
+    def step(self) -> str:
+        return "logic"
+
+    @property
+    def said_values(self) -> tuple[Any, ...]:
+        return ("enough", str(self.count))
+
+    def units(self, pack: str) -> int:
+        """Count the packs of this size: "6-Pack"."""
+        return math.ceil(self.count / pack_size(pack))
+
+
+@dataclass(frozen=True)
 class Demand(Wish):
     """A wish for a slot of something that is described elsewhere, in a sentence of its own."""
 
@@ -211,7 +231,8 @@ def from_json(value: Any) -> Any:
 
 def without(slots: Mapping[str, Any], lacks: frozenset[str]) -> dict[str, Any]:
     """Return slots as somebody reads them who cannot take these kinds of steps: of values that exclude each other the
-    first, no reference, no exception; a condition holds, and one on what stays the same is none."""
+    first, no reference, no exception; a condition holds, and one on what stays the same is none; of single things so
+    many packs."""
     kept: dict[str, Any] = {}
     for name, value in slots.items():
         if not isinstance(value, Wish) or value.step not in lacks:
@@ -222,6 +243,8 @@ def without(slots: Mapping[str, Any], lacks: frozenset[str]) -> dict[str, Any]:
             kept[name] = replace(value, value=OneOf(value.value.values[:1]))
         elif isinstance(value, If):
             kept[value.slot] = value.first
+        elif isinstance(value, Packs):
+            kept[name] = value.count
     return kept
 
 
@@ -273,6 +296,21 @@ def steps_of(match: re.Match[str]) -> int:
 def where_of(tail: str) -> Where:
     """Find where the thing of a reference stands, by the last words of its phrase."""
     return next(where for where, words in _TAILS.items() if words == tail)
+
+
+PACKS = re.compile(r"in enough packs to have (\d+) of them")
+"""Phrase of a number of single things."""
+
+
+def packs_phrase(wish: Packs) -> str:
+    """Word a number of single things after an item's noun."""
+    return f"in enough packs to have {wish.count} of them"
+
+
+def pack_size(pack: str) -> int:
+    """Read how many single things a pack holds: 6 of "6-Pack"; 1 where it does not say."""
+    digits = re.match(r"\d+", pack)
+    return int(digits[0]) if digits else 1
 
 
 def or_list(values: tuple[str, ...]) -> str:

@@ -24,9 +24,10 @@ from ecomlab.customer.wish_draws import Drawn, carries, link, weave, words_of
 from ecomlab.difficulty import Difficulty
 from ecomlab.seeding import pick, rng, shuffled
 from ecomlab.slots import LIMITS, slot_type
-from ecomlab.steps import most_steps
+from ecomlab.steps import is_worked_out, most_steps
 from ecomlab.task import Goal, TaskError, TaskKey
 from ecomlab.world.cart import constraints_of, identity_of, is_exact
+from ecomlab.world.plain import PACK
 
 QUANTITIES = (2, 3, 4)
 """Numbers of units, where more than one is wanted."""
@@ -120,6 +121,9 @@ def draw_outlines(
         bits = 0 if row is None else shop.catalog.option_bits.item(row)
         names += ["option"] if random.random() < axes.cart.p_option and bits else []
         names += ["quantity"] if random.random() < axes.cart.p_quantity else []
+        if "quantity" in names and PACK not in names and is_worked_out(axes, random):
+            has_packs = row is not None and PACK.removeprefix("attr:") in shop.catalog.attributes(row)
+            names = [*names[:2], *([PACK] if has_packs else []), *names[2:]]
         outlines.append(Outline(kind, tuple(names), option_bits=bits))
     places = [(item, name) for item, outline in enumerate(outlines) for name in outline.names]
     hidden = left_out(places, axes.p_missing, random, sooner=carries)
@@ -141,6 +145,7 @@ def without_excess(outlines: Sequence[Outline], room: int) -> list[Outline]:
         """List the stated names that an item can do without: two that tell its products apart stay."""
         exact, hidden = len(kept[item].exact), kept[item].hidden
         stated = [name for name in kept[item].names if name not in hidden and _is_of_product(name)]
+        stated = [name for name in stated if not (name == PACK and "quantity" in kept[item].names)]
         return [name for name in stated if not is_exact(name) or exact > LEAST_TOLD]
 
     while words_in(kept) > room or sum(len(set(one.names) - one.hidden) for one in kept) > MOST_STATED:

@@ -18,7 +18,7 @@ from ecomlab.seeding import pick, rng
 from ecomlab.slots import slot_type
 from ecomlab.task import Goal
 from ecomlab.values import in_speech, with_article
-from ecomlab.wishes import AnyBut, Of, OneOf, Wish, of_phrase, or_list
+from ecomlab.wishes import AnyBut, Of, OneOf, Packs, Wish, of_phrase, or_list, packs_phrase
 from ecomlab.world.substitutes import noun
 
 IN_A_ROW = (", ", ", and ")
@@ -159,7 +159,7 @@ class Speaker:
         it may be "3 x tank top". A quantity of None is several, without saying how many: "some tank tops"."""
         kind, feature = slots["type"], self.lexicon.said(slots.get("feature", ""))
         brand = None if isinstance(slots.get("brand"), Wish) else slots.get("brand")
-        quantity = slots.get("quantity")
+        quantity = None if isinstance(slots.get("quantity"), Wish) else slots.get("quantity")
         unsaid = "quantity" in slots and quantity is None
         times = listed and random.random() < 0.5 and not unsaid
         several = unsaid or (quantity is not None and quantity > 1)
@@ -194,7 +194,7 @@ class Speaker:
         for name, value in sorted(
             slots.items(), key=lambda slot: slot_type(slot[0]).is_limit
         ):  # limits come last
-            if name in ("type", "quantity"):
+            if name == "type" or (name == "quantity" and not isinstance(value, Packs)):
                 continue
             if isinstance(value, Wish):
                 phrases.append([Piece(wish_phrase(kind, name, value, self.lexicon), "fixed")])
@@ -275,8 +275,11 @@ class Speaker:
         """Pick a form that has something to put into each of its fields."""
         forms = [form for form in self.phrases.acts[act.kind] if act.seen or "seen" not in form.fields]
         forms = forms or list(self.phrases.acts[act.kind])
-        if "quantity" in act.slots:  # details leave it out
-            forms = [form for form in forms if {"item", "wanted", "number"} & form.fields] or forms
+        if "quantity" in act.slots:  # details leave it out, unless it must be worked out
+            worked_out = isinstance(act.slots["quantity"], Packs)
+            fields = {"item", "wanted", "details" if worked_out else "number"}
+            forms = [form for form in forms if fields & form.fields] or forms
+            forms = [form for form in forms if not worked_out or "number" not in form.fields] or forms
         if tells:
             forms = [form for form in forms if not form.lead.startswith(_NAY)] or forms
         return self._pick(forms, random, used)
@@ -296,6 +299,8 @@ def wish_phrase(kind: str, name: str, wish: Wish, lexicon: Lexicon) -> str:
         names = (by.get("brand"), lexicon.said(by.get("feature", "")), in_speech(by["type"]))
         title = " ".join(filter(None, names))
         return of_phrase(noun(name.removeprefix("attr:")), title, wish)
+    if isinstance(wish, Packs):
+        return packs_phrase(wish)
     assert isinstance(wish, OneOf | AnyBut)
     said = lexicon.phrase(kind, name, or_list(tuple(map(lexicon.said, wish.values))))
     return said if isinstance(wish, OneOf) else f"not {said}"

@@ -30,7 +30,21 @@ from ecomlab.customer.utterances import Form, frames_of
 from ecomlab.other_words import SPELLED, is_number, read_number
 from ecomlab.slots import PRICE, SlotType
 from ecomlab.values import FORMATS
-from ecomlab.wishes import NO_MORE, SAME, AnyBut, Demand, If, Of, OneOf, Visited, Wish, steps_of, where_of
+from ecomlab.wishes import (
+    NO_MORE,
+    PACKS,
+    SAME,
+    AnyBut,
+    Demand,
+    If,
+    Of,
+    OneOf,
+    Packs,
+    Visited,
+    Wish,
+    steps_of,
+    where_of,
+)
 from ecomlab.world.substitutes import noun
 
 _NUMBER = re.compile(r"(?<![\w.$])(\d+)(?![\w.]*\w)")
@@ -322,6 +336,8 @@ def read_item(text: str, lexicon: Lexicon, phrases: Phrases) -> dict[str, Any]:
     same = list(SAME.finditer(text)) if " same " in text else []
     for found in same:
         text = text[: found.start()] + " " * len(found.group()) + text[found.end() :]
+    if packs := PACKS.search(text):
+        text = text[: packs.start()] + " " * len(packs.group()) + text[packs.end() :]
     words = [(m.group(), m.span()) for m in lexicon.token.finditer(text)]
     kind = _name(words, lexicon, "type", plain, longest=TYPE_WORDS)
     if kind is None:
@@ -365,7 +381,9 @@ def read_item(text: str, lexicon: Lexicon, phrases: Phrases) -> dict[str, Any]:
             taken.append(match.span())
     counts = [_SPELLED_BEFORE.search(text[: taken[0][0]]), *_NUMBER.finditer(text)]
     number = next((match for match in counts if match and not _overlaps(match.span(1), taken)), None)
-    if number:
+    if packs:
+        slots["quantity"] = Packs(int(packs[1]))
+    elif number:
         slots["quantity"] = read_number(number[1])
     return slots
 

@@ -15,11 +15,11 @@ from ecomlab.customer.visits import PLENTY, Cluster, Outline, draw_cluster, exac
 from ecomlab.difficulty import Difficulty
 from ecomlab.seeding import pick, shuffled
 from ecomlab.slots import PRICE
-from ecomlab.steps import draw_size
+from ecomlab.steps import draw_size, is_worked_out
 from ecomlab.task import Goal, Place
-from ecomlab.wishes import MOST_LINKS, AnyBut, If, Of, OneOf, Wish, wishes_in, without
+from ecomlab.wishes import MOST_LINKS, AnyBut, If, Of, OneOf, Packs, Wish, pack_size, wishes_in, without
 from ecomlab.world.cart import constraints_of
-from ecomlab.world.plain import AtFirst, plain
+from ecomlab.world.plain import PACK, AtFirst, plain
 
 LINK_WORDS = 6
 """Words of "the one I saw right after"."""
@@ -44,6 +44,8 @@ def words_of(name: str, value: Any = None) -> int:
         return 19
     if isinstance(value, Of):
         return 11 if value.where == "visits" else 9
+    if isinstance(value, Packs):
+        return 7
     if isinstance(value, OneOf | AnyBut):
         return 1 + 2 * len(value.values)
     return next((words for slots, words in WORDS.items() if name.partition(":")[0] in slots), 6)
@@ -87,6 +89,8 @@ def weave(
     can be had, one of another."""
     makers = {"reference": _refer, "joint": _join, "logic": _reason}
     kinds = [kind for kind in kinds if kind in makers]
+    if "logic" in kinds:
+        _count_packs(drawn, axes, shop, random)
     for number, kind in enumerate(kinds, 1):
         for maker in dict.fromkeys((makers[kind], *(makers[other] for other in kinds))):
             while len(drawn.steps) < number and maker(drawn, axes, shop, random):
@@ -101,7 +105,10 @@ def _able(drawn: Drawn, random: np.random.Generator) -> list[tuple[int, str]]:
         (item, name)
         for item, slots in enumerate(drawn.slots)
         for name, value in slots.items()
-        if carries(name) and not isinstance(value, Wish) and not _is_anchor(drawn, item)
+        if carries(name)
+        and not isinstance(value, Wish)
+        and not _is_anchor(drawn, item)
+        and not (name == PACK and isinstance(drawn.slots[item].get("quantity"), Packs))
     ]
     return sorted(shuffled(random, able), key=lambda place: (place not in drawn.hidden, wishes[place[0]]))
 
@@ -274,6 +281,17 @@ def _reason(drawn: Drawn, axes: Difficulty, shop: Shop, random: np.random.Genera
     return False
 
 
+def _count_packs(drawn: Drawn, axes: Difficulty, shop: Shop, random: np.random.Generator) -> None:
+    """Let numbers of packs be worked out from how many single things are wanted."""
+    for item, slots in enumerate(drawn.slots):
+        units, size = slots.get("quantity"), pack_size(slots.get(PACK, ""))
+        if units is None or size == 1 or not is_worked_out(axes, random):
+            continue
+        slots["quantity"] = Packs(int(random.integers((units - 1) * size + 1, units * size + 1)))
+        drawn.room -= words_of("quantity", slots["quantity"]) * ((item, "quantity") not in drawn.hidden)
+    _count(drawn, shop)
+
+
 def _others(drawn: Drawn, item: int, name: str, shop: Shop, *but: str) -> dict[str, np.ndarray]:
     """Group the rows that fit an item but for this slot, and those it is `but`, by its value."""
     rows = _rows(drawn, item, shop, name, *but)
@@ -368,7 +386,8 @@ def _count(drawn: Drawn, shop: Shop) -> None:
         for item in goal.items:
             rows = _in_stock(taken.of(item), shop)
             good = shop.catalog.select(constraints_of(right.of(item)["type"], right.of(item)), rows)
-            share *= len(good) / max(1, len(rows))
+            counted = taken.get("quantity", item=item) == right.get("quantity", item=item)
+            share *= counted * len(good) / max(1, len(rows))
         return share
 
     drawn.steps = []

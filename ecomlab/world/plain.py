@@ -10,8 +10,11 @@ import numpy as np
 from ecomlab.catalog import Catalog, Shop
 from ecomlab.slots import PRICE
 from ecomlab.task import Goal, Place
-from ecomlab.wishes import Demand, If, Of, Wish, has_wish
+from ecomlab.wishes import Demand, If, Of, Packs, Wish, has_wish
 from ecomlab.world.cart import constraints_of, is_exact
+
+PACK = "attr:pack"
+"""Slot of the size of a pack."""
 
 
 class View(Protocol):
@@ -73,6 +76,8 @@ def _plain_slots(
     for name, wish in slots.items():
         if isinstance(wish, Of) and (value := value_of(wish, name, view, items)) is not None:
             known[name] = value
+    if isinstance(wish := known.get("quantity"), Packs):
+        known["quantity"] = wish.units(str(known.get(PACK, "")))
     for wish in slots.values():
         if isinstance(wish, If) and conditions:
             known |= branch_of(wish, known, view)

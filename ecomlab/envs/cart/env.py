@@ -22,7 +22,7 @@ from ecomlab.slots import NO_PRICE
 from ecomlab.steps import draw_kinds
 from ecomlab.task import Goal, Problem, SellOut, TaskKey
 from ecomlab.tool import RefusedError, tool
-from ecomlab.wishes import Of, wishes_in
+from ecomlab.wishes import Of, Packs, wishes_in
 from ecomlab.world.cart import match, wants_of
 from ecomlab.world.plain import AtFirst, plain
 from ecomlab.world.state import World
@@ -51,10 +51,12 @@ def _share_values(one: ProductType, other: ProductType) -> bool:
 
 
 def _is_alone(goal: Goal, item: int) -> bool:
-    """Tell whether no joint demand is about an item: nothing that happens changes one that is in such a demand."""
+    """Tell whether an item is in no joint demand and wanted in no packs to be counted: nothing that happens changes
+    one that is."""
     joint = {place[0]: wish for place, wish in wishes_in(goal.slots).items() if wish.step == "joint"}
     kinds = {wish.described["type"] for wish in joint.values() if isinstance(wish, Of)}
-    return item not in joint and goal.get("type", item=item) not in kinds
+    counted = isinstance(goal.get("quantity", item=item), Packs)
+    return item not in joint and not counted and goal.get("type", item=item) not in kinds
 
 
 class Cart(Environment):

@@ -15,9 +15,10 @@ from ecomlab.players.asking import Asking
 from ecomlab.players.budgets import budget, quantile
 from ecomlab.slots import PRICE, filters_of, fits, slot_type
 from ecomlab.task import Goal, Message, Need, Place
-from ecomlab.wishes import AnyBut, If, Of, OneOf, without
+from ecomlab.wishes import AnyBut, If, Of, OneOf, Packs, without
 from ecomlab.wishes import Wish as Expression
 from ecomlab.world.cart import identity_of, total_of
+from ecomlab.world.plain import PACK
 
 MAX_PAGES = 3
 TOTAL = Asked(
@@ -81,7 +82,8 @@ class Wish:
 
     @property
     def quantity(self) -> int:
-        return int(self.slots.get("quantity", 1))
+        wanted = self.slots.get("quantity", 1)
+        return wanted.units(str(self.slots.get(PACK, ""))) if isinstance(wanted, Packs) else int(wanted)
 
     def fits(self, record: dict[str, Any]) -> bool:
         """Tell whether a record satisfies every known slot; a search by the option shows which records come in it."""
@@ -478,7 +480,7 @@ class CartPlayer(Shopper):
         for name, value in slots.items():
             if not self.slip():
                 kept[name] = value
-            elif name == "quantity":
+            elif name == "quantity" and isinstance(value, int):
                 kept[name] = value + 1
         return kept
 
