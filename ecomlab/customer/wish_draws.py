@@ -23,9 +23,6 @@ from ecomlab.world.plain import PACK, AtFirst, plain
 
 LINK_WORDS = 6
 """Words of "the one I saw right after"."""
-LUCK, MOSTLY = 0.2, 0.5
-"""Greatest chances of somebody who lacks a kind of step, and of somebody who misses a single one, to be right where it
-counts."""
 CARRIES = ("brand", "attr")
 """Kinds of slots that a wish may take the place of."""
 TRIES = 6
@@ -97,8 +94,9 @@ def weave(
                 pass
 
 
-def _able(drawn: Drawn, random: np.random.Generator) -> list[tuple[int, str]]:
-    """List the (item, slot) pairs whose value a wish may take the place of, in random order; first those that the
+def _able(drawn: Drawn, shop: Shop, random: np.random.Generator) -> list[tuple[int, str]]:
+    """List the (item, slot) pairs whose value a wish may take the place of, because the other slots do not decide it,
+    in random order; first those that the
     opening leaves out, of items with few wishes."""
     wishes = [sum(isinstance(value, Wish) for value in slots.values()) for slots in drawn.slots]
     able = [
@@ -108,6 +106,7 @@ def _able(drawn: Drawn, random: np.random.Generator) -> list[tuple[int, str]]:
         if carries(name)
         and not isinstance(value, Wish)
         and not _is_anchor(drawn, item)
+        and len({_value(row, name, shop) for row in _rows(drawn, item, shop, name).tolist()}) > 1
         and not (name == PACK and isinstance(drawn.slots[item].get("quantity"), Packs))
     ]
     return sorted(shuffled(random, able), key=lambda place: (place not in drawn.hidden, wishes[place[0]]))
@@ -152,7 +151,7 @@ def _refer(drawn: Drawn, axes: Difficulty, shop: Shop, random: np.random.Generat
     size = len(drawn.visits[0])
     if len(drawn.visits) >= drawn.most:
         return False
-    for item, name in _able(drawn, random)[:TRIES]:
+    for item, name in _able(drawn, shop, random)[:TRIES]:
         value = drawn.slots[item][name]
         kinds = [
             kind.name
@@ -179,7 +178,7 @@ def _refer(drawn: Drawn, axes: Difficulty, shop: Shop, random: np.random.Generat
                         if not _put(drawn, item, name, Of("visits", tuple(described.items()))):
                             return False  # what is told at once comes last
                         drawn.visits.append(rows)
-                        _count(drawn, shop)
+                        _count(drawn, axes, shop)
                         return True
     return False
 
@@ -218,7 +217,7 @@ def _alone(row: int, rows: Sequence[int], shop: Shop) -> tuple[tuple[str, Any], 
 
 def _join(drawn: Drawn, axes: Difficulty, shop: Shop, random: np.random.Generator) -> bool:
     """Let a slot be the same as that of another item, whose other slots decide it without saying it."""
-    for item, name in _able(drawn, random):
+    for item, name in _able(drawn, shop, random):
         slots, cluster = drawn.slots[item], drawn.clusters[item]
         if not name.startswith("attr:") or any(isinstance(value, Wish) for value in slots.values()):
             continue
@@ -236,7 +235,7 @@ def _join(drawn: Drawn, axes: Difficulty, shop: Shop, random: np.random.Generato
             drawn.clusters[item] = moved
             drawn.slots[item] = values_of(moved, shop, random) | lines
             drawn.slots[item][name] = wish
-            _count(drawn, shop)
+            _count(drawn, axes, shop)
             return True
     return False
 
@@ -267,7 +266,7 @@ def _has(kind: str, name: str, shop: Shop) -> bool:
 def _reason(drawn: Drawn, axes: Difficulty, shop: Shop, random: np.random.Generator) -> bool:
     """Let a slot have alternatives, exceptions or a condition."""
     makers = shuffled(random, (_condition, _alternatives, _exceptions))
-    for item, name in _able(drawn, random):
+    for item, name in _able(drawn, shop, random):
         if not name.startswith("attr:") or "if" in drawn.slots[item]:
             continue
         for maker in makers:
@@ -276,7 +275,7 @@ def _reason(drawn: Drawn, axes: Difficulty, shop: Shop, random: np.random.Genera
                 continue
             if not _put(drawn, item, name, wish):
                 continue
-            _count(drawn, shop)
+            _count(drawn, axes, shop)
             return True
     return False
 
@@ -289,7 +288,7 @@ def _count_packs(drawn: Drawn, axes: Difficulty, shop: Shop, random: np.random.G
             continue
         slots["quantity"] = Packs(int(random.integers((units - 1) * size + 1, units * size + 1)))
         drawn.room -= words_of("quantity", slots["quantity"]) * ((item, "quantity") not in drawn.hidden)
-    _count(drawn, shop)
+    _count(drawn, axes, shop)
 
 
 def _others(drawn: Drawn, item: int, name: str, shop: Shop, *but: str) -> dict[str, np.ndarray]:
@@ -367,31 +366,43 @@ def _below(cents: int) -> int:
     return 100 * (round(cents * 0.95) // 100)
 
 
-def _count(drawn: Drawn, shop: Shop) -> None:
-    """Count the steps: a wish counts where somebody who does not take it in would mostly get something else, if those
-    who lack its kind get everything right with a chance of at most `LUCK`."""
+def _count(drawn: Drawn, axes: Difficulty, shop: Shop) -> None:
+    """Count the steps: the wishes of a kind count where somebody who lacks it would take something else, each without
+    which alone this is so, or else one of them."""
     goal = Goal(
         {(item, name): value for item, slots in enumerate(drawn.slots) for name, value in slots.items()}
     )
     view = AtFirst(shop, {"visits": [shop.catalog.ids[row] for rows in drawn.visits for row in rows]})
     right, wishes = plain(goal, view), wishes_in(goal.slots)
 
-    def chance(places: Collection[Place], kind: str) -> float:
-        """Compute the chance of somebody who lacks a kind in these places, and takes any product that fits the rest."""
+    def is_right(places: Collection[Place], kind: str) -> bool:
+        """Tell whether somebody who lacks a kind in these places would still take what is wanted."""
         kept = {place: value for place, value in goal.slots.items() if place not in places}
         for item, name in places:
             read = without({name: goal.slots[item, name]}, frozenset((kind,)))
             kept |= {(item, slot): value for slot, value in read.items()}
-        taken, share = plain(replace(goal, slots=kept), view), 1.0
-        for item in goal.items:
-            rows = _in_stock(taken.of(item), shop)
-            good = shop.catalog.select(constraints_of(right.of(item)["type"], right.of(item)), rows)
-            counted = taken.get("quantity", item=item) == right.get("quantity", item=item)
-            share *= counted * len(good) / max(1, len(rows))
-        return share
+        lacking = plain(replace(goal, slots=kept), view)
+        return all(_takes(lacking.of(item), right.of(item), axes, shop) for item in goal.items)
 
     drawn.steps = []
     for kind in dict.fromkeys(wish.step for wish in wishes.values()):
         places = [place for place, wish in wishes.items() if wish.step == kind]
-        if chance(places, kind) <= LUCK:
-            drawn.steps += [kind for place in places if chance([place], kind) <= MOSTLY]
+        if not is_right(places, kind):
+            alone = sum(not is_right([place], kind) for place in places)
+            drawn.steps += [kind] * max(1, alone)
+
+
+def _takes(slots: dict[str, Any], wanted: dict[str, Any], axes: Difficulty, shop: Shop) -> bool:
+    """Tell whether the first product that a search shows for these slots, in enough units, is a wanted one."""
+    if slots.get("quantity") != wanted.get("quantity"):
+        return False
+    catalog, units = shop.catalog, slots.get("quantity", 1)
+    able = catalog.select(constraints_of(slots["type"], slots))
+    able = able[catalog.stock[able] >= units]
+    good = {*catalog.select(constraints_of(wanted["type"], wanted), able).tolist()}
+    if len(good) in (0, len(able)):
+        return bool(good)
+    filters = constraints_of(slots["type"], {n: v for n, v in slots.items() if n != "feature"})
+    shown = shop.engine.search(slots.get("feature", slots["type"]), filters, (), axes.top_k)
+    listed = {*able.tolist()}
+    return next((row in good for row in shown if row in listed), False)
