@@ -20,7 +20,7 @@ from ecomlab.customer.visits import (
     visited_types,
     visits_of,
 )
-from ecomlab.customer.wish_draws import Drawn, carries, link, weave, words_of
+from ecomlab.customer.wish_draws import LEAST_TOLD, Drawn, carries, link, weave, words_of
 from ecomlab.difficulty import Difficulty
 from ecomlab.seeding import pick, rng, shuffled
 from ecomlab.slots import LIMITS, slot_type
@@ -37,8 +37,6 @@ MOST_WORDS = 38
 """Most words of an opening about its items, or so; what stands around them makes it about 60."""
 QUESTION_WORDS = 9
 """Words of a question that a customer asks in their turn."""
-LEAST_TOLD = 2
-"""Slots of a product that are left of each item, so that as many visits differ in them."""
 TRIES = 64
 
 

@@ -18,7 +18,7 @@ from ecomlab.slots import PRICE
 from ecomlab.steps import draw_size, is_worked_out
 from ecomlab.task import Goal, Place
 from ecomlab.wishes import MOST_LINKS, AnyBut, If, Of, OneOf, Packs, Wish, pack_size, wishes_in, without
-from ecomlab.world.cart import constraints_of
+from ecomlab.world.cart import constraints_of, is_exact
 from ecomlab.world.plain import PACK, AtFirst, plain
 
 LINK_WORDS = 6
@@ -26,6 +26,8 @@ LINK_WORDS = 6
 CARRIES = ("brand", "attr")
 """Kinds of slots that a wish may take the place of."""
 TRIES = 6
+LEAST_TOLD = 2
+"""Slots of a product that are left of each item, so that as many visits differ in them."""
 WORDS = {("quantity",): 0, ("brand", "feature"): 1, ("type", "attr", "option"): 3}
 """Words in which an opening tells slots; a quantity stands in the place of an article."""
 
@@ -94,9 +96,8 @@ def weave(
                 pass
 
 
-def _able(drawn: Drawn, shop: Shop, random: np.random.Generator) -> list[tuple[int, str]]:
-    """List the (item, slot) pairs whose value a wish may take the place of, because the other slots do not decide it,
-    in random order; first those that the
+def _able(drawn: Drawn, random: np.random.Generator) -> list[tuple[int, str]]:
+    """List the (item, slot) pairs whose value a wish may take the place of, in random order; first those that the
     opening leaves out, of items with few wishes."""
     wishes = [sum(isinstance(value, Wish) for value in slots.values()) for slots in drawn.slots]
     able = [
@@ -106,7 +107,6 @@ def _able(drawn: Drawn, shop: Shop, random: np.random.Generator) -> list[tuple[i
         if carries(name)
         and not isinstance(value, Wish)
         and not _is_anchor(drawn, item)
-        and len({_value(row, name, shop) for row in _rows(drawn, item, shop, name).tolist()}) > 1
         and not (name == PACK and isinstance(drawn.slots[item].get("quantity"), Packs))
     ]
     return sorted(shuffled(random, able), key=lambda place: (place not in drawn.hidden, wishes[place[0]]))
@@ -151,7 +151,9 @@ def _refer(drawn: Drawn, axes: Difficulty, shop: Shop, random: np.random.Generat
     size = len(drawn.visits[0])
     if len(drawn.visits) >= drawn.most:
         return False
-    for item, name in _able(drawn, shop, random)[:TRIES]:
+    for item, name in _able(drawn, random)[:TRIES]:
+        if name not in drawn.slots[item] or _is_decided(drawn, item, name, shop):
+            continue
         value = drawn.slots[item][name]
         kinds = [
             kind.name
@@ -205,6 +207,22 @@ def link(
                     break
 
 
+def _is_decided(drawn: Drawn, item: int, name: str, shop: Shop) -> bool:
+    """Leave out what an item without wishes need not say, until the rest does not decide a slot's value; tell whether
+    it still does."""
+    slots = drawn.slots[item]
+
+    def decided() -> bool:
+        return len({_value(row, name, shop) for row in _rows(drawn, item, shop, name).tolist()}) < 2
+
+    for other in [] if any(isinstance(value, Wish) for value in slots.values()) else list(slots)[::-1]:
+        spare = carries(other) and other != name and (item, other) not in drawn.hidden
+        if decided() and spare and sum(map(is_exact, slots)) > LEAST_TOLD:
+            drawn.room += words_of(other)
+            del slots[other]
+    return decided()
+
+
 def _alone(row: int, rows: Sequence[int], shop: Shop) -> tuple[tuple[str, Any], ...] | None:
     """Describe one of the rows so that no other fits, in few words; None where that cannot be."""
     kind = shop.catalog.type_of(row).name
@@ -217,7 +235,7 @@ def _alone(row: int, rows: Sequence[int], shop: Shop) -> tuple[tuple[str, Any], 
 
 def _join(drawn: Drawn, axes: Difficulty, shop: Shop, random: np.random.Generator) -> bool:
     """Let a slot be the same as that of another item, whose other slots decide it without saying it."""
-    for item, name in _able(drawn, shop, random):
+    for item, name in _able(drawn, random):
         slots, cluster = drawn.slots[item], drawn.clusters[item]
         if not name.startswith("attr:") or any(isinstance(value, Wish) for value in slots.values()):
             continue
@@ -266,7 +284,7 @@ def _has(kind: str, name: str, shop: Shop) -> bool:
 def _reason(drawn: Drawn, axes: Difficulty, shop: Shop, random: np.random.Generator) -> bool:
     """Let a slot have alternatives, exceptions or a condition."""
     makers = shuffled(random, (_condition, _alternatives, _exceptions))
-    for item, name in _able(drawn, shop, random):
+    for item, name in _able(drawn, random):
         if not name.startswith("attr:") or "if" in drawn.slots[item]:
             continue
         for maker in makers:
