@@ -4,6 +4,7 @@ The value of a slot is what was said, or a wish: a frozen expression that takes 
 words and is read back from them; `ecomlab.world.plain` works out its value. Customers say the words, never the value.
 """
 
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -31,14 +32,22 @@ class Wish:
         """Kind of step of thought that it takes."""
         raise NotImplementedError
 
+    @property
+    def said_values(self) -> tuple[Any, ...]:
+        """Values that its words hold: a text with all of them says it again."""
+        return ()
+
 
 @dataclass(frozen=True)
 class Of(Wish):
-    """The value that the same slot has of another thing, which `by` describes so that exactly one fits."""
+    """The value that the same slot has of another thing: of the one that `by` describes so that exactly one fits, or of
+    a visit so many steps from that."""
 
     where: Where
     by: tuple[tuple[str, Any], ...]
     """Slots of the thing, its type first; of one ordered earlier the type and the month, as "03"."""
+    steps: int = 0
+    """How many visits later than the described one it was; below 0: earlier."""
 
     @property
     def step(self) -> str:
@@ -48,6 +57,10 @@ class Of(Wish):
     def described(self) -> dict[str, Any]:
         """Slots of the thing by name."""
         return dict(self.by)
+
+    @property
+    def said_values(self) -> tuple[Any, ...]:
+        return ("same", *self.described.values())
 
 
 @dataclass(frozen=True)
@@ -60,6 +73,10 @@ class OneOf(Wish):
     def step(self) -> str:
         return "logic"
 
+    @property
+    def said_values(self) -> tuple[Any, ...]:
+        return self.values
+
 
 @dataclass(frozen=True)
 class AnyBut(Wish):
@@ -70,6 +87,10 @@ class AnyBut(Wish):
     @property
     def step(self) -> str:
         return "logic"
+
+    @property
+    def said_values(self) -> tuple[Any, ...]:
+        return self.values
 
 
 @dataclass(frozen=True)
@@ -93,6 +114,29 @@ class If(Wish):
     def step(self) -> str:
         return "logic"
 
+    @property
+    def said_values(self) -> tuple[Any, ...]:
+        return (self.first, self.limit, self.other or "cheapest")
+
+
+@dataclass(frozen=True)
+class Packs(Wish):
+    """As many packs as hold a number of single things; how many one holds, the product's size of a pack says."""
+
+    count: int
+
+    @property
+    def step(self) -> str:
+        return "logic"
+
+    @property
+    def said_values(self) -> tuple[Any, ...]:
+        return ("enough", str(self.count))
+
+    def units(self, pack: str) -> int:
+        """Count the packs of this size: "6-Pack"."""
+        return math.ceil(self.count / pack_size(pack))
+
 
 @dataclass(frozen=True)
 class Demand(Wish):
@@ -108,6 +152,10 @@ class Demand(Wish):
     def step(self) -> str:
         return "joint" if isinstance(self.value, Of) else "logic"
 
+    @property
+    def said_values(self) -> tuple[Any, ...]:
+        return self.value.said_values if isinstance(self.value, Wish) else ()
+
 
 @dataclass(frozen=True)
 class IfSame(Wish):
@@ -122,6 +170,10 @@ class IfSame(Wish):
     @property
     def step(self) -> str:
         return "logic"
+
+    @property
+    def said_values(self) -> tuple[Any, ...]:
+        return (self.first, self.limit, self.other)
 
 
 @dataclass(frozen=True)
@@ -140,6 +192,10 @@ class Visited(Wish):
     @property
     def step(self) -> str:
         return "reference"
+
+    @property
+    def said_values(self) -> tuple[Any, ...]:
+        return tuple(value for _, value in self.by)
 
 
 @dataclass(frozen=True)
@@ -224,7 +280,8 @@ def from_json(value: Any) -> Any:
 
 def without(slots: Mapping[str, Any], lacks: frozenset[str]) -> dict[str, Any]:
     """Return slots as somebody reads them who cannot take these kinds of steps: of values that exclude each other the
-    first, no reference, no exception; a condition holds, and one on what stays the same is none."""
+    first, no reference, no exception; a condition holds, and one on what stays the same is none; of single things so
+    many packs."""
     kept: dict[str, Any] = {}
     for name, value in slots.items():
         if not isinstance(value, Wish) or value.step not in lacks:
@@ -235,6 +292,8 @@ def without(slots: Mapping[str, Any], lacks: frozenset[str]) -> dict[str, Any]:
             kept[name] = replace(value, value=OneOf(value.value.values[:1]))
         elif isinstance(value, If):
             kept[value.slot] = value.first
+        elif isinstance(value, Packs):
+            kept[name] = value.count
     return kept
 
 
@@ -259,21 +318,49 @@ def _tuples(value: Any) -> Any:
 # In words, after an item's noun: "in Red or Blue", "not in Red", "with the same color as the Lamp I looked at".
 
 _TAILS: Mapping[Where, str] = {"visits": "I looked at", "items": "of this order", "orders": "I ordered in"}
+_NTH = ("", "", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth")
 SAME = re.compile(
-    rf"with the same (?P<noun>[a-z][a-z ]*?) as the (?P<thing>[^.;!?\n]+?) (?P<tail>{'|'.join(_TAILS.values())})\b"
+    rf"with the same (?P<noun>[a-z][a-z ]*?) as the "
+    rf"(?:(?:(?P<nth>{'|'.join(filter(None, _NTH))}) )?one I saw (?:right )?(?P<way>after|before) the )?"
+    rf"(?P<thing>[^.;!?\n]+?) (?P<tail>{'|'.join(_TAILS.values())})\b"
     r"(?P<when>(?<=ordered in) [A-Z][a-z]+)?"
 )
 """Phrase of a reference."""
+MOST_LINKS = len(_NTH) - 1
+"""Most steps from one visit to another."""
 
 
-def of_phrase(noun: str, thing: str, where: Where, month: str = "") -> str:
+def of_phrase(noun: str, thing: str, wish: Of, month: str = "") -> str:
     """Word a reference after an item's noun; `thing` is without an article, `month` is that of an earlier order."""
-    return f"with the same {noun} as the {thing} {_TAILS[where]} {month}".rstrip()
+    way, far = "after" if wish.steps > 0 else "before", abs(wish.steps)
+    link = f"{_NTH[far]} one I saw {way} the " if far > 1 else f"one I saw right {way} the " if far else ""
+    return f"with the same {noun} as the {link}{thing} {_TAILS[wish.where]} {month}".rstrip()
+
+
+def steps_of(match: re.Match[str]) -> int:
+    """Read how many visits a reference's thing is from the one that its words describe."""
+    far = _NTH.index(match["nth"]) if match["nth"] else int(match["way"] is not None)
+    return far if match["way"] == "after" else -far
 
 
 def where_of(tail: str) -> Where:
     """Find where the thing of a reference stands, by the last words of its phrase."""
     return next(where for where, words in _TAILS.items() if words == tail)
+
+
+PACKS = re.compile(r"in enough packs to have (\d+) of them")
+"""Phrase of a number of single things."""
+
+
+def packs_phrase(wish: Packs) -> str:
+    """Word a number of single things after an item's noun."""
+    return f"in enough packs to have {wish.count} of them"
+
+
+def pack_size(pack: str) -> int:
+    """Read how many single things a pack holds: 6 of "6-Pack"; 1 where it does not say."""
+    digits = re.match(r"\d+", pack)
+    return int(digits[0]) if digits else 1
 
 
 def or_list(values: tuple[str, ...]) -> str:

@@ -94,15 +94,15 @@ def _in_cart(goal: Goal, world: World, withheld: Collection[Slot], changed: Coll
     blamed = {mistake.item for mistake in found}
     for want, held in zip(wants, matched.held, strict=True):
         if 0 < held < want.quantity and want.item not in blamed:
-            found.append(_quantity(want, held))
+            found.append(_quantity(goal, want, held))
     first = {mistake.name: mistake for mistake in reversed(found)}
     return list(reversed(first.values()))
 
 
-def _quantity(want: Want, units: int) -> Mistake:
-    wanted = {"quantity": want.quantity}
-    act = Act("correct", want.type, wanted, seen=str(units), number=want.quantity)
-    return Mistake(act, (Slot(want.item, "quantity", want.quantity),), want.item)
+def _quantity(goal: Goal, want: Want, units: int) -> Mistake:
+    said = goal.get("quantity", want.quantity, want.item)
+    act = Act("correct", want.type, {"quantity": said}, seen=str(units), number=want.quantity)
+    return Mistake(act, (Slot(want.item, "quantity", said),), want.item)
 
 
 def _mistake(
@@ -121,7 +121,7 @@ def _mistake(
     seen = f"{title} in {variant}" if variant else title
     for want, _ in mine:
         if want.option in (None, variant) and world.catalog.satisfies(row, want.constraints):
-            return _quantity(want, want.quantity + extra)
+            return _quantity(goal, want, want.quantity + extra)
     lacking = [want for want, held in mine if held < want.quantity]
     if not lacking:
         return Mistake(Act("not wanted", seen=seen))
@@ -139,7 +139,7 @@ def _mistake(
     if want.option not in (None, variant):
         broken["option"] = want.option
     if extra != want.quantity:
-        broken["quantity"] = want.quantity
+        broken["quantity"] = said.get("quantity", want.quantity)
     return _corrected("correct", want.item, want.type, broken, withheld, seen)
 
 

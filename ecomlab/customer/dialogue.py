@@ -27,6 +27,7 @@ from ecomlab.customer.meaning import (
     meanings,
     meant,
     quoted,
+    repeats,
     said_number,
     speaks_of_the_past,
     verdict,
@@ -37,6 +38,7 @@ from ecomlab.customer.reading.reading import LEAVE, NO_ITEM, Question, Reading
 from ecomlab.customer.templates import SENTENCE_BREAK, Template
 from ecomlab.slots import slot_type
 from ecomlab.task import Slot
+from ecomlab.values import FORMATS
 from ecomlab.wishes import Wish
 from ecomlab.world.joint import amounts_of
 from ecomlab.world.ranking import Worth
@@ -113,6 +115,11 @@ class Claim:
     so: bool | None
     absent: bool = False
 
+    @property
+    def is_guess(self) -> bool:
+        """True if it says what a wish comes to, where its words do not tell."""
+        return self.so is None and self.slot is not None and isinstance(self.slot.value, Wish)
+
 
 @dataclass
 class Tally:
@@ -182,21 +189,23 @@ class DialogueManager:
         asks_why = ("SET" in reading.acts and not self.tells_facts) or (
             not reading.calls_for and text.rstrip().endswith("?")
         )
+        reading, again = self._without_repeated(reading, text)
         if (self.refused or asks_why) and not reading.questions and not reading.said and _WRONG.search(text):
             return Reply(list(self.refused) or [Act("as wanted")])
         if reading.which and reading.things:  # which of some that they have no opinion of
             reading = replace(reading, calls_for=reading.calls_for - {"judge"})
         checked = self._checked(reading, text)
         if "judge" in reading.calls_for:
-            reply = self.confirm(reading, text)
-        elif checked:
+            reply = self.confirm(reading, text, again=again)
+        elif checked or (again and not reading.questions):
             self.tally.questions += 1
-            reply = self.confirm(replace(reading, said=(*reading.said, *checked)), text, asked=True)
+            said = replace(reading, said=(*reading.said, *checked))
+            reply = self.confirm(said, text, asked=True, again=again)
             reading = replace(reading, questions=(), calls_for=reading.calls_for - {"ask"})
         elif reading.said:  # what is only told is set right, not confirmed
             exactly = not _shows(reading)
             told = self._judged(reading.said)
-            wrong = [said for said in told if self.claim(said, exactly).so is False]
+            wrong = [said for said in told if (one := self.claim(said, exactly)).so is False or one.is_guess]
             right = bool(told) and all(self.claim(said, exactly).so for said in told)
             reply = self.confirm(replace(reading, said=tuple(wrong)), text) if wrong else Reply([])
             if right and not reading.calls_for:
@@ -249,9 +258,37 @@ class DialogueManager:
         told = self.spoken("remind", list(_distinct(known)), clean=True)
         return [Act("no"), *told, *(act for one in faults for act in self._refused(one))] if faults else []
 
-    def confirm(self, reading: Reading, text: str, asked: bool = False) -> Reply:
-        """Judge what a summary, a plan or an offer says, or a question where it is `asked`: up to two faults are named,
-        what is withheld without its value where it was not asked for, and nothing that is wrong is affirmed."""
+    def _without_repeated(self, reading: Reading, text: str) -> tuple[Reading, list[Slot]]:
+        """Leave out what a message says in a wish's own words; return these wishes too."""
+        wishes = [slot for slot in self.state.known if isinstance(slot.value, Wish)]
+        again = [slot for slot in wishes if repeats(text, slot.value)]
+        if not again:
+            return reading, []
+        held = {str(value).lower() for slot in again for value in slot.value.said_values}
+        held |= {
+            FORMATS["money"].write(value)
+            for slot in again
+            for value in slot.value.said_values
+            if isinstance(value, int)
+        }
+
+        def others(every: Sequence[Said]) -> tuple[Said, ...]:
+            return tuple(one for one in every if one.value.lower() not in held)
+
+        asked = tuple(
+            one
+            for one in reading.questions
+            if {value.lower() for value in one.values} - held
+            or not (one.values or {*again} & {*meant(one, self.state, self.option)})
+        )
+        left = reading.calls_for if asked else reading.calls_for - {"ask"}
+        others_said, mentions = others(reading.said), others(reading.mentions)
+        return replace(reading, said=others_said, mentions=mentions, questions=asked, calls_for=left), again
+
+    def confirm(self, reading: Reading, text: str, asked: bool = False, again: Sequence[Slot] = ()) -> Reply:
+        """Judge what a summary, a plan or an offer says, or a question where it is `asked`, `again` being wishes in
+        their own words: up to two faults are named, what is withheld without its value where it was not asked for, and
+        nothing that is wrong is affirmed. What a wish comes to is neither affirmed nor denied: they say it again."""
         values = Counter((said.slots[0], said.item) for said in set(reading.said))
         either = " or " in text.lower()
         choices = [s for s in reading.said if either and values[s.slots[0], s.item] > 1]
@@ -260,6 +297,7 @@ class DialogueManager:
         chosen = [one for one in map(self.claim, choices) if one.so]
         claims += chosen or [self.claim(said) for said in choices[:1]]
         claims += self._offered(reading, text)
+        claims += [Claim(Said((slot.name,), ""), slot, True) for slot in again]
         faults = list(_distinct(one for one in claims if one.so is False))
         asks = asked or (text.rstrip().endswith("?") and not reading.acts & {"SUMMARY", "CONSENT"})
         wanted = [one.slot for one in claims if asks and not one.so and one.slot in self.state.withheld]
@@ -278,8 +316,13 @@ class DialogueManager:
             self.refused = [act for act in acts if act.kind != "no"]
             return Reply([*acts, *([Act("not all")] if len(faults) > FAULTS else [])], tuple(news))
         self.refused = []
-        right = [one.slot for one in claims if one.so and one.slot is not None]
         self.annoyed = 0
+        if guessed := list(_distinct(one.slot for one in claims if one.is_guess)):
+            news = self._told(guessed)
+            repeated = [slot for slot in guessed if slot is not None and slot not in news][:AT_ONCE]
+            acts = self.spoken("remind", repeated, clean=True) + self.spoken("elaborate", news)
+            return Reply(acts, tuple(news))
+        right = [one.slot for one in claims if one.so and one.slot is not None]
         news = self._told([*right, *wanted])
         lacking = [one.said for one in claims if one.absent and one.said.slots[0] not in self.state.own]
         lacking = lacking if len(lacking) == len(claims) == 1 else []  # nobody denies beside a yes
@@ -317,7 +360,7 @@ class DialogueManager:
 
     def _offered(self, reading: Reading, text: str) -> list["Claim"]:
         """List what an offer of one thing says of it that is not as the customer has said."""
-        if "OFFER" not in reading.acts:
+        if not reading.acts & {"OFFER", "CONSENT"}:
             return []
         if _OVER.search(text):
             limits = [slot for slot in self.state.known if slot.name in ("price", "budget")]
@@ -325,14 +368,18 @@ class DialogueManager:
         said = [
             one
             for one in reading.mentions
-            if not (one.claimed or one.denied or one.slots[0].startswith("was_"))
-            and one.slots[0] not in COUNTS | {"must"}
+            if not (one.claimed or one.denied) and one.slots[0] not in COUNTS | {"must"}
         ]
         values = Counter(slot for slot, _ in {(one.slots[0], one.value) for one in said})
         if any(one.name == "replacement" for one in self.state.known) and not self.state.identified:
             return []  # of which of the two it is said stays open
         claims = [self.claim(one, exactly=False) for one in said if values[one.slots[0]] == 1]
-        return [one for one in claims if one.so is False and one.slot in self.state.known]
+        wrong = "OFFER" in reading.acts
+        return [
+            one
+            for one in claims
+            if one.slot in self.state.known and (one.is_guess or (wrong and one.so is False))
+        ]
 
     def _told(self, slots: Iterable[Slot | None]) -> list[Slot]:
         """Take note that these slots have been told."""

@@ -20,20 +20,23 @@ from ecomlab.customer.visits import (
     visited_types,
     visits_of,
 )
-from ecomlab.customer.wish_draws import Drawn, weave
+from ecomlab.customer.wish_draws import LEAST_TOLD, Drawn, carries, link, weave, words_of
 from ecomlab.difficulty import Difficulty
 from ecomlab.seeding import pick, rng, shuffled
 from ecomlab.slots import LIMITS, slot_type
-from ecomlab.steps import most_steps
+from ecomlab.steps import is_worked_out, most_steps
 from ecomlab.task import Goal, TaskError, TaskKey
 from ecomlab.world.cart import constraints_of, identity_of, is_exact
+from ecomlab.world.plain import PACK
 
 QUANTITIES = (2, 3, 4)
 """Numbers of units, where more than one is wanted."""
 MOST_STATED = 12
-"""Most slots beside types that an opening states, which makes about 60 words; with those that are withheld, 21."""
-LEAST_TOLD = 2
-"""Slots of a product that are left of each item, so that as many visits differ in them."""
+"""Most slots beside types that an opening states; with those that are withheld, 21."""
+MOST_WORDS = 38
+"""Most words of an opening about its items, or so; what stands around them makes it about 60."""
+QUESTION_WORDS = 9
+"""Words of a question that a customer asks in their turn."""
 TRIES = 64
 
 
@@ -66,11 +69,12 @@ def draw_items(
     steps: Sequence[str] = (),
 ) -> tuple[Goal, list[str], list[str]]:
     """Draw a customer who wants a product of each of these types, the visits among which these are, and the kinds of
-    `steps` of thought that count of those asked for.
+    `steps` of thought that count of those asked for. The opening has room for what they ask in their turn as well.
 
     Raises TaskError where a type has no product that is well in stock.
     """
-    outlines = draw_outlines(kinds, axes, shop, random)
+    room = MOST_WORDS - QUESTION_WORDS * ("telling" in steps)
+    outlines = draw_outlines(kinds, axes, shop, random, room)
     found = [draw_cluster(outline, shop, random) for outline in outlines]
     for outline, rows in zip(outlines, found, strict=True):
         if not rows:
@@ -84,22 +88,27 @@ def draw_items(
     )
     count = visited_types(len(kinds), axes.history, most_steps(axes))
     clusters = history_of(found, others, count)
-    drawn = Drawn([], [], clusters[: len(kinds)], clusters[len(kinds) :])
+    hidden = {(item, name) for item, outline in enumerate(outlines) for name in outline.hidden}
+    drawn = Drawn(
+        [], [], clusters[: len(kinds)], clusters[len(kinds) :], hidden, room - words_in(outlines), count - 1
+    )
     for outline, rows in zip(outlines, clusters, strict=False):
         drawn.clusters.append(Cluster(outline, tuple(rows), pick(random, rows)))
         values = values_of(drawn.clusters[-1], shop, random) | _line_values(outline, rows, shop, random)
         drawn.slots.append(values)
     weave(drawn, steps, axes, shop, key.rng("steps"))
+    clusters = [*drawn.visits, *drawn.decoys][:count]  # as many, however many wishes stand on one
+    visits = visits_of(clusters, key, shop)
+    link(drawn, visits, axes, shop, key.rng("links"))
     slots = {(item, n): value for item, values in enumerate(drawn.slots) for n, value in values.items()}
-    hidden = {(item, name) for item, outline in enumerate(outlines) for name in outline.hidden}
-    visits = [*drawn.visits, *drawn.decoys][:count]  # as many, however many wishes stand on one
-    return Goal(slots, frozenset(hidden & slots.keys())), visits_of(visits, key, shop), drawn.steps
+    return Goal(slots, frozenset(drawn.hidden & slots.keys())), visits, drawn.steps
 
 
 def draw_outlines(
-    kinds: Sequence[str], axes: Difficulty, shop: Shop, random: np.random.Generator
+    kinds: Sequence[str], axes: Difficulty, shop: Shop, random: np.random.Generator, room: int = MOST_WORDS
 ) -> list[Outline]:
-    """Draw what a customer who wants one item of each type will say, and leave out, of each.
+    """Draw what a customer who wants one item of each type will say, in an opening with so much `room`, and leave out,
+    of each.
 
     A type of which nothing is well in stock is described by its name alone.
     """
@@ -110,36 +119,45 @@ def draw_outlines(
         bits = 0 if row is None else shop.catalog.option_bits.item(row)
         names += ["option"] if random.random() < axes.cart.p_option and bits else []
         names += ["quantity"] if random.random() < axes.cart.p_quantity else []
+        if "quantity" in names and PACK not in names and is_worked_out(axes, random):
+            has_packs = row is not None and PACK.removeprefix("attr:") in shop.catalog.attributes(row)
+            names = [*names[:2], *([PACK] if has_packs else []), *names[2:]]
         outlines.append(Outline(kind, tuple(names), option_bits=bits))
     places = [(item, name) for item, outline in enumerate(outlines) for name in outline.names]
-    hidden = left_out(places, axes.p_missing, random)
+    hidden = left_out(places, axes.p_missing, random, sooner=carries)
     return without_excess(
         [
             replace(outline, hidden=frozenset(name for i, name in hidden if i == item))
             for item, outline in enumerate(outlines)
-        ]
+        ],
+        room,
     )
 
 
-def without_excess(outlines: Sequence[Outline]) -> list[Outline]:
-    """Leave out wishes that are too many words: beyond `MOST_STATED`, the last stated one of the item that states most
-    of a product. A limit counts twice, as it takes more words."""
-    kept = [list(outline.names) for outline in outlines]
-    stated = [[name for name in outline.names if name not in outline.hidden] for outline in outlines]
+def without_excess(outlines: Sequence[Outline], room: int) -> list[Outline]:
+    """Leave out wishes that are too many words: beyond `MOST_STATED` slots or the `room`, of the item that
+    states most of a product the one of most words."""
+    kept = list(outlines)
 
     def able(item: int) -> list[str]:
         """List the stated names that an item can do without: two that tell its products apart stay."""
-        exact = sum(map(is_exact, kept[item]))
-        return [n for n in stated[item] if _is_of_product(n) and (not is_exact(n) or exact > LEAST_TOLD)]
+        exact, hidden = len(kept[item].exact), kept[item].hidden
+        stated = [name for name in kept[item].names if name not in hidden and _is_of_product(name)]
+        stated = [name for name in stated if not (name == PACK and "quantity" in kept[item].names)]
+        return [name for name in stated if not is_exact(name) or exact > LEAST_TOLD]
 
-    while sum(1 + slot_type(name).is_limit for names in stated for name in names) > MOST_STATED:
+    while words_in(kept) > room or sum(len(set(one.names) - one.hidden) for one in kept) > MOST_STATED:
         item = max(range(len(kept)), key=lambda item: len(able(item)))
         if not able(item):
             break
-        name = able(item)[-1]
-        kept[item].remove(name)
-        stated[item].remove(name)
-    return [replace(outline, names=tuple(names)) for outline, names in zip(outlines, kept, strict=True)]
+        name = max(able(item)[::-1], key=words_of)
+        kept[item] = replace(kept[item], names=tuple(n for n in kept[item].names if n != name))
+    return kept
+
+
+def words_in(outlines: Sequence[Outline]) -> int:
+    """Count the words in which an opening tells these items, or so."""
+    return sum(words_of(name) for one in outlines for name in {"type", *one.names} - one.hidden)
 
 
 def _is_of_product(name: str) -> bool:

@@ -12,9 +12,10 @@ from ecomlab.customer.reading.reading import Question, Reading
 from ecomlab.customer.reading.words import NUMBER
 from ecomlab.customer.templates import Template, common_file
 from ecomlab.other_words import SPELLED, read_number
-from ecomlab.slots import slot_type
+from ecomlab.slots import PRICE, slot_type
 from ecomlab.task import Slot
-from ecomlab.wishes import AnyBut, Demand, IfSame, OneOf, Wish
+from ecomlab.values import FORMATS
+from ecomlab.wishes import AnyBut, Demand, If, IfSame, OneOf, Wish
 from ecomlab.world.orders.references import same_time
 from ecomlab.world.ranking import Worth
 from ecomlab.world.substitutes import noun
@@ -38,6 +39,7 @@ _KEPT = re.compile(
 _LOOSE = re.compile(
     r"\b(?:e\.g\.|for example|for instance|such as|say|like|matters?|at least|any|some|prefer\w*)"
 )
+_EXCLUDES = re.compile(r"\b(?:not?|but|except|other than|without|never|avoid\w*|exclud\w*|anything)\b|n't\b")
 _PAST = re.compile(r"\b(?:was|were|did|had|made|bought|original(?:ly)?|old)\b")
 
 
@@ -140,7 +142,18 @@ def is_demand_on(slot: Slot, name: str) -> bool:
     value = slot.value
     if isinstance(value, IfSame):
         return noun(name.removeprefix("attr:")) in (value.first, value.other)
+    if isinstance(value, If):
+        return name in (value.slot, PRICE.name)
     return isinstance(value, Demand) and value.slot == name
+
+
+def repeats(text: str, wish: Wish) -> bool:
+    """Tell whether a text says a wish's words again: all values that they hold, excluded where they exclude them."""
+    low, meant = text.lower(), wish.value if isinstance(wish, Demand) else wish
+    if isinstance(meant, AnyBut) and not _EXCLUDES.search(low):
+        return False
+    said = [FORMATS["money"].write(one) if isinstance(one, int) else str(one) for one in wish.said_values]
+    return bool(said) and all(one.lower() in low for one in said)
 
 
 def kind_of(slot: str) -> str:
@@ -266,7 +279,8 @@ def _of_the_new(question: Question, slots: Sequence[Slot], state: GoalState, tex
 def comparable(asked: str, had: Slot) -> bool:
     """Tell whether a value that is named for one slot can be one of another, which the customer has."""
     slot = had.name
-    same = asked.removeprefix("was_") == slot.removeprefix("was_") or is_demand_on(had, asked)
+    same = asked.removeprefix("was_") == slot.removeprefix("was_")
+    same = same or is_demand_on(had, asked.removeprefix("was_"))
     as_option = slot == "option" and asked.startswith(("attr", "option"))
     return same or as_option or {asked, slot} in ({"price", "budget"}, {"quantity", "units"})
 

@@ -19,7 +19,19 @@ from ecomlab.slots import PRICE, slot_type
 from ecomlab.task import Goal
 from ecomlab.values import in_speech, with_article
 from ecomlab.values import money as write_money
-from ecomlab.wishes import AnyBut, Earlier, Of, OneOf, Wish, at_most, delivery_words, of_phrase, or_list
+from ecomlab.wishes import (
+    AnyBut,
+    Earlier,
+    Of,
+    OneOf,
+    Packs,
+    Wish,
+    at_most,
+    delivery_words,
+    of_phrase,
+    or_list,
+    packs_phrase,
+)  # fmt: skip
 from ecomlab.world.substitutes import noun
 
 IN_A_ROW = (", ", ", and ")
@@ -160,7 +172,7 @@ class Speaker:
         it may be "3 x tank top". A quantity of None is several, without saying how many: "some tank tops"."""
         kind, feature = slots["type"], self.lexicon.said(slots.get("feature", ""))
         brand = None if isinstance(slots.get("brand"), Wish) else slots.get("brand")
-        quantity = slots.get("quantity")
+        quantity = None if isinstance(slots.get("quantity"), Wish) else slots.get("quantity")
         unsaid = "quantity" in slots and quantity is None
         times = listed and random.random() < 0.5 and not unsaid
         several = unsaid or (quantity is not None and quantity > 1)
@@ -195,7 +207,7 @@ class Speaker:
         for name, value in sorted(
             slots.items(), key=lambda slot: slot_type(slot[0]).is_limit
         ):  # limits come last
-            if name in ("type", "quantity"):
+            if name == "type" or (name == "quantity" and not isinstance(value, Packs)):
                 continue
             if isinstance(value, Wish):
                 phrases.append([Piece(wish_phrase(kind, name, value, self.lexicon), "fixed")])
@@ -276,8 +288,11 @@ class Speaker:
         """Pick a form that has something to put into each of its fields."""
         forms = [form for form in self.phrases.acts[act.kind] if act.seen or "seen" not in form.fields]
         forms = forms or list(self.phrases.acts[act.kind])
-        if "quantity" in act.slots:  # details leave it out
-            forms = [form for form in forms if {"item", "wanted", "number"} & form.fields] or forms
+        if "quantity" in act.slots:  # details leave it out, unless it must be worked out
+            worked_out = isinstance(act.slots["quantity"], Packs)
+            fields = {"item", "wanted", "details" if worked_out else "number"}
+            forms = [form for form in forms if fields & form.fields] or forms
+            forms = [form for form in forms if not worked_out or "number" not in form.fields] or forms
         if tells:
             forms = [form for form in forms if not form.lead.startswith(_NAY)] or forms
         return self._pick(forms, random, used)
@@ -296,7 +311,9 @@ def wish_phrase(kind: str, name: str, wish: Wish, lexicon: Lexicon) -> str:
         by = wish.described
         names = (by.get("brand"), lexicon.said(by.get("feature", "")), in_speech(by["type"]))
         title = " ".join(filter(None, names))
-        return of_phrase(noun(name.removeprefix("attr:")), title, wish.where)
+        return of_phrase(noun(name.removeprefix("attr:")), title, wish)
+    if isinstance(wish, Packs):
+        return packs_phrase(wish)
     if isinstance(wish, Earlier):
         money = name == PRICE.name
         return f"for {at_most(wish, write_money)}" if money else f"no later than {delivery_words(wish)}"

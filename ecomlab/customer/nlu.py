@@ -35,6 +35,7 @@ from ecomlab.wishes import (
     AMOUNT,
     DELIVERY,
     NO_MORE,
+    PACKS,
     SAME,
     AnyBut,
     Demand,
@@ -42,10 +43,12 @@ from ecomlab.wishes import (
     If,
     Of,
     OneOf,
+    Packs,
     Visited,
     Wish,
     read_amount,
     read_delivery,
+    steps_of,
     where_of,
 )
 from ecomlab.world.substitutes import noun
@@ -344,6 +347,8 @@ def read_item(text: str, lexicon: Lexicon, phrases: Phrases) -> dict[str, Any]:
     chained = list(CHAINED.finditer(text))
     for found in (*same, *chained):
         text = text[: found.start()] + " " * len(found.group()) + text[found.end() :]
+    if packs := PACKS.search(text):
+        text = text[: packs.start()] + " " * len(packs.group()) + text[packs.end() :]
     words = [(m.group(), m.span()) for m in lexicon.token.finditer(text)]
     kind = _name(words, lexicon, "type", plain, longest=TYPE_WORDS)
     if kind is None:
@@ -388,7 +393,9 @@ def read_item(text: str, lexicon: Lexicon, phrases: Phrases) -> dict[str, Any]:
             taken.append(match.span())
     counts = [_SPELLED_BEFORE.search(text[: taken[0][0]]), *_NUMBER.finditer(text)]
     number = next((match for match in counts if match and not _overlaps(match.span(1), taken)), None)
-    if number:
+    if packs:
+        slots["quantity"] = Packs(int(packs[1]))
+    elif number:
         slots["quantity"] = read_number(number[1])
     return slots
 
@@ -406,7 +413,7 @@ def _read_same(match: re.Match[str], kind: ProductType, lexicon: Lexicon, phrase
     by = _described(match["thing"], phrases, lexicon)
     if match["noun"] not in named or not by:
         return {}
-    return {named[match["noun"]]: Of(where_of(match["tail"]), by)}
+    return {named[match["noun"]]: Of(where_of(match["tail"]), by, steps_of(match))}
 
 
 def _described(text: str, phrases: Phrases, lexicon: Lexicon) -> tuple[tuple[str, Any], ...]:

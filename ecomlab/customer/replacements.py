@@ -64,7 +64,7 @@ def _write(wanted: Wanted) -> str:
     for name, value in wanted:
         if isinstance(value, Of):
             by, own = value.described, noun(name.removeprefix("attr:"))
-            said.append(of_phrase(own, in_speech(by["type"]), value.where, MONTHS[int(by["month"]) - 1]))
+            said.append(of_phrase(own, in_speech(by["type"]), value, MONTHS[int(by["month"]) - 1]))
             continue
         text, own = (slot_type(name).format or NAME).write(value), name.removeprefix("attr:")
         text = in_speech(text) if name.startswith("attr:") else text

@@ -78,14 +78,20 @@ class Cluster:
 
 
 def left_out(
-    places: Iterable[Place], p_missing: float, random: np.random.Generator, most: int = MOST_WITHHELD
+    places: Iterable[Place],
+    p_missing: float,
+    random: np.random.Generator,
+    most: int = MOST_WITHHELD,
+    sooner: Callable[[str], bool] = bool,
 ) -> set[Place]:
-    """Draw the slots that an opening leaves out: each with the same probability, at most `most` of them."""
+    """Draw the slots that an opening leaves out: each with the same probability, at most `most` of them, those with
+    `sooner` names before others."""
     listed = list(places)
     hits = [
         place for place, x in zip(listed, random.random(len(listed)).tolist(), strict=True) if x < p_missing
     ]
-    return {hits[i] for i in random.permutation(len(hits))[: max(0, most)].tolist()}
+    mixed = [hits[i] for i in random.permutation(len(hits)).tolist()]
+    return set(sorted(mixed, key=lambda place: not sooner(place[1]))[: max(0, most)])
 
 
 def draw_cluster(

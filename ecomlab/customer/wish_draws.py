@@ -4,8 +4,8 @@ What is wanted is drawn first, as without steps; an expression then takes the pl
 what was drawn. A step counts where somebody who cannot take it would get something else.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -15,13 +15,39 @@ from ecomlab.customer.visits import PLENTY, Cluster, Outline, draw_cluster, exac
 from ecomlab.difficulty import Difficulty
 from ecomlab.seeding import pick, shuffled
 from ecomlab.slots import PRICE
-from ecomlab.steps import draw_size
-from ecomlab.wishes import AnyBut, If, Of, OneOf, Wish
-from ecomlab.world.cart import constraints_of
+from ecomlab.steps import draw_size, is_worked_out
+from ecomlab.task import Goal, Place
+from ecomlab.wishes import MOST_LINKS, AnyBut, If, Of, OneOf, Packs, Wish, pack_size, wishes_in, without
+from ecomlab.world.cart import constraints_of, is_exact
+from ecomlab.world.plain import PACK, AtFirst, plain
 
+LINK_WORDS = 6
+"""Words of "the one I saw right after"."""
 CARRIES = ("brand", "attr")
 """Kinds of slots that a wish may take the place of."""
 TRIES = 6
+LEAST_TOLD = 2
+"""Slots of a product that are left of each item, so that as many visits differ in them."""
+WORDS = {("quantity",): 0, ("brand", "feature"): 1, ("type", "attr", "option"): 3}
+"""Words in which an opening tells slots; a quantity stands in the place of an article."""
+
+
+def carries(name: str) -> bool:
+    """Tell whether a wish may take the place of a slot's value."""
+    return name.partition(":")[0] in CARRIES
+
+
+def words_of(name: str, value: Any = None) -> int:
+    """Count the words in which an opening tells a slot, or so; of a value that is no wish they are always as many."""
+    if isinstance(value, If):
+        return 19
+    if isinstance(value, Of):
+        return 11 if value.where == "visits" else 9
+    if isinstance(value, Packs):
+        return 7
+    if isinstance(value, OneOf | AnyBut):
+        return 1 + 2 * len(value.values)
+    return next((words for slots, words in WORDS.items() if name.partition(":")[0] in slots), 6)
 
 
 @dataclass
@@ -36,8 +62,23 @@ class Drawn:
     """Rows of the visits that matter, cluster by cluster: of the wanted items, then of things that wishes refer to."""
     decoys: list[list[int]]
     """Rows of the other visits, cluster by cluster."""
+    hidden: set[Place] = field(default_factory=set)
+    """Slots that the opening leaves out."""
+    room: int = 1 << 30
+    """Words that the opening may still take."""
+    most: int = 1 << 30
+    """Most clusters of visits that matter."""
     steps: list[str] = field(default_factory=list)
     """Kinds of the steps that count."""
+
+    def takes(self, item: int, name: str, words: int) -> bool:
+        """Take more words for a slot; False without room for them in the opening, where it is told there."""
+        if (item, name) in self.hidden:
+            return True
+        if self.hidden and words > self.room:  # who leaves nothing out says it all
+            return False
+        self.room -= words
+        return True
 
 
 def weave(
@@ -46,6 +87,9 @@ def weave(
     """Put a wish of each of these kinds into the items, and more of them where one does not count; where none of a kind
     can be had, one of another."""
     makers = {"reference": _refer, "joint": _join, "logic": _reason}
+    kinds = [kind for kind in kinds if kind in makers]
+    if "logic" in kinds:
+        _count_packs(drawn, axes, shop, random)
     for number, kind in enumerate(kinds, 1):
         for maker in dict.fromkeys((makers[kind], *(makers[other] for other in kinds))):
             while len(drawn.steps) < number and maker(drawn, axes, shop, random):
@@ -53,14 +97,33 @@ def weave(
 
 
 def _able(drawn: Drawn, random: np.random.Generator) -> list[tuple[int, str]]:
-    """List the (item, slot) pairs whose value a wish may take the place of, in random order."""
+    """List the (item, slot) pairs whose value a wish may take the place of, in random order; first those that the
+    opening leaves out, of items with few wishes."""
+    wishes = [sum(isinstance(value, Wish) for value in slots.values()) for slots in drawn.slots]
     able = [
         (item, name)
         for item, slots in enumerate(drawn.slots)
         for name, value in slots.items()
-        if name.partition(":")[0] in CARRIES and not isinstance(value, Wish) and not _is_anchor(drawn, item)
+        if carries(name)
+        and not isinstance(value, Wish)
+        and not _is_anchor(drawn, item)
+        and not (name == PACK and isinstance(drawn.slots[item].get("quantity"), Packs))
     ]
-    return shuffled(random, able)
+    return sorted(shuffled(random, able), key=lambda place: (place not in drawn.hidden, wishes[place[0]]))
+
+
+def _put(drawn: Drawn, item: int, name: str, wish: Wish) -> bool:
+    """Put a wish in the place of a slot's value, if there is room for its words where it is told at once."""
+    if not drawn.takes(item, name, words_of(name, wish) - words_of(name)):
+        return False
+    kept = "if" if isinstance(wish, If) else name
+    if (item, name) in drawn.hidden:
+        drawn.hidden.add((item, kept))
+    if isinstance(wish, If):
+        del drawn.slots[item][name]
+        drawn.slots[item].pop(PRICE.name, None)
+    drawn.slots[item][kept] = wish
+    return True
 
 
 def _is_anchor(drawn: Drawn, item: int) -> bool:
@@ -86,7 +149,11 @@ def _refer(drawn: Drawn, axes: Difficulty, shop: Shop, random: np.random.Generat
     catalog = shop.catalog
     taken = {catalog.type_of(rows[0]).name for rows in (*drawn.visits, *drawn.decoys) if rows}
     size = len(drawn.visits[0])
+    if len(drawn.visits) >= drawn.most:
+        return False
     for item, name in _able(drawn, random)[:TRIES]:
+        if name not in drawn.slots[item] or _is_decided(drawn, item, name, shop):
+            continue
         value = drawn.slots[item][name]
         kinds = [
             kind.name
@@ -110,11 +177,60 @@ def _refer(drawn: Drawn, axes: Difficulty, shop: Shop, random: np.random.Generat
                         described = {n: by[n] for n in ("type", "feature")}
                     same = [r for r in rows if catalog.satisfies(r, constraints_of(kind, described))]
                     if same == [row]:
+                        if not _put(drawn, item, name, Of("visits", tuple(described.items()))):
+                            return False  # what is told at once comes last
                         drawn.visits.append(rows)
-                        drawn.slots[item][name] = Of("visits", tuple(described.items()))
-                        _count(drawn, item, name, "reference", shop)
+                        _count(drawn, axes, shop)
                         return True
     return False
+
+
+def link(
+    drawn: Drawn, visits: Sequence[str], axes: Difficulty, shop: Shop, random: np.random.Generator
+) -> None:
+    """Describe things that the customer looked at by what they looked at before or after them, so that the way to the
+    value has as many links as were drawn; `visits` are all, the newest first."""
+    catalog = shop.catalog
+    rows = [catalog.row(visit) or 0 for visit in visits]
+    for item, slots in enumerate(drawn.slots):
+        for name, wish in slots.items():
+            more = min(draw_size(axes, "reference", random) - 1, MOST_LINKS) if isinstance(wish, Of) else 0
+            if not more or wish.where != "visits":
+                continue
+            wanted = constraints_of(wish.described["type"], wish.described)
+            (at,) = [at for at, row in enumerate(rows) if catalog.satisfies(row, wanted)]
+            ends = [at - more, at + more]
+            for start in shuffled(random, [end for end in ends if 0 <= end < len(rows)]):
+                by = _alone(rows[start], rows, shop)
+                if by is not None and drawn.takes(item, name, LINK_WORDS):
+                    slots[name] = Of("visits", by, start - at)
+                    break
+
+
+def _is_decided(drawn: Drawn, item: int, name: str, shop: Shop) -> bool:
+    """Leave out what an item without wishes need not say, until the rest does not decide a slot's value; tell whether
+    it still does."""
+    slots = drawn.slots[item]
+
+    def decided() -> bool:
+        return len({_value(row, name, shop) for row in _rows(drawn, item, shop, name).tolist()}) < 2
+
+    for other in [] if any(isinstance(value, Wish) for value in slots.values()) else list(slots)[::-1]:
+        spare = carries(other) and other != name and (item, other) not in drawn.hidden
+        if decided() and spare and sum(map(is_exact, slots)) > LEAST_TOLD:
+            drawn.room += words_of(other)
+            del slots[other]
+    return decided()
+
+
+def _alone(row: int, rows: Sequence[int], shop: Shop) -> tuple[tuple[str, Any], ...] | None:
+    """Describe one of the rows so that no other fits, in few words; None where that cannot be."""
+    kind = shop.catalog.type_of(row).name
+    for names in (("brand",), ("feature",), ("brand", "feature")):
+        by = {"type": kind, **{name: exact_value(row, name, shop) for name in names}}
+        if sum(shop.catalog.satisfies(one, constraints_of(kind, by)) for one in rows) == 1:
+            return tuple(by.items())
+    return None
 
 
 def _join(drawn: Drawn, axes: Difficulty, shop: Shop, random: np.random.Generator) -> bool:
@@ -128,13 +244,16 @@ def _join(drawn: Drawn, axes: Difficulty, shop: Shop, random: np.random.Generato
             able = [row for row in cluster.rows if _value(row, name, shop) == value] if value else []
             if not able:
                 continue
+            wish = Of("items", (("type", drawn.slots[anchor]["type"]),))
+            if not _put(drawn, item, name, wish):
+                return False
             drawn.slots[anchor].pop(name, None)
             moved = Cluster(cluster.outline, cluster.rows, pick(random, able))
             lines = {n: v for n, v in slots.items() if n in ("option", "quantity")}
             drawn.clusters[item] = moved
             drawn.slots[item] = values_of(moved, shop, random) | lines
-            drawn.slots[item][name] = Of("items", (("type", drawn.slots[anchor]["type"]),))
-            _count(drawn, item, name, "joint", shop)
+            drawn.slots[item][name] = wish
+            _count(drawn, axes, shop)
             return True
     return False
 
@@ -172,15 +291,22 @@ def _reason(drawn: Drawn, axes: Difficulty, shop: Shop, random: np.random.Genera
             wish = maker(drawn, item, name, axes, shop, random)
             if wish is None:
                 continue
-            if isinstance(wish, If):
-                del drawn.slots[item][name]
-                drawn.slots[item].pop(PRICE.name, None)
-                drawn.slots[item]["if"] = wish
-            else:
-                drawn.slots[item][name] = wish
-            _count(drawn, item, name, "logic", shop)
+            if not _put(drawn, item, name, wish):
+                continue
+            _count(drawn, axes, shop)
             return True
     return False
+
+
+def _count_packs(drawn: Drawn, axes: Difficulty, shop: Shop, random: np.random.Generator) -> None:
+    """Let numbers of packs be worked out from how many single things are wanted."""
+    for item, slots in enumerate(drawn.slots):
+        units, size = slots.get("quantity"), pack_size(slots.get(PACK, ""))
+        if units is None or size == 1 or not is_worked_out(axes, random):
+            continue
+        slots["quantity"] = Packs(int(random.integers((units - 1) * size + 1, units * size + 1)))
+        drawn.room -= words_of("quantity", slots["quantity"]) * ((item, "quantity") not in drawn.hidden)
+    _count(drawn, axes, shop)
 
 
 def _others(drawn: Drawn, item: int, name: str, shop: Shop, *but: str) -> dict[str, np.ndarray]:
@@ -258,20 +384,43 @@ def _below(cents: int) -> int:
     return 100 * (round(cents * 0.95) // 100)
 
 
-def _count(drawn: Drawn, item: int, name: str, kind: str, shop: Shop) -> None:
-    """Count a step where somebody without it would mostly get something else."""
-    slots = drawn.slots[item]
-    wish = slots.get(name, slots.get("if"))
-    found = _rows(drawn, item, shop, name)
-    value = _value(drawn.clusters[item].row, name, shop)
-    if isinstance(wish, If):
-        counts = wish.first != value
-    elif isinstance(wish, OneOf):
-        counts = wish.values[0] != value
-    else:
-        excluded = wish.values if isinstance(wish, AnyBut) else ()
-        right = [_value(row, name, shop) for row in found.tolist()]
-        right = [one for one in right if (one not in excluded if excluded else one == value)]
-        counts = 2 * len(right) < len(found)
-    if counts:
-        drawn.steps.append(kind)
+def _count(drawn: Drawn, axes: Difficulty, shop: Shop) -> None:
+    """Count the steps: the wishes of a kind count where somebody who lacks it would take something else, each without
+    which alone this is so, or else one of them."""
+    goal = Goal(
+        {(item, name): value for item, slots in enumerate(drawn.slots) for name, value in slots.items()}
+    )
+    view = AtFirst(shop, {"visits": [shop.catalog.ids[row] for rows in drawn.visits for row in rows]})
+    right, wishes = plain(goal, view), wishes_in(goal.slots)
+
+    def is_right(places: Collection[Place], kind: str) -> bool:
+        """Tell whether somebody who lacks a kind in these places would still take what is wanted."""
+        kept = {place: value for place, value in goal.slots.items() if place not in places}
+        for item, name in places:
+            read = without({name: goal.slots[item, name]}, frozenset((kind,)))
+            kept |= {(item, slot): value for slot, value in read.items()}
+        lacking = plain(replace(goal, slots=kept), view)
+        return all(_takes(lacking.of(item), right.of(item), axes, shop) for item in goal.items)
+
+    drawn.steps = []
+    for kind in dict.fromkeys(wish.step for wish in wishes.values()):
+        places = [place for place, wish in wishes.items() if wish.step == kind]
+        if not is_right(places, kind):
+            alone = sum(not is_right([place], kind) for place in places)
+            drawn.steps += [kind] * max(1, alone)
+
+
+def _takes(slots: dict[str, Any], wanted: dict[str, Any], axes: Difficulty, shop: Shop) -> bool:
+    """Tell whether the first product that a search shows for these slots, in enough units, is a wanted one."""
+    if slots.get("quantity") != wanted.get("quantity"):
+        return False
+    catalog, units = shop.catalog, slots.get("quantity", 1)
+    able = catalog.select(constraints_of(slots["type"], slots))
+    able = able[catalog.stock[able] >= units]
+    good = {*catalog.select(constraints_of(wanted["type"], wanted), able).tolist()}
+    if len(good) in (0, len(able)):
+        return bool(good)
+    filters = constraints_of(slots["type"], {n: v for n, v in slots.items() if n != "feature"})
+    shown = shop.engine.search(slots.get("feature", slots["type"]), filters, (), axes.top_k)
+    listed = {*able.tolist()}
+    return next((row in good for row in shown if row in listed), False)

@@ -10,7 +10,7 @@ from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.reward import Score
 from ecomlab.slots import slot_type
 from ecomlab.task import ACT, LOOK, Event, Goal, GoalChange, Instead, SellOut, Task
-from ecomlab.wishes import AnyBut, Of, OneOf, of_phrase, or_list
+from ecomlab.wishes import AnyBut, Of, OneOf, Packs, of_phrase, or_list, packs_phrase
 from ecomlab.world.substitutes import noun
 
 HOW = {
@@ -105,7 +105,9 @@ def value_in_words(name: str, value: Any, phrases: Phrases) -> str:
     """Write the value of a slot as the customer would, $12.50 for 1250; what has no words is JSON."""
     if isinstance(value, Of):
         described = (value.described.get(part) for part in ("brand", "feature", "type"))
-        return of_phrase(noun(name.removeprefix("attr:")), " ".join(filter(None, described)), value.where)
+        return of_phrase(noun(name.removeprefix("attr:")), " ".join(filter(None, described)), value)
+    if isinstance(value, Packs):
+        return packs_phrase(value)
     if isinstance(value, OneOf | AnyBut):
         return "not " * isinstance(value, AnyBut) + or_list(value.values)
     own = phrases.slots.get(name)

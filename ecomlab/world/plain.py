@@ -10,8 +10,11 @@ import numpy as np
 from ecomlab.catalog import Catalog, Shop
 from ecomlab.slots import PRICE
 from ecomlab.task import Goal, Place
-from ecomlab.wishes import Demand, If, Of, Wish, has_wish, is_chained, settled
+from ecomlab.wishes import Demand, If, Of, Packs, Wish, has_wish, is_chained, settled
 from ecomlab.world.cart import constraints_of, is_exact
+
+PACK = "attr:pack"
+"""Slot of the size of a pack."""
 
 
 class View(Protocol):
@@ -82,6 +85,8 @@ def _plain_slots(
     for name, wish in slots.items():
         if isinstance(wish, Of) and (value := value_of(wish, name, view, items)) is not None:
             known[name] = value
+    if isinstance(wish := known.get("quantity"), Packs):
+        known["quantity"] = wish.units(str(known.get(PACK, "")))
     for wish in slots.values():
         if isinstance(wish, If) and conditions:
             known |= branch_of(wish, known, view)
@@ -100,15 +105,23 @@ def value_of(
         rows = ordered_then(by["type"], by["month"], view)
     else:
         rows = things_that_fit(by, view)
+        if wish.steps:
+            visits = visited_rows(view)
+            at = [visits.index(row) - wish.steps for row in rows]  # the newest come first
+            rows = [visits[place] for place in at if 0 <= place < len(visits)]
     values = dict.fromkeys(_exact(row, name, catalog) for row in rows)
     return next(iter(values), None)
 
 
+def visited_rows(view: View) -> list[int]:
+    """List the rows of the visits, the newest first."""
+    return [row for row in map(view.catalog.row, view.given.get("visits", ())) if row is not None]
+
+
 def things_that_fit(by: Mapping[str, Any], view: View) -> list[int]:
     """List the rows of the visits that a description fits."""
-    rows = [row for row in map(view.catalog.row, view.given.get("visits", ())) if row is not None]
     wanted = constraints_of(by["type"], by)
-    return [row for row in rows if view.catalog.satisfies(row, wanted)]
+    return [row for row in visited_rows(view) if view.catalog.satisfies(row, wanted)]
 
 
 def ordered_then(kind: str, month: str, view: View) -> list[int]:

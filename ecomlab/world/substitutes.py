@@ -19,6 +19,7 @@ from ecomlab.world.cart import FEW_KEYS, column_of, constraints_of, keys_of
 NOUNS: Mapping[str, str] = {
     "works_with": "compatibility",
     "skin": "skin type",
+    "pack": "pack size",
     "hair": "hair type",
     "age": "age range",
     "active": "active ingredient",

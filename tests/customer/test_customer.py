@@ -12,7 +12,7 @@ from ecomlab.customer.acts import Act
 from ecomlab.customer.corrections import mistakes
 from ecomlab.customer.dialogue import DialogueManager
 from ecomlab.customer.goal_state import GoalState
-from ecomlab.customer.nlu import read_acts, read_item, read_message, says, sentences
+from ecomlab.customer.nlu import read_acts, read_item, read_message, read_slots, says, sentences
 from ecomlab.customer.opinions import Opinion, Thing, opinions_of
 from ecomlab.customer.reading.reading import Reading
 from ecomlab.episode.episode import draw_task
@@ -165,6 +165,7 @@ def test_asking_until_there_is_no_more_reveals_exactly_what_was_withheld(big_sho
             answer = json.loads(turn.messages[0]["content"])["customer"]
             mentions = read_message(answer, CART, lexicon)
             heard |= {(m.type, n): v for m in mentions for n, v in m.slots.items()}
+            heard |= {(v.type, n): v for n, v in read_slots(answer, CART, lexicon) if n == "if"}
             if says("nothing", answer, CART, lexicon):
                 break
         types = {item: task.goal.of(item)["type"] for item in task.goal.items}

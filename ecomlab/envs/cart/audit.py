@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ecomlab.catalog import Shop
@@ -12,6 +13,7 @@ from ecomlab.envs.base import Audit
 from ecomlab.reward import Fault
 from ecomlab.slots import PRICE
 from ecomlab.task import Goal, Instead, Place, SellOut, Task
+from ecomlab.wishes import If
 from ecomlab.world.cart import Match, Want, identity_of, match, wants_of
 from ecomlab.world.faults import faults, named, told
 from ecomlab.world.plain import AtFirst, branch_of, plain
@@ -47,7 +49,11 @@ class CartAudit(Audit):
         if name == "quantity":  # where units run short, the customer says how many they take
             short = any(isinstance(event, SellOut) and event.item == item for event in task.events)
             return [count for count in QUANTITIES if count != slots[name] and not short]
-        hidden = [n for n in identity_of(slots) if (item, n) in goal.withheld]
+        if isinstance(wish := slots[name], If):
+            if wish.other is None:
+                return []
+            return [replace(wish, first=wish.other, other=wish.first, words=wish.words[::-1])]
+        hidden = [n for n in identity_of(slots) if n != "if" and (item, n) in goal.withheld]
         slots = plain(goal, AtFirst(shop, task.world)).of(item)
         stated = {n: value for n, value in slots.items() if n not in hidden}
         fitting = goals.that_fit(task.world["visits"], stated, shop)

@@ -24,7 +24,7 @@ from ecomlab.slots import NO_PRICE
 from ecomlab.steps import draw_kinds
 from ecomlab.task import Goal, Problem, SellOut, Task, TaskKey
 from ecomlab.tool import RefusedError, tool
-from ecomlab.wishes import Of, wishes_in
+from ecomlab.wishes import Of, Packs, wishes_in
 from ecomlab.world.cart import match, wants_of
 from ecomlab.world.plain import AtFirst, plain
 from ecomlab.world.state import World
@@ -53,10 +53,12 @@ def _share_values(one: ProductType, other: ProductType) -> bool:
 
 
 def _is_alone(goal: Goal, item: int) -> bool:
-    """Tell whether no joint demand is about an item: nothing that happens changes one that is in such a demand."""
+    """Tell whether an item is in no joint demand and wanted in no packs to be counted: nothing that happens changes
+    one that is."""
     joint = {place[0]: wish for place, wish in wishes_in(goal.slots).items() if wish.step == "joint"}
     kinds = {wish.described["type"] for wish in joint.values() if isinstance(wish, Of)}
-    return item not in joint and goal.get("type", item=item) not in kinds
+    counted = isinstance(goal.get("quantity", item=item), Packs)
+    return item not in joint and not counted and goal.get("type", item=item) not in kinds
 
 
 class Cart(Environment):
@@ -77,11 +79,12 @@ class Cart(Environment):
         if "joint" in kinds:  # two things that may be alike
             drawn[1:] = sorted(drawn[1:], key=lambda kind: not _share_values(drawn[0], kind))
         names = [kind.name for kind in drawn[: count + 1 + VISITS * axes.history]]
+        if count < 2 or not _has_prices(names[: count + 1], shop):  # a total of one thing is its price
+            kinds = [kind for kind in kinds if kind != "telling"]
         goal, visits, steps = goals.draw_items(
-            names[:count], names[count + 1 :], axes, key, shop, random, [k for k in kinds if k != "telling"]
+            names[:count], names[count + 1 :], axes, key, shop, random, kinds
         )
-        # A total of one thing is its price.
-        if "telling" in kinds and count > 1 and _has_prices(names[: count + 1], shop):
+        if "telling" in kinds:
             goal, steps = replace(goal, asks={TOTAL.slot: "total"}), [*steps, "telling"]
         known, alone = (
             plain(goal, AtFirst(shop, {"visits": visits})),

@@ -15,9 +15,10 @@ from ecomlab.players.asking import Asking
 from ecomlab.players.budgets import budget, quantile
 from ecomlab.slots import PRICE, filters_of, fits, slot_type
 from ecomlab.task import Goal, Message, Need, Place
-from ecomlab.wishes import AnyBut, If, Of, OneOf, without
+from ecomlab.wishes import AnyBut, If, Of, OneOf, Packs, without
 from ecomlab.wishes import Wish as Expression
 from ecomlab.world.cart import identity_of, total_of
+from ecomlab.world.plain import PACK
 
 MAX_PAGES = 3
 TOTAL = Asked(
@@ -69,6 +70,11 @@ class Wish:
         return condition is not None and not self.condition_holds and condition.other is None
 
     @property
+    def by_price(self) -> bool:
+        """True if a search shows the cheapest first: words would make it show first what fits them."""
+        return self.wants_cheapest and "feature" not in self.slots
+
+    @property
     def most_pages(self) -> int:
         """Pages that are looked through: more where filters cannot say all."""
         open_ended = "if" in self.said or any(isinstance(v, OneOf | AnyBut) for v in self.slots.values())
@@ -76,7 +82,8 @@ class Wish:
 
     @property
     def quantity(self) -> int:
-        return int(self.slots.get("quantity", 1))
+        wanted = self.slots.get("quantity", 1)
+        return wanted.units(str(self.slots.get(PACK, ""))) if isinstance(wanted, Packs) else int(wanted)
 
     def fits(self, record: dict[str, Any]) -> bool:
         """Tell whether a record satisfies every known slot; a search by the option shows which records come in it."""
@@ -137,7 +144,7 @@ class Shopper(Asking):
         self.rushed = False
         """True once something has sold out."""
         self.visited: dict[str, list[dict[str, Any]]] = {}
-        """Records of the visits of a type, as a tool showed them."""
+        """Records of the visits of a type, or of all under "", as a tool showed them."""
 
     def plan(self) -> Message:
         """Make the next message: search for missing items, bring the cart in line, submit."""
@@ -188,13 +195,20 @@ class Shopper(Asking):
                 anchor = next((other for other in self.wishes if other.type == by["type"]), None)
                 record = self._record(anchor) if anchor else None
                 waits = waits or record is None
-            elif by["type"] not in self.visited:
-                calls.append(self.call("user_get_visit_history", ("visits", by["type"]), category=by["type"]))
-                self.visited[by["type"]] = []
+            elif new := [
+                kind for kind in (by["type"], *([""] if said.steps else ())) if kind not in self.visited
+            ]:
+                for kind in new:
+                    calls.append(self.call("user_get_visit_history", ("visits", kind), category=kind or None))
+                    self.visited[kind] = []
                 continue
             else:
                 like = Wish(by["type"], {n: value for n, value in by.items() if n != "type"})
                 record = next(filter(like.fits, self.visited[by["type"]]), None)
+                if record is not None and said.steps:
+                    every = self.visited[""]
+                    ids = [one["product_id"] for one in every]
+                    record = every[ids.index(record["product_id"]) - said.steps]
             if record is not None:
                 value = record["brand"] if name == "brand" else record["attributes"].get(name[5:])
                 wish.learn({name: value})
@@ -290,7 +304,7 @@ class Shopper(Asking):
         arguments: dict[str, Any] = {
             "query": slots.get("feature"),
             "category": wish.type,
-            "sort": PRICE.sort if wish.wants_cheapest and "feature" not in slots else None,
+            "sort": PRICE.sort if wish.by_price else None,
         }  # filters say the rest
         if self.rushed:
             arguments["in_stock"] = True
@@ -329,7 +343,9 @@ class Shopper(Asking):
         elif "results" in result and isinstance(about, Wish):
             about.found += result["results"]
             about.idle_pages = 0 if any(map(about.fits, result["results"])) else about.idle_pages + 1
-            about.more = result["page"] < result["pages"]
+            able = [r for r in result["results"] if about.fits(r) and r["stock"] >= about.quantity]
+            cheapest = about.by_price and any("sponsored" not in record for record in able)
+            about.more = result["page"] < result["pages"] and not cheapest
             if not about.more and about.part + 1 < about.parts:
                 about.part, about.pages, about.more = about.part + 1, 0, True
             shown = {record["product_id"]: record["price"] for record in result["results"]}
@@ -356,7 +372,8 @@ class CartPlayer(Shopper):
         """Count the steps to a cart: search, lookup of variants if one is wanted, adding, submit."""
         options = sum(name == "option" for _, name in goal.slots)
         wishes = [value for value in goal.slots.values() if isinstance(value, Expression)]
-        looks = sum(isinstance(wish, Of) and wish.where == "visits" for wish in wishes)
+        seen = [wish for wish in wishes if isinstance(wish, Of) and wish.where == "visits"]
+        looks = len(seen) + any(wish.steps for wish in seen)
         again = sum(not isinstance(wish, Of) for wish in wishes)
         waits = bool(looks) + bool(again) + any(isinstance(w, Of) and w.where == "items" for w in wishes)
         return Need(3 + bool(options) + waits, 2 * len(goal.items) + options + looks + 2 * again)
@@ -465,7 +482,7 @@ class CartPlayer(Shopper):
         for name, value in slots.items():
             if not self.slip():
                 kept[name] = value
-            elif name == "quantity":
+            elif name == "quantity" and isinstance(value, int):
                 kept[name] = value + 1
         return kept
 
