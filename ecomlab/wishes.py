@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, Literal, TypeVar
 
 from ecomlab.suggest import unknown
+from ecomlab.values import MONEY, NAME, Format, in_speech, money, read_money
 
 T = TypeVar("T")
 Where = Literal["visits", "items"]
@@ -21,6 +22,8 @@ class Wish:
     """A value that must be worked out."""
 
     kinds: ClassVar[dict[str, type["Wish"]]] = {}
+    pattern: ClassVar[str] = ""
+    """Pattern of its words, if it has a sentence of its own: a named group for each thing that it says."""
 
     def __init_subclass__(cls) -> None:
         cls.kinds[cls.__name__] = cls
@@ -29,6 +32,38 @@ class Wish:
     def step(self) -> str:
         """Kind of step of thought that it takes."""
         raise NotImplementedError
+
+    @property
+    def amounts(self) -> Sequence[int]:
+        """Amounts of money that it names, in cents."""
+        return ()
+
+    def say(self) -> str:
+        """Word it as its sentence holds it."""
+        raise NotImplementedError
+
+    def say_otherwise(self) -> tuple[str, ...]:
+        """List other words that mean the same; the pattern knows these too."""
+        return ()
+
+    @classmethod
+    def read(cls, said: Mapping[str, str]) -> "Wish":
+        """Make it of the groups of its words. What names and values these mean is found by the shop's vocabulary."""
+        return cls(**said)
+
+    @classmethod
+    def format(cls) -> Format:
+        """Make the format of its words."""
+        whole = re.compile(cls.pattern)
+
+        def read(text: str) -> Wish:
+            match = whole.fullmatch(text)
+            if match is None:
+                raise ValueError(f"{text!r} does not fit")
+            return cls.read(match.groupdict(""))
+
+        pattern = re.sub(r"\(\?P<\w+>", "(?:", cls.pattern)
+        return Format(lambda wish: wish.say(), pattern, read, lambda wish: wish.say_otherwise())
 
 
 @dataclass(frozen=True)
@@ -55,9 +90,7 @@ class OneOf(Wish):
 
     values: tuple[str, ...]
 
-    @property
-    def step(self) -> str:
-        return "logic"
+    step = "logic"
 
 
 @dataclass(frozen=True)
@@ -66,9 +99,7 @@ class AnyBut(Wish):
 
     values: tuple[str, ...]
 
-    @property
-    def step(self) -> str:
-        return "logic"
+    step = "logic"
 
 
 @dataclass(frozen=True)
@@ -87,10 +118,24 @@ class If(Wish):
     other: str | None
     words: tuple[str, ...] = field(default=(), compare=False)
     """Phrases of both values: "in Black"; they follow from the values."""
+    pattern = (
+        rf"(?P<type>[^:.]+): the one (?P<first>.+?) if it costs (?P<limit>{MONEY.pattern}) or less, "
+        r"otherwise (?:the cheapest|one (?P<other>(?:[^.]|\.\d)+))"
+    )
 
-    @property
-    def step(self) -> str:
-        return "logic"
+    step = "logic"
+
+    def say(self) -> str:
+        first, *other = self.words
+        rest = f"one {other[0]}" if other else "the cheapest"
+        return in_speech(
+            f"{self.type}: the one {first} if it costs {money(self.limit)} or less, otherwise {rest}"
+        )
+
+    @classmethod
+    def read(cls, said: Mapping[str, str]) -> "If":
+        words = tuple(filter(None, (said["first"], said["other"])))
+        return cls(said["type"], "", "", read_money(said["limit"]), None, words)
 
 
 @dataclass(frozen=True)
@@ -102,10 +147,18 @@ class Demand(Wish):
     """Of, OneOf or AnyBut; once worked out, the value of a reference alone."""
     words: str = field(default="", compare=False)
     """Phrase after a noun, which follows from the rest."""
+    pattern = f"(?P<words>{NAME.pattern})"
 
     @property
     def step(self) -> str:
         return "joint" if isinstance(self.value, Of) else "logic"
+
+    def say(self) -> str:
+        return in_speech(self.words)
+
+    @classmethod
+    def read(cls, said: Mapping[str, str]) -> "Demand":
+        return cls("", None, said["words"])
 
 
 @dataclass(frozen=True)
@@ -117,10 +170,24 @@ class IfSame(Wish):
     limit: int
     """Cents."""
     other: str
+    pattern = (
+        rf"the same (?P<first>[a-z][a-z ]*) for (?P<limit>{MONEY.pattern}) or less if any such one fits the rest, "
+        r"otherwise the same (?P<other>[a-z][a-z ]*)"
+    )
 
-    @property
-    def step(self) -> str:
-        return "logic"
+    step = "logic"
+
+    def say(self) -> str:
+        first = f"the same {self.first} for {money(self.limit)} or less if any such one fits the rest"
+        return f"{first}, otherwise the same {self.other}"
+
+    @classmethod
+    def read(cls, said: Mapping[str, str]) -> "IfSame":
+        return cls(said["first"], read_money(said["limit"]), said["other"])
+
+
+_PHRASE = r"(?:[^.;!?\n]|\.(?=\S))+?"
+_STEP = r"the one that I looked at right (?:after|before) "
 
 
 @dataclass(frozen=True)
@@ -136,9 +203,23 @@ class Visited(Wish):
     words: str = field(default="", compare=False)
     """Noun phrase of the slots, which follows from them."""
 
-    @property
-    def step(self) -> str:
-        return "reference"
+    pattern = (
+        rf"(?P<steps>(?:{_STEP})*)the (?P<pick>cheapest|most expensive) of the (?P<among>{_PHRASE}) that I looked at"
+        rf"|(?P<walk>(?:{_STEP})+)the (?P<thing>{_PHRASE})(?=$|[.;!?\n](?:\s|$))"
+    )
+
+    step = "reference"
+
+    def say(self) -> str:
+        thing = f"{self.pick} of the {self.words} that I looked at" if self.pick else self.words
+        walk = "after" if self.steps > 0 else "before"
+        return in_speech(f"the one that I looked at right {walk} " * abs(self.steps) + f"the {thing}")
+
+    @classmethod
+    def read(cls, said: Mapping[str, str]) -> "Visited":
+        walk, pick = said["steps"] or said["walk"], said["pick"]
+        steps = walk.count(" right after ") - walk.count(" right before ")
+        return cls((), pick, steps, said["among"] or said["thing"])  # type: ignore[arg-type]
 
 
 def visit_of(
@@ -231,54 +312,5 @@ def or_list(values: tuple[str, ...]) -> str:
     return " or ".join(values)
 
 
-CONDITION = re.compile(
-    r"(?P<type>[^:.]+): the one (?P<first>.+?) if it costs (?P<limit>\$\d+(?:\.\d\d)?) or less, "
-    r"otherwise (?:the cheapest|one (?P<other>(?:[^.]|\.\d)+))"
-)
-"""Words of a conditional wish."""
-
-
-def condition(wish: If, money: str) -> str:
-    """Word a conditional wish, its limit written as `money`."""
-    first, *other = wish.words
-    rest = f"one {other[0]}" if other else "the cheapest"
-    return f"{wish.type}: the one {first} if it costs {money} or less, otherwise {rest}"
-
-
-_MONEY = r"\$\d+(?:\.\d\d)?"
-ONLY_IF = re.compile(
-    rf"the same (?P<first>[a-z][a-z ]*) for (?P<limit>{_MONEY}) or less if any such one fits the rest, "
-    r"otherwise the same (?P<other>[a-z][a-z ]*)"
-)
-"""Words of a condition on what stays the same."""
-_PHRASE = r"(?:[^.;!?\n]|\.(?=\S))+?"
 NO_MORE = re.compile(rf"the ({_PHRASE}) that I looked at")
 """Words of a limit that another thing's price sets."""
-_STEP = r"the one that I looked at right (?:after|before) "
-SEEN = re.compile(
-    rf"(?P<steps>(?:{_STEP})*)the (?P<pick>cheapest|most expensive) of the (?P<among>{_PHRASE}) that I looked at"
-    rf"|(?P<walk>(?:{_STEP})+)the (?P<thing>{_PHRASE})(?=$|[.;!?\n](?:\s|$))"
-)
-"""Words of one of the products that the customer looked at."""
-
-
-def only_if(wish: IfSame, money: str) -> str:
-    """Word a condition on what stays the same, its limit written as `money`."""
-    return f"the same {wish.first} for {money} or less if any such one fits the rest, otherwise the same {wish.other}"
-
-
-def visit_phrase(wish: Visited) -> str:
-    """Word a visit: "the one that I looked at right after the GableStone Kettle"."""
-    thing = f"{wish.pick} of the {wish.words} that I looked at" if wish.pick else wish.words
-    walk = "after" if wish.steps > 0 else "before"
-    return f"the one that I looked at right {walk} " * abs(wish.steps) + f"the {thing}"
-
-
-def read_visit(text: str) -> Visited:
-    """Read the words of a visit; what its noun phrase describes is found by the shop's vocabulary."""
-    match = SEEN.fullmatch(text)
-    assert match is not None
-    said = match["steps"] or match["walk"] or ""
-    pick: Any = match["pick"] or ""
-    steps = said.count(" right after ") - said.count(" right before ")
-    return Visited((), pick, steps, match["among"] or match["thing"])

@@ -9,7 +9,6 @@ import numpy as np
 
 from ecomlab.catalog import Catalog
 from ecomlab.customer.meaning import kind_of
-from ecomlab.customer.ranks import can_be_named
 from ecomlab.difficulty import Difficulty
 from ecomlab.seeding import pick, shuffled
 from ecomlab.slots import PRICE, SlotType, slot_type
@@ -17,7 +16,7 @@ from ecomlab.steps import draw_kinds, draw_size
 from ecomlab.task import Goal
 from ecomlab.world import unmet
 from ecomlab.world.cart import column_of
-from ecomlab.world.ranking import Rank, Worth
+from ecomlab.world.ranking import Rank, Worth, of_rows
 
 HELD = 0.22
 """Share of tasks whose customer says what gives way; in half of them nothing fits, so that none is the answer of at
@@ -110,7 +109,7 @@ def leads(rows: np.ndarray, rank: Rank, count: int, catalog: Catalog) -> bool:
     The lead is a share of the range of keys among all that fits, not of a price: where worths are large beside the
     prices, a share of these would let a rounded rating decide.
     """
-    keys = rank.key(rows, catalog)
+    keys = rank.key(of_rows(rows, catalog))
     order = np.argsort(keys, kind="stable")
     if not 0 < count < len(rows):
         return False
@@ -134,8 +133,8 @@ def draw_giving_way(
         if found is None:
             return None
         goal = found
-    others = [one.field for one in unmet.demands(goal) if one.field != name and can_be_named(one.field)]
-    if not others or not can_be_named(name):
+    others = [one.field for one in unmet.demands(goal) if one.field != name and unmet.can_be_named(one.field)]
+    if not others or not unmet.can_be_named(name):
         return None
     order = shuffled(random, others)[: GIVES_WAY - 1]
     order.insert(0 if random.random() < 0.5 else int(random.integers(1, len(order) + 1)), name)

@@ -21,7 +21,6 @@ from ecomlab.world.joint import (
     GiveWay,
     Joint,
     Offer,
-    PartWorth,
     Same,
     Together,
     Total,
@@ -29,6 +28,7 @@ from ecomlab.world.joint import (
     day_name,
     days_until,
 )
+from ecomlab.world.ranking import Worth
 
 TODAY = date(2026, 3, 16)
 BUNDLE = ENVIRONMENTS["BUNDLE"]
@@ -41,7 +41,7 @@ DEMANDS: Sequence[tuple[str, Wish, str]] = [
         Together(("Speaker", "Webcam"), "Saturday the 21st"),
         "the Speaker and the Webcam by Saturday the 21st",
     ),
-    ("worth", PartWorth("Speaker", (("rating", 1000),)), "$10 more for each extra star on the Speaker"),
+    ("worth", Worth((("rating", 1000),), "Speaker"), "$10 more for each extra star on the Speaker"),
     ("give_way", GiveWay(("Speaker", "Webcam")), "the Speaker, then the Webcam"),
 ]
 
@@ -95,9 +95,9 @@ def chosen(budget: int | None, *wishes: Wish) -> tuple[set[str], tuple[str, ...]
         (200, [COLORS, Total(("Tent", "Stove"), 4000), GiveWay(("Stove", "Tent"))], "l1", ("Stove", "Tent")),
         (85, [COLORS, GiveWay(("Stove", "Tent"))], "t2 s1 l1", ()),
         (84, [COLORS, GiveWay(("Lamp", "Tent"))], "t2 s1", ("Lamp",)),
-        (200, [PartWorth("Lamp", (("rating", 500),))], "t1 s1 l2", ()),
-        (200, [PartWorth("Lamp", (("rating", 2000),))], "t1 s1 l3", ()),
-        (90, [PartWorth("Lamp", (("rating", 2000),))], "t1 s1 l2", ()),  # l3 costs 20 more than is left for it
+        (200, [Worth((("rating", 500),), "Lamp")], "t1 s1 l2", ()),
+        (200, [Worth((("rating", 2000),), "Lamp")], "t1 s1 l3", ()),
+        (90, [Worth((("rating", 2000),), "Lamp")], "t1 s1 l2", ()),  # l3 costs 20 more than is left for it
     ],
 )  # fmt: skip
 def test_the_best_list(budget: int, wishes: Sequence[Wish], things: str, left_out: tuple[str, ...]) -> None:
@@ -165,7 +165,7 @@ def test_both_outcomes_are_drawn_and_what_gives_way_is_rare(big_shop: Shop) -> N
     tasks = [make_task("BUNDLE", 12, seed, big_shop) for seed in range(300)]
     every: Mapping[str, int] = {
         "joint": held(tasks, Same) + held(tasks, Together),
-        "trade_off": held(tasks, PartWorth),
+        "trade_off": held(tasks, Worth),
         "none": held(tasks, GiveWay),
     }
     for kind, count in every.items():

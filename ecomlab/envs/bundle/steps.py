@@ -25,7 +25,6 @@ from ecomlab.world.joint import (
     GiveWay,
     Joint,
     Offer,
-    PartWorth,
     Same,
     Together,
     Total,
@@ -36,6 +35,7 @@ from ecomlab.world.joint import (
     offer_of,
     pages_for,
 )
+from ecomlab.world.ranking import Worth
 from ecomlab.world.shopping_list import Part
 from ecomlab.world.state import PAGE
 
@@ -106,19 +106,19 @@ class Drawing:
     def taken(self) -> set[str]:
         """Parts that some demand is about."""
         joint = {kind for wish in self.wishes if isinstance(wish, Joint) for kind in wish.items}
-        return joint | {wish.type for wish in self.wishes if isinstance(wish, PartWorth)}
+        return joint | {wish.type for wish in self.wishes if isinstance(wish, Worth)}
 
     def free(self, *kinds: type[Wish]) -> list[str]:
         """List the parts that no demand of these kinds is about."""
         of = {k for w in self.wishes if isinstance(w, kinds) and isinstance(w, Joint) for k in w.items}
-        of |= {w.type for w in self.wishes if isinstance(w, kinds) and isinstance(w, PartWorth)}
+        of |= {w.type for w in self.wishes if isinstance(w, kinds) and isinstance(w, Worth)}
         return [kind for kind in self.parts if kind not in of]
 
     def places(self) -> dict[Place, Wish]:
         """Place the demands among the slots of a goal: each with the first part that it is about."""
         placed: dict[Place, Wish] = {}
         for wish in self.wishes:
-            about = wish.type if isinstance(wish, PartWorth) else wish.items[0]  # type: ignore[attr-defined]
+            about = wish.type if isinstance(wish, Worth) else wish.items[0]  # type: ignore[attr-defined]
             item = 0 if isinstance(wish, GiveWay) else self.parts.index(about)
             placed[item, wish.slot] = wish  # type: ignore[attr-defined]
         return placed
@@ -158,7 +158,7 @@ class Drawing:
 
     def _draw_together(self) -> bool:
         """Draw a day on which several parts have to be there; tell whether there is one."""
-        kinds = self.free(PartWorth, Together)
+        kinds = self.free(Worth, Together)
         assert self.today is not None
         for days in shuffled(self.random, WAITS):
             day = day_name(self.today + timedelta(days=days))
@@ -185,7 +185,7 @@ class Drawing:
     def _draw_same(self) -> bool:
         """Draw a slot of which several parts share the value, and perhaps a limit for them in total; tell whether there
         is one."""
-        kinds = self.free(PartWorth, Same)
+        kinds = self.free(Worth, Same)
         slots = {kind: self.listings(kind, None)[1].slots for kind in kinds}
         names = list(dict.fromkeys(name for some in slots.values() for name in some))
         for size in range(min(self._size(), len(kinds)), 1, -1):
@@ -246,7 +246,7 @@ class Drawing:
         """Draw a limit in total and the parts that are left out where it cannot be met: so it is, or not."""
         groups = [w.items for w in self.wishes if isinstance(w, Same)]
         if not groups:
-            kinds = self.free(PartWorth, Same)
+            kinds = self.free(Worth, Same)
             size = min(self._size() + 1, len(kinds))
             if size < 2:
                 return
@@ -272,35 +272,35 @@ class Drawing:
 
     def _draw_worth(self) -> None:
         """Draw what a star more, or a day sooner too, is worth of a part."""
-        kinds = self.free(PartWorth, Joint)
+        kinds = self.free(Worth, Joint)
         two = draw_size(self.axes, "trade_off", self.random) > 1
         for cents in shuffled(self.random, STARS):
             terms = ((RATING.name, cents), *([(DAYS.name, max(100, cents // 500 * 100))] if two else []))
-            found = [(wish, met) for kind in kinds for wish, met in self._worths(PartWorth(kind, terms))]
+            found = [(wish, met) for kind in kinds for wish, met in self._worths(Worth(terms, kind))]
             if self._draw_one(found):
                 self.room += _dollars(cents * (0.4 + 1.2 * self.random.random()))
                 return
 
-    def _worths(self, wish: PartWorth) -> list[tuple[Wish, bool]]:
+    def _worths(self, wish: Worth) -> list[tuple[Wish, bool]]:
         """List the demand with its outcome, whether the cheapest is the best; nothing unless that is clear."""
         states = self.listings(wish.type, None)
         if not all(one.offers and clear_best(one, wish) for one in states):
             return []
-        keys = [(wish.of(one), one.price) for one in states[1].offers]
+        keys = [(wish.key(one.value), one.price) for one in states[1].offers]
         met = min(keys)[1] == states[1].least
         return [] if met and len(states[1].greedy) > 1 else [(wish, met)]
 
 
-def clear_best(listing: Listing, wish: PartWorth, most: float = math.inf) -> bool:
+def clear_best(listing: Listing, wish: Worth, most: float = math.inf) -> bool:
     """Tell whether the best that costs at most so much is on the pages that are looked at, and clearly leads."""
     able = [one for one in listing.offers if one.price <= most]
-    keys = sorted({wish.of(one) for one in able})
+    keys = sorted({wish.key(one.value) for one in able})
     if not keys:
         return False
     end = listing.offers[-1].price
     if not listing.whole and end < most and keys[0] > end - wish.most:
         return False
-    price = min(one.price for one in able if wish.of(one) == keys[0])
+    price = min(one.price for one in able if wish.key(one.value) == keys[0])
     return len(keys) < 2 or keys[1] - keys[0] >= LEAD * price
 
 
@@ -364,7 +364,7 @@ def counting(goal: Goal, today: date | None, rows_of: RowsOf, catalog: Catalog) 
             steps.append(joint.step)
     for wish in demands.worths:
         if wish.type in greedy and all(
-            wish.of(one) > wish.of(choice.chosen[wish.type]) for one in greedy[wish.type]
+            wish.key(one.value) > wish.key(choice.chosen[wish.type].value) for one in greedy[wish.type]
         ):
             steps.append(wish.step)
     return steps

@@ -14,7 +14,7 @@ from ecomlab.players.goal_player import GoalPlayer
 from ecomlab.slots import PRICE, slot_type
 from ecomlab.steps import CALLS_A_STEP, TURNS_A_STEP
 from ecomlab.task import Message, Need
-from ecomlab.world.ranking import SORTED, Lex, Rank, Worth, places, rank_of
+from ecomlab.world.ranking import SORTED, Lex, Rank, Worth, of_record, of_rows, places, rank_of
 from ecomlab.world.state import PAGE
 from ecomlab.world.unmet import Nearest, smallest
 
@@ -69,7 +69,7 @@ class DiscoveryPlayer(GoalPlayer):
         if not isinstance(rank, Worth):
             return first
         by_price = places(left.rows, Lex((PRICE.sort,)), catalog)[0]
-        keys = np.sort(rank.key(by_price[:first], catalog))
+        keys = np.sort(rank.key(of_rows(by_price[:first], catalog)))
         bound = keys[min(count, len(keys)) - 1] + rank.most
         return max(first, int((catalog.column(PRICE)[left.rows] <= bound).sum()))
 
@@ -136,7 +136,7 @@ class DiscoveryPlayer(GoalPlayer):
         """List what was found and fits, the best first."""
         wish, rank = Wish(slots["type"], dict(slots)), self.rank
         fitting = [record for record in self.found.values() if wish.fits(record) and record["stock"] > 0]
-        return sorted(fitting, key=rank.key_of)
+        return sorted(fitting, key=lambda record: rank.key(of_record(record)))
 
     def _search(
         self, about: str, slots: Mapping[str, Any], sort: str, page: int = 1, **further: float
@@ -152,7 +152,7 @@ class DiscoveryPlayer(GoalPlayer):
             if not self.searched:
                 self.searched.append(sort)
                 return [self._search("page", slots, sort, page) for page in first]
-            bound = rank.key_of(fitting[count - 1]) + rank.most if len(fitting) >= count else math.inf
+            bound = rank.key(of_record(fitting[count - 1])) + rank.most if len(fitting) >= count else math.inf
             bound = min(bound, slots.get(PRICE.name, math.inf))
             if self.read >= self.pages or self.last * PRICE.scale > bound:
                 return []
