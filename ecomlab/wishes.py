@@ -154,7 +154,7 @@ class Demand(Wish):
         return "joint" if isinstance(self.value, Of) else "logic"
 
     def say(self) -> str:
-        return in_speech(self.words)
+        return self.words
 
     @classmethod
     def read(cls, said: Mapping[str, str]) -> "Demand":
@@ -213,7 +213,7 @@ class Visited(Wish):
     def say(self) -> str:
         thing = f"{self.pick} of the {self.words} that I looked at" if self.pick else self.words
         walk = "after" if self.steps > 0 else "before"
-        return in_speech(f"the one that I looked at right {walk} " * abs(self.steps) + f"the {thing}")
+        return f"the one that I looked at right {walk} " * abs(self.steps) + f"the {thing}"
 
     @classmethod
     def read(cls, said: Mapping[str, str]) -> "Visited":

@@ -15,7 +15,7 @@ from ecomlab.slots import PRICE, SlotType, slot_type
 from ecomlab.steps import draw_kinds, draw_size
 from ecomlab.task import Goal
 from ecomlab.world import unmet
-from ecomlab.world.cart import column_of
+from ecomlab.world.cart import column_of, names_of
 from ecomlab.world.ranking import Rank, Worth, of_rows
 
 HELD = 0.22
@@ -159,8 +159,7 @@ def _values(name: str, near: np.ndarray, rows: np.ndarray, catalog: Catalog) -> 
     """List values of a demand that some of the rows meet and none of those that are near."""
     limit = slot_type(name)
     if not limit.is_limit:
-        codes = column_of(catalog, name)
-        names = catalog.brands if name == "brand" else catalog.attr_values[name.removeprefix("attr:")]
+        codes, names = column_of(catalog, name), names_of(catalog, name)
         return [names[code] for code in np.setdiff1d(codes[rows], codes[near]).tolist() if code >= 0]
     column = catalog.column(limit)
     values = {limit.rounded(value) for value in column[rows].tolist() if value != limit.missing}

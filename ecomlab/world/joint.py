@@ -14,7 +14,7 @@ from ecomlab.slots import DAYS, SlotType
 from ecomlab.task import Place
 from ecomlab.values import MONEY, WEEKDAYS, joined, money, read_money
 from ecomlab.wishes import Wish
-from ecomlab.world.cart import column_of, keys_of
+from ecomlab.world.cart import column_of, keys_of, names_of
 from ecomlab.world.ranking import Worth, of_rows
 from ecomlab.world.shopping_list import Part, parts_of
 from ecomlab.world.substitutes import NOUNS, noun
@@ -348,14 +348,10 @@ def _key(worth: Worth | None, offer: Offer) -> int:
 def offer_of(catalog: Catalog, row: int, shared: Sequence[str]) -> Offer:
     """Make the offer of a row."""
     codes = {slot: column_of(catalog, slot).item(row) for slot in shared}
-    values = {slot: _names(catalog, slot)[code] if code >= 0 else None for slot, code in codes.items()}
+    values = {slot: names_of(catalog, slot)[code] if code >= 0 else None for slot, code in codes.items()}
     return Offer(
         row, catalog.price_cents.item(row), catalog.rating_tenths.item(row), catalog.days.item(row), values
     )
-
-
-def _names(catalog: Catalog, slot: str) -> Sequence[str]:
-    return catalog.brands if slot == "brand" else catalog.attr_values[slot.removeprefix("attr:")]
 
 
 def cheapest(catalog: Catalog, rows: np.ndarray, count: int) -> np.ndarray:

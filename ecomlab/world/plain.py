@@ -95,9 +95,9 @@ def value_of(
 
 def things_that_fit(by: Mapping[str, Any], view: View) -> list[int]:
     """List the rows of the visits that a description fits."""
-    rows = [row for row in map(view.catalog.row, view.given.get("visits", ())) if row is not None]
-    wanted = constraints_of(by["type"], by)
-    return [row for row in rows if view.catalog.satisfies(row, wanted)]
+    visits = view.catalog.rows_of(view.given.get("visits", ()))
+    rows: list[int] = view.catalog.select(constraints_of(by["type"], by), visits).tolist()
+    return rows
 
 
 def branch_of(wish: If, slots: Mapping[str, Any], view: View) -> dict[str, Any]:

@@ -46,14 +46,16 @@ def worlds(
     goal: Goal, events: Sequence[Event], shop: Shop, find: Callable[[Goal, Shop], np.ndarray]
 ) -> list[tuple[Goal, np.ndarray]]:
     """List the goal beside the rows that `find` finds, for each of the `stages`."""
-    goals, sold_out = [goal], [sold_rows(None, shop.catalog)]
+    goals, sold_out = [goal], [np.array([], int)]
     for event in events:
         if isinstance(event, GoalChange):
             goals.append(goal.apply(event))
         elif isinstance(event, SellOut):
             sold_out.append(sold_rows(event, shop.catalog))
     found = [(some, find(some, shop)) for some in goals]
-    return [(some, rows[~np.isin(rows, gone)]) for some, rows in found for gone in sold_out]
+    return [
+        (some, rows[~np.isin(rows, gone)] if len(gone) else rows) for some, rows in found for gone in sold_out
+    ]
 
 
 SORTED = {limit.sort: limit for limit in LIMITS}

@@ -141,12 +141,15 @@ def stages_of(
 ) -> list[np.ndarray]:
     """List the valid replacements before, between and after the events, in any order; those after all come last. Where
     nothing is `required`, all other products of the type that are in stock."""
-    lost = np.array([original_of(goal, shop), *(shop.catalog.row(product_id) for product_id in gone)], int)
+    catalog, span = shop.catalog, shop.catalog.type_rows(goal["type"])
+    lost = np.append(catalog.rows_of(gone), original_of(goal, shop))
+    lost = lost[(lost >= span.start) & (lost < span.stop)] - span.start
 
     def replacements(some: Goal, shop: Shop) -> np.ndarray:
-        wanted = requirements(some, shop) if required else constraints_of(some["type"], {})
-        rows = shop.catalog.select(wanted)
-        return rows[(shop.catalog.stock[rows] > 0) & ~np.isin(rows, lost)]
+        left = catalog.stock[span.start : span.stop] > 0
+        left[lost] = False
+        rows = catalog.select(requirements(some, shop) if required else (), span)
+        return rows[left[rows - span.start]]
 
     stocks = [event for event in events if not isinstance(event, GoalChange)]
     goals = [goal, *(goal.apply(change) for change in changes_of(events))]

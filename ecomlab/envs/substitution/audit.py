@@ -66,7 +66,7 @@ class SubstitutionAudit(Audit):
         """Compute the chance of picking, of the visits that are in stock, as many as are asked for and there are, where
         all of the best are among them: at the start or after the events, whichever is more likely."""
         goal, gone = plain(task.goal, AtFirst(shop, task.world)), task.world["gone"]
-        seen = {row for row in map(shop.catalog.row, task.world["visits"]) if row is not None}
+        seen = set(shop.catalog.rows_of(task.world["visits"]).tolist())
         others = seen.difference(shop.catalog.type_rows(goal["type"]))
         stages = stages_of(goal, task.events, gone, shop)
         in_stock = stages_of(goal, task.events, gone, shop, required=False)

@@ -9,7 +9,7 @@ import numpy as np
 
 from ecomlab.catalog import Shop
 from ecomlab.customer import demands
-from ecomlab.customer.demand_draws import LUCK, MOST, chance_right, draw_demand, draw_which
+from ecomlab.customer.demand_draws import LUCK, MOST, DemandDraws, chance_right
 from ecomlab.customer.goals import withhold
 from ecomlab.customer.opinions import Opinion, Thing
 from ecomlab.customer.templates import Phrases
@@ -107,9 +107,9 @@ class Substitution(Environment):
             return None
         cluster, visits, gone = demands.draw_visits(missed, enough, axes, key, shop, vague)
         goal, first = demands.goal_of(cluster, missed.must, shop), AtFirst(shop, {"visits": visits})
-        seen = [row for row in map(shop.catalog.row, visits) if row is not None]
+        draws = DemandDraws(shop.catalog.rows_of(visits), axes, shop, random)
         if vague:
-            which = draw_which(original_of(goal, shop), seen, axes, shop, random)
+            which = draws.which(original_of(goal, shop))
             if which is None:
                 return None
             goal = goal.set_slots({"which": which})
@@ -124,7 +124,7 @@ class Substitution(Environment):
             known = plain(goal, first)
             left = stages_of(known, (), gone, shop)[-1]
             for step in dict.fromkeys((wished, *kinds)):  # another one where there is none of its kind
-                made = draw_demand(step, known, left, seen, axes, shop, random)
+                made = draws.demand(step, known, left)
                 if made is not None:
                     goal = goal.set_slots(dict([made]))
                     steps.append(step)
