@@ -38,6 +38,10 @@ class Wish:
         """Amounts of money that it names, in cents."""
         return ()
 
+    def without(self, name: str) -> dict[str, Any]:
+        """Return the slots that stand in place of it, as slot `name`, for somebody who cannot take its step."""
+        return {}
+
     def say(self) -> str:
         """Word it as its sentence holds it."""
         raise NotImplementedError
@@ -89,8 +93,14 @@ class OneOf(Wish):
     """Any of these values."""
 
     values: tuple[str, ...]
-
     step = "logic"
+
+    def admits(self, value: str | None) -> bool:
+        """Tell whether a value will do."""
+        return value in self.values
+
+    def without(self, name: str) -> dict[str, Any]:
+        return {name: self.values[0]}
 
 
 @dataclass(frozen=True)
@@ -98,8 +108,11 @@ class AnyBut(Wish):
     """Any value but these."""
 
     values: tuple[str, ...]
-
     step = "logic"
+
+    def admits(self, value: str | None) -> bool:
+        """Tell whether a value will do."""
+        return value not in self.values
 
 
 @dataclass(frozen=True)
@@ -125,6 +138,9 @@ class If(Wish):
 
     step = "logic"
 
+    def without(self, name: str) -> dict[str, Any]:
+        return {self.slot: self.first}
+
     def say(self) -> str:
         first, *other = self.words
         rest = f"one {other[0]}" if other else "the cheapest"
@@ -144,7 +160,7 @@ class Demand(Wish):
 
     slot: str
     value: Any
-    """Of, OneOf or AnyBut; once worked out, the value of a reference alone."""
+    """Of, OneOf, AnyBut or If; once worked out, the value of a reference alone."""
     words: str = field(default="", compare=False)
     """Phrase after a noun, which follows from the rest."""
     pattern = f"(?P<words>{NAME.pattern})"
@@ -153,37 +169,17 @@ class Demand(Wish):
     def step(self) -> str:
         return "joint" if isinstance(self.value, Of) else "logic"
 
+    def without(self, name: str) -> dict[str, Any]:
+        return (
+            {name: replace(self, value=OneOf(self.value.values[:1]))} if isinstance(self.value, OneOf) else {}
+        )
+
     def say(self) -> str:
         return self.words
 
     @classmethod
     def read(cls, said: Mapping[str, str]) -> "Demand":
         return cls("", None, said["words"])
-
-
-@dataclass(frozen=True)
-class IfSame(Wish):
-    """What has one thing in common with what it replaces, if any such one within a limit is to be had, else another:
-    "brand", or the customer's word for an attribute."""
-
-    first: str
-    limit: int
-    """Cents."""
-    other: str
-    pattern = (
-        rf"the same (?P<first>[a-z][a-z ]*) for (?P<limit>{MONEY.pattern}) or less if any such one fits the rest, "
-        r"otherwise the same (?P<other>[a-z][a-z ]*)"
-    )
-
-    step = "logic"
-
-    def say(self) -> str:
-        first = f"the same {self.first} for {money(self.limit)} or less if any such one fits the rest"
-        return f"{first}, otherwise the same {self.other}"
-
-    @classmethod
-    def read(cls, said: Mapping[str, str]) -> "IfSame":
-        return cls(said["first"], read_money(said["limit"]), said["other"])
 
 
 _PHRASE = r"(?:[^.;!?\n]|\.(?=\S))+?"
@@ -255,18 +251,10 @@ def from_json(value: Any) -> Any:
 
 
 def without(slots: Mapping[str, Any], lacks: frozenset[str]) -> dict[str, Any]:
-    """Return slots as somebody reads them who cannot take these kinds of steps: of values that exclude each other the
-    first, no reference, no exception; a condition holds, and one on what stays the same is none."""
+    """Return slots as somebody reads them who cannot take these kinds of steps."""
     kept: dict[str, Any] = {}
     for name, value in slots.items():
-        if not isinstance(value, Wish) or value.step not in lacks:
-            kept[name] = value
-        elif isinstance(value, OneOf):
-            kept[name] = value.values[0]
-        elif isinstance(value, Demand) and isinstance(value.value, OneOf):
-            kept[name] = replace(value, value=OneOf(value.value.values[:1]))
-        elif isinstance(value, If):
-            kept[value.slot] = value.first
+        kept |= value.without(name) if isinstance(value, Wish) and value.step in lacks else {name: value}
     return kept
 
 

@@ -7,6 +7,7 @@ Each is drawn so that it excludes some of the products that fit the rest, and le
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -20,9 +21,9 @@ from ecomlab.seeding import pick, rng, shuffled
 from ecomlab.slots import PRICE
 from ecomlab.steps import draw_size
 from ecomlab.task import Goal, Task
-from ecomlab.wishes import AnyBut, Demand, IfSame, Of, OneOf, Visited
+from ecomlab.wishes import AnyBut, Demand, If, Of, OneOf, Visited
 from ecomlab.world.cart import column_of, constraints_of, names_of
-from ecomlab.world.substitutes import demanded, narrowed, noun, original_of, shares, similarity
+from ecomlab.world.substitutes import demanded, original_of, similarity
 
 LUCK = 0.1
 """Most chance with which somebody who lacks a step may still be right where it counts."""
@@ -114,7 +115,7 @@ class _Demand:
             "joint": (self._matching, self._price_match),
             "logic": (self._choices, self._excluded, self._condition),
         }
-        for maker in shuffled(self.random, makers.get(step, ())):
+        for maker in shuffled(self.random, makers.get(step, ()) if len(self.rows) else ()):
             made: tuple[str, Any] | None = maker()
             if made and made[0] not in self.goal:
                 return made
@@ -125,21 +126,13 @@ class _Demand:
         """Slots on which there is no demand yet."""
         taken = {c.field for _, c in demanded(self.goal, self.shop)}
         taken |= {value.slot for value in self.goal.of().values() if isinstance(value, Demand)}
-        if wish := self.goal.get("if"):
-            said = (wish.first, wish.other)
-            taken |= {f"attr:{one.name}" for one in self.kind.attributes if noun(one.name) in said}
-            taken |= {"brand"} & {*said}
         names = ["brand", *(f"attr:{name}" for name in self.shop.catalog.attributes(self.original))]
         return [name for name in names if name not in taken]
 
-    def _share(self, slot: str, value: Any) -> float:
-        """Compute the share of the rows that meet a demand."""
-        meets = constraints_of(self.kind.name, {slot: value})[1:]
-        return len(self.shop.catalog.select(meets, self.rows)) / len(self.rows)
-
     def _divides(self, slot: str, value: Any) -> bool:
         """Tell whether a demand leaves some of the rows, and not all."""
-        return 0 < self._share(slot, value) < 1
+        meets = constraints_of(self.kind.name, {slot: value})[1:]
+        return 0 < len(self.shop.catalog.select(meets, self.rows)) < len(self.rows)
 
     def _as_of(self, row: int, slot: str) -> Demand | None:
         """Demand what a visit has; None where few words do not tell which one is meant."""
@@ -165,11 +158,9 @@ class _Demand:
     def _price_match(self) -> tuple[str, Any] | None:
         """Let it cost no more than another thing that the customer looked at."""
         prices, aim = self.shop.catalog.price_cents, self.random.uniform(0.5, 0.8)
-        shares = {
-            row: self._share(PRICE.name, prices.item(row))
-            for row in self.draws.visits.tolist()
-            if row != self.original
-        }
+        others = self.draws.visits[self.draws.visits != self.original]
+        below = np.searchsorted(np.sort(prices[self.rows]), prices[others], "right") / len(self.rows)
+        shares = dict(zip(others.tolist(), below.tolist(), strict=True))
         able = [row for row, share in shares.items() if 0 < share < 1]
         for row in sorted(able, key=lambda row: abs(shares[row] - aim)):
             if demand := self._as_of(row, PRICE.name):
@@ -207,25 +198,19 @@ class _Demand:
         return wish_phrase(self.kind.name, slot, wish, self.draws.lexicon)
 
     def _condition(self) -> tuple[str, Any] | None:
-        """Let the price decide which of two things it has in common with what is missed; with either outcome."""
-        prices, rows, goal, shop = self.shop.catalog.price_cents, self.rows, self.goal, self.shop
-        free = [noun(slot.removeprefix("attr:")) for slot in self.free]
-        holds = self.random.random() < 0.5
-        for first in shuffled(self.random, free):
-            for other in shuffled(self.random, [one for one in free if one != first]):
-                same, rest = rows[shares(rows, first, goal, shop)], rows[shares(rows, other, goal, shop)]
-                if not len(same) or not len(rest):
-                    continue
-                dollars = (
-                    prices[pick(self.random, same.tolist())] / 100
-                    if holds
-                    else 0.95 * prices[same].min() / 100
-                )
+        """Let the price of one value decide between it and another; with either outcome."""
+        prices, catalog, holds = self.shop.catalog.price_cents, self.shop.catalog, self.random.random() < 0.5
+        for slot in shuffled(self.random, [name for name in self.free if name != "brand"]):
+            column, names = column_of(catalog, slot)[self.rows], names_of(catalog, slot)
+            codes = shuffled(self.random, [code for code in np.unique(column).tolist() if code >= 0])
+            for first, other in pairwise(codes):
+                costs = prices[self.rows[column == first]]
+                dollars = pick(self.random, costs.tolist()) / 100 if holds else 0.95 * costs.min() / 100
                 limit = 100 * (math.ceil(dollars) if holds else math.floor(dollars))
-                if limit > 0 and (holds or not (prices[same] <= limit).any()):
-                    wish = IfSame(first, int(limit), other)
-                    if 0 < len(narrowed(rows, goal.set_slots({"if": wish}), shop)) < len(rows):
-                        return "if", wish
+                if limit > 0 and (holds or not (costs <= limit).any()):
+                    said = [self._words(slot, OneOf((names[code],))) for code in (first, other)]
+                    wish = If(self.kind.name, slot, names[first], limit, names[other], tuple(said))
+                    return "if", Demand(slot, wish, wish.say())
         return None
 
 

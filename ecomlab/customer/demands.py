@@ -250,7 +250,7 @@ def meant(goal: Goal, visits: Sequence[str], shop: Shop) -> list[int]:
     catalog, said = shop.catalog, constraints_of(goal["type"], identity(goal.of()))
     rows = catalog.rows_of(visits)
     if "which" not in goal:
-        return catalog.select(said, rows).tolist()  # type: ignore[no-any-return]
+        return catalog.select(said, rows).tolist()
     found = visit_of(
         goal["which"],
         rows.tolist(),

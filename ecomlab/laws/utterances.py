@@ -19,7 +19,7 @@ from ecomlab.customer.utterances import Form
 from ecomlab.seeding import pick, rng
 from ecomlab.task import Goal
 from ecomlab.values import FORMATS
-from ecomlab.wishes import Demand, IfSame, Visited
+from ecomlab.wishes import Demand, Visited
 from ecomlab.world.joint import GiveWay, Same, Together, Total
 from ecomlab.world.ranking import Worth
 from ecomlab.world.unmet import GIVE_WAY
@@ -124,7 +124,6 @@ def value_of(name: str, slot: Template, shop: Shop, random: np.random.Generator)
             "Together": Together(items, pick(random, ("Saturday the 21st", "Monday the 2nd"))),
             "Worth": Worth((("rating", cents[0]), ("days", cents[1])), pick(random, ("", items[0]))),
             "GiveWay": GiveWay(items),
-            "IfSame": IfSame("brand", cents[0], "color"),
             "Demand": Demand("", None, "in blue"),
             "Visited": Visited((("type", kind.name),), "cheapest", 1, kind.plural),
         }[wish]

@@ -8,6 +8,7 @@ from ecomlab.customer import nlu
 from ecomlab.players.asking import Asking
 from ecomlab.slots import filters_of
 from ecomlab.task import Message, Place
+from ecomlab.wishes import Wish
 
 
 class GoalPlayer(Asking):
@@ -91,16 +92,19 @@ class GoalPlayer(Asking):
     ) -> dict[str, Any]:
         """Make the call that finds products of a type that are in stock and satisfy these slots and `further` filters,
         ordered by one key."""
-        attributes = {name[5:]: value for name, value in slots.items() if name.startswith("attr:")}
+        said = {
+            name: value for name, value in slots.items() if not isinstance(value, Wish)
+        }  # no filter takes these
+        attributes = {name[5:]: value for name, value in said.items() if name.startswith("attr:")}
         return self.call(
             "catalog_search",
             about,
             category=kind,
-            brand=slots.get("brand"),
+            brand=said.get("brand"),
             attributes=attributes or None,
             in_stock=True,
             sort=sort,
-            **{**filters_of(slots), **further},
+            **{**filters_of(said), **further},
             page=page if page > 1 else None,
         )
 

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 
 from ecomlab.catalog import Catalog, Constraint, Shop
-from ecomlab.slots import LIMITS
+from ecomlab.slots import LIMITS, PRICE
 from ecomlab.task import Event, Goal, GoalChange, changes_of
-from ecomlab.wishes import Demand, Of
+from ecomlab.wishes import Demand, If, Of
 from ecomlab.world import ranking
 from ecomlab.world.cart import FEW_KEYS, column_of, constraints_of, keys_of
 
@@ -73,7 +73,7 @@ def demanded(goal: Goal, shop: Shop) -> list[tuple[str, Constraint]]:
     for name in hard_names(goal["must"], attributes):
         found.append(("must", constraints_of(kind, {f"attr:{name}": attributes[name]})[1]))
     for name, value in goal.of().items():
-        if isinstance(value, Demand) and not isinstance(value.value, Of):
+        if isinstance(value, Demand) and not isinstance(value.value, Of | If):
             found.append((name, constraints_of(kind, {value.slot: value.value})[1]))
     found += [
         (limit.name, constraints_of(kind, {limit.name: goal[limit.name]})[1])
@@ -85,21 +85,15 @@ def demanded(goal: Goal, shop: Shop) -> list[tuple[str, Constraint]]:
 
 def narrowed(rows: np.ndarray, goal: Goal, shop: Shop) -> np.ndarray:
     """Keep, of the rows that fit everything else and can be bought, those that a condition leaves."""
-    wish = goal.get("if")
-    if wish is None:
+    if "if" not in goal:
         return rows
-    catalog = shop.catalog
-    first = rows[shares(rows, wish.first, goal, shop) & (catalog.price_cents[rows] <= wish.limit)]
-    return first if len(first) else rows[shares(rows, wish.other, goal, shop)]
-
-
-def shares(rows: np.ndarray, thing: str, goal: Goal, shop: Shop) -> np.ndarray:
-    """Tell which rows have something in common with the original: "brand", or what is meant by a noun."""
-    original = original_of(goal, shop)
-    names = [f"attr:{one}" for one in shop.catalog.attributes(original) if noun(one) == thing]
-    column = column_of(shop.catalog, names[0] if names else "brand")
-    same: np.ndarray = column[rows] == column[original]
-    return same
+    wish = goal["if"].value
+    first = shop.catalog.select(
+        constraints_of(wish.type, {wish.slot: wish.first, PRICE.name: wish.limit}), rows
+    )
+    return (
+        first if len(first) else shop.catalog.select(constraints_of(wish.type, {wish.slot: wish.other}), rows)
+    )
 
 
 def similarity(rows: np.ndarray, goal: Goal, shop: Shop) -> np.ndarray:

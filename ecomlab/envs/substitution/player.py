@@ -18,10 +18,10 @@ from ecomlab.players.budgets import budget
 from ecomlab.players.goal_player import GoalPlayer
 from ecomlab.slots import LIMITS, PRICE
 from ecomlab.task import Goal, Message, Need, Place
-from ecomlab.wishes import AnyBut, Demand, Of, OneOf, Visited, visit_of, without
+from ecomlab.wishes import AnyBut, Demand, If, Of, OneOf, Visited, visit_of, without
 from ecomlab.world.cart import constraints_of
 from ecomlab.world.state import PAGE
-from ecomlab.world.substitutes import hard_names, noun, original_of, requirements, similar_names
+from ecomlab.world.substitutes import hard_names, original_of, requirements, similar_names
 
 MOST_WISHES = 6
 """Most wishes that must be worked out."""
@@ -120,6 +120,8 @@ class SubstitutionPlayer(GoalPlayer):
         if (0, "excluded") in bound:
             said = bound[0, "excluded"]
             bound[0, "excluded"] = replace(said, value=AnyBut(said.value.values))
+        if isinstance(wish := slots.get((0, "if")), If):
+            bound[0, "if"] = Demand(wish.slot, wish)
         return slots | bound
 
     def work(self) -> Message:
@@ -210,10 +212,10 @@ class SubstitutionPlayer(GoalPlayer):
         slots |= {limit.name: self.get(limit.name) for limit in LIMITS if (0, limit.name) in self.known}
         condition = self.get("if")
         if condition is not None and branch is not None:
-            slot = self._slot(condition.first if branch else condition.other, original)
-            slots[slot] = self._entry(original, slot)
+            wish = condition.value
+            slots[condition.slot] = wish.first if branch else wish.other
             if branch:
-                slots[PRICE.name] = min(condition.limit, slots.get(PRICE.name, condition.limit))
+                slots[PRICE.name] = min(wish.limit, slots.get(PRICE.name, wish.limit))
         for demand in (value for value in self.known.values() if isinstance(value, Demand)):
             value = self._value(demand)
             if value is not None:
@@ -223,6 +225,8 @@ class SubstitutionPlayer(GoalPlayer):
 
     def _value(self, demand: Demand) -> Any:
         """Work out the value of a demand."""
+        if isinstance(demand.value, If):
+            return None  # one of its branches
         if not isinstance(demand.value, Of):
             return demand.value
         visit = self._seen(Visited(demand.value.by))
@@ -233,11 +237,6 @@ class SubstitutionPlayer(GoalPlayer):
         if demand.slot == "brand":
             return str(visit["title"]).partition(" ")[0]
         return visit["attributes"].get(demand.slot[5:])
-
-    @staticmethod
-    def _slot(thing: str, original: Mapping[str, Any]) -> str:
-        """Find the slot that a word for something in common means."""
-        return next((f"attr:{name}" for name in original["attributes"] if noun(name) == thing), "brand")
 
     @staticmethod
     def _entry(record: Mapping[str, Any], slot: str) -> Any:
@@ -263,7 +262,6 @@ class SubstitutionPlayer(GoalPlayer):
         self, original: Mapping[str, Any], wish: Wish, searches: "Sequence[Search]", most: int
     ) -> list[dict[str, Any]]:
         """Make the calls for the pages of these searches that have not been asked for, up to page `most`."""
-        slots = {name: value for name, value in wish.slots.items() if not isinstance(value, OneOf | AnyBut)}
         calls, entries = [], self._entries(original)
         for one in searches:
             fixed = {
@@ -272,7 +270,7 @@ class SubstitutionPlayer(GoalPlayer):
             for page in range(1, min(self.pages.get(one, 1), most) + 1):
                 if (one, page) not in self.read:
                     self.read.add((one, page))
-                    calls.append(self.search(one, original["type"], slots | fixed, page=page))
+                    calls.append(self.search(one, original["type"], wish.slots | fixed, page=page))
         return calls
 
     def _is_open(self, wish: Wish) -> bool:
@@ -302,6 +300,8 @@ def values_of(own: Any, wanted: Any) -> list[Any]:
     """List the values of an entry that searches fix, None for any: its own first, where something similar is sought."""
     if isinstance(wanted, OneOf):
         return list(wanted.values)
+    if isinstance(wanted, If):
+        return [wanted.first, wanted.other]
     if isinstance(wanted, AnyBut):
         return [None] if own in wanted.values else [own, None]
     return [own, None] if wanted is None else [wanted]
