@@ -13,7 +13,7 @@ from ecomlab.catalog import Catalog
 from ecomlab.slots import DAYS, SlotType
 from ecomlab.task import Place
 from ecomlab.values import MONEY, WEEKDAYS, joined, money, read_money
-from ecomlab.wishes import Wish
+from ecomlab.wishes import Wish, has_wish, without
 from ecomlab.world.cart import column_of, keys_of, names_of
 from ecomlab.world.ranking import Worth, of_rows
 from ecomlab.world.shopping_list import Part, parts_of
@@ -211,7 +211,7 @@ class Demands:
     @classmethod
     def of(cls, wanted: Mapping[Place, Any], lacks: frozenset[str] = frozenset()) -> "Demands":
         """Collect the demands among slots, without those that somebody does not see who lacks these kinds of steps."""
-        parts = dict(parts_of(wanted))
+        parts = {kind: without(slots, lacks) for kind, slots in parts_of(wanted)}
         wishes = list(dict.fromkeys(wish for wish in wanted.values() if isinstance(wish, Wish)))
         wishes = [wish for wish in wishes if wish.step not in lacks]
         joints = [wish.among(parts) for wish in wishes if isinstance(wish, Joint)]
@@ -237,7 +237,7 @@ class Demands:
 
     def pages(self, kind: str) -> int:
         """Count the pages, the cheapest first, that hold what decides about a part."""
-        if self.worth(kind):
+        if self.worth(kind) or has_wish(self.parts[kind]):
             return 1 + PAGES_A_STEP
         return max((pages_for(one) for one in self.joints if kind in one.items), default=1)
 
@@ -390,10 +390,14 @@ def offers_left(
 
 
 def evaluate(
-    wanted: Mapping[Place, Any], today: date | None, rows_of: Callable[[Part], np.ndarray], catalog: Catalog
+    wanted: Mapping[Place, Any],
+    today: date | None,
+    rows_of: Callable[[Part], np.ndarray],
+    catalog: Catalog,
+    lacks: frozenset[str] = frozenset(),
 ) -> tuple[Demands, Offers, Choice | None]:
-    """Find the best list for these slots."""
-    demands = Demands.of(wanted)
+    """Find the best list for these slots, as somebody sees them who lacks these kinds of steps."""
+    demands = Demands.of(wanted, lacks)
     offers = offers_left(demands, today, rows_of, catalog)
     return demands, offers, best(offers, demands, today)
 
