@@ -8,7 +8,7 @@ from ecomlab.customer import nlu
 from ecomlab.players.asking import Asking
 from ecomlab.slots import filters_of
 from ecomlab.task import Message, Place
-from ecomlab.wishes import Wish
+from ecomlab.wishes import Wish, without
 
 
 class GoalPlayer(Asking):
@@ -80,6 +80,10 @@ class GoalPlayer(Asking):
             self.told(text)
         read = {place: value for place, value in read.items() if place[1] not in self.asks}
         self.known |= {place: value for place, value in read.items() if place[1] == "type" or not self.slip()}
+        for item in {item for item, _ in self.known} if self.lacks else ():
+            slots = {name: value for (i, name), value in self.known.items() if i == item}
+            self.known = {place: value for place, value in self.known.items() if place[0] != item}
+            self.known |= {(item, name): value for name, value in without(slots, self.lacks).items()}
 
     def search(
         self,

@@ -41,9 +41,6 @@ class DiscoveryPlayer(GoalPlayer):
     other demands cannot be met with it, is worked out from that list.
     """
 
-    lacks: frozenset[str] = frozenset()
-    """Kinds of steps of thought that it does not take."""
-
     @staticmethod
     def need(count: int, steps: int = 0) -> Need:
         """Count the steps to a recommendation: a search for each preference, what steps of thought add, and submit."""
@@ -111,9 +108,7 @@ class DiscoveryPlayer(GoalPlayer):
     def rank(self) -> Rank:
         """What the customer ranks by, as far as it is understood."""
         worth: Worth | None = self.get("worth")
-        if worth is not None:
-            return Lex((PRICE.sort,)) if "trade_off" in self.lacks else worth
-        return Lex(tuple(self.get("importance", PREFERENCES)))
+        return worth or Lex(tuple(self.get("importance", PREFERENCES)))
 
     def work(self) -> Message:
         wanted = {name: value for (_, name), value in self.known.items()}

@@ -18,7 +18,7 @@ from ecomlab.players.budgets import budget
 from ecomlab.players.goal_player import GoalPlayer
 from ecomlab.slots import LIMITS, PRICE
 from ecomlab.task import Goal, Message, Need, Place
-from ecomlab.wishes import AnyBut, Demand, If, Of, OneOf, Visited, visit_of, without
+from ecomlab.wishes import AnyBut, Demand, If, Of, OneOf, Visited, visit_of
 from ecomlab.world.cart import constraints_of
 from ecomlab.world.state import PAGE
 from ecomlab.world.substitutes import hard_names, original_of, requirements, similar_names
@@ -103,15 +103,12 @@ class SubstitutionPlayer(GoalPlayer):
     def read_opening(self, text: str) -> dict[Place, Any]:
         return self._bound(super().read_opening(text))
 
-    def hear(self, text: str, opening: bool) -> None:
-        super().hear(text, opening)
-        self.known = self._bound(self.known)
-        heard = without({name: value for (_, name), value in self.known.items()}, self.lacks)
-        self.known = {(0, name): value for name, value in heard.items()}
+    def read_later(self, text: str) -> dict[Place, Any]:
+        return self._bound(super().read_later(text))
 
     def _bound(self, slots: dict[Place, Any]) -> dict[Place, Any]:
         """Find what the words of demands say of this type."""
-        kind = slots.get((0, "type"))
+        kind = slots.get((0, "type"), self.get("type"))
         bound = {
             place: nlu.demand_on(kind, value, self.phrases, self.lexicon)
             for place, value in slots.items()
