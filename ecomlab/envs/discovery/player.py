@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ecomlab.catalog import Catalog, Shop
+from ecomlab.customer.choices import MOST_LOGIC
 from ecomlab.difficulty import Difficulty
 from ecomlab.envs.cart.player import Wish
 from ecomlab.players.budgets import budget
@@ -14,6 +15,7 @@ from ecomlab.players.goal_player import GoalPlayer
 from ecomlab.slots import PRICE, slot_type
 from ecomlab.steps import CALLS_A_STEP, TURNS_A_STEP
 from ecomlab.task import Message, Need
+from ecomlab.wishes import AnyBut, OneOf
 from ecomlab.world.ranking import SORTED, Lex, Rank, Worth, of_record, of_rows, places, rank_of
 from ecomlab.world.state import PAGE
 from ecomlab.world.unmet import Nearest, smallest
@@ -24,8 +26,8 @@ FILTERS = {name: limit.filter for name, limit in SORTED.items()}
 """Search filters that bound these fields."""
 PREFERENCES = tuple(SORTED)
 """Preferences that a customer may have."""
-STEPS = ("trade_off", "none")
-"""Kinds of steps of thought of PD. Logic goes here: its demands are evaluated where `fits` is."""
+STEPS = ("trade_off", "none", "logic")
+"""Kinds of steps of thought of PD."""
 
 
 class DiscoveryPlayer(GoalPlayer):
@@ -49,20 +51,23 @@ class DiscoveryPlayer(GoalPlayer):
         return Need(searches + 1 + TURNS_A_STEP * steps, calls)
 
     @staticmethod
-    def calls(left: Nearest, count: int, catalog: Catalog) -> int:
-        """Count the searches by which it finds the `count` best of what is left for a goal."""
+    def calls(left: Nearest, shown: Nearest, count: int, catalog: Catalog) -> int:
+        """Count the searches by which it finds the `count` best of what is left for a goal, which filters have
+        `shown` with more."""
         first = math.ceil(count / PAGE)
-        pages = math.ceil(DiscoveryPlayer.rows(left, count, catalog) / PAGE)
-        if "worth" not in left.goal:
+        pages = math.ceil(DiscoveryPlayer.rows(left, shown, count, catalog) / PAGE)
+        if "worth" not in left.goal and len(shown.rows) == len(left.rows):
             pages = len(PREFERENCES) * first if len(left.rows) >= PAGE else first
         if not left.dropped:
             return pages
         return pages + len(left.goal["give_way"]) + math.ceil(left.meeting / PAGE)
 
     @staticmethod
-    def rows(left: Nearest, count: int, catalog: Catalog) -> int:
-        """Count the rows of a search by price that it lists by what wishes are worth."""
+    def rows(left: Nearest, shown: Nearest, count: int, catalog: Catalog) -> int:
+        """Count the rows of a search by price that it lists: of those by what wishes are worth, as many as matter."""
         rank, first = rank_of(left.goal), PAGE * math.ceil(count / PAGE)
+        if len(shown.rows) > len(left.rows):
+            return len(shown.rows)
         if not isinstance(rank, Worth):
             return first
         by_price = places(left.rows, Lex((PRICE.sort,)), catalog)[0]
@@ -74,7 +79,7 @@ class DiscoveryPlayer(GoalPlayer):
     def budget(axes: Difficulty, shop: Shop, items: int | None) -> Need:
         """Count the steps to any recommendation, beside what the task's steps of thought add once; a rush and a change
         of mind each start the work again."""
-        searches, again = len(PREFERENCES), min(len(STEPS), math.ceil(axes.steps.mean))
+        searches, again = len(PREFERENCES), min(1 + MOST_LOGIC, math.ceil(axes.steps.mean))
         calls = searches * math.ceil(axes.k_rec / PAGE)
         repeated = (searches + TURNS_A_STEP * again, calls + CALLS_A_STEP * again)
         events = ((axes.p_oos, *repeated), (axes.p_switch, *repeated))
@@ -142,17 +147,20 @@ class DiscoveryPlayer(GoalPlayer):
         """Make the next searches that the ranking needs; none where it is decided."""
         count, fitting, rank = self.get("count", 1), self._fitting(slots), self.rank
         first = range(1, math.ceil(count / PAGE) + 1)
-        if isinstance(rank, Worth):
+        is_open = bool(open_slots(slots))
+        if isinstance(rank, Worth) or is_open:
             sort = PRICE.sort
             if not self.searched:
                 self.searched.append(sort)
                 return [self._search("page", slots, sort, page) for page in first]
-            bound = rank.key(of_record(fitting[count - 1])) + rank.most if len(fitting) >= count else math.inf
+            bound = math.inf
+            if isinstance(rank, Worth) and len(fitting) >= count:
+                bound = rank.key(of_record(fitting[count - 1])) + rank.most
             bound = min(bound, slots.get(PRICE.name, math.inf))
             if self.read >= self.pages or self.last * PRICE.scale > bound:
                 return []
-            left = range(self.read + 1, self.pages + 1) if self.bounds else [self.read + 1]
-            if bound < math.inf and not self.bounds:
+            left = range(self.read + 1, self.pages + 1) if self.bounds or is_open else [self.read + 1]
+            if bound < math.inf and not self.bounds and not is_open:
                 self.bounds[PRICE.filter] = bound / PRICE.scale
             return [self._search("page", slots, sort, page) for page in left]
         left_out = [key for key in rank.preferences if key not in self.searched]
@@ -208,6 +216,11 @@ class DiscoveryPlayer(GoalPlayer):
             self.read, self.pages, self.last, self.more = pages
         else:
             self.without[about] = pages
+
+
+def open_slots(slots: Mapping[str, Any]) -> list[str]:
+    """List the slots with alternatives or exceptions, of which filters cannot say all."""
+    return [name for name, value in slots.items() if isinstance(value, OneOf | AnyBut)]
 
 
 def _without(slots: Mapping[str, Any], name: str) -> dict[str, Any]:
