@@ -90,6 +90,11 @@ class Choice:
         )
 
 
+def plainer(goal: Goal) -> Goal:
+    """Leave out alternatives and exceptions, of which filters cannot say all."""
+    return goal.drop_slots(*(name for name, value in goal.of().items() if isinstance(value, OneOf | AnyBut)))
+
+
 def draw_logic(
     goal: Goal, steps: int, enough: int, axes: Difficulty, shop: Shop, random: np.random.Generator
 ) -> Goal:
@@ -109,7 +114,9 @@ def draw_logic(
         if random.random() < 0.5:
             wish = OneOf(tuple(shuffled(random, held)[: min(1 + size, len(held) - 1)]))
         made = others.set_slots({f"attr:{one.name}": wish})
-        if drawn < steps and len(held) > 2 and enough <= len(ranking.fitting(made, shop)) < len(rows):
+        if drawn == steps or len(held) < 3 or len(ranking.fitting(plainer(made), shop)) > axes.top_k:
+            continue
+        if enough <= len(ranking.fitting(made, shop)) < len(rows):
             goal, drawn = made, drawn + 1
     return goal
 

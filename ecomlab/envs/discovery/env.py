@@ -12,13 +12,13 @@ import numpy as np
 from pydantic import Field
 
 from ecomlab.catalog import Shop
-from ecomlab.customer.choices import CHOICE, Choice, draw_giving_way, draw_logic, draw_worths, leads
+from ecomlab.customer.choices import CHOICE, Choice, draw_giving_way, draw_logic, draw_worths, leads, plainer
 from ecomlab.customer.goals import draw_row, withhold
 from ecomlab.customer.templates import Phrases
 from ecomlab.difficulty import Difficulty
 from ecomlab.envs.base import Environment
 from ecomlab.envs.discovery.audit import DiscoveryAudit
-from ecomlab.envs.discovery.player import PREFERENCES, STEPS, DiscoveryPlayer, open_slots
+from ecomlab.envs.discovery.player import PREFERENCES, STEPS, DiscoveryPlayer
 from ecomlab.reward import Verdict, ndcg
 from ecomlab.seeding import pick, shuffled
 from ecomlab.slots import LIMITS, PRICE, SlotType, limits_in, slot_type
@@ -37,6 +37,8 @@ WEIGHTS = {"rank": 0.5, "met": 0.4, "stock": 0.1}
 
 TRIES = 250
 """Most types among which one is sought that has room for a task's steps of thought."""
+LOGICAL = 60
+"""Most of them that are tried for logical demands."""
 MOST_TRIED = 60
 """Most worths of preferences that are tried for one of them."""
 
@@ -73,7 +75,9 @@ class Discovery(Environment):
         random, choice = key.rng("discovery"), Choice.of(STEPS, axes, key.rng("steps"))
         share, switching = draw_sell_out(axes.p_oos, axes.k_rec, random), random.random() < axes.p_switch
         for attempt in range(TRIES if choice != Choice() else 1):
-            able = choice if attempt < TRIES - 1 else Choice()
+            able = (
+                choice if attempt < LOGICAL else replace(choice, logic=0) if attempt < TRIES - 1 else Choice()
+            )
             problem = self._draw(able, share, switching, key, axes, shop, random)
             if problem is not None:
                 return problem
@@ -97,6 +101,8 @@ class Discovery(Environment):
         if row is None:
             raise TaskError(f"no {kind} of this shop is well in stock; load a larger shop")
         thought, count = choice != Choice(), choice.few or min(axes.k_rec, axes.top_k)
+        if choice.logic:  # all that filters leave is listed
+            count = min(count, max(1, axes.top_k // 5))
         enough = math.ceil(axes.k_rec / max(0.1, 1 - axes.p_oos))
         if thought:
             enough = math.ceil(CHOICE * count) + math.ceil(axes.p_oos * count)
@@ -124,7 +130,7 @@ class Discovery(Environment):
             if not thought:
                 return True
             lefts = unmet.stages(some, so_far, shop)
-            shown = unmet.stages(some.drop_slots(*open_slots(some.of())), so_far, shop)  # what filters leave
+            shown = unmet.stages(plainer(some), so_far, shop)  # what filters leave
             last = lefts[-1]
             if min(len(left.rows) for left in lefts) < count or bool(last.dropped) == choice.fits:
                 return False

@@ -147,7 +147,9 @@ class DiscoveryPlayer(GoalPlayer):
         """Make the next searches that the ranking needs; none where it is decided."""
         count, fitting, rank = self.get("count", 1), self._fitting(slots), self.rank
         first = range(1, math.ceil(count / PAGE) + 1)
-        is_open = bool(open_slots(slots))
+        is_open = any(
+            isinstance(value, OneOf | AnyBut) for value in slots.values()
+        )  # no filter says all of that
         if isinstance(rank, Worth) or is_open:
             sort = PRICE.sort
             if not self.searched:
@@ -216,11 +218,6 @@ class DiscoveryPlayer(GoalPlayer):
             self.read, self.pages, self.last, self.more = pages
         else:
             self.without[about] = pages
-
-
-def open_slots(slots: Mapping[str, Any]) -> list[str]:
-    """List the slots with alternatives or exceptions, of which filters cannot say all."""
-    return [name for name, value in slots.items() if isinstance(value, OneOf | AnyBut)]
 
 
 def _without(slots: Mapping[str, Any], name: str) -> dict[str, Any]:
