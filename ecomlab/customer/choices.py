@@ -30,6 +30,8 @@ MOST_LOGIC = 3
 """Most attributes with alternatives or exceptions; none beside what gives way, which takes pages enough."""
 LEAD = 0.05
 """Least lead of the best before what follows, as a share of the range of keys among what fits."""
+MOST_TRIED = 60
+"""Most worths of preferences that are tried for one choice."""
 CHOICE = 1.5
 """Products that are to be left in a trade-off, for each that is wanted."""
 AMOUNTS = (

@@ -7,18 +7,19 @@ Each is drawn so that it excludes some of the products that fit the rest, and le
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Any
 
 import numpy as np
 
 from ecomlab.catalog import Shop
 from ecomlab.catalog.lexicon import Lexicon, lexicon_of
+from ecomlab.customer.choices import MOST_TRIED, draw_worths, leads
 from ecomlab.customer.nlg import thing_phrase, wish_phrase
 from ecomlab.customer.visits import exact_value
 from ecomlab.difficulty import Difficulty
 from ecomlab.seeding import pick, rng, shuffled
-from ecomlab.slots import PRICE
+from ecomlab.slots import LIMITS, PRICE
 from ecomlab.steps import draw_size
 from ecomlab.task import Goal, Task
 from ecomlab.wishes import AnyBut, Demand, If, Of, OneOf, Visited
@@ -27,7 +28,9 @@ from ecomlab.world.substitutes import demanded, original_of, similarity
 
 LUCK = 0.1
 """Most chance with which somebody who lacks a step may still be right where it counts."""
-MOST = {"reference": 1, "joint": 2, "logic": 3}
+FEW = 4
+"""Most replacements that are wanted where something decides among equally similar ones."""
+MOST = {"reference": 1, "joint": 2, "logic": 3, "trade_off": 1}
 """Most steps of a kind in one job: each is a demand of another form."""
 
 
@@ -39,6 +42,8 @@ class DemandDraws:
     axes: Difficulty
     shop: Shop
     random: np.random.Generator
+    least: int = 1
+    """Products that each demand is to leave."""
 
     @property
     def lexicon(self) -> Lexicon:
@@ -91,6 +96,21 @@ class DemandDraws:
             found += [("most expensive", by)] if others and own > max(others) else []
         return found
 
+    def worth(self, goal: Goal, rows: np.ndarray) -> dict[str, Any]:
+        """Draw what decides among equally similar replacements, and how few of these rows are wanted; {} where there is
+        no choice."""
+        catalog, alike = self.shop.catalog, similarity(rows, goal, self.shop)
+        order = np.sort(alike)[::-1]
+        terms = [limit for limit in LIMITS if limit.gain and catalog.has(limit)]
+        for count in shuffled(self.random, range(1, 1 + min(FEW, len(rows) - 1))):
+            equal = rows[alike == order[count - 1]]
+            most = goal.get(PRICE.name, int(catalog.price_cents[equal].max()))
+            size = draw_size(self.axes, "trade_off", self.random)
+            for worth in islice(draw_worths(equal, most, terms, size, catalog, self.random), MOST_TRIED):
+                if leads(equal, worth, count - int((order > order[count - 1]).sum()), catalog):
+                    return {"worth": worth, "count": count}
+        return {}
+
     def demand(self, step: str, goal: Goal, rows: np.ndarray) -> tuple[str, Any] | None:
         """Draw a demand that takes a step of this kind, as (slot, value), which some of the rows that fit a goal meet,
         and not all; None where there is none."""
@@ -132,7 +152,7 @@ class _Demand:
     def _divides(self, slot: str, value: Any) -> bool:
         """Tell whether a demand leaves some of the rows, and not all."""
         meets = constraints_of(self.kind.name, {slot: value})[1:]
-        return 0 < len(self.shop.catalog.select(meets, self.rows)) < len(self.rows)
+        return self.draws.least <= len(self.shop.catalog.select(meets, self.rows)) < len(self.rows)
 
     def _as_of(self, row: int, slot: str) -> Demand | None:
         """Demand what a visit has; None where few words do not tell which one is meant."""
@@ -148,10 +168,12 @@ class _Demand:
         others = [row for row in visits.tolist() if catalog.type_of(row).name != self.kind.name]
         for slot in shuffled(self.random, self.free):
             column = column_of(catalog, slot)
-            here = {*column[self.rows].tolist()}
+            codes, counts = np.unique(column[self.rows], return_counts=True)
+            here = dict(zip(codes.tolist(), counts.tolist(), strict=True))
             for row in shuffled(self.random, others):
                 code = column.item(row)
-                if code in here and len(here) > 1 and code >= 0 and (demand := self._as_of(row, slot)):
+                some = code >= 0 and self.draws.least <= here.get(code, 0) < len(self.rows)
+                if some and (demand := self._as_of(row, slot)):
                     return "matching", demand
         return None
 
@@ -161,7 +183,11 @@ class _Demand:
         others = self.draws.visits[self.draws.visits != self.original]
         below = np.searchsorted(np.sort(prices[self.rows]), prices[others], "right") / len(self.rows)
         shares = dict(zip(others.tolist(), below.tolist(), strict=True))
-        able = [row for row, share in shares.items() if 0 < share < 1]
+        able = [
+            row
+            for row, share in shares.items()
+            if self.draws.least <= share * len(self.rows) < len(self.rows)
+        ]
         for row in sorted(able, key=lambda row: abs(shares[row] - aim)):
             if demand := self._as_of(row, PRICE.name):
                 return "price_match", demand
@@ -207,7 +233,8 @@ class _Demand:
                 costs = prices[self.rows[column == first]]
                 dollars = pick(self.random, costs.tolist()) / 100 if holds else 0.95 * costs.min() / 100
                 limit = 100 * (math.ceil(dollars) if holds else math.floor(dollars))
-                if limit > 0 and (holds or not (costs <= limit).any()):
+                left = (costs <= limit).sum() or (column == other).sum()
+                if limit > 0 and (holds or not (costs <= limit).any()) and left >= self.draws.least:
                     said = [self._words(slot, OneOf((names[code],))) for code in (first, other)]
                     wish = If(self.kind.name, slot, names[first], limit, names[other], tuple(said))
                     return "if", Demand(slot, wish, wish.say())

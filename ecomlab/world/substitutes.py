@@ -106,6 +106,21 @@ def similarity(rows: np.ndarray, goal: Goal, shop: Shop) -> np.ndarray:
     return equal
 
 
+def rank_keys(rows: np.ndarray, goal: Goal, shop: Shop) -> np.ndarray:
+    """Return a number for each row, the smaller the better: the more similar first, among equally similar ones by what
+    wishes are worth, if the customer says so."""
+    worth = goal.get("worth")
+    among = 0 if worth is None else worth.key(ranking.of_rows(rows, shop.catalog))
+    keys: np.ndarray = among - (similarity(rows, goal, shop).astype(np.int64) << 40)  # cents are below
+    return keys
+
+
+def best_of(rows: np.ndarray, goal: Goal, count: int, shop: Shop) -> np.ndarray:
+    """Keep the rows that may be among the `count` best."""
+    keys = rank_keys(rows, goal, shop)
+    return rows[keys <= np.sort(keys)[count - 1]] if len(rows) > count else rows
+
+
 def similar_names(goal: Goal, shop: Shop) -> list[str]:
     """List the slots that count for similarity: brand and the attributes that may differ."""
     attributes = shop.catalog.attributes(original_of(goal, shop))

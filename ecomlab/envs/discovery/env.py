@@ -12,7 +12,16 @@ import numpy as np
 from pydantic import Field
 
 from ecomlab.catalog import Shop
-from ecomlab.customer.choices import CHOICE, Choice, draw_giving_way, draw_logic, draw_worths, leads, plainer
+from ecomlab.customer.choices import (
+    CHOICE,
+    MOST_TRIED,
+    Choice,
+    draw_giving_way,
+    draw_logic,
+    draw_worths,
+    leads,
+    plainer,
+)
 from ecomlab.customer.goals import draw_row, withhold
 from ecomlab.customer.templates import Phrases
 from ecomlab.difficulty import Difficulty
@@ -39,8 +48,6 @@ TRIES = 250
 """Most types among which one is sought that has room for a task's steps of thought."""
 LOGICAL = 60
 """Most of them that are tried for logical demands."""
-MOST_TRIED = 60
-"""Most worths of preferences that are tried for one of them."""
 
 
 @tool

@@ -34,7 +34,9 @@ class SubstitutionAudit(Audit):
         found = list_faults(ids, min(int(goal["count"]), len(rows)), wanted, world)
         verdict = self.env.verify(goal, world, answer or {}, first)
         if not found and not verdict.correct:
-            hidden = [name for name in goal.of() if name.startswith("was_") or name in ("which", "if")]
+            hidden = [
+                name for name in goal.of() if name.startswith("was_") or name in ("which", "if", "worth")
+            ]
             found = [Fault("not the best", "list", ",".join(ids), ("must", *hidden), words=verdict.why)]
         return found
 
@@ -49,6 +51,8 @@ class SubstitutionAudit(Audit):
             return [
                 one for other in others if (one := demands.told_anew(other, goal, task, shop)) is not None
             ]
+        if name == "worth":
+            return goal[name].others()
         if name == "must":
             return [[noun(attribute)] for attribute in shop.catalog.attributes(original_of(goal, shop))]
         if has_wish({name: goal[name]}):

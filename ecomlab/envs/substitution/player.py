@@ -20,8 +20,9 @@ from ecomlab.slots import LIMITS, PRICE
 from ecomlab.task import Goal, Message, Need, Place
 from ecomlab.wishes import AnyBut, Demand, If, Of, OneOf, Visited, visit_of
 from ecomlab.world.cart import constraints_of
+from ecomlab.world.ranking import of_record
 from ecomlab.world.state import PAGE
-from ecomlab.world.substitutes import hard_names, original_of, requirements, similar_names
+from ecomlab.world.substitutes import hard_names, original_of, requirements, similar_names, similarity
 
 MOST_WISHES = 6
 """Most wishes that must be worked out."""
@@ -50,16 +51,18 @@ class SubstitutionPlayer(GoalPlayer):
         usable = np.isin(rows, catalog.select(requirements(goal, shop), rows))
         is_open = any(isinstance(value, AnyBut) for value in wanted.values())
         enough, calls, deep = math.ceil(count / PAGE), 0, 0
+        alike = np.sort(similarity(rows[usable], goal, shop))[::-1]
+        level = int(alike[count - 1]) if len(alike) >= count and "if" not in goal else 0
         for row in product(*values):
             fixed = {name: value for name, value in zip(entries, row, strict=True) if value is not None}
             here = np.isin(rows, catalog.select(constraints_of(goal["type"], fixed), rows))
             found, fit = int(here.sum()), int((here & usable).sum())
             pages = math.ceil(min(found, top_k) / PAGE)
-            most = enough
+            most = pages if "worth" in goal and sum(value is not None for value in row) >= level else enough
             if is_open:
                 most = pages if fit < count else 1 + math.ceil(count * found / fit / PAGE)
             calls += max(1, min(pages, most))
-            deep = max(deep, (min(pages, enough) > 1) + (is_open and pages > enough))
+            deep = max(deep, (min(pages, enough) > 1) + ((is_open or "worth" in goal) and pages > enough))
         return 1 + deep + ("if" in goal), calls
 
     @classmethod
@@ -150,13 +153,16 @@ class SubstitutionPlayer(GoalPlayer):
             if not calls:
                 self.branch = bool(usable)
                 return self.work()
-        for most in (math.ceil(count / PAGE), MOST_PAGES if self._is_open(wish) else 1):
-            lacking = [one for one in searches if sum(n >= one.least for _, n in usable) < count]
+        worth = self.get("worth")
+        for most in (math.ceil(count / PAGE), MOST_PAGES if self._is_open(wish) or worth else 1):
+            above = 1 if worth else 0  # of equally similar ones all are compared
+            lacking = [one for one in searches if sum(n >= one.least + above for _, n in usable) < count]
             calls = calls or self._unread(original, wish, lacking, most)
         if calls:
             return self.turn(*calls)
         chosen = [pair for pair in usable if not self.slip()]
-        ids = [product_id for product_id, _ in sorted(chosen, key=lambda pair: -pair[1])]
+        key = {one: worth.key(of_record(self.found[one])) if worth else 0 for one, _ in chosen}
+        ids = [product_id for product_id, _ in sorted(chosen, key=lambda pair: (-pair[1], key[pair[0]]))]
         return self.turn(self.call("submit", None, product_ids=ids[:count]))
 
     def result(self, about: Any, result: dict[str, Any]) -> None:
