@@ -227,6 +227,7 @@ class Substitution(Environment):
                 f"{len(ids)} replacements of the {count} that there are, {len(good)} of them compatible and in stock, "
                 f"{sum(good.values())} as the customer wants; {alike.sum()} equal entries in all, {best.sum()} in the "
                 "best choice"
+                f"{', which is worth more' if 'worth' in goal else ''}"
             )
         return Verdict.of(bool(correct), 2 * share * min(1.0, count / len(ids)) - 1, why, ids)
 

@@ -58,8 +58,10 @@ class SubstitutionPlayer(GoalPlayer):
             here = np.isin(rows, catalog.select(constraints_of(goal["type"], fixed), rows))
             found, fit = int(here.sum()), int((here & usable).sum())
             pages = math.ceil(min(found, top_k) / PAGE)
-            most = pages if "worth" in goal and sum(value is not None for value in row) >= level else enough
-            if is_open:
+            most = enough
+            if "worth" in goal and sum(value is not None for value in row) >= level:
+                most = pages
+            elif is_open:
                 most = pages if fit < count else 1 + math.ceil(count * found / fit / PAGE)
             calls += max(1, min(pages, most))
             deep = max(deep, (min(pages, enough) > 1) + ((is_open or "worth" in goal) and pages > enough))
