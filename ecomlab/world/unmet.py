@@ -172,6 +172,8 @@ def named(said: str, goal: Goal) -> str | None:
     found: dict[str, int] = {}
     for one in demands(goal):
         own = one.field.removeprefix("attr:")
+        if text.strip() == _folded(own):
+            return one.field
         value = (one.value,) if isinstance(one.value, str) else ()
         for word in (own, noun(own), *value, *WORDS.get(one.field, ())):
             if f" {_folded(word)} " in text:

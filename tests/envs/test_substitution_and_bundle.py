@@ -14,7 +14,7 @@ from ecomlab.laws import attackers
 from ecomlab.reward import Verdict
 from ecomlab.task import Goal, changes_of
 from ecomlab.values import in_speech
-from ecomlab.wishes import Demand, Of, OneOf
+from ecomlab.wishes import Demand, If, Of, OneOf
 from ecomlab.world.shopping_list import least_total, parts_of
 from ecomlab.world.substitutes import original_of, requirements
 
@@ -105,6 +105,8 @@ def meets(record: dict[str, Any], demand: Demand, visits: list[dict[str, Any]]) 
         (seen,) = [visit for visit in visits if described(visit, demand.value.by)]
         wanted, has = value(seen, demand.slot), value(record, demand.slot)
         return bool(has <= wanted + 1e-6 if demand.slot == "price" else has == wanted)
+    if isinstance(demand.value, If):
+        return True  # it depends on what else there is
     return (value(record, demand.slot) in demand.value.values) == isinstance(demand.value, OneOf)
 
 

@@ -19,7 +19,7 @@ from ecomlab.catalog import Catalog
 from ecomlab.difficulty import Difficulty
 from ecomlab.seeding import pick, shuffled
 from ecomlab.slots import DAYS, RATING
-from ecomlab.steps import draw_kinds, draw_size
+from ecomlab.steps import draw_kinds, draw_size, may_hold
 from ecomlab.task import Goal, Place
 from ecomlab.wishes import AnyBut, OneOf, Wish, has_wish
 from ecomlab.world.cart import column_of, names_of
@@ -177,13 +177,15 @@ class Drawing:
         kinds = draw_kinds(self.axes, KINDS, self.random, {"none": int(self.random.random() < P_NONE)})
         together = int(self.random.binomial(kinds.count("joint"), 0.5))
         makers = (
-            (self._draw_logic, kinds.count("logic")),
-            (self._draw_together, together),  # who arrives in time is found before what is shared
-            (self._draw_same, kinds.count("joint") - together),
-            (self._draw_worth, kinds.count("trade_off")),
+            ("logic", self._draw_logic, kinds.count("logic")),
+            ("joint", self._draw_together, together),  # who arrives in time is found before what is shared
+            ("joint", self._draw_same, kinds.count("joint") - together),
+            ("trade_off", self._draw_worth, kinds.count("trade_off")),
         )
         left = 0
-        for draw, number in (*makers, *((draw, 0) for draw, _ in makers)):
+        for kind, draw, number in (*makers, *((kind, draw, 0) for kind, draw, _ in makers)):
+            if not may_hold(self.axes, kind):
+                continue
             left += number
             for _ in range(DRAWS * left):
                 before = self.wishes, self.slots
