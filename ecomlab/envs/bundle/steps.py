@@ -188,14 +188,14 @@ class Drawing:
                 continue
             left += number
             for _ in range(DRAWS * left):
-                before = self.wishes, self.slots
+                before = self.wishes, self.slots, self.room
                 counts = draw() if left else None
                 if counts is None:
                     break
                 if self._is_clear():
                     left -= counts
                 else:
-                    self.wishes, self.slots = before
+                    self.wishes, self.slots, self.room = before
         if "none" in kinds:
             self._draw_give_way()
 
