@@ -19,7 +19,7 @@ from ecomlab.customer.utterances import Form
 from ecomlab.seeding import pick, rng
 from ecomlab.task import Goal
 from ecomlab.values import FORMATS
-from ecomlab.wishes import Demand, Visited
+from ecomlab.wishes import Demand, If, Visited
 from ecomlab.world.joint import GiveWay, Same, Together, Total
 from ecomlab.world.ranking import Worth
 from ecomlab.world.unmet import GIVE_WAY
@@ -103,6 +103,7 @@ def value_of(name: str, slot: Template, shop: Shop, random: np.random.Generator)
         "days": int(random.integers(1, 46)),
         "kg": int(random.integers(2, 31)),
         "suggestions": int(random.integers(1, 8)),
+        "up to suggestions": int(random.integers(1, 8)),
         "names": ["color", "material"],
         "type": pick(random, shop.catalog.types).name,
         "a type": pick(random, shop.catalog.types).name,
@@ -124,6 +125,7 @@ def value_of(name: str, slot: Template, shop: Shop, random: np.random.Generator)
             "Together": Together(items, pick(random, ("Saturday the 21st", "Monday the 2nd"))),
             "Worth": Worth((("rating", cents[0]), ("days", cents[1])), pick(random, ("", items[0]))),
             "GiveWay": GiveWay(items),
+            "If": If(kind.name, "", "", cents[0], None, ("in blue", "in red")),
             "Demand": Demand("", None, "in blue"),
             "Visited": Visited((("type", kind.name),), "cheapest", 1, kind.plural),
         }[wish]

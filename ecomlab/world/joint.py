@@ -365,12 +365,14 @@ def cheapest(catalog: Catalog, rows: np.ndarray, count: int) -> np.ndarray:
 def offers_of(catalog: Catalog, rows: np.ndarray, kind: str, demands: Demands) -> list[Offer]:
     """List the offers among the rows that fit a part which can be in a best list: for each combination of the values
     that it shares with others the cheapest, or those that no cheaper one beats."""
+    if not len(rows):
+        return []
     shared, worth = demands.shared(kind), demands.worth(kind)
     rows = rows[np.argsort(catalog.price_cents[rows], kind="stable")]
     keep = np.zeros(len(rows), bool)
     group = keys_of(catalog, rows, shared)
     keep[np.unique(group, return_index=True)[1]] = True
-    if worth is not None and len(rows):
+    if worth is not None:
         key = worth.key(of_rows(rows, catalog))
         for value in np.unique(group).tolist() if shared else [0]:
             mine = np.flatnonzero(group == value)
