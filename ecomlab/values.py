@@ -6,24 +6,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ecomlab import other_words
-from ecomlab.wishes import (
-    AMOUNT,
-    CONDITION,
-    ONLY_IF,
-    SEEN,
-    Demand,
-    Earlier,
-    If,
-    IfSame,
-    amount_words,
-    at_most,
-    condition,
-    only_if,
-    read_amount,
-    read_at_most,
-    read_visit,
-    visit_phrase,
-)
 
 MONTHS = (
     "January", "February", "March", "April", "May", "June",
@@ -193,47 +175,8 @@ DAY = Format(_day, rf"(?:{'|'.join(MONTHS)}) \d{{1,2}}", _read_day)
 NAME = Format(str, r"[^\s.!?](?:[^.!?\n]|\.(?=\S))*?(?!\.\S)", str)
 """A name of a product type or a brand: "Levi's", "Johnson & Johnson", "de Buyer". It ends where the sentence ends."""
 
-
-def _read_condition(text: str) -> If:
-    """Read a conditional wish; the values that its words name are found by the shop's vocabulary."""
-    match = CONDITION.fullmatch(text)
-    assert match is not None
-    words = (match["first"], *filter(None, [match["other"]]))
-    return If(match["type"], "", "", read_at_most(match["limit"], read_money), None, words)
-
-
-def _read_only_if(text: str) -> IfSame:
-    """Read a condition on what stays the same; the shop's names for that are found by the type."""
-    match = ONLY_IF.fullmatch(text)
-    assert match is not None
-    return IfSame(match["first"], read_at_most(match["limit"], read_money), match["other"])
-
-
-def _without_names(pattern: re.Pattern[str]) -> str:
-    return re.sub(r"\?P<\w+>", "?:", pattern.pattern)
-
-
-_MONEY_SAID = MONEY.with_words(other_words.dollars, other_words.DOLLARS, other_words.read_dollars)
-_AMOUNT = re.compile(AMOUNT, re.IGNORECASE)
-
 FORMATS: dict[str, Format] = {
-    "visit": Format(lambda wish: in_speech(visit_phrase(wish)), _without_names(SEEN), read_visit),
-    "demand": Format(lambda wish: in_speech(wish.words), NAME.pattern, lambda text: Demand("", None, text)),
-    "only if": Format(
-        lambda wish: only_if(wish, at_most(wish.limit, money)), _without_names(ONLY_IF), _read_only_if
-    ),
-    "condition": Format(
-        lambda wish: in_speech(condition(wish, at_most(wish.limit, money))),
-        _without_names(CONDITION),
-        _read_condition,
-    ),
-    "money": _MONEY_SAID,
-    "amount": Format(
-        lambda value: amount_words(value, money) if isinstance(value, Earlier) else money(value),
-        f"{AMOUNT}|{_MONEY_SAID.pattern}",
-        lambda text: read_amount(text, read_money) if _AMOUNT.fullmatch(text) else _MONEY_SAID.read(text),
-        lambda value: () if isinstance(value, Earlier) else _MONEY_SAID.others(value),
-    ),
+    "money": MONEY.with_words(other_words.dollars, other_words.DOLLARS, other_words.read_dollars),
     "number": NUMBER.with_words(other_words.in_letters, other_words.SPELLED, other_words.read_number),
     "day": DAY.with_words(
         _day_of_month, rf"the \d{{1,2}}(?:st|nd|rd|th) of (?:{'|'.join(MONTHS)})", _read_day_of_month

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, Literal, TypeVar
 
 from ecomlab.suggest import unknown
+from ecomlab.values import FORMATS, MONEY, NAME, Format, in_speech, money, read_money
 
 T = TypeVar("T")
 Where = Literal["visits", "items", "orders"]
@@ -23,6 +24,8 @@ class Wish:
     """A value that must be worked out."""
 
     kinds: ClassVar[dict[str, type["Wish"]]] = {}
+    pattern: ClassVar[str] = ""
+    """Pattern of its words, if it has a sentence of its own: a named group for each thing that it says."""
 
     def __init_subclass__(cls) -> None:
         cls.kinds[cls.__name__] = cls
@@ -36,6 +39,42 @@ class Wish:
     def said_values(self) -> tuple[Any, ...]:
         """Values that its words hold: a text with all of them says it again."""
         return ()
+
+    @property
+    def amounts(self) -> Sequence[int]:
+        """Amounts of money that it names, in cents."""
+        return ()
+
+    def without(self, name: str) -> dict[str, Any]:
+        """Return the slots that stand in place of it, as slot `name`, for somebody who cannot take its step."""
+        return {}
+
+    def say(self) -> str:
+        """Word it as its sentence holds it."""
+        raise NotImplementedError
+
+    def say_otherwise(self) -> tuple[str, ...]:
+        """List other words that mean the same; the pattern knows these too."""
+        return ()
+
+    @classmethod
+    def read(cls, said: Mapping[str, str]) -> "Wish":
+        """Make it of the groups of its words. What names and values these mean is found by the shop's vocabulary."""
+        return cls(**said)
+
+    @classmethod
+    def format(cls) -> Format:
+        """Make the format of its words."""
+        whole = re.compile(cls.pattern)
+
+        def read(text: str) -> Wish:
+            match = whole.fullmatch(text)
+            if match is None:
+                raise ValueError(f"{text!r} does not fit")
+            return cls.read(match.groupdict(""))
+
+        pattern = re.sub(r"\(\?P<\w+>", "(?:", cls.pattern)
+        return Format(lambda wish: wish.say(), pattern, read, lambda wish: wish.say_otherwise())
 
 
 @dataclass(frozen=True)
@@ -68,10 +107,14 @@ class OneOf(Wish):
     """Any of these values."""
 
     values: tuple[str, ...]
+    step = "logic"
 
-    @property
-    def step(self) -> str:
-        return "logic"
+    def admits(self, value: str | None) -> bool:
+        """Tell whether a value will do."""
+        return value in self.values
+
+    def without(self, name: str) -> dict[str, Any]:
+        return {name: self.values[0]}
 
     @property
     def said_values(self) -> tuple[Any, ...]:
@@ -83,14 +126,128 @@ class AnyBut(Wish):
     """Any value but these."""
 
     values: tuple[str, ...]
+    step = "logic"
 
-    @property
-    def step(self) -> str:
-        return "logic"
+    def admits(self, value: str | None) -> bool:
+        """Tell whether a value will do."""
+        return value not in self.values
 
     @property
     def said_values(self) -> tuple[Any, ...]:
         return self.values
+
+
+@dataclass(frozen=True)
+class Earlier(Wish):
+    """An amount that stands on the right outcomes of earlier jobs of a journey: the sum of these, each as often as it
+    says, and of `plus`. Where there is no such outcome, it is `other`: what goes back no longer pays nothing."""
+
+    terms: tuple[tuple[str, int], ...]
+    """Names of outcomes, as in `OUTCOMES`, each with the number of times that it counts."""
+    plus: int
+    """In the unit of the slot."""
+    other: int | None = None
+    value: int | None = field(default=None, compare=False)
+    """What it comes to, which no customer says and no words tell."""
+
+    step = "chain"
+
+    def of(self, outcomes: Mapping[str, int | None]) -> int | None:
+        """Work out the amount from outcomes; None where one is not known at all."""
+        if any(name not in outcomes for name, _ in self.terms):
+            return None
+        known = [(outcomes[name], times) for name, times in self.terms]
+        if any(outcome is None for outcome, _ in known):
+            return self.other
+        return self.plus + sum(times * outcome for outcome, times in known if outcome is not None)
+
+
+_DAYS = r"\d+ days?"
+OUTCOMES: Mapping[str, str] = {
+    "refund": "what I get back for my return",
+    "answer": "the charge that I asked about",
+    "arrival": "the last parcel of the order I asked about",
+}
+"""What an earlier job comes to, in cents or, of an arrival, in days from today, as the customer says it."""
+ELSE: Mapping[str, str] = {"refund": "if it can't go back", "arrival": "if that is here already"}
+"""When there is no such outcome."""
+_BASE = "|".join(words for name, words in OUTCOMES.items() if name != "arrival")
+AMOUNT = (
+    rf"(?:{MONEY.pattern} (?:on top of|minus) )?(?:twice )?(?:{_BASE})(?: minus (?:{_BASE}|{MONEY.pattern}))*"
+    rf"(?:,? or {MONEY.pattern} {ELSE['refund']})?"
+)
+"""Words of an amount of money that stands on earlier jobs."""
+DELIVERY = rf"(?:{_DAYS} (?:before|after) )?{OUTCOMES['arrival']}(?:,? or within {_DAYS} {ELSE['arrival']})?"
+"""Words of a last day that does."""
+
+
+def amount_words(wish: Earlier) -> str:
+    """Word an amount of money that stands on earlier jobs."""
+    (first, times), *others = wish.terms
+    sign = "on top of" if times > 0 else "minus"
+    before = f"{money(wish.plus)} {sign} " if wish.plus > 0 else ""
+    text = before + "twice " * (times == 2) + OUTCOMES[first]
+    text += "".join(f" minus {OUTCOMES[name]}" for name, _ in others)
+    text += f" minus {money(-wish.plus)}" if wish.plus < 0 else ""
+    return text if wish.other is None else f"{text}, or {money(wish.other)} {ELSE['refund']}"
+
+
+def read_amount(text: str) -> Earlier:
+    """Read the words of an amount of money that stands on earlier jobs."""
+    names, terms, plus = {words: name for name, words in OUTCOMES.items()}, dict[str, int](), 0
+    sums, _, rest = text.partition(" or ")
+    for less, twice, what in re.findall(rf"(minus )?(twice )?({_BASE}|{MONEY.pattern})", sums):
+        times = (-1 if less else 1) * (2 if twice else 1)
+        if what in names:
+            terms[names[what]] = times
+        else:
+            plus = times * read_money(what)
+    other = re.search(MONEY.pattern, rest)
+    return Earlier(tuple(terms.items()), plus, read_money(other.group()) if other else None)
+
+
+def delivery_words(wish: Earlier) -> str:
+    """Word a last day that stands on an earlier job, after "no later than"."""
+
+    def days(count: int) -> str:
+        return f"{count} day" + "s" * (count != 1)
+
+    shift = f"{days(abs(wish.plus))} {'after' if wish.plus > 0 else 'before'} " if wish.plus else ""
+    rest = "" if wish.other is None else f", or within {days(wish.other)} {ELSE['arrival']}"
+    return shift + OUTCOMES["arrival"] + rest
+
+
+def read_delivery(text: str) -> Earlier:
+    """Read the words of a last day that stands on an earlier job."""
+    shift, within = re.match(r"(\d+) days? (before|after)", text), re.search(r"or within (\d+) day", text)
+    plus = int(shift[1]) * (1 if shift[2] == "after" else -1) if shift else 0
+    return Earlier((("arrival", 1),), plus, int(within[1]) if within else None)
+
+
+def at_most(limit: Any) -> str:
+    """Word a limit in cents, whether it is said or stands on earlier jobs."""
+    if isinstance(limit, Earlier):
+        return f"no more than {amount_words(limit)}"
+    return f"{money(limit)} or less"
+
+
+_SAID = FORMATS["money"]
+_AMOUNT = re.compile(AMOUNT, re.IGNORECASE)
+AMOUNT_FORMAT = Format(
+    lambda value: amount_words(value) if isinstance(value, Earlier) else money(value),
+    f"{AMOUNT}|{_SAID.pattern}",
+    lambda text: read_amount(text) if _AMOUNT.fullmatch(text) else _SAID.read(text),
+    lambda value: () if isinstance(value, Earlier) else _SAID.others(value),
+)
+"""Cents, said or standing on earlier jobs."""
+AT_MOST = rf"(?:{MONEY.pattern} or less|no more than (?:{AMOUNT}|{MONEY.pattern}))"
+"""Words of a limit in cents."""
+
+
+def read_at_most(text: str) -> Any:
+    """Read the words of a limit in cents."""
+    amount = text.removeprefix("no more than ").removesuffix(" or less")
+    return read_money(amount) if re.fullmatch(MONEY.pattern, amount) else read_amount(amount)
 
 
 @dataclass(frozen=True)
@@ -109,10 +266,25 @@ class If(Wish):
     other: str | None
     words: tuple[str, ...] = field(default=(), compare=False)
     """Phrases of both values: "in Black"; they follow from the values."""
+    pattern = (
+        rf"(?P<type>[^:.]+): the one (?P<first>.+?) if it costs (?P<limit>{AT_MOST}), "
+        r"otherwise (?:the cheapest|one (?P<other>(?:[^.]|\.\d)+))"
+    )
 
-    @property
-    def step(self) -> str:
-        return "logic"
+    step = "logic"
+
+    def without(self, name: str) -> dict[str, Any]:
+        return {self.slot: self.first}
+
+    def say(self) -> str:
+        first, *other = self.words
+        rest = f"one {other[0]}" if other else "the cheapest"
+        return in_speech(f"{self.type}: the one {first} if it costs {at_most(self.limit)}, otherwise {rest}")
+
+    @classmethod
+    def read(cls, said: Mapping[str, str]) -> "If":
+        words = tuple(filter(None, (said["first"], said["other"])))
+        return cls(said["type"], "", "", read_at_most(said["limit"]), None, words)
 
     @property
     def said_values(self) -> tuple[Any, ...]:
@@ -124,10 +296,10 @@ class Packs(Wish):
     """As many packs as hold a number of single things; how many one holds, the product's size of a pack says."""
 
     count: int
+    step = "logic"
 
-    @property
-    def step(self) -> str:
-        return "logic"
+    def without(self, name: str) -> dict[str, Any]:
+        return {name: self.count}
 
     @property
     def said_values(self) -> tuple[Any, ...]:
@@ -144,9 +316,10 @@ class Demand(Wish):
 
     slot: str
     value: Any
-    """Of, OneOf or AnyBut; once worked out, the value of a reference alone."""
+    """Of, OneOf, AnyBut or If; once worked out, the value of a reference alone."""
     words: str = field(default="", compare=False)
     """Phrase after a noun, which follows from the rest."""
+    pattern = f"(?P<words>{NAME.pattern})"
 
     @property
     def step(self) -> str:
@@ -156,24 +329,21 @@ class Demand(Wish):
     def said_values(self) -> tuple[Any, ...]:
         return self.value.said_values if isinstance(self.value, Wish) else ()
 
+    def without(self, name: str) -> dict[str, Any]:
+        return (
+            {name: replace(self, value=OneOf(self.value.values[:1]))} if isinstance(self.value, OneOf) else {}
+        )
 
-@dataclass(frozen=True)
-class IfSame(Wish):
-    """What has one thing in common with what it replaces, if any such one within a limit is to be had, else another:
-    "brand", or the customer's word for an attribute."""
+    def say(self) -> str:
+        return self.words
 
-    first: str
-    limit: Any
-    """Cents, or an `Earlier` amount."""
-    other: str
+    @classmethod
+    def read(cls, said: Mapping[str, str]) -> "Demand":
+        return cls("", None, said["words"])
 
-    @property
-    def step(self) -> str:
-        return "logic"
 
-    @property
-    def said_values(self) -> tuple[Any, ...]:
-        return (self.first, self.limit, self.other)
+_PHRASE = r"(?:[^.;!?\n]|\.(?=\S))+?"
+_STEP = r"the one that I looked at right (?:after|before) "
 
 
 @dataclass(frozen=True)
@@ -189,57 +359,42 @@ class Visited(Wish):
     words: str = field(default="", compare=False)
     """Noun phrase of the slots, which follows from them."""
 
-    @property
-    def step(self) -> str:
-        return "reference"
+    pattern = (
+        rf"(?P<steps>(?:{_STEP})*)the (?P<pick>cheapest|most expensive) of the (?P<among>{_PHRASE}) that I looked at"
+        rf"|(?P<walk>(?:{_STEP})+)the (?P<thing>{_PHRASE})(?=$|[.;!?\n](?:\s|$))"
+    )
+
+    step = "reference"
+
+    def say(self) -> str:
+        thing = f"{self.pick} of the {self.words} that I looked at" if self.pick else self.words
+        walk = "after" if self.steps > 0 else "before"
+        return f"the one that I looked at right {walk} " * abs(self.steps) + f"the {thing}"
+
+    @classmethod
+    def read(cls, said: Mapping[str, str]) -> "Visited":
+        walk, pick = said["steps"] or said["walk"], said["pick"]
+        steps = walk.count(" right after ") - walk.count(" right before ")
+        return cls((), pick, steps, said["among"] or said["thing"])  # type: ignore[arg-type]
 
     @property
     def said_values(self) -> tuple[Any, ...]:
         return tuple(value for _, value in self.by)
 
 
-@dataclass(frozen=True)
-class Earlier(Wish):
-    """An amount that stands on the right outcomes of earlier jobs of a journey: the sum of these, each as often as it
-    says, and of `plus`. Where there is no such outcome, it is `other`: what goes back no longer pays nothing."""
-
-    terms: tuple[tuple[str, int], ...]
-    """Names of outcomes, as in `OUTCOMES`, each with the number of times that it counts."""
-    plus: int
-    """In the unit of the slot."""
-    other: int | None = None
-    value: int | None = field(default=None, compare=False)
-    """What it comes to, which no customer says and no words tell."""
-
-    @property
-    def step(self) -> str:
-        return "chain"
-
-    def of(self, outcomes: Mapping[str, int | None]) -> int | None:
-        """Work out the amount from outcomes; None where one is not known at all."""
-        if any(name not in outcomes for name, _ in self.terms):
-            return None
-        known = [(outcomes[name], times) for name, times in self.terms]
-        if any(outcome is None for outcome, _ in known):
-            return self.other
-        return self.plus + sum(times * outcome for outcome, times in known if outcome is not None)
-
-
 def is_chained(value: Any) -> bool:
     """Tell whether a value is an amount that stands on earlier jobs, or a wish with one inside."""
     inside = [getattr(value, one.name) for one in fields(value)] if isinstance(value, Wish) else []
-    return any(isinstance(one, Earlier) for one in (value, *inside))
+    return isinstance(value, Earlier) or any(map(is_chained, inside))
 
 
 def settled(value: Any, amount: Callable[[Earlier], Any]) -> Any:
     """Put amounts in the place of those that stand on earlier jobs, inside other wishes too."""
     if isinstance(value, Earlier):
         return amount(value)
-    if not isinstance(value, Wish):
+    if not is_chained(value):
         return value
-    inside = {one.name: getattr(value, one.name) for one in fields(value)}
-    chained = {name: amount(part) for name, part in inside.items() if isinstance(part, Earlier)}
-    return replace(value, **chained) if chained else value
+    return replace(value, **{one.name: settled(getattr(value, one.name), amount) for one in fields(value)})
 
 
 def visit_of(
@@ -279,21 +434,10 @@ def from_json(value: Any) -> Any:
 
 
 def without(slots: Mapping[str, Any], lacks: frozenset[str]) -> dict[str, Any]:
-    """Return slots as somebody reads them who cannot take these kinds of steps: of values that exclude each other the
-    first, no reference, no exception; a condition holds, and one on what stays the same is none; of single things so
-    many packs."""
+    """Return slots as somebody reads them who cannot take these kinds of steps."""
     kept: dict[str, Any] = {}
     for name, value in slots.items():
-        if not isinstance(value, Wish) or value.step not in lacks:
-            kept[name] = value
-        elif isinstance(value, OneOf):
-            kept[name] = value.values[0]
-        elif isinstance(value, Demand) and isinstance(value.value, OneOf):
-            kept[name] = replace(value, value=OneOf(value.value.values[:1]))
-        elif isinstance(value, If):
-            kept[value.slot] = value.first
-        elif isinstance(value, Packs):
-            kept[name] = value.count
+        kept |= value.without(name) if isinstance(value, Wish) and value.step in lacks else {name: value}
     return kept
 
 
@@ -368,133 +512,5 @@ def or_list(values: tuple[str, ...]) -> str:
     return " or ".join(values)
 
 
-_MONEY = r"\$\d+(?:\.\d\d)?"
-_DAYS = r"\d+ days?"
-OUTCOMES: Mapping[str, str] = {
-    "refund": "what I get back for my return",
-    "answer": "the charge that I asked about",
-    "arrival": "the last parcel of the order I asked about",
-}
-"""What an earlier job comes to, in cents or, of an arrival, in days from today, as the customer says it."""
-ELSE: Mapping[str, str] = {"refund": "if it can't go back", "arrival": "if that is here already"}
-"""When there is no such outcome."""
-_BASE = "|".join(words for name, words in OUTCOMES.items() if name != "arrival")
-AMOUNT = (
-    rf"(?:{_MONEY} (?:on top of|minus) )?(?:twice )?(?:{_BASE})(?: minus (?:{_BASE}|{_MONEY}))*"
-    rf"(?:,? or {_MONEY} {ELSE['refund']})?"
-)
-"""Words of an amount of money that stands on earlier jobs."""
-DELIVERY = rf"(?:{_DAYS} (?:before|after) )?{OUTCOMES['arrival']}(?:,? or within {_DAYS} {ELSE['arrival']})?"
-"""Words of a last day that does."""
-
-
-def amount_words(wish: Earlier, money: Callable[[int], str]) -> str:
-    """Word an amount of money that stands on earlier jobs."""
-    (first, times), *others = wish.terms
-    sign = "on top of" if times > 0 else "minus"
-    before = f"{money(wish.plus)} {sign} " if wish.plus > 0 else ""
-    text = before + "twice " * (times == 2) + OUTCOMES[first]
-    text += "".join(f" minus {OUTCOMES[name]}" for name, _ in others)
-    text += f" minus {money(-wish.plus)}" if wish.plus < 0 else ""
-    return text if wish.other is None else f"{text}, or {money(wish.other)} {ELSE['refund']}"
-
-
-def read_amount(text: str, money: Callable[[str], int]) -> Earlier:
-    """Read the words of an amount of money that stands on earlier jobs."""
-    names, terms, plus = {words: name for name, words in OUTCOMES.items()}, dict[str, int](), 0
-    sums, _, rest = text.partition(" or ")
-    for less, twice, what in re.findall(rf"(minus )?(twice )?({_BASE}|{_MONEY})", sums):
-        times = (-1 if less else 1) * (2 if twice else 1)
-        if what in names:
-            terms[names[what]] = times
-        else:
-            plus = times * money(what)
-    other = re.search(_MONEY, rest)
-    return Earlier(tuple(terms.items()), plus, money(other.group()) if other else None)
-
-
-def delivery_words(wish: Earlier) -> str:
-    """Word a last day that stands on an earlier job, after "no later than"."""
-
-    def days(count: int) -> str:
-        return f"{count} day" + "s" * (count != 1)
-
-    shift = f"{days(abs(wish.plus))} {'after' if wish.plus > 0 else 'before'} " if wish.plus else ""
-    rest = "" if wish.other is None else f", or within {days(wish.other)} {ELSE['arrival']}"
-    return shift + OUTCOMES["arrival"] + rest
-
-
-def read_delivery(text: str) -> Earlier:
-    """Read the words of a last day that stands on an earlier job."""
-    shift, within = re.match(r"(\d+) days? (before|after)", text), re.search(r"or within (\d+) day", text)
-    plus = int(shift[1]) * (1 if shift[2] == "after" else -1) if shift else 0
-    return Earlier((("arrival", 1),), plus, int(within[1]) if within else None)
-
-
-def at_most(limit: Any, money: Callable[[int], str]) -> str:
-    """Word a limit in cents, whether it is said or stands on earlier jobs."""
-    if isinstance(limit, Earlier):
-        return f"no more than {amount_words(limit, money)}"
-    return f"{money(limit)} or less"
-
-
-AT_MOST = rf"(?:{_MONEY} or less|no more than (?:{AMOUNT}|{_MONEY}))"
-"""Words of a limit in cents."""
-
-
-def read_at_most(text: str, money: Callable[[str], int]) -> Any:
-    """Read the words of a limit in cents."""
-    amount = text.removeprefix("no more than ").removesuffix(" or less")
-    return money(amount) if re.fullmatch(_MONEY, amount) else read_amount(amount, money)
-
-
-CONDITION = re.compile(
-    rf"(?P<type>[^:.]+): the one (?P<first>.+?) if it costs (?P<limit>{AT_MOST}), "
-    r"otherwise (?:the cheapest|one (?P<other>(?:[^.]|\.\d)+))"
-)
-"""Words of a conditional wish."""
-
-
-def condition(wish: If, limit: str) -> str:
-    """Word a conditional wish, its limit worded as `at_most` does."""
-    first, *other = wish.words
-    rest = f"one {other[0]}" if other else "the cheapest"
-    return f"{wish.type}: the one {first} if it costs {limit}, otherwise {rest}"
-
-
-ONLY_IF = re.compile(
-    rf"the same (?P<first>[a-z][a-z ]*) for (?P<limit>{AT_MOST}) if any such one fits the rest, "
-    r"otherwise the same (?P<other>[a-z][a-z ]*)"
-)
-"""Words of a condition on what stays the same."""
-_PHRASE = r"(?:[^.;!?\n]|\.(?=\S))+?"
 NO_MORE = re.compile(rf"the ({_PHRASE}) that I looked at")
 """Words of a limit that another thing's price sets."""
-_STEP = r"the one that I looked at right (?:after|before) "
-SEEN = re.compile(
-    rf"(?P<steps>(?:{_STEP})*)the (?P<pick>cheapest|most expensive) of the (?P<among>{_PHRASE}) that I looked at"
-    rf"|(?P<walk>(?:{_STEP})+)the (?P<thing>{_PHRASE})(?=$|[.;!?\n](?:\s|$))"
-)
-"""Words of one of the products that the customer looked at."""
-
-
-def only_if(wish: IfSame, limit: str) -> str:
-    """Word a condition on what stays the same, its limit worded as `at_most` does."""
-    return f"the same {wish.first} for {limit} if any such one fits the rest, otherwise the same {wish.other}"
-
-
-def visit_phrase(wish: Visited) -> str:
-    """Word a visit: "the one that I looked at right after the GableStone Kettle"."""
-    thing = f"{wish.pick} of the {wish.words} that I looked at" if wish.pick else wish.words
-    walk = "after" if wish.steps > 0 else "before"
-    return f"the one that I looked at right {walk} " * abs(wish.steps) + f"the {thing}"
-
-
-def read_visit(text: str) -> Visited:
-    """Read the words of a visit; what its noun phrase describes is found by the shop's vocabulary."""
-    match = SEEN.fullmatch(text)
-    assert match is not None
-    said = match["steps"] or match["walk"] or ""
-    pick: Any = match["pick"] or ""
-    steps = said.count(" right after ") - said.count(" right before ")
-    return Visited((), pick, steps, match["among"] or match["thing"])

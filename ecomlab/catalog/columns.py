@@ -21,6 +21,9 @@ _COLUMNS: Final = (
     *("rating_tenths", "reviews", "days", "stock", "option_bits"),
 )
 
+REMEMBERED = 64
+"""Most lists of ids of which the rows are remembered."""
+
 
 class Ids(Sequence[str]):
     """Product ids as a sequence of strings over a packed byte array: 2M of them take 14 MB."""
@@ -146,6 +149,20 @@ class Catalog:
         ids, rows = self.by_id
         at = int(ids.searchsorted(wanted))
         return rows.item(at) if at < len(ids) and ids.item(at) == wanted else None
+
+    def rows_of(self, product_ids: Iterable[str]) -> np.ndarray:
+        """Find the rows of product ids in their order, without unknown ones; those asked for lately are remembered."""
+        wanted = tuple(product_ids)
+        if wanted not in self._rows_found:
+            if len(self._rows_found) >= REMEMBERED:
+                self._rows_found.clear()
+            rows = [row for row in map(self.row, wanted) if row is not None]
+            self._rows_found[wanted] = np.array(rows, np.int64)
+        return self._rows_found[wanted]
+
+    @cached_property
+    def _rows_found(self) -> dict[tuple[str, ...], np.ndarray]:
+        return {}
 
     @cached_property
     def type_codes(self) -> dict[str, int]:

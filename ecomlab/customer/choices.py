@@ -7,17 +7,17 @@ from itertools import product
 
 import numpy as np
 
-from ecomlab.catalog import Catalog
+from ecomlab.catalog import Catalog, Shop
 from ecomlab.customer.meaning import kind_of
-from ecomlab.customer.ranks import can_be_named
 from ecomlab.difficulty import Difficulty
 from ecomlab.seeding import pick, shuffled
 from ecomlab.slots import PRICE, SlotType, slot_type
 from ecomlab.steps import draw_kinds, draw_size
 from ecomlab.task import Goal
-from ecomlab.world import unmet
-from ecomlab.world.cart import column_of
-from ecomlab.world.ranking import Rank, Worth
+from ecomlab.wishes import AnyBut, OneOf
+from ecomlab.world import ranking, unmet
+from ecomlab.world.cart import column_of, names_of
+from ecomlab.world.ranking import Rank, Worth, of_rows
 
 HELD = 0.22
 """Share of tasks whose customer says what gives way; in half of them nothing fits, so that none is the answer of at
@@ -26,8 +26,12 @@ GIVES_WAY = 3
 """Most demands that are said to give way."""
 FEW = (2, 4)
 """Numbers of products wanted by a customer who says what gives way: few come near."""
+MOST_LOGIC = 3
+"""Most attributes with alternatives or exceptions; none beside what gives way, which takes pages enough."""
 LEAD = 0.05
 """Least lead of the best before what follows, as a share of the range of keys among what fits."""
+MOST_TRIED = 60
+"""Most worths of preferences that are tried for one choice."""
 CHOICE = 1.5
 """Products that are to be left in a trade-off, for each that is wanted."""
 AMOUNTS = (
@@ -59,12 +63,14 @@ class Choice:
     """Kind of a demand among those that give way, which is what keeps things from fitting where nothing does."""
     few: int = 0
     """Number of products wanted by a customer who says what gives way."""
+    logic: int = 0
+    """Number of attributes with alternatives or exceptions."""
 
     @classmethod
     def of(cls, kinds: Sequence[str], axes: Difficulty, random: np.random.Generator) -> "Choice":
         """Draw the steps among these kinds."""
         held = int(random.random() < HELD * axes.steps.none)
-        drawn = draw_kinds(axes, kinds, random, {"trade_off": 1, "none": held})
+        drawn = draw_kinds(axes, kinds, random, {"trade_off": 1, "none": held, "logic": MOST_LOGIC})
         gives_way, low, high = "none" in drawn, FEW[0], min(FEW[1], axes.k_rec)
         return cls(
             terms=draw_size(axes, "trade_off", random) if "trade_off" in drawn else 0,
@@ -72,13 +78,49 @@ class Choice:
             fits=bool(random.random() < 0.5) or not gives_way,
             size=draw_size(axes, "none", random),
             helps=str(random.choice([*HELPS], p=[*HELPS.values()])) if gives_way else "",
+            logic=0 if gives_way else drawn.count("logic"),
             few=int(random.integers(min(low, high), high + 1)) if gives_way else 0,
         )
 
     @property
     def steps(self) -> tuple[str, ...]:
         """Kinds of the steps that count."""
-        return (*(("trade_off",) if self.terms else ()), *(() if self.fits else ("none",)))
+        return (
+            *(("trade_off",) if self.terms else ()),
+            *(() if self.fits else ("none",)),
+            *["logic"] * self.logic,
+        )
+
+
+def plainer(goal: Goal) -> Goal:
+    """Leave out alternatives and exceptions, of which filters cannot say all."""
+    return goal.drop_slots(*(name for name, value in goal.of().items() if isinstance(value, OneOf | AnyBut)))
+
+
+def draw_logic(
+    goal: Goal, steps: int, enough: int, axes: Difficulty, shop: Shop, random: np.random.Generator
+) -> Goal:
+    """Let as many attributes have alternatives or exceptions, as far as there are any that leave `enough` products to
+    choose from: exceptions of what the cheapest have, alternatives of which these have none first."""
+    catalog, drawn = shop.catalog, 0
+    for one in shuffled(random, catalog.types[catalog.type_codes[goal["type"]]].attributes):
+        others, size = goal.drop_slots(f"attr:{one.name}"), draw_size(axes, "logic", random)
+        rows = ranking.fitting(others, shop)
+        codes = column_of(catalog, f"attr:{one.name}")[
+            rows[np.argsort(catalog.price_cents[rows], kind="stable")]
+        ]
+        held = [
+            names_of(catalog, f"attr:{one.name}")[code] for code in dict.fromkeys(codes.tolist()) if code >= 0
+        ]
+        wish: OneOf | AnyBut = AnyBut(tuple(held[: min(size, len(held) - 1)]))
+        if random.random() < 0.5:
+            wish = OneOf(tuple(shuffled(random, held)[: min(1 + size, len(held) - 1)]))
+        made = others.set_slots({f"attr:{one.name}": wish})
+        if drawn == steps or len(held) < 3 or len(ranking.fitting(plainer(made), shop)) > axes.top_k:
+            continue
+        if enough <= len(ranking.fitting(made, shop)) < len(rows):
+            goal, drawn = made, drawn + 1
+    return goal
 
 
 def draw_worths(
@@ -110,7 +152,7 @@ def leads(rows: np.ndarray, rank: Rank, count: int, catalog: Catalog) -> bool:
     The lead is a share of the range of keys among all that fits, not of a price: where worths are large beside the
     prices, a share of these would let a rounded rating decide.
     """
-    keys = rank.key(rows, catalog)
+    keys = rank.key(of_rows(rows, catalog))
     order = np.argsort(keys, kind="stable")
     if not 0 < count < len(rows):
         return False
@@ -134,8 +176,8 @@ def draw_giving_way(
         if found is None:
             return None
         goal = found
-    others = [one.field for one in unmet.demands(goal) if one.field != name and can_be_named(one.field)]
-    if not others or not can_be_named(name):
+    others = [one.field for one in unmet.demands(goal) if one.field != name and unmet.can_be_named(one.field)]
+    if not others or not unmet.can_be_named(name):
         return None
     order = shuffled(random, others)[: GIVES_WAY - 1]
     order.insert(0 if random.random() < 0.5 else int(random.integers(1, len(order) + 1)), name)
@@ -160,8 +202,7 @@ def _values(name: str, near: np.ndarray, rows: np.ndarray, catalog: Catalog) -> 
     """List values of a demand that some of the rows meet and none of those that are near."""
     limit = slot_type(name)
     if not limit.is_limit:
-        codes = column_of(catalog, name)
-        names = catalog.brands if name == "brand" else catalog.attr_values[name.removeprefix("attr:")]
+        codes, names = column_of(catalog, name), names_of(catalog, name)
         return [names[code] for code in np.setdiff1d(codes[rows], codes[near]).tolist() if code >= 0]
     column = catalog.column(limit)
     values = {limit.rounded(value) for value in column[rows].tolist() if value != limit.missing}

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ecomlab.catalog import Shop
-from ecomlab.customer.demand_draws import draw_which
+from ecomlab.customer.demand_draws import DemandDraws
 from ecomlab.customer.goals import draw_row
 from ecomlab.customer.visits import (
     Cluster,
@@ -248,12 +248,12 @@ def identity(slots: Mapping[str, Any]) -> dict[str, Any]:
 def meant(goal: Goal, visits: Sequence[str], shop: Shop) -> list[int]:
     """List the rows of the visits, the newest first, that all is true of which the customer says of what sold out."""
     catalog, said = shop.catalog, constraints_of(goal["type"], identity(goal.of()))
-    rows = [row for row in map(catalog.row, visits) if row is not None]
+    rows = catalog.rows_of(visits)
     if "which" not in goal:
-        return [row for row in rows if catalog.satisfies(row, said)]
+        return catalog.select(said, rows).tolist()
     found = visit_of(
         goal["which"],
-        rows,
+        rows.tolist(),
         lambda row, by: catalog.satisfies(row, constraints_of(by["type"], by)),
         lambda row: float(catalog.price_cents[row]),
     )
@@ -264,9 +264,8 @@ def other_originals(goal: Goal, gone: Sequence[str], shop: Shop) -> list[Goal]:
     """List the goals of customers who mean another of the sold-out visits and have stated the same about it."""
     catalog, slots = shop.catalog, goal.of()
     told = {name: slots[name] for name in slots if name in ("brand", "feature") or name.startswith("attr:")}
-    rows = sorted(catalog.row(product_id) or 0 for product_id in gone)
     made = []
-    for row in catalog.select(constraints_of(goal["type"], told), rows).tolist():
+    for row in catalog.select(constraints_of(goal["type"], told), np.sort(catalog.rows_of(gone))).tolist():
         words = {
             name: exact_value(row, name.removeprefix("was_"), shop)
             for name in slots
@@ -282,7 +281,6 @@ def told_anew(other: Goal, goal: Goal, task: Task, shop: Shop) -> Goal | None:
         return other
     if (0, "which") not in goal.withheld:
         return None
-    seen = [row for row in map(shop.catalog.row, task.world["visits"]) if row is not None]
-    row = original_of(other, shop)
-    which = draw_which(row, seen, task.axes, shop, rng("other", row, *task.key))
+    row, seen = original_of(other, shop), shop.catalog.rows_of(task.world["visits"])
+    which = DemandDraws(seen, task.axes, shop, rng("other", row, *task.key)).which(row)
     return other.set_slots({"which": which}) if which else None

@@ -40,7 +40,6 @@ from ecomlab.slots import slot_type
 from ecomlab.task import Slot
 from ecomlab.values import FORMATS
 from ecomlab.wishes import Wish
-from ecomlab.world.joint import amounts_of
 from ecomlab.world.ranking import Worth
 from ecomlab.world.substitutes import noun
 
@@ -406,7 +405,8 @@ class DialogueManager:
                 found.append(Claim(said, slot, so if so is None else so != said.denied))
             if slot_type(name).mark == "MONEY":
                 number = said_number(name, said.value)
-                named = [one for one in self.state.known if number in amounts_of(one.value)]
+                named = [one for one in self.state.known if isinstance(one.value, Wish)]
+                named = [one for one in named if number in one.value.amounts]
                 found += [Claim(said, one, not said.denied) for one in named]
             replaced = None if slots else self._replaced(name, said.value)
             if replaced is not None:

@@ -15,7 +15,7 @@ from ecomlab.other_words import SPELLED, read_number
 from ecomlab.slots import PRICE, slot_type
 from ecomlab.task import Slot
 from ecomlab.values import FORMATS
-from ecomlab.wishes import AnyBut, Demand, If, IfSame, OneOf, Wish
+from ecomlab.wishes import AnyBut, Demand, If, OneOf, Wish
 from ecomlab.world.orders.references import same_time
 from ecomlab.world.ranking import Worth
 from ecomlab.world.substitutes import noun
@@ -140,8 +140,6 @@ def called(slot: str) -> str:
 def is_demand_on(slot: Slot, name: str) -> bool:
     """Tell whether a slot with sentences of its own is a demand on the slot that is named."""
     value = slot.value
-    if isinstance(value, IfSame):
-        return noun(name.removeprefix("attr:")) in (value.first, value.other)
     if isinstance(value, If):
         return name in (value.slot, PRICE.name)
     return isinstance(value, Demand) and value.slot == name
@@ -177,9 +175,9 @@ def _meaning(
 ) -> Meaning:
     slots = meant(question, state, option)
     if speaks_of_the_past(text):  # not what is to come in its place
-        slots = [slot for slot in slots if not isinstance(slot.value, Demand | IfSame)]
+        slots = [slot for slot in slots if not isinstance(slot.value, Demand)]
     kept = next((slot for slot in (*state.withheld, *state.known) if slot.name == "must"), None)
-    about_new = any(isinstance(slot.value, Demand | IfSame) for slot in slots)
+    about_new = any(isinstance(slot.value, Demand) for slot in slots)
     if kept and kind_of(question.slot) == "attr" and not about_new and (not slots or asks_to_keep(text)):
         return _of_kept(question, kept, state, [question.slot.removeprefix("attr:")])
     if kept and question.slot == "must" and question.values:

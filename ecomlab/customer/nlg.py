@@ -18,7 +18,6 @@ from ecomlab.seeding import pick, rng
 from ecomlab.slots import PRICE, slot_type
 from ecomlab.task import Goal
 from ecomlab.values import in_speech, with_article
-from ecomlab.values import money as write_money
 from ecomlab.wishes import (
     AnyBut,
     Earlier,
@@ -305,20 +304,33 @@ class Speaker:
         return form
 
 
+def thing_phrase(by: Mapping[str, Any], lexicon: Lexicon, several: bool = False) -> str:
+    """Word the thing, or `several`, that slots describe as a noun phrase without an article."""
+    kind = lexicon.types[by["type"]]
+    names = [
+        by.get("brand", ""),
+        lexicon.said(by.get("feature", "")),
+        in_speech(kind.plural if several else kind.name),
+    ]
+    attributes = ((name, value) for name, value in by.items() if name.startswith("attr:"))
+    names += [lexicon.phrase(kind.name, name, lexicon.said(value)) for name, value in attributes]
+    return " ".join(filter(None, names))
+
+
 def wish_phrase(kind: str, name: str, wish: Wish, lexicon: Lexicon) -> str:
-    """Word a wish for a slot of a product of this type as a phrase after its noun."""
+    """Word a wish for a slot of a product of this type as a phrase after its noun; one for a price stands alone."""
     if isinstance(wish, Of):
-        by = wish.described
-        names = (by.get("brand"), lexicon.said(by.get("feature", "")), in_speech(by["type"]))
-        title = " ".join(filter(None, names))
-        return of_phrase(noun(name.removeprefix("attr:")), title, wish)
+        thing = thing_phrase(wish.described, lexicon)
+        if name == PRICE.name:
+            return f"the {thing} that I looked at"
+        return of_phrase(noun(name.removeprefix("attr:")), thing, wish)
     if isinstance(wish, Packs):
         return packs_phrase(wish)
     if isinstance(wish, Earlier):
-        money = name == PRICE.name
-        return f"for {at_most(wish, write_money)}" if money else f"no later than {delivery_words(wish)}"
+        return f"for {at_most(wish)}" if name == PRICE.name else f"no later than {delivery_words(wish)}"
     assert isinstance(wish, OneOf | AnyBut)
-    said = lexicon.phrase(kind, name, or_list(tuple(map(lexicon.said, wish.values))))
+    values = or_list(wish.values if name == "brand" else tuple(map(lexicon.said, wish.values)))
+    said = f"by {values}" if name == "brand" else lexicon.phrase(kind, name, values)
     return said if isinstance(wish, OneOf) else f"not {said}"
 
 

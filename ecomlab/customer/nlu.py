@@ -30,7 +30,7 @@ from ecomlab.customer.templates import SENTENCE_BREAK, Phrases
 from ecomlab.customer.utterances import Form, frames_of
 from ecomlab.other_words import SPELLED, is_number, read_number
 from ecomlab.slots import DAYS, PRICE, SlotType
-from ecomlab.values import FORMATS, read_money
+from ecomlab.values import FORMATS
 from ecomlab.wishes import (
     AMOUNT,
     DELIVERY,
@@ -403,7 +403,7 @@ def read_item(text: str, lexicon: Lexicon, phrases: Phrases) -> dict[str, Any]:
 def read_chained(match: re.Match[str]) -> tuple[str, Earlier]:
     """Read a limit that stands on earlier jobs: its slot, and the wish."""
     if match["money"]:
-        return PRICE.name, read_amount(match["money"], read_money)
+        return PRICE.name, read_amount(match["money"])
     return DAYS.name, read_delivery(match["day"])
 
 

@@ -15,26 +15,28 @@ from typing import Any, Self
 from pydantic import Field, model_validator
 
 from ecomlab.customer.fillers import telling
-from ecomlab.customer.joint_words import JOINT_FORMATS
 from ecomlab.customer.noise import SLANG, Piece, words_of
-from ecomlab.customer.ranks import GIVE_WAY, WORTH
 from ecomlab.customer.replacements import REPLACEMENT
 from ecomlab.customer.utterances import Form, frames_of
 from ecomlab.settings import Strict, read_toml
 from ecomlab.slots import LIMITS, SHIPPED, SlotType, declare, slot_type
 from ecomlab.suggest import unknown
 from ecomlab.values import FORMATS, Format, any_of, choice
-from ecomlab.wishes import Earlier
+from ecomlab.wishes import AMOUNT_FORMAT, Earlier, Wish
+from ecomlab.world.joint import GiveWay, Joint
+from ecomlab.world.unmet import GIVE_WAY
 
 COMMON_ASKS = tuple(slot_type(name).name for name in SHIPPED if slot_type(name).of != "request")
 """Product slots that a customer may be asked about, where their file names none."""
 FIELDS = ("type", "plural", "number", "item", "wanted", "details", "seen")
 """What a form of an act may hold: the product type, its plural, a number of units, the item with "a" and as the
 customer refers to it, its properties alone, and what the agent named or did."""
-_FORMATS = {**FORMATS, **JOINT_FORMATS, "replacement": REPLACEMENT, "worths": WORTH, "demands": GIVE_WAY}
+WISHES = {name: kind.format() for name, kind in Wish.kinds.items() if kind.pattern}
+"""Formats of wishes with sentences of their own, by the name of their class."""
+_FORMATS = {**FORMATS, **WISHES, "amount": AMOUNT_FORMAT, "replacement": REPLACEMENT, "demands": GIVE_WAY}
 _WHOLE = Format(str, "", str)
 """Of a slot that has whole sentences for its values."""
-_ENDLESS = ("name", "names", "type", *JOINT_FORMATS)
+_ENDLESS = ("name", "names", "type", *(kind.__name__ for kind in (*Joint.__subclasses__(), GiveWay)))
 """Formats of values of which only the words around them tell where they begin and end."""
 _BEFORE, _SLOT, _OPENING = "before ", "slot ", "opening "
 """Beginnings of the names under which the bank holds what is no later act: lead-ins of slots' sentences, these, and

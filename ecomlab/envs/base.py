@@ -1,7 +1,7 @@
 """The contract of an environment, seven names and two methods, and of its audit, whose methods default."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -18,6 +18,7 @@ from ecomlab.reward import Fault, Verdict
 from ecomlab.slots import slot_type
 from ecomlab.task import ACT, LOOK, Goal, Need, Place, Player, Problem, Task, TaskKey
 from ecomlab.tool import Tool
+from ecomlab.wishes import AnyBut, OneOf
 from ecomlab.world.cart import Want
 from ecomlab.world.faults import told
 from ecomlab.world.state import World
@@ -82,6 +83,10 @@ class Audit:
 
     def product_values(self, name: str, value: Any, kind: str, shop: Shop) -> Sequence[Any]:
         """List other values of a slot of a product of this type."""
+        if isinstance(value, OneOf | AnyBut):
+            others = self.product_values(name, value.values[-1], kind, shop)
+            able = [other for other in others if other not in value.values]
+            return [replace(value, values=(*value.values[:-1], other)) for other in able]
         if slot_type(name).others:
             return slot_type(name).alternatives(value)
         if name == "brand":

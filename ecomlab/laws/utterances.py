@@ -12,17 +12,17 @@ from ecomlab.catalog.lexicon import Lexicon, lexicon_of
 from ecomlab.customer import nlu
 from ecomlab.customer.acts import Act
 from ecomlab.customer.fillers import full
-from ecomlab.customer.joint_words import JOINT_FORMATS
 from ecomlab.customer.nlg import Speaker
 from ecomlab.customer.noise import noised
-from ecomlab.customer.ranks import GIVE_WAY, WORTH
-from ecomlab.customer.templates import Phrases, Template
+from ecomlab.customer.templates import WISHES, Phrases, Template
 from ecomlab.customer.utterances import Form
 from ecomlab.seeding import pick, rng
 from ecomlab.task import Goal
 from ecomlab.values import FORMATS, WEEKDAYS
-from ecomlab.world.joint import GiveWay, PartWorth, Same, Together, Total
+from ecomlab.wishes import AMOUNT_FORMAT, Demand, If, Visited
+from ecomlab.world.joint import GiveWay, Same, Together, Total
 from ecomlab.world.ranking import Worth
+from ecomlab.world.unmet import GIVE_WAY
 
 NAMED = "SonicWave Compact Headset"
 """What stands for {seen} where an act names a product."""
@@ -95,7 +95,6 @@ def value_of(name: str, slot: Template, shop: Shop, random: np.random.Generator)
     """Draw a value of a slot with sentences of its own."""
     for known, made in {
         "money": int(random.integers(1, 900)) * 100,
-        "amount": int(random.integers(1, 900)) * 100,
         "number": int(random.integers(2, 40)),
         "day": f"{int(random.integers(1, 13)):02d}-{int(random.integers(1, 29)):02d}",
         "deadline": pick(random, WEEKDAYS),
@@ -115,20 +114,25 @@ def value_of(name: str, slot: Template, shop: Shop, random: np.random.Generator)
     }.items():
         if slot.format is FORMATS[known]:
             return made
-    if slot.format is WORTH:
-        cents = (100 * random.integers(1, 200, 2)).tolist()
-        return Worth((("rating", cents[0]), ("days", cents[1])))
+    if slot.format is AMOUNT_FORMAT:
+        return int(random.integers(1, 900)) * 100
     if slot.format is GIVE_WAY:
         return ["price", "attr:works_with", "days"]
-    if name in JOINT_FORMATS:
+    wish = next((kind for kind, known in WISHES.items() if slot.format is known), "")
+    if wish:
         items = tuple(pick(random, shop.catalog.types[n::3]).name for n in range(3))
+        kind = pick(random, shop.catalog.types)
+        cents = (100 * random.integers(1, 200, 2)).tolist()
         return {
-            "same": Same(items, pick(random, ("brand", "attr:color", "attr:works_with"))),
-            "subtotal": Total(items, int(random.integers(1, 900)) * 100),
-            "arrival": Together(items, pick(random, ("Saturday the 21st", "Monday the 2nd"))),
-            "worth": PartWorth(items[0], (("rating", 1000), ("days", 250))),
-            "give_way": GiveWay(items),
-        }[name]
+            "Same": Same(items, pick(random, ("brand", "attr:color", "attr:works_with"))),
+            "Total": Total(items, cents[0]),
+            "Together": Together(items, pick(random, ("Saturday the 21st", "Monday the 2nd"))),
+            "Worth": Worth((("rating", cents[0]), ("days", cents[1])), pick(random, ("", items[0]))),
+            "GiveWay": GiveWay(items),
+            "If": If(kind.name, "", "", cents[0], None, ("in blue", "in red")),
+            "Demand": Demand("", None, "in blue"),
+            "Visited": Visited((("type", kind.name),), "cheapest", 1, kind.plural),
+        }[wish]
     if name == "replacement":
         another = [["brand", pick(random, shop.catalog.brands)], ["attr:color", "Green"], ["price", 4500]]
         return pick(random, [another, []])

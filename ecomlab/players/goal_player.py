@@ -8,6 +8,7 @@ from ecomlab.customer import nlu
 from ecomlab.players.asking import Asking
 from ecomlab.slots import filters_of
 from ecomlab.task import Message, Place
+from ecomlab.wishes import Wish, without
 
 
 class GoalPlayer(Asking):
@@ -79,6 +80,10 @@ class GoalPlayer(Asking):
             self.told(text)
         read = {place: value for place, value in read.items() if place[1] not in self.asks}
         self.known |= {place: value for place, value in read.items() if place[1] == "type" or not self.slip()}
+        for item in {item for item, _ in self.known} if self.lacks else ():
+            slots = {name: value for (i, name), value in self.known.items() if i == item}
+            self.known = {place: value for place, value in self.known.items() if place[0] != item}
+            self.known |= {(item, name): value for name, value in without(slots, self.lacks).items()}
 
     def search(
         self,
@@ -91,16 +96,19 @@ class GoalPlayer(Asking):
     ) -> dict[str, Any]:
         """Make the call that finds products of a type that are in stock and satisfy these slots and `further` filters,
         ordered by one key."""
-        attributes = {name[5:]: value for name, value in slots.items() if name.startswith("attr:")}
+        said = {
+            name: value for name, value in slots.items() if not isinstance(value, Wish)
+        }  # no filter takes these
+        attributes = {name[5:]: value for name, value in said.items() if name.startswith("attr:")}
         return self.call(
             "catalog_search",
             about,
             category=kind,
-            brand=slots.get("brand"),
+            brand=said.get("brand"),
             attributes=attributes or None,
             in_stock=True,
             sort=sort,
-            **{**filters_of(slots), **further},
+            **{**filters_of(said), **further},
             page=page if page > 1 else None,
         )
 

@@ -101,6 +101,11 @@ def column_of(catalog: Catalog, name: str) -> np.ndarray:
     return catalog.feature_code if name == "feature" else catalog.attr[name.removeprefix("attr:")]
 
 
+def names_of(catalog: Catalog, name: str) -> Sequence[str]:
+    """Return the values of a brand or attribute by code."""
+    return catalog.brands if name == "brand" else catalog.attr_values[name.removeprefix("attr:")]
+
+
 _constraint = lru_cache(maxsize=20_000)(Constraint)  # every reset asks for the same few
 
 

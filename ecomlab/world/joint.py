@@ -1,25 +1,26 @@
 """Demands across the parts of a shopping list, and the best list under them: an exact search over shared values."""
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from itertools import combinations, product
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
 from ecomlab.catalog import Catalog
-from ecomlab.slots import DAYS, RATING, slot_type
+from ecomlab.slots import DAYS, SlotType
 from ecomlab.task import Place
-from ecomlab.values import money
-from ecomlab.wishes import Wish
-from ecomlab.world.cart import column_of, keys_of
+from ecomlab.values import MONEY, WEEKDAYS, joined, money, read_money
+from ecomlab.wishes import Wish, has_wish, without
+from ecomlab.world.cart import column_of, keys_of, names_of
+from ecomlab.world.ranking import Worth, of_rows
 from ecomlab.world.shopping_list import Part, parts_of
+from ecomlab.world.substitutes import NOUNS, noun
 
 PAGES_A_STEP = 4
 """Pages of search results that a step of thought adds to the reference player's work."""
-WORTH_SLOTS = (RATING, DAYS)
-"""Slots of which customers say what a unit is worth to them."""
 
 
 class Offer(NamedTuple):
@@ -34,6 +35,15 @@ class Offer(NamedTuple):
     values: Mapping[str, Any]
     """Values of the slots that parts may share."""
 
+    def value(self, limit: SlotType) -> int:
+        """Look up the value of a limit."""
+        return getattr(self, limit.name)
+
+
+_ATTRIBUTES = {words: name for name, words in NOUNS.items()}
+_NEXT = re.compile(r"(?:, | and )(?=the [A-Z0-9])")
+_THINGS = r"(?P<items>the [^.!?\n]+?)"
+
 
 @dataclass(frozen=True)
 class Joint(Wish):
@@ -42,12 +52,9 @@ class Joint(Wish):
     items: tuple[str, ...]
     slot: ClassVar[str]
     """Slot of a goal that holds it."""
+    step = "joint"
 
-    @property
-    def step(self) -> str:
-        return "joint"
-
-    def among(self, kinds: Iterable[str]) -> "Joint":
+    def among(self, kinds: Iterable[str]) -> Self:
         """Restrict it to the parts of these types."""
         left = set(kinds)
         return replace(self, items=tuple(kind for kind in self.items if kind in left))
@@ -55,6 +62,19 @@ class Joint(Wish):
     def holds(self, chosen: Mapping[str, Offer], today: date | None) -> bool:
         """Tell whether the chosen products, by type, satisfy it; parts without one do not count."""
         raise NotImplementedError
+
+    @property
+    def broken(self) -> str:
+        """Words of a reason that it does not hold."""
+        raise NotImplementedError
+
+    @property
+    def the_items(self) -> str:
+        return joined([f"the {kind}" for kind in self.items])
+
+    @staticmethod
+    def read_items(text: str) -> tuple[str, ...]:
+        return tuple(part.removeprefix("the ") for part in _NEXT.split(text))
 
 
 @dataclass(frozen=True)
@@ -64,10 +84,26 @@ class Same(Joint):
     of: str
     """The slot: "brand", or an attribute."""
     slot = "same"
+    pattern = rf"{_THINGS} (?:by|in|with) the same (?P<of>[a-z][a-z ]*?)"
 
     def holds(self, chosen: Mapping[str, Offer], today: date | None) -> bool:
         values = {chosen[kind].values.get(self.of) for kind in self.items if kind in chosen}
         return len(values) < 2 and None not in values
+
+    @property
+    def broken(self) -> str:
+        return f"{', '.join(self.items)} do not share {self.of.removeprefix('attr:').replace('_', ' ')}"
+
+    def say(self) -> str:
+        name = noun(self.of.removeprefix("attr:"))
+        before = {"brand": "by", "color": "in"}.get(name, "with")
+        return f"{self.the_items} {before} the same {name}"
+
+    @classmethod
+    def read(cls, said: Mapping[str, str]) -> "Same":
+        name = said["of"]
+        of = name if name == "brand" else f"attr:{_ATTRIBUTES.get(name, name.replace(' ', '_'))}"
+        return cls(cls.read_items(said["items"]), of)
 
 
 @dataclass(frozen=True)
@@ -77,9 +113,25 @@ class Total(Joint):
     limit: int
     """Cents."""
     slot = "subtotal"
+    pattern = rf"(?P<limit>{MONEY.pattern}) for {_THINGS} together"
 
     def holds(self, chosen: Mapping[str, Offer], today: date | None) -> bool:
         return sum(chosen[kind].price for kind in self.items if kind in chosen) <= self.limit
+
+    @property
+    def broken(self) -> str:
+        return f"{', '.join(self.items)} cost more than {money(self.limit)} together"
+
+    @property
+    def amounts(self) -> Sequence[int]:
+        return (self.limit,)
+
+    def say(self) -> str:
+        return f"{money(self.limit)} for {self.the_items} together"
+
+    @classmethod
+    def read(cls, said: Mapping[str, str]) -> "Total":
+        return cls(cls.read_items(said["items"]), read_money(said["limit"]))
 
 
 @dataclass(frozen=True)
@@ -89,6 +141,7 @@ class Together(Joint):
     day: str
     """The next day of that name: "Saturday the 21st"."""
     slot = "arrival"
+    pattern = rf"{_THINGS} by (?P<day>(?:{'|'.join(WEEKDAYS)}) the \d{{1,2}}(?:st|nd|rd|th))"
 
     def holds(self, chosen: Mapping[str, Offer], today: date | None) -> bool:
         most = self.most_days(today)
@@ -99,36 +152,16 @@ class Together(Joint):
         assert today is not None, "the demand names a day, which datetime_now counts from"
         return days_until(self.day, today)
 
-
-@dataclass(frozen=True)
-class PartWorth(Wish):
-    """What a unit of other wishes is worth for one part: the lowest price counts after that is taken off."""
-
-    type: str
-    terms: tuple[tuple[str, int], ...]
-    """(slot, cents a displayed unit) each: ("rating", 1000) for $10 a star, in multiples of ten cents."""
-    slot: ClassVar[str] = "worth"
-
     @property
-    def step(self) -> str:
-        return "trade_off"
+    def broken(self) -> str:
+        return f"{', '.join(self.items)} do not all arrive by {self.day}"
 
-    def key(self, price: Any, rating: Any, days: Any) -> Any:
-        """Compute the price after the worth is taken off, in cents: of a product, or of arrays of them."""
-        values, found = {RATING.name: -rating, DAYS.name: days}, price
-        for name, cents in self.terms:
-            found = found + cents // slot_type(name).scale * values[name]
-        return found
+    def say(self) -> str:
+        return f"{self.the_items} by {self.day}"
 
-    def of(self, offer: Offer) -> int:
-        """Compute the key of an offer: the smaller, the better."""
-        return int(self.key(offer.price, max(0, offer.rating), offer.days))
-
-    @property
-    def most(self) -> int:
-        """Cents that a key lies below the price at most."""
-        limits = [(slot_type(name), cents) for name, cents in self.terms]
-        return sum(int(cents // one.scale * one.range[1]) for one, cents in limits if one.op == ">=")
+    @classmethod
+    def read(cls, said: Mapping[str, str]) -> "Together":
+        return cls(cls.read_items(said["items"]), said["day"])
 
 
 @dataclass(frozen=True)
@@ -136,14 +169,19 @@ class GiveWay(Wish):
     """Parts that are left out, as few as possible and in this order, where not all demands can be met."""
 
     items: tuple[str, ...]
-    slot: ClassVar[str] = "give_way"
+    slot = "give_way"
+    step = "none"
+    pattern = _THINGS
 
-    @property
-    def step(self) -> str:
-        return "none"
+    def say(self) -> str:
+        return ", then ".join(f"the {kind}" for kind in self.items)
+
+    @classmethod
+    def read(cls, said: Mapping[str, str]) -> "GiveWay":
+        return cls(tuple(kind.removeprefix("the ") for kind in said["items"].split(", then ")))
 
 
-SLOTS = tuple(kind.slot for kind in (Same, Total, Together, PartWorth, GiveWay))
+SLOTS = tuple(kind.slot for kind in (Same, Total, Together, Worth, GiveWay))
 """Slots of the demands that are about several parts or about what gives way; none is ever withheld."""
 
 
@@ -166,18 +204,18 @@ class Demands:
     """The slots of each part by its type."""
     budget: int | None
     joints: tuple[Joint, ...] = ()
-    worths: tuple[PartWorth, ...] = ()
+    worths: tuple[Worth, ...] = ()
     order: tuple[str, ...] = ()
     """Parts that give way, the first first."""
 
     @classmethod
     def of(cls, wanted: Mapping[Place, Any], lacks: frozenset[str] = frozenset()) -> "Demands":
         """Collect the demands among slots, without those that somebody does not see who lacks these kinds of steps."""
-        parts = dict(parts_of(wanted))
+        parts = {kind: without(slots, lacks) for kind, slots in parts_of(wanted)}
         wishes = list(dict.fromkeys(wish for wish in wanted.values() if isinstance(wish, Wish)))
         wishes = [wish for wish in wishes if wish.step not in lacks]
         joints = [wish.among(parts) for wish in wishes if isinstance(wish, Joint)]
-        worths = [wish for wish in wishes if isinstance(wish, PartWorth) and wish.type in parts]
+        worths = [wish for wish in wishes if isinstance(wish, Worth) and wish.type in parts]
         order = [kind for wish in wishes if isinstance(wish, GiveWay) for kind in wish.items if kind in parts]
         kept = tuple(joint for joint in joints if joint.items)
         return cls(parts, wanted.get((0, "budget")), kept, tuple(worths), tuple(order))
@@ -193,13 +231,13 @@ class Demands:
         days = [one.most_days(today) for one in together]
         return slots | {DAYS.name: min([*days, slots.get(DAYS.name, 1000)])} if days else slots
 
-    def worth(self, kind: str) -> PartWorth | None:
+    def worth(self, kind: str) -> Worth | None:
         """Return what is worth something of a part, if anything is."""
         return next((one for one in self.worths if one.type == kind), None)
 
     def pages(self, kind: str) -> int:
         """Count the pages, the cheapest first, that hold what decides about a part."""
-        if self.worth(kind):
+        if self.worth(kind) or has_wish(self.parts[kind]):
             return 1 + PAGES_A_STEP
         return max((pages_for(one) for one in self.joints if kind in one.items), default=1)
 
@@ -291,7 +329,7 @@ def _combinations(
         yield dict(zip(kinds, combination, strict=True))
 
 
-def frontier(offers: Sequence[Offer], worth: PartWorth | None) -> list[Offer]:
+def frontier(offers: Sequence[Offer], worth: Worth | None) -> list[Offer]:
     """Keep the offers that no cheaper one beats: the cheapest alone where nothing is worth more."""
     kept: list[Offer] = []
     for offer in sorted(offers, key=lambda one: (one.price, _key(worth, one))):
@@ -300,8 +338,8 @@ def frontier(offers: Sequence[Offer], worth: PartWorth | None) -> list[Offer]:
     return kept
 
 
-def _key(worth: PartWorth | None, offer: Offer) -> int:
-    return 0 if worth is None else worth.of(offer)
+def _key(worth: Worth | None, offer: Offer) -> int:
+    return 0 if worth is None else worth.key(offer.value)
 
 
 # What a catalog offers, reduced by columns to the few rows that can be in a best list.
@@ -310,14 +348,10 @@ def _key(worth: PartWorth | None, offer: Offer) -> int:
 def offer_of(catalog: Catalog, row: int, shared: Sequence[str]) -> Offer:
     """Make the offer of a row."""
     codes = {slot: column_of(catalog, slot).item(row) for slot in shared}
-    values = {slot: _names(catalog, slot)[code] if code >= 0 else None for slot, code in codes.items()}
+    values = {slot: names_of(catalog, slot)[code] if code >= 0 else None for slot, code in codes.items()}
     return Offer(
         row, catalog.price_cents.item(row), catalog.rating_tenths.item(row), catalog.days.item(row), values
     )
-
-
-def _names(catalog: Catalog, slot: str) -> Sequence[str]:
-    return catalog.brands if slot == "brand" else catalog.attr_values[slot.removeprefix("attr:")]
 
 
 def cheapest(catalog: Catalog, rows: np.ndarray, count: int) -> np.ndarray:
@@ -331,46 +365,20 @@ def cheapest(catalog: Catalog, rows: np.ndarray, count: int) -> np.ndarray:
 def offers_of(catalog: Catalog, rows: np.ndarray, kind: str, demands: Demands) -> list[Offer]:
     """List the offers among the rows that fit a part which can be in a best list: for each combination of the values
     that it shares with others the cheapest, or those that no cheaper one beats."""
+    if not len(rows):
+        return []
     shared, worth = demands.shared(kind), demands.worth(kind)
     rows = rows[np.argsort(catalog.price_cents[rows], kind="stable")]
     keep = np.zeros(len(rows), bool)
     group = keys_of(catalog, rows, shared)
     keep[np.unique(group, return_index=True)[1]] = True
-    if worth is not None and len(rows):
-        price, rating, days = (column[rows].astype(np.int64) for column in _columns(catalog))
-        key = worth.key(price, np.maximum(0, rating), days)
+    if worth is not None:
+        key = worth.key(of_rows(rows, catalog))
         for value in np.unique(group).tolist() if shared else [0]:
             mine = np.flatnonzero(group == value)
             least = np.minimum.accumulate(key[mine])
             keep[mine[1:][key[mine[1:]] < least[:-1]]] = True
     return [offer_of(catalog, row, shared) for row in rows[keep].tolist()]
-
-
-def _columns(catalog: Catalog) -> tuple[np.ndarray, ...]:
-    return catalog.price_cents, catalog.rating_tenths, catalog.days
-
-
-def amounts_of(value: Any) -> list[int]:
-    """List the amounts of money that a demand names, in cents."""
-    if isinstance(value, Total):
-        return [value.limit]
-    return [cents for _, cents in value.terms] if isinstance(value, PartWorth) else []
-
-
-# In words, for reasons.
-
-
-def broken_words(joint: Joint) -> str:
-    """Describe in words that a demand does not hold."""
-    names = ", ".join(joint.items)
-    match joint:
-        case Same():
-            return f"{names} do not share {joint.of.removeprefix('attr:').replace('_', ' ')}"
-        case Total():
-            return f"{names} cost more than {money(joint.limit)} together"
-        case Together():
-            return f"{names} do not all arrive by {joint.day}"
-    raise TypeError(f"no words for {joint!r}")
 
 
 def offers_left(
@@ -384,10 +392,14 @@ def offers_left(
 
 
 def evaluate(
-    wanted: Mapping[Place, Any], today: date | None, rows_of: Callable[[Part], np.ndarray], catalog: Catalog
+    wanted: Mapping[Place, Any],
+    today: date | None,
+    rows_of: Callable[[Part], np.ndarray],
+    catalog: Catalog,
+    lacks: frozenset[str] = frozenset(),
 ) -> tuple[Demands, Offers, Choice | None]:
-    """Find the best list for these slots."""
-    demands = Demands.of(wanted)
+    """Find the best list for these slots, as somebody sees them who lacks these kinds of steps."""
+    demands = Demands.of(wanted, lacks)
     offers = offers_left(demands, today, rows_of, catalog)
     return demands, offers, best(offers, demands, today)
 

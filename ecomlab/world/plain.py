@@ -115,13 +115,15 @@ def value_of(
 
 def visited_rows(view: View) -> list[int]:
     """List the rows of the visits, the newest first."""
-    return [row for row in map(view.catalog.row, view.given.get("visits", ())) if row is not None]
+    rows: list[int] = view.catalog.rows_of(view.given.get("visits", ())).tolist()
+    return rows
 
 
 def things_that_fit(by: Mapping[str, Any], view: View) -> list[int]:
     """List the rows of the visits that a description fits."""
-    wanted = constraints_of(by["type"], by)
-    return [row for row in visited_rows(view) if view.catalog.satisfies(row, wanted)]
+    visits = np.array(visited_rows(view), int)
+    rows: list[int] = view.catalog.select(constraints_of(by["type"], by), visits).tolist()
+    return rows
 
 
 def ordered_then(kind: str, month: str, view: View) -> list[int]:

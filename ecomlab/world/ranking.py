@@ -1,16 +1,19 @@
 """Products that satisfy a customer's constraints, ranked by an order of preferences or by what wishes are worth."""
 
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from ecomlab import other_words
 from ecomlab.catalog import Catalog, Constraint, Shop
-from ecomlab.slots import LIMITS, PRICE, SlotType, slot_type
+from ecomlab.slots import LIMITS, PRICE, SlotType, declared, slot_type
 from ecomlab.task import Event, Goal, GoalChange, SellOut
-from ecomlab.values import money
+from ecomlab.values import FORMATS, money
 from ecomlab.wishes import Wish
 from ecomlab.world.cart import constraints_of, without_type
 from ecomlab.world.sell_outs import sold_rows
@@ -43,18 +46,37 @@ def worlds(
     goal: Goal, events: Sequence[Event], shop: Shop, find: Callable[[Goal, Shop], np.ndarray]
 ) -> list[tuple[Goal, np.ndarray]]:
     """List the goal beside the rows that `find` finds, for each of the `stages`."""
-    goals, sold_out = [goal], [sold_rows(None, shop.catalog)]
+    goals, sold_out = [goal], [np.array([], int)]
     for event in events:
         if isinstance(event, GoalChange):
             goals.append(goal.apply(event))
         elif isinstance(event, SellOut):
             sold_out.append(sold_rows(event, shop.catalog))
     found = [(some, find(some, shop)) for some in goals]
-    return [(some, rows[~np.isin(rows, gone)]) for some, rows in found for gone in sold_out]
+    return [
+        (some, rows[~np.isin(rows, gone)] if len(gone) else rows) for some, rows in found for gone in sold_out
+    ]
 
 
 SORTED = {limit.sort: limit for limit in LIMITS}
 """Slots by what a search sorts by and a customer calls a preference."""
+Values = Callable[[SlotType], Any]
+"""Looks up a limit's value of one product as an integer, or of several as an array (rows,) of int64."""
+
+
+def of_rows(rows: np.ndarray, catalog: Catalog) -> Values:
+    """Look up values of rows."""
+    return lambda limit: catalog.column(limit)[rows].astype(np.int64)
+
+
+def of_record(record: Mapping[str, Any]) -> Values:
+    """Look up values of a record that a tool shows, as the catalog has them."""
+
+    def value(limit: SlotType) -> int:
+        shown = limit.read_shown(record[limit.shown])
+        return int(limit.missing or 0) if shown is None else shown
+
+    return value
 
 
 @dataclass(frozen=True)
@@ -62,27 +84,23 @@ class Lex(Wish):
     """An order of preferences: the first decides, then the next."""
 
     preferences: tuple[str, ...]
+    step = ""
 
-    @property
-    def step(self) -> str:
-        return ""
-
-    def key(self, rows: np.ndarray, catalog: Catalog) -> np.ndarray:
-        """Return an integer a row, the smaller the better: int64 (rows,)."""
-        key = np.zeros(len(rows), np.int64)
-        for name in self.preferences:
-            key = key * _room(SORTED[name]) + _place(catalog.column(SORTED[name])[rows], SORTED[name])
-        return key
-
-    def key_of(self, record: Mapping[str, Any]) -> int:
-        """Return the same of a record that a tool shows."""
-        key = 0
+    def key(self, values: Values) -> Any:
+        """Compute a number, the smaller the better."""
+        key = 0 * values(PRICE)
         for limit in (SORTED[name] for name in self.preferences):
-            key = key * _room(limit) + int(_place(np.array([_shown(record, limit)]), limit)[0])
+            room, value = _room(limit), values(limit)
+            key = key * room + (
+                value if limit.op == "<=" else room - 2 - value
+            )  # the best is 0; missing is below
         return key
 
     def __str__(self) -> str:
         return ", then ".join(self.preferences)
+
+
+_TERM = rf"(?:{FORMATS['money'].pattern}) more for each [a-z]+ [a-z]+"
 
 
 @dataclass(frozen=True)
@@ -92,44 +110,55 @@ class Worth(Wish):
     terms: tuple[tuple[str, int], ...]
     """(slot, cents a displayed unit) each: ("rating", 1000) for $10 a star. Cents are multiples of the slot's scale,
     so that keys are whole."""
+    type: str = ""
+    """Of a list, the part that it is about."""
+    step = "trade_off"
+    slot = "worth"
+    pattern = rf"(?P<terms>{_TERM}(?: and {_TERM})*)(?: on the (?P<type>[^.!?\n]+?))?"
 
-    @property
-    def step(self) -> str:
-        return "trade_off"
-
-    def key(self, rows: np.ndarray, catalog: Catalog) -> np.ndarray:
-        """Return a number of cents a row, the smaller the better: int64 (rows,)."""
-        key = catalog.column(PRICE)[rows].astype(np.int64)
+    def key(self, values: Values) -> Any:
+        """Compute a number of cents, the smaller the better."""
+        key = values(PRICE)
         for limit, cents in self._limits:
-            value = np.maximum(0, catalog.column(limit)[rows].astype(np.int64))
-            key += cents // limit.scale * (value if limit.op == "<=" else -value)
-        return key
-
-    def key_of(self, record: Mapping[str, Any]) -> int:
-        """Return the same of a record that a tool shows."""
-        key = _shown(record, PRICE)
-        for limit, cents in self._limits:
-            value = max(0, _shown(record, limit))
-            key += cents // limit.scale * (value if limit.op == "<=" else -value)
+            value = values(limit)
+            key = key + cents // limit.scale * value * (value > 0) * (1 if limit.op == "<=" else -1)
         return key
 
     def others(self) -> list["Worth"]:
         """List other worths that a customer may have: one of the terms twice or half of it."""
         return [
-            Worth((*self.terms[:n], (name, other), *self.terms[n + 1 :]))
+            replace(self, terms=(*self.terms[:n], (name, other), *self.terms[n + 1 :]))
             for n, (name, cents) in enumerate(self.terms)
             for other in (2 * cents, cents // 200 * 100)
             if other
         ]
 
-    @property
+    @cached_property
     def most(self) -> int:
         """Cents that a key lies below the price at most."""
         return sum(int(cents // one.scale * one.range[1]) for one, cents in self._limits if one.op == ">=")
 
-    @property
+    @cached_property
     def _limits(self) -> list[tuple[SlotType, int]]:
         return [(slot_type(name), cents) for name, cents in self.terms]
+
+    @property
+    def amounts(self) -> Sequence[int]:
+        return [cents for _, cents in self.terms]
+
+    def say(self, write: Callable[[int], str] = money) -> str:
+        terms = " and ".join(f"{write(cents)} more for each {limit.gain}" for limit, cents in self._limits)
+        return terms + (f" on the {self.type}" if self.type else "")
+
+    def say_otherwise(self) -> tuple[str, ...]:
+        return tuple(self.say(lambda cents, n=n: other_words.dollars(cents)[n]) for n in range(2))  # type: ignore[misc]
+
+    @classmethod
+    def read(cls, said: Mapping[str, str]) -> "Worth":
+        slots = {limit.gain: limit.name for limit in declared() if limit.gain}
+        terms = (one.split(" more for each ") for one in re.findall(_TERM, said["terms"]))
+        found = ((slots[unit], FORMATS["money"].read(cents)) for cents, unit in terms if unit in slots)
+        return cls(tuple(found), said["type"])
 
     def __str__(self) -> str:
         said = (f"{money(cents)} for each {limit.gain}" for limit, cents in self._limits)
@@ -145,27 +174,15 @@ def rank_of(goal: Goal) -> Rank:
     return worth or Lex(tuple(goal["importance"]))
 
 
-def _place(values: np.ndarray, limit: SlotType) -> np.ndarray:
-    """Number a limit's values from 0, the best first."""
-    values = values.astype(np.int64)
-    return values if limit.op == "<=" else _room(limit) - 2 - values  # one below the range is missing
-
-
 def _room(limit: SlotType) -> int:
-    """Return a number above all of `_place`."""
+    """Return a number above all places of a limit's values, the best of which is 0."""
     return int(limit.range[1]) + 2 if math.isfinite(limit.range[1]) else 1 << (31 if limit is PRICE else 16)
-
-
-def _shown(record: Mapping[str, Any], limit: SlotType) -> int:
-    """Read the value of a record's field as the catalog has it."""
-    value = limit.read_shown(record[limit.shown])
-    return int(limit.missing or 0) if value is None else value
 
 
 def places(rows: np.ndarray, rank: Rank, catalog: Catalog) -> tuple[np.ndarray, np.ndarray]:
     """Order rows by their rank, and count how many come before each; equal rows share a rank. Ties go to the lower
     row."""
-    keys = rank.key(rows, catalog)
+    keys = rank.key(of_rows(rows, catalog))
     order = np.lexsort((rows, keys))
     differs = keys[order][1:] != keys[order][:-1]
     return rows[order], np.maximum.accumulate(np.arange(len(rows)) * np.r_[True, differs][: len(rows)])

@@ -48,9 +48,5 @@ def sell_out_of(rows: Iterable[int], catalog: Catalog, moment: str = "") -> Sell
 
 def sold_rows(sold: SellOut | None, catalog: Catalog) -> np.ndarray:
     """List the rows of which a sell-out leaves nothing."""
-    gone = [
-        catalog.row(token)
-        for token, option, units in (sold.left if sold else ())
-        if option is None and not units
-    ]
-    return np.array([row for row in gone if row is not None], int)
+    left = sold.left if sold else ()
+    return catalog.rows_of(token for token, option, units in left if option is None and not units)

@@ -10,9 +10,9 @@ from functools import lru_cache
 import numpy as np
 
 from ecomlab.catalog import Catalog, Constraint, Shop
-from ecomlab.slots import LIMITS
+from ecomlab.slots import LIMITS, PRICE
 from ecomlab.task import Event, Goal, GoalChange, changes_of
-from ecomlab.wishes import Demand, Of
+from ecomlab.wishes import Demand, If, Of
 from ecomlab.world import ranking
 from ecomlab.world.cart import FEW_KEYS, column_of, constraints_of, keys_of
 
@@ -75,7 +75,7 @@ def demanded(goal: Goal, shop: Shop) -> list[tuple[str, Constraint]]:
     for name in hard_names(goal["must"], attributes):
         found.append(("must", constraints_of(kind, {f"attr:{name}": attributes[name]})[1]))
     for name, value in goal.of().items():
-        if isinstance(value, Demand) and not isinstance(value.value, Of):
+        if isinstance(value, Demand) and not isinstance(value.value, Of | If):
             found.append((name, constraints_of(kind, {value.slot: value.value})[1]))
     found += [
         (limit.name, constraints_of(kind, {limit.name: goal[limit.name]})[1])
@@ -87,21 +87,15 @@ def demanded(goal: Goal, shop: Shop) -> list[tuple[str, Constraint]]:
 
 def narrowed(rows: np.ndarray, goal: Goal, shop: Shop) -> np.ndarray:
     """Keep, of the rows that fit everything else and can be bought, those that a condition leaves."""
-    wish = goal.get("if")
-    if wish is None:
+    if "if" not in goal:
         return rows
-    catalog = shop.catalog
-    first = rows[shares(rows, wish.first, goal, shop) & (catalog.price_cents[rows] <= wish.limit)]
-    return first if len(first) else rows[shares(rows, wish.other, goal, shop)]
-
-
-def shares(rows: np.ndarray, thing: str, goal: Goal, shop: Shop) -> np.ndarray:
-    """Tell which rows have something in common with the original: "brand", or what is meant by a noun."""
-    original = original_of(goal, shop)
-    names = [f"attr:{one}" for one in shop.catalog.attributes(original) if noun(one) == thing]
-    column = column_of(shop.catalog, names[0] if names else "brand")
-    same: np.ndarray = column[rows] == column[original]
-    return same
+    wish = goal["if"].value
+    first = shop.catalog.select(
+        constraints_of(wish.type, {wish.slot: wish.first, PRICE.name: wish.limit}), rows
+    )
+    return (
+        first if len(first) else shop.catalog.select(constraints_of(wish.type, {wish.slot: wish.other}), rows)
+    )
 
 
 def similarity(rows: np.ndarray, goal: Goal, shop: Shop) -> np.ndarray:
@@ -112,6 +106,21 @@ def similarity(rows: np.ndarray, goal: Goal, shop: Shop) -> np.ndarray:
     for column in columns:
         equal += column[rows] == column[original]
     return equal
+
+
+def rank_keys(rows: np.ndarray, goal: Goal, shop: Shop) -> np.ndarray:
+    """Return a number for each row, the smaller the better: the more similar first, among equally similar ones by what
+    wishes are worth, if the customer says so."""
+    worth = goal.get("worth")
+    among = 0 if worth is None else worth.key(ranking.of_rows(rows, shop.catalog))
+    keys: np.ndarray = among - (similarity(rows, goal, shop).astype(np.int64) << 40)  # cents are below
+    return keys
+
+
+def best_of(rows: np.ndarray, goal: Goal, count: int, shop: Shop) -> np.ndarray:
+    """Keep the rows that may be among the `count` best."""
+    keys = rank_keys(rows, goal, shop)
+    return rows[keys <= np.sort(keys)[count - 1]] if len(rows) > count else rows
 
 
 def similar_names(goal: Goal, shop: Shop) -> list[str]:
@@ -148,12 +157,15 @@ def stages_of(
 ) -> list[np.ndarray]:
     """List the valid replacements before, between and after the events, in any order; those after all come last. Where
     nothing is `required`, all other products of the type that are in stock."""
-    lost = np.array([original_of(goal, shop), *_rows_of(tuple(gone), shop)], int)
+    catalog, span = shop.catalog, shop.catalog.type_rows(goal["type"])
+    lost = np.append(catalog.rows_of(gone), original_of(goal, shop))
+    lost = lost[(lost >= span.start) & (lost < span.stop)] - span.start
 
     def replacements(some: Goal, shop: Shop) -> np.ndarray:
-        wanted = requirements(some, shop) if required else constraints_of(some["type"], {})
-        rows = shop.catalog.select(wanted)
-        return rows[(shop.catalog.stock[rows] > 0) & ~np.isin(rows, lost)]
+        left = catalog.stock[span.start : span.stop] > 0
+        left[lost] = False
+        rows = catalog.select(requirements(some, shop) if required else (), span)
+        return rows[left[rows - span.start]]
 
     stocks = [event for event in events if not isinstance(event, GoalChange)]
     goals = [goal, *(goal.apply(change) for change in changes_of(events))]

@@ -16,11 +16,11 @@ from ecomlab.catalog import Catalog, Constraint, Shop
 from ecomlab.reward import Fault
 from ecomlab.slots import DAYS, PRICE, RATING
 from ecomlab.task import Event, Goal
-from ecomlab.values import joined
+from ecomlab.values import Format, joined
 from ecomlab.world import ranking
 from ecomlab.world.cart import constraints_of
 from ecomlab.world.state import World
-from ecomlab.world.substitutes import noun
+from ecomlab.world.substitutes import NOUNS, noun
 
 WORDS: Mapping[str, tuple[str, ...]] = {
     PRICE.name: ("price", "budget", "cost", "costs", "dollars", "money"),
@@ -31,6 +31,35 @@ WORDS: Mapping[str, tuple[str, ...]] = {
 """Words by which an answer may name a demand, beside its own name."""
 _NOTHING = ("", "none", "nothing")
 """Names of no demand."""
+_NAMES = {DAYS.name: "delivery time"}
+"""Customers' words for demands whose plain name would sound odd."""
+_SAID = {words: f"attr:{name}" for name, words in NOUNS.items()} | {
+    words: name for name, words in _NAMES.items()
+}
+_SAID |= {name: name for name in (PRICE.name, RATING.name, "brand")}
+_DEMAND = r"the [a-z][\w/-]*(?: [\w/-]+)*?"
+_OR_ELSE = ", or else "
+
+
+def _named(said: str) -> str:
+    return _SAID.get(said[4:]) or f"attr:{said[4:].replace(' ', '_')}"
+
+
+def _called(name: str) -> str:
+    return f"the {_NAMES.get(name) or noun(name.removeprefix('attr:'))}"
+
+
+GIVE_WAY = Format(
+    lambda names: _OR_ELSE.join(map(_called, names)),
+    rf"{_DEMAND}(?:{_OR_ELSE}{_DEMAND})*",
+    lambda text: list(map(_named, text.split(_OR_ELSE))),
+)
+"""Names of demands, the one that gives way first: "the price, or else the color"."""
+
+
+def can_be_named(name: str) -> bool:
+    """Tell whether a demand's name can be said and read again."""
+    return re.fullmatch(_DEMAND, _called(name)) is not None and _named(_called(name)) == name
 
 
 @dataclass(frozen=True)
@@ -143,6 +172,8 @@ def named(said: str, goal: Goal) -> str | None:
     found: dict[str, int] = {}
     for one in demands(goal):
         own = one.field.removeprefix("attr:")
+        if text.strip() == _folded(own):
+            return one.field
         value = (one.value,) if isinstance(one.value, str) else ()
         for word in (own, noun(own), *value, *WORDS.get(one.field, ())):
             if f" {_folded(word)} " in text:

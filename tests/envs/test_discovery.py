@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from ecomlab import ENVIRONMENTS, Episode, Shop, Task, play
-from ecomlab.customer.ranks import GIVE_WAY, WORTH
 from ecomlab.envs.discovery.player import DiscoveryPlayer
 from ecomlab.episode.episode import draw_task
 from ecomlab.steps import only
 from ecomlab.task import Event, Goal, GoalChange
 from ecomlab.world import unmet
-from ecomlab.world.ranking import Lex, Worth
+from ecomlab.world.ranking import Lex, Worth, of_record, of_rows
+from ecomlab.world.unmet import GIVE_WAY
 
 PD = ENVIRONMENTS["PD"]
 BOTH = only("trade_off", "none", mean=3, none=5)
@@ -32,19 +32,19 @@ def tasks(shop: Shop, d: int, count: int) -> list[Task]:
 
 def test_a_key_is_the_price_minus_what_stars_are_worth_plus_what_days_cost() -> None:
     record = {"price": 99.9, "rating": 4.5, "ship_days": 2}
-    assert Worth((("rating", 1000), ("days", 300))).key_of(record) == 9990 - 4500 + 600
+    assert Worth((("rating", 1000), ("days", 300))).key(of_record(record)) == 9990 - 4500 + 600
 
 
 @pytest.mark.parametrize("rank", [*WORTHS, Lex(("rating", "price", "delivery")), Lex(("delivery", "rating"))])
 def test_a_record_has_the_key_of_its_row(rank: Any, big_shop: Shop) -> None:
     rows = np.arange(0, big_shop.catalog.size, 37)
     records = [big_shop.catalog.record(row) for row in rows.tolist()]
-    assert rank.key(rows, big_shop.catalog).tolist() == [rank.key_of(record) for record in records]
+    assert rank.key(of_rows(rows, big_shop.catalog)).tolist() == [rank.key(of_record(one)) for one in records]
 
 
 def test_an_order_of_preferences_decides_by_the_first_that_differs(big_shop: Shop) -> None:
     records = [big_shop.catalog.record(row) for row in range(300)]
-    by_key = sorted(records, key=Lex(("rating", "price", "delivery")).key_of)
+    by_key = sorted(records, key=lambda one: Lex(("rating", "price", "delivery")).key(of_record(one)))
     assert by_key == sorted(records, key=lambda one: (-one["rating"], one["price"], one["ship_days"]))
 
 
@@ -58,8 +58,8 @@ def test_a_wish_survives_json_in_goals_and_in_changes_of_mind(worth: Worth) -> N
 
 @pytest.mark.parametrize("worth", WORTHS)
 def test_a_worth_is_read_as_it_was_said_in_digits_and_in_letters(worth: Worth) -> None:
-    for said in (WORTH.write(worth), *WORTH.others(worth)):
-        assert WORTH.read(said) == worth
+    for said in (worth.say(), *worth.say_otherwise()):
+        assert Worth.format().read(said) == worth
 
 
 def test_what_gives_way_is_read_as_it_was_said() -> None:
@@ -183,7 +183,7 @@ def test_the_best_lead_the_others_and_are_not_the_cheapest(big_shop: Shop) -> No
     for task in tasks(big_shop, 10, 20):
         episode, answer = handed_in(task, big_shop)
         left = unmet.nearest_in(episode.goal, episode.world)
-        keys = np.sort(episode.goal["worth"].key(left.rows, big_shop.catalog))
+        keys = np.sort(episode.goal["worth"].key(of_rows(left.rows, big_shop.catalog)))
         count = episode.goal["count"]
         assert keys[count] - keys[count - 1] >= 0.05 * (keys[-1] - keys[0])
         prices = {big_shop.catalog.ids[row]: big_shop.catalog.price_cents[row] for row in left.rows}

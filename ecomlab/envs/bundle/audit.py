@@ -19,13 +19,12 @@ from ecomlab.world.joint import (
     Demands,
     Joint,
     Offer,
-    PartWorth,
     Total,
-    broken_words,
     evaluate,
     named_parts,
     offer_of,
 )
+from ecomlab.world.ranking import Worth
 from ecomlab.world.shopping_list import Part, least_total, parts_of, rows_left
 from ecomlab.world.state import World
 
@@ -38,7 +37,7 @@ class Judged:
     """Slots of the parts that it should hold, by type."""
     broken: tuple[Joint, ...]
     """Demands across parts that its products do not meet."""
-    worse: tuple[PartWorth, ...]
+    worse: tuple[Worth, ...]
     """Worths by which a part has a better product."""
     wrong: frozenset[str]
     """Parts without a right product."""
@@ -73,7 +72,7 @@ class Judged:
             for wish in demands.worths
             if choice
             and wish.type in chosen
-            and wish.of(chosen[wish.type]) > wish.of(choice.chosen[wish.type])
+            and wish.key(chosen[wish.type].value) > wish.key(choice.chosen[wish.type].value)
         )
         wrong = {kind for kind in wanted if kind not in chosen}
         wrong |= {kind for joint in broken for kind in joint.items} | {wish.type for wish in worse}
@@ -124,7 +123,7 @@ class BundleAudit(Audit):
             found.append(Fault("missed item", kind, "", ("parts",), words=f"no {kind}"))
         for joint in judged.broken:
             place, slots = f"{joint.slot} {joint.items[0]}", (joint.slot,)
-            found.append(Fault("not the best", place, ",".join(ids), slots, words=broken_words(joint)))
+            found.append(Fault("not the best", place, ",".join(ids), slots, words=joint.broken))
         for wish in judged.worse:
             words = f"a better {wish.type} for its price and worth can be had"
             found.append(Fault("not the best", wish.type, ",".join(ids), (wish.slot,), words=words))
@@ -182,6 +181,6 @@ class BundleAudit(Audit):
         for wish in demands.worths:
             best = choice.chosen.get(wish.type) if choice else None
             if best is not None:
-                least = min(map(wish.of, cheapest[wish.type]))
-                found[f"trade_off: the cheapest is the best, {wish.type}"] = least <= wish.of(best)
+                least = min(wish.key(one.value) for one in cheapest[wish.type])
+                found[f"trade_off: the cheapest is the best, {wish.type}"] = least <= wish.key(best.value)
         return found

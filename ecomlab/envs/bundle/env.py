@@ -16,7 +16,7 @@ from ecomlab.difficulty import Difficulty
 from ecomlab.envs.base import Environment
 from ecomlab.envs.bundle.audit import BundleAudit, Judged
 from ecomlab.envs.bundle.player import BundlePlayer
-from ecomlab.envs.bundle.steps import Drawing, Listing, counting, is_sound, listing_of
+from ecomlab.envs.bundle.steps import Drawing, Listing, counting, is_sound
 from ecomlab.reward import Verdict
 from ecomlab.seeding import pick, shuffled, whole_near
 from ecomlab.task import Event, Goal, Place, Problem, TaskError, TaskKey
@@ -90,7 +90,7 @@ class Bundle(Environment):
         @cache
         def listings(kind: str, days: int | None) -> list[Listing]:
             slots = {} if days is None else {"days": days}
-            return [listing_of(catalog, rows_of((kind, slots)), kind) for rows_of in states]
+            return [Listing.of(catalog, rows_of((kind, slots))) for rows_of in states]
 
         def budget_for(goal: Goal, slack: float) -> int:
             """Draw a budget for the least total, in which the parts named later are the dearest that they may be."""
@@ -99,13 +99,14 @@ class Bundle(Environment):
             return draw_budget(total, slack, random) + drawing.room
 
         for tries_left in reversed(range(TRIES)):
-            drawing = Drawing(stated, listings, today, axes, random)
+            drawing = Drawing(stated, listings, today, axes, catalog, random)
             if tries_left:
                 drawing.draw()
             slots: dict[Place, Any] = {(i, "type"): kind for i, kind in enumerate(stated)}
             # The budget is one of the m constraints, and so is each demand across parts.
+            slots |= drawing.places()
             alone = [i for i, kind in enumerate(stated) if kind not in drawing.taken]
-            for i in alone[: max(0, axes.constraints - 1 - len(drawing.wishes))]:
+            for i in alone[: max(0, axes.constraints - 1 - len(drawing.wishes) - len(drawing.slots))]:
                 rows = states[1]((stated[i], {}))
                 name, value = draw_trait(int(rows[int(random.integers(len(rows)))]), catalog, random)
                 slots[i, name] = value
@@ -114,7 +115,7 @@ class Bundle(Environment):
             prices = {kind: least_price((kind, {}), catalog, sold) or price for kind, price in usable.items()}
             if later:
                 slots[0, "parts"] = later
-            goal = Goal(slots | drawing.places(), frozenset(slots) & {(0, "parts")})
+            goal = Goal(slots, frozenset(slots) & {(0, "parts")})
             goal = goal.set_slots({"budget": budget_for(goal, axes.bundle.slack)})
             change = (
                 draw_change(goal, alone, spare, axes, random) if random.random() < axes.p_switch else None

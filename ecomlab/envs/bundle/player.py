@@ -35,8 +35,6 @@ class BundlePlayer(GoalPlayer):
     doubted: Found
     """Products found before stock changed."""
     today: date | None
-    lacks: frozenset[str] = frozenset()
-    """Kinds of steps of thought that it does not take."""
 
     @staticmethod
     def need(goal: Goal) -> Need:
@@ -81,7 +79,7 @@ class BundlePlayer(GoalPlayer):
         """Keep what was found for each part until something sells out."""
 
     def work(self) -> Message:
-        demands = Demands.of(self.known, self.lacks)
+        demands = Demands.of(self.known)
         if demands.names_days and self.today is None:
             return self.turn(self.call("datetime_now", "today"))
         if self.courtesy is not None and (taken := self._taken(demands, self.doubted)[0]):
@@ -154,7 +152,7 @@ class BundlePlayer(GoalPlayer):
     def _keep(self, gone: Collection[str]) -> None:
         """Go on with what was found before for parts of which the chosen product is not `gone`, nor that of another
         part that the same demands are about."""
-        demands, lost = Demands.of(self.known, self.lacks), set(gone) - {""}
+        demands, lost = Demands.of(self.known), set(gone) - {""}
         tied = {kind for one in demands.joints for kind in one.items} | {one.type for one in demands.worths}
         parts = {self._part(kind, demands): kind for kind in demands.parts}
         again = {kind for part, kind in parts.items() if _ids(self.doubted.get(part, ())) & lost}

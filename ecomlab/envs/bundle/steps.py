@@ -1,4 +1,4 @@
-"""The steps of thought of BUNDLE: demands across parts, what is worth more of a part, and what gives way.
+"""The steps of thought of BUNDLE: exceptions, demands across parts, what is worth more of a part, and what gives way.
 
 Each demand that could be a trap is drawn with either outcome: whether the cheapest of each meets it, whether the
 cheapest is the best, whether all can be had. Of every draw both outcomes are possible, so that its words tell neither.
@@ -6,10 +6,12 @@ All that decides is on the pages that the reference player looks at.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
-from itertools import combinations, product
+from functools import cached_property
+from itertools import combinations
+from typing import Any
 
 import numpy as np
 
@@ -17,18 +19,18 @@ from ecomlab.catalog import Catalog
 from ecomlab.difficulty import Difficulty
 from ecomlab.seeding import pick, shuffled
 from ecomlab.slots import DAYS, RATING
-from ecomlab.steps import draw_kinds, draw_size
+from ecomlab.steps import draw_kinds, draw_size, may_hold
 from ecomlab.task import Goal, Place
-from ecomlab.wishes import Wish
+from ecomlab.wishes import AnyBut, OneOf, Wish, has_wish
+from ecomlab.world.cart import column_of, names_of
 from ecomlab.world.joint import (
     PAGES_A_STEP,
     GiveWay,
     Joint,
-    Offer,
-    PartWorth,
     Same,
     Together,
     Total,
+    best,
     cheapest,
     day_name,
     evaluate,
@@ -36,19 +38,20 @@ from ecomlab.world.joint import (
     offer_of,
     pages_for,
 )
+from ecomlab.world.ranking import Worth, of_rows
 from ecomlab.world.shopping_list import Part
 from ecomlab.world.state import PAGE
 
-KINDS = ("joint", "trade_off", "none")
+KINDS = ("logic", "joint", "trade_off", "none")
 """Kinds of steps that BUNDLE has."""
-MOST = {"joint": 5, "trade_off": 2}
-"""Most steps of a kind in a list."""
 P_NONE = 0.18
 """Share of the lists that may say what gives way; half of those that do must leave something out."""
-P_COUNTS = 0.57
-"""Share of the demands of which the outcome is the one that takes thought."""
+P_COUNTS = {"logic": 0.6, "joint": 0.6, "trade_off": 0.5}
+"""Share of the demands of a kind of which the outcome is the one that takes thought, where no others change it."""
 P_TOTAL = 0.5
 """Share of the parts with a shared value that have a limit in total as well."""
+P_EITHER = 0.25
+"""Share of the logical demands that are alternatives; the others are exceptions."""
 WAITS = (3, 4, 5)
 """Days until parts have to arrive together."""
 STARS = (100, 200, 300, 500, 800, 1000, 1500, 2000, 3000)
@@ -59,33 +62,63 @@ TIGHT = 0.02
 """Most by which a limit in total exceeds the least total, as a share."""
 SHORT = (0.02, 0.1)
 """By which share a limit in total falls short of the least total where something has to give way."""
-
+MOST_A_PART = 2
+"""Most logical demands on a part."""
+DRAWS = 3
+"""Most demands that are drawn for each step that is to count."""
 LISTED = PAGE * (1 + PAGES_A_STEP)
+RowsOf = Callable[[Part], np.ndarray]
+"""Finds the rows that fit a part and are left in some state of the shop."""
 
 
-@dataclass
+@dataclass(frozen=True, eq=False)
 class Listing:
     """The cheapest products of a part that are left, in the state before a sell-out or after it."""
 
-    offers: list[Offer]
-    whole: bool
-    """No more products are left than these."""
-    slots: Sequence[str]
-    """What products of its type may share with others."""
+    rows: np.ndarray
+    """From the cheapest on."""
+    catalog: Catalog
+    end: float = math.inf
+    """Least price of what is left beyond these, in cents."""
 
-    def within(self, days: int | None, count: int) -> "Listing":
-        """Keep the first `count` that arrive within so many days."""
-        kept = [one for one in self.offers if days is None or one.days <= days]
-        return replace(self, offers=kept[:count], whole=self.whole and len(kept) <= count)
+    @classmethod
+    def of(cls, catalog: Catalog, rows: np.ndarray) -> "Listing":
+        """List the cheapest of these rows, as many as the reference player looks at for any step."""
+        return cls(cheapest(catalog, rows, LISTED), catalog).first(LISTED, len(rows))
+
+    def first(self, count: int, every: int = 0) -> "Listing":
+        """Keep the first `count`; there are `every` of them."""
+        kept = self.rows[:count]
+        cut = max(every, len(self.rows)) > count
+        end = float(self.catalog.price_cents.item(kept[-1])) if cut and len(kept) else self.end
+        return replace(self, rows=kept, end=end)
+
+    def fitting(self, slot: str, wish: OneOf | AnyBut) -> "Listing":
+        """Keep those with a value that will do."""
+        names = [wish.admits(name) for name in (*names_of(self.catalog, slot), None)]
+        return replace(self, rows=self.rows[np.array(names)[self.codes(slot)]])
+
+    def codes(self, slot: str) -> np.ndarray:
+        return column_of(self.catalog, slot)[self.rows]
+
+    @cached_property
+    def prices(self) -> np.ndarray:
+        return self.catalog.price_cents[self.rows].astype(np.int64)
 
     @property
     def least(self) -> int:
-        return self.offers[0].price
+        return self.prices.item(0)
 
-    @property
-    def greedy(self) -> list[Offer]:
-        """The cheapest, any of which somebody may take who does not think of more."""
-        return [one for one in self.offers if one.price == self.least]
+    @cached_property
+    def greedy(self) -> np.ndarray:
+        """The cheapest, any of which somebody may take who does not think of more: bool (rows,)."""
+        greedy: np.ndarray = self.prices == self.prices[0]
+        return greedy
+
+    def least_by_code(self, slot: str) -> dict[int, int]:
+        """Find the least price of each value."""
+        codes, first = np.unique(self.codes(slot), return_index=True)
+        return dict(zip(codes.tolist(), self.prices[first].tolist(), strict=True))
 
 
 @dataclass
@@ -93,168 +126,234 @@ class Drawing:
     """Demands that are drawn for the parts that an opening states."""
 
     parts: Sequence[str]
-    listings: Callable[[str, int | None], Sequence[Listing]]
+    base: Callable[[str, int | None], Sequence[Listing]]
     """Listings of a part of what arrives within so many days, before and after everything sells out that may."""
     today: date | None
     axes: Difficulty
+    catalog: Catalog
     random: np.random.Generator
-    wishes: list[Wish] = field(default_factory=list)
+    wishes: list[Joint | Worth | GiveWay] = field(default_factory=list)
+    slots: dict[str, dict[str, OneOf | AnyBut]] = field(default_factory=dict)
+    """Logical demands, by part and slot."""
     room: int = 0
     """Cents that the budget leaves for what is worth more."""
 
     @property
     def taken(self) -> set[str]:
         """Parts that some demand is about."""
-        joint = {kind for wish in self.wishes if isinstance(wish, Joint) for kind in wish.items}
-        return joint | {wish.type for wish in self.wishes if isinstance(wish, PartWorth)}
+        return {*self.slots, *self._about(Joint, Worth)}
+
+    def _about(self, *kinds: type[Wish]) -> set[str]:
+        wishes = [wish for wish in self.wishes if isinstance(wish, kinds)]
+        return {kind for w in wishes for kind in (w.items if isinstance(w, Joint) else (w.type,))}  # type: ignore[union-attr]
 
     def free(self, *kinds: type[Wish]) -> list[str]:
         """List the parts that no demand of these kinds is about."""
-        of = {k for w in self.wishes if isinstance(w, kinds) and isinstance(w, Joint) for k in w.items}
-        of |= {w.type for w in self.wishes if isinstance(w, kinds) and isinstance(w, PartWorth)}
-        return [kind for kind in self.parts if kind not in of]
+        taken = self._about(*kinds)
+        return [kind for kind in self.parts if kind not in taken]
 
     def places(self) -> dict[Place, Wish]:
         """Place the demands among the slots of a goal: each with the first part that it is about."""
-        placed: dict[Place, Wish] = {}
+        placed: dict[Place, Wish] = {
+            (self.parts.index(kind), name): wish
+            for kind, slots in self.slots.items()
+            for name, wish in slots.items()
+        }
         for wish in self.wishes:
-            about = wish.type if isinstance(wish, PartWorth) else wish.items[0]  # type: ignore[attr-defined]
-            item = 0 if isinstance(wish, GiveWay) else self.parts.index(about)
-            placed[item, wish.slot] = wish  # type: ignore[attr-defined]
+            about = wish.type if isinstance(wish, Worth) else wish.items[0]
+            placed[0 if isinstance(wish, GiveWay) else self.parts.index(about), wish.slot] = wish
         return placed
 
-    # LOGIC: demands with alternatives and conditions are drawn here as well.
+    def listings(self, kind: str, days: int | None = None) -> Sequence[Listing]:
+        """List what fits a part's logical demands."""
+        found = self.base(kind, days)
+        for slot, wish in self.slots.get(kind, {}).items():
+            found = [one.fitting(slot, wish) for one in found]
+        return found
+
     def draw(self) -> None:
-        """Draw the steps of a list."""
-        most = {**MOST, "none": int(self.random.random() < P_NONE)}
-        kinds = draw_kinds(self.axes, KINDS, self.random, most)
-        for _ in range(kinds.count("trade_off")):
-            self._draw_worth()
-        joints = [pick(self.random, (Together, Same)) for _ in range(kinds.count("joint"))]
-        for kind in sorted(joints, key=lambda kind: kind is Same):  # who arrives in time is found first
-            either = [self._draw_same, self._draw_together]
-            for draw in either if kind is Same else reversed(either):
-                if draw():
+        """Draw the steps of a list: of each kind demands until as many count as were drawn of it. Those for which it
+        has no room are of the next kind."""
+        kinds = draw_kinds(self.axes, KINDS, self.random, {"none": int(self.random.random() < P_NONE)})
+        together = int(self.random.binomial(kinds.count("joint"), 0.5))
+        makers = (
+            ("logic", self._draw_logic, kinds.count("logic")),
+            ("joint", self._draw_together, together),  # who arrives in time is found before what is shared
+            ("joint", self._draw_same, kinds.count("joint") - together),
+            ("trade_off", self._draw_worth, kinds.count("trade_off")),
+        )
+        left = 0
+        for kind, draw, number in (*makers, *((kind, draw, 0) for kind, draw, _ in makers)):
+            if not may_hold(self.axes, kind):
+                continue
+            left += number
+            for _ in range(DRAWS * left):
+                before = self.wishes, self.slots, self.room
+                counts = draw() if left else None
+                if counts is None:
                     break
+                if self._is_clear():
+                    left -= counts
+                else:
+                    self.wishes, self.slots, self.room = before
         if "none" in kinds:
             self._draw_give_way()
+
+    def _is_clear(self) -> bool:
+        """Tell whether all demands together can be met, and what decides is on the pages that are looked at."""
+        for wish in self.wishes:
+            for after in (0, 1):
+                if isinstance(wish, Worth):
+                    if not clear_best(self.listings(wish.type, self._days(wish.type))[after], wish):
+                        return False
+                elif isinstance(wish, Joint):
+                    same = next(
+                        (w for w in self.wishes if isinstance(w, Same) and w.items == wish.items), wish
+                    )
+                    least = self.least(same, after)
+                    if least is None or (isinstance(wish, Total) and least > wish.limit):
+                        return False
+        return True
 
     def _size(self) -> int:
         return draw_size(self.axes, "joint", self.random)
 
-    def _draw_one(self, wishes: Sequence[tuple[Wish, bool]]) -> bool:
-        """Draw one of several demands of one kind, each with its outcome: whether the cheapest meet it. None is drawn
-        where only one outcome is possible, or it would tell which."""
+    def _add(self, wishes: Sequence[tuple[Joint | Worth, bool]]) -> bool | None:
+        """Add one of several demands of one kind, each with its outcome, whether the cheapest meet it; tell whether it
+        counts. None is drawn where only one outcome is possible, or it would tell which."""
         met, broken = ([wish for wish, met in wishes if met == outcome] for outcome in (True, False))
         if not (met and broken):
-            return False
-        self.wishes.append(pick(self.random, broken if self.random.random() < P_COUNTS else met))
-        return True
+            return None
+        counts = bool(self.random.random() < P_COUNTS[wishes[0][0].step])
+        self.wishes = [*self.wishes, pick(self.random, broken if counts else met)]
+        return counts
+
+    def _draw_logic(self) -> bool | None:
+        """Draw values of an attribute of a part that will not do, or a few of which any will."""
+        size, either = draw_size(self.axes, "logic", self.random), self.random.random() < P_EITHER
+        able = [kind for kind in self.parts if len(self.slots.get(kind, ())) < MOST_A_PART]
+        for kind in shuffled(self.random, able):
+            own, base = self.slots.get(kind, {}), self.listings(kind, self._days(kind))
+            for one in shuffled(self.random, self.catalog.types[self.catalog.type_codes[kind]].attributes):
+                slot = f"attr:{one.name}"
+                names = names_of(self.catalog, slot)
+                held = list(dict.fromkeys(code for code in base[1].codes(slot).tolist() if code >= 0))
+                least = {*base[1].codes(slot)[base[1].greedy].tolist()}
+                if slot in own or len(least) > 1 or -1 in least or len(held) < 3:
+                    continue
+                first, *others = (names[code] for code in held)
+                absent = [value for value in one.values if value not in (first, *others)]
+                ways: list[OneOf | AnyBut]
+                if either and absent:  # of values that the cheap ones do not have
+                    others = shuffled(self.random, absent)[:size]
+                    ways = [OneOf((first, *others)), OneOf((*others, first))]
+                else:
+                    others = shuffled(self.random, others)[: min(size, len(held) - 2)]
+                    ways = [AnyBut(tuple(others)), AnyBut(tuple(shuffled(self.random, (first, *others[1:]))))]
+                if all(len(some.fitting(slot, wish).rows) for some in base for wish in ways):
+                    counts = bool(self.random.random() < P_COUNTS["logic"])
+                    self.slots = {**self.slots, kind: {**own, slot: ways[counts]}}
+                    return counts
+        return None
 
     def _groups(self, kinds: Sequence[str], size: int, slot: str) -> list[tuple[str, ...]]:
         """List groups of parts of which none has another demand of this kind at its first part."""
         begun = {w.items[0] for w in self.wishes if isinstance(w, Joint) and w.slot == slot}
         return [group for group in combinations(kinds, size) if group[0] not in begun]
 
-    def _draw_together(self) -> bool:
-        """Draw a day on which several parts have to be there; tell whether there is one."""
-        kinds = self.free(PartWorth, Together)
+    def _draw_together(self) -> bool | None:
+        """Draw a day on which several parts have to be there."""
         assert self.today is not None
+        kinds = self.free(Together)
         for days in shuffled(self.random, WAITS):
             day = day_name(self.today + timedelta(days=days))
-            able = [k for k in kinds if all(one.offers for one in self.listings(k, days))]
+            able = [kind for kind in kinds if all(len(one.rows) for one in self.listings(kind, days))]
+            now = {kind: self.listings(kind)[1] for kind in able}
+            late = {kind: self.catalog.days[one.rows[one.greedy]] > days for kind, one in now.items()}
             for size in range(min(self._size(), len(able)), 1, -1):
-                met = {
-                    kind: {one.days <= days for one in self.listings(kind, None)[1].greedy} for kind in able
-                }
-                found: list[tuple[Wish, bool]] = []
+                found: list[tuple[Joint | Worth, bool]] = []
                 for group in self._groups(able, size, Together.slot):
-                    if all(met[kind] == {True} for kind in group):
+                    if not any(late[kind].any() for kind in group):
                         found.append((Together(group, day), True))
-                    elif any(met[kind] == {False} for kind in group):
+                    elif any(late[kind].all() for kind in group):
                         found.append((Together(group, day), False))
-                if self._draw_one(found):
-                    return True
-        return False
+                if (counts := self._add(found)) is not None:
+                    return counts
+        return None
 
     def _days(self, kind: str) -> int | None:
         """Return the days within which a part has to be there."""
         found = [w for w in self.wishes if isinstance(w, Together) and kind in w.items]
         return min((w.most_days(self.today) for w in found), default=None)
 
-    def _draw_same(self) -> bool:
-        """Draw a slot of which several parts share the value, and perhaps a limit for them in total; tell whether there
-        is one."""
-        kinds = self.free(PartWorth, Same)
-        slots = {kind: self.listings(kind, None)[1].slots for kind in kinds}
+    def _draw_same(self) -> bool | None:
+        """Draw a slot of which several parts share the value, and perhaps a limit for them in total."""
+        kinds = self.free(Worth, Same)
+        slots = {kind: shared_slots(kind, self.catalog) for kind in kinds}
         names = list(dict.fromkeys(name for some in slots.values() for name in some))
         for size in range(min(self._size(), len(kinds)), 1, -1):
             for name in shuffled(self.random, names):
                 able = [kind for kind in kinds if name in slots[kind]]
-                found: list[tuple[Wish, bool]] = []
+                found: list[tuple[Joint | Worth, bool]] = []
                 for group in self._groups(able, size, Same.slot):
                     wish, met = Same(group, name), self._met_by_cheapest(group, name)
                     if met is not None and all(self.least(wish, after) is not None for after in (0, 1)):
                         found.append((wish, met))
-                if self._draw_one(found):
+                if (counts := self._add(found)) is not None:
                     if self.random.random() < P_TOTAL:
-                        self._draw_total(self.wishes[-1].items)  # type: ignore[attr-defined]
-                    return True
-        return False
+                        self._draw_total(self.wishes[-1])  # type: ignore[arg-type]
+                    return counts
+        return None
 
     def _met_by_cheapest(self, group: Sequence[str], name: str) -> bool | None:
         """Tell whether the cheapest of each share a value; None where that depends on which of several is taken."""
-        values = [{one.values.get(name) for one in self.listings(kind, None)[1].greedy} for kind in group]
+        values = [
+            {*one.codes(name)[one.greedy].tolist()} for kind in group for one in self.listings(kind)[1:]
+        ]
         if all(len(some) == 1 for some in values):
-            return values[0] != {None} and all(some == values[0] for some in values)
-        return None if set.intersection(*values) - {None} else False
+            return values[0] != {-1} and all(some == values[0] for some in values)
+        return None if set.intersection(*values) - {-1} else False
 
-    def least(self, wish: Joint, after: int, without: Sequence[str] = ()) -> int | None:
+    def least(self, wish: Joint, after: int, left_out: Sequence[str] = ()) -> int | None:
         """Find the least total of parts that share a value, or of any; None unless it is surely on the pages that the
         reference player looks at."""
-        count = PAGE * pages_for(wish)
-        listed = {
-            kind: self.listings(kind, self._days(kind))[after].within(None, count)
-            for kind in wish.items
-            if kind not in without
-        }
-        if not all(one.offers for one in listed.values()):
+        listed: list[Listing] = []
+        for kind in wish.items:
+            if kind not in left_out:
+                one = self.listings(kind, self._days(kind))[after]
+                listed.append(one if kind in self.slots else one.first(PAGE * pages_for(wish)))
+        if not all(len(one.rows) for one in listed):
             return None
-        least = sum(one.least for one in listed.values())
+        least = sum(one.least for one in listed)
         if not isinstance(wish, Same) or len(listed) < 2:
             return least
-        prices = [_least_by_value(one.offers, wish.of) for one in listed.values()]
-        shared = set.intersection(*(set(some) for some in prices)) - {None}
-        if not shared:
-            return None
-        total = min(sum(some[value] for some in prices) for value in shared)
-        ends = [least - one.least + one.offers[-1].price for one in listed.values() if not one.whole]
-        return total if total <= min(ends, default=total) else None
+        prices = [one.least_by_code(wish.of) for one in listed]
+        shared = set.intersection(*(set(some) for some in prices)) - {-1}
+        total = min((sum(some[value] for some in prices) for value in shared), default=None)
+        ends = [least - one.least + one.end for one in listed]
+        return total if total is not None and total <= min(ends) else None
 
-    def _draw_total(self, group: Sequence[str]) -> None:
+    def _draw_total(self, wish: Joint) -> None:
         """Draw a limit for the total of these parts, close to the least that they cost."""
-        least = self.least(self._same_of(group), 1)
+        least = self.least(wish, 1)
         if least is not None:
-            self.wishes.append(Total(tuple(group), _dollars(least * (1 + TIGHT * self.random.random()))))
-
-    def _same_of(self, group: Sequence[str]) -> Joint:
-        """Return the demand that these parts share a value; where there is none, one that they meet anyhow."""
-        same = [w for w in self.wishes if isinstance(w, Same) and w.items == tuple(group)]
-        return same[0] if same else Total(tuple(group), 0)
+            self.wishes = [
+                *self.wishes,
+                Total(wish.items, _dollars(least * (1 + TIGHT * self.random.random()))),
+            ]
 
     def _draw_give_way(self) -> None:
         """Draw a limit in total and the parts that are left out where it cannot be met: so it is, or not."""
-        groups = [w.items for w in self.wishes if isinstance(w, Same)]
+        groups: list[Joint] = [wish for wish in self.wishes if isinstance(wish, Same)]
         if not groups:
-            kinds = self.free(PartWorth, Same)
-            size = min(self._size() + 1, len(kinds))
-            if size < 2:
+            kinds = self.free(Worth, Same)
+            chosen = shuffled(self.random, kinds)[: min(self._size() + 1, len(kinds))]
+            if len(chosen) < 2:
                 return
-            chosen = shuffled(self.random, kinds)[:size]
-            groups = [tuple(kind for kind in self.parts if kind in chosen)]
-        group = pick(self.random, groups)
-        same = self._same_of(group)
-        order = shuffled(self.random, group)[: min(draw_size(self.axes, "none", self.random), len(group) - 1)]
+            groups = [Total(tuple(kind for kind in self.parts if kind in chosen), 0)]
+        same = pick(self.random, groups)
+        order = shuffled(self.random, same.items)
+        order = order[: min(draw_size(self.axes, "none", self.random), len(order) - 1)]
         totals = [self.least(same, after, order[:n]) for after in (0, 1) for n in range(len(order) + 1)]
         if None in totals:
             return
@@ -267,49 +366,47 @@ class Drawing:
             limit = max(_dollars(rest), 100 * math.floor(least * (1 - share) / 100))
             if limit >= least:
                 return
-        self.wishes = [w for w in self.wishes if not (isinstance(w, Total) and w.items == tuple(group))]
-        self.wishes += [Total(tuple(group), limit), GiveWay(tuple(order))]
+        self.wishes = [w for w in self.wishes if not (isinstance(w, Total) and w.items == same.items)]
+        self.wishes += [Total(same.items, limit), GiveWay(tuple(order))]
 
-    def _draw_worth(self) -> None:
+    def _draw_worth(self) -> bool | None:
         """Draw what a star more, or a day sooner too, is worth of a part."""
-        kinds = self.free(PartWorth, Joint)
+        kinds = self.free(Worth, Same, Total)
         two = draw_size(self.axes, "trade_off", self.random) > 1
-        for cents in shuffled(self.random, STARS):
+        for cents in shuffled(self.random, STARS) if kinds else ():
             terms = ((RATING.name, cents), *([(DAYS.name, max(100, cents // 500 * 100))] if two else []))
-            found = [(wish, met) for kind in kinds for wish, met in self._worths(PartWorth(kind, terms))]
-            if self._draw_one(found):
+            found = [(wish, met) for kind in kinds for wish, met in self._worths(Worth(terms, kind))]
+            if (counts := self._add(found)) is not None:
                 self.room += _dollars(cents * (0.4 + 1.2 * self.random.random()))
-                return
+                return counts
+        return None
 
-    def _worths(self, wish: PartWorth) -> list[tuple[Wish, bool]]:
+    def _worths(self, wish: Worth) -> list[tuple[Joint | Worth, bool]]:
         """List the demand with its outcome, whether the cheapest is the best; nothing unless that is clear."""
-        states = self.listings(wish.type, None)
-        if not all(one.offers and clear_best(one, wish) for one in states):
+        states = self.listings(wish.type, self._days(wish.type))
+        if not all(clear_best(one, wish) for one in states):
             return []
-        keys = [(wish.of(one), one.price) for one in states[1].offers]
-        met = min(keys)[1] == states[1].least
-        return [] if met and len(states[1].greedy) > 1 else [(wish, met)]
+        now = states[1]
+        keys = wish.key(of_rows(now.rows, self.catalog))
+        met = now.prices[keys == keys.min()].min() == now.least
+        return [] if met and now.greedy.sum() > 1 else [(wish, met)]
 
 
-def clear_best(listing: Listing, wish: PartWorth, most: float = math.inf) -> bool:
+def shared_slots(kind: str, catalog: Catalog) -> list[str]:
+    """List what products of a type may share with others."""
+    return ["brand", *(f"attr:{one.name}" for one in catalog.types[catalog.type_codes[kind]].attributes)]
+
+
+def clear_best(listing: Listing, wish: Worth, most: float = math.inf) -> bool:
     """Tell whether the best that costs at most so much is on the pages that are looked at, and clearly leads."""
-    able = [one for one in listing.offers if one.price <= most]
-    keys = sorted({wish.of(one) for one in able})
-    if not keys:
+    able = listing.prices <= most
+    if not able.any():
         return False
-    end = listing.offers[-1].price
-    if not listing.whole and end < most and keys[0] > end - wish.most:
+    keys, prices = wish.key(of_rows(listing.rows, listing.catalog))[able], listing.prices[able]
+    ordered = np.unique(keys)
+    if listing.end < most and ordered[0] > listing.end - wish.most:
         return False
-    price = min(one.price for one in able if wish.of(one) == keys[0])
-    return len(keys) < 2 or keys[1] - keys[0] >= LEAD * price
-
-
-def _least_by_value(offers: Sequence[Offer], name: str) -> dict[str | None, int]:
-    """Find the least price of each value."""
-    found: dict[str | None, int] = {}
-    for one in offers:
-        found.setdefault(one.values.get(name), one.price)
-    return found
+    return len(ordered) < 2 or bool(ordered[1] - ordered[0] >= LEAD * prices[keys == ordered[0]].min())
 
 
 def _dollars(cents: float) -> int:
@@ -317,54 +414,64 @@ def _dollars(cents: float) -> int:
     return 100 * math.ceil(cents / 100)
 
 
-def listing_of(catalog: Catalog, rows: np.ndarray, kind: str) -> Listing:
-    """List the cheapest of these rows of a type, as many as the reference player looks at for any step."""
-    first = cheapest(catalog, rows, LISTED)
-    attributes = catalog.types[catalog.type_codes[kind]].attributes
-    slots = ["brand", *(f"attr:{one.name}" for one in attributes)]
-    return Listing([offer_of(catalog, row, slots) for row in first.tolist()], len(rows) <= LISTED, slots)
-
-
-RowsOf = Callable[[Part], np.ndarray]
-"""Finds the rows that fit a part and are left in some state of the shop."""
-
-
 def is_sound(goal: Goal, today: date | None, rows_of: RowsOf, catalog: Catalog) -> bool:
     """Tell whether a goal has a clear answer: what is left out is plain, and the best of a part clearly leads."""
-    if not any(isinstance(wish, Wish) for wish in goal.slots.values()):
+    if not has_wish(goal.slots):
         return True
     demands, offers, choice = evaluate(goal.slots, today, rows_of, catalog)
     if choice is None or leaves_open(choice, offers, demands, today):
         return False
+    for kind, one in choice.chosen.items():
+        listed = _listed(kind, demands.limited(kind, today), rows_of, catalog)
+        if has_wish(demands.parts[kind]) and one.thing not in listed.rows:
+            return False
     for wish in demands.worths:
         if wish.type in choice.chosen:
-            chosen = choice.chosen[wish.type]
-            most = goal["budget"] - choice.cost + chosen.price
-            listing = listing_of(catalog, rows_of((wish.type, {})), wish.type)
-            if not clear_best(listing, wish, most):
+            most = goal["budget"] - choice.cost + choice.chosen[wish.type].price
+            if not clear_best(
+                _listed(wish.type, demands.limited(wish.type, today), rows_of, catalog), wish, most
+            ):
                 return False
     return True
 
 
+def _listed(kind: str, slots: Mapping[str, Any], rows_of: RowsOf, catalog: Catalog) -> Listing:
+    """List what fits a part on the pages that are looked at: no filter takes alternatives and exceptions."""
+    wishes = {name: wish for name, wish in slots.items() if isinstance(wish, OneOf | AnyBut)}
+    found = Listing.of(
+        catalog, rows_of((kind, {name: value for name, value in slots.items() if name not in wishes}))
+    )
+    for slot, wish in wishes.items():
+        found = found.fitting(slot, wish)
+    return found
+
+
 def counting(goal: Goal, today: date | None, rows_of: RowsOf, catalog: Catalog) -> list[str]:
     """List the kinds of the steps that count: whoever does not take them does not get this list right."""
-    if not any(isinstance(wish, Wish) for wish in goal.slots.values()):
+    if not has_wish(goal.slots):
         return []
     demands, _, choice = evaluate(goal.slots, today, rows_of, catalog)
     assert choice is not None, "a goal of which nothing can be had is drawn again"
-    greedy = {}
-    for kind in choice.chosen:
-        listing = listing_of(catalog, rows_of((kind, dict(demands.parts[kind]))), kind)
-        greedy[kind] = listing.greedy
     steps = ["none"] if choice.left_out else []
-    for joint in (one.among(greedy) for one in demands.joints):
-        taken = [greedy[kind] for kind in joint.items]
-        lists = (dict(zip(joint.items, some, strict=True)) for some in product(*taken))
-        if not isinstance(joint, Total) and not any(joint.holds(some, today) for some in lists):
-            steps.append(joint.step)
-    for wish in demands.worths:
-        if wish.type in greedy and all(
-            wish.of(one) > wish.of(choice.chosen[wish.type]) for one in greedy[wish.type]
-        ):
-            steps.append(wish.step)
+    for step in {
+        wish.step: None for wish in goal.slots.values() if isinstance(wish, Wish) and wish.step != "none"
+    }:
+        heard, offers, taken = evaluate(goal.slots, today, rows_of, catalog, frozenset((step,)))
+        taken = taken or best(offers, replace(heard, budget=None), today)
+        if taken is None:
+            steps.append(step)
+            continue
+        chosen = {
+            kind: offer_of(catalog, one.thing, demands.shared(kind)) for kind, one in taken.chosen.items()
+        }
+        both, wrong = chosen.keys() & choice.chosen.keys(), 0
+        if step == "logic":
+            wrong = sum(chosen[kind].thing not in rows_of((kind, dict(demands.parts[kind]))) for kind in both)
+        elif step == "joint":
+            joints = (one.among(both) for one in demands.joints if not isinstance(one, Total))
+            wrong = sum(not one.holds(chosen, today) for one in joints)
+        else:
+            worths = (one for one in demands.worths if one.type in both)
+            wrong = sum(w.key(chosen[w.type].value) > w.key(choice.chosen[w.type].value) for w in worths)
+        steps += [step] * wrong
     return steps

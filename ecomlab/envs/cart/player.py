@@ -94,7 +94,7 @@ class Wish:
                 return False
             has = record["brand"] if name == "brand" else record["attributes"].get(name.removeprefix("attr:"))
             if isinstance(value, OneOf | AnyBut):
-                if (has in value.values) != isinstance(value, OneOf):
+                if not value.admits(has):
                     return False
             elif (name == "brand" or name.startswith("attr:")) and has != value:
                 return False

@@ -11,8 +11,17 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import Field
 
-from ecomlab.catalog import Catalog, Shop
-from ecomlab.customer.choices import CHOICE, Choice, draw_giving_way, draw_worths, leads
+from ecomlab.catalog import Shop
+from ecomlab.customer.choices import (
+    CHOICE,
+    MOST_TRIED,
+    Choice,
+    draw_giving_way,
+    draw_logic,
+    draw_worths,
+    leads,
+    plainer,
+)
 from ecomlab.customer.goals import draw_row, withhold
 from ecomlab.customer.templates import Phrases
 from ecomlab.difficulty import Difficulty
@@ -22,8 +31,9 @@ from ecomlab.envs.discovery.player import PREFERENCES, STEPS, DiscoveryPlayer
 from ecomlab.reward import Verdict, ndcg
 from ecomlab.seeding import pick, shuffled
 from ecomlab.slots import LIMITS, PRICE, SlotType, limits_in, slot_type
-from ecomlab.task import LOOK, Event, Goal, GoalChange, Need, Problem, Task, TaskError, TaskKey
+from ecomlab.task import LOOK, Event, Goal, GoalChange, Problem, Task, TaskError, TaskKey
 from ecomlab.tool import tool
+from ecomlab.wishes import wishes_in, without
 from ecomlab.world import ranking, unmet
 from ecomlab.world.cart import constraints_of
 from ecomlab.world.faults import list_faults, named, told
@@ -36,8 +46,8 @@ WEIGHTS = {"rank": 0.5, "met": 0.4, "stock": 0.1}
 
 TRIES = 250
 """Most types among which one is sought that has room for a task's steps of thought."""
-MOST_TRIED = 60
-"""Most worths of preferences that are tried for one of them."""
+LOGICAL = 60
+"""Most of them that are tried for logical demands."""
 
 
 @tool
@@ -72,7 +82,9 @@ class Discovery(Environment):
         random, choice = key.rng("discovery"), Choice.of(STEPS, axes, key.rng("steps"))
         share, switching = draw_sell_out(axes.p_oos, axes.k_rec, random), random.random() < axes.p_switch
         for attempt in range(TRIES if choice != Choice() else 1):
-            able = choice if attempt < TRIES - 1 else Choice()
+            able = (
+                choice if attempt < LOGICAL else replace(choice, logic=0) if attempt < TRIES - 1 else Choice()
+            )
             problem = self._draw(able, share, switching, key, axes, shop, random)
             if problem is not None:
                 return problem
@@ -96,6 +108,8 @@ class Discovery(Environment):
         if row is None:
             raise TaskError(f"no {kind} of this shop is well in stock; load a larger shop")
         thought, count = choice != Choice(), choice.few or min(axes.k_rec, axes.top_k)
+        if choice.logic:  # all that filters leave is listed
+            count = min(count, max(1, axes.top_k // 5))
         enough = math.ceil(axes.k_rec / max(0.1, 1 - axes.p_oos))
         if thought:
             enough = math.ceil(CHOICE * count) + math.ceil(axes.p_oos * count)
@@ -110,11 +124,31 @@ class Discovery(Environment):
             goal = draw_giving_way(goal, choice, in_stock, catalog, random)
         if goal is None:
             return None
+        if choice.logic:
+            goal = draw_logic(goal, choice.logic, enough, axes, shop, random)
+            choice = replace(choice, logic=len(wishes_in(goal.of())))
+            if not choice.logic:
+                return None
         need = DiscoveryPlayer.need(count, len(choice.steps))
 
         def holds(some: Goal, so_far: Sequence[Event]) -> bool:
-            lefts = unmet.stages(some, so_far, shop) if thought else ()
-            return not thought or _holds(lefts, choice, count, need, axes, catalog)
+            """Tell whether every step of thought counts in the end, and enough is left, and can be listed, all the
+            time."""
+            if not thought:
+                return True
+            lefts = unmet.stages(some, so_far, shop)
+            shown = unmet.stages(plainer(some), so_far, shop)  # what filters leave
+            last = lefts[-1]
+            if min(len(left.rows) for left in lefts) < count or bool(last.dropped) == choice.fits:
+                return False
+            pairs = zip(lefts, shown, strict=True)
+            listed = [DiscoveryPlayer.calls(left, of, count, catalog) for left, of in pairs]
+            if max(listed) > need.calls or DiscoveryPlayer.rows(last, shown[-1], count, catalog) > axes.top_k:
+                return False
+            if choice.logic and _is_right_without_logic(last, some, so_far, count, shop):
+                return False
+            thinks = not choice.terms or leads(last.rows, ranking.rank_of(last.goal), count, catalog)
+            return thinks and (choice.fits or 0 < last.meeting <= axes.top_k)
 
         if choice.terms:
             rows = unmet.stages(goal, (), shop)[-1].rows
@@ -204,18 +238,15 @@ class Discovery(Environment):
         return Verdict(1.0 if perfect else min(credit, 0.999), correct, why, tuple(ids))
 
 
-def _holds(
-    lefts: Sequence[unmet.Nearest], choice: Choice, count: int, need: Need, axes: Difficulty, catalog: Catalog
+def _is_right_without_logic(
+    last: unmet.Nearest, goal: Goal, events: Sequence[Event], count: int, shop: Shop
 ) -> bool:
-    """Tell whether every step of thought counts in the end, and enough is left, and can be listed, all the time."""
-    last = lefts[-1]
-    if min(len(left.rows) for left in lefts) < count or bool(last.dropped) == choice.fits:
-        return False
-    if max(DiscoveryPlayer.calls(left, count, catalog) for left in lefts) > need.calls:
-        return False
-    listed = max(last.meeting, DiscoveryPlayer.rows(last, count, catalog))
-    thinks = not choice.terms or leads(last.rows, ranking.rank_of(last.goal), count, catalog)
-    return listed <= axes.top_k and thinks and (choice.fits or last.meeting > 0)
+    """Tell whether the best by what somebody hears who takes no logical step are a right choice of what is left."""
+    end = goal.after(events)
+    heard = replace(Goal.one(without(end.of(), frozenset(("logic",)))), unsaid=goal.unsaid)
+    stocks = [event for event in events if not isinstance(event, GoalChange)]
+    rows = unmet.stages(heard, stocks, shop)[-1].rows
+    return ranking.among_the_best(rows, last.rows, heard, end, count, shop)
 
 
 def _draw_limits(

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ecomlab.catalog import Catalog, Shop
+from ecomlab.customer.choices import MOST_LOGIC
 from ecomlab.difficulty import Difficulty
 from ecomlab.envs.cart.player import Wish
 from ecomlab.players.budgets import budget
@@ -14,7 +15,8 @@ from ecomlab.players.goal_player import GoalPlayer
 from ecomlab.slots import PRICE, slot_type
 from ecomlab.steps import CALLS_A_STEP, TURNS_A_STEP
 from ecomlab.task import Message, Need
-from ecomlab.world.ranking import SORTED, Lex, Rank, Worth, places, rank_of
+from ecomlab.wishes import AnyBut, OneOf
+from ecomlab.world.ranking import SORTED, Lex, Rank, Worth, of_record, of_rows, places, rank_of
 from ecomlab.world.state import PAGE
 from ecomlab.world.unmet import Nearest, smallest
 
@@ -24,8 +26,8 @@ FILTERS = {name: limit.filter for name, limit in SORTED.items()}
 """Search filters that bound these fields."""
 PREFERENCES = tuple(SORTED)
 """Preferences that a customer may have."""
-STEPS = ("trade_off", "none")
-"""Kinds of steps of thought of PD. Logic goes here: its demands are evaluated where `fits` is."""
+STEPS = ("trade_off", "none", "logic")
+"""Kinds of steps of thought of PD."""
 
 
 class DiscoveryPlayer(GoalPlayer):
@@ -41,9 +43,6 @@ class DiscoveryPlayer(GoalPlayer):
     other demands cannot be met with it, is worked out from that list.
     """
 
-    lacks: frozenset[str] = frozenset()
-    """Kinds of steps of thought that it does not take."""
-
     @staticmethod
     def need(count: int, steps: int = 0) -> Need:
         """Count the steps to a recommendation: a search for each preference, what steps of thought add, and submit."""
@@ -52,24 +51,27 @@ class DiscoveryPlayer(GoalPlayer):
         return Need(searches + 1 + TURNS_A_STEP * steps, calls)
 
     @staticmethod
-    def calls(left: Nearest, count: int, catalog: Catalog) -> int:
-        """Count the searches by which it finds the `count` best of what is left for a goal."""
+    def calls(left: Nearest, shown: Nearest, count: int, catalog: Catalog) -> int:
+        """Count the searches by which it finds the `count` best of what is left for a goal, which filters have
+        `shown` with more."""
         first = math.ceil(count / PAGE)
-        pages = math.ceil(DiscoveryPlayer.rows(left, count, catalog) / PAGE)
-        if "worth" not in left.goal:
+        pages = math.ceil(DiscoveryPlayer.rows(left, shown, count, catalog) / PAGE)
+        if "worth" not in left.goal and len(shown.rows) == len(left.rows):
             pages = len(PREFERENCES) * first if len(left.rows) >= PAGE else first
         if not left.dropped:
             return pages
         return pages + len(left.goal["give_way"]) + math.ceil(left.meeting / PAGE)
 
     @staticmethod
-    def rows(left: Nearest, count: int, catalog: Catalog) -> int:
-        """Count the rows of a search by price that it lists by what wishes are worth."""
+    def rows(left: Nearest, shown: Nearest, count: int, catalog: Catalog) -> int:
+        """Count the rows of a search by price that it lists: of those by what wishes are worth, as many as matter."""
         rank, first = rank_of(left.goal), PAGE * math.ceil(count / PAGE)
+        if len(shown.rows) > len(left.rows):
+            return len(shown.rows)
         if not isinstance(rank, Worth):
             return first
         by_price = places(left.rows, Lex((PRICE.sort,)), catalog)[0]
-        keys = np.sort(rank.key(by_price[:first], catalog))
+        keys = np.sort(rank.key(of_rows(by_price[:first], catalog)))
         bound = keys[min(count, len(keys)) - 1] + rank.most
         return max(first, int((catalog.column(PRICE)[left.rows] <= bound).sum()))
 
@@ -77,7 +79,7 @@ class DiscoveryPlayer(GoalPlayer):
     def budget(axes: Difficulty, shop: Shop, items: int | None) -> Need:
         """Count the steps to any recommendation, beside what the task's steps of thought add once; a rush and a change
         of mind each start the work again."""
-        searches, again = len(PREFERENCES), min(len(STEPS), math.ceil(axes.steps.mean))
+        searches, again = len(PREFERENCES), min(1 + MOST_LOGIC, math.ceil(axes.steps.mean))
         calls = searches * math.ceil(axes.k_rec / PAGE)
         repeated = (searches + TURNS_A_STEP * again, calls + CALLS_A_STEP * again)
         events = ((axes.p_oos, *repeated), (axes.p_switch, *repeated))
@@ -111,9 +113,7 @@ class DiscoveryPlayer(GoalPlayer):
     def rank(self) -> Rank:
         """What the customer ranks by, as far as it is understood."""
         worth: Worth | None = self.get("worth")
-        if worth is not None:
-            return Lex((PRICE.sort,)) if "trade_off" in self.lacks else worth
-        return Lex(tuple(self.get("importance", PREFERENCES)))
+        return worth or Lex(tuple(self.get("importance", PREFERENCES)))
 
     def work(self) -> Message:
         wanted = {name: value for (_, name), value in self.known.items()}
@@ -137,7 +137,7 @@ class DiscoveryPlayer(GoalPlayer):
         """List what was found and fits, the best first."""
         wish, rank = Wish(slots["type"], dict(slots)), self.rank
         fitting = [record for record in self.found.values() if wish.fits(record) and record["stock"] > 0]
-        return sorted(fitting, key=rank.key_of)
+        return sorted(fitting, key=lambda record: rank.key(of_record(record)))
 
     def _search(
         self, about: str, slots: Mapping[str, Any], sort: str, page: int = 1, **further: float
@@ -148,17 +148,22 @@ class DiscoveryPlayer(GoalPlayer):
         """Make the next searches that the ranking needs; none where it is decided."""
         count, fitting, rank = self.get("count", 1), self._fitting(slots), self.rank
         first = range(1, math.ceil(count / PAGE) + 1)
-        if isinstance(rank, Worth):
+        is_open = any(
+            isinstance(value, OneOf | AnyBut) for value in slots.values()
+        )  # no filter says all of that
+        if isinstance(rank, Worth) or is_open:
             sort = PRICE.sort
             if not self.searched:
                 self.searched.append(sort)
                 return [self._search("page", slots, sort, page) for page in first]
-            bound = rank.key_of(fitting[count - 1]) + rank.most if len(fitting) >= count else math.inf
+            bound = math.inf
+            if isinstance(rank, Worth) and len(fitting) >= count:
+                bound = rank.key(of_record(fitting[count - 1])) + rank.most
             bound = min(bound, slots.get(PRICE.name, math.inf))
             if self.read >= self.pages or self.last * PRICE.scale > bound:
                 return []
-            left = range(self.read + 1, self.pages + 1) if self.bounds else [self.read + 1]
-            if bound < math.inf and not self.bounds:
+            left = range(self.read + 1, self.pages + 1) if self.bounds or is_open else [self.read + 1]
+            if bound < math.inf and not self.bounds and not is_open:
                 self.bounds[PRICE.filter] = bound / PRICE.scale
             return [self._search("page", slots, sort, page) for page in left]
         left_out = [key for key in rank.preferences if key not in self.searched]

@@ -16,7 +16,7 @@ from ecomlab.seeding import shuffled
 from ecomlab.slots import DAYS, PRICE
 from ecomlab.steps import draw_size
 from ecomlab.task import Goal, Need, Place, Problem, Task, TaskKey
-from ecomlab.wishes import ELSE, Earlier, If, IfSame, is_chained
+from ecomlab.wishes import ELSE, Demand, Earlier, If, is_chained
 from ecomlab.world.plain import with_amounts
 
 NO_LIMIT = {"money": 100_000_000, "days": 1000}
@@ -87,8 +87,22 @@ def amounts_in(task: Task) -> list[Place]:
     return [
         place
         for place, value in task.goal.slots.items()
-        if end.slots.get(place) == value and (place[1] in able or isinstance(value, If | IfSame))
+        if end.slots.get(place) == value and (place[1] in able or _condition(value))
     ]
+
+
+def _condition(value: Any) -> If | None:
+    """Find the condition that a slot's value is, or that is in a demand."""
+    inside = value.value if isinstance(value, Demand) else value
+    return inside if isinstance(inside, If) else None
+
+
+def _with_limit(value: Any, limit: Any) -> Any:
+    """Put another limit into a condition."""
+    if not isinstance(value, Demand):
+        return replace(value, limit=limit)
+    wish = replace(value.value, limit=limit)
+    return replace(value, value=wish, words=wish.say())
 
 
 class _Amount:
@@ -97,14 +111,15 @@ class _Amount:
     def __init__(self, task: Task, place: Place, shop: Shop) -> None:
         self.task, self.place, self.shop = task, place, shop
         value = task.goal.slots[place]
-        self.conditional, self.days = isinstance(value, If | IfSame), place[1] == DAYS.name
-        self.limit: int = value.limit if self.conditional else value
+        condition = _condition(value)
+        self.conditional, self.days = condition is not None, place[1] == DAYS.name
+        self.limit: int = condition.limit if condition else value
         self.goal = with_amounts(task.goal)
 
     def put(self, goal: Goal, amount: Any) -> Goal:
         """Put another amount in its place."""
         value = goal.slots[self.place]
-        value = replace(value, limit=amount) if self.conditional else amount
+        value = _with_limit(value, amount) if self.conditional else amount
         return replace(goal, slots={**goal.slots, self.place: value})
 
     def is_same(self, taken: int, right: int) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 
 from ecomlab.envs.journey.chain import NO_LIMIT
 from ecomlab.task import Message, Place
-from ecomlab.values import money, read_money
+from ecomlab.values import money
 from ecomlab.wishes import AMOUNT, DELIVERY, Earlier, read_amount, read_delivery
 
 AMOUNTS = re.compile(AMOUNT, re.IGNORECASE)
@@ -110,7 +110,7 @@ class JourneyPlayer:
             return NO_LIMIT[unit] if found is None else max(0, found)
 
         def cents(match: re.Match[str]) -> str:
-            return money(amount(read_amount(match.group(), read_money), "money"))
+            return money(amount(read_amount(match.group()), "money"))
 
         def days(match: re.Match[str]) -> str:
             return f"within {amount(read_delivery(match[1]), 'days')} days"

@@ -11,10 +11,10 @@ from ecomlab.customer import demands
 from ecomlab.customer.demand_draws import other_demands
 from ecomlab.envs.base import Audit
 from ecomlab.reward import Fault
-from ecomlab.slots import slot_type
+from ecomlab.slots import PRICE, slot_type
 from ecomlab.task import Goal, Place, SellOut, Task
 from ecomlab.wishes import AnyBut, OneOf, has_wish
-from ecomlab.world.cart import Want
+from ecomlab.world.cart import Want, constraints_of
 from ecomlab.world.faults import list_faults
 from ecomlab.world.plain import AtFirst, plain
 from ecomlab.world.state import World
@@ -24,7 +24,6 @@ from ecomlab.world.substitutes import (
     noun,
     original_of,
     requirements,
-    shares,
     similarity,
     stages_of,
 )
@@ -43,7 +42,9 @@ class SubstitutionAudit(Audit):
         found = list_faults(ids, min(int(goal["count"]), len(rows)), wanted, world)
         verdict = self.env.verify(goal, world, answer or {}, first)
         if not found and not verdict.correct:
-            hidden = [name for name in goal.of() if name.startswith("was_") or name in ("which", "if")]
+            hidden = [
+                name for name in goal.of() if name.startswith("was_") or name in ("which", "if", "worth")
+            ]
             found = [Fault("not the best", "list", ",".join(ids), ("must", *hidden), words=verdict.why)]
         return found
 
@@ -58,6 +59,8 @@ class SubstitutionAudit(Audit):
             return [
                 one for other in others if (one := demands.told_anew(other, goal, task, shop)) is not None
             ]
+        if name == "worth":
+            return goal[name].others()
         if name == "must":
             return [[noun(attribute)] for attribute in shop.catalog.attributes(original_of(goal, shop))]
         if has_wish({name: goal[name]}):
@@ -75,7 +78,7 @@ class SubstitutionAudit(Audit):
         """Compute the chance of picking, of the visits that are in stock, as many as are asked for and there are, where
         all of the best are among them: at the start or after the events, whichever is more likely."""
         goal, gone = plain(task.goal, AtFirst(shop, task.world)), task.world["gone"]
-        seen = {row for row in map(shop.catalog.row, task.world["visits"]) if row is not None}
+        seen = set(shop.catalog.rows_of(task.world["visits"]).tolist())
         others = seen.difference(shop.catalog.type_rows(goal["type"]))
         stages = stages_of(goal, task.events, gone, shop)
         in_stock = stages_of(goal, task.events, gone, shop, required=False)
@@ -88,11 +91,13 @@ class SubstitutionAudit(Audit):
         goal = plain(task.goal.after(task.events), AtFirst(shop, task.world))
         if "if" not in goal:
             return {}
-        wish, gone = goal["if"], task.world["gone"]
+        wish, gone = goal["if"].value, task.world["gone"]
         stocks = [event for event in task.events if isinstance(event, SellOut)]
         rows = stages_of(goal.drop_slots("if"), stocks, gone, shop)[-1]
-        able = shares(rows, wish.first, goal, shop) & (shop.catalog.price_cents[rows] <= wish.limit)
-        return {"logic: the condition holds": bool(able.any())}
+        able = shop.catalog.select(
+            constraints_of(wish.type, {wish.slot: wish.first, PRICE.name: wish.limit}), rows
+        )
+        return {"logic: the condition holds": bool(len(able))}
 
 
 def _as_wished(wanted: Constraint) -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ecomlab.catalog import Shop
 from ecomlab.customer import demands
-from ecomlab.customer.demand_draws import LUCK, MOST, chance_right, draw_demand, draw_which
+from ecomlab.customer.demand_draws import FEW, LUCK, MOST, DemandDraws, chance_right
 from ecomlab.customer.goals import withhold
 from ecomlab.customer.opinions import Opinion, Thing
 from ecomlab.customer.templates import Phrases
@@ -28,10 +28,12 @@ from ecomlab.world.plain import AtFirst, plain
 from ecomlab.world.sell_outs import MOST_SOLD, draw_sell_out, sell_out_share
 from ecomlab.world.state import World
 from ecomlab.world.substitutes import (
+    best_of,
     demanded,
     fewest,
     narrowed,
     original_of,
+    rank_keys,
     requirements,
     similarity,
     stages_of,
@@ -41,9 +43,9 @@ from ecomlab.world.tools import catalog as shop_tools
 TRIES = 128
 THOUGHT = 6
 """Draws among which one is sought whose steps of thought all count."""
-STEPS = ("reference", "joint", "logic")
+STEPS = ("reference", "joint", "logic", "trade_off")
 """Kinds of steps of thought that a substitution may hold."""
-MAY_BE_WITHHELD = ("must", "which", "matching", "price_match", "choices", "excluded", "if")
+MAY_BE_WITHHELD = ("must", "worth", "which", "matching", "price_match", "choices", "excluded", "if")
 """Slots that an opening may leave out, beside limits."""
 
 
@@ -53,7 +55,9 @@ class Substitution(Environment):
         "A product that the customer looked at lately is sold out. Find replacements that can be bought now, as many "
         "as they want. A replacement is of the same type, has the same attributes where the customer insists on it, "
         "and satisfies all their other demands. Of those, hand in the most similar: the ones that have the most in "
-        "common with the sold-out product, counting its brand and its remaining attributes; fewer where fewer fit."
+        "common with the sold-out product, counting its brand and its remaining attributes; fewer where fewer fit. "
+        "Where a star or a day is worth something to the customer, those with the lowest price after that is taken off "
+        "come first among equally similar ones."
     )
     tools = (
         shop_tools.user_get_visit_history, shop_tools.catalog_search, shop_tools.catalog_get_product,
@@ -107,9 +111,10 @@ class Substitution(Environment):
             return None
         cluster, visits, gone = demands.draw_visits(missed, enough, axes, key, shop, vague)
         goal, first = demands.goal_of(cluster, missed.must, shop), AtFirst(shop, {"visits": visits})
-        seen = [row for row in map(shop.catalog.row, visits) if row is not None]
+        least = 2 * FEW if "trade_off" in kinds else 1  # something to choose among
+        draws = DemandDraws(shop.catalog.rows_of(visits), axes, shop, random, least)
         if vague:
-            which = draw_which(original_of(goal, shop), seen, axes, shop, random)
+            which = draws.which(original_of(goal, shop))
             if which is None:
                 return None
             goal = goal.set_slots({"which": which})
@@ -120,11 +125,11 @@ class Substitution(Environment):
         limits = demands.draw_limits(kind, left, axes.k_rec + 1 + spare, axes, shop, random, strict)
         goal = goal.set_slots(limits)
         steps = ["reference"] if vague else []
-        for wished in (step for step in kinds if step != "reference"):
+        for wished in (step for step in kinds if step not in ("reference", "trade_off")):
             known = plain(goal, first)
             left = stages_of(known, (), gone, shop)[-1]
             for step in dict.fromkeys((wished, *kinds)):  # another one where there is none of its kind
-                made = draw_demand(step, known, left, seen, axes, shop, random)
+                made = draws.demand(step, known, left)
                 if made is not None:
                     goal = goal.set_slots(dict([made]))
                     steps.append(step)
@@ -142,6 +147,9 @@ class Substitution(Environment):
             change = demands.draw_change(known, events, gone, axes, shop, random)
             events += [replace(change, moment=pick(random, self.moments))] if change else []
         goal = goal.set_slots({"count": min(axes.k_rec, axes.top_k)})
+        if "trade_off" in kinds:
+            steps.append("trade_off")
+            goal = goal.set_slots(draws.worth(known, stages_of(known, events, gone, shop)[-1]))
         woven = len(steps)
         counts = {kind: self._counts(kind, goal, events, visits, gone, shop) for kind in set(steps)}
         steps = [kind for kind in steps if counts[kind]]
@@ -178,7 +186,8 @@ class Substitution(Environment):
             other = replace(other, unsaid={"original": taken})
         rows = stages_of(other, events, gone, shop)[-1]
         right, count = stages_of(known, events, gone, shop)[-1], goal["count"]
-        return chance_right(rows, similarity(rows, other, shop), right, min(count, len(right)), count) < LUCK
+        best = best_of(right, known, count, shop)
+        return chance_right(rows, -rank_keys(rows, other, shop), best, min(count, len(right)), count) < LUCK
 
     def is_right(self, taken: Goal, goal: Goal, task: Task, shop: Shop) -> bool:
         first = AtFirst(shop, task.world)
@@ -198,6 +207,7 @@ class Substitution(Environment):
         candidates = world.in_stock(catalog.select(required))
         candidates = narrowed(candidates[candidates != original], goal, shop)
         best = np.sort(similarity(candidates, goal, shop))[::-1][:count]
+        keys = np.sort(rank_keys(candidates, goal, shop))[:count]
         count = len(best)  # fewer where fewer fit
         good: dict[int, bool] = {}
         for product_id in ids:
@@ -212,7 +222,8 @@ class Substitution(Environment):
             1.0 if fits else float(np.mean([catalog.satisfies(row, (c,)) for c in limits] or [False]))
             for row, fits in good.items()
         )
-        correct = len(ids) == len(good) == count and all(good.values()) and alike.sum() == best.sum()
+        mine = np.sort(rank_keys(np.array(list(good), int), goal, shop))
+        correct = len(ids) == len(good) == count and all(good.values()) and bool((mine == keys).all())
         # One more than the number of equal entries, so that being compatible counts too.
         similar = min(1.0, float((alike + 1).sum() / max(1, (best + 1).sum())))
         weight = world.axes.substitution.similarity
@@ -224,6 +235,7 @@ class Substitution(Environment):
                 f"{len(ids)} replacements of the {count} that there are, {len(good)} of them compatible and in stock, "
                 f"{sum(good.values())} as the customer wants; {alike.sum()} equal entries in all, {best.sum()} in the "
                 "best choice"
+                f"{', which is worth more' if 'worth' in goal else ''}"
             )
         return Verdict.of(bool(correct), 2 * share * min(1.0, count / len(ids)) - 1, why, ids)
 

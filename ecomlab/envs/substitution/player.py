@@ -18,10 +18,11 @@ from ecomlab.players.budgets import budget
 from ecomlab.players.goal_player import GoalPlayer
 from ecomlab.slots import LIMITS, PRICE
 from ecomlab.task import Goal, Message, Need, Place
-from ecomlab.wishes import AnyBut, Demand, Of, OneOf, Visited, visit_of, without
+from ecomlab.wishes import AnyBut, Demand, If, Of, OneOf, Visited, visit_of
 from ecomlab.world.cart import constraints_of
+from ecomlab.world.ranking import of_record
 from ecomlab.world.state import PAGE
-from ecomlab.world.substitutes import hard_names, noun, original_of, requirements, similar_names
+from ecomlab.world.substitutes import hard_names, original_of, requirements, similar_names, similarity
 
 MOST_WISHES = 6
 """Most wishes that must be worked out."""
@@ -50,16 +51,20 @@ class SubstitutionPlayer(GoalPlayer):
         usable = np.isin(rows, catalog.select(requirements(goal, shop), rows))
         is_open = any(isinstance(value, AnyBut) for value in wanted.values())
         enough, calls, deep = math.ceil(count / PAGE), 0, 0
+        alike = np.sort(similarity(rows[usable], goal, shop))[::-1]
+        level = int(alike[count - 1]) if len(alike) >= count and "if" not in goal else 0
         for row in product(*values):
             fixed = {name: value for name, value in zip(entries, row, strict=True) if value is not None}
             here = np.isin(rows, catalog.select(constraints_of(goal["type"], fixed), rows))
             found, fit = int(here.sum()), int((here & usable).sum())
             pages = math.ceil(min(found, top_k) / PAGE)
             most = enough
-            if is_open:
+            if "worth" in goal and sum(value is not None for value in row) >= level:
+                most = pages
+            elif is_open:
                 most = pages if fit < count else 1 + math.ceil(count * found / fit / PAGE)
             calls += max(1, min(pages, most))
-            deep = max(deep, (min(pages, enough) > 1) + (is_open and pages > enough))
+            deep = max(deep, (min(pages, enough) > 1) + ((is_open or "worth" in goal) and pages > enough))
         return 1 + deep + ("if" in goal), calls
 
     @classmethod
@@ -103,15 +108,12 @@ class SubstitutionPlayer(GoalPlayer):
     def read_opening(self, text: str) -> dict[Place, Any]:
         return self._bound(super().read_opening(text))
 
-    def hear(self, text: str, opening: bool) -> None:
-        super().hear(text, opening)
-        self.known = self._bound(self.known)
-        heard = without({name: value for (_, name), value in self.known.items()}, self.lacks)
-        self.known = {(0, name): value for name, value in heard.items()}
+    def read_later(self, text: str) -> dict[Place, Any]:
+        return self._bound(super().read_later(text))
 
     def _bound(self, slots: dict[Place, Any]) -> dict[Place, Any]:
         """Find what the words of demands say of this type."""
-        kind = slots.get((0, "type"))
+        kind = slots.get((0, "type"), self.get("type"))
         bound = {
             place: nlu.demand_on(kind, value, self.phrases, self.lexicon)
             for place, value in slots.items()
@@ -120,6 +122,8 @@ class SubstitutionPlayer(GoalPlayer):
         if (0, "excluded") in bound:
             said = bound[0, "excluded"]
             bound[0, "excluded"] = replace(said, value=AnyBut(said.value.values))
+        if isinstance(wish := slots.get((0, "if")), If):
+            bound[0, "if"] = Demand(wish.slot, wish)
         return slots | bound
 
     def work(self) -> Message:
@@ -151,13 +155,16 @@ class SubstitutionPlayer(GoalPlayer):
             if not calls:
                 self.branch = bool(usable)
                 return self.work()
-        for most in (math.ceil(count / PAGE), MOST_PAGES if self._is_open(wish) else 1):
-            lacking = [one for one in searches if sum(n >= one.least for _, n in usable) < count]
+        worth = self.get("worth")
+        for most in (math.ceil(count / PAGE), MOST_PAGES if self._is_open(wish) or worth else 1):
+            above = 1 if worth else 0  # of equally similar ones all are compared
+            lacking = [one for one in searches if sum(n >= one.least + above for _, n in usable) < count]
             calls = calls or self._unread(original, wish, lacking, most)
         if calls:
             return self.turn(*calls)
         chosen = [pair for pair in usable if not self.slip()]
-        ids = [product_id for product_id, _ in sorted(chosen, key=lambda pair: -pair[1])]
+        key = {one: worth.key(of_record(self.found[one])) if worth else 0 for one, _ in chosen}
+        ids = [product_id for product_id, _ in sorted(chosen, key=lambda pair: (-pair[1], key[pair[0]]))]
         return self.turn(self.call("submit", None, product_ids=ids[:count]))
 
     def result(self, about: Any, result: dict[str, Any]) -> None:
@@ -210,10 +217,10 @@ class SubstitutionPlayer(GoalPlayer):
         slots |= {limit.name: self.get(limit.name) for limit in LIMITS if (0, limit.name) in self.known}
         condition = self.get("if")
         if condition is not None and branch is not None:
-            slot = self._slot(condition.first if branch else condition.other, original)
-            slots[slot] = self._entry(original, slot)
+            wish = condition.value
+            slots[condition.slot] = wish.first if branch else wish.other
             if branch:
-                slots[PRICE.name] = min(condition.limit, slots.get(PRICE.name, condition.limit))
+                slots[PRICE.name] = min(wish.limit, slots.get(PRICE.name, wish.limit))
         for demand in (value for value in self.known.values() if isinstance(value, Demand)):
             value = self._value(demand)
             if value is not None:
@@ -223,6 +230,8 @@ class SubstitutionPlayer(GoalPlayer):
 
     def _value(self, demand: Demand) -> Any:
         """Work out the value of a demand."""
+        if isinstance(demand.value, If):
+            return None  # one of its branches
         if not isinstance(demand.value, Of):
             return demand.value
         visit = self._seen(Visited(demand.value.by))
@@ -233,11 +242,6 @@ class SubstitutionPlayer(GoalPlayer):
         if demand.slot == "brand":
             return str(visit["title"]).partition(" ")[0]
         return visit["attributes"].get(demand.slot[5:])
-
-    @staticmethod
-    def _slot(thing: str, original: Mapping[str, Any]) -> str:
-        """Find the slot that a word for something in common means."""
-        return next((f"attr:{name}" for name in original["attributes"] if noun(name) == thing), "brand")
 
     @staticmethod
     def _entry(record: Mapping[str, Any], slot: str) -> Any:
@@ -263,7 +267,6 @@ class SubstitutionPlayer(GoalPlayer):
         self, original: Mapping[str, Any], wish: Wish, searches: "Sequence[Search]", most: int
     ) -> list[dict[str, Any]]:
         """Make the calls for the pages of these searches that have not been asked for, up to page `most`."""
-        slots = {name: value for name, value in wish.slots.items() if not isinstance(value, OneOf | AnyBut)}
         calls, entries = [], self._entries(original)
         for one in searches:
             fixed = {
@@ -272,7 +275,7 @@ class SubstitutionPlayer(GoalPlayer):
             for page in range(1, min(self.pages.get(one, 1), most) + 1):
                 if (one, page) not in self.read:
                     self.read.add((one, page))
-                    calls.append(self.search(one, original["type"], slots | fixed, page=page))
+                    calls.append(self.search(one, original["type"], wish.slots | fixed, page=page))
         return calls
 
     def _is_open(self, wish: Wish) -> bool:
@@ -302,6 +305,8 @@ def values_of(own: Any, wanted: Any) -> list[Any]:
     """List the values of an entry that searches fix, None for any: its own first, where something similar is sought."""
     if isinstance(wanted, OneOf):
         return list(wanted.values)
+    if isinstance(wanted, If):
+        return [wanted.first, wanted.other]
     if isinstance(wanted, AnyBut):
         return [None] if own in wanted.values else [own, None]
     return [own, None] if wanted is None else [wanted]
