@@ -32,7 +32,7 @@ LEAD = 0.05
 """Least lead of the best before what follows, as a share of the range of keys among what fits."""
 MOST_TRIED = 60
 """Most worths of preferences that are tried for one choice."""
-CHOICE = 1.5
+CHOICE = 2.5
 """Products that are to be left in a trade-off, for each that is wanted."""
 AMOUNTS = (
     1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50, 60, 75, 80, 100, 120, 150, 200, 250, 300, 400, 500,
