@@ -57,28 +57,36 @@ class Choice:
     """Number of demands that cannot be met together, where nothing fits."""
     helps: str = ""
     """Kind of a demand among those that give way, which is what keeps things from fitting where nothing does."""
+    claims: int = 0
+    """Number of things that reviews must say; 0: the customer does not go by reviews."""
+    trap: bool = False
+    """What would be the best without these is not the best with them."""
     few: int = 0
-    """Number of products wanted by a customer who says what gives way."""
+    """Number of products wanted by a customer who says what gives way or goes by reviews."""
 
     @classmethod
     def of(cls, kinds: Sequence[str], axes: Difficulty, random: np.random.Generator) -> "Choice":
         """Draw the steps among these kinds."""
         held = int(random.random() < HELD * axes.steps.none)
-        drawn = draw_kinds(axes, kinds, random, {"trade_off": 1, "none": held})
+        drawn = draw_kinds(axes, kinds, random, {"trade_off": 1, "none": held, "evidence": 1 - held})
         gives_way, low, high = "none" in drawn, FEW[0], min(FEW[1], axes.k_rec)
+        claims = draw_size(axes, "evidence", random) if "evidence" in drawn else 0
         return cls(
             terms=draw_size(axes, "trade_off", random) if "trade_off" in drawn else 0,
             gives_way=gives_way,
             fits=bool(random.random() < 0.5) or not gives_way,
             size=draw_size(axes, "none", random),
             helps=str(random.choice([*HELPS], p=[*HELPS.values()])) if gives_way else "",
-            few=int(random.integers(min(low, high), high + 1)) if gives_way else 0,
+            claims=claims,
+            trap=bool(random.random() < 0.5) and claims > 0,
+            few=int(random.integers(min(low, high), high + 1)) if gives_way or claims else 0,
         )
 
     @property
     def steps(self) -> tuple[str, ...]:
         """Kinds of the steps that count."""
-        return (*(("trade_off",) if self.terms else ()), *(() if self.fits else ("none",)))
+        held = {"trade_off": self.terms, "none": not self.fits, "evidence": self.claims}
+        return tuple(kind for kind, counts in held.items() if counts)
 
 
 def draw_worths(

@@ -24,6 +24,7 @@ from ecomlab.settings import Strict, read_toml
 from ecomlab.slots import LIMITS, SHIPPED, SlotType, declare, slot_type
 from ecomlab.suggest import unknown
 from ecomlab.values import FORMATS, Format, any_of, choice
+from ecomlab.world.reviews import reviews_format
 
 COMMON_ASKS = tuple(slot_type(name).name for name in SHIPPED if slot_type(name).of != "request")
 """Product slots that a customer may be asked about, where their file names none."""
@@ -31,6 +32,7 @@ FIELDS = ("type", "plural", "number", "item", "wanted", "details", "seen")
 """What a form of an act may hold: the product type, its plural, a number of units, the item with "a" and as the
 customer refers to it, its properties alone, and what the agent named or did."""
 _FORMATS = {**FORMATS, **JOINT_FORMATS, "replacement": REPLACEMENT, "worths": WORTH, "demands": GIVE_WAY}
+_FORMATS["reviews"] = reviews_format()
 _WHOLE = Format(str, "", str)
 """Of a slot that has whole sentences for its values."""
 _ENDLESS = ("name", "names", "type", *JOINT_FORMATS)

@@ -2,7 +2,7 @@
 are worth; where nothing fits, the nearest."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -14,6 +14,7 @@ from pydantic import Field
 from ecomlab.catalog import Catalog, Shop
 from ecomlab.customer.choices import CHOICE, Choice, draw_giving_way, draw_worths, leads
 from ecomlab.customer.goals import draw_row, withhold
+from ecomlab.customer.said_draws import READ, draw_saids, evidence_counts
 from ecomlab.customer.templates import Phrases
 from ecomlab.difficulty import Difficulty
 from ecomlab.envs.base import Environment
@@ -24,12 +25,12 @@ from ecomlab.seeding import pick, shuffled
 from ecomlab.slots import LIMITS, PRICE, SlotType, limits_in, slot_type
 from ecomlab.task import LOOK, Event, Goal, GoalChange, Need, Problem, TaskError, TaskKey
 from ecomlab.tool import tool
-from ecomlab.world import ranking, unmet
+from ecomlab.world import ranking, reviews, unmet
 from ecomlab.world.cart import constraints_of
 from ecomlab.world.faults import list_faults, named, told
 from ecomlab.world.sell_outs import ALIKE, draw_sell_out, draw_sold, sell_out_of
 from ecomlab.world.state import World
-from ecomlab.world.tools.catalog import PRODUCT_TOOLS
+from ecomlab.world.tools.catalog import PRODUCT_TOOLS, catalog_get_reviews
 
 WEIGHTS = {"rank": 0.5, "met": 0.4, "stock": 0.1}
 """Weights of nDCG, satisfaction and stock in r_task."""
@@ -65,7 +66,8 @@ class Discovery(Environment):
         "proportion. If nothing satisfies everything, give up one demand, the first that the customer would give up "
         "and that helps, recommend the best of what is left, and name in unmet which demands cannot be met together."
     )
-    tools, submit, player, auditor = PRODUCT_TOOLS, submit, DiscoveryPlayer, DiscoveryAudit
+    tools, submit = (*PRODUCT_TOOLS, catalog_get_reviews), submit
+    player, auditor = DiscoveryPlayer, DiscoveryAudit
     phrases = Phrases.load(Path(__file__).with_name("phrases.toml"))
 
     def draw(self, key: TaskKey, axes: Difficulty, shop: Shop) -> Problem:
@@ -98,7 +100,7 @@ class Discovery(Environment):
         thought, count = choice != Choice(), choice.few or min(axes.k_rec, axes.top_k)
         enough = math.ceil(axes.k_rec / max(0.1, 1 - axes.p_oos))
         if thought:
-            enough = math.ceil(CHOICE * count) + math.ceil(axes.p_oos * count)
+            enough = math.ceil((READ if choice.claims else CHOICE) * count) + math.ceil(axes.p_oos * count)
         limits = _draw_limits(row, enough, self.phrases.limits, axes, shop, random)
         weights = random.gamma(1.0, size=len(PREFERENCES))  # more weight for what the customer constrains
         weights += [2.0 * any(slot_type(name).sort == dim for name in limits) for dim in PREFERENCES]
@@ -116,12 +118,15 @@ class Discovery(Environment):
             lefts = unmet.stages(some, so_far, shop) if thought else ()
             return not thought or _holds(lefts, choice, count, need, axes, catalog)
 
-        if choice.terms:
+        able: Iterable[Goal] = [goal]
+        if choice.claims:
             rows = unmet.stages(goal, (), shop)[-1].rows
+            saids = draw_saids(kind, rows, choice.claims, count, catalog, random)
+            able = [goal.set_slots({"said": said}) for said in saids]
+        if choice.terms:
             terms = [limit for limit in self.phrases.limits if limit.gain and catalog.has(limit)]
-            worths = draw_worths(rows, goal[PRICE.name], terms, choice.terms, catalog, random)
-            base = goal.drop_slots("importance")
-            able = (base.set_slots({"worth": worth}) for worth in islice(worths, MOST_TRIED))
+            able = (one for some in able for one in _with_worth(some, terms, choice, shop, random))
+        if choice.terms or choice.claims:
             goal = next((one for one in able if holds(one, ())), None)
         if goal is None:
             return None
@@ -183,6 +188,7 @@ class Discovery(Environment):
             why = f"these are the {count} best by {rank}{f', without {left.dropped}' if left.dropped else ''}"
         else:
             reasons = [fault.words for fault in list_faults(ids, count, ranking.constraints(aim), world)]
+            reasons += [one.words for one in reviews.faults(ids, goal, world)]
             better = [
                 row for row, p in zip(ordered.tolist(), places, strict=True) if p < worst and row not in rows
             ]
@@ -206,9 +212,21 @@ def _holds(
         return False
     if max(DiscoveryPlayer.calls(left, count, catalog) for left in lefts) > need.calls:
         return False
-    listed = max(last.meeting, DiscoveryPlayer.rows(last, count, catalog))
+    if choice.claims and not evidence_counts(last, count, choice.trap, catalog):
+        return False
+    listed = max(last.meeting, len(last.asked), DiscoveryPlayer.rows(last, count, catalog))
     thinks = not choice.terms or leads(last.rows, ranking.rank_of(last.goal), count, catalog)
     return listed <= axes.top_k and thinks and (choice.fits or last.meeting > 0)
+
+
+def _with_worth(
+    goal: Goal, terms: Sequence[SlotType], choice: Choice, shop: Shop, random: np.random.Generator
+) -> Iterator[Goal]:
+    """Yield goals in which some of these terms are worth something in place of an order of preferences."""
+    rows = unmet.stages(goal, (), shop)[-1].rows
+    worths = draw_worths(rows, goal[PRICE.name], terms, choice.terms, shop.catalog, random)
+    for worth in islice(worths, MOST_TRIED):
+        yield goal.drop_slots("importance").set_slots({"worth": worth})
 
 
 def _draw_limits(
@@ -257,7 +275,8 @@ def _alike(
     """Draw customers who say the same in their opening: this one, and others who leave out something else."""
     stated = {slot.name: slot.value for slot in goal.said()}
     stated |= {"give_way": goal["give_way"]} if "give_way" in goal else {}
-    rows = unmet.stages(Goal.one({"type": goal["type"], **stated}), (), shop)[-1].rows
+    seen = {name: value for name, value in stated.items() if name != "said"}  # few tell by reviews
+    rows = unmet.stages(Goal.one({"type": goal["type"], **seen}), (), shop)[-1].rows
     others = []
     for _ in range(ALIKE - 1):
         left_out = _draw_limits(pick(random, rows.tolist()), wanted, may, axes, shop, random)
