@@ -69,8 +69,9 @@ class Choice:
         """Draw the steps among these kinds."""
         held = int(random.random() < HELD * axes.steps.none)
         drawn = draw_kinds(axes, kinds, random, {"trade_off": 1, "none": held, "evidence": 1 - held})
-        gives_way, low, high = "none" in drawn, FEW[0], min(FEW[1], axes.k_rec)
+        gives_way = "none" in drawn
         claims = draw_size(axes, "evidence", random) if "evidence" in drawn else 0
+        low, high = FEW[0], min(FEW[1] - bool(claims), axes.k_rec)  # each of several has many reviews
         return cls(
             terms=draw_size(axes, "trade_off", random) if "trade_off" in drawn else 0,
             gives_way=gives_way,

@@ -12,7 +12,7 @@ from ecomlab.world.ranking import rank_of
 from ecomlab.world.reviews import claims_on, kept
 from ecomlab.world.unmet import MOST_READ, Nearest
 
-READ = 3.5
+READ = 2.5
 """Products that fit the rest, for each that is wanted."""
 MOST_SAID = 8
 """Most demands on reviews that are tried among the same products."""
@@ -21,8 +21,8 @@ MOST_SAID = 8
 def draw_saids(
     kind: str, rows: np.ndarray, size: int, least: int, catalog: Catalog, random: np.random.Generator
 ) -> Iterator[Said]:
-    """Yield demands on the reviews of a type, in random order, which at least so many of these rows meet, and not all:
-    of `size` claims where that can be, each on a topic of its own."""
+    """Yield demands on the reviews of a type, in random order, which at least this many of these rows meet, and not
+    all: of `size` claims where that can be, each on a topic of its own."""
     if not least < len(rows) <= MOST_READ:
         return
     found, claims = 0, claims_on(kind)

@@ -6,7 +6,7 @@ if every product breaks one of them.
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any
 
@@ -72,7 +72,7 @@ def nearest(goal: Goal, rows: np.ndarray, catalog: Catalog) -> Nearest:
     fitting = catalog.select(wanted, rows)
     said: Said | None = goal.get("said")
     if said is not None:
-        return Nearest(goal, reviews.kept(said, fitting[:MOST_READ], catalog), asked=fitting)
+        return by_reviews(Nearest(goal, fitting), said, catalog)
     for name in goal.get("give_way", ()) if not len(fitting) else ():
         others = goal.drop_slots(name)
         near = catalog.select(demands(others), rows)
@@ -80,6 +80,12 @@ def nearest(goal: Goal, rows: np.ndarray, catalog: Catalog) -> Nearest:
             meeting = catalog.select([one for one in wanted if one.field == name], rows)
             return Nearest(others, near, name, len(meeting))
     return Nearest(goal, fitting)
+
+
+def by_reviews(left: Nearest, said: Said, catalog: Catalog) -> Nearest:
+    """Keep of what is left for a goal what reviews say that of."""
+    rows = reviews.kept(said, left.rows[:MOST_READ], catalog)
+    return replace(left, rows=rows, asked=left.rows)
 
 
 def nearest_in(goal: Goal, world: World) -> Nearest:

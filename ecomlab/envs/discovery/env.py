@@ -25,11 +25,13 @@ from ecomlab.seeding import pick, shuffled
 from ecomlab.slots import LIMITS, PRICE, SlotType, limits_in, slot_type
 from ecomlab.task import LOOK, Event, Goal, GoalChange, Need, Problem, TaskError, TaskKey
 from ecomlab.tool import tool
+from ecomlab.wishes import Said
 from ecomlab.world import ranking, reviews, unmet
 from ecomlab.world.cart import constraints_of
 from ecomlab.world.faults import list_faults, named, told
+from ecomlab.world.ranking import Worth
 from ecomlab.world.sell_outs import ALIKE, draw_sell_out, draw_sold, sell_out_of
-from ecomlab.world.state import World
+from ecomlab.world.state import PAGE, World
 from ecomlab.world.tools.catalog import PRODUCT_TOOLS, catalog_get_reviews
 
 WEIGHTS = {"rank": 0.5, "met": 0.4, "stock": 0.1}
@@ -99,8 +101,11 @@ class Discovery(Environment):
             raise TaskError(f"no {kind} of this shop is well in stock; load a larger shop")
         thought, count = choice != Choice(), choice.few or min(axes.k_rec, axes.top_k)
         enough = math.ceil(axes.k_rec / max(0.1, 1 - axes.p_oos))
+        least = math.ceil(count / max(0.4, 1 - axes.p_oos))
         if thought:
-            enough = math.ceil((READ if choice.claims else CHOICE) * count) + math.ceil(axes.p_oos * count)
+            enough = math.ceil(CHOICE * count) + math.ceil(axes.p_oos * count)
+        if choice.claims:
+            enough = math.ceil(READ * least)
         limits = _draw_limits(row, enough, self.phrases.limits, axes, shop, random)
         weights = random.gamma(1.0, size=len(PREFERENCES))  # more weight for what the customer constrains
         weights += [2.0 * any(slot_type(name).sort == dim for name in limits) for dim in PREFERENCES]
@@ -118,15 +123,15 @@ class Discovery(Environment):
             lefts = unmet.stages(some, so_far, shop) if thought else ()
             return not thought or _holds(lefts, choice, count, need, axes, catalog)
 
-        able: Iterable[Goal] = [goal]
-        if choice.claims:
-            rows = unmet.stages(goal, (), shop)[-1].rows
-            saids = draw_saids(kind, rows, choice.claims, count, catalog, random)
-            able = [goal.set_slots({"said": said}) for said in saids]
-        if choice.terms:
-            terms = [limit for limit in self.phrases.limits if limit.gain and catalog.has(limit)]
-            able = (one for some in able for one in _with_worth(some, terms, choice, shop, random))
         if choice.terms or choice.claims:
+            base = goal.drop_slots("importance") if choice.terms else goal
+            terms = [limit for limit in self.phrases.limits if limit.gain and catalog.has(limit)]
+            left = unmet.stages(goal, (), shop)[-1]
+            read = PAGE * ((need.calls - 1) // 2)
+            if choice.claims and len(left.rows) > read:
+                return None
+            slots = _draw_rank(left, goal, terms, choice, count, least, shop, random)
+            able = (base.set_slots(one) for one in slots)
             goal = next((one for one in able if holds(one, ())), None)
         if goal is None:
             return None
@@ -212,21 +217,56 @@ def _holds(
         return False
     if max(DiscoveryPlayer.calls(left, count, catalog) for left in lefts) > need.calls:
         return False
-    if choice.claims and not evidence_counts(last, count, choice.trap, catalog):
-        return False
     listed = max(last.meeting, len(last.asked), DiscoveryPlayer.rows(last, count, catalog))
-    thinks = not choice.terms or leads(last.rows, ranking.rank_of(last.goal), count, catalog)
-    return listed <= axes.top_k and thinks and (choice.fits or last.meeting > 0)
+    return (
+        listed <= axes.top_k and _thinks(last, choice, count, catalog) and (choice.fits or last.meeting > 0)
+    )
 
 
-def _with_worth(
-    goal: Goal, terms: Sequence[SlotType], choice: Choice, shop: Shop, random: np.random.Generator
-) -> Iterator[Goal]:
-    """Yield goals in which some of these terms are worth something in place of an order of preferences."""
-    rows = unmet.stages(goal, (), shop)[-1].rows
-    worths = draw_worths(rows, goal[PRICE.name], terms, choice.terms, shop.catalog, random)
-    for worth in islice(worths, MOST_TRIED):
-        yield goal.drop_slots("importance").set_slots({"worth": worth})
+def _thinks(left: unmet.Nearest, choice: Choice, count: int, catalog: Catalog) -> bool:
+    """Tell whether what the customer ranks by, and what reviews say, counts among what is left."""
+    if choice.terms and not leads(left.rows, ranking.rank_of(left.goal), count, catalog):
+        return False
+    return not choice.claims or evidence_counts(left, count, choice.trap, catalog)
+
+
+def _draw_rank(
+    left: unmet.Nearest,
+    goal: Goal,
+    terms: Sequence[SlotType],
+    choice: Choice,
+    count: int,
+    least: int,
+    shop: Shop,
+    random: np.random.Generator,
+) -> Iterator[dict[str, Any]]:
+    """Yield what reviews must say, of at least so many of what is left, and what some of these terms are worth, where
+    both count for the `count` best of it."""
+    catalog = shop.catalog
+    saids: Iterable[Said | None] = (None,)
+    if choice.claims:
+        saids = draw_saids(goal["type"], left.rows, choice.claims, least, catalog, random)
+    for said in saids:
+        some = left
+        if said is not None:
+            some = unmet.by_reviews(left, said, catalog)
+        for worth in _draw_worths(some.rows, goal, terms, choice, catalog, random):
+            slots = {name: wish for name, wish in (("said", said), ("worth", worth)) if wish is not None}
+            if _thinks(replace(some, goal=some.goal.set_slots(slots)), choice, count, catalog):
+                yield slots
+
+
+def _draw_worths(
+    rows: np.ndarray,
+    goal: Goal,
+    terms: Sequence[SlotType],
+    choice: Choice,
+    catalog: Catalog,
+    random: np.random.Generator,
+) -> Iterable[Worth | None]:
+    if not choice.terms:
+        return (None,)
+    return islice(draw_worths(rows, goal[PRICE.name], terms, choice.terms, catalog, random), MOST_TRIED)
 
 
 def _draw_limits(
@@ -295,14 +335,14 @@ def _draw_change(
     shop: Shop,
     random: np.random.Generator,
 ) -> GoalChange | None:
-    """Draw a change of mind: a limit moved up or down, or another order or worth of preferences. None that leaves the
-    same products the best, or fewer than `enough`, or after which `holds` is not true."""
-    order, worth = goal.get("importance", ()), goal.get("worth")
+    """Draw a change of mind: a limit moved up or down, another order or worth of preferences, or other reviewers to go
+    by. None that leaves the same products the best, or fewer than `enough`, or after which `holds` is not true."""
+    order = goal.get("importance", ())
     moved: list[dict[str, Any]] = [
         {limit.name: new} for limit, value in limits_in(goal.of()) for new in limit.moved(value)
     ]
     moved += [{"importance": [*order[i:], *order[:i]]} for i in range(1, len(order))]
-    moved += [{"worth": other} for other in (worth.others() if worth else ())]
+    moved += [{name: other} for name in ("worth", "said") if name in goal for other in goal[name].others()]
     before = unmet.stages(goal, events, shop)[-1].rows
     for name in shuffled(random, dict.fromkeys(name for slots in moved for name in slots)):
         for slots in shuffled(random, [slots for slots in moved if name in slots]):
