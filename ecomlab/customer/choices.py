@@ -78,9 +78,9 @@ class Choice:
             fits=bool(random.random() < 0.5) or not gives_way,
             size=draw_size(axes, "none", random),
             helps=str(random.choice([*HELPS], p=[*HELPS.values()])) if gives_way else "",
-            claims=claims,
-            trap=bool(random.random() < 0.5) and claims > 0,
             few=int(random.integers(min(low, high), high + 1)) if gives_way or claims else 0,
+            claims=claims,
+            trap=claims > 0 and bool(random.random() < 0.5),
         )
 
     @property
