@@ -18,11 +18,13 @@ from ecomlab.customer.noise import noised
 from ecomlab.customer.ranks import GIVE_WAY, WORTH
 from ecomlab.customer.templates import Phrases, Template
 from ecomlab.customer.utterances import Form
-from ecomlab.seeding import pick, rng
+from ecomlab.seeding import pick, rng, shuffled
 from ecomlab.task import Goal
 from ecomlab.values import FORMATS
+from ecomlab.wishes import Said
 from ecomlab.world.joint import GiveWay, PartWorth, Same, Together, Total
 from ecomlab.world.ranking import Worth
+from ecomlab.world.reviews import claims_on, reviews_format
 
 NAMED = "SonicWave Compact Headset"
 """What stands for {seen} where an act names a product."""
@@ -114,6 +116,9 @@ def value_of(name: str, slot: Template, shop: Shop, random: np.random.Generator)
     if slot.format is WORTH:
         cents = (100 * random.integers(1, 200, 2)).tolist()
         return Worth((("rating", cents[0]), ("days", cents[1])))
+    if slot.format is reviews_format():
+        claims = claims_on(pick(random, shop.catalog.types).name)
+        return Said(tuple(shuffled(random, claims)[: int(random.integers(1, 3))]))
     if slot.format is GIVE_WAY:
         return ["price", "attr:works_with", "days"]
     if name in JOINT_FORMATS:

@@ -4,6 +4,7 @@ The reviews of a product follow from its id, its type and its rating: they are t
 only where something reads them. `reviews.toml` holds the topics of each type, and the sentences.
 """
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
@@ -139,13 +140,19 @@ def drawn(product_id: str, kind: str, tenths: int) -> tuple[str, tuple[Review, .
     praised = _file().topics[pick(random, topics)].maker
     maker = pick(random, praised) if random.random() < P_MAKER else ""
     stars = 3.5 if tenths == NO_RATING else tenths / RATING.scale
-    numbers = count(int(random.integers(1000)))  # so that no sentence comes twice
+    begin = int(random.integers(1000))
+    numbers = defaultdict[tuple[str, str], Iterator[int]](
+        lambda: count(begin)
+    )  # a list begins anew at its end
     reviews = range(int(random.integers(REVIEWS[0], REVIEWS[1] + 1)))
     return maker, tuple(_review(true, stars, numbers, random) for _ in reviews)
 
 
 def _review(
-    true: Mapping[str, str], stars: float, numbers: Iterator[int], random: np.random.Generator
+    true: Mapping[str, str],
+    stars: float,
+    numbers: Mapping[tuple[str, str], Iterator[int]],
+    random: np.random.Generator,
 ) -> Review:
     verified, recent = bool(random.random() < P_VERIFIED), bool(random.random() < P_RECENT)
     sentences, bad = [], 0
@@ -156,9 +163,9 @@ def _review(
             verdict = pick(random, [other for other in _file().topics[topic].verdicts if other != verdict])
         verdict = "" if random.random() < P_MENTION else verdict
         bad += bool(verdict) and verdict != next(iter(_file().topics[topic].verdicts))
-        sentences.append(Sentence(topic, verdict, next(numbers)))
+        sentences.append(Sentence(topic, verdict, next(numbers[topic, verdict])))
     if not sentences:
-        sentences = [Sentence("", "", next(numbers))]
+        sentences = [Sentence("", "", next(numbers["", ""]))]
     given = round(min(5.0, max(1.0, stars + 0.4 - 1.2 * bad + random.normal(0, 0.7))))
     return Review(tuple(sentences), given, verified, recent, float(random.random()))
 
@@ -265,6 +272,7 @@ def _read(text: str) -> Said:
     return Said(tuple(_claims()[one] for one in (first, *(f"that {one}" for one in rest))))
 
 
+@cache
 def reviews_format() -> Format:
     """Make the format of what reviews must say."""
     one = f"(?:{any_of(_claims())})"
