@@ -166,7 +166,7 @@ def _review(
         sentences.append(Sentence(topic, verdict, next(numbers[topic, verdict])))
     if not sentences:
         sentences = [Sentence("", "", next(numbers["", ""]))]
-    given = round(min(5.0, max(1.0, stars + 0.4 - 1.2 * bad + random.normal(0, 0.7))))
+    given = round(min(5.0, max(1.0, stars + 0.4 - 1.8 * bad + random.normal(0, 0.7))))
     return Review(tuple(sentences), given, verified, recent, float(random.random()))
 
 
