@@ -137,7 +137,7 @@ def catalog_get_product(world: World, product_id: ProductId) -> dict[str, Any]:
     return {"product": world.show(world.row(product_id))}
 
 
-@tool
+@tool(lists={"products": "product_id"})
 def catalog_get_reviews(
     world: World,
     product_ids: Annotated[list[str], Field(description="At most five, as shown.")],
