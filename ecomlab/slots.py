@@ -205,6 +205,7 @@ _DECLARED = {
         SlotType("subtotal"),
         SlotType("arrival"),
         SlotType("give_way"),
+        SlotType("said"),
         SlotType("units", mark="NUMBER"),
         SlotType("count", mark="NUMBER"),
         SlotType("ordered", mark="DATE", describes=True),

@@ -397,6 +397,23 @@ def settled(value: Any, amount: Callable[[Earlier], Any]) -> Any:
     return replace(value, **{one.name: settled(getattr(value, one.name), amount) for one in fields(value)})
 
 
+@dataclass(frozen=True)
+class Said(Wish):
+    """What the reviews of a product must say. `ecomlab.world.reviews` has its words and evaluates it."""
+
+    claims: tuple[tuple[str, str, str], ...]
+    """(topic, verdict, by) each: of the reviewers that the customer goes by ("all", "verified", "recent") more say the
+    good verdict on the topic than any other, or none says this bad one."""
+    step = "evidence"
+
+    def others(self) -> list["Said"]:
+        """List what the customer may demand of other reviewers instead."""
+        (topic, verdict, by), *rest = self.claims
+        return [
+            Said(((topic, verdict, other), *rest)) for other in ("all", "verified", "recent") if other != by
+        ]
+
+
 def visit_of(
     wish: Visited,
     visits: Sequence[T],

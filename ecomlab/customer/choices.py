@@ -61,8 +61,12 @@ class Choice:
     """Number of demands that cannot be met together, where nothing fits."""
     helps: str = ""
     """Kind of a demand among those that give way, which is what keeps things from fitting where nothing does."""
+    claims: int = 0
+    """Number of things that reviews must say; 0: the customer does not go by reviews."""
+    trap: bool = False
+    """What would be the best without these is not the best with them."""
     few: int = 0
-    """Number of products wanted by a customer who says what gives way."""
+    """Number of products wanted by a customer who says what gives way or goes by reviews."""
     logic: int = 0
     """Number of attributes with alternatives or exceptions."""
 
@@ -70,16 +74,24 @@ class Choice:
     def of(cls, kinds: Sequence[str], axes: Difficulty, random: np.random.Generator) -> "Choice":
         """Draw the steps among these kinds."""
         held = int(random.random() < HELD * axes.steps.none)
-        drawn = draw_kinds(axes, kinds, random, {"trade_off": 1, "none": held, "logic": MOST_LOGIC})
-        gives_way, low, high = "none" in drawn, FEW[0], min(FEW[1], axes.k_rec)
+        most = {"trade_off": 1, "none": held, "logic": MOST_LOGIC, "evidence": 1 - held}
+        drawn = draw_kinds(axes, kinds, random, most)
+        gives_way = "none" in drawn
+        reads = "evidence" in drawn and (
+            "logic" not in drawn or random.random() < 0.5
+        )  # not both: too few are left
+        claims = draw_size(axes, "evidence", random) if reads else 0
+        low, high = FEW[0], min(FEW[1] - bool(claims), axes.k_rec)  # each of several has many reviews
         return cls(
             terms=draw_size(axes, "trade_off", random) if "trade_off" in drawn else 0,
             gives_way=gives_way,
             fits=bool(random.random() < 0.5) or not gives_way,
             size=draw_size(axes, "none", random),
             helps=str(random.choice([*HELPS], p=[*HELPS.values()])) if gives_way else "",
-            logic=0 if gives_way else drawn.count("logic"),
-            few=int(random.integers(min(low, high), high + 1)) if gives_way else 0,
+            few=int(random.integers(min(low, high), high + 1)) if gives_way or claims else 0,
+            logic=0 if gives_way or claims else drawn.count("logic"),
+            claims=claims,
+            trap=claims > 0 and bool(random.random() < 0.5),
         )
 
     @property
@@ -88,6 +100,7 @@ class Choice:
         return (
             *(("trade_off",) if self.terms else ()),
             *(() if self.fits else ("none",)),
+            *(("evidence",) if self.claims else ()),
             *["logic"] * self.logic,
         )
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from ecomlab.customer.templates import SENTENCE_BREAK
 from ecomlab.task import Goal, Slot
 from ecomlab.values import MONTHS
-from ecomlab.wishes import Earlier
+from ecomlab.wishes import Earlier, wishes_in
 from ecomlab.world.cart import constraints_of, identity_of
 from ecomlab.world.plain import plain
 from ecomlab.world.state import World
@@ -86,6 +86,8 @@ def of_product(goal: Goal, world: World, thing: Thing, identifies: bool = False)
         if not world.catalog.satisfies(row, (constraint,)):
             words = said.get(constraint.field, slots[constraint.field])
             return Opinion(False, identifies, Slot(items[0], constraint.field, words))
+    if "evidence" in {wish.step for wish in wishes_in(said).values()}:
+        return None  # they have not read its reviews
     return Opinion(True, identifies)
 
 

@@ -24,6 +24,7 @@ from ecomlab.suggest import unknown
 from ecomlab.values import FORMATS, Format, any_of, choice
 from ecomlab.wishes import AMOUNT_FORMAT, Earlier, Wish
 from ecomlab.world.joint import GiveWay, Joint
+from ecomlab.world.reviews import reviews_format
 from ecomlab.world.unmet import GIVE_WAY
 
 COMMON_ASKS = tuple(slot_type(name).name for name in SHIPPED if slot_type(name).of != "request")
@@ -34,6 +35,7 @@ customer refers to it, its properties alone, and what the agent named or did."""
 WISHES = {name: kind.format() for name, kind in Wish.kinds.items() if kind.pattern}
 """Formats of wishes with sentences of their own, by the name of their class."""
 _FORMATS = {**FORMATS, **WISHES, "amount": AMOUNT_FORMAT, "replacement": REPLACEMENT, "demands": GIVE_WAY}
+_FORMATS["reviews"] = reviews_format()
 _WHOLE = Format(str, "", str)
 """Of a slot that has whole sentences for its values."""
 _ENDLESS = ("name", "names", "type", *(kind.__name__ for kind in (*Joint.__subclasses__(), GiveWay)))

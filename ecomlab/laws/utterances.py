@@ -16,12 +16,13 @@ from ecomlab.customer.nlg import Speaker
 from ecomlab.customer.noise import noised
 from ecomlab.customer.templates import WISHES, Phrases, Template
 from ecomlab.customer.utterances import Form
-from ecomlab.seeding import pick, rng
+from ecomlab.seeding import pick, rng, shuffled
 from ecomlab.task import Goal
 from ecomlab.values import FORMATS, WEEKDAYS
-from ecomlab.wishes import AMOUNT_FORMAT, Demand, If, Visited
+from ecomlab.wishes import AMOUNT_FORMAT, Demand, If, Said, Visited
 from ecomlab.world.joint import GiveWay, Same, Together, Total
 from ecomlab.world.ranking import Worth
+from ecomlab.world.reviews import claims_on, reviews_format
 from ecomlab.world.unmet import GIVE_WAY
 
 NAMED = "SonicWave Compact Headset"
@@ -116,6 +117,9 @@ def value_of(name: str, slot: Template, shop: Shop, random: np.random.Generator)
             return made
     if slot.format is AMOUNT_FORMAT:
         return int(random.integers(1, 900)) * 100
+    if slot.format is reviews_format():
+        claims = claims_on(pick(random, shop.catalog.types).name)
+        return Said(tuple(shuffled(random, claims)[: int(random.integers(1, 3))]))
     if slot.format is GIVE_WAY:
         return ["price", "attr:works_with", "days"]
     wish = next((kind for kind, known in WISHES.items() if slot.format is known), "")

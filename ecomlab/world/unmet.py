@@ -6,7 +6,7 @@ if every product breaks one of them.
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any
 
@@ -17,7 +17,8 @@ from ecomlab.reward import Fault
 from ecomlab.slots import DAYS, PRICE, RATING
 from ecomlab.task import Event, Goal
 from ecomlab.values import Format, joined
-from ecomlab.world import ranking
+from ecomlab.wishes import Said
+from ecomlab.world import ranking, reviews
 from ecomlab.world.cart import constraints_of
 from ecomlab.world.state import World
 from ecomlab.world.substitutes import NOUNS, noun
@@ -29,6 +30,8 @@ WORDS: Mapping[str, tuple[str, ...]] = {
     "brand": ("brand", "maker", "make", "manufacturer"),
 }
 """Words by which an answer may name a demand, beside its own name."""
+MOST_READ = 50
+"""Most products whose reviews are read; a task has fewer that fit the rest."""
 _NOTHING = ("", "none", "nothing")
 """Names of no demand."""
 _NAMES = {DAYS.name: "delivery time"}
@@ -73,6 +76,8 @@ class Nearest:
     """The demand that gives way; "" where something meets all, or where nothing that the customer named helps."""
     meeting: int = 0
     """Number of rows that meet it, whatever else they break."""
+    asked: np.ndarray = field(default_factory=lambda: np.zeros(0, int))
+    """Rows whose reviews decide; none where the customer does not go by reviews."""
 
 
 def demands(goal: Goal) -> tuple[Constraint, ...]:
@@ -90,9 +95,13 @@ def broken(rows: np.ndarray, wanted: Sequence[Constraint], catalog: Catalog) -> 
 
 def nearest(goal: Goal, rows: np.ndarray, catalog: Catalog) -> Nearest:
     """Find the rows, of those of the goal's type that can be bought, which meet all demands; where none does, all but
-    the first in the customer's order that lets something through when it alone is given up."""
+    the first in the customer's order that lets something through when it alone is given up. Of a customer who goes by
+    reviews those of the first `MOST_READ` rows are read."""
     wanted = demands(goal)
     fitting = catalog.select(wanted, rows)
+    said: Said | None = goal.get("said")
+    if said is not None:
+        return by_reviews(Nearest(goal, fitting), said, catalog)
     for name in goal.get("give_way", ()) if not len(fitting) else ():
         others = goal.drop_slots(name)
         near = catalog.select(demands(others), rows)
@@ -100,6 +109,12 @@ def nearest(goal: Goal, rows: np.ndarray, catalog: Catalog) -> Nearest:
             meeting = catalog.select([one for one in wanted if one.field == name], rows)
             return Nearest(others, near, name, len(meeting))
     return Nearest(goal, fitting)
+
+
+def by_reviews(left: Nearest, said: Said, catalog: Catalog) -> Nearest:
+    """Keep of what is left for a goal what reviews say that of."""
+    rows = reviews.kept(said, left.rows[:MOST_READ], catalog)
+    return replace(left, rows=rows, asked=left.rows)
 
 
 def nearest_in(goal: Goal, world: World) -> Nearest:

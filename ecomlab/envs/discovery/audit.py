@@ -7,7 +7,7 @@ from ecomlab.catalog import Shop
 from ecomlab.envs.base import Audit
 from ecomlab.reward import Fault
 from ecomlab.task import Goal, Place, Task
-from ecomlab.world import ranking, unmet
+from ecomlab.world import ranking, reviews, unmet
 from ecomlab.world.cart import Want, wants_of
 from ecomlab.world.faults import list_faults
 from ecomlab.world.state import World
@@ -22,6 +22,7 @@ class DiscoveryAudit(Audit):
             return [] if answer is None else [Fault("missed item", "list", words="nothing was recommended")]
         left = unmet.nearest_in(goal, world)
         found = list_faults(ids, goal["count"], ranking.constraints(left.goal), world)
+        found += [one for one in reviews.faults(ids, goal, world) if one.key not in {f.key for f in found}]
         verdict = self.env.verify(goal, world, answer or {}, first)
         wrong = unmet.fault_of((answer or {}).get("unmet"), left, goal, world)
         if not found and not wrong and not verdict.correct:
@@ -37,7 +38,7 @@ class DiscoveryAudit(Audit):
         if name in ("importance", "give_way"):
             turned = [[*value[1:], value[0]], [value[1], value[0], *value[2:]]] if len(value) > 1 else []
             return [one for n, one in enumerate(turned) if one not in turned[:n]]
-        if name == "worth":
+        if name in ("worth", "said"):
             return value.others()
         return self.product_values(name, value, goal["type"], shop)
 

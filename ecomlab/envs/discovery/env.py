@@ -2,7 +2,7 @@
 are worth; where nothing fits, the nearest."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import Field
 
-from ecomlab.catalog import Shop
+from ecomlab.catalog import Catalog, Shop
 from ecomlab.customer.choices import (
     CHOICE,
     MOST_TRIED,
@@ -23,6 +23,7 @@ from ecomlab.customer.choices import (
     plainer,
 )
 from ecomlab.customer.goals import draw_row, withhold
+from ecomlab.customer.said_draws import READ, draw_saids, evidence_counts
 from ecomlab.customer.templates import Phrases
 from ecomlab.difficulty import Difficulty
 from ecomlab.envs.base import Environment
@@ -33,13 +34,14 @@ from ecomlab.seeding import pick, shuffled
 from ecomlab.slots import LIMITS, PRICE, SlotType, limits_in, slot_type
 from ecomlab.task import LOOK, Event, Goal, GoalChange, Problem, Task, TaskError, TaskKey
 from ecomlab.tool import tool
-from ecomlab.wishes import wishes_in, without
-from ecomlab.world import ranking, unmet
+from ecomlab.wishes import Said, wishes_in, without
+from ecomlab.world import ranking, reviews, unmet
 from ecomlab.world.cart import constraints_of
 from ecomlab.world.faults import list_faults, named, told
+from ecomlab.world.ranking import Worth
 from ecomlab.world.sell_outs import ALIKE, draw_sell_out, draw_sold, sell_out_of
-from ecomlab.world.state import World
-from ecomlab.world.tools.catalog import PRODUCT_TOOLS
+from ecomlab.world.state import PAGE, World
+from ecomlab.world.tools.catalog import PRODUCT_TOOLS, catalog_get_reviews
 
 WEIGHTS = {"rank": 0.5, "met": 0.4, "stock": 0.1}
 """Weights of nDCG, satisfaction and stock in r_task."""
@@ -75,7 +77,8 @@ class Discovery(Environment):
         "proportion. If nothing satisfies everything, give up one demand, the first that the customer would give up "
         "and that helps, recommend the best of what is left, and name in unmet which demands cannot be met together."
     )
-    tools, submit, player, auditor = PRODUCT_TOOLS, submit, DiscoveryPlayer, DiscoveryAudit
+    tools, submit = (*PRODUCT_TOOLS, catalog_get_reviews), submit
+    player, auditor = DiscoveryPlayer, DiscoveryAudit
     phrases = Phrases.load(Path(__file__).with_name("phrases.toml"))
 
     def draw(self, key: TaskKey, axes: Difficulty, shop: Shop) -> Problem:
@@ -111,8 +114,11 @@ class Discovery(Environment):
         if choice.logic:  # all that filters leave is listed
             count = min(count, max(1, axes.top_k // 5))
         enough = math.ceil(axes.k_rec / max(0.1, 1 - axes.p_oos))
+        least = math.ceil(count / max(0.4, 1 - axes.p_oos))
         if thought:
             enough = math.ceil(CHOICE * count) + math.ceil(axes.p_oos * count)
+        if choice.claims:
+            enough = math.ceil(READ * least)
         limits = _draw_limits(row, enough, self.phrases.limits, axes, shop, random)
         weights = random.gamma(1.0, size=len(PREFERENCES))  # more weight for what the customer constrains
         weights += [2.0 * any(slot_type(name).sort == dim for name in limits) for dim in PREFERENCES]
@@ -143,19 +149,23 @@ class Discovery(Environment):
                 return False
             pairs = zip(lefts, shown, strict=True)
             listed = [DiscoveryPlayer.calls(left, of, count, catalog) for left, of in pairs]
-            if max(listed) > need.calls or DiscoveryPlayer.rows(last, shown[-1], count, catalog) > axes.top_k:
+            rows = max(len(last.asked), DiscoveryPlayer.rows(last, shown[-1], count, catalog))
+            if max(listed) > need.calls or rows > axes.top_k:
                 return False
             if choice.logic and _is_right_without_logic(last, some, so_far, count, shop):
                 return False
-            thinks = not choice.terms or leads(last.rows, ranking.rank_of(last.goal), count, catalog)
+            thinks = _thinks(last, choice, count, catalog)
             return thinks and (choice.fits or 0 < last.meeting <= axes.top_k)
 
-        if choice.terms:
-            rows = unmet.stages(goal, (), shop)[-1].rows
+        if choice.terms or choice.claims:
+            base = goal.drop_slots("importance") if choice.terms else goal
             terms = [limit for limit in self.phrases.limits if limit.gain and catalog.has(limit)]
-            worths = draw_worths(rows, goal[PRICE.name], terms, choice.terms, catalog, random)
-            base = goal.drop_slots("importance")
-            able = (base.set_slots({"worth": worth}) for worth in islice(worths, MOST_TRIED))
+            left = unmet.stages(goal, (), shop)[-1]
+            read = PAGE * ((need.calls - 1) // 2)
+            if choice.claims and len(left.rows) > read:
+                return None
+            slots = _draw_rank(left, goal, terms, choice, count, least, shop, random)
+            able = (base.set_slots(one) for one in slots)
             goal = next((one for one in able if holds(one, ())), None)
         if goal is None:
             return None
@@ -224,6 +234,7 @@ class Discovery(Environment):
             why = f"these are the {count} best by {rank}{f', without {left.dropped}' if left.dropped else ''}"
         else:
             reasons = [fault.words for fault in list_faults(ids, count, ranking.constraints(aim), world)]
+            reasons += [one.words for one in reviews.faults(ids, goal, world)]
             better = [
                 row for row, p in zip(ordered.tolist(), places, strict=True) if p < worst and row not in rows
             ]
@@ -247,6 +258,52 @@ def _is_right_without_logic(
     stocks = [event for event in events if not isinstance(event, GoalChange)]
     rows = unmet.stages(heard, stocks, shop)[-1].rows
     return ranking.among_the_best(rows, last.rows, heard, end, count, shop)
+
+
+def _thinks(left: unmet.Nearest, choice: Choice, count: int, catalog: Catalog) -> bool:
+    """Tell whether what the customer ranks by, and what reviews say, counts among what is left."""
+    if choice.terms and not leads(left.rows, ranking.rank_of(left.goal), count, catalog):
+        return False
+    return not choice.claims or evidence_counts(left, count, choice.trap, catalog)
+
+
+def _draw_rank(
+    left: unmet.Nearest,
+    goal: Goal,
+    terms: Sequence[SlotType],
+    choice: Choice,
+    count: int,
+    least: int,
+    shop: Shop,
+    random: np.random.Generator,
+) -> Iterator[dict[str, Any]]:
+    """Yield what reviews must say, of at least so many of what is left, and what some of these terms are worth, where
+    both count for the `count` best of it."""
+    catalog = shop.catalog
+    saids: Iterable[Said | None] = (None,)
+    if choice.claims:
+        saids = draw_saids(goal["type"], left.rows, choice.claims, least, catalog, random)
+    for said in saids:
+        some = left
+        if said is not None:
+            some = unmet.by_reviews(left, said, catalog)
+        for worth in _draw_worths(some.rows, goal, terms, choice, catalog, random):
+            slots = {name: wish for name, wish in (("said", said), ("worth", worth)) if wish is not None}
+            if _thinks(replace(some, goal=some.goal.set_slots(slots)), choice, count, catalog):
+                yield slots
+
+
+def _draw_worths(
+    rows: np.ndarray,
+    goal: Goal,
+    terms: Sequence[SlotType],
+    choice: Choice,
+    catalog: Catalog,
+    random: np.random.Generator,
+) -> Iterable[Worth | None]:
+    if not choice.terms:
+        return (None,)
+    return islice(draw_worths(rows, goal[PRICE.name], terms, choice.terms, catalog, random), MOST_TRIED)
 
 
 def _draw_limits(
@@ -295,7 +352,8 @@ def _alike(
     """Draw customers who say the same in their opening: this one, and others who leave out something else."""
     stated = {slot.name: slot.value for slot in goal.said()}
     stated |= {"give_way": goal["give_way"]} if "give_way" in goal else {}
-    rows = unmet.stages(Goal.one({"type": goal["type"], **stated}), (), shop)[-1].rows
+    seen = {name: value for name, value in stated.items() if name != "said"}  # few tell by reviews
+    rows = unmet.stages(Goal.one({"type": goal["type"], **seen}), (), shop)[-1].rows
     others = []
     for _ in range(ALIKE - 1):
         left_out = _draw_limits(pick(random, rows.tolist()), wanted, may, axes, shop, random)
@@ -314,14 +372,14 @@ def _draw_change(
     shop: Shop,
     random: np.random.Generator,
 ) -> GoalChange | None:
-    """Draw a change of mind: a limit moved up or down, or another order or worth of preferences. None that leaves the
-    same products the best, or fewer than `enough`, or after which `holds` is not true."""
-    order, worth = goal.get("importance", ()), goal.get("worth")
+    """Draw a change of mind: a limit moved up or down, another order or worth of preferences, or other reviewers to go
+    by. None that leaves the same products the best, or fewer than `enough`, or after which `holds` is not true."""
+    order = goal.get("importance", ())
     moved: list[dict[str, Any]] = [
         {limit.name: new} for limit, value in limits_in(goal.of()) for new in limit.moved(value)
     ]
     moved += [{"importance": [*order[i:], *order[:i]]} for i in range(1, len(order))]
-    moved += [{"worth": other} for other in (worth.others() if worth else ())]
+    moved += [{name: other} for name in ("worth", "said") if name in goal for other in goal[name].others()]
     before = unmet.stages(goal, events, shop)[-1].rows
     for name in shuffled(random, dict.fromkeys(name for slots in moved for name in slots)):
         for slots in shuffled(random, [slots for slots in moved if name in slots]):

@@ -15,8 +15,9 @@ from ecomlab.players.goal_player import GoalPlayer
 from ecomlab.slots import PRICE, slot_type
 from ecomlab.steps import CALLS_A_STEP, TURNS_A_STEP
 from ecomlab.task import Message, Need
-from ecomlab.wishes import AnyBut, OneOf
+from ecomlab.wishes import AnyBut, OneOf, Said
 from ecomlab.world.ranking import SORTED, Lex, Rank, Worth, of_record, of_rows, places, rank_of
+from ecomlab.world.reviews import meets, read_review
 from ecomlab.world.state import PAGE
 from ecomlab.world.unmet import Nearest, smallest
 
@@ -26,7 +27,7 @@ FILTERS = {name: limit.filter for name, limit in SORTED.items()}
 """Search filters that bound these fields."""
 PREFERENCES = tuple(SORTED)
 """Preferences that a customer may have."""
-STEPS = ("trade_off", "none", "logic")
+STEPS = ("trade_off", "none", "logic", "evidence")
 """Kinds of steps of thought of PD."""
 
 
@@ -41,6 +42,8 @@ class DiscoveryPlayer(GoalPlayer):
 
     Where nothing fits it searches without each demand that may give way, and lists what meets the one that does: which
     other demands cannot be met with it, is worked out from that list.
+
+    Where the customer goes by reviews it lists all that fits the rest, and reads the reviews of each.
     """
 
     @staticmethod
@@ -54,6 +57,8 @@ class DiscoveryPlayer(GoalPlayer):
     def calls(left: Nearest, shown: Nearest, count: int, catalog: Catalog) -> int:
         """Count the searches by which it finds the `count` best of what is left for a goal, which filters have
         `shown` with more."""
+        if len(left.asked):
+            return 1 + 2 * math.ceil(len(left.asked) / PAGE)
         first = math.ceil(count / PAGE)
         pages = math.ceil(DiscoveryPlayer.rows(left, shown, count, catalog) / PAGE)
         if "worth" not in left.goal and len(shown.rows) == len(left.rows):
@@ -106,6 +111,9 @@ class DiscoveryPlayer(GoalPlayer):
         """Of each of these searches: pages read and all, the last price, whether there may be more."""
         self.meeting: dict[str, dict[str, Any]] = {}
         """Products that meet the demand which gives way, whatever else they break."""
+        self.reviews: dict[str, list[dict[str, Any]]] = {}
+        """Reviews that it has read, by product."""
+        self.today = ""
         self.listed = self.of_meeting = 0
         """Pages of these: those read, and all."""
 
@@ -114,6 +122,12 @@ class DiscoveryPlayer(GoalPlayer):
         """What the customer ranks by, as far as it is understood."""
         worth: Worth | None = self.get("worth")
         return worth or Lex(tuple(self.get("importance", PREFERENCES)))
+
+    @property
+    def said(self) -> Said | None:
+        """What reviews must say, as far as it is understood."""
+        said: Said | None = self.get("said")
+        return said
 
     def work(self) -> Message:
         wanted = {name: value for (_, name), value in self.known.items()}
@@ -137,7 +151,29 @@ class DiscoveryPlayer(GoalPlayer):
         """List what was found and fits, the best first."""
         wish, rank = Wish(slots["type"], dict(slots)), self.rank
         fitting = [record for record in self.found.values() if wish.fits(record) and record["stock"] > 0]
+        said = self.said
+        if said is not None:
+            fitting = [record for record in fitting if self._may_meet(said, record["product_id"])]
         return sorted(fitting, key=lambda record: rank.key(of_record(record)))
+
+    def _may_meet(self, said: Said, product_id: str) -> bool:
+        """Tell whether reviews say what they must, or have not been read."""
+        written = self.reviews.get(product_id)
+        return written is None or meets(said, [read_review(one, self.today[:4]) for one in written])
+
+    def _reading(self, slots: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """Make the next calls that list all that fits, and read its reviews; none where all are read."""
+        if not self.searched:
+            self.searched.append(PRICE.sort)
+            return [self._search("page", slots, PRICE.sort), self.call("datetime_now", "today")]
+        if self.read < self.pages:
+            pages = range(self.read + 1, self.pages + 1)
+            return [self._search("page", slots, PRICE.sort, page) for page in pages]
+        ids = [one["product_id"] for one in self._fitting(slots) if one["product_id"] not in self.reviews]
+        return [
+            self.call("catalog_get_reviews", "reviews", product_ids=ids[at : at + PAGE])
+            for at in range(0, len(ids), PAGE)
+        ]
 
     def _search(
         self, about: str, slots: Mapping[str, Any], sort: str, page: int = 1, **further: float
@@ -146,6 +182,8 @@ class DiscoveryPlayer(GoalPlayer):
 
     def _ranking(self, slots: Mapping[str, Any]) -> list[dict[str, Any]]:
         """Make the next searches that the ranking needs; none where it is decided."""
+        if self.said is not None:
+            return self._reading(slots)
         count, fitting, rank = self.get("count", 1), self._fitting(slots), self.rank
         first = range(1, math.ceil(count / PAGE) + 1)
         is_open = any(
@@ -201,10 +239,17 @@ class DiscoveryPlayer(GoalPlayer):
         return [self.dropped, *(name for n, name in enumerate(others) if least >> n & 1)]
 
     def result(self, about: Any, result: dict[str, Any]) -> None:
+        if about == "today":
+            self.today = result.get("today", "")
+            return
+        if about == "reviews":
+            self.reviews |= {one["product_id"]: one["reviews"] for one in result.get("products", ())}
+            return
         rows = result.get("results")
         if not rows:  # a page beyond the last one is empty
             self.listed += about == "meeting"
             self.pages = result.get("pages", 0) if about == "page" else self.pages
+            self.read = self.pages if self.said is not None else self.read
             return
         found = {record["product_id"]: record for record in rows}
         if about == "meeting":

@@ -10,10 +10,13 @@ import numpy as np
 from pydantic import Field
 
 from ecomlab.catalog import Constraint
+from ecomlab.seeding import EVALUATION_SEEDS
 from ecomlab.slots import LIMITS, SlotType, declared
+from ecomlab.task import TaskKey
 from ecomlab.tool import RefusedError, Tool, tool
 from ecomlab.world.filters import filters_of
-from ecomlab.world.state import World
+from ecomlab.world.reviews import shown_of
+from ecomlab.world.state import PAGE, World
 
 MOST_RERANKED = 100
 TODAY = "2026-03-02"
@@ -132,6 +135,26 @@ def catalog_get_variants(world: World, product_id: ProductId) -> dict[str, Any]:
 def catalog_get_product(world: World, product_id: ProductId) -> dict[str, Any]:
     """Show one product with all its attributes."""
     return {"product": world.show(world.row(product_id))}
+
+
+@tool(lists={"products": "product_id"})
+def catalog_get_reviews(
+    world: World,
+    product_ids: Annotated[list[str], Field(description="At most five, as shown.")],
+) -> dict[str, Any]:
+    """Show what the makers of products say of them, and what their buyers write, the latest first. Verified buyers
+    bought it here."""
+    if len(product_ids) > PAGE:
+        raise RefusedError(f"reviews of at most {PAGE} products are shown at a time, not {len(product_ids)}")
+    today, held = world.given.get("today", TODAY), TaskKey(*world.key).seed in EVALUATION_SEEDS
+    products = []
+    for product_id in dict.fromkeys(product_ids):
+        maker, written = shown_of(world.row(product_id), world.catalog)
+        world.shown.add(product_id)
+        records = sorted((one.record(today, held) for one in written), key=lambda one: one["date"])
+        said = {"maker": maker} if maker else {}
+        products.append({"product_id": product_id, **said, "reviews": records[::-1]})
+    return {"products": products}
 
 
 @tool(lists={"results": "product_id"}, ranked=True)

@@ -1,0 +1,48 @@
+"""Drawing what reviews must say of what a customer is recommended, and whether that counts."""
+
+from collections.abc import Iterator
+from itertools import combinations
+
+import numpy as np
+
+from ecomlab.catalog import Catalog
+from ecomlab.seeding import shuffled
+from ecomlab.wishes import Said
+from ecomlab.world.ranking import of_rows, rank_of
+from ecomlab.world.reviews import claims_on, kept
+from ecomlab.world.unmet import MOST_READ, Nearest
+
+READ = 2.5
+"""Products that fit the rest, for each that is wanted."""
+MOST_SAID = 8
+"""Most demands on reviews that are tried among the same products."""
+
+
+def draw_saids(
+    kind: str, rows: np.ndarray, size: int, least: int, catalog: Catalog, random: np.random.Generator
+) -> Iterator[Said]:
+    """Yield demands on the reviews of a type, in random order, which at least this many of these rows meet, and not
+    all: of `size` claims where that can be, each on a topic of its own."""
+    if not least < len(rows) <= MOST_READ:
+        return
+    found, claims = 0, claims_on(kind)
+    for number in range(size, 0, -1):
+        for chosen in shuffled(random, combinations(shuffled(random, claims), number)):
+            if len({topic for topic, *_ in chosen}) < number:
+                continue
+            said = Said(tuple(chosen))
+            if least <= len(kept(said, rows, catalog)) < len(rows):
+                yield said
+                found += 1
+            if found >= MOST_SAID:
+                return
+
+
+def evidence_counts(left: Nearest, count: int, trap: bool, catalog: Catalog) -> bool:
+    """Tell whether who does not read the reviews is wrong about the `count` best, and whether what they find the best
+    fails: if and only if it is a `trap`."""
+    keys, meets = rank_of(left.goal).key(of_rows(left.asked, catalog)), np.isin(left.asked, left.rows)
+    order = np.argsort(keys, kind="stable")
+    if not count < len(keys) or meets[order[0]] == trap:
+        return False
+    return bool((keys[~meets] < keys[order[count]]).any())
