@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from ecomlab.answers.dates import day_of
 from ecomlab.catalog import Shop
+from ecomlab.customer.ear import WHOLE
 from ecomlab.customer.telling import Asked
 from ecomlab.seeding import pick, shuffled
 from ecomlab.task import Goal
@@ -110,22 +112,16 @@ def _value(slot: str) -> Callable[[Goal, World], Any]:
 
 
 QUESTIONS = (
-    Asked("ask_by", "yes", _value("ask_by"), "{}.", r"\bby then\b|\bin time\b|\byour question\b"),
+    Asked("ask_by", "yes", _value("ask_by"), "{}.", r"\bby then\b|\b[io]n time\b", True),
     Asked("ask_days", "days", _value("ask_days"), "Between today and its arrival lie {}.",
-          r"\btoday\b|\bago\b|\buntil\b"),
+          r"\btoday\b|\bago\b|\b(?:un)?till?\b|\bnow\b|\bto go\b|\baway\b|\bpassed\b|\bhas been\b", True),
     Asked("ask_took", "days", _value("ask_took"), "From the order to the last delivery it's {} in all.",
-          r"\bin all\b|\baltogether\b|\bin total\b|\blast (?:delivery|parcel|arrival)\b"),
+          rf"{WHOLE}|\blast\b|\bfinal\b|\bcomplete|\bafter (?:the|you|your) |\bstart to finish\b"),
     Asked("ask_paid", "money", _value("ask_paid"), "In total it cost {}.",
-          r"\btotals?\b|altogether|all together|\bin all\b|\bcomes? to\b|\bcame to\b|\badds? up\b|\bsum\b"),
+          WHOLE),
 )  # fmt: skip
 KINDS = {"by": {"ask_by"}, "days": {"ask_days", "ask_took"}, "paid": {"ask_paid"}}
 """Kinds of questions, of which a customer asks each once, and their slots."""
-
-
-def day_of(deadline: str, today: date) -> date:
-    """Compute the next day that a weekday or a day of the year names."""
-    days = (today + timedelta(days=ahead) for ahead in range(1, 366))
-    return next(day for day in days if deadline in (WEEKDAYS[day.weekday()], day.isoformat()[5:]))
 
 
 def draw_question(
