@@ -20,8 +20,8 @@ from ecomlab.values import MONTHS, WEEKDAYS
 Kind = Literal["money", "day", "days", "count", "yes"]
 """Kinds of values that can be asked for: cents, a day as "2026-03-09", numbers of days or things, "yes" or "no"."""
 WHOLE = (
-    r"\btotal|all ?together|\bin all\b|\ball in\b|\ball told\b|\boverall\b|\bcomes? to\b|\bcame to\b|\badd(?:s|ed)? up\b"
-    r"|\bsum\b|\bwhole\b|\bentire\b|\beverything\b|\bthe (?:order|cart|lot)\b|\ball (?:of )?(?:it|them|the)\b|\bfull\b"
+    r"\btotal|all ?together|\bin all\b|\ball in\b|\ball told\b|\boverall\b|\bcomes? to\b|\bcame to\b"
+    r"|\badd(?:s|ed)? up\b|\bsum\b|\bwhole\b|\bentire\b|\beverything\b|\bthe (?:order|cart|lot)\b|\ball (?:of )?(?:it|them|the)\b|\bfull\b"
     r"|\btogether\b"
 )
 """Pattern of words that speak of several things as one."""
@@ -42,7 +42,7 @@ _RESULT = re.compile(
 )
 """Words with which a clause says what follows from others."""
 _PART = re.compile(
-    r"\b(?:each|apiece|alone|just|only the|per|instead|first|second|another|would|could|if|wanted|budget|limit|save[sd]?"
+    r"\b(?:each|apiece|alone|just|only the|per|instead|would|could|if|wanted|budget|limit|save[sd]?"
     r"|the most expensive|the cheapest|(?:more|less|cheaper|dearer|higher|lower) than|not \W*\$)\b|\bnot \W*\$",
     re.IGNORECASE,
 )
@@ -51,7 +51,8 @@ _PART_LABEL = re.compile(r"\b(?:each|alone|just|first|second)\b", re.IGNORECASE)
 _OF_A_THING = re.compile(r"\b(?:for|at|with) \W*$", re.IGNORECASE)
 _RANGE = re.compile(
     r"\d(?:st|nd|rd|th)?\s*(?:-|–|—|/|\bto\b|\bor\b|\band\b)\s*(?:the )?\$?\d"
-    r"|\b(?:at least|at most|(?<!add )(?<!adds )(?<!added )up to|no more than|no less than|more than|less than|under|over|or so)\b",
+    r"|\b(?:at least|at most|(?<!add )(?<!adds )(?<!added )up to)\b"
+    r"|\b(?:no more than|no less than|more than|less than|under|over|or so)\b",
     re.IGNORECASE,
 )
 """Marks of a range."""
@@ -60,9 +61,19 @@ _PROMISE = re.compile(
     r"\b(?:let me (?!know)|i'll|i will|i'm going to|(?:one|just a) moment|hold on)\b", re.IGNORECASE
 )
 """Words of a sentence that says what the agent is about to do."""
-_PLACED = re.compile(r"\b(?:placed|ordered|bought|purchased|order (?:of|from)|from)(?: on)? (?:[A-Z]\w+day, )?$", re.IGNORECASE)
+_ASKS = re.compile(
+    r"\W*(?:(?:so|and|or|but|then|also),? )?(?:is|are|was|were|do|does|did|will|would|can|could|shall|should|may|might"
+    r"|has|have|what|which|who|when|where|why|how|if)\b",
+    re.IGNORECASE,
+)
+"""Begin of a sentence that is a question as a whole."""
+_PLACED = re.compile(
+    r"\b(?:placed|ordered|bought|purchased|order (?:of|from)|from)(?: on)? (?:[A-Z]\w+day, )?$", re.IGNORECASE
+)
 """Words before the day on which an order was placed."""
-_AHEAD = re.compile(r"\bin (\w+) days?\b|\b(\w+) days? from (?:now|today)\b|\b(tomorrow|today|yesterday)\b", re.IGNORECASE)
+_AHEAD = re.compile(
+    r"\bin (\w+) days?\b|\b(\w+) days? from (?:now|today)\b|\b(tomorrow|today|yesterday)\b", re.IGNORECASE
+)
 _SHORT_DAY = re.compile(r"(?<![\d/$.])(\d{1,2})/(\d{1,2})(?![\d/.]\d)(?!\d)")
 _OF_MONTH = re.compile(r"\bthe (\d{1,2})(?:st|nd|rd|th)\b", re.IGNORECASE)
 _WEEKDAY = re.compile(rf"\b(?:{'|'.join(WEEKDAYS)})\b", re.IGNORECASE)
@@ -75,7 +86,9 @@ _NO = re.compile(
     re.IGNORECASE,
 )
 """Words that are an answer by themselves: "there is no delay" is none."""
-_BY = re.compile(r"\b(?:by|before|for|beyond|after|past|miss(?:es)?|makes?|until) (?:the )?\W*(?:\w+,? )?$", re.IGNORECASE)
+_BY = re.compile(
+    r"\b(?:by|before|for|beyond|after|past|miss(?:es)?|makes?|until) (?:the )?\W*(?:\w+,? )?$", re.IGNORECASE
+)
 """Words before the day that a question of yes or no is about."""
 _UNHARMED = re.compile(
     r"\b(?:no|not|never|without(?: any)?|n't|won't|isn't|don't)\s+(?:be |a |any |have |to )*"
@@ -84,12 +97,15 @@ _UNHARMED = re.compile(
 )
 """Denials that deny nothing asked: "no delay", "won't be late"."""
 _NOT = re.compile(
-    r"\b(?:not|never|cannot|no|nope|only|nothing|none|miss(?:es)?|late|too (?:early|soon)|after|past|beyond|unfortunately"
-    r"|sadly|afraid|neither)\b|n't\b",
+    r"\b(?:not|never|cannot|no|nope|only|nothing|none|miss(?:es)?|late|too (?:early|soon)|after|past|beyond"
+    r"|unfortunately|sadly|afraid|neither)\b|n't\b",
     re.IGNORECASE,
 )
 _LATE = re.compile(r"\b(?:too late|late)\b", re.IGNORECASE)
-_SHORT = re.compile(r"\b(?:it|they|that|everything|both|order)\W+(?:will|won't|will not|does|doesn't|is|isn't|can|can't)\W*$", re.I)
+_SHORT = re.compile(
+    r"\b(?:it|they|that|everything|both|order)\W+(?:will|won't|will not|does|doesn't|is|isn't|can|can't)\W*$",
+    re.I,
+)
 """A clause that answers by its verb alone: "Sadly it won't."."""
 _OPEN = re.compile(r"\b(?:if|whether|asked|wanted|need|hope|hoping|see about)\b", re.IGNORECASE)
 """Words of a clause that speaks of the question without answering it."""
@@ -120,16 +136,17 @@ class _Clause:
 
 def listen(text: str, kind: Kind, marks: str, today: date, about: Any = None) -> Told:
     """Hear what a message tells of a question of this kind, whose answers have words of `marks`, and which is `about`
-    a thing or a day; one value is an answer, several are none. Sentences that ask tell nothing."""
+    a thing or a day; one value is an answer, several are none. What asks tells nothing."""
     found: list[tuple[float, Any]] = []
     bare: list[tuple[float, Any]] = []
     for sentence in sentences(text, _NAMES):
         start = _after_promise(text, sentence)
-        if sentence.mark == "?" or start is None:
+        if start is None or (sentence.mark == "?" and _ASKS.match(text, start, sentence.end)):
             continue
         places = [(token.start, token.end) for token in sentence.tokens if token.means]
         places += [match.span() for match in _LONG_NAME.finditer(text, start, sentence.end)]
         clauses = _clauses(text, start, sentence.end, places)
+        clauses = clauses[:-1] if sentence.mark == "?" else clauses  # "That's $30, is that all right?"
         if kind == "yes":
             found += _polarities(clauses, marks, today, about)
             continue
@@ -139,7 +156,9 @@ def listen(text: str, kind: Kind, marks: str, today: date, about: Any = None) ->
             tokens = [
                 one
                 for one in sentence.tokens
-                if one.stem == NUMBER and one.start >= start and not re.match(r"\W*\w", text[one.end : sentence.end])
+                if one.stem == NUMBER
+                and one.start >= start
+                and not re.match(r"\W*\w", text[one.end : sentence.end])
             ]
             bare += [(0.0, read_amount(text[one.start : one.end], "points")) for one in tokens]
     found = found or bare
@@ -166,7 +185,7 @@ def _clauses(text: str, start: int, end: int, whole: Sequence[tuple[int, int]]) 
             continue
         found.append(_Clause(start, match.start(), text[start : match.start()], "", joined, aside))
         start, joined = match.end(), match[0].strip()
-        aside = joined == "(" or aside and joined != ")"
+        aside = joined == "(" or (aside and joined != ")")
     found.append(_Clause(start, end, text[start:end], "", joined, aside))
     return [clause for clause in found if clause.said.strip(" *_-") or clause.joined]
 
@@ -202,7 +221,8 @@ def _values(
         tokens = [
             one
             for one in sentence.tokens
-            if one.stem == _MARKS[kind] and clause.start <= one.start < clause.end
+            if one.stem == _MARKS[kind]
+            and clause.start <= one.start < clause.end
             and not re.search(r"[A-Za-z]$", text[clause.start : one.start])
             and not re.match(r"[A-Za-z]", text[one.end : clause.end])
         ]

@@ -4,7 +4,6 @@ An environment declares its questions as `Asked`; a goal that holds one under `a
 later by a goal change. The last clear answer in any message of the agent counts, and is kept in `World.told`.
 """
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import date
@@ -20,8 +19,6 @@ from ecomlab.world.tools.catalog import TODAY
 
 SHARE = 0.1
 """Share of the credit that the answers have."""
-TIMES = 2
-"""Number of times that a question is asked again."""
 _WRITE: dict[str, Callable[[Any], str]] = {
     "money": FORMATS["money"].write,
     "day": FORMATS["day"].write,
@@ -29,6 +26,8 @@ _WRITE: dict[str, Callable[[Any], str]] = {
     "count": str,
     "yes": str.capitalize,
 }
+
+
 @dataclass(frozen=True)
 class Asked:
     """A question that a customer may ask: a slot of their phrases whose sentences ask it."""
@@ -63,8 +62,6 @@ class Listener:
     """The goal by which the last message was heard."""
     sure: set[str] = field(default_factory=set)
     """Questions to which an answer was told in words that say so; another sentence with a value changes none of it."""
-    again: Counter[str] = field(default_factory=Counter)
-    """Number of times that a question was asked again."""
 
     def hear(self, text: str, goal: Goal, world: World) -> tuple[set[str], set[str]]:
         """Take in a message. Return the questions that it answers, and those to which it tells several values."""
@@ -83,12 +80,11 @@ class Listener:
                 unclear.add(asked.slot)
         return answered, unclear
 
-    def ask_again(self, goal: Goal, world: World, unclear: set[str], is_done: bool) -> list[Act]:
-        """Ask again what a message has answered with several values; one that says that the work `is_done` also what
-        was never answered."""
-        left = {name for name in goal.asks if name not in world.told} if is_done else set[str]()
-        names = [name for name in goal.asks if name in unclear | left and self.again[name] < TIMES]
-        self.again.update(names)
+    def ask_again(self, goal: Goal, world: World, unclear: set[str], nothing_left: bool) -> list[Act]:
+        """Ask again what a message has answered with several values and, where the customer has `nothing_left` to say,
+        whatever is open."""
+        left = {name for name in goal.asks if name not in world.told} if nothing_left else set[str]()
+        names = [name for name in goal.asks if name in unclear | left]
         return [Act("ask agent", slots={name: goal.asks[name] for name in names})] if names else []
 
 

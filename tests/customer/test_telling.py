@@ -6,7 +6,7 @@ from datetime import date
 import pytest
 
 from ecomlab.catalog import Shop
-from ecomlab.customer.telling import SHARE, TIMES, Asked, read
+from ecomlab.customer.telling import SHARE, Asked, read
 from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.episode.episode import Episode, make_task
 from ecomlab.task import GoalChange, Message, Task
@@ -29,6 +29,7 @@ COUNT = Asked("ask_count", "count", lambda goal, world: None, "{} are still to c
         (MONEY, "It will be about $20-$30.", [2000, 3000, None]),
         (MONEY, "It comes to at most $30.", [3000, None]),
         (MONEY, "Is $30 all right for you?", []),
+        (MONEY, "That's $30 in total, is that all right?", [3000]),
         (MONEY, "I've added the lamp.", []),
         (DAY, "It arrives on March 9.", ["2026-03-09"]),
         (DAY, "It'll be there 2026-03-09, a Monday.", ["2026-03-09"]),
@@ -125,10 +126,10 @@ def test_the_last_answer_counts_and_silence_is_none(
         assert [one.kind for one in found] == ["wrong answer told" if told else "not told"]
 
 
-def test_what_is_unclear_is_asked_again_a_few_times_and_free(big_shop: Shop) -> None:
+def test_what_is_unclear_is_asked_again_and_free(big_shop: Shop) -> None:
     episode = Episode(task_asking(big_shop, "ask_paid"), big_shop)
     customer = episode.customer
-    replies = [heard(episode, "It cost $10 or $12.") for _ in range(TIMES)]
+    replies = [heard(episode, "It cost $10 or $12.") for _ in range(3)]
     forms = customer.phrases.slots["ask_paid"].texts
     assert all(any(form in reply for form in forms) for reply in replies)
     assert customer.dialogue.annoyed == 0
@@ -137,6 +138,20 @@ def test_what_is_unclear_is_asked_again_a_few_times_and_free(big_shop: Shop) -> 
     submit(episode)
     assert episode.score().correct
     assert episode.score().parts["efficiency"] == 1
+
+
+def test_who_has_nothing_else_to_say_asks_again_what_is_open(big_shop: Shop) -> None:
+    for text in (
+        "It is on its way. Is that the order you meant, and is there anything else?",
+        "Got it, all done.",
+    ):
+        episode = Episode(task_asking(big_shop, "ask_paid"), big_shop)
+        forms = episode.customer.phrases.slots["ask_paid"].texts
+        replies = [heard(episode, text), heard(episode, text)]
+        assert all(any(form in reply for form in forms) for reply in replies)
+        heard(episode, right(episode, "ask_paid"))
+        last = heard(episode, text)
+        assert not any(form in last for form in forms)
 
 
 def test_a_right_and_a_wrong_answer_are_taken_alike(big_shop: Shop) -> None:

@@ -18,8 +18,31 @@ TIMES = 12
 """Number of times that the gaps of a line are filled."""
 HEARD, WRONG = 0.97, 0.01
 """Least share of answers that are heard, and most that are heard as another value."""
-ITEMS = ("Yoga Mat", "Desk Lamp", "Bird Feeder", "Garden Hose", "55 cm Bike Helmet", "Storage Box", "Tea Kettle")
-WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+ITEMS = (
+    "Yoga Mat",
+    "Desk Lamp",
+    "Bird Feeder",
+    "Garden Hose",
+    "55 cm Bike Helmet",
+    "Storage Box",
+    "Tea Kettle",
+)
+WORDS = (
+    "zero",
+    "one",
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+    "eleven",
+    "twelve",
+)
+SUFFIX = {1: "st", 2: "nd", 3: "rd"}
 ASKED = {one.slot: one for env in ENVIRONMENTS.values() for one in env.questions}
 
 
@@ -38,7 +61,9 @@ def fill(line: dict[str, Any], asked: Asked, random: np.random.Generator) -> tup
     }.get(asked.kind, line["tells"])
 
     def write(day: date) -> str:
-        return pick(random, [DAY.write(day.isoformat()), f"{WEEKDAYS[day.weekday()]}, {DAY.write(day.isoformat())}"])
+        return pick(
+            random, [DAY.write(day.isoformat()), f"{WEEKDAYS[day.weekday()]}, {DAY.write(day.isoformat())}"]
+        )
 
     def after(days: int) -> str:
         return write(today + timedelta(days=days))
@@ -58,7 +83,7 @@ def fill(line: dict[str, Any], asked: Asked, random: np.random.Generator) -> tup
         "v:both": lambda: f"{WEEKDAYS[day.weekday()]}, {DAY.write(day.isoformat())}",
         "v:on": lambda: f"on {DAY.write(day.isoformat())}",
         "v:iso": day.isoformat,
-        "v:th": lambda: "the " + str(day.day) + {1: "st", 2: "nd", 3: "rd"}.get(day.day % 10 * (day.day // 10 != 1), "th"),
+        "v:th": lambda: f"the {day.day}{SUFFIX.get(day.day % 10 * (day.day // 10 != 1), 'th')}",
         "v:in": lambda: f"in {ahead} days",
         "v:weekday": lambda: f"on {WEEKDAYS[day.weekday()]}",
         "n": lambda: pick(random, ["2", "3", "two", "four"]),
@@ -70,18 +95,29 @@ def fill(line: dict[str, Any], asked: Asked, random: np.random.Generator) -> tup
         "color": lambda: pick(random, ["gray", "moss green"]), "brand": lambda: "MapleForge",
     }  # fmt: skip
     gaps |= {name: (lambda n=n: FORMATS["money"].write(sorted(cents)[n])) for n, name in enumerate("abc")}
-    gaps |= {name: (lambda n=n: f"{'SWK7RH92'[n:n + 6]}") for n, name in enumerate(("order", "order2"))}
+    gaps |= {name: (lambda n=n: f"{'SWK7RH92'[n : n + 6]}") for n, name in enumerate(("order", "order2"))}
     gaps |= {f"item{n or ''}": (lambda n=n: items[n].lower() if near else items[n]) for n in (0, 2, 3)}
     gaps |= {f"plural{n or ''}": (lambda n=n: items[n].lower() + "s") for n in (0, 2)}
-    about = WEEKDAYS[(today + timedelta(days=limit)).weekday()] if near else (today + timedelta(days=limit)).isoformat()[5:]
+    about = (
+        WEEKDAYS[(today + timedelta(days=limit)).weekday()]
+        if near
+        else (today + timedelta(days=limit)).isoformat()[5:]
+    )
     text = re.sub(r"\{([\w:]+)\}", lambda gap: gaps[gap[1]](), line["text"])
-    return text, about if asked.slot == "ask_by" else items[0], None if line["tells"] == "none" else value, today
+    return (
+        text,
+        about if asked.slot == "ask_by" else items[0],
+        None if line["tells"] == "none" else value,
+        today,
+    )
 
 
 def heard(part: str) -> tuple[dict[str, list[bool]], list[tuple[str, Any, tuple[Any, ...]]]]:
     """Hear every line of a part of the bank. Return by question whether each was heard, and what was heard wrong."""
     shares, wrong = dict[str, list[bool]](), list[tuple[str, Any, tuple[Any, ...]]]()
-    for at, row in enumerate(Path(__file__).with_name("told").joinpath(f"{part}.jsonl").read_text().splitlines()):
+    for at, row in enumerate(
+        Path(__file__).with_name("told").joinpath(f"{part}.jsonl").read_text().splitlines()
+    ):
         line = json.loads(row)
         if line["slot"] not in ASKED:
             continue

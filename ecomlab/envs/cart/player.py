@@ -8,8 +8,8 @@ from typing import Any
 
 from ecomlab.catalog import Shop
 from ecomlab.customer import nlu
-from ecomlab.customer.shortages import RETAKING, TELLING, rush_chance
 from ecomlab.customer.ear import WHOLE
+from ecomlab.customer.shortages import RETAKING, TELLING, rush_chance
 from ecomlab.customer.telling import Asked
 from ecomlab.difficulty import Difficulty
 from ecomlab.players.asking import Asking
