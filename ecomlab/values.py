@@ -227,6 +227,9 @@ FORMATS: dict[str, Format] = {
         lambda text: text if text in WEEKDAYS else _read_day(text),
     ),
     "order number": Format(str, r"[A-Z0-9]{6}", str),
+    "order": Format(
+        str, r"the (?:one|first|last|cheapest|most expensive|[a-z]+th|second|third)\b[^.!?\n]*?", str
+    ),
     "name": NAME,
     "count": Format(
         lambda count: "one" if count == 1 else str(count),

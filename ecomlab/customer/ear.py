@@ -115,10 +115,11 @@ _NAMES = Known([])
 
 @dataclass(frozen=True)
 class Told:
-    """What a message says to a question: its values, and whether its words say that they are the answer."""
+    """What a message says to a question: its values, and how sure that is."""
 
     values: tuple[Any, ...] = ()
-    sure: bool = False
+    sure: float = 0
+    """How well its words tie it to the question; 0: it is an answer because it could be no other."""
 
 
 @dataclass(frozen=True)
@@ -165,7 +166,7 @@ def listen(text: str, kind: Kind, marks: str, today: date, about: Any = None) ->
     best = max((score for score, _ in found), default=0.0)
     if best < 0:
         return Told()
-    return Told(tuple(dict.fromkeys(value for score, value in found if score == best)), best > 0)
+    return Told(tuple(dict.fromkeys(value for score, value in found if score == best)), max(0.0, best))
 
 
 def _after_promise(text: str, sentence: Sentence) -> int | None:
@@ -252,14 +253,15 @@ def _days(said: str, today: date) -> list[tuple[int, date]]:
         found += [(match.start(), today + timedelta(days=days))] if days is not None and days < 999 else []
     if not found:
         for match in _WEEKDAY.finditer(said):
-            found.append((match.start(), day_of(match[0].capitalize(), today)))
+            named = day_of(match[0].capitalize(), today)
+            found += [(match.start(), named)] if named else []
     return found
 
 
 def _tie(clause: _Clause, text: str, at: int, marks: str, about: Any) -> float:
     """Score how well a clause ties the value at a place to a question."""
     said = f"{clause.label} {clause.said}".lower()
-    score = min(2, len({match[0] for match in re.finditer(marks, said, re.IGNORECASE)}))
+    score = min(3, len({match[0] for match in re.finditer(marks, said, re.IGNORECASE)}))
     score += 2 * bool(isinstance(about, str) and re.search(rf"\b{re.escape(about.lower())}s?\b", said))
     score += bool(clause.joined) or bool(_RESULT.search(said))
     score -= 2 * bool(_PART.search(clause.said) or _PART_LABEL.search(clause.label))

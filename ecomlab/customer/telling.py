@@ -17,6 +17,8 @@ from ecomlab.values import FORMATS
 from ecomlab.world.state import World
 from ecomlab.world.tools.catalog import TODAY
 
+SURE = 2
+"""Ties to a question that let any answer be changed."""
 SHARE = 0.1
 """Share of the credit that the answers have."""
 _WRITE: dict[str, Callable[[Any], str]] = {
@@ -60,21 +62,21 @@ class Listener:
     questions: Sequence[Asked]
     goal: Goal | None = None
     """The goal by which the last message was heard."""
-    sure: set[str] = field(default_factory=set)
-    """Questions to which an answer was told in words that say so; another sentence with a value changes none of it."""
+    sure: dict[str, float] = field(default_factory=dict)
+    """How sure the answers are that stand; what is said of something else, less surely, changes none of them."""
 
     def hear(self, text: str, goal: Goal, world: World) -> tuple[set[str], set[str]]:
         """Take in a message. Return the questions that it answers, and those to which it tells several values."""
         if goal != self.goal:
-            self.goal, self.sure = goal, set()
+            self.goal, self.sure = goal, {}
         today = date.fromisoformat(world.given.get("today", TODAY))
         answered, unclear = set[str](), set[str]()
         for asked in self.questions:
             about = goal.asks.get(asked.slot)
             told = read(text, asked, today, about) if asked.slot in goal.asks else Told()
-            if len(told.values) == 1 and (told.sure or asked.slot not in self.sure):
+            if len(told.values) == 1 and told.sure >= min(SURE, self.sure.get(asked.slot, 0)):
                 world.told[asked.slot] = told.values[0]
-                self.sure |= {asked.slot} if told.sure else set()
+                self.sure[asked.slot] = told.sure
                 answered.add(asked.slot)
             elif len(told.values) > 1:
                 unclear.add(asked.slot)

@@ -48,8 +48,8 @@ class StatusAudit(Audit):
             return False
         for stage in stages:
             (at,) = resolve(orders, stage.of(), today)
-            facts = Facts.of_order(task.world["orders"][at], shop)
-            if None in [VALUES[slot](facts, today, value) for slot, value in stage.asks.items()]:
+            every = [Facts.of_order(order, shop) for order in task.world["orders"]]
+            if None in [VALUES[slot](at, every, today, value) for slot, value in stage.asks.items()]:
                 return False
         return True
 
