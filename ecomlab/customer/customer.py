@@ -336,6 +336,13 @@ class Customer:
         rest = self._reply(others, world)
         return Reply([*said, *rest.acts], rest.news)
 
+    def is_reported_to(self, text: str, world: World) -> bool:
+        """Tell whether a message proposes a product, names an order or answers a question."""
+        answers = any(asked.slot in world.told for asked in self.listener.questions)
+        return bool(answers or self.proposed(text, world)) or any(
+            t.kind != "product" for t in things_in(text, world)
+        )
+
     def proposed(self, text: str, world: World) -> list[str]:
         """List the types of the products that a message names, of those that a tool has shown."""
         lowered, catalog = text.lower(), world.catalog

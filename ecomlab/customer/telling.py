@@ -68,7 +68,7 @@ class Listener:
     def hear(self, text: str, goal: Goal, world: World) -> tuple[set[str], set[str]]:
         """Take in a message. Return the questions that it answers, and those to which it tells several values."""
         if goal != self.goal:
-            self.goal, self.sure = goal, {}
+            self._turn_to(goal, world)
         today = date.fromisoformat(world.given.get("today", TODAY))
         answered, unclear = set[str](), set[str]()
         for asked in self.questions:
@@ -81,6 +81,14 @@ class Listener:
             elif len(told.values) > 1:
                 unclear.add(asked.slot)
         return answered, unclear
+
+    def _turn_to(self, goal: Goal, world: World) -> None:
+        """Forget what was told of another order or wish than is meant now."""
+        for asked in self.questions if self.goal is not None else ():
+            before = self.goal is not None and asked.slot in self.goal.asks and asked.value(self.goal, world)
+            if asked.slot in goal.asks and before != asked.value(goal, world):
+                world.told.pop(asked.slot, None)
+        self.goal, self.sure = goal, {}
 
     def ask_again(self, goal: Goal, world: World, unclear: set[str], nothing_left: bool) -> list[Act]:
         """Ask again what a message has answered with several values and, where the customer has `nothing_left` to say,

@@ -22,9 +22,9 @@ from ecomlab.envs.status.audit import StatusAudit
 from ecomlab.envs.status.player import StatusPlayer
 from ecomlab.envs.status.questions import KINDS, MOST_ASKED, OF_ONE, QUESTIONS, Facts, draw_questions
 from ecomlab.reward import Verdict
-from ecomlab.seeding import pick, shuffled
+from ecomlab.seeding import shuffled
 from ecomlab.steps import draw_kinds, draw_size
-from ecomlab.task import Goal, GoalChange, Problem, TaskError, TaskKey
+from ecomlab.task import ACT, Goal, GoalChange, Problem, TaskError, TaskKey
 from ecomlab.tool import tool
 from ecomlab.world.orders.history import draw_history, last_date, status_of
 from ecomlab.world.orders.references import (
@@ -69,7 +69,7 @@ class Status(Environment):
         "day on which it was delivered or is expected (of the last parcel, if it has several)."
     )
     tools = (order_list, order_get_status, return_check_eligibility, catalog_get_product, datetime_now)
-    moments = ("order_list", "order_get_status")
+    moments = (ACT,)
     submit, player, auditor, questions = submit, StatusPlayer, StatusAudit, QUESTIONS
     phrases = Phrases.load(Path(__file__).with_name("phrases.toml"))
 
@@ -87,9 +87,7 @@ class Status(Environment):
             change = replace(change, slots={**hidden, **change.slots}, known=tuple(hidden))
         need = StatusPlayer.need(goal, draws.orders, draws.today)
         if change:
-            change = replace(
-                StatusPlayer.costs(change, goal, draws.orders, draws.today), moment=pick(random, self.moments)
-            )
+            change = replace(StatusPlayer.costs(change, goal, draws.orders, draws.today), moment=ACT)
         leads = "default" if "type" in goal else "vague"
         last = change.slots if change and change.how == "anew" else slots
         referred = ["reference"] * max(1, draws.references) if "chain" in last else []
