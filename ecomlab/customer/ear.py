@@ -72,8 +72,11 @@ _PLACED = re.compile(
 )
 """Words before the day on which an order was placed."""
 _AHEAD = re.compile(
-    r"\bin (\w+) days?\b|\b(\w+) days? from (?:now|today)\b|\b(tomorrow|today|yesterday)\b", re.IGNORECASE
+    r"\bin (\w+) days?\b|\b(\w+) days? from (?:now|today)\b"
+    r"|\b(tomorrow|yesterday|(?:(?<=arrives )|(?<=due )|(?<=here )|(?<=delivered )|(?<=expected )|(?<=comes ))today)\b",
+    re.IGNORECASE,
 )
+"""A day counted from today; "today" itself is one where something arrives then."""
 _SHORT_DAY = re.compile(r"(?<![\d/$.])(\d{1,2})/(\d{1,2})(?![\d/.]\d)(?!\d)")
 _OF_MONTH = re.compile(r"\bthe (\d{1,2})(?:st|nd|rd|th)\b", re.IGNORECASE)
 _WEEKDAY = re.compile(rf"\b(?:{'|'.join(WEEKDAYS)})\b", re.IGNORECASE)

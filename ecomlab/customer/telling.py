@@ -88,7 +88,8 @@ class Listener:
             before = self.goal is not None and asked.slot in self.goal.asks and asked.value(self.goal, world)
             if asked.slot in goal.asks and before != asked.value(goal, world):
                 world.told.pop(asked.slot, None)
-        self.goal, self.sure = goal, {}
+        self.goal = goal
+        self.sure = {slot: sure for slot, sure in self.sure.items() if slot in world.told}
 
     def ask_again(self, goal: Goal, world: World, unclear: set[str], nothing_left: bool) -> list[Act]:
         """Ask again what a message has answered with several values and, where the customer has `nothing_left` to say,
