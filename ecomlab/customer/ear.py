@@ -30,7 +30,8 @@ _MARKS = {"money": MONEY, "days": DAYS, "count": NUMBER}
 _UNITS = {"money": "cents", "days": "days", "count": "points"}
 _BREAK = re.compile(
     r",\s+|;\s*|\s[-–—]\s|—|[()|]|:\s|=|\s(?=\d+\. )"
-    r"|\b(?:and|but|plus|of which|which|so|thus|therefore|hence|while|whereas|though|although|because|since|until)\b",
+    r"|\b(?:and|(?<!everything )(?<!all )but|plus|of which|which|so|thus|therefore|hence|while|whereas|though|although)\b"
+    r"|\b(?:because|since|until)\b",
     re.IGNORECASE,
 )
 """What stands between two clauses."""
@@ -101,12 +102,13 @@ _UNHARMED = re.compile(
 """Denials that deny nothing asked: "no delay", "won't be late"."""
 _NOT = re.compile(
     r"\b(?:not|never|cannot|no|nope|only|nothing|none|miss(?:es)?|late|too (?:early|soon)|after|past|beyond"
-    r"|unfortunately|sadly|afraid|neither)\b|n't\b",
+    r"|unfortunately|sadly|afraid|neither|except|(?:everything|all) but)\b|n't\b",
     re.IGNORECASE,
 )
 _LATE = re.compile(r"\b(?:too late|late)\b", re.IGNORECASE)
 _SHORT = re.compile(
-    r"\b(?:it|they|that|everything|both|order)\W+(?:will|won't|will not|does|doesn't|is|isn't|can|can't)\W*$",
+    r"\b(?:it|they|that|everything|both|order)\W+(?:(?:will|does|is|can)(?:n't| not)?|won't|works?)"
+    r"(?: (?:work|be possible|make it))?\W*$",
     re.I,
 )
 """A clause that answers by its verb alone: "Sadly it won't."."""
@@ -281,7 +283,8 @@ def _polarities(
     label = ""
     for clause in clauses:
         said = f"{label} {clause.said}"
-        label = said if clause is not clauses[-1] and _ends_in_colon(clause, clauses) else ""
+        answers = any(pattern.search(said) for pattern in (_YES, _NO, _SHORT))
+        label = said if _is_label(clause, clauses) and not answers else ""
         if label:
             continue
         plain = _UNHARMED.sub(" ", said)
@@ -298,9 +301,10 @@ def _polarities(
             yield 2, word
 
 
-def _ends_in_colon(clause: _Clause, clauses: Sequence[_Clause]) -> bool:
-    following = clauses[clauses.index(clause) + 1]
-    return following.joined == ":" and len(clause.said.split()) <= _LABEL
+def _is_label(clause: _Clause, clauses: Sequence[_Clause]) -> bool:
+    """Tell whether a clause ends in a colon after which the answer stands: "Complete by Sunday: no"."""
+    following = clauses[clauses.index(clause) + 1 :]
+    return bool(following) and following[0].joined == ":" and len(clause.said.split()) <= _LABEL
 
 
 def _speaks_of(said: str, day: date, today: date) -> bool:

@@ -13,7 +13,7 @@ from ecomlab.task import GoalChange, Message, Task
 
 TODAY = date(2026, 3, 4)
 MONEY = next(one for one in ENVIRONMENTS["CART"].questions if one.slot == "ask_total")
-BY, DAYS, TOOK, PAID = ENVIRONMENTS["STATUS"].questions
+BY, DAYS, TOOK, PAID = ENVIRONMENTS["STATUS"].questions[:4]
 DAY = Asked("ask_day", "day", lambda goal, world: None, "It comes on {}.", r"\ball\b|\blast\b|\beverything\b")
 COUNT = Asked("ask_count", "count", lambda goal, world: None, "{} are still to come.", r"\bstill\b")
 
