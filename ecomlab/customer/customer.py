@@ -171,7 +171,7 @@ class Customer:
         more than ask for one, greet, or say that the agent is at work."""
         read = self.last_read
         calls = read.calls_for & {"judge", "open"} or (not read.calls_for and "TELL" in read.acts)
-        return bool(calls) and not any(act.slots for act in reply.acts)
+        return bool(calls) and not any(act.slots or act.type for act in reply.acts)
 
     def overhear(self, text: str, world: World) -> None:
         """Take in what the agent writes beside tool calls, as far as it answers a question of theirs."""

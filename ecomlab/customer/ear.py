@@ -30,8 +30,8 @@ _MARKS = {"money": MONEY, "days": DAYS, "count": NUMBER}
 _UNITS = {"money": "cents", "days": "days", "count": "points"}
 _BREAK = re.compile(
     r",\s+|;\s*|\s[-–—]\s|—|[()|]|:\s|=|\s(?=\d+\. )"
-    r"|\b(?:and|(?<!everything )(?<!all )but|plus|of which|which|so|thus|therefore|hence|while|whereas|though|although)\b"
-    r"|\b(?:because|since|until)\b",
+    r"|\b(?:and|(?<!everything )(?<!all )but|plus|of which|which|so|thus|therefore|hence|while)\b"
+    r"|\b(?:whereas|though|although|because|since|until)\b",
     re.IGNORECASE,
 )
 """What stands between two clauses."""
