@@ -97,6 +97,8 @@ def value_of(name: str, slot: Template, shop: Shop, random: np.random.Generator)
         "money": int(random.integers(1, 900)) * 100,
         "number": int(random.integers(2, 40)),
         "day": f"{int(random.integers(1, 13)):02d}-{int(random.integers(1, 29)):02d}",
+        "deadline": pick(random, ["Sunday", "03-09", "11-21"]),
+        "order": "the last one with a lamp before the second cheapest of my last 8 orders",
         "name": pick(random, shop.catalog.brands),
         "count": int(random.integers(1, 8)),
         "stars": int(random.integers(20, 50)),
