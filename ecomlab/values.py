@@ -228,7 +228,7 @@ FORMATS: dict[str, Format] = {
     ),
     "order number": Format(str, r"[A-Z0-9]{6}", str),
     "order": Format(
-        str, r"the (?!one I placed)(?:one|first|last|cheapest|most expensive|[a-z]+th|second|third)\b[^.!?\n]*?", str
+        str, r"the (?:one|first|last|cheapest|most expensive|[a-z]+th|second|third)\b[^.!?\n]*?", str
     ),
     "name": NAME,
     "count": Format(

@@ -5,8 +5,7 @@ Slots: "type" or "thing" (an item's type; "thing" comes in a sentence of its own
 roughly), "things" and "parcels" (their number), "number" and "total" (the order's, from the confirmation mail),
 "correction" (steps back in time).
 
-"chain" is a noun phrase that leads from another order to the one that is meant (`chains.py`); "relation" and
-"correction" are a step back in time.
+"chain" is a noun phrase that leads from another order to the one that is meant (`chains.py`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,8 +25,6 @@ Seen = Mapping[str, Any]
 Slots = dict[str, Any]
 WORDS = ("type", "brand", "feature")
 """Slots that name an item of an order."""
-STEPS = ("relation", "correction")
-"""Slots that lead from the order mentioned to the one before or after it."""
 ROUGHLY = {"fortnight": ((6, 15), (3, 21)), "moon": ((25, 38), (18, 50))}
 """How many days ago "a week or two ago" and "about a month ago" were, and may have been to somebody else."""
 MEMORY = {"days": 0.6, "mail": 0.4}
@@ -82,15 +79,13 @@ def resolve(seen: Sequence[Seen], slots: Mapping[str, Any], today: date | None) 
     if slots.get("chain") is not None:
         at = chains.follow(slots["chain"], seen)
         found = [i for i in found if i == at]
-    for step in STEPS:
-        if slots.get(step) is not None:
-            found = [at + slots[step] for at in found if 0 <= at + slots[step] < len(seen)]
-    return found
+    step = slots.get("correction") or 0
+    return [at + step for at in found if 0 <= at + step < len(seen)]
 
 
 def without_links(seen: Sequence[Seen], slots: Mapping[str, Any], today: date | None) -> list[int]:
     """List the orders that who follows no link takes these slots to mean."""
-    kept = {name: value for name, value in slots.items() if name not in ("chain", *STEPS)}
+    kept = {name: value for name, value in slots.items() if name not in ("chain", "correction")}
     if slots.get("chain") is None:
         return resolve(seen, kept, today)
     at = chains.first_met(slots["chain"], seen)
@@ -105,7 +100,7 @@ def decided_inside(seen: Sequence[Seen], slots: Mapping[str, Any], today: date |
     if isinstance(start, chains.Split):
         return list(range(len(seen)))
     if {"parcels", "total"} & slots.keys():
-        skipped = ("parcels", "total", "chain", *STEPS)
+        skipped = ("parcels", "total", "chain", "correction")
         listed = {name: value for name, value in slots.items() if name not in skipped}
         return resolve(seen, listed, today)
     return []
@@ -356,7 +351,7 @@ def values_of(name: str, seen: Sequence[Seen], shop: Shop) -> list[Any]:
         return [order["order_id"] for order in seen]
     if name == "total":
         return [total for order in seen if (total := total_of(order)) is not None]
-    if name in STEPS:
+    if name == "correction":
         return [1, -1]
     if name == "when":
         return sorted(TIMES)
