@@ -207,6 +207,11 @@ def _without_names(pattern: re.Pattern[str]) -> str:
     return re.sub(r"\?P<\w+>", "?:", pattern.pattern)
 
 
+_ORDER = (
+    r"the (?:one (?:right|between|two|three)|first one|last one|cheapest|most expensive|second|third|[a-z]+th)\b"
+    r"[^.!?\n]*?"
+)
+"""Pattern of an order that is spoken of by others."""
 FORMATS: dict[str, Format] = {
     "visit": Format(lambda wish: in_speech(visit_phrase(wish)), _without_names(SEEN), read_visit),
     "demand": Format(lambda wish: in_speech(wish.words), NAME.pattern, lambda text: Demand("", None, text)),
@@ -227,9 +232,7 @@ FORMATS: dict[str, Format] = {
         lambda text: text if text in WEEKDAYS else _read_day(text),
     ),
     "order number": Format(str, r"[A-Z0-9]{6}", str),
-    "order": Format(
-        str, r"the (?:one|first|last|cheapest|most expensive|[a-z]+th|second|third)\b[^.!?\n]*?", str
-    ),
+    "order": Format(str, _ORDER, str),
     "name": NAME,
     "count": Format(
         lambda count: "one" if count == 1 else str(count),
