@@ -55,6 +55,21 @@ def test_one_value_is_an_answer_and_several_are_none(asked: Asked, text: str, va
     assert list(read(text, asked, TODAY).values) == values
 
 
+@pytest.mark.parametrize(
+    ("asked", "about", "text", "value"),
+    [
+        (BY, "Sunday", "It is partly delivered: one parcel came on October 9, the other is on its way and expected "
+         "Monday, October 19, so not all of it will be here by Sunday. All of it came to $388.28.", "no"),
+        (PAID, "all", "You paid $130.68 for the four bird feeders and $427.05 for the whole order.", 42705),
+        (MONEY, "total", "Two tents at $99.00 each, one grill at $620.71. Together: $818.71. Is that all?", 81871),
+    ],
+)  # fmt: skip
+def test_what_models_answered_and_was_not_heard_is(
+    asked: Asked, about: str, text: str, value: object
+) -> None:
+    assert read(text, asked, date(2026, 10, 17), about).values == (value,)
+
+
 def test_an_answer_of_a_question_is_read_as_it_was_meant() -> None:
     values = {"money": 4590, "day": "2026-03-09", "days": 14, "count": 3, "yes": "no"}
     for env in ENVIRONMENTS.values():
