@@ -170,6 +170,8 @@ class Customer:
         """Tell whether a reply to the last message leaves nothing else to say: it tells no wish, and the message did
         more than ask for one, greet, or say that the agent is at work."""
         read = self.last_read
+        if self.dialogue.refused_by_shop:
+            return False  # who was refused has no more to ask
         calls = read.calls_for & {"judge", "open"} or (not read.calls_for and "TELL" in read.acts)
         return bool(calls) and not any(act.slots or act.type for act in reply.acts)
 

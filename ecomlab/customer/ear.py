@@ -53,7 +53,7 @@ _OF_A_THING = re.compile(r"\b(?:for|at|with) \W*$", re.IGNORECASE)
 _RANGE = re.compile(
     r"\d(?:st|nd|rd|th)?\s*(?:-|–|—|/|\bto\b|\bor\b|\band\b)\s*(?:the )?\$?\d"
     r"|\b(?:at least|at most|(?<!add )(?<!adds )(?<!added )up to)\b"
-    r"|\b(?:no more than|no less than|more than|less than|under|over|or so)\b",
+    r"|\b(?:no more than|no less than|(?<!\d )(?<!dollars )(?:more|less) than|under|over|or so)\b",
     re.IGNORECASE,
 )
 """Marks of a range."""

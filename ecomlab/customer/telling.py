@@ -37,7 +37,7 @@ class Asked:
     slot: str
     kind: Kind
     value: Callable[[Goal, World], Any]
-    """The right answer, by the customer's goal and the world as it stands."""
+    """The right answer, by the customer's goal and the world as it stands; None where there is nothing to answer."""
     answer: str
     """A sentence that answers it, with {} for the value."""
     marks: str
@@ -105,6 +105,8 @@ def faults(questions: Sequence[Asked], goal: Goal, world: World, at_end: bool) -
     for asked in questions:
         if asked.slot in goal.asks:
             right, told = asked.value(goal, world), world.told.get(asked.slot)
+            if right is None:
+                continue
             if told is None and at_end:
                 found.append(
                     Fault("not told", asked.slot, words=f"the question {asked.slot} was not answered")
