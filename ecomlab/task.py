@@ -142,9 +142,7 @@ class Goal:
 
     def apply(self, change: "GoalChange") -> "Goal":
         """Apply a goal change."""
-        goal = replace(
-            self, asks={**({} if change.how == "anew" and change.asks else self.asks), **change.asks}
-        )
+        goal = replace(self, asks={**self.asks, **change.asks})
         if change.how == "drop":
             return goal.drop_item(change.item)
         if change.how == "anew":
@@ -246,7 +244,7 @@ class GoalChange(Event):
     known: tuple[str, ...] = ()
     """Slots that have been valid from the start: said first, because the others make no sense without them."""
     asks: Mapping[str, Any] = field(default_factory=dict)
-    """Questions that the customer asks now; "anew", in place of those before."""
+    """Questions that the customer asks now; those before stand, but for the same ones of another order."""
 
 
 @dataclass(frozen=True, kw_only=True)

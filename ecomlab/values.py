@@ -175,6 +175,11 @@ DAY = Format(_day, rf"(?:{'|'.join(MONTHS)}) \d{{1,2}}", _read_day)
 NAME = Format(str, r"[^\s.!?](?:[^.!?\n]|\.(?=\S))*?(?!\.\S)", str)
 """A name of a product type or a brand: "Levi's", "Johnson & Johnson", "de Buyer". It ends where the sentence ends."""
 
+_ORDER = (
+    r"the (?:one (?:right|between|two|three)|first one|last one|cheapest|most expensive|second|third|[a-z]+th)\b"
+    r"[^.!?\n]*?"
+)
+"""Pattern of an order that is spoken of by others."""
 FORMATS: dict[str, Format] = {
     "money": MONEY.with_words(other_words.dollars, other_words.DOLLARS, other_words.read_dollars),
     "number": NUMBER.with_words(other_words.in_letters, other_words.SPELLED, other_words.read_number),
@@ -187,6 +192,7 @@ FORMATS: dict[str, Format] = {
         lambda text: text if text in WEEKDAYS else _read_day(text),
     ),
     "order number": Format(str, r"[A-Z0-9]{6}", str),
+    "order": Format(str, _ORDER, str),
     "name": NAME,
     "count": Format(
         lambda count: "one" if count == 1 else str(count),

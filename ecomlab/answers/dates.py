@@ -4,7 +4,7 @@ import re
 from datetime import date, timedelta
 from typing import Any
 
-from ecomlab.values import MONTHS
+from ecomlab.values import MONTHS, WEEKDAYS
 
 MOST = 200
 """Most characters of a text that may name a day."""
@@ -45,6 +45,12 @@ def days_in(text: str, today: date) -> list[tuple[int, date | None]]:
     first = [m for m in first if not any(m.start() < end and start < m.end() for start, end in taken)]
     matches = sorted((*found, *first, *second), key=lambda match: match.start())
     return [(match.start(), _day(match, today)) for match in matches]
+
+
+def day_of(deadline: str, today: date) -> date | None:
+    """Compute the next day that a weekday or a day of the year ("03-09") names; None for other words."""
+    days = (today + timedelta(days=ahead) for ahead in range(1, 366))
+    return next((day for day in days if deadline in (WEEKDAYS[day.weekday()], day.isoformat()[5:])), None)
 
 
 def says_none(text: Any) -> bool:

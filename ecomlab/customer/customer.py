@@ -158,16 +158,25 @@ class Customer:
             reply = Reply([Act("acknowledge answer")])
         else:
             reply = self._reply(text, world)
-        done = not (self.last_read.calls_for or reply.news) and "TELL" in self.last_read.acts
-        done = done and not self.dialogue.refused_by_shop  # who was refused has no more to ask
-        again = self.listener.ask_again(self.goal, world, unclear, done)
+        again = self.listener.ask_again(self.goal, world, unclear, self._has_said_all(reply))
         if again:
             self.dialogue.annoyed = min(patience, self.dialogue.annoyed)
-            reply = replace(reply, acts=[*(reply.acts if reply.news or asked_of(text) else ()), *again])
+            kept = reply.acts if reply.news or asked_of(text) else ()
+            last = [act for act in kept if act.kind == "nothing"]
+            reply = replace(reply, acts=[*(act for act in kept if act not in last), *again, *last])
         agreed = agreement(text, reply.acts)
         world.agreed += [agreed] if agreed else []
         telling = {"telling"} if answered or again else set[str]()
         return replace(reply, did=done_by(self.last_read) | telling)
+
+    def _has_said_all(self, reply: Reply) -> bool:
+        """Tell whether a reply to the last message leaves nothing else to say: it tells no wish, and the message did
+        more than ask for one, greet, or say that the agent is at work."""
+        read = self.last_read
+        if self.dialogue.refused_by_shop:
+            return False  # who was refused has no more to ask
+        calls = read.calls_for & {"judge", "open"} or (not read.calls_for and "TELL" in read.acts)
+        return bool(calls) and not any(act.slots or act.type for act in reply.acts)
 
     def overhear(self, text: str, world: World) -> None:
         """Take in what the agent writes beside tool calls, as far as it answers a question of theirs."""
@@ -331,6 +340,13 @@ class Customer:
             return Reply(said)
         rest = self._reply(others, world)
         return Reply([*said, *rest.acts], rest.news)
+
+    def is_reported_to(self, text: str, world: World) -> bool:
+        """Tell whether a message proposes a product, names an order or answers a question."""
+        answers = any(asked.slot in world.told for asked in self.listener.questions)
+        return bool(answers or self.proposed(text, world)) or any(
+            t.kind != "product" for t in things_in(text, world)
+        )
 
     def proposed(self, text: str, world: World) -> list[str]:
         """List the types of the products that a message names, of those that a tool has shown."""

@@ -359,7 +359,7 @@ class Episode:
     def _note(self, tools: list[str], text: str) -> None:
         """Record the moments that a turn has reached."""
         acted = any(name in self._tools and self._tools[name].acts for name in tools)
-        proposed = not tools and bool(self.customer.proposed(text, self.world))
+        proposed = not tools and self.customer.is_reported_to(text, self.world)
         self.subtask.progress.note(tools, self._touched(), acted or proposed)
 
     def _touched(self, since: int = 0) -> set[str]:

@@ -18,7 +18,7 @@ from ecomlab.customer.templates import WISHES, Phrases, Template
 from ecomlab.customer.utterances import Form
 from ecomlab.seeding import pick, rng, shuffled
 from ecomlab.task import Goal
-from ecomlab.values import FORMATS, WEEKDAYS
+from ecomlab.values import FORMATS
 from ecomlab.wishes import AMOUNT_FORMAT, Demand, If, Said, Visited
 from ecomlab.world.joint import GiveWay, Same, Together, Total
 from ecomlab.world.ranking import Worth
@@ -98,7 +98,8 @@ def value_of(name: str, slot: Template, shop: Shop, random: np.random.Generator)
         "money": int(random.integers(1, 900)) * 100,
         "number": int(random.integers(2, 40)),
         "day": f"{int(random.integers(1, 13)):02d}-{int(random.integers(1, 29)):02d}",
-        "deadline": pick(random, WEEKDAYS),
+        "deadline": pick(random, ["Sunday", "03-09", "11-21"]),
+        "order": "the last one with a lamp before the second cheapest of my last 8 orders",
         "order number": "K7PQ2X",
         "name": pick(random, shop.catalog.brands),
         "count": int(random.integers(1, 8)),

@@ -6,14 +6,14 @@ from datetime import date
 import pytest
 
 from ecomlab.catalog import Shop
-from ecomlab.customer.telling import SHARE, TIMES, Asked, read
+from ecomlab.customer.telling import SHARE, Asked, read
 from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.episode.episode import Episode, make_task
 from ecomlab.task import GoalChange, Message, Task
 
 TODAY = date(2026, 3, 4)
 MONEY = next(one for one in ENVIRONMENTS["CART"].questions if one.slot == "ask_total")
-BY, DAYS, TOOK, PAID = ENVIRONMENTS["STATUS"].questions
+BY, DAYS, TOOK, PAID = ENVIRONMENTS["STATUS"].questions[:4]
 DAY = Asked("ask_day", "day", lambda goal, world: None, "It comes on {}.", r"\ball\b|\blast\b|\beverything\b")
 COUNT = Asked("ask_count", "count", lambda goal, world: None, "{} are still to come.", r"\bstill\b")
 
@@ -29,6 +29,7 @@ COUNT = Asked("ask_count", "count", lambda goal, world: None, "{} are still to c
         (MONEY, "It will be about $20-$30.", [2000, 3000, None]),
         (MONEY, "It comes to at most $30.", [3000, None]),
         (MONEY, "Is $30 all right for you?", []),
+        (MONEY, "That's $30 in total, is that all right?", [3000]),
         (MONEY, "I've added the lamp.", []),
         (DAY, "It arrives on March 9.", ["2026-03-09"]),
         (DAY, "It'll be there 2026-03-09, a Monday.", ["2026-03-09"]),
@@ -52,6 +53,21 @@ COUNT = Asked("ask_count", "count", lambda goal, world: None, "{} are still to c
 )
 def test_one_value_is_an_answer_and_several_are_none(asked: Asked, text: str, values: list[object]) -> None:
     assert list(read(text, asked, TODAY).values) == values
+
+
+@pytest.mark.parametrize(
+    ("asked", "about", "text", "value"),
+    [
+        (BY, "Sunday", "It is partly delivered: one parcel came on October 9, the other is on its way and expected "
+         "Monday, October 19, so not all of it will be here by Sunday. All of it came to $388.28.", "no"),
+        (PAID, "all", "You paid $130.68 for the four bird feeders and $427.05 for the whole order.", 42705),
+        (MONEY, "total", "Two tents at $99.00 each, one grill at $620.71. Together: $818.71. Is that all?", 81871),
+    ],
+)  # fmt: skip
+def test_what_models_answered_and_was_not_heard_is(
+    asked: Asked, about: str, text: str, value: object
+) -> None:
+    assert read(text, asked, date(2026, 10, 17), about).values == (value,)
 
 
 def test_an_answer_of_a_question_is_read_as_it_was_meant() -> None:
@@ -125,10 +141,10 @@ def test_the_last_answer_counts_and_silence_is_none(
         assert [one.kind for one in found] == ["wrong answer told" if told else "not told"]
 
 
-def test_what_is_unclear_is_asked_again_a_few_times_and_free(big_shop: Shop) -> None:
+def test_what_is_unclear_is_asked_again_and_free(big_shop: Shop) -> None:
     episode = Episode(task_asking(big_shop, "ask_paid"), big_shop)
     customer = episode.customer
-    replies = [heard(episode, "It cost $10 or $12.") for _ in range(TIMES)]
+    replies = [heard(episode, "It cost $10 or $12.") for _ in range(3)]
     forms = customer.phrases.slots["ask_paid"].texts
     assert all(any(form in reply for form in forms) for reply in replies)
     assert customer.dialogue.annoyed == 0
@@ -137,6 +153,20 @@ def test_what_is_unclear_is_asked_again_a_few_times_and_free(big_shop: Shop) -> 
     submit(episode)
     assert episode.score().correct
     assert episode.score().parts["efficiency"] == 1
+
+
+def test_who_has_nothing_else_to_say_asks_again_what_is_open(big_shop: Shop) -> None:
+    for text in (
+        "It is on its way. Is that the order you meant, and is there anything else?",
+        "Got it, all done.",
+    ):
+        episode = Episode(task_asking(big_shop, "ask_paid"), big_shop)
+        forms = episode.customer.phrases.slots["ask_paid"].texts
+        replies = [heard(episode, text), heard(episode, text)]
+        assert all(any(form in reply for form in forms) for reply in replies)
+        heard(episode, right(episode, "ask_paid"))
+        last = heard(episode, text)
+        assert not any(form in last for form in forms)
 
 
 def test_a_right_and_a_wrong_answer_are_taken_alike(big_shop: Shop) -> None:

@@ -245,7 +245,7 @@ def test_what_is_in_the_cart_stays_valid(big_shop: Shop) -> None:
     assert row not in episode.world.in_stock(np.array([row]))
 
 
-@pytest.mark.parametrize("env", ["PD", "SUB", "BUNDLE", "STATUS", "RETURN"])
+@pytest.mark.parametrize("env", ["PD", "SUB", "BUNDLE", "RETURN"])
 def test_no_mind_changes_in_the_breath_of_an_answer(env: str, big_shop: Shop) -> None:
     waited = 0
     for seed in range(30 if env != "SUB" else 90):  # whose customers change their mind less often

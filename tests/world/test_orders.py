@@ -164,7 +164,7 @@ def test_a_customer_agrees_with_another_name_for_the_time_of_their_order(shop: S
     """Yes to what is so, no to what is not, and neither where they cannot tell."""
     met = set()
     for seed in range(400):
-        task = make_task("STATUS", 6, seed, shop)
+        task = make_task("STATUS", 6, seed, shop, {"steps.mean": 0.0})
         if (0, "when") in task.goal.withheld:
             episode = Episode(task, shop)
             acts = episode.customer.hear("Did you order it last week?", episode.world).acts

@@ -8,6 +8,7 @@ from typing import Any
 
 from ecomlab.catalog import Shop
 from ecomlab.customer import nlu
+from ecomlab.customer.ear import WHOLE
 from ecomlab.customer.shortages import RETAKING, TELLING, rush_chance
 from ecomlab.customer.telling import Asked
 from ecomlab.difficulty import Difficulty
@@ -26,7 +27,7 @@ TOTAL = Asked(
     "money",
     lambda goal, world: total_of(world),
     "The cart comes to {} in total.",
-    r"\btotals?\b|altogether|all together|\bin all\b|\bcomes? to\b|\badds? up\b|\bsum\b",
+    WHOLE,
 )
 """What does it all come to?"""
 

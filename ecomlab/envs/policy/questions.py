@@ -4,7 +4,8 @@ from collections.abc import Callable, Mapping
 from datetime import date
 from typing import Any
 
-from ecomlab.customer.telling import Asked, Kind
+from ecomlab.customer.ear import Kind
+from ecomlab.customer.telling import Asked
 from ecomlab.task import Goal
 from ecomlab.world.policy_book.book import deciding
 from ecomlab.world.policy_book.cases import answer_of, section_on

@@ -48,19 +48,20 @@ class StatusAudit(Audit):
             return False
         for stage in stages:
             (at,) = resolve(orders, stage.of(), today)
-            facts = Facts.of_order(task.world["orders"][at], shop)
-            if None in [VALUES[slot](facts, today, value) for slot, value in stage.asks.items()]:
+            every = [Facts.of_order(order, shop) for order in task.world["orders"]]
+            if None in [VALUES[slot](at, every, today, value) for slot, value in stage.asks.items()]:
                 return False
         return True
 
     def outcomes(self, task: Task, shop: Shop) -> Mapping[str, bool]:
         goal, orders = task.goal.after(task.events), task.world["orders"]
-        if "ask_by" not in goal.asks:
-            return {}
         today = date.fromisoformat(task.world["today"])
         (at,) = resolve(look(orders, shop), goal.of(), today)
-        facts = Facts.of_order(orders[at], shop)
-        return {"telling: all is here by then": VALUES["ask_by"](facts, today, goal.asks["ask_by"]) == "yes"}
+        every = [Facts.of_order(order, shop) for order in orders]
+        asked = {slot: goal.asks[slot] for slot in ("ask_by", "ask_all_by") if slot in goal.asks}
+        return {
+            f"telling: {slot}": VALUES[slot](at, every, today, day) == "yes" for slot, day in asked.items()
+        }
 
     def chance(self, task: Task, shop: Shop) -> float:
         """Compute the chance of picking orders at random until the customer agrees: all are equally likely to be meant

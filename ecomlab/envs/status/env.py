@@ -20,17 +20,14 @@ from ecomlab.difficulty import Difficulty
 from ecomlab.envs.base import Comes, Environment
 from ecomlab.envs.status.audit import StatusAudit
 from ecomlab.envs.status.player import StatusPlayer
-from ecomlab.envs.status.questions import KINDS, QUESTIONS, Facts, draw_questions
+from ecomlab.envs.status.questions import KINDS, MOST_ASKED, OF_ONE, QUESTIONS, Facts, draw_questions
 from ecomlab.reward import Verdict
-from ecomlab.seeding import pick, shuffled
+from ecomlab.seeding import shuffled
 from ecomlab.steps import draw_kinds, draw_size
-from ecomlab.task import Goal, GoalChange, Problem, Task, TaskError, TaskKey
+from ecomlab.task import ACT, Goal, GoalChange, Problem, Task, TaskError, TaskKey
 from ecomlab.tool import tool
 from ecomlab.world.orders.history import draw_history, last_date, status_of
 from ecomlab.world.orders.references import (
-    LINKS,
-    MOST_LINKS,
-    STARTS,
     Slots,
     draw_another,
     draw_memory,
@@ -72,7 +69,7 @@ class Status(Environment):
         "day on which it was delivered or is expected (of the last parcel, if it has several)."
     )
     tools = (order_list, order_get_status, return_check_eligibility, catalog_get_product, datetime_now)
-    moments = ("order_list", "order_get_status")
+    moments = (ACT,)
     submit, player, auditor, questions = submit, StatusPlayer, StatusAudit, QUESTIONS
     phrases = Phrases.load(Path(__file__).with_name("phrases.toml"))
 
@@ -83,20 +80,18 @@ class Status(Environment):
         change: GoalChange | None = None
         if random.random() < axes.p_switch:  # the order drawn is meant in the end, another one at first
             change, slots, asks = draws.change(target, slots, asks)
-        goal = replace(withhold(Goal.one(slots), axes, random, never=(*STARTS, *LINKS)), asks=asks)
+        goal = replace(withhold(Goal.one(slots), axes, random, never=("chain",)), asks=asks)
         if change and change.how == "set":
             # "The one before that" says nothing until one knows which order "that" is.
             hidden = {name: slots[name] for name in slots if (0, name) in goal.withheld}
             change = replace(change, slots={**hidden, **change.slots}, known=tuple(hidden))
         need = StatusPlayer.need(goal, draws.orders, draws.today)
         if change:
-            change = replace(
-                StatusPlayer.costs(change, goal, draws.orders, draws.today), moment=pick(random, self.moments)
-            )
+            change = replace(StatusPlayer.costs(change, goal, draws.orders, draws.today), moment=ACT)
         leads = "default" if "type" in goal else "vague"
         last = change.slots if change and change.how == "anew" else slots
-        links = sum(size for link, size in LINKS.items() if link in last)
-        steps = [*["reference"] * min(links, draws.references), *["telling"] * len(asks)]
+        referred = ["reference"] * max(1, draws.references) if "chain" in last else []
+        steps = [*referred, *["telling"] * len(asks)]
         return Problem(goal, world, need, [change] if change else [], leads, steps=steps)
 
     def verify(self, goal: Goal, world: World, answer: Mapping[str, Any], first: Goal) -> Verdict:
@@ -128,11 +123,11 @@ class Status(Environment):
     def _near(self, goal: Goal, first: Goal, orders: Sequence[Any], world: World, today: date) -> set[str]:
         """Find the orders that fit part of the description: they hold such a product, were mentioned to identify
         another order, or were asked about at first."""
-        said = [first.of(), without_links(first.of()), without_links(goal.of())]
-        said.append({name: goal.get(name) for name in ("type", "thing") if name in goal})
-        said = [slots for slots in said if slots]
         seen = look(orders, world.shop)
-        return {orders[i]["order_id"] for slots in said for i in resolve(seen, slots, today)}
+        named = {name: goal.get(name) for name in ("type", "thing") if name in goal}
+        near = [*(resolve(seen, slots, today) for slots in (first.of(), named) if slots)]
+        near += [without_links(seen, one.of(), today) for one in (first, goal)]
+        return {orders[i]["order_id"] for some in near for i in some}
 
     def opinion(self, goal: Goal, world: World, thing: Thing) -> Opinion | None:
         if thing.kind == "product":
@@ -153,28 +148,25 @@ class _Draws:
         self.facts = [Facts.of_order(order, shop) for order in world["orders"]]
         self.indirect = bool(random.random() < axes.orders.p_indirect)
         self.memory = draw_memory(random)
-        most = {"reference": MOST_LINKS, "telling": len(KINDS)}
-        steps = draw_kinds(axes, ("reference", "telling"), random, most)
-        self.references = steps.count("reference")
-        self.links = min(draw_size(axes, "reference", random), MOST_LINKS) if self.references else 0
+        steps = draw_kinds(axes, ("reference", "telling"), random)
+        self.references, asked = steps.count("reference"), steps.count("telling")
+        self.links = self.references and self.references - 1 + draw_size(axes, "reference", random)
         """Size of the chain of links that leads to the order."""
-        self.kinds = shuffled(random, KINDS)[: steps.count("telling")]
-        """Kinds of the questions."""
-        self.size = draw_size(axes, "telling", random)
+        self.kinds = shuffled(random, list(KINDS.values()))[: min(asked, MOST_ASKED)]
+        """Groups of questions, of each of which one is asked."""
+        self.size = max(0, asked - 1) + draw_size(axes, "telling", random)
+        """Number of orders behind an answer."""
 
     def order(self) -> tuple[int, Slots, dict[str, Any]]:
-        """Draw the order that is meant, its description and the questions about it; with fewer links or questions where
-        the history has none for so many. All that can be described and asked about so are equally likely, but for those
-        with too few values behind the answers."""
+        """Draw the order that is meant, its description and the questions about it; a shorter chain or fewer questions
+        where the history has none for so many. All that can be described and asked about so are equally likely."""
         able = [(links, asked) for links in range(self.links + 1) for asked in range(len(self.kinds) + 1)]
-        for links, asked in sorted(able, key=sum, reverse=True):
-            every = shuffled(self.random, range(len(self.orders)))
-            if asked:
-                every.sort(key=lambda at: self.facts[at].size <= self.size)
-            for at in every:
+        for links, asked in sorted(able, key=lambda one: (one[0] > 0) + one[1] + one[0] / 99, reverse=True):
+            for at in shuffled(self.random, range(len(self.orders))):
                 asks = self.asks(at, self.kinds[:asked])
                 slots = None if asks is None else self.refer(at, links)
                 if slots and asks is not None:
+                    self.links = links
                     return at, slots, asks
         raise TaskError("no order of the history can be told from the others")
 
@@ -183,31 +175,32 @@ class _Draws:
     ) -> tuple[GoalChange | None, Slots, dict[str, Any]]:
         """Draw an order that is asked about at first, and how the customer turns from it to the one that is meant.
         Return the change, and the description and the questions at first."""
-        if not (asks or LINKS.keys() & slots):
+        if not (asks or "chain" in slots):
             first, told = draw_another(
                 target, self.orders, self.today, self.indirect, self.random, self.memory
             )
             if not (first and told):
                 return None, slots, asks
             return GoalChange(slots=told, how="set" if "correction" in told else "anew"), first, asks
-        kinds = [kind for kind, names in KINDS.items() if names & asks.keys()]
-        links = sum(size for link, size in LINKS.items() if link in slots)  # as many, or it would be foretold
+        others = {slot: value for slot, value in asks.items() if slot not in OF_ONE}
+        again = {slot: value for slot, value in asks.items() if slot in OF_ONE}
         for at in shuffled(self.random, [at for at in range(len(self.orders)) if at != target]):
-            early, first = self.asks(at, kinds), self.refer(at, links)
+            early = self.asks(at, [(slot,) for slot in again])
+            first = self.refer(at, self.links)  # as long a chain, or it would be foretold
             if early is not None and first:
-                return GoalChange(slots=slots, how="anew", asks=asks), first, early
+                return GoalChange(slots=slots, how="anew", asks=again), first, {**others, **early}
         return None, slots, asks
 
-    def asks(self, at: int, kinds: Sequence[str]) -> dict[str, Any] | None:
+    def asks(self, at: int, kinds: Sequence[Sequence[str]]) -> dict[str, Any] | None:
         """Draw the questions about an order; None where one makes no sense. Where links lead to the order, they name no
         item that it alone holds."""
         others = [
-            name for i, facts in enumerate(self.facts) if i != at or not self.links for name in facts.items
+            name for i, facts in enumerate(self.facts) if i != at or not self.links for name in facts.types
         ]
-        return draw_questions(kinds, self.facts[at], self.today, others, self.random)
+        return draw_questions(kinds, at, self.facts, self.today, others, self.size, self.random)
 
     def refer(self, at: int, links: int) -> Slots | None:
         """Refer to an order by links or, with none, in words that name it."""
         if links:
-            return refer_by_links(at, self.orders, self.today, links, self.random)
+            return refer_by_links(at, self.orders, links, self.random)
         return refer(at, self.orders, self.today, self.indirect, self.random, self.memory)

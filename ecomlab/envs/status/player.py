@@ -5,15 +5,15 @@ from dataclasses import replace
 from datetime import date
 from typing import Any
 
-from ecomlab.answers.dates import read_day
+from ecomlab.answers.dates import before, read_day
 from ecomlab.catalog import Shop
 from ecomlab.difficulty import Difficulty
-from ecomlab.envs.status.questions import QUESTIONS, VALUES, Facts
+from ecomlab.envs.status.questions import QUESTIONS, VALUES, Facts, looked_into
 from ecomlab.players.budgets import budget
 from ecomlab.players.goal_player import GoalPlayer
 from ecomlab.task import Goal, GoalChange, Message, Need, Place
 from ecomlab.values import DAY, money
-from ecomlab.world.orders.references import LINKS, LOOKUPS, decided_inside, resolve, without_links
+from ecomlab.world.orders.references import LOOKUPS, decided_inside, resolve, without_links
 
 MOST_SAID = 3
 """Maximum number of slots in a customer's reference to an order."""
@@ -37,6 +37,7 @@ class StatusPlayer(GoalPlayer):
         """Count the steps to an answer: listing orders, looking into those that may be meant, submit."""
         slots = goal.of()
         inside, meant = set(decided_inside(orders, slots, today)), set(resolve(orders, slots, today))
+        meant |= _behind(goal.asks, orders)
         later = bool(inside) and not meant <= inside
         return Need(3 + later, 1 + is_dated(slots, goal.asks) + len(inside | meant))
 
@@ -51,7 +52,7 @@ class StatusPlayer(GoalPlayer):
         """Set the steps that a change of mind costs: a look at other orders, for which today's date may be needed."""
         dated = is_dated(change.slots, change.asks) and not is_dated(goal.of(), goal.asks)
         inside = set(decided_inside(orders, change.slots, today))
-        meant = set(resolve(orders, goal.apply(change).of(), today))
+        meant = set(resolve(orders, goal.apply(change).of(), today)) | _behind(change.asks, orders)
         later = bool(inside) and not meant <= inside
         return replace(change, turns=1 + dated + later, calls=dated + len(inside | meant))
 
@@ -79,8 +80,11 @@ class StatusPlayer(GoalPlayer):
             return self.turn(*(self.call("order_get_status", None, order_id=o) for o in unseen))
         if self.choice is None:
             self.choice = self.orders[self._choose(slots)]["order_id"]
-        if self.choice not in self.looked:
-            return self.turn(self.call("order_get_status", None, order_id=self.choice))
+        behind = () if "telling" in self.lacks else sorted(_behind(self.asks, self.orders))
+        wanted = dict.fromkeys([self.choice, *(self.orders[at]["order_id"] for at in behind)])
+        unseen = [order_id for order_id in wanted if order_id not in self.looked]
+        if unseen:
+            return self.turn(*(self.call("order_get_status", None, order_id=o) for o in unseen))
         order = self.looked[self.choice]
         return self._tell(order) or self._report(order)
 
@@ -92,22 +96,33 @@ class StatusPlayer(GoalPlayer):
 
     def _tell(self, order: Mapping[str, Any]) -> Message | None:
         """Answer the customer's questions; who lacks the step names the first day and price that the order shows."""
+        assert self.orders is not None
         facts, today = Facts.of_shown(order), self.today or date.min
         if "telling" in self.lacks:
             cents = facts.prices[0][0]
             days = f"It's {DAY.write(facts.arrivals[0].isoformat())}." if facts.arrivals else ""
-            words = f"{days} The price is {money(cents)}." if "ask_paid" in self.asks and cents else days
+            words = (
+                f"{days} The price is {money(cents)}."
+                if {"ask_paid", "ask_spent", "ask_spent_with"} & self.asks.keys() and cents
+                else days
+            )
             new = words if self.asks and words != self.answers.get("") else ""
             self.answers[""] = words
             return {"role": "assistant", "content": new.strip()} if new else None
+        at = [one["order_id"] for one in self.orders].index(order["order_id"])
+        nothing = Facts(date.min, (), {}, ())
+        shown = [self.looked.get(one["order_id"]) for one in self.orders]
+        every = [Facts.of_shown(one) if one else nothing for one in shown]
         values = {
-            slot: VALUES[slot](facts, today, value) for slot, value in self.asks.items() if slot in VALUES
+            slot: VALUES[slot](at, every, today, value) for slot, value in self.asks.items() if slot in VALUES
         }
         if "telling" in self.contrary and "ask_by" in values:
             values["ask_by"] = "no"  # whoever asks has reason to worry
         for slot, value in values.items():
-            if value is not None and any(self.slip() for _ in range(facts.size - 1)):
-                values[slot] = {"yes": "no", "no": "yes"}[value] if slot == "ask_by" else value + 1
+            behind = len(looked_into(slot, self.asks[slot], self.orders))
+            behind = behind or len(facts.arrivals) + len(facts.prices)
+            if value is not None and any(self.slip() for _ in range(behind - 1)):
+                values[slot] = _mistaken(value)
         return self.answer({slot: value for slot, value in values.items() if value is not None})
 
     def _choose(self, slots: Mapping[str, Any]) -> int:
@@ -115,10 +130,10 @@ class StatusPlayer(GoalPlayer):
         seen = self._seen()
         found = resolve(seen, slots, self.today) or [0]
         if "reference" in self.lacks:
-            found = resolve(seen, without_links(slots), self.today or date.max) or [0]
+            found = without_links(seen, slots, self.today or date.max) or [0]
         first = next(iter(slots), "")
         others = [i for i in resolve(seen, {first: slots.get(first)}, self.today) if i not in found]
-        if LINKS.keys() & slots:  # places can be miscounted
+        if "chain" in slots:  # places can be miscounted
             others += [i - 1 for i in found if i]
         # Each slot, and each order that it excludes, is a chance of a mistake.
         if any(self.slip() for _ in range(max(0, len(slots) - 1) + len(others))) and others:
@@ -158,4 +173,16 @@ class StatusPlayer(GoalPlayer):
 
 def is_dated(slots: Mapping[str, Any], asks: Mapping[str, Any]) -> bool:
     """Tell whether a description or a question is about today."""
-    return "when" in slots or bool({"ask_by", "ask_days"} & asks.keys())
+    return "when" in slots or bool({"ask_by", "ask_all_by", "ask_days"} & asks.keys())
+
+
+def _behind(asks: Mapping[str, Any], orders: Sequence[Mapping[str, Any]]) -> set[int]:
+    """List the orders behind the answers to these questions, beside the one that is meant."""
+    return {at for slot, value in asks.items() for at in looked_into(slot, value, orders)}
+
+
+def _mistaken(value: Any) -> Any:
+    """Make another answer of the same kind."""
+    if value in ("yes", "no"):
+        return {"yes": "no", "no": "yes"}[value]
+    return before(date.fromisoformat(value), 1) if isinstance(value, str) else value + 1

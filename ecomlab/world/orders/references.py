@@ -5,13 +5,11 @@ Slots: "type" or "thing" (an item's type; "thing" comes in a sentence of its own
 roughly), "things" and "parcels" (their number), "number" and "total" (the order's, from the confirmation mail),
 "correction" (steps back in time).
 
-A chain of links leads from an order that is named to the one that is meant: "near" (an item's type in the first), or
-"best" ("dearest 10": of October) or "split" (the "latest" or "first" in two parcels); then "between" (that one and the
-one with an item of a type), "next_with" and "last_with" (in time, with an item of a type), "relation" (a step back).
+"chain" is a noun phrase that leads from another order to the one that is meant (`chains.py`).
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Any
 
@@ -20,34 +18,13 @@ import numpy as np
 from ecomlab.catalog import Shop
 from ecomlab.seeding import pick, shuffled
 from ecomlab.values import WEEKDAYS
+from ecomlab.world.orders import chains
 
 Seen = Mapping[str, Any]
 """An order as references see it: "placed", "items" (title and type) and "parcels" (their number, None if unknown)."""
 Slots = dict[str, Any]
 WORDS = ("type", "brand", "feature")
 """Slots that name an item of an order."""
-STEPS = ("relation", "correction")
-"""Slots that lead from the order mentioned to the one before or after it."""
-STARTS = ("near", "best", "split")
-"""Slots with which a chain of links begins."""
-LINKS = {"best": 1, "split": 1, "between": 2, "next_with": 1, "last_with": 1, "relation": 1}
-"""Links from the order that is named to the one that is meant, in the order of following them, and their sizes."""
-MOST_LINKS = 3
-"""Size of the longest chain."""
-CHAINS = tuple(
-    (start, *links)
-    for start in STARTS
-    for links in ((), ("relation",), ("next_with",), ("last_with",), ("between",), ("next_with", "relation"),
-                  ("last_with", "relation"))
-    if start != "near" or links
-)  # fmt: skip
-"""Chains that people can follow."""
-BEST = ("dearest", "cheapest", "fullest")
-"""By what one order of a month is singled out: its total, or the number of things in it."""
-LEAD = 1.05
-"""Ratio by which the total of the dearest order exceeds the next one's, or that exceeds the cheapest one's."""
-COMPARED = 4
-"""Most orders of a month that are compared."""
 ROUGHLY = {"fortnight": ((6, 15), (3, 21)), "moon": ((25, 38), (18, 50))}
 """How many days ago "a week or two ago" and "about a month ago" were, and may have been to somebody else."""
 MEMORY = {"days": 0.6, "mail": 0.4}
@@ -99,55 +76,34 @@ def total_of(order: Seen) -> int | None:
 def resolve(seen: Sequence[Seen], slots: Mapping[str, Any], today: date | None) -> list[int]:
     """List the orders that these slots may mean, by index, the newest first."""
     found = [i for i, order in enumerate(seen) if _fits(order, slots, today)]
-    for link in (*LINKS, "correction"):
-        if slots.get(link) is not None:
-            found = _follow(link, slots[link], found, seen)
-    return found
+    if slots.get("chain") is not None:
+        at = chains.follow(slots["chain"], seen)
+        found = [i for i in found if i == at]
+    step = slots.get("correction") or 0
+    return [at + step for at in found if 0 <= at + step < len(seen)]
 
 
-def without_links(slots: Mapping[str, Any]) -> Slots:
-    """Keep what names an order, as somebody does who follows no link: of the best of a month, the month."""
-    kept = {name: value for name, value in slots.items() if name not in LINKS and name != "correction"}
-    return {**kept, "when": slots["best"].split()[1]} if slots.get("best") else kept
+def without_links(seen: Sequence[Seen], slots: Mapping[str, Any], today: date | None) -> list[int]:
+    """List the orders that who follows no link takes these slots to mean."""
+    kept = {name: value for name, value in slots.items() if name not in ("chain", "correction")}
+    if slots.get("chain") is None:
+        return resolve(seen, kept, today)
+    at = chains.first_met(slots["chain"], seen)
+    return [] if at is None else [at]
 
 
 def decided_inside(seen: Sequence[Seen], slots: Mapping[str, Any], today: date | None) -> list[int]:
     """List the orders that have to be looked into to find which is meant: no list shows parcels and prices."""
-    listed = {name: value for name, value in without_links(slots).items() if name not in ("parcels", "total")}
-    best = slots.get("best") or "fullest"
-    if {"parcels", "total", "split"} & slots.keys() or not best.startswith("fullest"):
+    start = chains.start_of(slots["chain"]) if slots.get("chain") is not None else None
+    if isinstance(start, chains.Ranked):
+        return list(range(min(start.among, len(seen))))
+    if isinstance(start, chains.Split):
+        return list(range(len(seen)))
+    if {"parcels", "total"} & slots.keys():
+        skipped = ("parcels", "total", "chain", "correction")
+        listed = {name: value for name, value in slots.items() if name not in skipped}
         return resolve(seen, listed, today)
     return []
-
-
-def _follow(link: str, value: Any, found: Sequence[int], seen: Sequence[Seen]) -> list[int]:
-    """Follow a link from the orders that are found so far."""
-    if link == "best":
-        which, month = value.split()
-        of_month = [i for i in found if seen[i]["placed"][5:7] == month]
-        sizes = {i: _size(seen[i], which) for i in of_month}
-        known = [size for size in sizes.values() if size is not None]
-        best = (min if which == "cheapest" else max)(known, default=None)
-        return [i for i in of_month if best is not None and sizes[i] == best]
-    if link == "split":
-        split = [i for i in found if seen[i]["parcels"] == 2]
-        return split[:1] if value == "latest" else split[-1:]
-    if link == "between":
-        others = [i for i, order in enumerate(seen) if _holds(order, value)]
-        return [(at + to) // 2 for at in found for to in others if abs(at - to) == 2]
-    if link in ("next_with", "last_with"):
-        rows = [range(at - 1, -1, -1) if link == "next_with" else range(at + 1, len(seen)) for at in found]
-        firsts = (next((i for i in row if _holds(seen[i], value)), None) for row in rows)
-        return [i for i in firsts if i is not None]
-    return [at + value for at in found if 0 <= at + value < len(seen)]
-
-
-def _size(order: Seen, which: str) -> int | None:
-    return len(order["items"]) if which == "fullest" else total_of(order)
-
-
-def _holds(order: Seen, kind: str) -> bool:
-    return any(item["type"] == kind for item in order["items"])
 
 
 def _fits(order: Seen, slots: Mapping[str, Any], today: date | None) -> bool:
@@ -160,8 +116,6 @@ def _fits(order: Seen, slots: Mapping[str, Any], today: date | None) -> bool:
     if slots.get("number") not in (None, order.get("order_id")):
         return False
     if slots.get("total") is not None and total_of(order) not in (None, slots["total"]):
-        return False
-    if slots.get("near") is not None and not _holds(order, slots["near"]):
         return False
     if slots.get("when") is not None and today is not None and not _at(order["placed"], slots["when"], today):
         return False
@@ -260,19 +214,12 @@ def refer(
     return None if memory == frozenset(MEMORY) else refer(target, seen, today, False, random)
 
 
-def refer_by_links(
-    target: int, seen: Sequence[Seen], today: date, size: int, random: np.random.Generator
-) -> Slots | None:
-    """Draw a chain of links of this size that leads to this order, and to another one for who follows none of them;
-    None if there is none."""
-    draws = _Draws(target, seen, today, random)
-    able = [chain for chain in CHAINS if sum(LINKS.get(link, 0) for link in chain) == size]
-    for chain in shuffled(random, able) if in_a_row(seen) else ():
-        slots = draws.chain(chain)
-        alone = slots is not None and resolve(seen, slots, today) == [target]
-        if slots and alone and resolve(seen, without_links(slots), today)[0] != target:
-            return slots
-    return None
+def refer_by_links(target: int, seen: Sequence[Seen], size: int, random: np.random.Generator) -> Slots | None:
+    """Draw a chain of links of this size that leads to this order; None if there is none."""
+    if not in_a_row(seen) or len(seen) > LOOKUPS:
+        return None
+    chain = chains.draw_chain(target, seen, size, random)
+    return {"chain": chain} if chain else None
 
 
 @dataclass(frozen=True)
@@ -345,80 +292,6 @@ class _Draws:
                 return {"type": kind, "when": time}
         return None
 
-    def chain(self, names: Sequence[str]) -> Slots | None:
-        """Draw the values of a chain's links from its end on; None where one leads nowhere."""
-        *before, last = names
-        if not before:
-            value = getattr(self, last)()
-            return None if value is None else {last: value}
-        for value, start in shuffled(self.random, getattr(self, last)()):
-            slots = replace(self, target=start).chain(before)
-            if slots:
-                return {**slots, last: value}
-        return None
-
-    def near(self) -> str | None:
-        """Name an item that no other order holds."""
-        return next(iter(self._own(self.order)), None)
-
-    def best(self) -> str | None:
-        """Say by what the order stands out among those of its month, by any measure of it."""
-        month = self.order["placed"][5:7]
-        others = [one for one in self.seen if one["placed"][5:7] == month and one is not self.order]
-        if not 0 < len(others) < COMPARED or not self.order["parcels"]:
-            return None
-        return next(
-            (f"{which} {month}" for which in shuffled(self.random, BEST) if self._leads(which, others)), None
-        )
-
-    def _leads(self, which: str, others: Sequence[Seen]) -> bool:
-        mine = _measures(self.order, which)
-        for theirs in (_measures(other, which) for other in others):
-            ratios = [b / a if which == "cheapest" else a / b for a, b in zip(mine, theirs) if a and b]
-            if len(ratios) < 2 or min(ratios) < LEAD:
-                return False
-        return True
-
-    def split(self) -> str | None:
-        """Say which of the orders in two parcels it is."""
-        split = [i for i, order in enumerate(self.seen) if order["parcels"] == 2]
-        ends = [which for which, at in (("latest", 0), ("first", -1)) if split and split[at] == self.target]
-        return pick(self.random, ends) if ends and len(split) > 1 and len(self.seen) <= LOOKUPS else None
-
-    def relation(self) -> list[tuple[int, int]]:
-        """List (step, the order that it starts from)."""
-        return [(step, self.target - step) for step in _steps(self.target, self.seen)]
-
-    def between(self) -> list[tuple[str, int]]:
-        """List (an item that only the order beside it on one side holds, the order on the other side)."""
-        sides = [(self.target + way, self.target - way) for way in (1, -1)]
-        able = [(to, at) for to, at in sides if 0 <= to < len(self.seen) and 0 <= at < len(self.seen)]
-        return [(kind, at) for to, at in able for kind in self._own(self.seen[to])[:1]]
-
-    def next_with(self) -> list[tuple[str, int]]:
-        """List (an item, an earlier order after which this is the next one with such an item)."""
-        return self._reached(1)
-
-    def last_with(self) -> list[tuple[str, int]]:
-        """List (an item, a later order before which this is the last one with such an item)."""
-        return self._reached(-1)
-
-    def _reached(self, way: int) -> list[tuple[str, int]]:
-        found = []
-        for item in self.order["items"]:
-            at = self.target + 2 * way  # the very next one is "the one after that"
-            skipped = self.target + way
-            while 0 <= at < len(self.seen) and not _holds(self.seen[skipped], item["type"]):
-                found.append((item["type"], at))
-                skipped, at = at, at + way
-        return found
-
-    def _own(self, order: Seen) -> list[str]:
-        """List the types of which no other order holds an item."""
-        kinds = [item["type"] for item in order["items"]]
-        own = [kind for kind in kinds if sum(_holds(other, kind) for other in self.seen) == 1]
-        return shuffled(self.random, own)
-
     def parcels(self) -> Slots | None:
         """Refer by the number of parcels, of all orders or of those with an item of a type."""
         return self.number("parcels", 2) if self.order["parcels"] == 2 and len(self.seen) <= LOOKUPS else None
@@ -445,14 +318,6 @@ class _Draws:
             if slots.get("things") != 1 and all(len(self.resolve({n: v})) > 1 for n, v in slots.items()):
                 return slots
         return None
-
-
-def _measures(order: Seen, which: str) -> tuple[int, int]:
-    """Measure an order in both ways in which people do: with and without the number of units."""
-    items, prices = order["items"], order["prices"]
-    if which == "fullest":
-        return len(items), sum(item["quantity"] for item in items)
-    return total_of(order) or 0, sum(price or 0 for price in prices)
 
 
 def _steps(target: int, seen: Sequence[Seen]) -> list[int]:
@@ -486,7 +351,7 @@ def values_of(name: str, seen: Sequence[Seen], shop: Shop) -> list[Any]:
         return [order["order_id"] for order in seen]
     if name == "total":
         return [total for order in seen if (total := total_of(order)) is not None]
-    if name in STEPS:
+    if name == "correction":
         return [1, -1]
     if name == "when":
         return sorted(TIMES)
