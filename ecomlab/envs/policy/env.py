@@ -28,6 +28,7 @@ from ecomlab.world.policy_book.cases import (
     draw_mentioned,
     draw_question,
     draw_twist,
+    member_of,
     read_as,
     section_on,
     write_answer,
@@ -92,7 +93,7 @@ class Policy(Environment):
         worked = bool(steps) and is_worked_out(axes, random)
         section, question = draw_question(book, len(steps) > 1, worked, random)
         mentioned = draw_mentioned(section, question, book, random)
-        facts = draw_facts(section, question, book, len(steps), catalog, random, mentioned)
+        facts = draw_facts(section, question, book, len(steps), catalog, random, mentioned, member_of(key))
         if deciding(section, book, facts) is general(section):
             steps = []
         product = {"type": facts.pop("type")} if "type" in facts else {}

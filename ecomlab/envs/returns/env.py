@@ -28,7 +28,8 @@ from ecomlab.tool import tool
 from ecomlab.world import sell_outs
 from ecomlab.world.orders import history, lines, returns
 from ecomlab.world.policy_book.book import draw_book
-from ecomlab.world.policy_book.rules import is_odd
+from ecomlab.world.policy_book.cases import member_of
+from ecomlab.world.policy_book.rules import is_odd, may_be_mistaken
 from ecomlab.world.state import World
 from ecomlab.world.tools import catalog as shop_tools
 from ecomlab.world.tools import orders as order_tools
@@ -95,7 +96,9 @@ class Returns(Environment):
         patient, swapping = random.random() < axes.orders.p_patient, random.random() < 0.45
         share, switching = sell_outs.draw_sell_out(axes.p_oos, 2, random), random.random() < axes.p_switch
         steps = draw_kinds(axes, ("rules",), random)
-        meant, case, counts, other = _draw_meant(world, len(steps), swapping, patient, axes, shop, random)
+        meant, case, counts, other = _draw_meant(
+            world, len(steps), member_of(key), swapping, patient, axes, shop, random
+        )
         units = {"units": int(random.integers(1, meant.most + 1))} if meant.line["quantity"] > 1 else {}
         last = {**meant.slots, **units, "replacement": other if swapping else [], **case}
         event = _draw_change(meant.most, last, case, other, random) if switching else None
@@ -158,6 +161,7 @@ class Returns(Environment):
 def _draw_meant(
     world: Mapping[str, Any],
     steps: int,
+    member: str,
     swapping: bool,
     patient: bool,
     axes: Difficulty,
@@ -178,7 +182,8 @@ def _draw_meant(
         and not (strict and any(other["price_cents"] is None for other in order["lines"]))
     ]
     desk, best = returns.Desk(world, catalog), dict[str, list[Any]]()
-    situations = shuffled(random, returns.SITUATIONS)[:CASES] if strict else [dict[str, Any]()]
+    theirs = [case for case in returns.SITUATIONS if case["tier"] == member]
+    situations = shuffled(random, theirs)[:CASES] if strict else [dict[str, Any]()]
     case = situations[0]
     standard = {line["line_id"]: desk.judge(order, line, {}, standard=True) for order, line in able}
     for tried in situations:
@@ -219,11 +224,15 @@ def _draw_change(
     """Draw a change of mind about a return that ends with the slots `last`: what is wished or told before, and the
     change. It is about the units, a fact that was told wrong, or money in place of another product."""
     fact = pick(random, ("opened", "tier"))
-    others = [v for v in returns.VALUES[fact] if v != last.get(fact) and not is_odd({**last, fact: v})]
+    others = [
+        v
+        for v in returns.VALUES[fact]
+        if may_be_mistaken(fact, v, last.get(fact)) and not is_odd({**last, fact: v})
+    ]
     drawn: dict[str, Any] = {}
     if "units" in last and most > 1:
         drawn["units"] = pick(random, [n for n in range(1, most + 1) if n != last["units"]])
-    if case:
+    if others:
         drawn[fact] = pick(random, others)
     if other and not last["replacement"]:
         drawn["replacement"] = list(other)
