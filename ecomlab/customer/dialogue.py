@@ -535,7 +535,6 @@ class DialogueManager:
             known = [] if reading.open else [s for s in known if s.name not in LISTS | {"importance"}]
         asks_so = "CHECK" in reading.acts and not all(q.values for q in reading.questions)
         openly = "CHOICE" in reading.acts or ("SET" in reading.acts and not asks_so)
-        openly |= _ASKS.search(text) is not None
         acts = [] if openly else verdict([one for one in asked if one.slots or one.so is not None])
         valued = {slot for said in reading.mentions if said.asked for slot in said.slots}
         echoed = any(one.echo and one.so is not False and one.question.slot in valued for one in heard)
