@@ -22,7 +22,18 @@ from ecomlab.world.policy_book.book import (
     section_of,
     with_referred,
 )
-from ecomlab.world.policy_book.rules import FACTS, RULES, UNITS, WINDOW, WORKED_OUT, Amount, Named, is_odd, may_be_mistaken, rule_of
+from ecomlab.world.policy_book.rules import (
+    FACTS,
+    RULES,
+    UNITS,
+    WINDOW,
+    WORKED_OUT,
+    Amount,
+    Named,
+    is_odd,
+    may_be_mistaken,
+    rule_of,
+)
 
 FEW_FACTS = 6
 """Facts that a customer tells in nearly all cases at most."""
@@ -113,9 +124,9 @@ def draw_facts(
     names: Sequence[str],
     member: str,
 ) -> dict[str, Any]:
-    """Draw a case of a customer with this membership: first the clause that is to decide, then facts that make it decide. Where the task holds `steps` of
-    the kind "rules", an exception decides; with two, and a section that refers to another one, in every other case a
-    clause of that one. Otherwise all clauses decide equally often.
+    """Draw a case of a customer with this membership: first the clause that is to decide, then facts that make it
+    decide. Where the task holds `steps` of the kind "rules", an exception decides; with two, and a section that refers
+    to another one, in every other case a clause of that one. Otherwise all clauses decide equally often.
 
     Numbers lie near the limits; where no case is found for the clause, another one decides.
     """
