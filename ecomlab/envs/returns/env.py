@@ -182,11 +182,13 @@ def _draw_meant(
         and not (strict and any(other["price_cents"] is None for other in order["lines"]))
     ]
     desk, best = returns.Desk(world, catalog), dict[str, list[Any]]()
-    theirs = [case for case in returns.SITUATIONS if case["tier"] == member]
-    situations = shuffled(random, theirs)[:CASES] if strict else [dict[str, Any]()]
+    every = sorted(shuffled(random, returns.SITUATIONS), key=lambda case: case["tier"] != member)
+    situations = every[:CASES] if strict else [dict[str, Any]()]
     case = situations[0]
     standard = {line["line_id"]: desk.judge(order, line, {}, standard=True) for order, line in able}
     for tried in situations:
+        if best and tried.get("tier", member) != member:
+            break
         by_end: dict[str, list[Any]] = {}
         for order, line in able:
             judged = desk.judge(order, line, tried)

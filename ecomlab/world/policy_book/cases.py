@@ -35,6 +35,8 @@ from ecomlab.world.policy_book.rules import (
     rule_of,
 )
 
+TRIES = 80
+"""Cases that are tried for a clause: the first half with the customer's membership."""
 FEW_FACTS = 6
 """Facts that a customer tells in nearly all cases at most."""
 
@@ -124,9 +126,9 @@ def draw_facts(
     names: Sequence[str],
     member: str,
 ) -> dict[str, Any]:
-    """Draw a case of a customer with this membership: first the clause that is to decide, then facts that make it
-    decide. Where the task holds `steps` of the kind "rules", an exception decides; with two, and a section that refers
-    to another one, in every other case a clause of that one. Otherwise all clauses decide equally often.
+    """Draw a case, of a customer with this membership where it can be: first the clause that is to decide, then facts
+    that make it decide. Where the task holds `steps` of the kind "rules", an exception decides; with two, and a section
+    that refers to another one, in every other case a clause of that one. Otherwise all clauses decide equally often.
 
     Numbers lie near the limits; where no case is found for the clause, another one decides.
     """
@@ -144,11 +146,11 @@ def draw_facts(
     theirs = [clause for clause in able if _may_hold(clause, member)]
     wanted, facts = pick(random, theirs or able), dict[str, Any]()
     leads = [clause for clause in own if "see" in clause] if wanted in beyond else []
-    for _ in range(80):
+    for attempt in range(TRIES):
         facts = {name: _draw_value(name, section, book, catalog, random) for name in names}
         for atom in (*wanted["if"], *(atom for clause in leads for atom in clause["if"])):
             facts[atom[0]] = _fulfil(atom, random)
-        facts |= {"tier": member} if "tier" in facts else {}
+        facts |= {"tier": member} if "tier" in facts and attempt < TRIES // 2 else {}
         if deciding(section, book, facts) is wanted and not is_odd(facts):
             break
     return facts
