@@ -78,6 +78,10 @@ _WRONG = re.compile(
     re.IGNORECASE,
 )
 """Words of a question what is wrong."""
+_ASKS = re.compile(r"\b(?:what|which|how|when|where|who|any)\b[^.!?]*\?\s*$", re.IGNORECASE)
+"""A last sentence that yes is no answer to."""
+_BESIDE = re.compile(r"\b(?:besides|beside|apart from|aside from|other than|beyond)\b", re.IGNORECASE)
+"""Words after which a message names what it does not ask for."""
 _OVER = re.compile(
     r"\b(?:over|above|beyond|exceeds?) (?:your|the) (?:budget|limit|maximum|price limit)\b", re.IGNORECASE
 )
@@ -228,6 +232,8 @@ class DialogueManager:
         if unsure & {question.slot for question in reading.questions}:
             return []
         if reading.unclear or reading.things or reading.acts & {"SET", "CHOICE"}:
+            return []
+        if _ASKS.search(text) or _BESIDE.search(text):
             return []
         if asks_to_keep(text) and any(
             one.name == "must" for one in (*self.state.known, *self.state.withheld)
@@ -509,9 +515,15 @@ class DialogueManager:
         """Say again what the opening said."""
         return self._said()
 
-    def _opened(self, reading: Reading) -> Reading:
+    def _opened(self, reading: Reading, text: str) -> Reading:
         """Read as open what asks for whatever there is without saying so: "Which one do you mean?", "What about the
-        kettle?", and "Is anything else on the list?" once the list is known."""
+        kettle?", "And the kettle, besides its color?", and "Is anything else on the list?" once the list is known."""
+        if _BESIDE.search(text):
+            beside = tuple(q for q in reading.questions if self._is_known(q))
+            items = tuple(dict.fromkeys(q.item for q in beside if q.item >= 0)) or reading.open_items
+            if beside and len(beside) == len(reading.questions):
+                calls_for = reading.calls_for | {"open"}
+                return replace(reading, questions=(), calls_for=calls_for, open_items=items)
         more = [q for q in reading.questions if q.slot == "parts" and not q.values and q.item < NO_ITEM]
         if more and not any(slot.name == "parts" for slot in self.state.withheld):
             questions = tuple(q for q in reading.questions if q not in more)
@@ -521,6 +533,11 @@ class DialogueManager:
         if (which or about) and not reading.questions and "back" not in reading.calls_for:
             return replace(reading, calls_for=reading.calls_for | {"open"}, unclear=())
         return reading
+
+    def _is_known(self, question: Question) -> bool:
+        """Tell whether all that a question may mean has been told."""
+        slots = meant(question, self.state, self.option)
+        return bool(slots) and not any(slot in self.state.withheld for slot in slots)
 
     def _vague(self, reading: Reading, text: str) -> Reply | None:
         """Answer a message that asks for nothing that a customer could have; None if it does."""
@@ -536,7 +553,7 @@ class DialogueManager:
 
     def answer(self, reading: Reading, text: str) -> Reply:
         """Answer what a message asks for."""
-        reading = self._opened(reading)
+        reading = self._opened(reading, text)
         vague = self._vague(reading, text)
         if vague is not None:
             return vague
@@ -549,7 +566,8 @@ class DialogueManager:
             told = [slot for one in heard if one.echo and one.so is not False for slot in one.slots]
             if told and reading.acts & {"SET", "CHOICE"}:  # "Which coat was it?"
                 return Reply(self.spoken("remind", list(_distinct(told)), clean=True))
-            return Reply([Act("yes" if told and text.rstrip().endswith("?") else "ask back")])
+            only = told and text.rstrip().endswith("?") and not _ASKS.search(text)
+            return Reply([Act("yes" if only else "ask back")])
         none = not any(one.slots for one in asked) and not self.state.identified
         titled = all(slot_type(q.slot).names and q.values for q in reading.questions)
         if none and titled and reading.which and not reading.things:  # "X's or Y's?", and neither is known

@@ -23,6 +23,8 @@ COMPARED = 4
 """Number of visits among which something sells out, or all that fit what is stated."""
 MOST_ALIKE = 16
 """Most products of the same description that sell out together."""
+MOST_FITTING = 2 * MOST_SOLD
+"""Most products that sell out together of those that fit what is stated."""
 MOST_LEFT = 3
 """Most units left of something that has sold out but for a few."""
 TRIES = 16
@@ -91,7 +93,7 @@ def _draw_rush(
         : max(0, COMPARED - len(fitting))
     ]
     left, sold = dict[tuple[str, str | None], int](), 0
-    for row in [*sorted(fitting), *others]:
+    for row in [*shuffled(random, sorted(fitting)), *others]:
         hit, few = random.random(count) < share, random.random(count) < axes.cart.p_quantity / 2
         units = np.where(few, random.integers(1, MOST_LEFT + 1, count), 0).tolist()
         if not (hit.any() if of_options else hit[0]):
@@ -99,7 +101,8 @@ def _draw_rush(
         alike = catalog.select(
             constraints_of(kind, goals.slot_values(shop, row, names, slots) or {})
         ).tolist()
-        if len(alike) > MOST_ALIKE or (sold + len(alike) > MOST_SOLD and row not in fitting):
+        most = MOST_FITTING if row in fitting else MOST_SOLD
+        if len(alike) > MOST_ALIKE or sold + len(alike) > most:
             continue
         sold += len(alike)
         for one in alike:

@@ -18,7 +18,7 @@ from ecomlab.episode.subtask import Subtask
 from ecomlab.reward import Verdict
 from ecomlab.seeding import pick, rng, shuffled, whole_near
 from ecomlab.steps import SHARE_OF_A_JOB, draw_kinds, only
-from ecomlab.task import Goal, Interrupt, Need, Problem, Task, TaskError, TaskKey
+from ecomlab.task import Goal, Interrupt, Need, Problem, Task, TaskError, TaskKey, changes_of
 from ecomlab.tool import FormatError, RefusedError
 from ecomlab.world.orders.history import draw_history
 
@@ -142,6 +142,16 @@ def _begun(part: Task, random: Any) -> str:
     return f"{pick(random, ENVIRONMENTS[part.env].phrases.intros)} {part.opening}"
 
 
+def _memberships(parts: Sequence[Task]) -> set[str]:
+    """Collect what the customer says of their membership, where more than one of these subtasks asks for it."""
+    said = []
+    for part in parts:
+        slots = [part.goal.of(), *(change.slots for change in changes_of(part.events))]
+        said.append({one["tier"] for one in slots if "tier" in one})
+    said = [tiers for tiers in said if tiers]
+    return set[str]().union(*said) if len(said) > 1 else set()
+
+
 def _types(task: Task, shop: Shop) -> set[str]:
     """Collect the product types that a task's goal, notes and events name, or of which something is sold out."""
 
@@ -189,8 +199,8 @@ def _phantom_visits(
 def _agreeing(
     order: Sequence[str], count: int, key: TaskKey, axes: Difficulty, shop: Shop, make: Callable[..., Task]
 ) -> tuple[list[Job], set[str], set[str]]:
-    """Draw the first `count` subtasks that share no product types, with the types that they are about and those visited
-    for them."""
+    """Draw the first `count` subtasks that share no product types and in which the customer is the same member, with
+    the types that they are about and those visited for them."""
     chosen: list[Job] = []
     taken: set[str] = set()
     visited: set[str] = set()
@@ -205,7 +215,8 @@ def _agreeing(
         part = make(environment, problem, key, axes, shop, part=True)
         types, seen = _types(part, shop), _types_of(part.world.get("visits", ()), shop)
         # Two subtasks about one type could not be told apart; a type visited for two of them would stand out.
-        if not types & taken and not seen & visited:
+        alike = types & taken or seen & visited
+        if not alike and len(_memberships([*(job.task for job in chosen), part])) < 2:
             chosen.append(Job(problem, part))
             taken |= types
             visited |= seen

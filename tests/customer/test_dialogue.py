@@ -566,6 +566,20 @@ def test_a_question_with_one_value_and_one_without_is_answered_in_both() -> None
     assert kinds(reply) == ["yes", "elaborate"]
 
 
+def test_yes_answers_no_open_question() -> None:
+    """ "That's correct." was said to "And the office chair, besides 4.0 stars or better?"."""
+    stars = replace(Said(("rating",), "4.0 stars", 1), asked=True)
+    reading = calling(
+        "ask", acts="CHECK", questions=(Question("rating", 1, ("4.0 stars",)),), mentions=(stars,)
+    )
+    heard = kinds(manager(stated=(RATING,)).react(reading, "And the stand, with 4.0 stars or better?"))
+    assert heard == ["yes"]
+    asks = "And the stand, besides 4.0 stars or better?"
+    assert kinds(manager(PRICE, stated=(RATING,)).react(reading, asks)) == ["elaborate", "nothing"]
+    asks = "If 4.0 stars are too much, what would you give up?"
+    assert "yes" not in kinds(manager(stated=(RATING,)).react(reading, asks))
+
+
 MAY_3, MAY_9 = (Thing("order", day, f"one from {day}", dated=True) for day in ("May 3", "May 9"))
 
 

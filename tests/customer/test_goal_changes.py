@@ -1,9 +1,12 @@
 """Changes of mind: what they say of what was withheld before, and what they leave for the asking."""
 
-from ecomlab import ENVIRONMENTS
+import pytest
+
+from ecomlab import ENVIRONMENTS, Shop
 from ecomlab.customer import goal_changes
 from ecomlab.customer.goal_state import GoalState
-from ecomlab.task import Goal, GoalChange
+from ecomlab.episode.episode import draw_task
+from ecomlab.task import Goal, GoalChange, changes_of
 
 CART, RETURN = (ENVIRONMENTS[env].phrases for env in ("CART", "RETURN"))
 OLD = {"type": "Tank Top", "brand": "TrailTwill", "quantity": 3}
@@ -41,3 +44,19 @@ def test_that_nothing_is_wanted_in_return_is_said_unless_it_was() -> None:
         assert found
         said.append(any("replacement" in act.slots for act in found[1]))
     assert said == [False, True, True]
+
+
+@pytest.mark.parametrize("env", ["POLICY", "RETURN"])
+def test_a_fact_is_set_right_by_one_that_people_take_it_for(env: str, big_shop: Shop) -> None:
+    """ "By phone" set right "in one of your stores", and what had been used was sealed again."""
+    never = [{"sealed", "used"}, {"store", "phone"}, {"none", "Gold"}, {"none", "Onyx"}, {"Silver", "Onyx"}]
+    corrected = 0
+    for seed in range(40):
+        task = draw_task(env, 12, seed, big_shop, {"p_switch": 1.0})
+        for change in changes_of(task.events):
+            for name in change.slots.keys() - {"twist", "units", "replacement"}:
+                before, after = task.goal[name], change.slots[name]
+                corrected += 1
+                assert {before, after} not in never
+                assert not isinstance(after, int) or max(before, after) <= 2 * min(before, after)
+    assert corrected > 10

@@ -194,6 +194,8 @@ def test_weights_are_integers_that_fit_their_sum() -> None:
         ("Got it: no rug, a BasilForge kettle.", False),
         ("Any brand rather than BasilForge for the kettle, then.", True),
         ("Noted, a BasilForge kettle, for no more than $30.", False),
+        ("So a kettle without red or BasilForge on it, right?", True),
+        ("Noted, that makes no difference for a BasilForge kettle.", False),
     ],
 )
 def test_a_word_takes_back_the_value_behind_it_and_no_other(text: str, denied: bool, big_shop: Shop) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from ecomlab import ENVIRONMENTS, Episode, Shop, Task, TaskError, make_task, play
 from ecomlab.laws.attackers import calls
-from ecomlab.task import Message
+from ecomlab.task import Message, changes_of
 
 JOURNEY = ENVIRONMENTS["JOURNEY"]
 
@@ -161,3 +161,16 @@ def test_two_tools_of_one_name_are_an_error(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(type(ENVIRONMENTS["PD"]), "tools", (replace(search), *others))
     with pytest.raises(TaskError, match="two tools"):
         _ = ENVIRONMENTS["JOURNEY"].tools
+
+
+def test_a_customer_is_the_same_member_in_all_jobs(big_shop: Shop) -> None:
+    compared = 0
+    for seed in range(60):
+        told = []
+        for part in make_task("JOURNEY", 12, seed, big_shop).subtasks:
+            slots = [part.goal.of(), *(change.slots for change in changes_of(part.events))]
+            told.append({one["tier"] for one in slots if "tier" in one})
+        told = [tiers for tiers in told if tiers]
+        compared += len(told) > 1
+        assert len(told) < 2 or len(set[str]().union(*told)) == 1
+    assert compared > 5

@@ -33,7 +33,12 @@ def kinds(env: str, shop: Shop, opening: str, lines: list[str | tuple[Words, str
 
 PLANTED = [
     ("two values", "CART", "I need a Coffee Maker in Red.", ["I'd like the Coffee Maker in White."]),
-    ("no wish", "SUB", POWER_BANK, ["It needs the same battery capacity. As for the charge, I don't mind."]),
+    (
+        "no wish",
+        "SUB",
+        POWER_BANK,
+        ["The new one needs the same battery capacity. As for the charge, I don't mind."],
+    ),
     (
         "no wish",
         "RETURN",

@@ -30,8 +30,10 @@ _OFFERED = frozenset((
 ALL = frozenset(("all", "both", "togeth", "total", "combin", "altogeth", "everyth", "whole"))
 _SAME = frozenset(("same", "keep", "match", "ident", "must", "stai", "stay"))
 """Stems by which something is to be as it was."""
-_DENIED = frozenset(("not", "without", "never", "no", "than", "instead"))
+_DENIED = frozenset(("not", "without", "never", "no", "than", "instead", "neither"))
 """Stems before a value by which a message takes it back."""
+_NOTHING_TO = frozenset(("difference", "problem", "matter"))
+"""Words after "no" that deny nothing of what follows."""
 CLAIM = 20
 """Score of a value from which on it is said of the customer's wishes: to deny what was no claim is worse than to let
 one pass."""
@@ -193,10 +195,14 @@ def _described(place: int, sentence: Sentence, topic: Sequence[int]) -> tuple[in
 
 
 def _is_denied(place: int, sentence: Sentence) -> bool:
-    """Tell whether one of the three words before a value takes it back, with nothing else named between."""
-    for token in reversed(sentence.tokens[max(0, place - 3) : place]):
+    """Tell whether one of the three words before a value takes it back, with nothing else named between but what is
+    denied with it: "neither red nor blue". "No difference for a member" denies no membership."""
+    for at in range(place - 1, max(-1, place - 4), -1):
+        token = sentence.tokens[at]
         if token.stem in _DENIED:
-            return True
+            return sentence.tokens[at + 1].word not in _NOTHING_TO
+        if token.word in ("or", "nor") and at and sentence.tokens[at - 1].means:
+            return _is_denied(at - 1, sentence)
         if token.means or token.stem in _JOINTS:
             return False
     return False

@@ -33,6 +33,7 @@ from ecomlab.world.policy_book.cases import (
     draw_other_case,
     draw_question,
     draw_twist,
+    member_of,
     read_as,
     section_on,
     write_answer,
@@ -105,7 +106,7 @@ class Policy(Environment):
             :tells
         ]
         mentioned = draw_mentioned(section, worked or not {*names}.isdisjoint(WORKED.values()), book, random)
-        facts = draw_facts(section, question, book, rules, catalog, random, mentioned)
+        facts = draw_facts(section, question, book, rules, catalog, random, mentioned, member_of(key))
         if deciding(section, book, facts) is general(section):
             rules = 0
         product = {"type": facts.pop("type")} if "type" in facts else {}

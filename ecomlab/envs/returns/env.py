@@ -32,7 +32,8 @@ from ecomlab.world import sell_outs
 from ecomlab.world.orders import history, lines, returns
 from ecomlab.world.plain import AtFirst
 from ecomlab.world.policy_book.book import draw_book
-from ecomlab.world.policy_book.rules import is_odd
+from ecomlab.world.policy_book.cases import member_of
+from ecomlab.world.policy_book.rules import is_odd, may_be_mistaken
 from ecomlab.world.sell_outs import sold_rows
 from ecomlab.world.state import World
 from ecomlab.world.tools import catalog as shop_tools
@@ -108,7 +109,9 @@ class Returns(Environment):
         share, switching = sell_outs.draw_sell_out(axes.p_oos, 2, random), random.random() < axes.p_switch
         kinds = draw_kinds(axes, tuple(STEPS), random, STEPS)
         rules, swapping = kinds.count("rules"), swapping or not {"reference", "logic"}.isdisjoint(kinds)
-        meant, case, counts, other, refers = _draw_meant(view, kinds, swapping, patient, axes, random)
+        meant, case, counts, other, refers = _draw_meant(
+            view, kinds, member_of(key), swapping, patient, axes, random
+        )
         units = {"units": int(random.integers(1, meant.most + 1))} if meant.line["quantity"] > 1 else {}
         last = {**meant.slots, **units, "replacement": other if swapping else [], **case}
         condition = pick(random, ("part", "full"))
@@ -219,6 +222,7 @@ def _is_worked_out(
 def _draw_meant(
     view: AtFirst,
     kinds: Sequence[str],
+    member: str,
     swapping: bool,
     patient: bool,
     axes: Difficulty,
@@ -240,10 +244,13 @@ def _draw_meant(
         and not (priced and any(other["price_cents"] is None for other in order["lines"]))
     ]
     desk, best = returns.Desk(world, catalog), dict[str, list[Any]]()
-    situations = shuffled(random, returns.SITUATIONS)[:CASES] if strict else [dict[str, Any]()]
+    every = sorted(shuffled(random, returns.SITUATIONS), key=lambda case: case["tier"] != member)
+    situations = every[:CASES] if strict else [dict[str, Any]()]
     case = situations[0]
     standard = {line["line_id"]: desk.judge(order, line, {}, standard=True) for order, line in able}
     for tried in situations:
+        if best and tried.get("tier", member) != member:
+            break
         by_end: dict[str, list[Any]] = {}
         for order, line in able:
             judged = desk.judge(order, line, tried)
@@ -281,11 +288,15 @@ def _draw_change(
     """Draw a change of mind about a return that ends with the slots `last`: what is wished or told before, and the
     change. It is about the units, a fact that was told wrong, or money in place of another product."""
     fact = pick(random, ("opened", "tier"))
-    others = [v for v in returns.VALUES[fact] if v != last.get(fact) and not is_odd({**last, fact: v})]
+    others = [
+        v
+        for v in returns.VALUES[fact]
+        if may_be_mistaken(fact, v, last.get(fact)) and not is_odd({**last, fact: v})
+    ]
     drawn: dict[str, Any] = {}
     if "units" in last and most > 1:
         drawn["units"] = pick(random, [n for n in range(1, most + 1) if n != last["units"]])
-    if case:
+    if others:
         drawn[fact] = pick(random, others)
     if other and not last["replacement"]:
         drawn["replacement"] = list(other)

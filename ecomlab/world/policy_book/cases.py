@@ -10,6 +10,7 @@ from ecomlab.answers.amounts import read_amount, read_answer
 from ecomlab.answers.dates import read_day, says_none
 from ecomlab.catalog import Catalog
 from ecomlab.seeding import pick, shuffled
+from ecomlab.task import TaskKey
 from ecomlab.world.policy_book.book import (
     Atom,
     Book,
@@ -31,9 +32,12 @@ from ecomlab.world.policy_book.rules import (
     Named,
     Rule,
     is_odd,
+    may_be_mistaken,
     rule_of,
 )
 
+TRIES = 80
+"""Cases that are tried for a clause: the first half with the customer's membership."""
 FEW_FACTS = 6
 """Facts that a customer tells in nearly all cases at most."""
 
@@ -114,6 +118,13 @@ def draw_mentioned(section: Section, worked: bool, book: Book, random: np.random
     return ["type", *told] if "type" in matter or section["department"] else told
 
 
+def member_of(key: TaskKey) -> str:
+    """Draw the membership of a task's customer, the same in all jobs of a journey."""
+    about = FACTS["tier"]
+    assert isinstance(about, Named)
+    return pick(key.rng("membership"), list(about.words))
+
+
 def draw_facts(
     section: Section,
     question: str,
@@ -122,10 +133,11 @@ def draw_facts(
     catalog: Catalog,
     random: np.random.Generator,
     names: Sequence[str],
+    member: str,
 ) -> dict[str, Any]:
-    """Draw a case: first the clause that is to decide, then facts that make it decide. Where the task holds `steps` of
-    the kind "rules", an exception decides; with two, and a section that refers to another one, in every other case a
-    clause of that one. Otherwise all clauses decide equally often.
+    """Draw a case, of a customer with this membership where it can be: first the clause that is to decide, then facts
+    that make it decide. Where the task holds `steps` of the kind "rules", an exception decides; with two, and a section
+    that refers to another one, in every other case a clause of that one. Otherwise all clauses decide equally often.
 
     Numbers lie near the limits; where no case is found for the clause, another one decides.
     """
@@ -140,15 +152,22 @@ def draw_facts(
         able += beyond
     if question.endswith(WORKED_OUT):  # no days from the delivery on make no day
         able = [clause for clause in able if clause["then"] != 0] or able
-    wanted, facts = pick(random, able), dict[str, Any]()
+    theirs = [clause for clause in able if _may_hold(clause, member)]
+    wanted, facts = pick(random, theirs or able), dict[str, Any]()
     leads = [clause for clause in own if "see" in clause] if wanted in beyond else []
-    for _ in range(80):
+    for attempt in range(TRIES):
         facts = {name: _draw_value(name, section, book, catalog, random) for name in names}
         for atom in (*wanted["if"], *(atom for clause in leads for atom in clause["if"])):
             facts[atom[0]] = _fulfil(atom, random)
+        facts |= {"tier": member} if "tier" in facts and attempt < TRIES // 2 else {}
         if deciding(section, book, facts) is wanted and not is_odd(facts):
             break
     return facts
+
+
+def _may_hold(clause: Clause, member: str) -> bool:
+    """Tell whether a clause may hold for a customer with this membership."""
+    return all(member in value for name, _, value in clause["if"] if name == "tier")
 
 
 def _draw_value(
@@ -199,11 +218,12 @@ def draw_twist(
     section = section_on(book, {**facts, "question": question}, catalog)
     before = deciding(section, book, facts)
     matter = [fact for fact in relevant(section, book) if fact != "type"]
-    for _ in range(20 if matter else 0):
+    for _ in range(60 if matter else 0):
         fact = pick(random, matter)
         value = _draw_value(fact, section, book, catalog, random)
         changed = {**facts, fact: value}
-        if deciding(section, book, changed) is not before and not is_odd(changed):
+        told = fact in facts and may_be_mistaken(fact, facts[fact], value)
+        if told and deciding(section, book, changed) is not before and not is_odd(changed):
             return {fact: value}
     return {}
 

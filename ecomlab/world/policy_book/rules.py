@@ -77,17 +77,18 @@ class Groups(Strict):
 
 class Named(Strict):
     """A fact with a closed set of values: how a clause puts it, the words of each value there, and the sets of values
-    that a condition names, by lean."""
+    that a condition names, by lean, and those that people take for each other: `mistaken`."""
 
     condition: Form
     words: Annotated[dict[str, str], BeforeValidator(_read_words)]
+    mistaken: Sets = ()
     good: Sets = ()
     bad: Sets = ()
     groups: Groups = Groups()
 
     @model_validator(mode="after")
     def _check_sets(self) -> "Named":
-        for name in {value for some in (*self.good, *self.bad) for value in some}:
+        for name in {value for some in (*self.good, *self.bad, *self.mistaken) for value in some}:
             if name not in self.words:
                 raise ValueError(unknown("value", name, self.words))
         return self
@@ -270,6 +271,15 @@ def is_odd(facts: Mapping[str, Any]) -> bool:
     """Tell whether facts, each with its value or a collection of values, do not go together: who has not opened a
     product knows of no defect."""
     return "sealed" in facts.get("opened", ()) and "defect" in facts.get("reason", ())
+
+
+def may_be_mistaken(name: str, value: Any, other: Any) -> bool:
+    """Tell whether people set right one value of a fact by another: who has used a product does not find it sealed, and
+    a number is not told as more than twice what it is."""
+    fact = FACTS[name]
+    if isinstance(fact, Amount):
+        return value != other and max(value, other) <= 2 * min(value, other)
+    return value != other and any({value, other} <= {*some} for some in fact.mistaken)
 
 
 TYPE_CONDITION = _READ.type_condition
