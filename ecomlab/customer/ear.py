@@ -48,6 +48,8 @@ _PART = re.compile(
     re.IGNORECASE,
 )
 """Words with which a clause speaks of something else than what is asked."""
+_COMPARES = re.compile(r"\bdifferen\w+|\bdiffers?\b|\bgap\b|\bapart\b|\b(?:more|less|cheaper|dearer|higher|lower)\b")
+"""Words of a clause that says by how much two things differ."""
 _PART_LABEL = re.compile(r"\b(?:each|alone|just|first|second)\b", re.IGNORECASE)
 _OF_A_THING = re.compile(r"\b(?:for|at|with) \W*$", re.IGNORECASE)
 _RANGE = re.compile(
@@ -269,7 +271,8 @@ def _tie(clause: _Clause, text: str, at: int, marks: str, about: Any) -> float:
     score = min(3, len({match[0] for match in re.finditer(marks, said, re.IGNORECASE)}))
     score += 2 * bool(isinstance(about, str) and re.search(rf"\b{re.escape(about.lower())}s?\b", said))
     score += bool(clause.joined) or bool(_RESULT.search(said))
-    score -= 2 * bool(_PART.search(clause.said) or _PART_LABEL.search(clause.label))
+    compares = re.search(marks, "difference") and _COMPARES.search(said)  # what differs is named as well
+    score -= 2 * bool(not compares and (_PART.search(clause.said) or _PART_LABEL.search(clause.label)))
     score -= clause.aside
     return score - 0.5 * bool(_OF_A_THING.search(text[clause.start : at]))
 

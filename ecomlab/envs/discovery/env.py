@@ -116,7 +116,7 @@ class Discovery(Environment):
         enough = math.ceil(axes.k_rec / max(0.1, 1 - axes.p_oos))
         least = math.ceil(count / max(0.4, 1 - axes.p_oos))
         if thought:
-            enough = math.ceil(CHOICE * count) + math.ceil(axes.p_oos * count)
+            enough = math.ceil((CHOICE - bool(choice.logic)) * count) + math.ceil(axes.p_oos * count)
         if choice.claims:
             enough = math.ceil(READ * least)
         limits = _draw_limits(row, enough, self.phrases.limits, axes, shop, random)

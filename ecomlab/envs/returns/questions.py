@@ -51,5 +51,5 @@ QUESTIONS = (
     Asked("ask_until", "day", _value("ask_until"), "The last day to send it back is {}.",
           r"\blast day\b|\buntil\b|\bby\b|\blatest\b|\bdeadline\b|\bwindow\b"),
     Asked("ask_more", "money", _value("ask_more"), "The difference between that and the cheapest one is {}.",
-          r"\bdifference\b|\bmore\b|\bless\b|\bon top\b|\bextra\b|\bapart\b"),
+          r"\bdifference\b|\bdiffers?\b|\bgap\b|\bmore\b|\bless\b|\bon top\b|\bextra\b|\bapart\b"),
 )  # fmt: skip
