@@ -48,7 +48,9 @@ _PART = re.compile(
     re.IGNORECASE,
 )
 """Words with which a clause speaks of something else than what is asked."""
-_COMPARES = re.compile(r"\bdifferen\w+|\bdiffers?\b|\bgap\b|\bapart\b|\b(?:more|less|cheaper|dearer|higher|lower)\b")
+_COMPARES = re.compile(
+    r"\bdifferen\w+|\bdiffers?\b|\bgap\b|\bapart\b|\b(?:more|less|cheaper|dearer|higher|lower)\b"
+)
 """Words of a clause that says by how much two things differ."""
 _PART_LABEL = re.compile(r"\b(?:each|alone|just|first|second)\b", re.IGNORECASE)
 _OF_A_THING = re.compile(r"\b(?:for|at|with) \W*$", re.IGNORECASE)

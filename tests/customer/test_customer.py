@@ -262,7 +262,8 @@ def test_one_thing_of_several_is_said_before_what_is_about_all() -> None:
 def test_a_correction_names_what_is_wanted_only_of_what_comes_near_it(d: int, big_shop: Shop) -> None:
     """Or one would put anything into the cart and wait to be told."""
     env, catalog, kinds = ENVIRONMENTS["CART"], big_shop.catalog, set()
-    for task in (make_task("CART", d, seed, big_shop, {"p_missing": 0, "p_switch": 0}) for seed in range(8)):
+    axes = {"p_missing": 0, "p_switch": 0, "steps.mean": 0}
+    for task in (make_task("CART", d, seed, big_shop, axes) for seed in range(8)):
         want, *_ = wants_of(task.goal)
         said = [constraint for constraint in want.constraints if constraint.field != "type"]
         for row in list(catalog.type_rows(want.type))[:200]:

@@ -45,7 +45,7 @@ def test_most_questions_of_the_banks_are_understood(bank: str, big_shop: Shop) -
 @pytest.mark.parametrize(
     ("env", "text", "slots"),
     [
-        ("STATUS", "Which order do you mean?", ""), ("STATUS", "When did you buy it?", "when"),
+        ("STATUS", "Which order do you mean?", ""),
         ("SUB", "Which features must stay the same?", "must"), ("PD", "Which one matters most?", "importance"),
         ("BUNDLE", "What is your budget?", "budget"),
         ("POLICY", "Are you a member?", "tier"), ("POLICY", "Are you a member, and was it opened?", "tier opened"),

@@ -10,7 +10,7 @@ from ecomlab.customer.nlg import wish_phrase
 from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.episode.episode import Episode, draw_task
 from ecomlab.task import Task
-from ecomlab.wishes import AnyBut, Demand, If, OneOf, Wish, condition, wishes_in
+from ecomlab.wishes import AnyBut, Demand, If, OneOf, Wish, wishes_in
 from ecomlab.world.plain import AtFirst, plain
 
 BARE = {"p_missing": 0, "p_oos": 0, "p_switch": 0, "p_noise": 0, "steps.telling": 0}
@@ -52,7 +52,7 @@ def _kinds(task: Task, shop: Shop, text: str) -> set[str]:
 
 def _words(wish: Wish, kind: str, slot: str, task: Task, shop: Shop) -> str:
     if isinstance(wish, If):
-        return condition(wish, f"${wish.limit // 100}").partition(": ")[2]
+        return wish.say().partition(": ")[2]
     if isinstance(wish, Demand):
         return wish.words if not isinstance(wish.value, AnyBut) else f"not {wish.words}"
     return wish_phrase(kind, slot, wish, Episode(task, shop).customer.lexicon)

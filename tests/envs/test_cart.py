@@ -26,7 +26,7 @@ def test_openings_have_at_most_about_sixty_words(shop: Shop) -> None:
     words = {d: [len(draw_task("CART", d, seed, shop).opening.split()) for seed in range(30)] for d in LEVELS}
     for d, counted in words.items():
         print(d, np.quantile(counted, [0.5, 0.75, 0.95, 1]))
-        assert np.quantile(counted, 0.95) <= 70
+        assert np.quantile(counted, 0.95) <= 72
     pooled = np.concatenate(list(words.values()))
     assert np.mean(pooled <= 60) >= 0.95
 
@@ -36,7 +36,7 @@ def test_a_cart_has_at_most_so_many_slots(shop: Shop) -> None:
         for seed in range(10):
             goal = draw_task("CART", d, seed, shop).goal
             assert len(goal.withheld) <= MOST_WITHHELD
-            assert len(goal.slots) - len(goal.items) <= 21
+            assert len(goal.slots) - len(goal.items) <= 22  # a condition may come on top of 21
 
 
 def test_a_reference_over_visits_is_read_back_and_means_the_visit_that_it_counts_to(shop: Shop) -> None:
