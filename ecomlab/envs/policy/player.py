@@ -64,8 +64,10 @@ class PolicyPlayer(GoalPlayer):
     @staticmethod
     def budget(axes: Difficulty, shop: Shop, items: int | None) -> Need:
         """Count the steps to any answer."""
-        refers = may_hold(axes, "rules") and axes.branches > 1
-        return budget(Need(2 + refers, 1 + 2 * refers), min(FEW_FACTS, 2 * axes.branches), axes)
+        refers, looks = may_hold(axes, "rules") and axes.branches > 1, may_hold(axes, "looking")
+        return budget(
+            Need(2 + refers + 2 * looks, 1 + 2 * refers + looks), min(FEW_FACTS, 2 * axes.branches), axes
+        )
 
     def work(self) -> Message:
         question, kind = self.get("question"), self.get("type")

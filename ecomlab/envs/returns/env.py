@@ -90,7 +90,7 @@ class Returns(Environment):
         "is as they say, in stock, and not the same product. If not, decline. Hand in the line and the outcome; with a "
         "decline the last day on which it can or could be returned, with a return what the customer gets back: the "
         "price paid, minus the restocking fee (rounded down to a cent) and the shipping label, once, where the book "
-        "has them."
+        "has them. A customer who does not know a fact can look it up: tell them where, as the book says."
     )
     tools = (
         order_tools.order_list, order_tools.order_get_status, order_tools.return_check_eligibility,

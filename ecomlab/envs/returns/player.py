@@ -76,8 +76,9 @@ class ReturnsPlayer(GoalPlayer):
     def budget(axes: Difficulty, shop: Shop, items: int | None) -> Need:
         """Count the steps to any return."""
         look, strict = min(LOOKUPS, axes.history), may_hold(axes, "rules")
+        looks = may_hold(axes, "looking")  # in the book, and by the customer
         events = ((axes.p_oos, 1, 1), (axes.p_switch, 2, 5 if strict else 2))
-        work = Need(5 + 2 * strict, 1 + look + 5 + len(OF_RETURNS) * (1 + strict))
+        work = Need(5 + 2 * strict + 2 * looks, 1 + look + 5 + len(OF_RETURNS) * (1 + strict) + looks)
         return budget(work, MOST_SAID + len(CASE) * strict, axes, *events)
 
     @staticmethod

@@ -35,9 +35,10 @@ _READ = read_toml(Path(__file__).with_name("places.toml"), _File)
 TITLE = _READ.title
 """Heading of the section."""
 FACTS: Mapping[str, Fact] = _READ.facts
+PLACES: Mapping[str, Place] = _READ.places
 _HEADS = {
     name: re.compile(rf"\b(?:{'|'.join(map(re.escape, place.heads))})s?\b", re.IGNORECASE)
-    for name, place in _READ.places.items()
+    for name, place in PLACES.items()
 }
 
 
@@ -48,9 +49,7 @@ def draw_places(random: Draws) -> dict[str, str]:
 
 def text_of(places: Mapping[str, str]) -> str:
     """Write the section."""
-    return "\n".join(
-        FACTS[name].line.replace("{}", _READ.places[place].words) for name, place in places.items()
-    )
+    return "\n".join(FACTS[name].line.replace("{}", PLACES[place].words) for name, place in places.items())
 
 
 def read_places(text: str) -> dict[str, str]:
