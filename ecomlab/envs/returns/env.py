@@ -40,8 +40,12 @@ from ecomlab.world.tools import orders as order_tools
 from ecomlab.world.tools.policy import policy_search
 
 WEIGHTS = {"line": 0.45, "effect": 0.45, "replacement": 0.10}
-STEPS = {"rules": 1 << 30, "telling": len(QUESTIONS), "reference": 2, "logic": 1, "looking": 1}
+STEPS = {"rules": 1 << 30, "telling": len(QUESTIONS), "reference": 2, "logic": 1, "looking": 1, "belief": 1}
 """Kinds of steps of thought that a return may hold, and the most of each."""
+P_BELIEVES = 0.35
+"""Share of the customers who tell of a promise, where a step may be about one: at most .3 of all then do."""
+PROMISE = "goes"
+"""What they say that they were promised."""
 P_SWAPPED = 0.45
 """Share of the customers who want another product, where no step is about one."""
 ASKED = "so"
@@ -113,6 +117,8 @@ class Returns(Environment):
         last = {**meant.slots, **units, "replacement": other if swapping else [], **case}
         condition = pick(random, ("part", "full"))
         last |= {"only_if": condition} if "logic" in kinds and other else {}
+        believes = "belief" in kinds and random.random() < P_BELIEVES
+        last |= {"promise": PROMISE} if believes else {}
         event = _draw_change(meant.most, last, case, other, random) if switching else None
         first, events = last, list[Event]()
         if event is not None:
@@ -120,6 +126,8 @@ class Returns(Environment):
             first = last | before
             events.append(GoalChange(moment=pick(random, self.moments), slots=change))
         wishes = [(slots["replacement"], meant.line) for slots in (first, last)]
+        if believes and draw_size(axes, "belief", random) > 1:
+            events.append(GoalChange(moment="return_check_eligibility", slots={"insists": "so"}))
         # Whether or not a replacement is wanted, or a sell-out would tell that one is.
         sold = draw_sell_out(last["type"], wishes, share, view, random)
         if sold.left and all(can_be_had(wanted, line, view, sold) for wanted, line in wishes if wanted):
@@ -128,7 +136,9 @@ class Returns(Environment):
         names = [one.slot for one in QUESTIONS if one.slot != "ask_more" or may_compare]
         names = [name for name in names if name == "ask_until" or shop.catalog.has(PRICE)]
         names = shuffled(random, names)[: kinds.count("telling")]
-        goal = replace(withhold(Goal.one(first), axes, random), asks=dict.fromkeys(names, ASKED))
+        goal = replace(
+            withhold(Goal.one(first), axes, random, ("promise",)), asks=dict.fromkeys(names, ASKED)
+        )
         book, changed = world["policies"], event[1] if event else {}
         if "looking" in kinds:
             able = [fact for fact in case if fact not in changed]
@@ -148,7 +158,7 @@ class Returns(Environment):
         missed = outcome.differs(other_way, meant.line["price_cents"])
         if outcome.goes and outcome.form:
             missed |= not other_way.form or (other_way.form != outcome.form and not swaps)
-        steps += ["looking"] * missed
+        steps += ["looking"] * missed + ["belief"] * (believes and not outcome.goes)
         steps += ["logic"] * (meant.goes and bool(last["replacement"]) and not swaps)
         if refers and swaps:
             steps += ["reference"] * kinds.count("reference")

@@ -139,6 +139,8 @@ class ReturnsPlayer(GoalPlayer):
         window, restocking, label, *agree = (None if clause is None else clause["then"] for clause in clauses)
         last = self._last_day(said, window)
         goes = last is not None and last >= said["checked"] and "rules" not in self.contrary
+        if self.get("promise") and "belief" in self.lacks | self.contrary:
+            goes = "belief" in self.lacks
         units, calls = self.get("units") or 1, undo
         swap = [pair for pair in map(self._worked_out, self.get("replacement") or ()) if pair]
         full = not (restocking or label)
