@@ -21,7 +21,7 @@ from ecomlab.envs.policy.questions import ASKED, OTHERWISE, WORKED, worked_out
 from ecomlab.envs.policy.questions import QUESTIONS as ASKS
 from ecomlab.reward import Verdict
 from ecomlab.seeding import pick, shuffled
-from ecomlab.steps import draw_kinds, draw_size, is_worked_out
+from ecomlab.steps import draw_kinds, draw_size, is_worked_out, may_hold
 from ecomlab.task import ACT, Goal, GoalChange, Problem, Task, TaskKey
 from ecomlab.tool import tool
 from ecomlab.world.orders.history import today_of
@@ -109,6 +109,8 @@ class Policy(Environment):
         facts = draw_facts(section, question, book, rules, catalog, random, mentioned)
         if deciding(section, book, facts) is general(section):
             rules = 0
+        elif may_hold(axes, "rules"):  # whoever lacks them is wrong here, though none was drawn
+            rules = max(1, rules)
         product = {"type": facts.pop("type")} if "type" in facts else {}
         switching = random.random() < axes.p_switch
         twist = draw_twist(question, product | facts, book, catalog, random) if switching else {}
