@@ -15,7 +15,7 @@ from ecomlab.suggest import unknown, whole
 
 STEPS: Mapping[str, int] = {
     "reference": 1, "logic": 1, "joint": 2, "trade_off": 1, "none": 2, "rules": 1, "telling": 1, "chain": 1,
-    "evidence": 1,
+    "evidence": 1, "looking": 1, "belief": 1,
 }  # fmt: skip
 """Kinds of steps of thought, each with its least size."""
 
@@ -108,6 +108,10 @@ class StepDraws:
     chain_size: float = _ranged(1, 10, "mean number of outcomes of earlier jobs behind a value")
     evidence: float = _ranged(0, 1000, "share: reviews that disagree must say something")
     evidence_size: float = _ranged(1, 10, "mean number of things that reviews must say")
+    looking: float = _ranged(0, 1000, "share: the customer finds a fact out when told where")
+    looking_size: float = _ranged(1, 10, "mean number of facts that the customer does not know, 2 at most")
+    belief: float = _ranged(0, 1000, "share: the customer believes what may not be so")
+    belief_size: float = _ranged(1, 10, "mean number of times that the customer says it, 2 at most")
 
 
 @dataclass(frozen=True, kw_only=True)

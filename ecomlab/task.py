@@ -97,6 +97,8 @@ class Goal:
     """Facts for the verifier that the customer never says, such as the id of the sold-out product."""
     asks: Mapping[str, Any] = field(default_factory=dict)
     """Questions of the customer that the agent has to answer, by the names of their slots, each with its value."""
+    places: Mapping[str, str] = field(default_factory=dict)
+    """Slots among the withheld ones that the customer does not know, each with the place where they can look it up."""
 
     @classmethod
     def one(cls, slots: Mapping[str, Any], withheld: Sequence[str] = (), **unsaid: Any) -> "Goal":
@@ -175,6 +177,7 @@ class Goal:
             "withheld": withheld,
             "unsaid": dict(self.unsaid),
             "asks": list(map(list, self.asks.items())),
+            "places": dict(self.places),
         }
 
     @classmethod
@@ -182,7 +185,7 @@ class Goal:
         """Read what `to_json` wrote."""
         slots = {(item, name): from_json(v) for item, name, v in value["slots"]}
         hidden = frozenset((item, name) for item, name in value["withheld"])
-        return cls(slots, hidden, value["unsaid"], dict(map(tuple, value["asks"])))
+        return cls(slots, hidden, value["unsaid"], dict(map(tuple, value["asks"])), value["places"])
 
 
 LOOK, ACT = "look", "act"
@@ -382,8 +385,10 @@ class Task:
 
     @property
     def asks(self) -> int:
-        """Number of questions that a courteous agent asks; in a journey, of all its customers."""
-        return sum(math.ceil(len(part.goal.withheld) / LEARNED) for part in self.parts)
+        """Number of questions that a courteous agent asks, and places that it names; in a journey, of all its
+        customers."""
+        goals = [part.goal for part in self.parts]
+        return sum(math.ceil(len(goal.withheld) / LEARNED) + len(goal.places) for goal in goals)
 
     @property
     def fullest(self) -> Need:

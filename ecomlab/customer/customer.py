@@ -32,6 +32,7 @@ from ecomlab.customer.templates import SENTENCE_BREAK, Phrases
 from ecomlab.task import Event, Goal, GoalChange, Instead, SellOut, Slot
 from ecomlab.world.cart import match, wants_of
 from ecomlab.world.plain import plain
+from ecomlab.world.policy_book.places import named_in
 from ecomlab.world.state import World
 
 _INSTEAD = re.compile(
@@ -78,7 +79,10 @@ class Customer:
         self.wording = wording
         """Part of an endpoint that words what this customer says; None where the templates are said."""
         self.check = Check(phrases, lexicon, reserved)
-        self.state = GoalState(goal.said(), goal.said(withheld=True), own=phrases.slots.keys())
+        withheld = goal.said(withheld=True)
+        unknown = {slot: goal.places[slot.name] for slot in withheld if slot.name in goal.places}
+        withheld = [slot for slot in withheld if slot.name not in goal.places]
+        self.state = GoalState(goal.said(), withheld, unknown=unknown, own=phrases.slots.keys())
         self.dialogue = DialogueManager(self.state, self.type_name, self.option_name, phrases.slots)
         self.listener = Listener(questions)
         self.in_sight: list[Mistake] = []
@@ -186,8 +190,21 @@ class Customer:
         dropped = self._dropped(asked_of(text))
         if dropped:
             return self._without_dropped(dropped, text, world)
+        unknown = [slot.name for slot in self.state.unknown]
+        looked = self.dialogue.look(named_in(text, unknown))
+        if looked is not None:
+            others = [part for part in SENTENCE_BREAK.split(text) if not named_in(part, unknown)]
+            return self._having_looked(looked, " ".join(others), world)
         things = things_in(text, world)
         return self.reacts(self.read(text, things), text, world, things)
+
+    def _having_looked(self, looked: Reply, others: str, world: World) -> Reply:
+        """Answer what the other sentences ask; nothing again that was looked up."""
+        found = {slot.name for slot in looked.news}
+        if all(question.slot in found for question in self.read(others).questions):
+            return looked
+        rest = self._reply(others, world)
+        return Reply([*looked.acts, *rest.acts], (*looked.news, *rest.news))
 
     def reacts(self, reading: Reading, text: str, world: World, things: Sequence[Thing] = ()) -> Reply:
         """Answer a message that is read so, and names these things."""

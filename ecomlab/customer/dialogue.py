@@ -172,6 +172,8 @@ class DialogueManager:
     """Values of the order lines that they may mean, in lower case."""
     refused_by_shop: bool = False
     """They have heard that something cannot be had: what would come in its place is no matter any more."""
+    asks_where: bool = False
+    """They have asked where they can look up what they do not know."""
     settled: Callable[[], bool] = bool
     """True where what they asked for has been done: there is nothing to tell of it any more."""
 
@@ -304,6 +306,8 @@ class DialogueManager:
         claims += self._offered(reading, text)
         claims += [Claim(Said((slot.name,), ""), slot, True) for slot in again]
         faults = list(_distinct(one for one in claims if one.so is False))
+        if not faults and self._unknown([one.said.slots[0] for one in claims if one.absent]):
+            return Reply(self._ask_where())
         asks = asked or (text.rstrip().endswith("?") and not reading.acts & {"SUMMARY", "CONSENT"})
         wanted = [one.slot for one in claims if asks and not one.so and one.slot in self.state.withheld]
         wanted = wanted if len(claims) <= FAULTS else []
@@ -612,6 +616,7 @@ class DialogueManager:
         over = reading.open and all(slot in news for slot in left)
         if reading.open:
             acts.append(Act("nothing" if over else "more", clean=True))
+            acts += self._ask_where() if over and not self.asks_where else []
         unclear = [words for words in reading.unclear if not acts or words.endswith("?")]
         if unclear:
             acts.append(Act("ask back", seen=quoted(unclear[0])))
@@ -842,10 +847,39 @@ class DialogueManager:
             return []
         if "must" in self.templates and speaks_of_the_past(text):
             return [Act("forgotten")]
+        if self._unknown([question.slot for question in questions]):
+            others = [question for question in questions if not self._unknown([question.slot])]
+            return [*self._absent(others, beside=True), *self._ask_where()]
         options = {q: self.option(q.item) for q in questions if q.slot == "option" and q.item >= 0}
         slots = [f"attr:{options[q]}" if options.get(q) else q.slot for q in questions]
         names = list(dict.fromkeys(map(called, slots)))
         return [Act("indifferent to", seen=" and ".join(names))] if beside else [Act("indifferent")]
+
+    def _unknown(self, names: Sequence[str]) -> bool:
+        """Tell whether the customer would have to look up any of these."""
+        return any(slot.name in names for slot in self.state.unknown)
+
+    def _ask_where(self) -> list[Act]:
+        """Ask where to look up what they do not know."""
+        unknown, self.asks_where = list(self.state.unknown), bool(self.state.unknown)
+        names = " and ".join(called(slot.name) for slot in unknown)
+        return [Act("ask where", seen=names)] if unknown else []
+
+    def look(self, places: Sequence[str]) -> Reply | None:
+        """Look at the places that a message names for what they asked about; None where they asked for none. A wrong
+        place is a wrong guess; of more places than things they ask again which."""
+        unknown = self.state.unknown
+        if not (places and unknown and self.asks_where):
+            return None
+        if len(places) > len(unknown):
+            return self._stalled(self._ask_where())
+        found = [slot for slot, place in unknown.items() if place in places]
+        if not found:
+            return self._guess(Opinion(False, identifies=True), Act("not there"))
+        self.state.look_up(found)
+        self.tally.learned += len(found)
+        self.annoyed = 0
+        return Reply(self.spoken("elaborate", found), tuple(found))
 
     def spoken(self, kind: str, slots: Sequence[Slot], clean: bool = False) -> list[Act]:
         """Make the acts that tell these slots, one for each item; what is about none comes last."""

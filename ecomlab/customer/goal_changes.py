@@ -122,6 +122,8 @@ def _change(
     state.restate(event.item, without_type(kept))
     state.hide(hidden)
     slots = {name: value for name, value in slots.items() if name not in {slot.name for slot in hidden}}
+    if not kept:  # something is only said
+        return after, [Act("elaborate", type_name, slots)]
     if event.how in ("add", "replace"):
         return after, [Act(kind or event.how, slots.get("type", type_name), without_type(slots))]
     if (

@@ -1,7 +1,7 @@
 """How far one goal has come: what the customer has stated, withholds and has revealed of it, and what the agent has
 done, which sell-outs and changes of mind wait for."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,6 +15,8 @@ class GoalState:
     stated: list[Slot] = field(default_factory=list)
     withheld: list[Slot] = field(default_factory=list)
     revealed: list[Slot] = field(default_factory=list)
+    unknown: dict[Slot, str] = field(default_factory=dict)
+    """Slots that the customer does not know yet, each with the place where they can look it up."""
     own: Collection[str] = ()
     """Slots that have sentences of their own, because they are no property of a product."""
     identified: bool = False
@@ -34,6 +36,12 @@ class GoalState:
             self.withheld.remove(slot)
             self.revealed.append(slot)
         return news
+
+    def look_up(self, slots: Sequence[Slot]) -> None:
+        """Move unknown slots to the revealed ones."""
+        for slot in slots:
+            del self.unknown[slot]
+            self.revealed.append(slot)
 
     def restate(self, item: int, slots: Mapping[str, Any]) -> None:
         """State these values of an item; older ones of the same slots no longer hold."""

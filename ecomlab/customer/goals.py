@@ -28,6 +28,7 @@ from ecomlab.steps import is_worked_out, most_steps
 from ecomlab.task import Goal, TaskError, TaskKey
 from ecomlab.world.cart import constraints_of, identity_of, is_exact
 from ecomlab.world.plain import PACK
+from ecomlab.world.policy_book.book import Book
 
 QUANTITIES = (2, 3, 4)
 """Numbers of units, where more than one is wanted."""
@@ -245,3 +246,11 @@ def withhold(goal: Goal, axes: Difficulty, random: np.random.Generator, never: C
     able = [place for place in goal.slots if place[1] not in ("type", *never) and place not in goal.withheld]
     hidden = left_out(able, axes.p_missing, random, MOST_WITHHELD - len(goal.withheld))
     return replace(goal, withheld=goal.withheld | hidden)
+
+
+def look_up(goal: Goal, able: Sequence[str], book: Book, count: int, random: np.random.Generator) -> Goal:
+    """Draw `count` of the facts that the customer is `able` to look up where the book says, as far as it does: they do
+    not know them before."""
+    names = shuffled(random, [name for name in able if name in book["places"]])[:count]
+    withheld = goal.withheld | {(0, name) for name in names}
+    return replace(goal, withheld=withheld, places={name: book["places"][name] for name in names})

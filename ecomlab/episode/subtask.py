@@ -17,7 +17,7 @@ from ecomlab.task import Goal, Need, SellOut, Task, TaskKey
 from ecomlab.world.plain import plain
 from ecomlab.world.state import World
 
-ASKS = frozenset(("ask back",))
+ASKS = frozenset(("ask back", "ask where"))
 """Kinds of acts by which the customer asks the agent something."""
 TELL_AND_TAKE = Need(turns=2, calls=1)
 """Part of a sell-out's need that is no look-up where there is a cart: to tell of it, and to take what is wanted

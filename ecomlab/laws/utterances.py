@@ -32,6 +32,7 @@ SEEN = {
     "correct": (f"the {NAMED}", "3 Headsets"),
     "indifferent to": SLOTS_NAMED,
     "wrong about": SLOTS_NAMED,
+    "ask where": SLOTS_NAMED,
     "back": ("my cart", "the recommendations"),
     "name": ("Dana Miller",),
     "email": ("dana.miller@example.com",),

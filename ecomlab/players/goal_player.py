@@ -1,14 +1,16 @@
 """Base of players that work from slots: an oracle takes them from the goal, others from what the customer says."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
 from ecomlab.customer import nlu
+from ecomlab.customer.meaning import called
 from ecomlab.players.asking import Asking
 from ecomlab.slots import filters_of
 from ecomlab.task import Message, Place
 from ecomlab.wishes import Wish, without
+from ecomlab.world.policy_book import places
 
 
 class GoalPlayer(Asking):
@@ -22,6 +24,10 @@ class GoalPlayer(Asking):
         super().__init__(*args, **named)
         self.known: dict[Place, Any] = {}
         self._basis: dict[Place, Any] | None = None
+        self.unknown: list[str] = []
+        """Facts that the customer asked where to look up, and was not told."""
+        self.places: dict[str, str] | None = None
+        """Words of the places where facts can be looked up, once the book's section was asked for."""
 
     def get(self, name: str, default: Any = None, item: int = 0) -> Any:
         """Look up the value of a slot, as far as it is known."""
@@ -78,6 +84,10 @@ class GoalPlayer(Asking):
         else:
             read = self.read_later(text)
             self.told(text)
+        for said in nlu.read_acts(text, self.phrases, self.lexicon):
+            if said.kind == "ask where":
+                named = [name for name in places.FACTS if called(name) in said.fields["seen"]]
+                self.unknown = [name for name in named if not self.slip()]
         read = {place: value for place, value in read.items() if place[1] not in self.asks}
         self.known |= {place: value for place, value in read.items() if place[1] == "type" or not self.slip()}
         for item in {item for item, _ in self.known} if self.lacks else ():
@@ -116,12 +126,27 @@ class GoalPlayer(Asking):
         question = self.question()
         if question:
             return question
+        if self.unknown and "looking" not in self.lacks:
+            return self._say_where()
         if self.truth is not None:
             self.known = dict(self.truth().slots)
         if self._basis != self.known:
             self._basis = dict(self.known)
             self.restart()
         return self.work()
+
+    def _say_where(self) -> Message:
+        """Tell the customer where to look up what they do not know, as the book says."""
+        if self.places is None:
+            return self.turn(self.call("policy_search", places.TITLE, query=places.TITLE))
+        known = self.places
+        said = " ".join(places.tell(name, known[name]) for name in self.unknown if name in known)
+        self.unknown = []
+        return {"role": "assistant", "content": said or "I am afraid I do not know."}
+
+    def read_places(self, sections: Sequence[Mapping[str, str]]) -> None:
+        """Read where facts can be looked up."""
+        self.places = places.read_places(" ".join(section["text"] for section in sections))
 
     def notice(self, text: str) -> None:
         if "sold out" in text:

@@ -144,7 +144,7 @@ def test_a_replacement_may_depend_on_the_refund_either_way(big_shop: Shop) -> No
 def test_what_nothing_goes_back_for_needs_no_answer_and_a_wrong_refund_is_wrong(big_shop: Shop) -> None:
     """Of two dollars too much nobody is told twice; who is refused has nothing to be told."""
     ends = Counter[tuple[bool, bool]]()
-    for seed in range(30):
+    for seed in range(60):
         task = make_task("RETURN", 12, seed, big_shop, {"p_switch": 0.0, "p_noise": 0.0})
         if "ask_back" not in task.goal.asks:
             continue

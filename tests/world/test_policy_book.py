@@ -20,6 +20,7 @@ from ecomlab.task import frozen
 from ecomlab.world.policy_book import rules
 from ecomlab.world.policy_book.book import decide, deciding, draw_book, general, relevant, with_referred
 from ecomlab.world.policy_book.cases import answer_of, read_as
+from ecomlab.world.policy_book.places import TITLE
 from ecomlab.world.policy_book.rules import (
     FACTS,
     LABEL,
@@ -98,7 +99,7 @@ def test_in_a_real_catalog_each_type_finds_its_department(real_folder: Path) -> 
 
 def test_a_search_opens_one_section_and_a_title_opens_its_own(shop: Shop) -> None:
     drawn = book(6, 0, shop)
-    titles = [title_of(section, shop.catalog) for section in drawn["sections"]]
+    titles = [*(title_of(section, shop.catalog) for section in drawn["sections"]), TITLE]
     for title in titles:
         for said in (title, short(title).upper()):
             shown, others = search(drawn, said, shop.catalog)

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from ecomlab.answers.amounts import read_clause_id
 from ecomlab.catalog import Catalog, Shop
-from ecomlab.customer.goals import withhold
+from ecomlab.customer.goals import look_up, withhold
 from ecomlab.customer.templates import Phrases, Template
 from ecomlab.difficulty import Difficulty
 from ecomlab.envs.base import Comes, Environment
@@ -21,7 +21,7 @@ from ecomlab.envs.policy.questions import ASKED, OTHERWISE, WORKED, worked_out
 from ecomlab.envs.policy.questions import QUESTIONS as ASKS
 from ecomlab.reward import Verdict
 from ecomlab.seeding import pick, shuffled
-from ecomlab.steps import draw_kinds, is_worked_out
+from ecomlab.steps import draw_kinds, draw_size, is_worked_out, may_hold
 from ecomlab.task import ACT, Goal, GoalChange, Problem, Task, TaskKey
 from ecomlab.tool import tool
 from ecomlab.world.orders.history import today_of
@@ -47,9 +47,9 @@ WEIGHTS = {"answer": 0.5, "clause": 0.3, "section": 0.2}
 """Shares of the answer, its clause, and a clause of the right section. A number counts only beside a clause of the
 right section, "yes" or a name only beside the right clause, so that a constant answer earns nothing."""
 
-MOST = {"rules": 3, "telling": 2}
+MOST = {"rules": 3, "telling": 2, "looking": 1}
 """Steps of a question at most, by kind: an exception decides, in another section, and the answer is worked out from it;
-what the answer comes to is asked, and what it would be in another case."""
+what the answer comes to is asked, and what it would be in another case; the customer looks up a fact or two."""
 
 QUESTION = (
     "your question",
@@ -83,7 +83,8 @@ class Policy(Environment):
     brief = (
         "Answer the customer's question from the store's policy book, for the case as the customer last told it. Hand "
         "in the answer, a number with its unit, a day, yes or no, or a name, and the id of the one clause that decides "
-        "it. Where a clause refers to another section, a clause of that one decides."
+        "it. Where a clause refers to another section, a clause of that one decides. A customer who does not know a "
+        "fact can look it up: tell them where, as the book says."
     )
     tools = (policy_search, catalog_search, catalog_get_product, datetime_now)
     moments = ("policy_search", ACT)
@@ -109,6 +110,8 @@ class Policy(Environment):
         facts = draw_facts(section, question, book, rules, catalog, random, mentioned, member_of(key))
         if deciding(section, book, facts) is general(section):
             rules = 0
+        elif may_hold(axes, "rules"):  # whoever lacks them is wrong here, though none was drawn
+            rules = max(1, rules)
         product = {"type": facts.pop("type")} if "type" in facts else {}
         switching = random.random() < axes.p_switch
         twist = draw_twist(question, product | facts, book, catalog, random) if switching else {}
@@ -117,12 +120,23 @@ class Policy(Environment):
         facts, twist = facts | twist, {fact: facts[fact] for fact in twist}
         told = facts | {"question": question} if random.random() < 0.5 else {"question": question} | facts
         goal = replace(withhold(Goal.one(product | told), axes, random, ("question",)), asks=asks)
+        if "looking" in kinds:
+            able = [fact for fact in facts if fact not in twist]
+            goal = look_up(goal, able, book, draw_size(axes, "looking", random), random)
+        last = product | facts | twist
+        left = {fact: value for fact, value in last.items() if fact not in goal.places}
+        missed = deciding(section, book, left) is not deciding(section, book, last)
+        if (question.endswith(WORKED_OUT) or not {*asks}.isdisjoint(WORKED.values())) and rule.worked:
+            missed |= rule.worked.of in goal.places
         refers, changes = len(with_referred(section, book)) > 1, []
         if twist:  # a changed fact needs no other section
             moment = pick(random, self.moments)
             changes.append(GoalChange(moment=moment, turns=0, calls=0, slots={"twist": "case", **twist}))
-        need, leads = PolicyPlayer.need(refers, question, asks), "default" if product else "without"
-        steps = ["rules"] * rules + ["telling"] * len(asks)
+        need, leads = (
+            PolicyPlayer.need(refers, question, asks, bool(goal.places)),
+            "default" if product else "without",
+        )
+        steps = ["rules"] * rules + ["telling"] * len(asks) + ["looking"] * missed
         world = {"policies": book, "today": today_of(key).isoformat()}
         return Problem(goal, world, need, changes, leads, steps=tuple(steps))
 

@@ -14,6 +14,7 @@ from ecomlab.steps import may_hold
 from ecomlab.task import Message, Need
 from ecomlab.world.policy_book.book import Clause, decisive, holds
 from ecomlab.world.policy_book.cases import FEW_FACTS, answer_of, write_answer
+from ecomlab.world.policy_book.places import TITLE
 from ecomlab.world.policy_book.rules import RULES, WINDOW, WORKED_OUT, rule_of
 from ecomlab.world.policy_book.wording import Read, read_section
 
@@ -54,17 +55,19 @@ class PolicyPlayer(GoalPlayer):
         self._today: date | None = None
 
     @staticmethod
-    def need(refers: bool, question: str, asks: Mapping[str, Any]) -> Need:
+    def need(refers: bool, question: str, asks: Mapping[str, Any], looks: bool) -> Need:
         """Count the steps to an answer: one search of the book, another where it refers to another section, the date
-        where an answer may be a day, and submit."""
+        where an answer may be a day, another one where the customer looks something up, and submit."""
         dated = question.endswith(WORKED_OUT) or WORKED["day"] in asks
-        return Need(2 + refers, 1 + refers + dated)
+        return Need(2 + refers + looks, 1 + refers + dated + looks)
 
     @staticmethod
     def budget(axes: Difficulty, shop: Shop, items: int | None) -> Need:
         """Count the steps to any answer."""
-        refers = may_hold(axes, "rules") and axes.branches > 1
-        return budget(Need(2 + refers, 1 + 2 * refers), min(FEW_FACTS, 2 * axes.branches), axes)
+        refers, looks = may_hold(axes, "rules") and axes.branches > 1, may_hold(axes, "looking")
+        return budget(
+            Need(2 + refers + 2 * looks, 1 + 2 * refers + looks), min(FEW_FACTS, 2 * axes.branches), axes
+        )
 
     def work(self) -> Message:
         question, kind = self.get("question"), self.get("type")
@@ -147,6 +150,9 @@ class PolicyPlayer(GoalPlayer):
         if "today" in result:
             self._today = date.fromisoformat(result["today"])
         if about is None or "sections" not in result:
+            return
+        if about == TITLE:
+            self.read_places(result["sections"])
             return
         plurals = {self.lexicon.types[name].plural: name for name in self.lexicon.types}
         read = [r for s in result["sections"] if (r := read_section(s["section"], s["text"], plurals))]

@@ -137,6 +137,7 @@ class ReturnsAudit(Audit):
             for plain in (False, True)
         )
         found = {"rules: it goes back": goes}
+        found |= {"belief: they were told right": goes} if "promise" in slots else {}
         return found | {"rules: the standard window is right": goes == standard} if task.steps else found
 
 

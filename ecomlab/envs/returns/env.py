@@ -13,7 +13,7 @@ from ecomlab.answers.amounts import read_amount
 from ecomlab.answers.dates import read_day, says_none
 from ecomlab.answers.outcomes import Outcome, is_named, read_outcome, read_replacement
 from ecomlab.catalog import Shop
-from ecomlab.customer.goals import withhold
+from ecomlab.customer.goals import look_up, withhold
 from ecomlab.customer.opinions import Opinion, Thing
 from ecomlab.customer.replacements import can_be_had, draw_replacement, draw_sell_out, is_as_wanted, rows_of
 from ecomlab.customer.templates import Phrases
@@ -25,7 +25,7 @@ from ecomlab.envs.returns.questions import QUESTIONS, at_first_sight, right
 from ecomlab.reward import Verdict
 from ecomlab.seeding import pick, shuffled
 from ecomlab.slots import PRICE
-from ecomlab.steps import draw_kinds, may_hold
+from ecomlab.steps import draw_kinds, draw_size, may_hold
 from ecomlab.task import Event, Goal, GoalChange, Problem, SellOut, Task, TaskError, TaskKey
 from ecomlab.tool import tool
 from ecomlab.world import sell_outs
@@ -41,8 +41,12 @@ from ecomlab.world.tools import orders as order_tools
 from ecomlab.world.tools.policy import policy_search
 
 WEIGHTS = {"line": 0.45, "effect": 0.45, "replacement": 0.10}
-STEPS = {"rules": 1 << 30, "telling": len(QUESTIONS), "reference": 2, "logic": 1}
+STEPS = {"rules": 1 << 30, "telling": len(QUESTIONS), "reference": 2, "logic": 1, "looking": 1, "belief": 1}
 """Kinds of steps of thought that a return may hold, and the most of each."""
+P_BELIEVES = 0.35
+"""Share of the customers who tell of a promise, where a step may be about one: at most .3 of all then do."""
+PROMISE = "goes"
+"""What they say that they were promised."""
 P_SWAPPED = 0.45
 """Share of the customers who want another product, where no step is about one."""
 ASKED = "so"
@@ -91,7 +95,7 @@ class Returns(Environment):
         "is as they say, in stock, and not the same product. If not, decline. Hand in the line and the outcome; with a "
         "decline the last day on which it can or could be returned, with a return what the customer gets back: the "
         "price paid, minus the restocking fee (rounded down to a cent) and the shipping label, once, where the book "
-        "has them."
+        "has them. A customer who does not know a fact can look it up: tell them where, as the book says."
     )
     tools = (
         order_tools.order_list, order_tools.order_get_status, order_tools.return_check_eligibility,
@@ -116,6 +120,8 @@ class Returns(Environment):
         last = {**meant.slots, **units, "replacement": other if swapping else [], **case}
         condition = pick(random, ("part", "full"))
         last |= {"only_if": condition} if "logic" in kinds and other else {}
+        believes = "belief" in kinds and random.random() < P_BELIEVES
+        last |= {"promise": PROMISE} if believes else {}
         event = _draw_change(meant.most, last, case, other, random) if switching else None
         first, events = last, list[Event]()
         if event is not None:
@@ -123,6 +129,8 @@ class Returns(Environment):
             first = last | before
             events.append(GoalChange(moment=pick(random, self.moments), slots=change))
         wishes = [(slots["replacement"], meant.line) for slots in (first, last)]
+        if believes and draw_size(axes, "belief", random) > 1:
+            events.append(GoalChange(moment="return_check_eligibility", slots={"insists": "so"}))
         # Whether or not a replacement is wanted, or a sell-out would tell that one is.
         sold = draw_sell_out(last["type"], wishes, share, view, random)
         if sold.left and all(can_be_had(wanted, line, view, sold) for wanted, line in wishes if wanted):
@@ -131,8 +139,14 @@ class Returns(Environment):
         names = [one.slot for one in QUESTIONS if one.slot != "ask_more" or may_compare]
         names = [name for name in names if name == "ask_until" or shop.catalog.has(PRICE)]
         names = shuffled(random, names)[: kinds.count("telling")]
-        goal = replace(withhold(Goal.one(first), axes, random), asks=dict.fromkeys(names, ASKED))
-        need = ReturnsPlayer.need(first, world, meant.order, meant.line, shop)
+        goal = replace(
+            withhold(Goal.one(first), axes, random, ("promise",)), asks=dict.fromkeys(names, ASKED)
+        )
+        book, changed = world["policies"], event[1] if event else {}
+        if "looking" in kinds:
+            able = [fact for fact in case if fact not in changed]
+            goal = look_up(goal, able, book, draw_size(axes, "looking", random), random)
+        need = ReturnsPlayer.need(first, world, meant.order, meant.line, shop, bool(goal.places))
         events = [ReturnsPlayer.costs(one, meant.goes) for one in events]
         told = [name for name in names if _is_worked_out(name, last, meant, sold, view)]
         desk = returns.Desk(world, shop.catalog)
@@ -142,6 +156,12 @@ class Returns(Environment):
         )
         steps = ["rules"] * (rules * counts + agrees) + ["telling"] * len(told)
         swaps = bool(lines.wanted_for(last, outcome))
+        left = {name: value for name, value in last.items() if name not in goal.places}
+        other_way = desk.judge(meant.order, meant.line, left)
+        missed = outcome.differs(other_way, meant.line["price_cents"])
+        if outcome.goes and outcome.form:
+            missed |= not other_way.form or (other_way.form != outcome.form and not swaps)
+        steps += ["looking"] * missed + ["belief"] * (believes and not outcome.goes)
         steps += ["logic"] * (meant.goes and bool(last["replacement"]) and not swaps)
         if refers and swaps:
             steps += ["reference"] * kinds.count("reference")

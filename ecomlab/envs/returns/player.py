@@ -22,6 +22,7 @@ from ecomlab.world.orders.lines import LOOKUPS, is_identity, may_be
 from ecomlab.world.orders.references import named
 from ecomlab.world.orders.returns import CASE, Desk
 from ecomlab.world.policy_book.book import Clause
+from ecomlab.world.policy_book.places import TITLE
 from ecomlab.world.policy_book.rules import AGREEMENT, FORM, OF_RETURNS, RULES, WINDOW
 from ecomlab.world.policy_book.wording import Read, read_section
 
@@ -59,24 +60,25 @@ class ReturnsPlayer(GoalPlayer):
 
     @staticmethod
     def need(
-        slots: Mapping[str, Any], world: Mapping[str, Any], order: Order, line: Line, shop: Shop
+        slots: Mapping[str, Any], world: Mapping[str, Any], order: Order, line: Line, shop: Shop, looks: bool
     ) -> Need:
-        """Count the steps to a decline, or to a return if the line goes back: listing the orders, looking into those
-        that may be meant, checking the line and the book, what the book refers to, returning the line while searching
-        for a replacement, submit."""
+        """Count the steps to a decline, or to a return if the line goes back: listing the orders, looking
+        into those that may be meant, checking the line and the book, what the book refers to, where the
+        customer `looks` something up, returning the line while searching for a replacement, submit."""
         desk = Desk(world, shop.catalog)
         goes, further = desk.judge(order, line, slots).goes, desk.references(order, line, slots)
         calls = sum(may_be(one, slots, shop) for one in world["orders"]) + 3 + len(OF_RETURNS) + further
         calls += goes * (1 + bool(slots["replacement"]))
         calls += sum(isinstance(value, Of) for _, value in slots["replacement"])
-        return Need(4 + goes + bool(further), 1 + calls)
+        return Need(4 + goes + bool(further) + looks, 1 + calls + looks)
 
     @staticmethod
     def budget(axes: Difficulty, shop: Shop, items: int | None) -> Need:
         """Count the steps to any return."""
         look, strict = min(LOOKUPS, axes.history), may_hold(axes, "rules")
+        looks = may_hold(axes, "looking")  # in the book, and by the customer
         events = ((axes.p_oos, 1, 1), (axes.p_switch, 2, 5 if strict else 2))
-        work = Need(5 + 2 * strict, 1 + look + 5 + len(OF_RETURNS) * (1 + strict))
+        work = Need(5 + 2 * strict + 2 * looks, 1 + look + 5 + len(OF_RETURNS) * (1 + strict) + looks)
         return budget(work, MOST_SAID + len(CASE) * strict, axes, *events)
 
     @staticmethod
@@ -137,6 +139,8 @@ class ReturnsPlayer(GoalPlayer):
         window, restocking, label, *agree = (None if clause is None else clause["then"] for clause in clauses)
         last = self._last_day(said, window)
         goes = last is not None and last >= said["checked"] and "rules" not in self.contrary
+        if self.get("promise") and "belief" in self.lacks | self.contrary:
+            goes = "belief" in self.lacks
         units, calls = self.get("units") or 1, undo
         swap = [pair for pair in map(self._worked_out, self.get("replacement") or ()) if pair]
         full = not (restocking or label)
@@ -294,6 +298,8 @@ class ReturnsPlayer(GoalPlayer):
             self.orders = result["orders"]
         elif "lines" in result:
             self.looked[result["order_id"]] = result
+        elif about == TITLE:
+            self.read_places(result["sections"])
         elif "sections" in result:
             self._read_book(about, result["sections"])
         elif "units_left" in result:

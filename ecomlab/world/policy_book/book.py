@@ -14,6 +14,7 @@ from ecomlab.difficulty import Difficulty
 from ecomlab.seeding import Draws, rng
 from ecomlab.steps import may_hold
 from ecomlab.task import frozen
+from ecomlab.world.policy_book.places import draw_places
 from ecomlab.world.policy_book.rules import (
     AGREEMENT,
     FACTS,
@@ -40,7 +41,8 @@ Section = Mapping[str, Any]
 """{"rule", "department" (of a return window, else ""), "group": the cases that it is about ("" for all), "clauses" in
 the order listed}."""
 Book = Mapping[str, Any]
-"""{"precedence": "first" or "last" of the clauses that apply decides, "form": number of its wording, "sections"}."""
+"""{"precedence": "first" or "last" of the clauses that apply decides, "form": number of its wording, "sections",
+"places": where facts can be looked up, by their names; none where no task holds such a step}."""
 
 FEWEST = 28
 """Rules in a book, plus four for each clause per rule: too many for a constant query to find the right one."""
@@ -87,7 +89,8 @@ def draw_book(key: tuple[Any, ...], axes: Difficulty, shop: Shop) -> Book:
         clause["id"] = f"{LETTERS[number % len(LETTERS)]}-{10 + number // len(LETTERS)}"
     sections = random.some(sections)
     form = random.below(len(PRECEDENCE[precedence]))
-    book: Book = frozen({"precedence": precedence, "form": form, "sections": sections})
+    places = draw_places(random) if may_hold(axes, "looking") else {}
+    book: Book = frozen({"precedence": precedence, "form": form, "sections": sections, "places": places})
     return book
 
 

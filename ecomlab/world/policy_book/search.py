@@ -6,6 +6,7 @@ from collections import Counter
 from functools import lru_cache
 
 from ecomlab.catalog import Catalog, ProductType
+from ecomlab.world.policy_book import places
 from ecomlab.world.policy_book.book import Book
 from ecomlab.world.policy_book.rules import STOP_WORDS
 from ecomlab.world.policy_book.wording import text_of, title_of
@@ -30,6 +31,7 @@ def search(book: Book, query: str, catalog: Catalog) -> tuple[list[dict[str, str
     kinds = _kinds_in(query, catalog)
     plurals = {kind.name: kind.plural for kind in catalog.types}
     shown = [(title_of(section, catalog), text_of(section, book, plurals)) for section in book["sections"]]
+    shown += [(places.TITLE, places.text_of(book["places"]))] if book.get("places") else []
     documents = tuple((_stems_of(title), _stems_of(text)) for title, text in shown)
     frequency = _frequency(documents)
     weights = {
@@ -48,7 +50,7 @@ def search(book: Book, query: str, catalog: Catalog) -> tuple[list[dict[str, str
     said = short(" ".join(query.split())).casefold()
     named = [short(title).casefold() == said for title, _ in shown]
     fitting = [number for number, score in enumerate(scores) if score or named[number]]
-    groups = [section["group"] != "" for section in book["sections"]]
+    groups = [section["group"] != "" for section in book["sections"]] + [False]
     best = [shown[n] for n in sorted(fitting, key=lambda n: (not named[n], groups[n], -scores[n], n))]
     sections = [{"section": title, "text": text} for title, text in best[:1]]
     return sections, [short(title) for title, _ in best[1 : 1 + TITLES]]
