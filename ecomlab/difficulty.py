@@ -15,6 +15,7 @@ from ecomlab.suggest import unknown, whole
 
 STEPS: Mapping[str, int] = {
     "reference": 1, "logic": 1, "joint": 2, "trade_off": 1, "none": 2, "rules": 1, "telling": 1, "chain": 1,
+    "taste": 3,
 }  # fmt: skip
 """Kinds of steps of thought, each with its least size."""
 
@@ -105,6 +106,8 @@ class StepDraws:
     telling_size: float = _ranged(1, 10, "mean number of values behind an answer")
     chain: float = _ranged(0, 1000, "share: a job stands on the outcome of an earlier one")
     chain_size: float = _ranged(1, 10, "mean number of outcomes of earlier jobs behind a value")
+    taste: float = _ranged(0, 1000, "share: a value that the customer knows when they see it")
+    taste_size: float = _ranged(2, 10, "mean number of values of which they like one at least")
 
 
 @dataclass(frozen=True, kw_only=True)

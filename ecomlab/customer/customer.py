@@ -27,9 +27,11 @@ from ecomlab.customer.reading.reading import (
 )
 from ecomlab.customer.reading.vocabulary import vocabulary_of
 from ecomlab.customer.rewording import Check
+from ecomlab.customer.tastes import Tastes
 from ecomlab.customer.telling import Asked, Listener
 from ecomlab.customer.templates import SENTENCE_BREAK, Phrases
 from ecomlab.task import Event, Goal, GoalChange, Instead, SellOut, Slot
+from ecomlab.wishes import Taste
 from ecomlab.world.cart import match, wants_of
 from ecomlab.world.plain import plain
 from ecomlab.world.state import World
@@ -81,6 +83,7 @@ class Customer:
         self.state = GoalState(goal.said(), goal.said(withheld=True), own=phrases.slots.keys())
         self.dialogue = DialogueManager(self.state, self.type_name, self.option_name, phrases.slots)
         self.listener = Listener(questions)
+        self.tastes = Tastes()
         self.in_sight: list[Mistake] = []
         """Mistakes that stood when the customer last looked."""
         self.person = person
@@ -166,7 +169,8 @@ class Customer:
             reply = replace(reply, acts=[*(reply.acts if reply.news or asked_of(text) else ()), *again])
         agreed = agreement(text, reply.acts)
         world.agreed += [agreed] if agreed else []
-        telling = {"telling"} if answered or again else set[str]()
+        shows = any(act.kind in ("like", "dislike", "like none") for act in reply.acts)
+        telling = {"telling"} if answered or again or shows else set[str]()
         return replace(reply, did=done_by(self.last_read) | telling)
 
     def overhear(self, text: str, world: World) -> None:
@@ -186,6 +190,8 @@ class Customer:
             short = self._told_of_stock(text, reading, world)
             if short is not None:
                 return short
+        if shown := self.tastes.of(things, text, self.goal, self.state.known, world):
+            return Reply(shown) if shown[0].kind != "you choose" else self.dialogue.stalled(shown)
         reading = self._labelled(reading, text)
         self.dialogue.refused_by_shop |= "REFUSE" in reading.acts
         if reading.calls_for == {"repeat"}:
@@ -217,6 +223,8 @@ class Customer:
         acts = self.dialogue.of_wishes(acts, reading)
         beside = phrase(reading.acts, beside=bool(acts))
         acts = [*beside, *acts] if beside else acts
+        if any(isinstance(value, Taste) for act in acts for value in act.slots.values()):
+            acts = [*acts, Act("show some")]
         return replace(reply, acts=acts or [Act("acknowledge")])
 
     def _identified(self, reply: Reply, text: str) -> Reply:
