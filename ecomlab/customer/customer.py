@@ -223,8 +223,9 @@ class Customer:
         acts = self.dialogue.of_wishes(acts, reading)
         beside = phrase(reading.acts, beside=bool(acts))
         acts = [*beside, *acts] if beside else acts
-        if any(isinstance(value, Taste) for act in acts for value in act.slots.values()):
-            acts = [*acts, Act("show some")]
+        unseen = [any(isinstance(value, Taste) for value in act.slots.values()) for act in acts]
+        if any(unseen):
+            acts.insert(unseen.index(True) + 1, Act("show some"))
         return replace(reply, acts=acts or [Act("acknowledge")])
 
     def _identified(self, reply: Reply, text: str) -> Reply:

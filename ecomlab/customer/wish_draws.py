@@ -124,6 +124,7 @@ def _able(drawn: Drawn, random: np.random.Generator) -> list[tuple[int, str]]:
         if carries(name)
         and not isinstance(value, Wish)
         and not _is_anchor(drawn, item)
+        and not any(isinstance(one, Taste) for one in slots.values())
         and not (name == PACK and isinstance(drawn.slots[item].get("quantity"), Packs))
     ]
     return sorted(shuffled(random, able), key=lambda place: (place not in drawn.hidden, wishes[place[0]]))

@@ -124,7 +124,11 @@ class Wish:
         if wishes and wishes.items() - self.said.items():
             self.said |= wishes
             self.condition_holds = True
-        slots = {n: v for n, v in slots.items() if n not in wishes and not (isinstance(v, Taste) and n in self.slots)}
+        slots = {
+            n: v
+            for n, v in slots.items()
+            if n not in wishes and not (isinstance(v, Taste) and n in self.slots)
+        }
         new = {name: value for name, value in slots.items() if self.slots.get(name) != value}
         self.slots.update(new)
         if new:
@@ -210,7 +214,7 @@ class Shopper(Asking):
         return {"role": "assistant", "content": "", "tool_calls": calls}
 
     def _to_show(self, wish: Wish) -> dict[str, str]:
-        """Choose products that differ in the look that the customer must see and has not seen: titles with ids, by value."""
+        """Choose products of looks that the customer has not seen and must see: titles with ids, by value."""
         seen, found = {value for showing in wish.shown for value in showing}, dict[str, str]()
         for record in self._able(wish) if wish.unseen else ():
             title = f"{record['title']} ({record['product_id']})"
@@ -420,7 +424,7 @@ class CartPlayer(Shopper):
         wishes = [value for value in goal.slots.values() if isinstance(value, Expression)]
         seen = [wish for wish in wishes if isinstance(wish, Of) and wish.where == "visits"]
         looks = len(seen) + any(wish.steps for wish in seen)
-        again = sum(not isinstance(wish, Of) for wish in wishes)
+        again = sum(1 + isinstance(wish, Taste) for wish in wishes if not isinstance(wish, Of))
         waits = bool(looks) + bool(again) + any(isinstance(w, Of) and w.where == "items" for w in wishes)
         return Need(3 + bool(options) + waits, 2 * len(goal.items) + options + looks + 2 * again)
 
@@ -479,7 +483,7 @@ class CartPlayer(Shopper):
                 wish.disliked |= {*looks}
             elif said.kind == "like" and looks:
                 name = next(name for name, value in wish.slots.items() if isinstance(value, Taste))
-                wish.slots[name] = Taste((looks[0],))
+                wish.slots[name], wish.part = Taste((looks[0],)), 0
 
     def _hear_conditions(self, text: str, opening: bool = False) -> None:
         """Take in the conditions that a message states."""
