@@ -132,8 +132,7 @@ def _able(drawn: Drawn, random: np.random.Generator) -> list[tuple[int, str]]:
 
 def _put(drawn: Drawn, item: int, name: str, wish: Wish) -> bool:
     """Put a wish in the place of a slot's value, if there is room for its words where it is told at once."""
-    before = words_of(name) if name in drawn.slots[item] else 0
-    if not drawn.takes(item, name, words_of(name, wish) - before):
+    if not drawn.takes(item, name, words_of(name, wish) - words_of(name)):
         return False
     kept = "if" if isinstance(wish, If) else name
     if (item, name) in drawn.hidden:
@@ -331,6 +330,12 @@ def _like(drawn: Drawn, axes: Difficulty, shop: Shop, random: np.random.Generato
             value = exact_value(row, name, shop)
             there = [one for one in _others(drawn, item, name, shop) if one != value]
             liked = shuffled(random, there)[: max(0, len(there) + 1 - size)]
+            given = next((one for one in (name, *slots) if one in slots and one.startswith("attr:")), None)
+            if given is None:
+                continue
+            del slots[given]  # one attribute for another: no more slots than before
+            slots[name] = value
+            drawn.hidden |= {(item, name)} if (item, given) in drawn.hidden else set()
             if _put(drawn, item, name, Taste((value, *liked))):
                 _count(drawn, axes, shop)
                 return True

@@ -143,7 +143,7 @@ class Demonstrator(CartPlayer):
             self.refused.setdefault(id(wish), set()).add(wish.choice)
             wish.choice = None
 
-    def _search(self, wish: Wish) -> dict[str, Any]:
+    def _search(self, wish: Wish, filters: Mapping[str, str] | None = None) -> dict[str, Any]:
         """Search by the words that titles show and by bounds on everything else."""
         wish.pages, wish.more = 99, False
         return self.call("catalog_search", wish, query=_query(wish).strip(), **filters_of(wish.slots))
