@@ -191,7 +191,7 @@ class Customer:
             if short is not None:
                 return short
         if shown := self.tastes.of(things, text, self.goal, self.state.known, world):
-            return Reply(shown) if shown[0].kind != "you choose" else self.dialogue.stalled(shown)
+            return self._seen(shown, reading, text)
         reading = self._labelled(reading, text)
         self.dialogue.refused_by_shop |= "REFUSE" in reading.acts
         if reading.calls_for == {"repeat"}:
@@ -227,6 +227,18 @@ class Customer:
         if any(unseen):
             acts.insert(unseen.index(True) + 1, Act("show some"))
         return replace(reply, acts=acts or [Act("acknowledge")])
+
+    def _seen(self, shown: Sequence[Act], reading: Reading, text: str) -> Reply:
+        """Say this of what a message shows, and answer what else it asks for."""
+        if shown[0].kind in ("you choose", "too many"):
+            return self.dialogue.stalled(shown)
+        looks = {slot.name for slot in self.state.known if isinstance(slot.value, Taste)}
+        rest = tuple(one for one in reading.questions if not one.values and one.slot not in looks)
+        if not rest:
+            return Reply(list(shown))
+        asks = replace(reading, questions=rest, calls_for=frozenset(("ask",)), unclear=(), acts=frozenset())
+        reply = self.dialogue.answer(asks, text)
+        return replace(reply, acts=[*shown, *reply.acts])
 
     def _identified(self, reply: Reply, text: str) -> Reply:
         """Put before a reply who they are, and the number of the order where they have it."""

@@ -23,6 +23,8 @@ class Tastes:
 
     showings: Counter[int] = field(default_factory=Counter)
     """Times that they were shown something of an item."""
+    liked: set[tuple[int, str]] = field(default_factory=set)
+    """Items with looks that they have said they like."""
 
     def of(
         self, things: Sequence[Thing], text: str, goal: Goal, known: Sequence[Slot], world: World
@@ -54,15 +56,18 @@ class Tastes:
             if not able:
                 told = goal.get(wanted.field, slots[wanted.field], item)
                 return [Act("not as wanted", kind, {wanted.field: told})]
+        looks = dict.fromkeys(_look(row, name, catalog) for row in able)
+        liked = [look for look in looks if look in goal.slots[place].values]
+        others = [look for look in looks if look not in liked]
         if self.showings[item] >= SHOWINGS:
-            return [Act("you choose")]
+            again = [look for look in liked if (item, look) in self.liked]
+            return [Act("like", seen=f"{again[0]} one".lower()) if again else Act("you choose")]
         self.showings[item] += 1
-        liked = [row for row in able if _look(row, name, catalog) in goal.slots[place].values]
-        others = [row for row in able if row not in liked]
+        self.liked |= {(item, look) for look in liked[:1]}
         if not liked and len(others) > 1:
             return [Act("like none")]
-        said_of = [*(("like", row) for row in liked[:1]), *(("dislike", row) for row in others[:1])]
-        return [Act(kind, seen=f"{_look(row, name, catalog)} one".lower()) for kind, row in said_of]
+        said_of = [*(("like", look) for look in liked[:1]), *(("dislike", look) for look in others[:1])]
+        return [Act(kind, seen=f"{look} one".lower()) for kind, look in said_of]
 
 
 def _meant(things: Sequence[Thing], said: str, name: str, world: World) -> list[int]:
