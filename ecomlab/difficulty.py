@@ -15,7 +15,7 @@ from ecomlab.suggest import unknown, whole
 
 STEPS: Mapping[str, int] = {
     "reference": 1, "logic": 1, "joint": 2, "trade_off": 1, "none": 2, "rules": 1, "telling": 1, "chain": 1,
-    "taste": 3,
+    "taste": 4,
 }  # fmt: skip
 """Kinds of steps of thought, each with its least size."""
 

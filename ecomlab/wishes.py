@@ -379,6 +379,8 @@ SEEN_FIRST = re.compile(rf"in a (?P<noun>{'|'.join(LOOKS)}) that I'd have to see
 """Phrase of a value that the customer cannot name."""
 SHOWINGS = 2
 """Times that a customer looks at what they are shown of an item."""
+MOST_SHOWN = 3
+"""Most products of a showing."""
 
 
 def taste_phrase(noun: str) -> str:

@@ -8,13 +8,10 @@ from ecomlab.catalog import Catalog
 from ecomlab.customer.acts import Act
 from ecomlab.customer.opinions import Thing
 from ecomlab.task import Goal, Slot
-from ecomlab.wishes import SHOWINGS, Taste
+from ecomlab.wishes import MOST_SHOWN, SHOWINGS, Taste
 from ecomlab.world.cart import constraints_of, identity_of
 from ecomlab.world.plain import plain
 from ecomlab.world.state import World
-
-MOST_SHOWN = 3
-"""Most products of a showing."""
 
 
 @dataclass

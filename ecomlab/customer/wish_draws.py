@@ -20,6 +20,8 @@ from ecomlab.task import Goal, Place
 from ecomlab.wishes import (
     LOOKS,
     MOST_LINKS,
+    MOST_SHOWN,
+    SHOWINGS,
     AnyBut,
     If,
     Of,
@@ -318,14 +320,16 @@ def _reason(drawn: Drawn, axes: Difficulty, shop: Shop, random: np.random.Genera
 
 def _like(drawn: Drawn, axes: Difficulty, shop: Shop, random: np.random.Generator) -> bool:
     """Let an attribute be one that the customer knows when they see it: of so many values that products have which fit
-    the rest, they like the wanted one at least."""
+    the rest, as few as can be shown, they like one at least."""
+    size = min(SHOWINGS * MOST_SHOWN, draw_size(axes, "taste", random))
     for item, slots in shuffled(random, list(enumerate(drawn.slots))):
         row = drawn.clusters[item].row
         if any(isinstance(value, Wish) for value in slots.values()) or _is_anchor(drawn, item):
             continue
-        for look in shuffled(random, [one for one in LOOKS if one in shop.catalog.attributes(row)]):
-            name, size = f"attr:{look}", draw_size(axes, "taste", random)
-            if _is_decided(drawn, item, name, shop, LEAST_LOOKS):
+        able = {f"attr:{one.name}": len(one.values) for one in shop.catalog.type_of(row).attributes}
+        looks = [f"attr:{look}" for look in LOOKS if look in shop.catalog.attributes(row)]
+        for name in sorted(shuffled(random, looks), key=lambda name: -min(size, able[name])):
+            if all(_is_decided(drawn, item, name, shop, least) for least in (size, LEAST_LOOKS)):
                 continue
             value = exact_value(row, name, shop)
             there = [one for one in _others(drawn, item, name, shop) if one != value]

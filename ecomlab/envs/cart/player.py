@@ -9,14 +9,13 @@ from typing import Any
 from ecomlab.catalog import Shop
 from ecomlab.customer import nlu
 from ecomlab.customer.shortages import RETAKING, TELLING, rush_chance
-from ecomlab.customer.tastes import MOST_SHOWN
 from ecomlab.customer.telling import Asked
 from ecomlab.difficulty import Difficulty
 from ecomlab.players.asking import Asking
 from ecomlab.players.budgets import budget, quantile
 from ecomlab.slots import PRICE, filters_of, fits, slot_type
 from ecomlab.task import Goal, Message, Need, Place
-from ecomlab.wishes import SHOWINGS, AnyBut, If, Of, OneOf, Packs, Taste, without
+from ecomlab.wishes import MOST_SHOWN, SHOWINGS, AnyBut, If, Of, OneOf, Packs, Taste, without
 from ecomlab.wishes import Wish as Expression
 from ecomlab.world.cart import identity_of, total_of
 from ecomlab.world.plain import PACK
