@@ -107,7 +107,7 @@ class StepDraws:
     chain: float = _ranged(0, 1000, "share: a job stands on the outcome of an earlier one")
     chain_size: float = _ranged(1, 10, "mean number of outcomes of earlier jobs behind a value")
     taste: float = _ranged(0, 1000, "share: a value that the customer knows when they see it")
-    taste_size: float = _ranged(2, 10, "mean number of values of which they like one at least")
+    taste_size: float = _ranged(2, 10, "mean number of values of which they like one, 6 at most")
 
 
 @dataclass(frozen=True, kw_only=True)
