@@ -329,20 +329,22 @@ def _like(drawn: Drawn, axes: Difficulty, shop: Shop, random: np.random.Generato
         able = {f"attr:{one.name}": len(one.values) for one in shop.catalog.type_of(row).attributes}
         looks = [f"attr:{look}" for look in LOOKS if look in shop.catalog.attributes(row)]
         for name in sorted(shuffled(random, looks), key=lambda name: -min(size, able[name])):
-            if all(_is_decided(drawn, item, name, shop, least) for least in (size, LEAST_LOOKS)):
-                continue
+            before, room = dict(slots), drawn.room
+            decided = all(_is_decided(drawn, item, name, shop, least) for least in (size, LEAST_LOOKS))
             value = exact_value(row, name, shop)
             there = [one for one in _others(drawn, item, name, shop) if one != value]
             liked = shuffled(random, there)[: max(0, len(there) + 1 - size)]
-            given = next((one for one in (name, *slots) if one in slots and one.startswith("attr:")), None)
-            if given is None:
-                continue
-            del slots[given]  # one attribute for another: no more slots than before
-            slots[name] = value
-            drawn.hidden |= {(item, name)} if (item, given) in drawn.hidden else set()
-            if _put(drawn, item, name, Taste((value, *liked))):
-                _count(drawn, axes, shop)
-                return True
+            given = next((one for one in (name, *slots) if one in slots and one.startswith("attr:")), "")
+            if not decided and given:
+                del slots[given]  # one attribute for another: no more slots than before
+                slots[name] = value
+                drawn.hidden |= {(item, name)} if (item, given) in drawn.hidden else set()
+                if _put(drawn, item, name, Taste((value, *liked))):
+                    _count(drawn, axes, shop)
+                    return True
+            slots.clear()
+            slots.update(before)
+            drawn.room = room
     return False
 
 
