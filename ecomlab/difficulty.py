@@ -15,7 +15,7 @@ from ecomlab.suggest import unknown, whole
 
 STEPS: Mapping[str, int] = {
     "reference": 1, "logic": 1, "joint": 2, "trade_off": 1, "none": 2, "rules": 1, "telling": 1, "chain": 1,
-    "evidence": 1, "looking": 1, "belief": 1,
+    "evidence": 1, "looking": 1, "belief": 1, "taste": 4,
 }  # fmt: skip
 """Kinds of steps of thought, each with its least size."""
 
@@ -112,6 +112,8 @@ class StepDraws:
     looking_size: float = _ranged(1, 10, "mean number of facts that the customer does not know, 2 at most")
     belief: float = _ranged(0, 1000, "share: the customer believes what may not be so")
     belief_size: float = _ranged(1, 10, "mean number of times that the customer says it, 2 at most")
+    taste: float = _ranged(0, 1000, "share: a value that the customer knows when they see it")
+    taste_size: float = _ranged(2, 10, "mean number of values of which they like one, 6 at most")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -138,6 +138,20 @@ class AnyBut(Wish):
 
 
 @dataclass(frozen=True)
+class Taste(Wish):
+    """A value that the customer cannot name and knows when they see it: any of those that they like."""
+
+    values: tuple[str, ...] = field(default=(), compare=False)
+    """Those that they like, which no words tell."""
+
+    step = "taste"
+
+    @property
+    def said_values(self) -> tuple[Any, ...]:
+        return ("to see first",)
+
+
+@dataclass(frozen=True)
 class Earlier(Wish):
     """An amount that stands on the right outcomes of earlier jobs of a journey: the sum of these, each as often as it
     says, and of `plus`. Where there is no such outcome, it is `other`: what goes back no longer pays nothing."""
@@ -516,6 +530,21 @@ PACKS = re.compile(r"in enough packs to have (\d+) of them")
 def packs_phrase(wish: Packs) -> str:
     """Word a number of single things after an item's noun."""
     return f"in enough packs to have {wish.count} of them"
+
+
+LOOKS = ("color", "pattern", "finish", "material", "fabric", "shape", "texture", "knit")
+"""Attributes that people know when they see them."""
+SEEN_FIRST = re.compile(rf"in a (?P<noun>{'|'.join(LOOKS)}) that I'd have to see first")
+"""Phrase of a value that the customer cannot name."""
+SHOWINGS = 2
+"""Times that a customer looks at what they are shown of an item."""
+MOST_SHOWN = 3
+"""Most products of a showing."""
+
+
+def taste_phrase(noun: str) -> str:
+    """Word a value that the customer cannot name after an item's noun."""
+    return f"in a {noun} that I'd have to see first"
 
 
 def pack_size(pack: str) -> int:

@@ -27,9 +27,11 @@ from ecomlab.customer.reading.reading import (
 )
 from ecomlab.customer.reading.vocabulary import vocabulary_of
 from ecomlab.customer.rewording import Check
+from ecomlab.customer.tastes import Tastes
 from ecomlab.customer.telling import Asked, Listener
 from ecomlab.customer.templates import SENTENCE_BREAK, Phrases
 from ecomlab.task import Event, Goal, GoalChange, Instead, SellOut, Slot
+from ecomlab.wishes import Taste
 from ecomlab.world.cart import match, wants_of
 from ecomlab.world.plain import plain
 from ecomlab.world.policy_book.places import named_in
@@ -85,6 +87,7 @@ class Customer:
         self.state = GoalState(goal.said(), withheld, unknown=unknown, own=phrases.slots.keys())
         self.dialogue = DialogueManager(self.state, self.type_name, self.option_name, phrases.slots)
         self.listener = Listener(questions)
+        self.tastes = Tastes()
         self.in_sight: list[Mistake] = []
         """Mistakes that stood when the customer last looked."""
         self.person = person
@@ -170,7 +173,8 @@ class Customer:
             reply = replace(reply, acts=[*(act for act in kept if act not in last), *again, *last])
         agreed = agreement(text, reply.acts)
         world.agreed += [agreed] if agreed else []
-        telling = {"telling"} if answered or again else set[str]()
+        shows = any(act.kind in ("like", "dislike", "like none") for act in reply.acts)
+        telling = {"telling"} if answered or again or shows else set[str]()
         return replace(reply, did=done_by(self.last_read) | telling)
 
     def _has_said_all(self, reply: Reply) -> bool:
@@ -212,6 +216,8 @@ class Customer:
             short = self._told_of_stock(text, reading, world)
             if short is not None:
                 return short
+        if shown := self.tastes.of(things, text, self.goal, self.state.known, world):
+            return self._seen(shown, reading, text)
         reading = self._labelled(reading, text)
         self.dialogue.refused_by_shop |= "REFUSE" in reading.acts
         if reading.calls_for == {"repeat"}:
@@ -243,7 +249,22 @@ class Customer:
         acts = self.dialogue.of_wishes(acts, reading)
         beside = phrase(reading.acts, beside=bool(acts))
         acts = [*beside, *acts] if beside else acts
+        unseen = [any(isinstance(value, Taste) for value in act.slots.values()) for act in acts]
+        if any(unseen):
+            acts.insert(unseen.index(True) + 1, Act("show some"))
         return replace(reply, acts=acts or [Act("acknowledge")])
+
+    def _seen(self, shown: Sequence[Act], reading: Reading, text: str) -> Reply:
+        """Say this of what a message shows, and answer what else it asks for."""
+        if shown[0].kind in ("you choose", "too many"):
+            return self.dialogue.stalled(shown)
+        looks = {slot.name for slot in self.state.known if isinstance(slot.value, Taste)}
+        rest = tuple(one for one in reading.questions if not one.values and one.slot not in looks)
+        if not rest:
+            return Reply(list(shown))
+        asks = replace(reading, questions=rest, calls_for=frozenset(("ask",)), unclear=(), acts=frozenset())
+        reply = self.dialogue.answer(asks, text)
+        return replace(reply, acts=[*shown, *reply.acts])
 
     def _identified(self, reply: Reply, text: str) -> Reply:
         """Put before a reply who they are, and the number of the order where they have it."""

@@ -623,14 +623,14 @@ class DialogueManager:
         # "Which color or material for those two?" asks the one for its fabric.
         topics = {one.slots[0].name if one.slots else one.question.slot for one in asked}
         if len(topics) > AT_ONCE and not described(reading):
-            return self._stalled([*acts, Act("one at a time")], news)
+            return self.stalled([*acts, Act("one at a time")], news)
         # Asking again for what was said, or for more where there is none, and what nobody can follow.
         of_items = {("", item) for item in reading.open_items or (-1,)}
         idle = not fresh and (bool(asked) or (over and of_items <= self.heard))
         lost = bool(unclear) and not asked
         if over:
             self.heard |= of_items
-        return self._stalled(acts, news) if (idle or lost) and not news else Reply(acts, tuple(news))
+        return self.stalled(acts, news) if (idle or lost) and not news else Reply(acts, tuple(news))
 
     def _goes_without_saying(self, slot: Slot, reading: Reading, text: str) -> bool:
         """Tell whether a wish that is known need not be said again: what has to stay, where it is asked for more or
@@ -732,7 +732,7 @@ class DialogueManager:
         wrong = [opinion for _, opinion in things if not opinion.right]
         if which and len(things) > 1:
             if len(things) > AT_ONCE:
-                return self._stalled([Act("too many")])
+                return self.stalled([Act("too many")])
             stray = next((opinion for opinion in wrong if not opinion.consistent), None)
             self.strays += stray is not None
             if stray and (self.strays > 1 or not right):
@@ -771,7 +771,7 @@ class DialogueManager:
         """Name one thing that does not meet the customer's wishes."""
         broken = opinion.broken
         if broken is None:
-            return self._stalled([Act("not this one")])
+            return self.stalled([Act("not this one")])
         news = self.state.reveal([broken])
         self.tally.learned += len(news)
         slots = {broken.name: broken.value}
@@ -813,7 +813,7 @@ class DialogueManager:
     def _guess(self, opinion: Opinion, *acts: Act) -> Reply:
         """Take note of a wrong identification: the first is followed by a warning, the second ends the episode."""
         if not opinion.identifies:
-            return self._stalled(acts)
+            return self.stalled(acts)
         self.guessed += 1
         known = [opinion.broken] if opinion.broken and opinion.broken in self.state.known else []
         told = (
@@ -872,7 +872,7 @@ class DialogueManager:
         if not (places and unknown and self.asks_where):
             return None
         if len(places) > len(unknown):
-            return self._stalled(self._ask_where())
+            return self.stalled(self._ask_where())
         found = [slot for slot, place in unknown.items() if place in places]
         if not found:
             return self._guess(Opinion(False, identifies=True), Act("not there"))
@@ -956,7 +956,8 @@ class DialogueManager:
         """Choose the last act of a customer who has lost patience."""
         return Act("quit")
 
-    def _stalled(self, acts: Sequence[Act], news: Sequence[Slot] = ()) -> Reply:
+    def stalled(self, acts: Sequence[Act], news: Sequence[Slot] = ()) -> Reply:
+        """Say this to a message that leads nowhere, which costs patience."""
         self.annoyed += 1
         dissatisfied = [Act("dissatisfied")] if self.annoyed == PATIENCE - 1 else []
         return Reply([*acts, *dissatisfied], tuple(news))

@@ -15,7 +15,7 @@ from ecomlab.other_words import SPELLED, read_number
 from ecomlab.slots import PRICE, slot_type
 from ecomlab.task import Slot
 from ecomlab.values import FORMATS
-from ecomlab.wishes import AnyBut, Demand, If, OneOf, Wish
+from ecomlab.wishes import AnyBut, Demand, If, OneOf, Taste, Wish
 from ecomlab.world.orders.references import same_time
 from ecomlab.world.ranking import Worth
 from ecomlab.world.substitutes import noun
@@ -258,6 +258,8 @@ def _of_others(
     if question.item >= 0 or len(question.values) < 2 or not slot_type(question.slot).describes or not slots:
         return False
     items = {slot.item for slot in (*state.known, *state.withheld)}
+    if any(isinstance(slot.value, Taste) for slot in slots):  # it may be any of them
+        return False
     if len(items) < 2 or any(slot in state.withheld or slot.name in state.own for slot in slots):
         return False
     return not any(

@@ -24,12 +24,14 @@ from ecomlab.wishes import (
     Of,
     OneOf,
     Packs,
+    Taste,
     Wish,
     at_most,
     delivery_words,
     of_phrase,
     or_list,
     packs_phrase,
+    taste_phrase,
 )  # fmt: skip
 from ecomlab.world.substitutes import noun
 
@@ -326,6 +328,8 @@ def wish_phrase(kind: str, name: str, wish: Wish, lexicon: Lexicon) -> str:
         return of_phrase(noun(name.removeprefix("attr:")), thing, wish)
     if isinstance(wish, Packs):
         return packs_phrase(wish)
+    if isinstance(wish, Taste):
+        return taste_phrase(name.removeprefix("attr:"))
     if isinstance(wish, Earlier):
         return f"for {at_most(wish)}" if name == PRICE.name else f"no later than {delivery_words(wish)}"
     assert isinstance(wish, OneOf | AnyBut)

@@ -37,6 +37,7 @@ from ecomlab.wishes import (
     NO_MORE,
     PACKS,
     SAME,
+    SEEN_FIRST,
     AnyBut,
     Demand,
     Earlier,
@@ -44,6 +45,7 @@ from ecomlab.wishes import (
     Of,
     OneOf,
     Packs,
+    Taste,
     Visited,
     Wish,
     read_amount,
@@ -345,7 +347,8 @@ def read_item(text: str, lexicon: Lexicon, phrases: Phrases) -> dict[str, Any]:
     plain = phrases.words
     same = list(SAME.finditer(text)) if " same " in text else []
     chained = list(CHAINED.finditer(text))
-    for found in (*same, *chained):
+    unseen = list(SEEN_FIRST.finditer(text))
+    for found in (*same, *chained, *unseen):
         text = text[: found.start()] + " " * len(found.group()) + text[found.end() :]
     if packs := PACKS.search(text):
         text = text[: packs.start()] + " " * len(packs.group()) + text[packs.end() :]
@@ -359,7 +362,7 @@ def read_item(text: str, lexicon: Lexicon, phrases: Phrases) -> dict[str, Any]:
     rest = words[:start] + words[end:]
     for found in same:
         slots |= _read_same(found, lexicon.types[name], lexicon, phrases)
-    slots |= dict(map(read_chained, chained))
+    slots |= dict(map(read_chained, chained)) | {f"attr:{found['noun']}": Taste() for found in unseen}
     before: tuple[str, tuple[int, int]] = ("", (0, 0))
     for slot, value, span in lexicon.values(name, text):
         if not _overlaps(span, taken):

@@ -17,7 +17,22 @@ from ecomlab.seeding import pick, shuffled
 from ecomlab.slots import PRICE
 from ecomlab.steps import draw_size, is_worked_out
 from ecomlab.task import Goal, Place
-from ecomlab.wishes import MOST_LINKS, AnyBut, If, Of, OneOf, Packs, Wish, pack_size, wishes_in, without
+from ecomlab.wishes import (
+    LOOKS,
+    MOST_LINKS,
+    MOST_SHOWN,
+    SHOWINGS,
+    AnyBut,
+    If,
+    Of,
+    OneOf,
+    Packs,
+    Taste,
+    Wish,
+    pack_size,
+    wishes_in,
+    without,
+)
 from ecomlab.world.cart import constraints_of, is_exact
 from ecomlab.world.plain import PACK, AtFirst, plain
 
@@ -26,6 +41,8 @@ LINK_WORDS = 6
 CARRIES = ("brand", "attr")
 """Kinds of slots that a wish may take the place of."""
 TRIES = 6
+LEAST_LOOKS = 3
+"""Least values of an attribute that a customer knows when they see it."""
 LEAST_TOLD = 2
 """Slots of a product that are left of each item, so that as many visits differ in them."""
 WORDS = {("quantity",): 0, ("brand", "feature"): 1, ("type", "attr", "option"): 3}
@@ -45,6 +62,8 @@ def words_of(name: str, value: Any = None) -> int:
         return 11 if value.where == "visits" else 9
     if isinstance(value, Packs):
         return 7
+    if isinstance(value, Taste):
+        return 9
     if isinstance(value, OneOf | AnyBut):
         return 1 + 2 * len(value.values)
     return next((words for slots, words in WORDS.items() if name.partition(":")[0] in slots), 6)
@@ -86,7 +105,7 @@ def weave(
 ) -> None:
     """Put a wish of each of these kinds into the items, and more of them where one does not count; where none of a kind
     can be had, one of another."""
-    makers = {"reference": _refer, "joint": _join, "logic": _reason}
+    makers = {"reference": _refer, "joint": _join, "logic": _reason, "taste": _like}
     kinds = [kind for kind in kinds if kind in makers]
     if "logic" in kinds:
         _count_packs(drawn, axes, shop, random)
@@ -107,6 +126,7 @@ def _able(drawn: Drawn, random: np.random.Generator) -> list[tuple[int, str]]:
         if carries(name)
         and not isinstance(value, Wish)
         and not _is_anchor(drawn, item)
+        and not any(isinstance(one, Taste) for one in slots.values())
         and not (name == PACK and isinstance(drawn.slots[item].get("quantity"), Packs))
     ]
     return sorted(shuffled(random, able), key=lambda place: (place not in drawn.hidden, wishes[place[0]]))
@@ -207,13 +227,13 @@ def link(
                     break
 
 
-def _is_decided(drawn: Drawn, item: int, name: str, shop: Shop) -> bool:
-    """Leave out what an item without wishes need not say, until the rest does not decide a slot's value; tell whether
-    it still does."""
+def _is_decided(drawn: Drawn, item: int, name: str, shop: Shop, least: int = 2) -> bool:
+    """Leave out what an item without wishes need not say, until the rest does not decide a slot's value, but leaves
+    as many; tell whether it still does."""
     slots = drawn.slots[item]
 
     def decided() -> bool:
-        return len({_value(row, name, shop) for row in _rows(drawn, item, shop, name).tolist()}) < 2
+        return len({_value(row, name, shop) for row in _rows(drawn, item, shop, name).tolist()}) < least
 
     for other in [] if any(isinstance(value, Wish) for value in slots.values()) else list(slots)[::-1]:
         spare = carries(other) and other != name and (item, other) not in drawn.hidden
@@ -295,6 +315,36 @@ def _reason(drawn: Drawn, axes: Difficulty, shop: Shop, random: np.random.Genera
                 continue
             _count(drawn, axes, shop)
             return True
+    return False
+
+
+def _like(drawn: Drawn, axes: Difficulty, shop: Shop, random: np.random.Generator) -> bool:
+    """Let an attribute be one that the customer knows when they see it: of so many values that products have which fit
+    the rest, as few as can be shown, they like one at least."""
+    size = min(SHOWINGS * MOST_SHOWN, draw_size(axes, "taste", random))
+    for item, slots in shuffled(random, list(enumerate(drawn.slots))):
+        row = drawn.clusters[item].row
+        if any(isinstance(value, Wish) for value in slots.values()) or _is_anchor(drawn, item):
+            continue
+        able = {f"attr:{one.name}": len(one.values) for one in shop.catalog.type_of(row).attributes}
+        looks = [f"attr:{look}" for look in LOOKS if look in shop.catalog.attributes(row)]
+        for name in sorted(shuffled(random, looks), key=lambda name: -min(size, able[name])):
+            before, room = dict(slots), drawn.room
+            decided = all(_is_decided(drawn, item, name, shop, least) for least in (size, LEAST_LOOKS))
+            value = exact_value(row, name, shop)
+            there = [one for one in _others(drawn, item, name, shop) if one != value]
+            liked = shuffled(random, there)[: max(0, len(there) + 1 - size)]
+            given = next((one for one in (name, *slots) if one in slots and one.startswith("attr:")), "")
+            if not decided and given:
+                del slots[given]  # one attribute for another: no more slots than before
+                slots[name] = value
+                drawn.hidden |= {(item, name)} if (item, given) in drawn.hidden else set()
+                if _put(drawn, item, name, Taste((value, *liked))):
+                    _count(drawn, axes, shop)
+                    return True
+            slots.clear()
+            slots.update(before)
+            drawn.room = room
     return False
 
 

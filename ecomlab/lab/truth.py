@@ -10,7 +10,7 @@ from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.reward import Score
 from ecomlab.slots import slot_type
 from ecomlab.task import ACT, LOOK, Event, Goal, GoalChange, Instead, SellOut, Task
-from ecomlab.wishes import AnyBut, Of, OneOf, Packs, of_phrase, or_list, packs_phrase
+from ecomlab.wishes import AnyBut, Of, OneOf, Packs, Taste, of_phrase, or_list, packs_phrase
 from ecomlab.world.substitutes import noun
 
 HOW = {
@@ -108,6 +108,8 @@ def value_in_words(name: str, value: Any, phrases: Phrases) -> str:
         return of_phrase(noun(name.removeprefix("attr:")), " ".join(filter(None, described)), value)
     if isinstance(value, Packs):
         return packs_phrase(value)
+    if isinstance(value, Taste):
+        return f"{or_list(value.values)}, known when seen"
     if isinstance(value, OneOf | AnyBut):
         return "not " * isinstance(value, AnyBut) + or_list(value.values)
     own = phrases.slots.get(name)

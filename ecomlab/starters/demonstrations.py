@@ -27,7 +27,7 @@ from ecomlab.starters.narrator import asked, narrated
 from ecomlab.starters.questions import Questions
 from ecomlab.starters.sorted_rows import OrderedDiscovery
 from ecomlab.task import Message, Player, Task
-from ecomlab.wishes import AnyBut, OneOf, or_list
+from ecomlab.wishes import AnyBut, OneOf, Taste, or_list
 
 if TYPE_CHECKING:
     from ecomlab.catalog import Shop
@@ -143,7 +143,7 @@ class Demonstrator(CartPlayer):
             self.refused.setdefault(id(wish), set()).add(wish.choice)
             wish.choice = None
 
-    def _search(self, wish: Wish) -> dict[str, Any]:
+    def _search(self, wish: Wish, filters: Mapping[str, str] | None = None) -> dict[str, Any]:
         """Search by the words that titles show and by bounds on everything else."""
         wish.pages, wish.more = 99, False
         return self.call("catalog_search", wish, query=_query(wish).strip(), **filters_of(wish.slots))
@@ -177,6 +177,8 @@ def canonical(wish: Wish) -> str:
 
 def _detail(value: Any) -> str:
     """Write what is known of an attribute, in the order in which it was said."""
+    if isinstance(value, Taste):
+        return or_list(value.values) or "to see"
     if isinstance(value, OneOf | AnyBut):
         return f"{'not ' if isinstance(value, AnyBut) else ''}{or_list(value.values)}"
     return str(value)

@@ -12,7 +12,7 @@ from ecomlab.catalog import Catalog, Constraint
 from ecomlab.catalog.schema import OPTION
 from ecomlab.slots import slot_type
 from ecomlab.task import Goal
-from ecomlab.wishes import AnyBut, OneOf
+from ecomlab.wishes import AnyBut, OneOf, Taste
 from ecomlab.world.state import World
 
 
@@ -58,8 +58,8 @@ def constraints_of(type_name: str, slots: Mapping[str, Any]) -> tuple[Constraint
     one is among them."""
     made = [_constraint("type", "==", type_name)]
     for name, value in slots.items():
-        if isinstance(value, OneOf | AnyBut):
-            made.append(_constraint(name, "in" if isinstance(value, OneOf) else "not in", value.values))
+        if isinstance(value, OneOf | AnyBut | Taste):
+            made.append(_constraint(name, "not in" if isinstance(value, AnyBut) else "in", value.values))
         elif is_exact(name) or name == OPTION:
             made.append(_constraint(name, "==", value))
         elif slot_type(name).is_limit:

@@ -15,7 +15,7 @@ from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.episode.episode import Episode, draw_task
 from ecomlab.laws.tool_introspection import calls
 from ecomlab.steps import only
-from ecomlab.wishes import Of, Packs, wishes_in
+from ecomlab.wishes import MOST_SHOWN, SHOWINGS, Of, Packs, Taste, wishes_in
 from ecomlab.world.cart import constraints_of
 from ecomlab.world.plain import AtFirst, plain
 
@@ -97,6 +97,52 @@ def test_a_number_of_packs_is_said_by_what_they_are_to_hold_and_never_as_a_numbe
                 assert f"enough packs to have {packs.count} of them" in reply, (task.goal.of(item), replies)
                 assert not re.search(rf"\b{units} (?:{kind}|of|pack)", reply, re.IGNORECASE)
     assert seen > 5
+
+
+def test_whoever_shows_different_looks_sees_one_that_is_liked_and_nobody_hears_of_others(
+    big_shop: Shop,
+) -> None:
+    bare = {"p_missing": 0, "p_oos": 0, "p_switch": 0, "p_noise": 0, "cart.items": 2}
+    lexicon, phrases, seen = lexicon_of(big_shop.catalog), ENVIRONMENTS["CART"].phrases, 0
+    for seed in range(12):
+        task = draw_task("CART", 20, seed, big_shop, bare | only("taste", mean=2))
+        for (item, name), taste in wishes_in(task.goal.slots).items():
+            assert isinstance(taste, Taste)
+            slots = {n: value for n, value in task.goal.of(item).items() if n != name}
+            kind = str(slots["type"])
+            words = f"{kind} {wish_phrase(kind, name, taste, lexicon)}"
+            assert words.partition(" in a ")[2] in task.opening
+            assert read_item(words, lexicon, phrases) == {"type": kind, name: Taste()}
+            rows = big_shop.catalog.select(constraints_of(kind, slots)).tolist()
+            by_look = {exact_value(row, name, big_shop): big_shop.catalog.ids[row] for row in rows}
+            disliked = [look for look in by_look if look not in taste.values]
+            assert 2 <= len(disliked) < SHOWINGS * MOST_SHOWN
+            liked = next(look for look in by_look if look in taste.values)
+            episode, said = Episode(task, big_shop), []
+            episode.world.shown.update(by_look.values())
+            for looks in (disliked[:2], [disliked[0], liked], disliked[:1], [liked]):
+                shown = " or the ".join(by_look[look] for look in looks)
+                episode.act({"role": "assistant", "content": f"Do you like the {shown}?"})
+                said.append({act.kind: act.seen for act in episode.customer.last_said})
+            like = {"like": f"{liked} one".lower()}
+            assert said[:2] == [{"like none": ""}, {**like, "dislike": f"{disliked[0]} one".lower()}]
+            assert "you choose" in said[2]
+            assert said[3] == like
+            seen += 1
+    assert seen > 5
+
+
+def test_asked_for_a_look_a_customer_wants_to_be_shown_some(big_shop: Shop) -> None:
+    bare = {"p_missing": 0, "p_oos": 0, "p_switch": 0, "p_noise": 0, "cart.items": 1}
+    tasks = (draw_task("CART", 12, n, big_shop, bare | only("taste", mean=2)) for n in range(20))
+    task = next(task for task in tasks if wishes_in(task.goal.slots))
+    ((place, taste),) = wishes_in(task.goal.slots).items()
+    assert isinstance(taste, Taste)
+    look = place[1].removeprefix("attr:")
+    for text in (f"Which {look} would you like?", f"So the {look} should be {taste.values[0]}, right?"):
+        episode = Episode(task, big_shop)
+        episode.act({"role": "assistant", "content": text})
+        assert [act.kind for act in episode.customer.last_said] == ["remind", "show some"]
 
 
 def _said(turn: Any) -> str:

@@ -13,7 +13,7 @@ from ecomlab.envs.base import Audit
 from ecomlab.reward import Fault
 from ecomlab.slots import PRICE
 from ecomlab.task import Goal, Instead, Place, SellOut, Task
-from ecomlab.wishes import If
+from ecomlab.wishes import If, Taste
 from ecomlab.world.cart import Match, Want, identity_of, match, wants_of
 from ecomlab.world.faults import faults, named, told
 from ecomlab.world.plain import AtFirst, branch_of, plain
@@ -53,6 +53,8 @@ class CartAudit(Audit):
             if wish.other is None:
                 return []
             return [replace(wish, first=wish.other, other=wish.first, words=wish.words[::-1])]
+        if isinstance(wish, Taste):  # whatever they like, they say the same
+            return []
         hidden = [n for n in identity_of(slots) if n != "if" and (item, n) in goal.withheld]
         slots = plain(goal, AtFirst(shop, task.world)).of(item)
         stated = {n: value for n, value in slots.items() if n not in hidden}

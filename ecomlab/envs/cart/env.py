@@ -24,7 +24,7 @@ from ecomlab.slots import NO_PRICE
 from ecomlab.steps import draw_kinds
 from ecomlab.task import Goal, Problem, SellOut, Task, TaskKey
 from ecomlab.tool import RefusedError, tool
-from ecomlab.wishes import Of, Packs, wishes_in
+from ecomlab.wishes import Of, Packs, Taste, wishes_in
 from ecomlab.world.cart import match, wants_of
 from ecomlab.world.plain import AtFirst, plain
 from ecomlab.world.state import World
@@ -42,7 +42,7 @@ def submit(
     return {"submitted": True}
 
 
-STEPS = ("reference", "joint", "logic", "telling")
+STEPS = ("reference", "joint", "logic", "telling", "taste")
 """Kinds of steps of thought that a cart may hold."""
 
 
@@ -53,11 +53,11 @@ def _share_values(one: ProductType, other: ProductType) -> bool:
 
 
 def _is_alone(goal: Goal, item: int) -> bool:
-    """Tell whether an item is in no joint demand and wanted in no packs to be counted: nothing that happens changes
-    one that is."""
+    """Tell whether an item is in no joint demand, wanted in no packs to be counted and of no look that must be seen:
+    nothing that happens changes one that is."""
     joint = {place[0]: wish for place, wish in wishes_in(goal.slots).items() if wish.step == "joint"}
     kinds = {wish.described["type"] for wish in joint.values() if isinstance(wish, Of)}
-    counted = isinstance(goal.get("quantity", item=item), Packs)
+    counted = any(isinstance(value, Packs | Taste) for value in goal.of(item).values())
     return item not in joint and not counted and goal.get("type", item=item) not in kinds
 
 

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,7 +16,7 @@ from ecomlab.players.asking import Asking
 from ecomlab.players.budgets import budget, quantile
 from ecomlab.slots import PRICE, filters_of, fits, slot_type
 from ecomlab.task import Goal, Message, Need, Place
-from ecomlab.wishes import AnyBut, If, Of, OneOf, Packs, without
+from ecomlab.wishes import MOST_SHOWN, SHOWINGS, AnyBut, If, Of, OneOf, Packs, Taste, without
 from ecomlab.wishes import Wish as Expression
 from ecomlab.world.cart import identity_of, total_of
 from ecomlab.world.plain import PACK
@@ -59,6 +59,12 @@ class Wish:
     """True once the search was repeated among the products left."""
     told: bool = False
     """True once the customer was told that it has run short."""
+    looked: bool = False
+    """True once each value of a look that the customer must see was searched for."""
+    shown: list[list[str]] = field(default_factory=list)
+    """Values of it that they saw, showing by showing."""
+    disliked: set[str] = field(default_factory=set)
+    """Values of it that they do not like."""
 
     @property
     def option(self) -> str | None:
@@ -82,6 +88,14 @@ class Wish:
         return 2 * MAX_PAGES if open_ended else MAX_PAGES
 
     @property
+    def unseen(self) -> str:
+        """Slot of the look that the customer has to see before they can tell; "" where they told or look no more."""
+        if len(self.shown) == SHOWINGS:
+            return ""
+        named = (name for name, value in self.slots.items() if isinstance(value, Taste) and not value.values)
+        return next(named, "")
+
+    @property
     def quantity(self) -> int:
         wanted = self.slots.get("quantity", 1)
         return wanted.units(str(self.slots.get(PACK, ""))) if isinstance(wanted, Packs) else int(wanted)
@@ -94,7 +108,10 @@ class Wish:
             if name == "feature" and value.lower() not in record["title"].lower().split():
                 return False
             has = record["brand"] if name == "brand" else record["attributes"].get(name.removeprefix("attr:"))
-            if isinstance(value, OneOf | AnyBut):
+            if isinstance(value, Taste):
+                if has in self.disliked or (value.values and has not in value.values):
+                    return False
+            elif isinstance(value, OneOf | AnyBut):
                 if not value.admits(has):
                     return False
             elif (name == "brand" or name.startswith("attr:")) and has != value:
@@ -107,7 +124,11 @@ class Wish:
         if wishes and wishes.items() - self.said.items():
             self.said |= wishes
             self.condition_holds = True
-        slots = {name: value for name, value in slots.items() if name not in wishes}
+        slots = {
+            n: v
+            for n, v in slots.items()
+            if n not in wishes and not (isinstance(v, Taste) and n in self.slots)
+        }
         new = {name: value for name, value in slots.items() if self.slots.get(name) != value}
         self.slots.update(new)
         if new:
@@ -123,7 +144,7 @@ class Wish:
     def restart(self) -> None:
         """Forget what was found and chosen."""
         self.found, self.pages, self.of_left, self.more, self.choice = [], 0, False, True, None
-        self.again = self.told = False
+        self.again = self.told = self.looked = False
         self.part = 0
 
 
@@ -144,6 +165,8 @@ class Shopper(Asking):
         """Prices in cents, by product."""
         self.rushed = False
         """True once something has sold out."""
+        self.showing: Wish | None = None
+        """The wish of which the customer was shown something last."""
         self.visited: dict[str, list[dict[str, Any]]] = {}
         """Records of the visits of a type, or of all under "", as a tool showed them."""
 
@@ -155,6 +178,13 @@ class Shopper(Asking):
         for wish in self.wishes:
             if (looks := self._work_out(wish)) is not None:
                 calls += looks
+                waiting = True
+                continue
+            if wish.unseen and not wish.looked:
+                calls += [self._search(wish, filters) for filters in self._several(wish)]
+                wish.looked = waiting = True
+                continue
+            if self._to_show(wish):
                 waiting = True
                 continue
             self._choose(wish)
@@ -176,10 +206,30 @@ class Shopper(Asking):
                 continue
             line = (wish.choice, wish.option)
             wanted[line] = wanted.get(line, 0) + wish.quantity
+        if not calls and (showing := self._show()):
+            return showing
         calls += [*self._cart_calls(wanted), *self.tell(short)]
         if not calls and not waiting:
             return self.answer(self.values()) or self.turn(self.call("submit", None, done=True))
         return {"role": "assistant", "content": "", "tool_calls": calls}
+
+    def _to_show(self, wish: Wish) -> dict[str, str]:
+        """Choose products of looks that the customer has not seen and must see: titles with ids, by value."""
+        seen, found = {value for showing in wish.shown for value in showing}, dict[str, str]()
+        for record in self._able(wish) if wish.unseen else ():
+            title = f"{record['title']} ({record['product_id']})"
+            found.setdefault(record["attributes"].get(wish.unseen[5:], ""), title)
+        return dict([(look, title) for look, title in found.items() if look not in seen][:MOST_SHOWN])
+
+    def _show(self) -> Message | None:
+        """Show products of one item; None where there is nothing to show."""
+        for wish in self.wishes:
+            if new := self._to_show(wish):
+                wish.shown.append([*new])
+                self.showing = wish
+                said = f"Which of these do you like: {', '.join(new.values())}?"
+                return {"role": "assistant", "content": said}
+        return None
 
     def _work_out(self, wish: Wish) -> list[dict[str, Any]] | None:
         """Find the values that its wishes have; None once all are known, else the calls that show more."""
@@ -292,16 +342,16 @@ class Shopper(Asking):
         left = min((self.units[line] for line in lines if line in self.units), default=0)
         return left + self.cart.get((product_id, wish.option), 0)
 
-    def _search(self, wish: Wish) -> dict[str, Any]:
+    def _search(self, wish: Wish, filters: Mapping[str, str] | None = None) -> dict[str, Any]:
         slots = wish.slots
         attributes = {
             name[5:]: value
             for name, value in slots.items()
-            if name.startswith("attr:") and not isinstance(value, OneOf | AnyBut)
+            if name.startswith("attr:") and not isinstance(value, OneOf | AnyBut | Taste)
         }
-        several = self._several(wish)
+        several = self._several(wish) if filters is None else ()
         wish.parts = len(several) or 1
-        attributes |= several[wish.part] if several else {}
+        attributes |= several[wish.part] if several else filters or {}
         arguments: dict[str, Any] = {
             "query": slots.get("feature"),
             "category": wish.type,
@@ -318,7 +368,7 @@ class Shopper(Asking):
             attributes[self.lexicon.types[wish.type].option.name] = wish.option
         if attributes:
             arguments["attributes"] = attributes
-        wish.pages += 1
+        wish.pages += filters is None
         if wish.pages > 1:
             arguments["page"] = wish.pages
         return self.call("catalog_search", wish, **arguments)
@@ -326,12 +376,11 @@ class Shopper(Asking):
     def _several(self, wish: Wish) -> list[dict[str, str]]:
         """List the filters of which one must do, where several values of an attribute would."""
         for name, value in wish.slots.items():
-            if isinstance(value, OneOf | AnyBut):
+            if isinstance(value, OneOf | AnyBut | Taste):
                 kind = self.lexicon.types[wish.type]
                 known = next(one.values for one in kind.attributes if f"attr:{one.name}" == name)
-                able = (
-                    value.values if isinstance(value, OneOf) else [v for v in known if v not in value.values]
-                )
+                able = [v for v in known if isinstance(value, AnyBut) and v not in value.values]
+                able = able or [*(value.values or known)]
                 return [{name[5:]: one} for one in able]
         return []
 
@@ -375,7 +424,7 @@ class CartPlayer(Shopper):
         wishes = [value for value in goal.slots.values() if isinstance(value, Expression)]
         seen = [wish for wish in wishes if isinstance(wish, Of) and wish.where == "visits"]
         looks = len(seen) + any(wish.steps for wish in seen)
-        again = sum(not isinstance(wish, Of) for wish in wishes)
+        again = sum(1 + isinstance(wish, Taste) for wish in wishes if not isinstance(wish, Of))
         waits = bool(looks) + bool(again) + any(isinstance(w, Of) and w.where == "items" for w in wishes)
         return Need(3 + bool(options) + waits, 2 * len(goal.items) + options + looks + 2 * again)
 
@@ -417,9 +466,24 @@ class CartPlayer(Shopper):
             return
         self.told(text)
         self._hear_conditions(text)
+        self._hear_likes(text)
         for mention in nlu.read_message(text, self.phrases, self.lexicon):
             if not self.slip():
                 self._take(mention)
+
+    def _hear_likes(self, text: str) -> None:
+        """Take in what the customer likes of what they were shown last, and what not."""
+        wish = self.showing
+        if wish is None or self.slip():
+            return
+        for said in nlu.read_acts(text, self.phrases, self.lexicon):
+            named = said.fields.get("seen", "").removesuffix(" one").lower()
+            looks = [look for look in wish.shown[-1] if said.kind == "like none" or look.lower() == named]
+            if said.kind in ("dislike", "like none"):
+                wish.disliked |= {*looks}
+            elif said.kind == "like" and looks:
+                name = next(name for name, value in wish.slots.items() if isinstance(value, Taste))
+                wish.slots[name], wish.part = Taste((looks[0],)), 0
 
     def _hear_conditions(self, text: str, opening: bool = False) -> None:
         """Take in the conditions that a message states."""

@@ -111,7 +111,9 @@ class Returns(Environment):
         random, view = key.rng("return"), AtFirst(shop, world)
         patient, swapping = random.random() < axes.orders.p_patient, random.random() < P_SWAPPED
         share, switching = sell_outs.draw_sell_out(axes.p_oos, 2, random), random.random() < axes.p_switch
-        kinds = draw_kinds(axes, tuple(STEPS), random, STEPS)
+        kinds = draw_kinds(
+            axes, (*STEPS, "rules", "rules"), random, STEPS
+        )  # the book is what returns are about
         rules, swapping = kinds.count("rules"), swapping or not {"reference", "logic"}.isdisjoint(kinds)
         meant, case, counts, other, refers = _draw_meant(
             view, kinds, member_of(key), swapping, patient, axes, random
