@@ -90,7 +90,7 @@ class Bundle(Environment):
         @cache
         def listings(kind: str, days: int | None) -> list[Listing]:
             slots = {} if days is None else {"days": days}
-            return [Listing.of(catalog, rows_of((kind, slots))) for rows_of in states]
+            return [Listing.of(catalog, rows_of((kind, slots)), axes.top_k) for rows_of in states]
 
         def budget_for(goal: Goal, slack: float) -> int:
             """Draw a budget for the least total, in which the parts named later are the dearest that they may be."""
@@ -128,7 +128,7 @@ class Bundle(Environment):
                 more = budget_for(goal.set_slots(change.slots), axes.bundle.slack)
                 change = replace(change, slots={**change.slots, "budget": max(more, goal["budget"] + 100)})
             ends = [goal, goal.apply(change)] if change else [goal]
-            if all(is_sound(end, today, rows_of, catalog) for end in ends for rows_of in states):
+            if all(is_sound(end, today, rows_of, catalog, axes.top_k) for end in ends for rows_of in states):
                 break
         goal = withhold(goal, axes, random, ("parts", *SLOTS))
         need = BundlePlayer.need(goal)

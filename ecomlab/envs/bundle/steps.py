@@ -82,9 +82,10 @@ class Listing:
     """Least price of what is left beyond these, in cents."""
 
     @classmethod
-    def of(cls, catalog: Catalog, rows: np.ndarray) -> "Listing":
-        """List the cheapest of these rows, as many as the reference player looks at for any step."""
-        return cls(cheapest(catalog, rows, LISTED), catalog).first(LISTED, len(rows))
+    def of(cls, catalog: Catalog, rows: np.ndarray, top_k: int) -> "Listing":
+        """List the cheapest of these rows, as many as the reference player looks at for any step and pages hold."""
+        count = min(LISTED, top_k)
+        return cls(cheapest(catalog, rows, count), catalog).first(count, len(rows))
 
     def first(self, count: int, every: int = 0) -> "Listing":
         """Keep the first `count`; there are `every` of them."""
@@ -414,33 +415,32 @@ def _dollars(cents: float) -> int:
     return 100 * math.ceil(cents / 100)
 
 
-def is_sound(goal: Goal, today: date | None, rows_of: RowsOf, catalog: Catalog) -> bool:
-    """Tell whether a goal has a clear answer: what is left out is plain, and the best of a part clearly leads."""
+def is_sound(goal: Goal, today: date | None, rows_of: RowsOf, catalog: Catalog, top_k: int) -> bool:
+    """Tell whether a goal has a clear answer on the pages that can be read: what is left out is plain, and the best of
+    a part clearly leads."""
     if not has_wish(goal.slots):
         return True
     demands, offers, choice = evaluate(goal.slots, today, rows_of, catalog)
     if choice is None or leaves_open(choice, offers, demands, today):
         return False
     for kind, one in choice.chosen.items():
-        listed = _listed(kind, demands.limited(kind, today), rows_of, catalog)
+        listed = _listed(kind, demands.limited(kind, today), rows_of, catalog, top_k)
         if has_wish(demands.parts[kind]) and one.thing not in listed.rows:
             return False
     for wish in demands.worths:
         if wish.type in choice.chosen:
             most = goal["budget"] - choice.cost + choice.chosen[wish.type].price
-            if not clear_best(
-                _listed(wish.type, demands.limited(wish.type, today), rows_of, catalog), wish, most
-            ):
+            listed = _listed(wish.type, demands.limited(wish.type, today), rows_of, catalog, top_k)
+            if not clear_best(listed, wish, most):
                 return False
     return True
 
 
-def _listed(kind: str, slots: Mapping[str, Any], rows_of: RowsOf, catalog: Catalog) -> Listing:
+def _listed(kind: str, slots: Mapping[str, Any], rows_of: RowsOf, catalog: Catalog, top_k: int) -> Listing:
     """List what fits a part on the pages that are looked at: no filter takes alternatives and exceptions."""
     wishes = {name: wish for name, wish in slots.items() if isinstance(wish, OneOf | AnyBut)}
-    found = Listing.of(
-        catalog, rows_of((kind, {name: value for name, value in slots.items() if name not in wishes}))
-    )
+    filtered = {name: value for name, value in slots.items() if name not in wishes}
+    found = Listing.of(catalog, rows_of((kind, filtered)), top_k)
     for slot, wish in wishes.items():
         found = found.fitting(slot, wish)
     return found
