@@ -8,6 +8,7 @@ else its title. Calls have one form, whatever form the player gives them.
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import date
 from typing import Any
 
 from ecomlab.customer.demands import identity
@@ -52,6 +53,10 @@ class Narrator:
         self._orders: dict[str, dict[str, Any]] = {}
         self._seen: list[Message] = []
         """The conversation as the policy sees it."""
+
+    def comes_to(self, given: Mapping[str, Any], today: date | None) -> dict[str, int | None]:
+        """Tell what the job came to, as its player does."""
+        return self.player.comes_to(given, today)
 
     def __call__(self, messages: list[Message], tools: list[dict[str, Any]]) -> Message:
         for message in messages[len(self._seen) :]:

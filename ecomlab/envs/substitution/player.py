@@ -52,14 +52,14 @@ class SubstitutionPlayer(GoalPlayer):
         is_open = any(isinstance(value, AnyBut) for value in wanted.values())
         enough, calls, deep = math.ceil(count / PAGE), 0, 0
         alike = np.sort(similarity(rows[usable], goal, shop))[::-1]
-        level = int(alike[count - 1]) if len(alike) >= count and "if" not in goal else 0
+        needed = int(alike[count - 1]) if len(alike) >= count and "if" not in goal else 0
         for row in product(*values):
             fixed = {name: value for name, value in zip(entries, row, strict=True) if value is not None}
             here = np.isin(rows, catalog.select(constraints_of(goal["type"], fixed), rows))
             found, fit = int(here.sum()), int((here & usable).sum())
             pages = math.ceil(min(found, top_k) / PAGE)
             most = enough
-            if "worth" in goal and sum(value is not None for value in row) >= level:
+            if "worth" in goal and sum(value is not None for value in row) >= needed:
                 most = pages
             elif is_open:
                 most = pages if fit < count else 1 + math.ceil(count * found / fit / PAGE)
