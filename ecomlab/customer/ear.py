@@ -144,9 +144,10 @@ class _Clause:
     """It stands in brackets."""
 
 
-def listen(text: str, kind: Kind, marks: str, today: date, about: Any = None) -> Told:
+def listen(text: str, kind: Kind, marks: str, today: date, about: Any = None, case: str = "") -> Told:
     """Hear what a message tells of a question of this kind, whose answers have words of `marks`, and which is `about`
-    a thing or a day; one value is an answer, several are none. What asks tells nothing."""
+    a thing or a day, or about another `case` that words of this pattern name; one value is an answer, several are none.
+    What asks tells nothing."""
     found: list[tuple[float, Any]] = []
     bare: list[tuple[float, Any]] = []
     for sentence in sentences(text, _NAMES):
@@ -161,7 +162,7 @@ def listen(text: str, kind: Kind, marks: str, today: date, about: Any = None) ->
             found += _polarities(clauses, marks, today, about)
             continue
         for clause, values in _with_values(clauses, sentence, text, kind, today):
-            found += [(_tie(clause, text, at, marks, about), value) for at, value in values]
+            found += [(_tie(clause, text, at, marks, about, case), value) for at, value in values]
         if kind == "days":
             tokens = [
                 one
@@ -267,14 +268,17 @@ def _days(said: str, today: date) -> list[tuple[int, date]]:
     return found
 
 
-def _tie(clause: _Clause, text: str, at: int, marks: str, about: Any) -> float:
+def _tie(clause: _Clause, text: str, at: int, marks: str, about: Any, case: str) -> float:
     """Score how well a clause ties the value at a place to a question."""
     said = f"{clause.label} {clause.said}".lower()
     score = min(3, len({match[0] for match in re.finditer(marks, said, re.IGNORECASE)}))
     score += 2 * bool(isinstance(about, str) and re.search(rf"\b{re.escape(about.lower())}s?\b", said))
     score += bool(clause.joined) or bool(_RESULT.search(said))
-    compares = re.search(marks, "difference") and _COMPARES.search(said)  # what differs is named as well
-    score -= 2 * bool(not compares and (_PART.search(clause.said) or _PART_LABEL.search(clause.label)))
+    score += 3 * bool(case and re.search(case, said))
+    whole = case or (
+        re.search(marks, "difference") and _COMPARES.search(said)
+    )  # such answers name other things too
+    score -= 2 * bool(not whole and (_PART.search(clause.said) or _PART_LABEL.search(clause.label)))
     score -= clause.aside
     return score - 0.5 * bool(_OF_A_THING.search(text[clause.start : at]))
 

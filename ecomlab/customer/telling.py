@@ -44,6 +44,8 @@ class Asked:
     """Pattern of words by which a sentence is an answer to it, and not about something else."""
     about: bool = False
     """Its value names the thing or the day that it is about."""
+    case: Callable[[Any], str] | None = None
+    """Pattern of the words of the other case that its value names, if it asks about one."""
 
     def say(self, value: Any) -> str:
         """Answer the question."""
@@ -52,7 +54,8 @@ class Asked:
 
 def read(text: str, asked: Asked, today: date, about: Any = None) -> Told:
     """Read what a message tells of a question; `about` is the value with which it was asked."""
-    return listen(text, asked.kind, asked.marks, today, about if asked.about else None)
+    case = asked.case(about) if asked.case else ""
+    return listen(text, asked.kind, asked.marks, today, about if asked.about else None, case)
 
 
 @dataclass

@@ -138,3 +138,35 @@ def test_right_answers_are_heard_and_none_as_another_value(part: str) -> None:
     every = [one for some in shares.values() for one in some]
     assert sum(every) / len(every) >= HEARD, {slot: sum(some) / len(some) for slot, some in shares.items()}
     assert len(wrong) / len(every) <= WRONG, len(wrong)
+
+
+@pytest.mark.parametrize(
+    ("slot", "case", "text", "value"),
+    [
+        (
+            "ask_if_days",
+            "tier Onyx",
+            "For an Onyx member it would be 21 days, so March 8. For you it is 14 days.",
+            21,
+        ),
+        (
+            "ask_if_days",
+            "channel web",
+            "Ordered in the app, it takes 3 days. On the website it would be 4 days.",
+            4,
+        ),
+        ("ask_if_days", "reason late", "If it had come late, it would be 10 days after delivery.", 10),
+        ("ask_if_days", "tier none", "It is 14 days for you, and 7 days for somebody who isn't a member.", 7),
+        (
+            "ask_if_cost",
+            "opened sealed",
+            "The fee is $12 in your case. Were it still sealed, it would be $5.",
+            500,
+        ),
+        ("ask_more", "so", "The difference between that and the cheapest one is $14.02.", 1402),
+    ],
+)
+def test_another_case_is_told_apart_from_the_customers_own(
+    slot: str, case: str, text: str, value: Any
+) -> None:
+    assert read(text, ASKED[slot], date(2026, 3, 3), case).values == (value,)

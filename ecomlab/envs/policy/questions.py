@@ -1,5 +1,6 @@
 """The questions that customers ask about an answer: what it comes to for them, and what it would be in another case."""
 
+import re
 from collections.abc import Callable, Mapping
 from datetime import date
 from typing import Any
@@ -50,8 +51,23 @@ def unit_of(question: str) -> str:
     return worked.unit if worked else ""
 
 
+_CASES = {
+    "none": r"(?:\bnot|n't|\bnon|\bno|\bwithout)\W+(?:an? )?member", "card": r"\bcredit card",
+    "own": r"(?:\bnot|n't|\bno)\W+(?:an? |be )*gift", "web": r"\b(?:website|web|online)\b",
+}  # fmt: skip
+"""Patterns of facts that are said in other words than their name."""
+
+
+def named_case(value: str) -> str:
+    """Write the pattern of words that name the other case."""
+    fact = value.partition(" ")[2]
+    return _CASES.get(fact, rf"\b{re.escape(fact.lower())}")
+
+
 def _asked(slot: str, kind: Kind, answer: str, marks: str) -> Asked:
-    return Asked(slot, kind, _value(slot), answer, marks)
+    return Asked(
+        slot, kind, _value(slot), answer, marks, case=named_case if slot in OTHERWISE.values() else None
+    )
 
 
 QUESTIONS = (
