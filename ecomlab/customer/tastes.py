@@ -1,5 +1,6 @@
 """What a customer says of products that they are shown, where they know what they like when they see it."""
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -7,6 +8,7 @@ from dataclasses import dataclass, field
 from ecomlab.catalog import Catalog
 from ecomlab.customer.acts import Act
 from ecomlab.customer.opinions import Thing
+from ecomlab.customer.templates import SENTENCE_BREAK
 from ecomlab.task import Goal, Slot
 from ecomlab.wishes import MOST_SHOWN, SHOWINGS, Taste
 from ecomlab.world.cart import constraints_of, identity_of
@@ -35,7 +37,7 @@ class Tastes:
         for place in dict.fromkeys((slot.item, slot.name) for slot in known if isinstance(slot.value, Taste)):
             kind = goal.get("type", item=place[0])
             mine = [one for one in shown if world.catalog.type_of(world.row(one.id)).name == kind]
-            rows = _meant(mine, text.lower(), place[1], world)
+            rows = _meant(mine, text.lower(), place[1], world) or _named(text, kind, place[1], world)
             acts += self._of_item(rows, place, goal, known, world) if rows else []
         return acts
 
@@ -80,6 +82,25 @@ def _meant(things: Sequence[Thing], said: str, name: str, world: World) -> list[
         named = named or [one for look, one in by_look.items() if look.lower() in said] or alike[:1]
         rows += [world.row(one.id) for one in named]
     return rows
+
+
+def _named(text: str, kind: str, name: str, world: World) -> list[int]:
+    """Find products of the looks that a sentence about a type has them choose from, among those that a tool has shown:
+    "Navy, graphite or silver for the charger?". A look alone is a guess."""
+    about, catalog = (
+        [one for one in SENTENCE_BREAK.split(text) if kind.split()[-1].lower() in one.lower()],
+        world.catalog,
+    )
+    rows = [row for row in map(catalog.row, sorted(world.shown)) if row is not None]
+    of_look = {_look(row, name, catalog): row for row in rows if catalog.type_of(row).name == kind}
+    for sentence in about:
+        places = {
+            look: re.search(rf"\b{re.escape(look)}\b", sentence, re.IGNORECASE) for look in of_look if look
+        }
+        found = sorted((at.start(), look) for look, at in places.items() if at)
+        if len(found) > 1:
+            return [of_look[look] for _, look in found[:MOST_SHOWN]]
+    return []
 
 
 def _look(row: int, name: str, catalog: Catalog) -> str:
