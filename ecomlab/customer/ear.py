@@ -53,6 +53,8 @@ _COMPARES = re.compile(
 )
 """Words of a clause that says by how much two things differ."""
 _PART_LABEL = re.compile(r"\b(?:each|alone|just|first|second)\b", re.IGNORECASE)
+_LIMIT = re.compile(r"\bby (?:\w+day, )?(?:the )?\W*$", re.IGNORECASE)
+"""Words before a day that is a limit rather than the day itself."""
 _OF_A_THING = re.compile(r"\b(?:for|at|with) \W*$", re.IGNORECASE)
 _RANGE = re.compile(
     r"\d(?:st|nd|rd|th)?\s*(?:-|–|—|/|\bto\b|\bor\b|\band\b)\s*(?:the )?\$?\d"
@@ -61,6 +63,13 @@ _RANGE = re.compile(
     re.IGNORECASE,
 )
 """Marks of a range."""
+_MONTH = rf"(?:{'|'.join(f'{month[:3]}(?:{month[3:]})?' for month in MONTHS)})\b"
+_DATE = re.compile(
+    rf"\b{_MONTH} \d{{1,2}}(?:st|nd|rd|th)?(?:,? \d{{4}})?|\b\d{{1,2}}(?:st|nd|rd|th)? (?:of )?{_MONTH}(?:,? \d{{4}})?"
+    r"|\b\d{4}-\d\d-\d\d",
+    re.IGNORECASE,
+)
+"""A date, whose numbers count nothing."""
 _LONG_DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 _PROMISE = re.compile(
     r"\b(?:let me (?!know)|i'll|i will|i'm going to|(?:one|just a) moment|hold on)\b", re.IGNORECASE
@@ -73,7 +82,8 @@ _ASKS = re.compile(
 )
 """Begin of a sentence that is a question as a whole."""
 _PLACED = re.compile(
-    r"\b(?:placed|ordered|bought|purchased|order (?:of|from)|from)(?: on)? (?:[A-Z]\w+day, )?$", re.IGNORECASE
+    r"\b(?:placed|ordered|bought|purchased|(?:order|one) (?:of|from)|from)(?: on)?(?: the)? (?:[A-Z]\w+day, )?$",
+    re.IGNORECASE,
 )
 """Words before the day on which an order was placed."""
 _AHEAD = re.compile(
@@ -229,10 +239,12 @@ def _values(
             if not _PLACED.search(clause.said[:at])
         ]
     else:
+        dates = [match.span() for match in _DATE.finditer(text)]
         tokens = [
             one
             for one in sentence.tokens
             if one.stem == _MARKS[kind]
+            and not any(first <= one.start < last for first, last in dates)
             and clause.start <= one.start < clause.end
             and not re.search(r"[A-Za-z]$", text[clause.start : one.start])
             and not re.match(r"[A-Za-z]", text[one.end : clause.end])
@@ -280,7 +292,8 @@ def _tie(clause: _Clause, text: str, at: int, marks: str, about: Any, case: str)
     )  # such answers name other things too
     score -= 2 * bool(not whole and (_PART.search(clause.said) or _PART_LABEL.search(clause.label)))
     score -= clause.aside
-    return score - 0.5 * bool(_OF_A_THING.search(text[clause.start : at]))
+    before = text[clause.start : at]
+    return score - 0.5 * bool(_OF_A_THING.search(before)) - bool(_LIMIT.search(before))
 
 
 def _polarities(

@@ -170,3 +170,16 @@ def test_another_case_is_told_apart_from_the_customers_own(
     slot: str, case: str, text: str, value: Any
 ) -> None:
     assert read(text, ASKED[slot], date(2026, 3, 3), case).values == (value,)
+
+
+@pytest.mark.parametrize(
+    ("slot", "text", "value"),
+    [
+        ("ask_left", "The rest is under way and expected on 7 November 2026.", ()),
+        ("ask_left", "Five parcels have yet to come, the last of all on 14 November 2026.", (5,)),
+        ("ask_due", "Yes, all are here by April 13: the last of all is due on 11 April.", ("2026-04-11",)),
+        ("ask_due", "The third cheapest of your last eight orders is the one of 18 March.", ()),
+    ],
+)
+def test_what_is_said_of_something_else_answers_nothing(slot: str, text: str, value: tuple[Any, ...]) -> None:
+    assert read(text, ASKED[slot], date(2026, 3, 20), "so").values == value

@@ -43,7 +43,7 @@ def test_an_amount_is_worked_out_from_outcomes() -> None:
 
 
 def test_amounts_and_days_are_read_back_from_their_words(big_shop: Shop) -> None:
-    assert amount_words(TWICE, money) == (
+    assert amount_words(TWICE) == (
         "$23 on top of twice what I get back for my return minus the charge that I asked about, "
         "or $105 if it can't go back"
     )
