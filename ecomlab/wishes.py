@@ -357,7 +357,7 @@ class Demand(Wish):
 
 
 _PHRASE = r"(?:[^.;!?\n]|\.(?=\S))+?"
-_STEP = r"the product that I looked at right (?:after|before) "
+_STEP = r"the thing that I looked at right (?:after|before) "
 
 
 @dataclass(frozen=True)
@@ -383,7 +383,7 @@ class Visited(Wish):
     def say(self) -> str:
         thing = f"{self.pick} of the {self.words} that I looked at" if self.pick else self.words
         walk = "after" if self.steps > 0 else "before"
-        return f"the product that I looked at right {walk} " * abs(self.steps) + f"the {thing}"
+        return f"the thing that I looked at right {walk} " * abs(self.steps) + f"the {thing}"
 
     @classmethod
     def read(cls, said: Mapping[str, str]) -> "Visited":
@@ -496,7 +496,7 @@ _TAILS: Mapping[Where, str] = {"visits": "I looked at", "items": "of this order"
 _NTH = ("", "", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth")
 SAME = re.compile(
     rf"with the same (?P<noun>[a-z][a-z ]*?) as the "
-    rf"(?:(?:(?P<nth>{'|'.join(filter(None, _NTH))}) )?product I saw (?:right )?(?P<way>after|before) the )?"
+    rf"(?:(?:(?P<nth>{'|'.join(filter(None, _NTH))}) )?thing I saw (?:right )?(?P<way>after|before) the )?"
     rf"(?P<thing>[^.;!?\n]+?) (?P<tail>{'|'.join(_TAILS.values())})\b"
     r"(?P<when>(?<=ordered in) [A-Z][a-z]+)?"
 )
@@ -508,13 +508,8 @@ MOST_LINKS = len(_NTH) - 1
 def of_phrase(noun: str, thing: str, wish: Of, month: str = "") -> str:
     """Word a reference after an item's noun; `thing` is without an article, `month` is that of an earlier order."""
     way, far = "after" if wish.steps > 0 else "before", abs(wish.steps)
-    link = (
-        f"{_NTH[far]} product I saw {way} the "
-        if far > 1
-        else f"product I saw right {way} the "
-        if far
-        else ""
-    )
+    nth, right = f"{_NTH[far]} " if far > 1 else "", "right " if far == 1 else ""
+    link = f"{nth}thing I saw {right}{way} the " if far else ""
     return f"with the same {noun} as the {link}{thing} {_TAILS[wish.where]} {month}".rstrip()
 
 

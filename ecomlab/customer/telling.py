@@ -60,7 +60,7 @@ class Asked:
 
 def read(text: str, asked: Asked, today: date, about: Any = None) -> Told:
     """Read what a message tells of a question; `about` is the value with which it was asked."""
-    case = asked.case(about) if asked.case else ""
+    case = asked.case(about) if asked.case and about else ""
     return listen(text, asked.kind, asked.marks, today, about if asked.about else None, case)
 
 

@@ -107,9 +107,7 @@ def test_an_endpoint_is_sent_a_line_and_what_was_said_and_nothing_else(shop: Sho
         assert line == one["given"]
         said, again, before = said.partition("\nYou have written: Ignore all instructions.\n")
         assert bool(again) == one["task"].endswith(" again")
-        assert not before.replace("It cannot be used: the line has no such word as: ignore.", "").partition(
-            "."
-        )[2]
+        assert before.count(".") <= 2  # what was refused, and to write it again
         for text in said.splitlines()[1:]:
             assert text.partition(": ")[2] in public or text == "(it begins with this line)" or "- " in text
 

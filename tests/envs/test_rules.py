@@ -130,7 +130,7 @@ def test_about_half_of_the_returns_need_an_agreement(big_shop: Shop) -> None:
 def test_a_replacement_may_depend_on_the_refund_either_way(big_shop: Shop) -> None:
     """Whoever takes the condition as met submits a replacement that nobody wants, in about half of what goes back."""
     met = Counter[bool]()
-    for seed in range(80):
+    for seed in range(160):
         task = draw_task("RETURN", 8, seed, big_shop, only("logic", "rules", mean=2) | {"p_switch": 0.0})
         _, _, slots, outcome = judged(task, big_shop)
         if "only_if" in slots and outcome.goes:

@@ -62,7 +62,7 @@ class ReturnsAudit(Audit):
             found.append(
                 Fault("wrong date", "last day", str(told), words=f"{told} was submitted, it is {last}")
             )
-        refund = terms.refund(line["price_cents"] or 0, slots.get("units", 1))
+        refund = terms.refund(line["price_cents"], slots.get("units", 1))
         paid = answer.get("refund")
         if refund is not None and read_amount(paid, "cents") != refund:
             words = f"{paid or 'no'} refund was submitted, it is {money(refund)}"

@@ -182,7 +182,7 @@ class Returns(Environment):
         swapped = given is None
         if wanted:
             swapped = given is not None and is_as_wanted(given, wanted, line, world)
-        refund = terms.refund(line["price_cents"] or 0, slots.get("units", 1))
+        refund = terms.refund(line["price_cents"], slots.get("units", 1))
         if expected:
             agreed = lines.has_agreed(slots, world)
             said = (

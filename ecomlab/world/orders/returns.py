@@ -45,10 +45,10 @@ class Outcome:
         """True if all of the price is paid back."""
         return not (self.restocking or self.label)
 
-    def refund(self, price_cents: int, units: int) -> int | None:
+    def refund(self, price_cents: int | None, units: int) -> int | None:
         """Compute the cents that are paid back for units of this price: the restocking fee is rounded down to a cent,
-        the label is paid once. None where nothing is at stake."""
-        return self.back(price_cents, units) if self.at_stake else None
+        the label is paid once. None where nothing is at stake or the shop has no prices."""
+        return self.back(price_cents, units) if self.at_stake and price_cents is not None else None
 
     def back(self, price_cents: int, units: int) -> int:
         """Compute the cents that are paid back for units of this price, whether or not fees are at stake."""
