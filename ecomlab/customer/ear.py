@@ -35,6 +35,10 @@ _BREAK = re.compile(
     re.IGNORECASE,
 )
 """What stands between two clauses."""
+MOST_TOLD = 6
+"""Most values of a message that its words tie to a question, where one is tied to it best."""
+_BARE = 2
+"""Weight of a mere yes or no."""
 _LABEL = 9
 """Most words of a clause that names what the next one gives: "In all, that's $30."."""
 _FOLLOWS = re.compile(r"^(?:=|so|thus|therefore|hence)$", re.IGNORECASE)
@@ -183,6 +187,9 @@ def listen(text: str, kind: Kind, marks: str, today: date, about: Any = None, ca
             ]
             bare += [(0.0, read_amount(text[one.start : one.end], "points")) for one in tokens]
     found = found or bare
+    told = dict.fromkeys(value for score, value in found if (score == _BARE if kind == "yes" else score > 0))
+    if len(told) > (1 if kind == "yes" else MOST_TOLD):  # whoever tells every value has told none
+        return Told(tuple(told))
     best = max((score for score, _ in found), default=0.0)
     if best < 0:
         return Told()
@@ -316,11 +323,11 @@ def _polarities(
             part = _PART_OF_IT.search(said) and not re.search(r"\b(?:both|all|last)\b", said, re.IGNORECASE)
             yield (3 if part and word == "yes" else 4), word
         elif _NO.search(said):
-            yield 2, "no"
+            yield _BARE, "no"
         elif _YES.search(said):
-            yield 2, "yes"
+            yield _BARE, "yes"
         elif _SHORT.search(plain) or _LATE.search(plain):
-            yield 2, word
+            yield _BARE, word
 
 
 def _is_label(clause: _Clause, clauses: Sequence[_Clause]) -> bool:

@@ -15,9 +15,9 @@ from ecomlab.episode.play import ReplayError, finish, record
 from ecomlab.episode.record import Trajectory
 from ecomlab.evaluation.claims import claims_in, is_false
 from ecomlab.evaluation.mistakes import KINDS, TERMINAL, Labelled, label
-from ecomlab.evaluation.planting import first_turns
 from ecomlab.evaluation.scripted import attackers_of
 from ecomlab.laws.tool_introspection import calls
+from ecomlab.models.batch import first_turns
 from ecomlab.players.base import Perturbation
 from ecomlab.seeding import rng
 from ecomlab.task import LOOK, Goal, GoalChange, Message, SellOut, Task

@@ -25,7 +25,6 @@ from ecomlab.evaluation.planting import (
     by_player,
     by_policy,
     effects,
-    first_turns,
     make_wrong,
     measure,
     messages_of,
@@ -36,7 +35,7 @@ from ecomlab.evaluation.planting import (
 )
 from ecomlab.evaluation.tasks import held_out_seeds
 from ecomlab.laws.tool_introspection import calls
-from ecomlab.models.batch import Start, play_batch
+from ecomlab.models.batch import Start, first_turns, play_batch
 from ecomlab.models.load import load_policy
 from ecomlab.models.policy import Policy
 from ecomlab.seeding import rng
