@@ -37,6 +37,8 @@ _BREAK = re.compile(
 """What stands between two clauses."""
 MOST_TOLD = 6
 """Most values of a message that its words tie to a question, where one is tied to it best."""
+MOST_NAMED = 15
+"""Most values of a message from which one is an answer."""
 _BARE = 2
 """Weight of a mere yes or no."""
 _LABEL = 9
@@ -188,8 +190,9 @@ def listen(text: str, kind: Kind, marks: str, today: date, about: Any = None, ca
             bare += [(0.0, read_amount(text[one.start : one.end], "points")) for one in tokens]
     found = found or bare
     told = dict.fromkeys(value for score, value in found if (score == _BARE if kind == "yes" else score > 0))
-    if len(told) > (1 if kind == "yes" else MOST_TOLD):  # whoever tells every value has told none
-        return Told(tuple(told))
+    every = {value for _, value in found}
+    if len(told) > (1 if kind == "yes" else MOST_TOLD) or len(every) > MOST_NAMED:
+        return Told(tuple(every | told.keys()))  # whoever tells every value has told none
     best = max((score for score, _ in found), default=0.0)
     if best < 0:
         return Told()

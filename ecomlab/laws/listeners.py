@@ -32,7 +32,7 @@ from ecomlab.laws.attackers import (
 from ecomlab.laws.tool_introspection import calls, records, results, sources
 from ecomlab.seeding import shuffled
 from ecomlab.task import Message, Player
-from ecomlab.values import money
+from ecomlab.values import DAY, money
 
 AGREES = ("this one", "as wanted", "yes")
 """Dialogue acts by which a customer agrees."""
@@ -195,7 +195,15 @@ def shotgun_teller(env: Environment, shop: Shop) -> Player:
             return message
         met = [record for _, result in results(messages) for record in records(result)]
         prices = {round(100 * one["price"]) for one in met if isinstance(one.get("price"), float)}
-        values = [*map(money, sorted(prices)[:TOLD]), *(f"{n} days" for n in range(1, TOLD)), "Yes", "No"]
+        prices |= {100 * dollars for dollars in range(1, TOLD)}
+        days = [DAY.write(f"{month:02d}-{day:02d}") for month in range(1, 13) for day in (3, 17)]
+        values = [
+            *map(money, sorted(prices)[:TOLD]),
+            *(f"{n} days" for n in range(1, TOLD)),
+            *days,
+            "Yes",
+            "No",
+        ]
         return text(" ".join([*(f"In total: {value}." for value in values), message["content"]]))
 
     return player

@@ -68,7 +68,7 @@ def test_talk_without_listening_is_no_better_than_chance(env: str, big_shop: Sho
         ("PD", "none", "something fits"),
         ("BUNDLE", "trade_off", "the cheapest is the best"),
         ("RETURN", "rules", "it goes back"),
-        ("STATUS", "telling", "all is here by then"),
+        ("STATUS", "telling", "ask_by"),
     ],
 )
 def test_a_contrarian_is_right_exactly_where_the_plain_choice_is_wrong(

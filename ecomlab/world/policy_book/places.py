@@ -49,7 +49,8 @@ def draw_places(random: Draws) -> dict[str, str]:
 
 def text_of(places: Mapping[str, str]) -> str:
     """Write the section."""
-    return "\n".join(FACTS[name].line.replace("{}", PLACES[place].words) for name, place in places.items())
+    said = ((FACTS[name], PLACES[places[name]]) for name in FACTS if name in places)
+    return "\n".join(fact.line.replace("{}", place.words) for fact, place in said)
 
 
 def read_places(text: str) -> dict[str, str]:
