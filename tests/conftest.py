@@ -91,7 +91,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the costliest cases as slow, and those that are still to be mended."""
     for item in items:
         if item.nodeid in NOT_YET:
-            item.add_marker(pytest.mark.xfail(reason="to be mended: see tests/not_yet.txt"))
+            item.add_marker(pytest.mark.xfail(strict=False, reason="to be mended: see tests/not_yet.txt"))
     for item in items:
         if any(case in item.nodeid for case in SLOW_CASES):
             item.add_marker(pytest.mark.slow)
