@@ -69,7 +69,7 @@ def fill(line: dict[str, Any], asked: Asked, random: np.random.Generator) -> tup
         return write(today + timedelta(days=days))
 
     def words() -> str:
-        return {"money": FORMATS["money"].write, "count": str, "day": lambda one: DAY.write(one)}.get(
+        return {"money": FORMATS["money"].write, "count": str, "day": lambda one: DAY.write(one)}.get(  # type: ignore[operator]
             asked.kind, lambda one: pick(random, [f"{one} days", f"{WORDS[one]} days"])
         )(value)
 
@@ -94,10 +94,10 @@ def fill(line: dict[str, Any], asked: Asked, random: np.random.Generator) -> tup
         "d0": lambda: after(-9), "d1": lambda: after(ahead - 1), "d2": lambda: after(ahead - 2),
         "color": lambda: pick(random, ["gray", "moss green"]), "brand": lambda: "MapleForge",
     }  # fmt: skip
-    gaps |= {name: (lambda n=n: FORMATS["money"].write(sorted(cents)[n])) for n, name in enumerate("abc")}
-    gaps |= {name: (lambda n=n: f"{'SWK7RH92'[n : n + 6]}") for n, name in enumerate(("order", "order2"))}
-    gaps |= {f"item{n or ''}": (lambda n=n: items[n].lower() if near else items[n]) for n in (0, 2, 3)}
-    gaps |= {f"plural{n or ''}": (lambda n=n: items[n].lower() + "s") for n in (0, 2)}
+    gaps |= {name: (lambda n=n: FORMATS["money"].write(sorted(cents)[n])) for n, name in enumerate("abc")}  # type: ignore[misc]
+    gaps |= {name: (lambda n=n: f"{'SWK7RH92'[n : n + 6]}") for n, name in enumerate(("order", "order2"))}  # type: ignore[misc]
+    gaps |= {f"item{n or ''}": (lambda n=n: items[n].lower() if near else items[n]) for n in (0, 2, 3)}  # type: ignore[misc]
+    gaps |= {f"plural{n or ''}": (lambda n=n: items[n].lower() + "s") for n in (0, 2)}  # type: ignore[misc]
     about = (
         WEEKDAYS[(today + timedelta(days=limit)).weekday()]
         if near

@@ -94,7 +94,7 @@ def test_a_number_of_packs_is_said_by_what_they_are_to_hold_and_never_as_a_numbe
             episode = Episode(task, shop)
             replies.append(_said(episode.act(calls(("cart_add", {**line, "quantity": units + 1})))))
             for reply in replies:
-                assert f"enough packs to have {packs.count} of them" in reply, (task.goal.of(item), replies)
+                assert f"enough packs to have {packs.count} of them" in reply, (task.goal.of(item), replies)  # type: ignore[attr-defined]
                 assert not re.search(rf"\b{units} (?:{kind}|of|pack)", reply, re.IGNORECASE)
     assert seen > 5
 
