@@ -6,6 +6,8 @@ The reader knows every spelling that the writer uses, and each spelling denotes 
 import re
 from collections.abc import Sequence
 
+ORDINALS = ("", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth")
+"""Words for places, after the first, which goes without one."""
 ONES = (
     "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
     "eighteen nineteen"

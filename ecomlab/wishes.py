@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, Literal, TypeVar
 
+from ecomlab.other_words import ORDINALS
 from ecomlab.suggest import unknown
 from ecomlab.values import FORMATS, MONEY, NAME, Format, in_speech, money, read_money
 
@@ -493,29 +494,28 @@ def _tuples(value: Any) -> Any:
 # In words, after an item's noun: "in Red or Blue", "not in Red", "with the same color as the Lamp I looked at".
 
 _TAILS: Mapping[Where, str] = {"visits": "I looked at", "items": "of this order", "orders": "I ordered in"}
-_NTH = ("", "", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth")
 SAME = re.compile(
     rf"with the same (?P<noun>[a-z][a-z ]*?) as the "
-    rf"(?:(?:(?P<nth>{'|'.join(filter(None, _NTH))}) )?thing I saw (?:right )?(?P<way>after|before) the )?"
+    rf"(?:(?:(?P<nth>{'|'.join(ORDINALS[1:])}) )?thing I saw (?:right )?(?P<way>after|before) the )?"
     rf"(?P<thing>[^.;!?\n]+?) (?P<tail>{'|'.join(_TAILS.values())})\b"
     r"(?P<when>(?<=ordered in) [A-Z][a-z]+)?"
 )
 """Phrase of a reference."""
-MOST_LINKS = len(_NTH) - 1
+MOST_LINKS = len(ORDINALS)
 """Most steps from one visit to another."""
 
 
 def of_phrase(noun: str, thing: str, wish: Of, month: str = "") -> str:
     """Word a reference after an item's noun; `thing` is without an article, `month` is that of an earlier order."""
     way, far = "after" if wish.steps > 0 else "before", abs(wish.steps)
-    nth, right = f"{_NTH[far]} " if far > 1 else "", "right " if far == 1 else ""
+    nth, right = f"{ORDINALS[far - 1]} " if far > 1 else "", "right " if far == 1 else ""
     link = f"{nth}thing I saw {right}{way} the " if far else ""
     return f"with the same {noun} as the {link}{thing} {_TAILS[wish.where]} {month}".rstrip()
 
 
 def steps_of(match: re.Match[str]) -> int:
     """Read how many visits a reference's thing is from the one that its words describe."""
-    far = _NTH.index(match["nth"]) if match["nth"] else int(match["way"] is not None)
+    far = ORDINALS.index(match["nth"]) + 1 if match["nth"] else int(match["way"] is not None)
     return far if match["way"] == "after" else -far
 
 

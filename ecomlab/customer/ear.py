@@ -35,8 +35,6 @@ _BREAK = re.compile(
     re.IGNORECASE,
 )
 """What stands between two clauses."""
-MOST_TOLD = 6
-"""Most values of a message that its words tie to a question, where one is tied to it best."""
 MOST_NAMED = 15
 """Most values of a message from which one is an answer."""
 _BARE = 2
@@ -54,10 +52,6 @@ _PART = re.compile(
     re.IGNORECASE,
 )
 """Words with which a clause speaks of something else than what is asked."""
-_COMPARES = re.compile(
-    r"\bdifferen\w+|\bdiffers?\b|\bgap\b|\bapart\b|\b(?:more|less|cheaper|dearer|higher|lower)\b"
-)
-"""Words of a clause that says by how much two things differ."""
 _PART_LABEL = re.compile(r"\b(?:each|alone|just|first|second)\b", re.IGNORECASE)
 _LIMIT = re.compile(r"\bby (?:\w+day, )?(?:the )?\W*$", re.IGNORECASE)
 """Words before a day that is a limit rather than the day itself."""
@@ -162,8 +156,8 @@ class _Clause:
 
 def listen(text: str, kind: Kind, marks: str, today: date, about: Any = None, case: str = "") -> Told:
     """Hear what a message tells of a question of this kind, whose answers have words of `marks`, and which is `about`
-    a thing or a day, or about another `case` that words of this pattern name; one value is an answer, several are none.
-    What asks tells nothing."""
+    a thing or a day; words of the pattern `case` tell its answer from what is told beside it. One value is an answer,
+    several are none. What asks tells nothing."""
     found: list[tuple[float, Any]] = []
     bare: list[tuple[float, Any]] = []
     for sentence in sentences(text, _NAMES):
@@ -189,10 +183,10 @@ def listen(text: str, kind: Kind, marks: str, today: date, about: Any = None, ca
             ]
             bare += [(0.0, read_amount(text[one.start : one.end], "points")) for one in tokens]
     found = found or bare
-    told = dict.fromkeys(value for score, value in found if (score == _BARE if kind == "yes" else score > 0))
-    every = {value for _, value in found}
-    if len(told) > (1 if kind == "yes" else MOST_TOLD) or len(every) > MOST_NAMED:
-        return Told(tuple(every | told.keys()))  # whoever tells every value has told none
+    named = dict.fromkeys(value for _, value in found)
+    both = kind == "yes" and len({value for score, value in found if score == _BARE}) > 1
+    if both or len(named) > MOST_NAMED:
+        return Told(tuple(named))  # whoever tells every value has told none
     best = max((score for score, _ in found), default=0.0)
     if best < 0:
         return Told()
@@ -296,11 +290,10 @@ def _tie(clause: _Clause, text: str, at: int, marks: str, about: Any, case: str)
     score = min(3, len({match[0] for match in re.finditer(marks, said, re.IGNORECASE)}))
     score += 2 * bool(isinstance(about, str) and re.search(rf"\b{re.escape(about.lower())}s?\b", said))
     score += bool(clause.joined) or bool(_RESULT.search(said))
-    score += 3 * bool(case and re.search(case, said))
-    whole = case or (
-        re.search(marks, "difference") and _COMPARES.search(said)
-    )  # such answers name other things too
-    score -= 2 * bool(not whole and (_PART.search(clause.said) or _PART_LABEL.search(clause.label)))
+    if case and re.search(case, said):
+        score += 3
+    elif _PART.search(clause.said) or _PART_LABEL.search(clause.label):
+        score -= 2
     score -= clause.aside
     before = text[clause.start : at]
     return score - 0.5 * bool(_OF_A_THING.search(before)) - bool(_LIMIT.search(before))

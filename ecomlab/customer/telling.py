@@ -51,7 +51,8 @@ class Asked:
     about: bool = False
     """Its value names the thing or the day that it is about."""
     case: Callable[[Any], str] | None = None
-    """Pattern of the words of the other case that its value names, if it asks about one."""
+    """Pattern, by its value, of words that tell its answer from what has to be told beside it: those of another case,
+    or of a difference."""
 
     def say(self, value: Any) -> str:
         """Answer the question."""
@@ -60,7 +61,7 @@ class Asked:
 
 def read(text: str, asked: Asked, today: date, about: Any = None) -> Told:
     """Read what a message tells of a question; `about` is the value with which it was asked."""
-    case = asked.case(about) if asked.case and about else ""
+    case = asked.case(about) if asked.case else ""
     return listen(text, asked.kind, asked.marks, today, about if asked.about else None, case)
 
 

@@ -74,7 +74,7 @@ def test_an_answer_of_a_question_is_read_as_it_was_meant() -> None:
     values = {"money": 4590, "day": "2026-03-09", "days": 14, "count": 3, "yes": "no"}
     for env in ENVIRONMENTS.values():
         for asked in env.questions:
-            assert read(asked.say(values[asked.kind]), asked, TODAY).values == (values[asked.kind],)
+            assert read(asked.say(values[asked.kind]), asked, TODAY, "so").values == (values[asked.kind],)
 
 
 def task_asking(shop: Shop, *slots: str) -> Task:

@@ -61,7 +61,8 @@ _CASES = {
 def named_case(value: str) -> str:
     """Write the pattern of words that name the other case."""
     fact = value.partition(" ")[2]
-    return _CASES.get(fact, rf"\b{re.escape(fact.lower())}")
+    words = _CASES.get(fact, rf"\b{re.escape(fact.lower())}")
+    return rf"\bin that case\b|{words}"
 
 
 def _asked(slot: str, kind: Kind, answer: str, marks: str) -> Asked:

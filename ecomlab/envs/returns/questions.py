@@ -45,11 +45,14 @@ def at_first_sight(slot: str, standard_day: str | None, price: int | None, cheap
     return {"ask_until": standard_day, "ask_back": price, "ask_more": cheapest}[slot]
 
 
+_DIFFERENCE = (
+    r"\bdifferen\w+|\bdiffers?\b|\bgap\b|\bapart\b|\bon top\b|\b(?:more|less|extra|cheaper|higher|lower)\b"
+)
 QUESTIONS = (
     Asked("ask_back", "money", _value("ask_back"), "You get {} back.",
           r"\bback\b|\brefund|\bcredit"),
     Asked("ask_until", "day", _value("ask_until"), "The last day to send it back is {}.",
           r"\blast day\b|\buntil\b|\bby\b|\blatest\b|\bdeadline\b|\bwindow\b"),
     Asked("ask_more", "money", _value("ask_more"), "The difference between that and the cheapest one is {}.",
-          r"\bdifference\b|\bdiffers?\b|\bgap\b|\bmore\b|\bless\b|\bon top\b|\bextra\b|\bapart\b"),
+          _DIFFERENCE, case=lambda _: _DIFFERENCE),
 )  # fmt: skip

@@ -14,12 +14,11 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from ecomlab.other_words import ONES
+from ecomlab.other_words import ONES, ORDINALS
 from ecomlab.seeding import shuffled
 from ecomlab.values import in_speech, with_article
 
 Seen = Mapping[str, Any]
-ORDINALS = ("", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth")
 LEAD = 1.05
 """Least ratio between the prices of an order that its price singles out and of the next ones."""
 MOST_COUNTED = 3
