@@ -165,7 +165,8 @@ class Customer:
             reply = Reply([Act("acknowledge answer")])
         else:
             reply = self._reply(text, world)
-        again = self.listener.ask_again(self.goal, world, unclear, self._has_said_all(reply))
+        refused = self.dialogue.refused_by_shop
+        again = self.listener.ask_again(self.goal, world, unclear, self._has_said_all(reply), refused)
         if again:
             self.dialogue.annoyed = min(patience, self.dialogue.annoyed)
             kept = reply.acts if reply.news or asked_of(text) else ()
@@ -181,8 +182,6 @@ class Customer:
         """Tell whether a reply to the last message leaves nothing else to say: it tells no wish, and the message did
         more than ask for one, greet, or say that the agent is at work."""
         read = self.last_read
-        if self.dialogue.refused_by_shop:
-            return False  # who was refused has no more to ask
         calls = read.calls_for & {"judge", "open"} or (not read.calls_for and "TELL" in read.acts)
         return bool(calls) and not any(act.slots or act.type for act in reply.acts)
 

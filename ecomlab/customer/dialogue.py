@@ -29,6 +29,7 @@ from ecomlab.customer.meaning import (
     quoted,
     repeats,
     said_number,
+    said_words,
     speaks_of_the_past,
     verdict,
 )
@@ -38,7 +39,6 @@ from ecomlab.customer.reading.reading import LEAVE, NO_ITEM, Question, Reading
 from ecomlab.customer.templates import SENTENCE_BREAK, Template
 from ecomlab.slots import slot_type
 from ecomlab.task import Slot
-from ecomlab.values import FORMATS
 from ecomlab.wishes import Wish
 from ecomlab.world.ranking import Worth
 from ecomlab.world.substitutes import noun
@@ -271,13 +271,7 @@ class DialogueManager:
         again = [slot for slot in wishes if repeats(text, slot.value)]
         if not again:
             return reading, []
-        held = {str(value).lower() for slot in again for value in slot.value.said_values}
-        held |= {
-            FORMATS["money"].write(value)
-            for slot in again
-            for value in slot.value.said_values
-            if isinstance(value, int)
-        }
+        held = {value for slot in again for value in said_words(slot.value)}
 
         def others(every: Sequence[Said]) -> tuple[Said, ...]:
             return tuple(one for one in every if one.value.lower() not in held)

@@ -150,8 +150,14 @@ def repeats(text: str, wish: Wish) -> bool:
     low, meant = text.lower(), wish.value if isinstance(wish, Demand) else wish
     if isinstance(meant, AnyBut) and not _EXCLUDES.search(low):
         return False
+    said = said_words(wish)
+    return bool(said) and all(one in low for one in said)
+
+
+def said_words(wish: Wish) -> list[str]:
+    """Write the values that a wish's words hold as messages have them, in lower case."""
     said = [FORMATS["money"].write(one) if isinstance(one, int) else str(one) for one in wish.said_values]
-    return bool(said) and all(one.lower() in low for one in said)
+    return [one.lower() for one in said]
 
 
 def kind_of(slot: str) -> str:

@@ -50,6 +50,8 @@ class Asked:
     """Pattern of words by which a sentence is an answer to it, and not about something else."""
     about: bool = False
     """Its value names the thing or the day that it is about."""
+    until_refused: bool = False
+    """Who has heard a refusal has no more to ask: asked again or not would tell whether it was right."""
     case: Callable[[Any], str] | None = None
     """Pattern, by its value, of words that tell its answer from what has to be told beside it: those of another case,
     or of a difference."""
@@ -103,10 +105,17 @@ class Listener:
         self.goal = goal
         self.sure = {slot: sure for slot, sure in self.sure.items() if slot in world.told}
 
-    def ask_again(self, goal: Goal, world: World, unclear: set[str], nothing_left: bool) -> list[Act]:
+    def ask_again(
+        self, goal: Goal, world: World, unclear: set[str], nothing_left: bool, refused: bool
+    ) -> list[Act]:
         """Ask again what a message has answered with several values and, where the customer has `nothing_left` to say,
-        whatever is open."""
-        left = {name for name in goal.asks if name not in world.told} if nothing_left else set[str]()
+        whatever is open; of what is asked until they are `refused`, nothing more then."""
+        ended = {asked.slot for asked in self.questions if refused and asked.until_refused}
+        left = (
+            {name for name in goal.asks if name not in ended | world.told.keys()}
+            if nothing_left
+            else set[str]()
+        )
         names = [name for name in goal.asks if name in unclear | left]
         return [Act("ask agent", slots={name: goal.asks[name] for name in names})] if names else []
 

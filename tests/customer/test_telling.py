@@ -202,3 +202,17 @@ def test_a_cart_whose_total_was_not_told_is_not_correct(big_shop: Shop) -> None:
         while not episode.done:
             episode.act(player(episode.messages, episode.tools))
         assert episode.score().correct == (not lacks)
+
+
+def test_a_refusal_of_something_else_ends_no_question(big_shop: Shop) -> None:
+    """A cart's customer who had once been refused was never again reminded of the total they had asked for."""
+    axes, reminded = {"p_missing": 0, "p_noise": 0, "p_switch": 0, "p_oos": 0}, 0
+    for seed in range(20):
+        task = make_task("CART", 6, seed, big_shop, axes)
+        if "ask_total" in task.goal.asks and not task.goal.withheld:
+            episode = Episode(task, big_shop)
+            episode.act(said("I'm sorry, I can't offer you gift wrapping for that."))
+            episode.act(said("Everything you asked for is in your cart now."))
+            assert "ask agent" in {act.kind for act in episode.customer.last_said}, episode.messages[-1]
+            reminded += 1
+    assert reminded > 5

@@ -50,9 +50,9 @@ _DIFFERENCE = (
 )
 QUESTIONS = (
     Asked("ask_back", "money", _value("ask_back"), "You get {} back.",
-          r"\bback\b|\brefund|\bcredit"),
+          r"\bback\b|\brefund|\bcredit", until_refused=True),
     Asked("ask_until", "day", _value("ask_until"), "The last day to send it back is {}.",
-          r"\blast day\b|\buntil\b|\bby\b|\blatest\b|\bdeadline\b|\bwindow\b"),
+          r"\blast day\b|\buntil\b|\bby\b|\blatest\b|\bdeadline\b|\bwindow\b", until_refused=True),
     Asked("ask_more", "money", _value("ask_more"), "The difference between that and the cheapest one is {}.",
-          _DIFFERENCE, case=lambda _: _DIFFERENCE),
+          _DIFFERENCE, until_refused=True, case=lambda _: _DIFFERENCE),
 )  # fmt: skip
