@@ -237,7 +237,7 @@ def test_a_run_is_trained_from_a_file_and_evaluated_from_its_checkpoint(tmp_path
             invoke(f"eval {tasks}", wrong, catch_exceptions=False)
     found = json.loads((tmp_path / "eval.json").read_text())
     cells = [(row["env"], row["d"], row["episodes"]) for row in found["cells"]]
-    assert cells == [("CART", 0, 3), ("CART", 2, 3)]
+    assert cells == [("CART", 0, 3), ("CART", 1, 3)]
     assert found["header"]["identity"]["decoding"] == "greedy"
     assert found["header"]["conditions"]["axes"] == {"cart.items": 1, "p_missing": 0}
     assert "| CART | 0 |" in (tmp_path / "eval" / "e.md").read_text()

@@ -29,6 +29,11 @@ class GoalState:
         """Slots that the agent has been told."""
         return [*self.stated, *self.revealed]
 
+    @property
+    def untold(self) -> list[Slot]:
+        """What the agent has not been told: withheld, or unknown to the customer."""
+        return [*self.withheld, *self.unknown]
+
     def reveal(self, slots: Iterable[Slot]) -> list[Slot]:
         """Move withheld slots to the revealed ones; return those that were moved."""
         news = [slot for slot in slots if slot in self.withheld]

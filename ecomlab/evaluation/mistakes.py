@@ -162,7 +162,7 @@ class _Before:
         dialogue = subtask.customer.dialogue
         return cls(
             goal=subtask.goal,
-            withheld=frozenset((slot.item, slot.name) for slot in subtask.customer.state.withheld),
+            withheld=frozenset((slot.item, slot.name) for slot in subtask.customer.state.untold),
             ignored=dict(dialogue.corrected),
             given_up=frozenset(dialogue.given_up),
             annoyed=dialogue.annoyed,

@@ -437,7 +437,7 @@ def test_a_task_is_shown_with_what_nobody_is_told(shop):
 
 
 def test_a_journey_is_shown_by_part_with_its_interruptions(shop):
-    journeys = [make_task("JOURNEY", 12, seed, shop) for seed in range(4)]
+    journeys = [make_task("JOURNEY", 12, seed, shop) for seed in range(12)]
     journey = next(task for task in journeys if task.interrupts)
     table = show.task(journey).frame
     begun = {about.split(":")[0] for about in table.loc["withheld until asked", "about"]}

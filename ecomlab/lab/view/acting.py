@@ -96,7 +96,7 @@ def _state(episode: Episode) -> State:
     customers = [subtask.customer for subtask in episode.subtasks[: episode.opened]]
     stated, revealed, withheld = (
         [_slot(slot, customer) for customer in customers for slot in getattr(customer.state, name)]
-        for name in ("stated", "revealed", "withheld")
+        for name in ("stated", "revealed", "untold")
     )
     score = episode.standing()
     return State(

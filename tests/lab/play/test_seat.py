@@ -111,9 +111,12 @@ def test_the_cart_is_shown_as_the_agent_filled_it(shop: Shop) -> None:
 
 
 def test_returns_are_shown_as_they_were_started(shop: Shop) -> None:
-    seat = Seat()
-    seat.reset(choice("RETURN", seed=4, p_switch=0, p_oos=0))
-    follow(seat)
+    for seed in range(10):  # some are declined
+        seat = Seat()
+        seat.reset(choice("RETURN", seed=seed, p_switch=0, p_oos=0))
+        follow(seat)
+        if seat.holdings["returns"]:
+            break
     (line,) = seat.holdings["returns"]
     assert line["units"] >= 1 and line["order"] and line["product"]
 
