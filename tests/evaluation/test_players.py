@@ -124,7 +124,7 @@ def test_tokens_are_counted_as_an_endpoint_would() -> None:
 
 
 def test_a_token_limit_is_the_models_own_and_said_to_be_which(novice: Policy, shop: Shop) -> None:
-    for limits, fault in ((Limits(turn=2), "length"), (Limits(context=60), "context")):
+    for limits, fault in ((Limits(turn=2), "length"), (Limits(context=40), "context")):
         for found in LocalContestant("novice", novice, limits=limits).play(JOBS[:2], shop):
             assert (found.faults[-1:], found.unscored) == ((fault,), "")
             assert found.end == "truncated"

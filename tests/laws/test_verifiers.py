@@ -12,6 +12,7 @@ from ecomlab.envs.registry import moved_by
 from ecomlab.episode.episode import draw_task
 from ecomlab.laws import attackers
 from ecomlab.seeding import rng
+from ecomlab.wishes import AnyBut, OneOf
 from ecomlab.world.orders.references import look, resolve
 
 EXTREMES: dict[str, dict[str, float]] = {
@@ -111,8 +112,8 @@ def test_the_best_are_what_a_plain_loop_over_the_records_finds(big_shop: Shop) -
     for d, seed in [(d, seed) for d in (0, 4, 8, 12) for seed in range(6)]:
         episode, answer = handed_in("PD", d, seed, big_shop)
         wanted = episode.goal.of()
-        if "give_way" in wanted:
-            continue  # tests/envs/test_discovery.py
+        if {"give_way", "said"} & wanted.keys():
+            continue  # tests/envs/test_discovery.py, tests/world/test_reviews.py
         keys: dict[str, tuple[float, ...]] = {}
         for row in catalog.type_rows(wanted["type"]):
             record = catalog.record(row)
@@ -120,12 +121,11 @@ def test_the_best_are_what_a_plain_loop_over_the_records_finds(big_shop: Shop) -
             fits &= round(record["price"] * 100) <= wanted.get("price", 10**9)
             fits &= round(record["rating"] * 10) >= wanted.get("rating", 0)
             fits &= record["ship_days"] <= wanted.get("days", 10**9)
-            fits &= record["brand"] == wanted.get("brand", record["brand"])
-            fits &= all(
-                record["attributes"].get(name[5:]) == value
-                for name, value in wanted.items()
-                if name.startswith("attr:")
-            )
+            has = {"brand": record["brand"]} | {f"attr:{n}": v for n, v in record["attributes"].items()}
+            for name, value in wanted.items():
+                if name == "brand" or name.startswith("attr:"):
+                    among = value.values if isinstance(value, OneOf | AnyBut) else (value,)
+                    fits &= (has.get(name) in among) != isinstance(value, AnyBut)
             if fits and "worth" in wanted:
                 paid = dict(wanted["worth"].terms)
                 stars, days = (
