@@ -229,7 +229,9 @@ def test_an_exception_costs_one_unscored_episode(
         return real(self, message)
 
     monkeypatch.setattr(Episode, "act", broken)
-    rollouts = play_batch(tasks, streams_of(tasks), shop, Scripted(novice, [[SUBMIT] * 2] * 3), novice.renderer)
+    rollouts = play_batch(
+        tasks, streams_of(tasks), shop, Scripted(novice, [[SUBMIT] * 2] * 3), novice.renderer
+    )
     assert [r.score.unscored for r in rollouts] == [False, True, False]
     assert rollouts[1].end == "failed" and "ZeroDivisionError: ours" in rollouts[1].score.why
     assert np.isnan(rollouts[1].score.value)
