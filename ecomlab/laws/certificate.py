@@ -206,7 +206,7 @@ def certify_cell(
         )
         for kind in dict.fromkeys(kind for some in traps for kind, _, _ in some if kind not in BESIDE)
     }
-    asked = [t for t in tasks[:seeds] if any(part.goal.after(part.events).asks for part in t.parts)]
+    asked = [task for task in tasks[:seeds] if _asks(task, shop)]
     ends = [(f"{kind}: {what}", so) for some in traps for kind, what, so in some]
     outcomes = {name: (ends.count((name, True)), n) for name, n in Counter(n for n, _ in ends).items()}
     commonest = _commonest(played["fair"])
@@ -245,6 +245,17 @@ def certify_cell(
         asking={name: _mean([one.get(name, 0) for one in asking]) for name in asking[0]},
         misses=[f"{who} missed {p.how}" for who, mine in exact for p in mine if not p.correct],
         refused=refused,
+    )
+
+
+def _asks(task: Task, shop: Shop) -> bool:
+    """Tell whether the customer asks for something, in the end, that there is an answer to."""
+    world = Episode(task, shop).world
+    ends = [(ENVIRONMENTS[part.env].questions, part.goal.after(part.events)) for part in task.parts]
+    return any(
+        asked.slot in goal.asks and asked.value(goal, world) is not None
+        for questions, goal in ends
+        for asked in questions
     )
 
 
