@@ -26,6 +26,7 @@ from ecomlab.seeding import shuffled
 from ecomlab.steps import draw_kinds, draw_size
 from ecomlab.task import ACT, Goal, GoalChange, Problem, Task, TaskError, TaskKey
 from ecomlab.tool import tool
+from ecomlab.world.orders.chains import MOST_SIZE
 from ecomlab.world.orders.history import draw_history, last_date, status_of
 from ecomlab.world.orders.references import (
     Slots,
@@ -137,6 +138,10 @@ class Status(Environment):
         return Opinion(thing.id in [orders[i]["order_id"] for i in meant], identifies=True)
 
 
+MOST_TRIED = 30
+"""Most orders of a history among which one is sought that a customer could speak of so."""
+
+
 class _Draws:
     """Draws what one customer says of their orders."""
 
@@ -150,7 +155,8 @@ class _Draws:
         self.memory = draw_memory(random)
         steps = draw_kinds(axes, ("reference", "telling"), random)
         self.references, asked = steps.count("reference"), steps.count("telling")
-        self.links = self.references and self.references - 1 + draw_size(axes, "reference", random)
+        size = self.references - 1 + draw_size(axes, "reference", random) if self.references else 0
+        self.links = min(size, MOST_SIZE)
         """Size of the chain of links that leads to the order."""
         self.kinds = shuffled(random, list(KINDS.values()))[: min(asked, MOST_ASKED)]
         """Groups of questions, of each of which one is asked."""
@@ -162,7 +168,7 @@ class _Draws:
         where the history has none for so many. All that can be described and asked about so are equally likely."""
         able = [(links, asked) for links in range(self.links + 1) for asked in range(len(self.kinds) + 1)]
         for links, asked in sorted(able, key=lambda one: (one[0] > 0) + one[1] + one[0] / 99, reverse=True):
-            for at in shuffled(self.random, range(len(self.orders))):
+            for at in shuffled(self.random, range(len(self.orders)))[:MOST_TRIED]:
                 asks = self.asks(at, self.kinds[:asked])
                 slots = None if asks is None else self.refer(at, links)
                 if slots and asks is not None:
@@ -194,9 +200,9 @@ class _Draws:
     def asks(self, at: int, kinds: Sequence[Sequence[str]]) -> dict[str, Any] | None:
         """Draw the questions about an order; None where one makes no sense. Where links lead to the order, they name no
         item that it alone holds."""
-        others = [
+        others = {
             name for i, facts in enumerate(self.facts) if i != at or not self.links for name in facts.types
-        ]
+        }
         return draw_questions(kinds, at, self.facts, self.today, others, self.size, self.random)
 
     def refer(self, at: int, links: int) -> Slots | None:

@@ -25,6 +25,8 @@ MOST_COUNTED = 3
 """Most orders, of whatever content, that somebody counts on from another."""
 MOST_LINKS = 2
 """Most phrases within each other; what is still larger counts further instead."""
+MOST_SIZE = (MOST_LINKS + 1) * len(ORDINALS)
+"""Size that no chain exceeds."""
 _N = rf"(?P<n>{'|'.join(ORDINALS[1:])}) "
 
 
