@@ -15,6 +15,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from ecomlab.analysis.plots import COLUMN_WIDTH, PAGE_WIDTH, laid_out
+from ecomlab.difficulty import STEPS
 
 Looks = Mapping[str, tuple[int | str, str, str]]
 """Colour, marker and line of each player."""
@@ -31,14 +32,10 @@ _LACKING: Looks = {
     "oracle": (".1", "s", ""),
     "reference": (0, "o", "-"),
     "shortcut": (3, "D", "-"),
-    "without reference": (1, "v", ":"),
-    "without logic": (2, "^", ":"),
-    "without joint": (4, "<", ":"),
-    "without trade_off": (5, ">", ":"),
-    "without none": (6, "P", ":"),
-    "without rules": (8, "X", ":"),
-    "without telling": (9, "*", ":"),
-    "without chain": (7, "p", ":"),
+    **{
+        f"without {kind}": (n % 10, marker, ":")
+        for n, (kind, marker) in enumerate(zip(STEPS, "v^<>PX*phd8H", strict=True), 1)
+    },
 }
 AXIS_WORDS = {
     "constraints": ("demands", "number"),
@@ -132,7 +129,7 @@ def _by_environment(table: pd.DataFrame, looks: Looks, width: float) -> Figure:
     figure.supylabel("tasks solved", fontsize=8)
     handles = [Line2D([], [], label=name, **_mark(name, looks)) for name in looks]
     few = len(handles) <= 7
-    side_by_side = (7 if few else math.ceil(len(handles) / 2)) if page else 3 if few else 2
+    side_by_side = (7 if few else 5) if page else 3 if few else 2
     figure.legend(
         handles=handles, loc="outside upper center", ncols=side_by_side, frameon=False,
         handlelength=1.8, columnspacing=1.3,
