@@ -307,7 +307,9 @@ def wrong(page: Page, choice: Choice) -> None:
         page.same(mirror)
     score = mirror.outcome.trajectory.score
     page.shows(f"not correct, reward {score.value:.3f} of at most 0.900")
-    page.check(f"the page says not correct, reward {score.value:.3f} for what was right of it", score.value < 0.5)
+    page.check(
+        f"the page says not correct, reward {score.value:.3f} for what was right of it", score.value < 0.5
+    )
     page.desk.locator(".ecomlab-outcome > details > summary").click()
     page.shot("wrong")
 
