@@ -149,12 +149,12 @@ def test_the_metrics_of_two_processes_by_hand() -> None:
     one, two = UpdateMetrics(0.2, 0.28), UpdateMetrics(0.2, 0.28)
     processes: Any = SimpleNamespace(all_gather=lambda mine: [mine, theirs])
     up, down = torch.tensor([True, True]), torch.tensor([False])
-    one.add(torch.tensor([0.0, 0.2]), torch.tensor([1.0, 2.0]), up, fresh=True)  # e^0.2 = 1.22
+    one.add(torch.tensor([0.0, 0.2]), torch.tensor([1.0, 2.0]), up)  # e^0.2 = 1.22
     theirs: Any = two.sums["tokens"]
+    two.add(torch.tensor([-0.4]), torch.tensor([4.0]), down)  # e^-0.4 = 0.67, clipped
     assert one.trained(processes)
     assert not one.trained(processes), "nothing new"
-    two.add(torch.tensor([-0.4]), torch.tensor([4.0]), down, fresh=True)  # e^-0.4 = 0.67, clipped
-    one.add(torch.tensor([0.3]), torch.tensor([5.0]), up[:1], fresh=False)  # e^0.3 = 1.35, clipped
+    one.add(torch.tensor([0.3]), torch.tensor([5.0]), up[:1])  # e^0.3 = 1.35, clipped
     one.norms += [0.5, 0.25]
     theirs = (two.sums, two.gap_max)
     assert one.total(processes) == pytest.approx(
