@@ -309,28 +309,6 @@ def test_the_environment_is_built_once_and_a_changed_pin_installs_the_difference
     assert asked(clone) == [INSTALL]
 
 
-def test_an_interrupted_installation_starts_again(clone: Path) -> None:
-    (clone / "log.broken").touch()
-    assert make(clone, "venv").returncode != 0
-    asked(clone)
-    (clone / "log.broken").unlink()
-    assert make(clone, "venv").returncode == 0
-    assert asked(clone) == [BUILD, INSTALL]
-
-
-def test_a_moved_clone_and_other_extras_build_anew(clone: Path) -> None:
-    make(clone, "venv")
-    asked(clone)
-    assert "[all,gpu,dev]" in make(clone, "venv", "EXTRAS=all,gpu,dev").stdout
-    assert asked(clone) == [BUILD, INSTALL]
-    assert "[all,gpu,dev]" in make(clone, "venv").stdout  # asked for once, kept
-    assert asked(clone) == []
-    moved = clone.rename(clone.parent / "moved")
-    (moved / "fake").write_text(FAKE.format(log=moved / "log"))
-    make(moved, "venv")
-    assert asked(moved) == [BUILD, INSTALL]
-
-
 @pytest.mark.parametrize(
     ("extras", "file"),
     [
