@@ -541,7 +541,9 @@ def test_a_run_writes_its_tables(finished: Path) -> None:
         assert int(row["tokens_used"]) + int(row["tokens_wasted"]) == int(row["tokens_generated"])
         parts = {phase: float(row[f"seconds_{phase}"]) for phase in metrics.PHASES}
         assert min(parts["model"], parts["environment"], parts["logprobs"], parts["update"]) > 0
-        assert min(parts.values()) >= 0 and sum(parts.values()) == pytest.approx(float(row["seconds"]), abs=0.01)
+        assert min(parts.values()) >= 0 and sum(parts.values()) == pytest.approx(
+            float(row["seconds"]), abs=0.01
+        )
         assert (parts["evaluation"] > 0) == (row["step"] in ("2", "4"))
     assert json.loads((finished / "done.json").read_text())["steps"] == 4
     kept = sorted(path.name for path in (finished / "checkpoints").iterdir())
