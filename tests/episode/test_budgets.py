@@ -22,7 +22,7 @@ from ecomlab.world.state import LAST_CALLS
 def test_a_budget_tells_no_more_than_the_opening(env: str, d: int, big_shop: Shop) -> None:
     """Tasks that name as many items, or chain as many subtasks, have one budget, whatever is withheld or happens: a
     classifier has nothing to go by. Few are drawn again, so that what is drawn is what the axes say."""
-    budgets, again, count = defaultdict(set), 0, 30 if env == "JOURNEY" else 75
+    budgets, again, count = defaultdict(set), 0, 30 if env == "JOURNEY" else 50
     for seed in range(count):
         task = make_task(env, d, seed, big_shop)
         shown = len(task.subtasks) or sum(name == "type" for _, name in task.goal.slots)
