@@ -323,38 +323,6 @@ def test_make_installs_with_the_constraints_of_its_extras(extras: str, file: str
     assert f" -c {file} -e .[{extras}]" in line
 
 
-def test_a_notebook_that_was_run_does_not_dirty_git(clone: Path) -> None:
-    """Neither do outputs nor what Jupyter and papermill write beside them; another source does."""
-    import nbformat
-
-    if shutil.which("git") is None:
-        pytest.skip("git is not installed")
-    here = clone / "notebooks" / "fig_axes.ipynb"
-    here.parent.mkdir()
-    shutil.copy(ROOT / "notebooks" / here.name, here)
-    shutil.copy(ROOT / ".gitattributes", clone)
-
-    def git(*words: str) -> str:
-        done = subprocess.run(["git", *words], cwd=clone, capture_output=True, text=True, check=True)
-        return done.stdout + done.stderr
-
-    git("init", "-q")
-    assert make(clone, "venv").returncode == 0
-    nbstripout = clone / ".venv" / "bin" / "nbstripout"
-    nbstripout.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m nbstripout "$@"\n')
-    nbstripout.chmod(0o755)
-    git("add", str(here))
-    run = nbformat.read(here, as_version=4)
-    run.metadata |= {"language_info": {"name": "python", "version": "3.11.7"}, "papermill": {"duration": 1.0}}
-    run.cells[2].execution_count, run.cells[2].metadata.execution = 1, {"iopub.status.busy": "2026"}
-    run.cells[2].outputs = [nbformat.v4.new_output("stream", text="drawn")]
-    nbformat.write(run, here)
-    assert "drawn" in here.read_text("utf-8") and git("diff", "--name-only") == ""
-    run.cells[2].source += "\n# changed"
-    nbformat.write(run, here)
-    assert git("diff", "--name-only").split() == ["notebooks/fig_axes.ipynb"]
-
-
 def test_an_old_python_is_refused(clone: Path) -> None:
     (clone / "fake").write_text("#!/bin/sh\necho 3.9.18 is too old >&2\nexit 1\n")
     done = make(clone, "venv")

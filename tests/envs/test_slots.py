@@ -87,9 +87,7 @@ def test_a_change_of_mind_moves_a_new_slot(reviews: SlotType, shop: Shop) -> Non
     assert any(NAME in event.slots for event in events if isinstance(event, GoalChange))
 
 
-def test_the_laws_look_at_a_new_slot(
-    reviews: SlotType, shop: Shop, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_laws_look_at_a_new_slot(reviews: SlotType, shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(banks, "TASKS", 6)
     others = []
     for number, task in enumerate(tasks(shop, 5, p_missing=1.0)):

@@ -89,20 +89,14 @@ def test_saying_a_thing_twice_earns_no_more_than_saying_it_once(env: str, big_sh
 @pytest.mark.parametrize(
     ("said", "meant"),
     [
-        ("returned", "returned"),
-        ("The return has been started", "returned"),
-        ("returned, nothing was declined", "returned"),
-        ("refunded", "returned"),
+        ("returned", "returned"), ("The return has been started", "returned"),
+        ("returned, nothing was declined", "returned"), ("refunded", "returned"),
         ("declined (already returned)", "declined"),
         ("The return was rejected: the window is over", "declined"),
-        ("it can no longer be returned", "declined"),
-        ("non-returnable", "declined"),
-        ("the return isn't eligible", "declined"),
-        ("a return", None),
-        ("", None),
-        (None, None),
+        ("it can no longer be returned", "declined"), ("non-returnable", "declined"),
+        ("the return isn't eligible", "declined"), ("a return", None), ("", None), (None, None),
     ],
-)
+)  # fmt: skip
 def test_an_outcome_is_read_as_a_person_means_it(said: Any, meant: str | None) -> None:
     from ecomlab.answers.outcomes import read_outcome
 
