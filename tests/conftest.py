@@ -26,6 +26,8 @@ SLOW_CASES = (
     "test_contract.py::TestEveryEnvironment::test_no_placeholder_reaches_a_message[JOURNEY]",
     "test_robustness.py::test_any_action_has_a_verdict[JOURNEY]",
     "test_verifiers.py::test_solver_and_reference_player_are_right_at_the_extremes_of_the_axes[JOURNEY",
+    "test_verifiers.py::test_solver_and_reference_player_are_right_at_the_extremes_of_the_axes[PD-narrow search-20000",
+    "test_verifiers.py::test_solver_and_reference_player_are_right_at_the_extremes_of_the_axes[PD-everything at once-20000",
     "test_events.py::test_an_event_costs_nobody_reward[JOURNEY]",
     "test_contract.py::TestEveryEnvironment::test_the_axes_that_move_it_are_those_that_were_observed",
     "test_net.py::test_what_is_seen_and_scored_is_what_it_was[JOURNEY]",
