@@ -192,7 +192,7 @@ def test_the_best_lead_the_others_and_are_not_the_cheapest(big_shop: Shop) -> No
 
 
 def test_what_gives_way_and_the_budgets_tell_nothing_of_whether_anything_fits(big_shop: Shop) -> None:
-    drawn = tasks(big_shop, 9, 160)
+    drawn = tasks(big_shop, 9, 100)
     none = [task for task in drawn if "none" in task.steps]
     fits = [task for task in drawn if "none" not in task.steps]
     assert 0.35 < len(none) / (len(none) + len(fits)) < 0.65
@@ -202,9 +202,9 @@ def test_what_gives_way_and_the_budgets_tell_nothing_of_whether_anything_fits(bi
 
 
 def test_few_tasks_hold_what_gives_way_unless_its_share_is_raised(big_shop: Shop) -> None:
-    drawn = [draw_task("PD", 12, seed, big_shop) for seed in range(300)]
-    assert sum("give_way" in task.goal for task in drawn) < 90
-    assert sum("none" in task.steps for task in drawn) < 48
+    drawn = [draw_task("PD", 12, seed, big_shop) for seed in range(60)]
+    assert sum("give_way" in task.goal for task in drawn) < 24
+    assert sum("none" in task.steps for task in drawn) < 15
 
 
 class Contrarian(DiscoveryPlayer):
@@ -217,7 +217,7 @@ class Contrarian(DiscoveryPlayer):
 
 def test_nothing_fits_is_no_answer_to_everything(big_shop: Shop) -> None:
     right = 0
-    for seed in range(80):
+    for seed in range(40):
         task = draw_task("PD", 8, seed, big_shop)
         player = PD.reference_player(big_shop)
         player.__class__ = Contrarian
@@ -237,7 +237,7 @@ def test_nothing_fits_is_no_answer_to_everything(big_shop: Shop) -> None:
 @pytest.fixture(scope="module")
 def told(big_shop: Shop) -> Task:
     """A task whose customer has said nothing of what a star and a day are worth, nor of what gives way."""
-    drawn = tasks(big_shop, 12, 200)
+    drawn = (draw_task("PD", 12, seed, big_shop, BOTH) for seed in range(200))
     both = (task for task in drawn if len(getattr(task.goal.get("worth"), "terms", ())) == 2)
     return next(task for task in both if {(0, "worth"), (0, "give_way")} <= task.goal.withheld)
 

@@ -7,7 +7,7 @@ from ecomlab.catalog.lexicon import lexicon_of
 from ecomlab.laws import talkers
 from ecomlab.laws.consistency import Claim, Line, Record, Words
 
-EPISODES = 40
+EPISODES = 18
 """Episodes of an environment."""
 BRAND = Words("Do you prefer a certain brand?", ("brand",))
 DAYS = Words("About the Desk Lamp: when do you need it?", ("days",), "Desk Lamp")
