@@ -6,12 +6,11 @@ All that decides is on the pages that the reference player looks at.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from functools import cached_property
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 
@@ -19,24 +18,31 @@ from ecomlab.catalog import Catalog
 from ecomlab.difficulty import Difficulty
 from ecomlab.seeding import pick, shuffled
 from ecomlab.slots import DAYS, RATING
-from ecomlab.steps import draw_kinds, draw_size, may_hold
+from ecomlab.steps import CALLS_A_STEP, draw_kinds, draw_size, may_hold, most_steps
 from ecomlab.task import Goal, Place
 from ecomlab.wishes import AnyBut, OneOf, Wish, has_wish
 from ecomlab.world.cart import column_of, names_of
 from ecomlab.world.joint import (
     PAGES_A_STEP,
+    Demands,
     GiveWay,
     Joint,
+    Offer,
     Same,
+    Some,
     Together,
     Total,
     best,
     cheapest,
     day_name,
     evaluate,
+    fronts,
+    key_of,
     leaves_open,
     offer_of,
+    offers_of,
     pages_for,
+    upgraded,
 )
 from ecomlab.world.ranking import Worth, of_rows
 from ecomlab.world.shopping_list import Part
@@ -48,8 +54,10 @@ P_NONE = 0.18
 """Share of the lists that may say what gives way; half of those that do must leave something out."""
 P_COUNTS = {"logic": 0.6, "joint": 0.6, "trade_off": 0.5}
 """Share of the demands of a kind of which the outcome is the one that takes thought, where no others change it."""
-P_TOTAL = 0.5
-"""Share of the parts with a shared value that have a limit in total as well."""
+P_GREEDY = 0.5
+"""Share of the limits in total within which whoever upgrades greedily has as many stars as they buy."""
+P_SHORT = 0.5
+"""Share of the lists with one demand beside the price whose budget may leave less for it than it takes."""
 P_EITHER = 0.25
 """Share of the logical demands that are alternatives; the others are exceptions."""
 WAITS = (3, 4, 5)
@@ -60,6 +68,8 @@ LEAD = 0.05
 """Least lead of the best over the next, as a share of its price."""
 TIGHT = 0.02
 """Most by which a limit in total exceeds the least total, as a share."""
+GROUPS, MOST_GROUPS = 60, 8
+"""Most groups of parts among which one is drawn: of those that share a value, and of those with a limit in total."""
 SHORT = (0.02, 0.1)
 """By which share a limit in total falls short of the least total where something has to give way."""
 MOST_A_PART = 2
@@ -146,7 +156,7 @@ class Drawing:
 
     def _about(self, *kinds: type[Wish]) -> set[str]:
         wishes = [wish for wish in self.wishes if isinstance(wish, kinds)]
-        return {kind for w in wishes for kind in (w.items if isinstance(w, Joint) else (w.type,))}  # type: ignore[union-attr]
+        return {kind for wish in wishes for kind in wish.items}
 
     def free(self, *kinds: type[Wish]) -> list[str]:
         """List the parts that no demand of these kinds is about."""
@@ -161,8 +171,7 @@ class Drawing:
             for name, wish in slots.items()
         }
         for wish in self.wishes:
-            about = wish.type if isinstance(wish, Worth) else wish.items[0]
-            placed[0 if isinstance(wish, GiveWay) else self.parts.index(about), wish.slot] = wish
+            placed[0 if isinstance(wish, GiveWay) else self.parts.index(wish.items[0]), wish.slot] = wish
         return placed
 
     def listings(self, kind: str, days: int | None = None) -> Sequence[Listing]:
@@ -176,11 +185,12 @@ class Drawing:
         """Draw the steps of a list: of each kind demands until as many count as were drawn of it. Those for which it
         has no room are of the next kind."""
         kinds = draw_kinds(self.axes, KINDS, self.random, {"none": int(self.random.random() < P_NONE)})
-        together = int(self.random.binomial(kinds.count("joint"), 0.5))
+        together, same, most = self.random.multinomial(kinds.count("joint"), [1 / 3] * 3).tolist()
         makers = (
             ("logic", self._draw_logic, kinds.count("logic")),
             ("joint", self._draw_together, together),  # who arrives in time is found before what is shared
-            ("joint", self._draw_same, kinds.count("joint") - together),
+            ("joint", self._draw_same, same),  # and that before what a limit buys
+            ("joint", self._draw_most, most),
             ("trade_off", self._draw_worth, kinds.count("trade_off")),
         )
         left = 0
@@ -199,22 +209,30 @@ class Drawing:
                     self.wishes, self.slots, self.room = before
         if "none" in kinds:
             self._draw_give_way()
+        # The words of two demands would not tell which of them the budget should be spent on.
+        if len(self._demands().aims) == 1 and self.random.random() < P_SHORT:
+            self.room = int(self.room * self.random.random())
 
     def _is_clear(self) -> bool:
         """Tell whether all demands together can be met, and what decides is on the pages that are looked at."""
+        if self._demands().calls > len(self.parts) + CALLS_A_STEP * most_steps(self.axes):
+            return False
         for wish in self.wishes:
             for after in (0, 1):
-                if isinstance(wish, Worth):
+                if isinstance(wish, Total) and wish.stars:
+                    found, end = self._fronts(wish, after)
+                    if wish.limit >= end or not found or found[-1].cost > wish.limit:
+                        return False
+                elif isinstance(wish, Worth):
                     if not clear_best(self.listings(wish.type, self._days(wish.type))[after], wish):
                         return False
-                elif isinstance(wish, Joint):
-                    same = next(
-                        (w for w in self.wishes if isinstance(w, Same) and w.items == wish.items), wish
-                    )
-                    least = self.least(same, after)
-                    if least is None or (isinstance(wish, Total) and least > wish.limit):
-                        return False
+                elif isinstance(wish, Joint) and self.least(wish, after) is None:
+                    return False
         return True
+
+    def _demands(self) -> Demands:
+        """Collect what is drawn so far."""
+        return Demands.of({(n, "type"): kind for n, kind in enumerate(self.parts)} | self.places())
 
     def _size(self) -> int:
         return draw_size(self.axes, "joint", self.random)
@@ -258,9 +276,10 @@ class Drawing:
         return None
 
     def _groups(self, kinds: Sequence[str], size: int, slot: str) -> list[tuple[str, ...]]:
-        """List groups of parts of which none has another demand of this kind at its first part."""
+        """List groups of parts, or some of them, of which none has another demand of this kind at its first part."""
         begun = {w.items[0] for w in self.wishes if isinstance(w, Joint) and w.slot == slot}
-        return [group for group in combinations(kinds, size) if group[0] not in begun]
+        groups = [group for group in combinations(kinds, size) if group[0] not in begun]
+        return shuffled(self.random, groups)[:GROUPS]
 
     def _draw_together(self) -> bool | None:
         """Draw a day on which several parts have to be there."""
@@ -288,8 +307,8 @@ class Drawing:
         return min((w.most_days(self.today) for w in found), default=None)
 
     def _draw_same(self) -> bool | None:
-        """Draw a slot of which several parts share the value, and perhaps a limit for them in total."""
-        kinds = self.free(Worth, Same)
+        """Draw a slot of which several parts share the value."""
+        kinds = self.free(Worth, Same, Total)
         slots = {kind: shared_slots(kind, self.catalog) for kind in kinds}
         names = list(dict.fromkeys(name for some in slots.values() for name in some))
         for size in range(min(self._size(), len(kinds)), 1, -1):
@@ -301,10 +320,77 @@ class Drawing:
                     if met is not None and all(self.least(wish, after) is not None for after in (0, 1)):
                         found.append((wish, met))
                 if (counts := self._add(found)) is not None:
-                    if self.random.random() < P_TOTAL:
-                        self._draw_total(self.wishes[-1])  # type: ignore[arg-type]
                     return counts
         return None
+
+    def _draw_most(self) -> bool | None:
+        """Draw a limit in total within which several parts should have as many stars as it buys. All that whoever
+        upgrades greedily buys within it has as many, or fewer; the cheapest have fewer in any case."""
+        sames = [wish.items for wish in self.wishes if isinstance(wish, Same)]
+        alone = self.free(Worth, Total)
+        units = [items for items in sames if {*items} <= {*alone}]
+        units += [(kind,) for kind in alone if not any(kind in items for items in sames)]
+        for size in range(min(self._size(), sum(map(len, units))), 1, -1):
+            for _ in range(MOST_GROUPS):
+                group: list[str] = []
+                for unit in shuffled(self.random, units):
+                    group += unit if len(group) + len(unit) <= size else ()
+                found = self._limits(Total(tuple(sorted(group, key=self.parts.index)), 0, True))
+                if len(group) == size and all(found.values()):
+                    total = pick(self.random, found[bool(self.random.random() < P_GREEDY)])
+                    self.wishes = [*self.wishes, total]
+                    self.room += total.limit - self._fronts(total, 1)[0][-1].cost
+                    return True
+        return None
+
+    def _limits(self, total: Total) -> dict[bool, list[Total]]:
+        """List limits in total under which whoever upgrades greedily is right, or is not, before and after a sell-out;
+        under all of them the cheapest have fewer stars than can be had."""
+        found: dict[bool, list[Total]] = {True: [], False: []}
+        states = [self._fronts(total, after) for after in (0, 1)]
+        least = max((points[-2].cost if len(points) > 1 else math.inf for points, _ in states))
+        for point in states[1][0]:
+            limit = _dollars(point.cost * (1 + TIGHT * self.random.random()))
+            if least <= limit < min(end for _, end in states):
+                one = replace(total, limit=limit)
+                right = {self._is_greedy_right(one, after) for after in (0, 1)}
+                if len(right) == 1:
+                    found[right.pop()].append(one)
+        return found
+
+    def _is_greedy_right(self, total: Total, after: int) -> bool:
+        """Tell whether whoever upgrades greedily has as many stars as a limit buys."""
+        offers, demands = self._offers(total, after)
+        best_key = next(one.key for one in self._fronts(total, after)[0] if one.cost <= total.limit)
+        return key_of(total, upgraded(offers, demands, total, self.today)) <= best_key
+
+    def _offers(self, total: Total, after: int) -> tuple[dict[str, list[Offer]], Demands]:
+        """List the offers of the parts of a limit in total on the pages that are looked at, and what else is demanded
+        of them together."""
+        sames = [wish for wish in self.wishes if isinstance(wish, Same) and {*wish.items} <= {*total.items}]
+        demands = Demands({kind: {} for kind in total.items}, None, (*sames, total))
+        rows = {kind: one.rows for kind, one in self._listed(total, after).items()}
+        return {kind: offers_of(self.catalog, some, kind, demands) for kind, some in rows.items()}, demands
+
+    def _fronts(self, total: Total, after: int) -> tuple[list[Some], float]:
+        """List the best lists of the parts of a limit in total under any limit, and the least total of lists beyond the
+        pages that are looked at."""
+        offers, demands = self._offers(total, after)
+        listed = self._listed(total, after).values()
+        if not all(len(one.rows) for one in listed):
+            return [], 0
+        least = sum(one.least for one in listed)
+        joints = tuple(replace(one, limit=1 << 40) if one == total else one for one in demands.joints)
+        found = fronts(offers, replace(demands, joints=joints), total.items)
+        return found, min(least - one.least + one.end for one in listed)
+
+    def _listed(self, wish: Joint, after: int) -> dict[str, Listing]:
+        """List what is to be had of the parts of a demand on the pages that are looked at."""
+        listed = {kind: self.listings(kind, self._days(kind))[after] for kind in wish.items}
+        return {
+            kind: one if kind in self.slots else one.first(PAGE * pages_for(wish))
+            for kind, one in listed.items()
+        }
 
     def _met_by_cheapest(self, group: Sequence[str], name: str) -> bool | None:
         """Tell whether the cheapest of each share a value; None where that depends on which of several is taken."""
@@ -318,11 +404,7 @@ class Drawing:
     def least(self, wish: Joint, after: int, left_out: Sequence[str] = ()) -> int | None:
         """Find the least total of parts that share a value, or of any; None unless it is surely on the pages that the
         reference player looks at."""
-        listed: list[Listing] = []
-        for kind in wish.items:
-            if kind not in left_out:
-                one = self.listings(kind, self._days(kind))[after]
-                listed.append(one if kind in self.slots else one.first(PAGE * pages_for(wish)))
+        listed = [one for kind, one in self._listed(wish, after).items() if kind not in left_out]
         if not all(len(one.rows) for one in listed):
             return None
         least = sum(one.least for one in listed)
@@ -334,20 +416,12 @@ class Drawing:
         ends = [least - one.least + one.end for one in listed]
         return total if total is not None and total <= min(ends) else None
 
-    def _draw_total(self, wish: Joint) -> None:
-        """Draw a limit for the total of these parts, close to the least that they cost."""
-        least = self.least(wish, 1)
-        if least is not None:
-            self.wishes = [
-                *self.wishes,
-                Total(wish.items, _dollars(least * (1 + TIGHT * self.random.random()))),
-            ]
-
     def _draw_give_way(self) -> None:
         """Draw a limit in total and the parts that are left out where it cannot be met: so it is, or not."""
-        groups: list[Joint] = [wish for wish in self.wishes if isinstance(wish, Same)]
+        free = self.free(Worth, Total)
+        groups: list[Joint] = [w for w in self.wishes if isinstance(w, Same) and {*w.items} <= {*free}]
         if not groups:
-            kinds = self.free(Worth, Same)
+            kinds = self.free(Worth, Same, Total)
             chosen = shuffled(self.random, kinds)[: min(self._size() + 1, len(kinds))]
             if len(chosen) < 2:
                 return
@@ -367,8 +441,7 @@ class Drawing:
             limit = max(_dollars(rest), 100 * math.floor(least * (1 - share) / 100))
             if limit >= least:
                 return
-        self.wishes = [w for w in self.wishes if not (isinstance(w, Total) and w.items == same.items)]
-        self.wishes += [Total(same.items, limit), GiveWay(tuple(order))]
+        self.wishes = [*self.wishes, Total(same.items, limit), GiveWay(tuple(order))]
 
     def _draw_worth(self) -> bool | None:
         """Draw what a star more, or a day sooner too, is worth of a part."""
@@ -423,24 +496,34 @@ def is_sound(goal: Goal, today: date | None, rows_of: RowsOf, catalog: Catalog, 
     demands, offers, choice = evaluate(goal.slots, today, rows_of, catalog)
     if choice is None or leaves_open(choice, offers, demands, today):
         return False
-    for kind, one in choice.chosen.items():
-        listed = _listed(kind, demands.limited(kind, today), rows_of, catalog, top_k)
-        if has_wish(demands.parts[kind]) and one.thing not in listed.rows:
+    listed = {kind: _listed(kind, demands, today, rows_of, catalog, top_k) for kind in demands.parts}
+    seen = {kind: offers_of(catalog, one.rows, kind, demands) for kind, one in listed.items()}
+    found = best(seen, demands, today)
+    if found is None or found[1:] != choice[1:] or found.cost != choice.cost:
+        return False
+    for aim in demands.aims:
+        if aim.items[0] not in choice.chosen:
+            continue
+        # One does not get better where the others do not count, or the words would not tell which comes first.
+        alone = best(offers, demands.aiming(aim), today)
+        if alone is None or key_of(aim, alone.chosen) < key_of(aim, choice.chosen):
             return False
-    for wish in demands.worths:
-        if wish.type in choice.chosen:
-            most = goal["budget"] - choice.cost + choice.chosen[wish.type].price
-            listed = _listed(wish.type, demands.limited(wish.type, today), rows_of, catalog, top_k)
-            if not clear_best(listed, wish, most):
+        if isinstance(aim, Worth):
+            most = goal["budget"] - choice.cost + choice.chosen[aim.type].price
+            if not clear_best(listed[aim.type], aim, most):
                 return False
     return True
 
 
-def _listed(kind: str, slots: Mapping[str, Any], rows_of: RowsOf, catalog: Catalog, top_k: int) -> Listing:
+def _listed(
+    kind: str, demands: Demands, today: date | None, rows_of: RowsOf, catalog: Catalog, top_k: int
+) -> Listing:
     """List what fits a part on the pages that are looked at: no filter takes alternatives and exceptions."""
+    slots = demands.limited(kind, today)
     wishes = {name: wish for name, wish in slots.items() if isinstance(wish, OneOf | AnyBut)}
     filtered = {name: value for name, value in slots.items() if name not in wishes}
-    found = Listing.of(catalog, rows_of((kind, filtered)), top_k)
+    rows = rows_of((kind, filtered))
+    found = Listing.of(catalog, rows, top_k).first(PAGE * demands.pages(kind), len(rows))
     for slot, wish in wishes.items():
         found = found.fitting(slot, wish)
     return found
@@ -470,8 +553,7 @@ def counting(goal: Goal, today: date | None, rows_of: RowsOf, catalog: Catalog) 
         elif step == "joint":
             joints = (one.among(both) for one in demands.joints if not isinstance(one, Total))
             wrong = sum(not one.holds(chosen, today) for one in joints)
-        else:
-            worths = (one for one in demands.worths if one.type in both)
-            wrong = sum(w.key(chosen[w.type].value) > w.key(choice.chosen[w.type].value) for w in worths)
+        aims = (one for one in demands.aims if one.step == step and {*one.items} <= both)
+        wrong += sum(key_of(aim, chosen) > key_of(aim, choice.chosen) for aim in aims)
         steps += [step] * wrong
     return steps
