@@ -275,8 +275,9 @@ class Demands:
 
 def pages_for(joint: Joint) -> int:
     """Count the pages of each part that decide about a demand, the cheapest first."""
-    many = len(joint.items) > 1 and (isinstance(joint, Same) or (isinstance(joint, Total) and joint.stars))
-    return 1 + max(1, PAGES_A_STEP // len(joint.items)) if many else 1
+    if isinstance(joint, Total) and joint.stars:
+        return 1 + PAGES_A_STEP // 2
+    return 1 + PAGES_A_STEP // len(joint.items) if isinstance(joint, Same) and len(joint.items) > 1 else 1
 
 
 class Choice(NamedTuple):

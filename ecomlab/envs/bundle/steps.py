@@ -6,11 +6,13 @@ All that decides is on the pages that the reference player looks at.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from functools import cached_property
-from itertools import combinations
+from itertools import combinations, pairwise
+from operator import attrgetter
+from typing import NamedTuple
 
 import numpy as np
 
@@ -56,6 +58,8 @@ P_COUNTS = {"logic": 0.6, "joint": 0.6, "trade_off": 0.5}
 """Share of the demands of a kind of which the outcome is the one that takes thought, where no others change it."""
 P_GREEDY = 0.5
 """Share of the limits in total within which whoever upgrades greedily has as many stars as they buy."""
+SHARES = (0.25, 0.25, 0.5)
+"""Of the demands across parts those for a day, for a shared value and for what a limit buys."""
 P_SHORT = 0.5
 """Share of the lists with one demand beside the price whose budget may leave less for it than it takes."""
 P_EITHER = 0.25
@@ -88,6 +92,8 @@ class Listing:
     rows: np.ndarray
     """From the cheapest on."""
     catalog: Catalog
+    every: np.ndarray
+    """These and what is left beyond the pages, in any order."""
     end: float = math.inf
     """Least price of what is left beyond these, in cents."""
 
@@ -95,19 +101,20 @@ class Listing:
     def of(cls, catalog: Catalog, rows: np.ndarray, top_k: int) -> "Listing":
         """List the cheapest of these rows, as many as the reference player looks at for any step and pages hold."""
         count = min(LISTED, top_k)
-        return cls(cheapest(catalog, rows, count), catalog).first(count, len(rows))
+        return cls(cheapest(catalog, rows, count), catalog, rows).first(count)
 
-    def first(self, count: int, every: int = 0) -> "Listing":
-        """Keep the first `count`; there are `every` of them."""
+    def first(self, count: int) -> "Listing":
+        """Keep the first `count`."""
         kept = self.rows[:count]
-        cut = max(every, len(self.rows)) > count
+        cut = len(self.every) > len(kept)
         end = float(self.catalog.price_cents.item(kept[-1])) if cut and len(kept) else self.end
         return replace(self, rows=kept, end=end)
 
     def fitting(self, slot: str, wish: OneOf | AnyBut) -> "Listing":
         """Keep those with a value that will do."""
-        names = [wish.admits(name) for name in (*names_of(self.catalog, slot), None)]
-        return replace(self, rows=self.rows[np.array(names)[self.codes(slot)]])
+        names = np.array([wish.admits(name) for name in (*names_of(self.catalog, slot), None)])
+        rows, every = (some[names[column_of(self.catalog, slot)[some]]] for some in (self.rows, self.every))
+        return replace(self, rows=rows, every=every)
 
     def codes(self, slot: str) -> np.ndarray:
         return column_of(self.catalog, slot)[self.rows]
@@ -123,13 +130,45 @@ class Listing:
     @cached_property
     def greedy(self) -> np.ndarray:
         """The cheapest, any of which somebody may take who does not think of more: bool (rows,)."""
-        greedy: np.ndarray = self.prices == self.prices[0]
+        greedy: np.ndarray = self.prices == self.prices[:1]
         return greedy
 
     def least_by_code(self, slot: str) -> dict[int, int]:
         """Find the least price of each value."""
         codes, first = np.unique(self.codes(slot), return_index=True)
         return dict(zip(codes.tolist(), self.prices[first].tolist(), strict=True))
+
+
+class Ways(NamedTuple):
+    """What can be had of the parts of a limit in total."""
+
+    offers: Mapping[str, Sequence[Offer]]
+    demands: Demands
+    """What else is demanded of them together, and the limit without its amount."""
+    points: Sequence[Some]
+    """The best lists under any limit, the dearest first."""
+    listed: Sequence[Some]
+    """Those of what is on the pages that are looked at."""
+
+    def key(self, limit: int) -> int | None:
+        """Find the key of the best list under a limit; None unless it is on the pages that are looked at, and the
+        cheapest is not as good."""
+        best, listed = (
+            next((w for w in ways if w.cost <= limit), None) for ways in (self.points, self.listed)
+        )
+        if best is None or listed is None or best.key < listed.key or best.key == self.points[-1].key:
+            return None
+        return best.key
+
+    def is_greedy_right(self, limit: int, today: date | None) -> bool | None:
+        """Tell whether whoever upgrades greedily has as many stars as a limit buys; None where there is no `key`."""
+        if (best := self.key(limit)) is None:
+            return None
+        *sames, total = self.demands.joints
+        assert isinstance(total, Total)
+        some = replace(total, limit=limit)
+        taken = upgraded(self.offers, replace(self.demands, joints=(*sames, some)), some, today)
+        return key_of(some, taken) <= best
 
 
 @dataclass
@@ -185,12 +224,12 @@ class Drawing:
         """Draw the steps of a list: of each kind demands until as many count as were drawn of it. Those for which it
         has no room are of the next kind."""
         kinds = draw_kinds(self.axes, KINDS, self.random, {"none": int(self.random.random() < P_NONE)})
-        together, same, most = self.random.multinomial(kinds.count("joint"), [1 / 3] * 3).tolist()
+        together, same, most = self.random.multinomial(kinds.count("joint"), SHARES).tolist()
         makers = (
-            ("logic", self._draw_logic, kinds.count("logic")),
             ("joint", self._draw_together, together),  # who arrives in time is found before what is shared
             ("joint", self._draw_same, same),  # and that before what a limit buys
             ("joint", self._draw_most, most),
+            ("logic", self._draw_logic, kinds.count("logic")),
             ("trade_off", self._draw_worth, kinds.count("trade_off")),
         )
         left = 0
@@ -220,8 +259,7 @@ class Drawing:
         for wish in self.wishes:
             for after in (0, 1):
                 if isinstance(wish, Total) and wish.stars:
-                    found, end = self._fronts(wish, after)
-                    if wish.limit >= end or not found or found[-1].cost > wish.limit:
+                    if self._ways(wish, after).key(wish.limit) is None:
                         return False
                 elif isinstance(wish, Worth):
                     if not clear_best(self.listings(wish.type, self._days(wish.type))[after], wish):
@@ -250,7 +288,7 @@ class Drawing:
     def _draw_logic(self) -> bool | None:
         """Draw values of an attribute of a part that will not do, or a few of which any will."""
         size, either = draw_size(self.axes, "logic", self.random), self.random.random() < P_EITHER
-        able = [kind for kind in self.parts if len(self.slots.get(kind, ())) < MOST_A_PART]
+        able = [kind for kind in self.free(Total) if len(self.slots.get(kind, ())) < MOST_A_PART]
         for kind in shuffled(self.random, able):
             own, base = self.slots.get(kind, {}), self.listings(kind, self._days(kind))
             for one in shuffled(self.random, self.catalog.types[self.catalog.type_codes[kind]].attributes):
@@ -288,11 +326,11 @@ class Drawing:
         for days in shuffled(self.random, WAITS):
             day = day_name(self.today + timedelta(days=days))
             able = [kind for kind in kinds if all(len(one.rows) for one in self.listings(kind, days))]
-            now = {kind: self.listings(kind)[1] for kind in able}
+            now = {kind: one for kind in able if len((one := self.listings(kind)[1]).rows)}
             late = {kind: self.catalog.days[one.rows[one.greedy]] > days for kind, one in now.items()}
-            for size in range(min(self._size(), len(able)), 1, -1):
+            for size in range(min(self._size(), len(now)), 1, -1):
                 found: list[tuple[Joint | Worth, bool]] = []
-                for group in self._groups(able, size, Together.slot):
+                for group in self._groups(list(now), size, Together.slot):
                     if not any(late[kind].any() for kind in group):
                         found.append((Together(group, day), True))
                     elif any(late[kind].all() for kind in group):
@@ -330,59 +368,44 @@ class Drawing:
         alone = self.free(Worth, Total)
         units = [items for items in sames if {*items} <= {*alone}]
         units += [(kind,) for kind in alone if not any(kind in items for items in sames)]
+        greedy = bool(self.random.random() < P_GREEDY)
         for size in range(min(self._size(), sum(map(len, units))), 1, -1):
             for _ in range(MOST_GROUPS):
                 group: list[str] = []
                 for unit in shuffled(self.random, units):
                     group += unit if len(group) + len(unit) <= size else ()
-                found = self._limits(Total(tuple(sorted(group, key=self.parts.index)), 0, True))
-                if len(group) == size and all(found.values()):
-                    total = pick(self.random, found[bool(self.random.random() < P_GREEDY)])
+                total = Total(tuple(sorted(group, key=self.parts.index)), 0, True)
+                found = self._limits(total, greedy) if len(group) == size else []
+                if found:
+                    total = pick(self.random, found)
                     self.wishes = [*self.wishes, total]
-                    self.room += total.limit - self._fronts(total, 1)[0][-1].cost
+                    self.room += total.limit - self._ways(total, 1).points[-1].cost
                     return True
         return None
 
-    def _limits(self, total: Total) -> dict[bool, list[Total]]:
+    def _limits(self, total: Total, greedy: bool) -> list[Total]:
         """List limits in total under which whoever upgrades greedily is right, or is not, before and after a sell-out;
         under all of them the cheapest have fewer stars than can be had."""
-        found: dict[bool, list[Total]] = {True: [], False: []}
-        states = [self._fronts(total, after) for after in (0, 1)]
-        least = max((points[-2].cost if len(points) > 1 else math.inf for points, _ in states))
-        for point in states[1][0]:
-            limit = _dollars(point.cost * (1 + TIGHT * self.random.random()))
-            if least <= limit < min(end for _, end in states):
-                one = replace(total, limit=limit)
-                right = {self._is_greedy_right(one, after) for after in (0, 1)}
-                if len(right) == 1:
-                    found[right.pop()].append(one)
-        return found
+        states = [self._ways(total, after) for after in (0, 1)]
+        costs = [point.cost for point in states[1].points]
+        limits = {_dollars(cost * (1 + TIGHT * self.random.random())) for cost in costs}
+        limits |= {_dollars((one + other) / 2) for one, other in pairwise(costs)}
+        return [
+            replace(total, limit=limit)
+            for limit in sorted(limits)
+            if all(one.is_greedy_right(limit, self.today) == greedy for one in states)
+        ]
 
-    def _is_greedy_right(self, total: Total, after: int) -> bool:
-        """Tell whether whoever upgrades greedily has as many stars as a limit buys."""
-        offers, demands = self._offers(total, after)
-        best_key = next(one.key for one in self._fronts(total, after)[0] if one.cost <= total.limit)
-        return key_of(total, upgraded(offers, demands, total, self.today)) <= best_key
-
-    def _offers(self, total: Total, after: int) -> tuple[dict[str, list[Offer]], Demands]:
-        """List the offers of the parts of a limit in total on the pages that are looked at, and what else is demanded
-        of them together."""
+    def _ways(self, total: Total, after: int) -> Ways:
+        """List what can be had of the parts of a limit in total."""
         sames = [wish for wish in self.wishes if isinstance(wish, Same) and {*wish.items} <= {*total.items}]
-        demands = Demands({kind: {} for kind in total.items}, None, (*sames, total))
-        rows = {kind: one.rows for kind, one in self._listed(total, after).items()}
-        return {kind: offers_of(self.catalog, some, kind, demands) for kind, some in rows.items()}, demands
-
-    def _fronts(self, total: Total, after: int) -> tuple[list[Some], float]:
-        """List the best lists of the parts of a limit in total under any limit, and the least total of lists beyond the
-        pages that are looked at."""
-        offers, demands = self._offers(total, after)
-        listed = self._listed(total, after).values()
-        if not all(len(one.rows) for one in listed):
-            return [], 0
-        least = sum(one.least for one in listed)
-        joints = tuple(replace(one, limit=1 << 40) if one == total else one for one in demands.joints)
-        found = fronts(offers, replace(demands, joints=joints), total.items)
-        return found, min(least - one.least + one.end for one in listed)
+        demands = Demands({kind: {} for kind in total.items}, None, (*sames, replace(total, limit=1 << 40)))
+        found = self._listed(total, after)
+        offers, listed = (
+            {kind: offers_of(self.catalog, rows(one), kind, demands) for kind, one in found.items()}
+            for rows in (attrgetter("every"), attrgetter("rows"))
+        )
+        return Ways(offers, demands, *(fronts(some, demands, total.items) for some in (offers, listed)))
 
     def _listed(self, wish: Joint, after: int) -> dict[str, Listing]:
         """List what is to be had of the parts of a demand on the pages that are looked at."""
@@ -523,7 +546,7 @@ def _listed(
     wishes = {name: wish for name, wish in slots.items() if isinstance(wish, OneOf | AnyBut)}
     filtered = {name: value for name, value in slots.items() if name not in wishes}
     rows = rows_of((kind, filtered))
-    found = Listing.of(catalog, rows, top_k).first(PAGE * demands.pages(kind), len(rows))
+    found = Listing.of(catalog, rows, top_k).first(PAGE * demands.pages(kind))
     for slot, wish in wishes.items():
         found = found.fitting(slot, wish)
     return found
