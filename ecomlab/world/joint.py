@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from itertools import combinations, product
+from operator import itemgetter
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -339,7 +340,8 @@ _NOTHING = Some(0, 0, (), {})
 
 
 def _sum(one: Some, other: Some) -> Some:
-    return Some(one.key + other.key, one.cost + other.cost, (), one.chosen | other.chosen)
+    spent = tuple(cents + others for cents, others in zip(one.spent, other.spent, strict=True))
+    return Some(one.key + other.key, one.cost + other.cost, spent, one.chosen | other.chosen)
 
 
 def _groups(kinds: Sequence[str], joints: Sequence[Joint]) -> list[list[str]]:
@@ -361,33 +363,38 @@ def fronts(able: Offers, demands: Demands, group: Sequence[str], most: float = m
     totals = [one for one in joints if isinstance(one, Total)]
     most = min([most, *(one.limit for one in totals if {*one.items} >= {*group})])
     totals = [one for one in totals if not {*one.items} >= {*group}]
-    found: list[Some] = []
-    for assigned in product(*(_shared_values(one, able) for one in sames)):
-        fixed = [(kind, one.of, v) for one, v in zip(sames, assigned, strict=True) for kind in one.items]
-        some = [Some(0, 0, (0,) * len(totals), {})]
-        for kind in group:
-            aim, wanted = demands.aim(kind), [(slot, value) for of, slot, value in fixed if of == kind]
-            fitting = [o for o in able[kind] if all(o.values.get(slot) == value for slot, value in wanted)]
-            some = _front(
-                Some(one.key + _key(aim, offer), one.cost + offer.price, spent, {**one.chosen, kind: offer})
-                for one in some
-                for offer in frontier(fitting, aim)
-                if one.cost + offer.price <= most
-                for spent in [_spend(one.spent, totals, kind, offer.price)]
-                if all(cents <= total.limit for cents, total in zip(spent, totals, strict=True))
-            )
-        found += some
+
+    def add(some: Iterable[Some], others: Sequence[Some]) -> list[Some]:
+        sums = (_sum(one, other) for one in some for other in others if one.cost + other.cost <= most)
+        return _front(
+            one for one in sums if all(s <= t.limit for s, t in zip(one.spent, totals, strict=True))
+        )
+
+    nothing = [Some(0, 0, (0,) * len(totals), {})]
+    found = nothing
+    for tied in _groups(group, sames):
+        some, mine = list[Some](), [one for one in sames if {*one.items} <= {*tied}]
+        for assigned in product(*(_shared_values(one, able) for one in mine)):
+            fixed = [(kind, one.of, v) for one, v in zip(mine, assigned, strict=True) for kind in one.items]
+            ways = nothing
+            for kind in tied:
+                aim, wanted = demands.aim(kind), [(slot, value) for of, slot, value in fixed if of == kind]
+                fitting = [o for o in able[kind] if all(o.values.get(slot) == v for slot, v in wanted)]
+                counts = [kind in total.items for total in totals]
+                options = [
+                    Some(_key(aim, o), o.price, tuple(o.price * n for n in counts), {kind: o})
+                    for o in frontier(fitting, aim)
+                ]
+                ways = add(ways, options)
+            some += ways
+        found = add(found, _front(some))
     return _front(one._replace(spent=()) for one in found)
-
-
-def _spend(spent: tuple[int, ...], totals: Sequence[Total], kind: str, price: int) -> tuple[int, ...]:
-    return tuple(cents + price * (kind in total.items) for cents, total in zip(spent, totals, strict=True))
 
 
 def _front(found: Iterable[Some]) -> list[Some]:
     """Keep what nothing else is as good as in every respect, in the order of keys."""
     kept: list[Some] = []
-    for one in sorted(found, key=lambda some: some[:3]):
+    for one in sorted(found, key=itemgetter(0, 1, 2)):
         # Where key and cost alone count, the last one kept is the cheapest so far.
         others = kept if one.spent else kept[-1:]
         if not any(other.cost <= one.cost and _within(other.spent, one.spent) for other in others):
@@ -423,12 +430,11 @@ def key_of(aim: Worth | Total, chosen: Mapping[str, Offer]) -> int:
     return sum(_key(aim, chosen[kind]) for kind in aim.items)
 
 
-def upgraded(offers: Offers, demands: Demands, total: Total, today: date | None) -> dict[str, Offer]:
+def upgraded(chosen: Mapping[str, Offer], offers: Offers, demands: Demands, total: Total) -> dict[str, Offer]:
     """Choose as somebody does who begins with the cheapest list and then takes, again and again, the dearer product
-    that has the most stars more for its price, as far as the money goes; nothing where there is no list."""
-    start = best(offers, demands.aiming(*(aim for aim in demands.aims if aim != total)), today)
-    chosen = dict(start.chosen) if start else {}
-    while chosen.keys() >= {*total.items}:
+    that has the most stars more for its price, as far as the money goes."""
+    chosen = dict(chosen)
+    while True:
         room = total.limit - sum(chosen[kind].price for kind in total.items)
         if demands.budget is not None:
             room = min(room, demands.budget - sum(offer.price for offer in chosen.values()))
@@ -441,10 +447,9 @@ def upgraded(offers: Offers, demands: Demands, total: Total, today: date | None)
             if all(offer.values[slot] == now.values[slot] for slot in demands.shared(kind))
         ]
         if not steps:
-            break
+            return chosen
         *_, kind, offer = min(steps, key=lambda step: step[:3])
         chosen[kind] = offer
-    return chosen
 
 
 # What a catalog offers, reduced by columns to the few rows that can be in a best list.

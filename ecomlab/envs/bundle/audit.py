@@ -20,6 +20,7 @@ from ecomlab.world.joint import (
     Joint,
     Offer,
     Total,
+    best,
     evaluate,
     key_of,
     named_parts,
@@ -181,14 +182,22 @@ class BundleAudit(Audit):
             met = any(joint.holds(dict(zip(joint.items, one, strict=True)), today) for one in some)
             found[f"joint: the cheapest meet {joint.slot}, {at}"] = met
         for at, total in enumerate(aim for aim in demands.aims if isinstance(aim, Total)):
-            taken = upgraded(offers, demands, total, today)
-            if choice is None or not choice.chosen.keys() & taken.keys() >= {*total.items}:
+            others = demands.aiming(*(aim for aim in demands.aims if aim != total))
+            start = best(offers, others, today)
+            if (
+                start is None
+                or choice is None
+                or not {*total.items} <= start.chosen.keys() & choice.chosen.keys()
+            ):
                 continue
+            taken = upgraded(start.chosen, offers, demands, total)
             right = key_of(total, taken) <= key_of(total, choice.chosen)
             found[f"joint: whoever upgrades greedily is right, {at}"] = right
         for wish in demands.worths:
-            best = choice.chosen.get(wish.type) if choice else None
-            if best is not None:
+            right_one = choice.chosen.get(wish.type) if choice else None
+            if right_one is not None:
                 least = min(wish.key(one.value) for one in cheapest[wish.type])
-                found[f"trade_off: the cheapest is the best, {wish.type}"] = least <= wish.key(best.value)
+                found[f"trade_off: the cheapest is the best, {wish.type}"] = least <= wish.key(
+                    right_one.value
+                )
         return found

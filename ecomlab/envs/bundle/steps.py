@@ -160,14 +160,14 @@ class Ways(NamedTuple):
             return None
         return best.key
 
-    def is_greedy_right(self, limit: int, today: date | None) -> bool | None:
+    def is_greedy_right(self, limit: int) -> bool | None:
         """Tell whether whoever upgrades greedily has as many stars as a limit buys; None where there is no `key`."""
         if (best := self.key(limit)) is None:
             return None
-        *sames, total = self.demands.joints
+        *_, total = self.demands.joints
         assert isinstance(total, Total)
         some = replace(total, limit=limit)
-        taken = upgraded(self.offers, replace(self.demands, joints=(*sames, some)), some, today)
+        taken = upgraded(self.points[-1].chosen, self.offers, self.demands, some)
         return key_of(some, taken) <= best
 
 
@@ -393,7 +393,7 @@ class Drawing:
         return [
             replace(total, limit=limit)
             for limit in sorted(limits)
-            if all(one.is_greedy_right(limit, self.today) == greedy for one in states)
+            if all(one.is_greedy_right(limit) == greedy for one in states)
         ]
 
     def _ways(self, total: Total, after: int) -> Ways:
