@@ -60,8 +60,8 @@ P_GREEDY = 0.5
 """Share of the limits in total within which whoever upgrades greedily has as many stars as they buy."""
 SHARES = (0.25, 0.25, 0.5)
 """Of the demands across parts those for a day, for a shared value and for what a limit buys."""
-P_SHORT = 0.5
-"""Share of the lists with one demand beside the price whose budget may leave less for it than it takes."""
+P_SHORT = 0.6
+"""Share of the lists with one thing that counts beside the price whose budget leaves no room for it but the slack."""
 P_EITHER = 0.25
 """Share of the logical demands that are alternatives; the others are exceptions."""
 WAITS = (3, 4, 5)
@@ -72,7 +72,7 @@ LEAD = 0.05
 """Least lead of the best over the next, as a share of its price."""
 TIGHT = 0.02
 """Most by which a limit in total exceeds the least total, as a share."""
-GROUPS, MOST_GROUPS = 60, 8
+GROUPS, MOST_GROUPS = 60, 16
 """Most groups of parts among which one is drawn: of those that share a value, and of those with a limit in total."""
 SHORT = (0.02, 0.1)
 """By which share a limit in total falls short of the least total where something has to give way."""
@@ -250,7 +250,7 @@ class Drawing:
             self._draw_give_way()
         # The words of two demands would not tell which of them the budget should be spent on.
         if len(self._demands().aims) == 1 and self.random.random() < P_SHORT:
-            self.room = int(self.room * self.random.random())
+            self.room = 0
 
     def _is_clear(self) -> bool:
         """Tell whether all demands together can be met, and what decides is on the pages that are looked at."""
@@ -377,9 +377,9 @@ class Drawing:
                 total = Total(tuple(sorted(group, key=self.parts.index)), 0, True)
                 found = self._limits(total, greedy) if len(group) == size else []
                 if found:
-                    total = pick(self.random, found)
+                    total = pick(self.random, found[len(found) // 2 :])
                     self.wishes = [*self.wishes, total]
-                    self.room += total.limit - self._ways(total, 1).points[-1].cost
+                    self.room += _dollars(total.limit - self._ways(total, 1).points[-1].cost)
                     return True
         return None
 
@@ -389,7 +389,7 @@ class Drawing:
         states = [self._ways(total, after) for after in (0, 1)]
         costs = [point.cost for point in states[1].points]
         limits = {_dollars(cost * (1 + TIGHT * self.random.random())) for cost in costs}
-        limits |= {_dollars((one + other) / 2) for one, other in pairwise(costs)}
+        limits |= {_dollars(one + n / 4 * (other - one)) for one, other in pairwise(costs) for n in (1, 2, 3)}
         return [
             replace(total, limit=limit)
             for limit in sorted(limits)
