@@ -56,7 +56,7 @@ P_NONE = 0.18
 """Share of the lists that may say what gives way; half of those that do must leave something out."""
 P_COUNTS = {"logic": 0.6, "joint": 0.6, "trade_off": 0.5}
 """Share of the demands of a kind of which the outcome is the one that takes thought, where no others change it."""
-P_GREEDY = 0.5
+P_GREEDY = 0.35
 """Share of the limits in total within which whoever upgrades greedily has as many stars as they buy."""
 SHARES = (0.25, 0.25, 0.5)
 """Of the demands across parts those for a day, for a shared value and for what a limit buys."""
@@ -227,14 +227,15 @@ class Drawing:
         together, same, most = self.random.multinomial(kinds.count("joint"), SHARES).tolist()
         makers = (
             ("joint", self._draw_together, together),  # who arrives in time is found before what is shared
-            ("joint", self._draw_same, same),  # and that before what a limit buys
+            ("joint", self._draw_same, same),  # and that before what gives way and what a limit buys
+            ("none", self._draw_give_way, kinds.count("none")),
             ("joint", self._draw_most, most),
             ("logic", self._draw_logic, kinds.count("logic")),
             ("trade_off", self._draw_worth, kinds.count("trade_off")),
         )
         left = 0
         for kind, draw, number in (*makers, *((kind, draw, 0) for kind, draw, _ in makers)):
-            if not may_hold(self.axes, kind):
+            if not may_hold(self.axes, kind) or (kind == "none" and not number):
                 continue
             left += number
             for _ in range(DRAWS * left):
@@ -246,8 +247,6 @@ class Drawing:
                     left -= counts
                 else:
                     self.wishes, self.slots, self.room = before
-        if "none" in kinds:
-            self._draw_give_way()
         # The words of two demands would not tell which of them the budget should be spent on.
         if len(self._demands().aims) == 1 and self.random.random() < P_SHORT:
             self.room = 0
@@ -439,22 +438,24 @@ class Drawing:
         ends = [least - one.least + one.end for one in listed]
         return total if total is not None and total <= min(ends) else None
 
-    def _draw_give_way(self) -> None:
+    def _draw_give_way(self) -> bool | None:
         """Draw a limit in total and the parts that are left out where it cannot be met: so it is, or not."""
+        if any(isinstance(wish, GiveWay) for wish in self.wishes):
+            return None
         free = self.free(Worth, Total)
         groups: list[Joint] = [w for w in self.wishes if isinstance(w, Same) and {*w.items} <= {*free}]
         if not groups:
             kinds = self.free(Worth, Same, Total)
             chosen = shuffled(self.random, kinds)[: min(self._size() + 1, len(kinds))]
             if len(chosen) < 2:
-                return
+                return None
             groups = [Total(tuple(kind for kind in self.parts if kind in chosen), 0)]
         same = pick(self.random, groups)
         order = shuffled(self.random, same.items)
         order = order[: min(draw_size(self.axes, "none", self.random), len(order) - 1)]
         totals = [self.least(same, after, order[:n]) for after in (0, 1) for n in range(len(order) + 1)]
         if None in totals:
-            return
+            return None
         least, rest = totals[len(order) + 1], totals[len(order) + 2]
         assert least is not None and rest is not None
         limit = _dollars(least * (1 + TIGHT * self.random.random()))
@@ -463,8 +464,9 @@ class Drawing:
             share = low + (high - low) * self.random.random()
             limit = max(_dollars(rest), 100 * math.floor(least * (1 - share) / 100))
             if limit >= least:
-                return
+                return None
         self.wishes = [*self.wishes, Total(same.items, limit), GiveWay(tuple(order))]
+        return True
 
     def _draw_worth(self) -> bool | None:
         """Draw what a star more, or a day sooner too, is worth of a part."""
