@@ -196,7 +196,8 @@ class BundleAudit(Audit):
         for wish in demands.worths:
             right_one = choice.chosen.get(wish.type) if choice else None
             if right_one is not None:
-                least = min(wish.key(one.value) for one in cheapest[wish.type])
+                price = min(one.price for one in offers[wish.type])  # of what comes in time
+                least = min(wish.key(one.value) for one in offers[wish.type] if one.price == price)
                 found[f"trade_off: the cheapest is the best, {wish.type}"] = least <= wish.key(
                     right_one.value
                 )
