@@ -1,7 +1,8 @@
 """The steps of thought of BUNDLE: exceptions, demands across parts, what is worth more of a part, and what gives way.
 
 Each demand that could be a trap is drawn with either outcome: whether the cheapest of each meets it, whether the
-cheapest is the best, whether all can be had. Of every draw both outcomes are possible, so that its words tell neither.
+cheapest is the best, whether all can be had, whether whoever upgrades greedily has what a limit buys. Of every draw but
+the last both outcomes are possible, so that its words tell neither; of that the outcome is drawn before the parts.
 All that decides is on the pages that the reference player looks at.
 """
 
