@@ -116,6 +116,10 @@ class Worth(Wish):
     slot = "worth"
     pattern = rf"(?P<terms>{_TERM}(?: and {_TERM})*)(?: on the (?P<type>[^.!?\n]+?))?"
 
+    @property
+    def items(self) -> tuple[str, ...]:
+        return (self.type,)
+
     def key(self, values: Values) -> Any:
         """Compute a number of cents, the smaller the better."""
         key = values(PRICE)
