@@ -166,32 +166,50 @@ def looked_into(slot: str, value: Any, listed: Sequence[Mapping[str, Any]]) -> l
     return []
 
 
-def _value(slot: str) -> Callable[[Goal, World], Any]:
-    def value(goal: Goal, world: World) -> Any:
-        orders, today = world.given["orders"], date.fromisoformat(world.given["today"])
-        (at,) = resolve(look(orders, world.shop), goal.of(), today)
-        every = [Facts.of_order(order, world.shop) for order in orders]
-        return VALUES[slot](at, every, today, goal.asks[slot])
+def _known(goal: Goal, world: World) -> tuple[int, list[Facts], date]:
+    """Find the place of the order that is meant among all, what their records say, and the day."""
+    orders, today = world.given["orders"], date.fromisoformat(world.given["today"])
+    (at,) = resolve(look(orders, world.shop), goal.of(), today)
+    return at, [Facts.of_order(order, world.shop) for order in orders], today
 
-    return value
+
+def _value(slot: str) -> Callable[[Goal, World], Any]:
+    return lambda goal, world: VALUES[slot](*_known(goal, world), goal.asks[slot])
+
+
+def _beside(slot: str) -> Callable[[Goal, World], Collection[Any]]:
+    """Make what lists the days on which orders were placed, how long ago that was of the one that is meant, or prices
+    of lines and of single orders, as far as none of these can be the answer."""
+
+    def beside(goal: Goal, world: World) -> Collection[Any]:
+        at, every, today = _known(goal, world)
+        if slot == "ask_due":
+            return {facts.placed.isoformat() for facts in every}
+        if not slot.startswith(("ask_paid", "ask_spent")):
+            return () if today in every[at].arrivals else [(today - every[at].placed).days]
+        lines = {cents * some for facts in every for cents, n in facts.prices if cents for some in (1, n)}
+        several = slot != "ask_paid" and goal.asks[slot] != 1
+        return lines | ({_sum([facts]) for facts in every} if several else set())
+
+    return beside
 
 
 _ALL = r"\bacross\b|\ball\b|\beverything\b|\borders\b|\bstill\b|\bwaiting\b|\bopen\b"
 QUESTIONS = (
     Asked("ask_by", "yes", _value("ask_by"), "{}.", r"\bby then\b|\b[io]n time\b", True),
     Asked("ask_days", "days", _value("ask_days"), "Between today and its arrival lie {}.",
-          r"\btoday\b|\bago\b|\b(?:un)?till?\b|\bnow\b|\bto go\b|\baway\b|\bpassed\b|\bhas been\b", True),
+          r"\btoday\b|\bago\b|\b(?:un)?till?\b|\bnow\b|\bto go\b|\baway\b|\bpassed\b|\bhas been\b", True, beside=_beside("ask_days")),
     Asked("ask_took", "days", _value("ask_took"), "From the order to the last delivery it's {} in all.",
-          rf"{WHOLE}|\blast\b|\bfinal\b|\bcomplete|\bafter (?:the|you|your) |\bstart to finish\b"),
-    Asked("ask_paid", "money", _value("ask_paid"), "In total it cost {}.", WHOLE),
+          rf"{WHOLE}|\blast\b|\bfinal\b|\bcomplete|\bafter (?:the|you|your) |\bstart to finish\b", beside=_beside("ask_took")),
+    Asked("ask_paid", "money", _value("ask_paid"), "In total it cost {}.", WHOLE, beside=_beside("ask_paid")),
     Asked("ask_all_by", "yes", _value("ask_all_by"), "{}.", r"\bby then\b|\b[io]n time\b", True),
     Asked("ask_due", "day", _value("ask_due"), "The last of all parcels comes on {}.",
-          rf"{_ALL}|\blast\b|\blatest\b|\bfinal|\bcomplete"),
+          rf"{_ALL}|\blast\b|\blatest\b|\bfinal|\bcomplete", beside=_beside("ask_due")),
     Asked("ask_left", "count", _value("ask_left"), "Across all orders, {} parcels are still to come.",
           rf"{_ALL}|\bparcels?\b|\bundelivered|\bleft\b|\bto come\b|\bmissing\b|\boutstanding|\bpending"
           r"|\byet\b|\bon (?:its|the|their) way\b|\bnot\b|n't\b|\btotal|\baltogether"),
     *(
-        Asked(slot, "money", _value(slot), "All those orders together cost {}.", rf"{WHOLE}|{_ALL}")
+        Asked(slot, "money", _value(slot), "All those orders together cost {}.", rf"{WHOLE}|{_ALL}", beside=_beside(slot))
         for slot in ("ask_spent", "ask_spent_with")
     ),
 )  # fmt: skip
