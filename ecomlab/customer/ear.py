@@ -8,7 +8,7 @@ clauses themselves are candidates: those that speak of the question's subject sa
 """
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Any, Literal
@@ -29,11 +29,12 @@ WHOLE = (
 
 _MARKS = {"money": MONEY, "days": DAYS, "count": NUMBER}
 _UNITS = {"money": "cents", "days": "days", "count": "points"}
-_TABLE = re.compile(r"^[^\S\n]*\|(.+)\|\s*\n\s*\|[-:| ]+\|[^\S\n]*\n((?:[^\S\n]*\|.*(?:\n|$))+)", re.MULTILINE)
+_MONTH = rf"(?:{'|'.join(month[:3] for month in MONTHS)})[a-z]*"
 _BREAK = re.compile(
-    r",\s+|;\s*|\s[-–—]\s|—|[()|]|:\s|=|\s(?=\d+\. )"
-    r"|\b(?:and|(?<!everything )(?<!all )but|plus|of which|which|so|thus|hence|while|compared with)\b"
-    r"|\b(?:whereas|though|although|because|since|until)\b",
+    rf",\s+(?!\d{{4}}\b|(?:the \d|{_MONTH} \d))"
+    r"|;\s*|\s[-–—]\s|—|[()|]|:\s|=|\s(?=\d+\. )"
+    r"|\b(?:and|(?<!everything )(?<!all )but|plus|of which|which|so|thus|hence|while)\b"
+    r"|\b(?:compared with|instead of|rather than|whereas|though|although|because|since|until)\b",
     re.IGNORECASE,
 )
 """What stands between two clauses."""
@@ -47,8 +48,8 @@ _RESULT = re.compile(
 )
 """Words with which a clause says what follows from others."""
 _PART = re.compile(
-    r"\b(?:each|apiece|alone|just|only the|per|instead|would|could|if|placed|wanted|budget|limit|save[sd]?|of which|first|second"
-    r"|the most expensive|the cheapest|(?:more|less|cheaper|dearer|higher|lower) than)\b|\bnot \W*\$",
+    r"\b(?:each|apiece|alone|just|only the|per|instead|would|could|if|placed|wanted|budget|limit|save[sd]?|of which"
+    r"|first|second|the most expensive|the cheapest|(?:more|less|cheaper|dearer|higher|lower) than)\b|\bnot \W*\$",
     re.IGNORECASE,
 )
 """Words with which a clause speaks of something else than what is asked."""
@@ -58,13 +59,6 @@ _RANGE = re.compile(
     re.IGNORECASE,
 )
 """Marks of a range."""
-_MONTH = rf"(?:{'|'.join(f'{month[:3]}(?:{month[3:]})?' for month in MONTHS)})\b"
-_DATE = re.compile(
-    rf"\b{_MONTH} \d{{1,2}}(?:st|nd|rd|th)?(?:,? \d{{4}})?|\b\d{{1,2}}(?:st|nd|rd|th)? (?:of )?{_MONTH}(?:,? \d{{4}})?"
-    r"|\b\d{4}-\d\d-\d\d",
-    re.IGNORECASE,
-)
-"""A date, whose numbers count nothing."""
 _PROMISE = re.compile(
     r"\b(?:let me (?!know)|i'll|i will|i'm going to|(?:one|just a) moment|hold on)\b", re.IGNORECASE
 )
@@ -75,59 +69,54 @@ _ASKS = re.compile(
     re.IGNORECASE,
 )
 """Begin of a sentence that is a question as a whole."""
-_AHEAD = re.compile(
-    r"\bin (\w+) days?\b|\b(\w+) days? from (?:now|today)\b"
-    r"|\b(tomorrow|yesterday|(?:(?<=arrives )|(?<=due )|(?<=here )|(?<=delivered )|(?<=expected )|(?<=comes ))today)\b",
+_NEAR = {"yesterday": -1, "today": 0, "tomorrow": 1}
+_DAY = re.compile(
+    rf"\bthe (?P<th>\d{{1,2}})(?:st|nd|rd|th)\b|\bin (?P<ahead>\w+) days?\b|\b(?P<hence>\w+) days? from (?:now|today)\b"
+    r"|\b(?P<near>tomorrow|yesterday|(?<=arrives )today|(?<=due )today|(?<=delivered )today|(?<=expected )today)\b"
+    rf"|\b(?P<weekday>{'|'.join(WEEKDAYS)})\b",
     re.IGNORECASE,
 )
-"""A day counted from today; "today" itself is one where something arrives then."""
-_SHORT_DAY = re.compile(r"(?<![\d/$.])(\d{1,2})/(\d{1,2})(?![\d/.]\d)(?!\d)")
-_OF_MONTH = re.compile(r"\bthe (\d{1,2})(?:st|nd|rd|th)\b", re.IGNORECASE)
-_WEEKDAY = re.compile(rf"\b(?:{'|'.join(WEEKDAYS)})\b", re.IGNORECASE)
-_LONG_NAME = re.compile(rf"\b(?:{'|'.join(WEEKDAYS)}), (?:the |{'|'.join(MONTHS)})", re.IGNORECASE)
-_NEAR = {"yesterday": -1, "today": 0, "tomorrow": 1}
-_OTHER_THINGS = re.compile(r"\W*(?:\w+\W+)?(?:orders?|items?|lines?|products?|units?)\b|\W*of its\b", re.I)
+"""A day without its date; "today" is one where something arrives then."""
+_A_YEAR = 1900
+"""Least number that counts neither days nor parcels."""
+_IN_A_NAME = re.compile(rf"(?:[A-Za-z]-?|\d{{4}}-(?:\d\d-)?|\b{_MONTH} )$", re.IGNORECASE)
+"""What stands before a number that is a part of a name or a date."""
+_OF_OTHERS = re.compile(
+    r"\W*(?:\w+\W+)?(?:orders?|items?|lines?|products?|units?)\b|\W*of its\b", re.IGNORECASE
+)
 """What follows a number of something else than parcels."""
 _BARE = 2
 """Weight of a mere yes or no."""
-_CELL = 0.25
-"""By how much a cell of a table is less likely an answer than a sentence with the same ties; the least of these that
-is one has no other tie."""
 _OTHERS = 3
 """By how much a value is less likely an answer if it belongs to something else."""
-_YES = re.compile(r"\b(?:yes|yeah|yep|yup)\b", re.IGNORECASE)
-_NO = re.compile(
-    r"\b(?:afraid|unfortunately|sadly),? not?\b|\b(?:no|nope)\b(?=\W*(?:$|(?:it|they|that|this|not|only|"
-    r"unfortunately|sorry|i'm|sadly|both|one)\b))",
+_MERE = re.compile(
+    r"\b(?:yes|yeah|yep|yup)\b|\b(?:afraid|unfortunately|sadly),? not?\b|\b(?:no|nope)\b(?=\W*(?:$|(?:it|they|that"
+    r"|this|not|only|unfortunately|sorry|i'm|sadly|both|one)\b))|\blate\b"
+    r"|\b(?:it|they|that|everything|both|order)\W+(?:(?:will|does|is|can)(?:n't| not)?|won't|works?)"
+    r"(?: (?:work|be possible|make it))?\W*$",
     re.IGNORECASE,
 )
-"""Words that are an answer by themselves: "there is no delay" is none."""
-_SO = re.compile(r":\W*(?:yes|yep|yeah|no|nope)\b", re.IGNORECASE)
-"""A mere yes or no behind what it answers: "Complete by Sunday: no"."""
+"""An answer by itself, "there is no delay" is none; or by its verb alone: "Sadly it won't."."""
 _BY = re.compile(
     r"\b(?:by|before|for|beyond|after|past|miss(?:es)?|makes?|until) (?:the )?\W*(?:\w+,? )?$", re.IGNORECASE
 )
 """Words before the day that a question of yes or no is about."""
-_UNHARMED = re.compile(
-    r"\b(?:no|not|never|without(?: any)?|n't|won't|isn't|don't)\s+(?:be |a |any |have |to )*"
-    r"(?:late|later|delay\w*|problem\w*|worr\w*|trouble|doubt|miss|just|only)\b",
-    re.IGNORECASE,
-)
-"""Denials that deny nothing asked: "no delay", "won't be late"."""
 _NOT = re.compile(
-    r"\b(?:not|never|cannot|no|nope|only|nothing|none|miss(?:es)?|late|too (?:early|soon)|after|past|beyond"
-    r"|unfortunately|sadly|afraid|neither|except|(?:everything|all) but)\b|n't\b",
+    r"\b(?:not|never|cannot|no|nope|only|nothing|none|miss(?:es)?|too (?:early|soon)|(?<!not be )(?<!n't be )late"
+    r"|after|past|beyond|unfortunately|sadly|afraid|neither|except|(?:everything|all) but)\b"
+    r"(?! (?:delay|problem|worr|doubt|later|just))"
+    r"|n't\b(?! (?:be (?:any )?(?:late|delay)|worry))",
     re.IGNORECASE,
 )
-_SHORT = re.compile(
-    r"\b(?:it|they|that|everything|both|order)\W+(?:(?:will|does|is|can)(?:n't| not)?|won't|works?)"
-    r"(?: (?:work|be possible|make it))?\W*$|\btoo late\b|\blate\b",
-    re.IGNORECASE,
-)
-"""A clause that answers by its verb or by "late" alone: "Sadly it won't."."""
+"""Denials; "no delay" and "won't be late" deny nothing that was asked."""
 _OPEN = re.compile(r"\b(?:if|whether|asked|wanted|need|hope|hoping|see about)\b", re.IGNORECASE)
 """Words of a clause that speaks of the question without answering it."""
-_PART_OF_IT = re.compile(r"\b(?:first|second|other|one of|rest|parcel|part of it)\b", re.IGNORECASE)
+_OF_ALL = re.compile(
+    r"^(?!.*\b(?:first|other|one (?:of|parcel)|the rest|part of)\b(?!.*\b(?:both|all|last)\b))"
+    r".*\b(?:yes|yep|yeah|it|all|everything|both|order|orders|last|they|whole|complete|parcels|that|those|you|you'll)\b",
+    re.IGNORECASE | re.DOTALL,
+)
+"""Words of a clause that speaks of all that was asked about: that a part will be there says nothing of the rest."""
 _NAMES = Known([])
 
 
@@ -142,10 +131,12 @@ class Told:
 
 @dataclass(frozen=True)
 class _Clause:
-    """A clause, where it begins in the text, the short ones before it that name what it gives, and its sentence."""
+    """A clause, where it begins in the text, its sentence up to its end, and the short clauses before it that name what
+    it gives."""
 
     start: int
     said: str
+    so_far: str
     label: str
     sentence: Sentence
 
@@ -160,61 +151,56 @@ def listen(
     """Hear what a message tells of a question of this kind, whose answers have words of `marks`, and which is `about`
     a thing or a day; words of the pattern `case` tell its answer from what is told `beside` it, whose values belong
     to something else. One value is an answer, several are none. What asks tells nothing."""
-    text = _TABLE.sub(_spell_out, re.sub(r"\*\*|__|`", "", text))
+    text = re.sub(r"\*\*|__|`", "", text)
     clauses = _clauses(text, kind, today)
     if kind == "yes":
         found = [one for clause in clauses for one in _polarity(clause, marks, today, about)]
     else:
         found = [
-            (_tie(clause, at, marks, about, case) - _OTHERS * (value in beside), value)
+            (_tie(clause, marks, about, case) - _OTHERS * (value in beside), value)
             for clause in clauses
-            for at, value in _values(clause, kind, today)
+            for value in _values(clause, kind, today)
         ]
     named = dict.fromkeys(value for _, value in found)
     if len(named) > MOST_NAMED:
         return Told(tuple(named))  # whoever tells every value has told none
     best = max((score for score, _ in found), default=-1.0)
-    if best < -_CELL:
+    if best < 0:
         return Told()
-    return Told(tuple(dict.fromkeys(value for score, value in found if score == best)), max(0.0, best))
-
-
-def _spell_out(table: re.Match[str]) -> str:
-    """Write a table as lines that name each cell by its row and column."""
-    lines = list[str]()
-    rows = [row.strip()[1:-1] for row in table[2].strip().split("\n")]
-    heads, *cells = [[cell.strip(" *_") for cell in row.split("|")] for row in (table[1], *rows)]
-    for first, *others in cells:
-        lines += [f"| {heads[0]}: {first}"] if re.search(r"\d", first) else []
-        name = "" if re.search(r"\d", first) else first
-        lines += [f"| {name} {head}: {cell}" for head, cell in zip(heads[1:], others, strict=False) if cell]
-    return "\n".join([*lines, ""])
+    return Told(tuple(dict.fromkeys(value for score, value in found if score == best)), best)
 
 
 def _clauses(text: str, kind: Kind, today: date) -> Iterator[_Clause]:
     """Yield the clauses that tell something; what asks tells nothing, and amounts are not split. A short clause that
     has no value, or for a question of yes or no has a colon behind it, is a label of the next one."""
     for sentence in sentences(text, _NAMES):
-        start, end, promise = sentence.start, sentence.end, _PROMISE.search(text, sentence.start, sentence.end)
-        if promise:  # what follows its colon is told
-            start = text.find(": ", promise.end(), end) + 1
-        if (promise and not start) or (sentence.mark == "?" and _ASKS.match(text, start, end)):
+        start, end, promise = (
+            sentence.start,
+            sentence.end,
+            _PROMISE.search(text, sentence.start, sentence.end),
+        )
+        if promise:  # what stands before it, or after its colon, is told
+            colon = text.find(": ", promise.end(), end)
+            start, end = (
+                (colon + 1, end) if colon >= 0 else (start, start if kind == "yes" else promise.start())
+            )
+        if sentence.mark == "?" and _ASKS.match(text, start, end):
             continue
         whole = [(token.start, token.end) for token in sentence.tokens if token.means]
-        whole += [match.span() for one in (_LONG_NAME, _DATE) for match in one.finditer(text, start, end)]
-        breaks = [
-            one
-            for one in _BREAK.finditer(text, start, end)
-            if not any(first < one.end() and one.start() < last for first, last in whole)
-        ]
-        places = [(start, ""), *((one.end(), one[0].strip()) for one in breaks)]
-        ends = [*(one.start() for one in breaks), end]
-        pieces = [(at, text[at:last], joined) for (at, joined), last in zip(places, ends, strict=True)]
+        places, joined = [start], [""]
+        for one in _BREAK.finditer(text, start, end):
+            if not any(first < one.end() and one.start() < last for first, last in whole):
+                places += [one.start(), one.end()]
+                joined.append(one[0].strip())
+        pieces = [text[first:last] for first, last in zip(places[::2], [*places[1::2], end], strict=True)]
         label = ""
-        for i, (at, said, joined) in enumerate(pieces[:-1] if sentence.mark == "?" else pieces):  # "$30, all right?"
-            clause = _Clause(at, said, f"{label} {joined}", sentence)
-            following = " ".join(pieces[i + 1][:0:-1]) if i + 1 < len(pieces) else ""
-            names = _SO.match(following) if kind == "yes" else not any(_values(clause, kind, today))
+        for i, said in enumerate(pieces[:-1] if sentence.mark == "?" else pieces):  # "$30, all right?"
+            at = places[2 * i]
+            clause = _Clause(at, said, text[start : at + len(said)], f"{label} {joined[i]}", sentence)
+            if kind == "yes":
+                names = joined[i + 1 : i + 2] == [":"] and bool(_MERE.match(pieces[i + 1].strip()))
+            else:
+                names = not _values(clause, kind, today)
             if names and len(said.split()) <= _LABEL:
                 label = clause.words
             else:
@@ -222,84 +208,60 @@ def _clauses(text: str, kind: Kind, today: date) -> Iterator[_Clause]:
                 label = ""
 
 
-def _values(clause: _Clause, kind: Kind, today: date) -> Iterator[tuple[int, Any]]:
-    """Yield (place, value) for the values of a kind in a clause; a range is two."""
-    said = clause.said
-    found: list[tuple[int, Any]] = []
+def _values(clause: _Clause, kind: Kind, today: date) -> list[Any]:
+    """List the values of a kind in a clause; a range is several."""
+    said, found = clause.said, list[Any]()
+    for token in clause.sentence.tokens if kind != "day" else ():
+        at, end = token.start - clause.start, token.end - clause.start
+        bare = kind == "days" and token.stem == NUMBER and not re.match(r"\W*\w", said[end:])
+        if 0 <= at < len(said) and (bare or token.stem == _MARKS[kind]) and not _IN_A_NAME.search(said[:at]):
+            amount = read_amount(said[at:end], _UNITS["count" if bare else kind])
+            of_others = kind == "count" and _OF_OTHERS.match(said, end)
+            found += [] if of_others or (kind != "money" and (amount or 0) >= _A_YEAR) else [amount]
     if kind == "day":
-        found = [(at, day.isoformat()) for at, day in _days(said, today)]
-    else:
-        dates = [match.span() for match in _DATE.finditer(said)]
-        for token in clause.sentence.tokens:
-            at, end = token.start - clause.start, token.end - clause.start
-            bare = kind == "days" and token.stem == NUMBER and not re.match(r"\W*\w", said[end:])
-            if (
-                0 <= at < len(said)
-                and (token.stem == _MARKS[kind] or bare)
-                and not any(first <= at < last for first, last in dates)
-                and not (kind == "count" and _OTHER_THINGS.match(said[end:]))
-                and not re.search(r"[A-Za-z]-?$", said[:at])
-                and not re.match(r"[A-Za-z]", said[end:])
-            ):
-                amount = read_amount(said[at:end], _UNITS["count" if bare else kind])
-                found += [(at, amount)] if amount is not None else []
-        near = _AHEAD.search(said) if kind == "days" and not found else None
-        found += [(0, 1)] if near and (near[3] or "").lower() in ("tomorrow", "yesterday") else []
-    yield from found
-    if found and _RANGE.search(_SHORT_DAY.sub("", re.sub(r"\d{4}-\d{2}-\d{2}", "", said))):
-        yield found[-1][0], None
+        found = [day.isoformat() for _, day in _days(said, today)]
+    elif kind == "days" and not found and re.search(r"\b(?:tomorrow|yesterday)\b", said, re.IGNORECASE):
+        found = [1]
+    found = [value for value in found if value is not None]
+    return [*found, None] if found and _RANGE.search(re.sub(r"\d+([-/])\d+\1\d+", "", said)) else found
 
 
 def _days(said: str, today: date) -> list[tuple[int, date]]:
-    """List the days that a clause names, each after its place: by date, "the 9th", weekday, or counted from today."""
-    said = _SHORT_DAY.sub(r"\1/\2/" + str(today.year), said)
+    """List the days that a clause names, each after its place: by date, "the 9th", counted from today, or weekday."""
     found = [(at, day) for at, day in days_in(said, today) if day]
-    if found:
-        return found
-    ahead = [today + timedelta(days=days) for days in range(1, 32)]
-    for match in _OF_MONTH.finditer(said):
-        found += [(match.start(), day) for day in ahead if day.day == int(match[1])][:1]
-    for match in _AHEAD.finditer(said):
-        number = match[1] or match[2]
-        days = _NEAR[match[3].lower()] if match[3] else read_amount(number, "points")
-        found += [(match.start(), today + timedelta(days=days))] if days is not None and days < 999 else []
-    if not found:
-        for match in _WEEKDAY.finditer(said):
-            named = day_of(match[0].capitalize(), today)
-            found += [(match.start(), named)] if named else []
+    matches = () if found else list(_DAY.finditer(said))
+    for match in [one for one in matches if not one["weekday"]] or matches:
+        number = match["ahead"] or match["hence"]
+        if match["th"]:
+            ahead = (today + timedelta(days=days) for days in range(1, 32))
+            day = next((day for day in ahead if day.day == int(match["th"])), None)
+        elif match["weekday"]:
+            day = day_of(match["weekday"].capitalize(), today)
+        else:
+            days = read_amount(number, "points") if number else _NEAR[match["near"].lower()]
+            day = None if days is None or days > 999 else today + timedelta(days=days)
+        found += [(match.start(), day)] if day else []
     return found
 
 
-def _tie(clause: _Clause, at: int, marks: str, about: Any, case: str) -> float:
-    """Score how well a clause ties the value at a place to a question."""
+def _tie(clause: _Clause, marks: str, about: Any, case: str) -> float:
+    """Score how well a clause ties its values to a question."""
     said = clause.words.lower()
     score = min(3, len({match[0] for match in re.finditer(marks, said, re.IGNORECASE)}))
     score += 2 * bool(isinstance(about, str) and re.search(rf"\b{re.escape(about.lower())}s?\b", said))
     score += 3 * bool(case and re.search(case, said)) or -2 * bool(_PART.search(clause.said))
-    return score + 1.5 * bool(_RESULT.search(said)) - clause.label.endswith("(") - _CELL * ("|" in clause.label)
+    return score + 1.5 * bool(_RESULT.search(said)) - clause.label.endswith("(")
 
 
 def _polarity(clause: _Clause, marks: str, today: date, about: Any) -> Iterator[tuple[float, str]]:
     """Yield (weight, "yes" or "no") if a clause answers: one that speaks of the question's subject before a mere yes or
-    no, and of all before a part."""
+    no."""
     day, said = day_of(about, today) if isinstance(about, str) else None, clause.words
-    plain = _UNHARMED.sub(" ", said)
-    word = "no" if _NOT.search(plain) else "yes"
-    spoken = re.search(marks, said, re.IGNORECASE) or (day and _speaks_of(said, day, today))
-    if spoken and not _OPEN.search(said):
-        part = _PART_OF_IT.search(said) and not re.search(r"\b(?:both|all|last)\b", said, re.IGNORECASE)
-        yield (3 if part and word == "yes" else 4), word
-    elif _NO.search(said):
-        yield _BARE, "no"
-    elif _YES.search(said):
-        yield _BARE, "yes"
-    elif _SHORT.search(plain):
-        yield _BARE, word
-
-
-def _speaks_of(said: str, day: date, today: date) -> bool:
-    """Tell whether a clause speaks of being there by a day, or says that the day is too early."""
-    return any(
-        one == day and (_BY.search(said[:at]) or re.search(r"\btoo (?:early|soon)\b", said))
-        for at, one in _days(said, today)
+    word = "no" if _NOT.search(said) else "yes"
+    spoken = re.search(marks, said, re.IGNORECASE) or any(
+        one == day and (_BY.search(said[:at]) or "too" in said) for at, one in _days(said, today)
     )
+    if spoken and not _OPEN.search(said) and (word == "no" or _OF_ALL.search(clause.so_far)):
+        yield 2 * _BARE, word
+    elif _MERE.search(said):
+        yield _BARE, word

@@ -89,7 +89,9 @@ class Listener:
         for asked in self.questions:
             about = goal.asks.get(asked.slot)
             told = (
-                read(text, asked, today, about, asked.beside(goal, world)) if asked.slot in goal.asks else Told()
+                read(text, asked, today, about, asked.beside(goal, world))
+                if asked.slot in goal.asks
+                else Told()
             )
             stands = self.sure.get(asked.slot, 0)
             least = min(SURE, stands) if _CORRECTS.search(text) else stands

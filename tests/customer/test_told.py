@@ -113,7 +113,9 @@ def fill(
         about if asked.slot == "ask_by" else items[0],
         None if line["tells"] == "none" else value,
         today,
-        sorted(cents)[:3] if asked.kind == "money" else [(today - timedelta(days=ago)).isoformat() for ago in (8, 9, 15)],
+        sorted(cents)[:3]
+        if asked.kind == "money"
+        else [(today - timedelta(days=ago)).isoformat() for ago in (8, 9, 15)],
     )
 
 
@@ -143,6 +145,22 @@ def test_right_answers_are_heard_and_none_as_another_value(part: str) -> None:
     every = [one for some in shares.values() for one in some]
     assert sum(every) / len(every) >= HEARD, {slot: sum(some) / len(some) for slot, some in shares.items()}
     assert len(wrong) / len(every) <= WRONG, len(wrong)
+
+
+@pytest.mark.parametrize("part", ["tasks_read", "tasks_held"])
+def test_no_right_answer_of_a_drawn_task_is_heard_as_another_and_no_other_as_the_right_one(part: str) -> None:
+    """As six agents would answer, in few words or many, lists, tables and summaries; a quarter is wrong or unclear."""
+    right, heard = list[bool](), list[tuple[str, tuple[Any, ...]]]()
+    for row in Path(__file__).with_name("told").joinpath(f"{part}.jsonl").read_text("utf-8").splitlines():
+        line = json.loads(row)
+        today = date.fromisoformat(line["today"])
+        values = read(line["text"], ASKED[line["slot"]], today, line["about"], line["beside"]).values
+        so = line["tells"] == line["right"]
+        right += [values == (line["right"],)] if so else []
+        other = len(values) == 1 and values != (line["right"],) if so else values == (line["right"],)
+        heard += [(line["text"], values)] if other else []
+    assert not heard
+    assert sum(right) >= HEARD * len(right)
 
 
 @pytest.mark.parametrize(

@@ -81,7 +81,12 @@ def named_case(value: str) -> str:
 
 def _asked(slot: str, kind: Kind, answer: str, marks: str) -> Asked:
     return Asked(
-        slot, kind, _value(slot), answer, marks, beside=_beside(slot),
+        slot,
+        kind,
+        _value(slot),
+        answer,
+        marks,
+        beside=_beside(slot),
         case=named_case if slot in OTHERWISE.values() else None,
     )
 

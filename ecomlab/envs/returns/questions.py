@@ -66,7 +66,7 @@ _DIFFERENCE = (
 )
 QUESTIONS = (
     Asked("ask_back", "money", _value("ask_back"), "You get {} back.",
-          r"\bback\b|\brefund|\bcredit", until_refused=True, beside=_beside("ask_back")),
+          r"\bback\b|\brefund|\bcredit|\byou(?:'ll)? get\b", until_refused=True, beside=_beside("ask_back")),
     Asked("ask_until", "day", _value("ask_until"), "The last day to send it back is {}.",
           r"\blast day\b|\buntil\b|\bby\b|\blatest\b|\bdeadline\b|\bwindow\b", until_refused=True,
           beside=_beside("ask_until")),

@@ -1,7 +1,7 @@
 """The questions that customers ask of an order: what they are, when each can be asked, and their right answers."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from typing import Any
 
@@ -185,8 +185,8 @@ def _beside(slot: str) -> Callable[[Goal, World], Collection[Any]]:
         at, every, today = _known(goal, world)
         if slot == "ask_due":
             return {facts.placed.isoformat() for facts in every}
-        if not slot.startswith(("ask_paid", "ask_spent")):
-            return () if today in every[at].arrivals else [(today - every[at].placed).days]
+        if slot in ("ask_days", "ask_took"):
+            return [(today - every[at].placed).days] if today not in every[at].arrivals else ()
         lines = {cents * some for facts in every for cents, n in facts.prices if cents for some in (1, n)}
         several = slot != "ask_paid" and goal.asks[slot] != 1
         return lines | ({_sum([facts]) for facts in every} if several else set())
@@ -195,24 +195,25 @@ def _beside(slot: str) -> Callable[[Goal, World], Collection[Any]]:
 
 
 _ALL = r"\bacross\b|\ball\b|\beverything\b|\borders\b|\bstill\b|\bwaiting\b|\bopen\b"
-QUESTIONS = (
+_QUESTIONS = (
     Asked("ask_by", "yes", _value("ask_by"), "{}.", r"\bby then\b|\b[io]n time\b", True),
     Asked("ask_days", "days", _value("ask_days"), "Between today and its arrival lie {}.",
-          r"\btoday\b|\bago\b|\b(?:un)?till?\b|\bnow\b|\bto go\b|\baway\b|\bpassed\b|\bhas been\b", True, beside=_beside("ask_days")),
+          r"\btoday\b|\bago\b|\b(?:un)?till?\b|\bnow\b|\bto go\b|\baway\b|\bpassed\b|\bhas been\b", True),
     Asked("ask_took", "days", _value("ask_took"), "From the order to the last delivery it's {} in all.",
-          rf"{WHOLE}|\blast\b|\bfinal\b|\bcomplete|\bafter (?:the|you|your) |\bstart to finish\b", beside=_beside("ask_took")),
-    Asked("ask_paid", "money", _value("ask_paid"), "In total it cost {}.", WHOLE, beside=_beside("ask_paid")),
+          rf"{WHOLE}|\blast\b|\bfinal\b|\bcomplete|\bafter (?:the|you|your) |\bstart to finish\b"),
+    Asked("ask_paid", "money", _value("ask_paid"), "In total it cost {}.", WHOLE),
     Asked("ask_all_by", "yes", _value("ask_all_by"), "{}.", r"\bby then\b|\b[io]n time\b", True),
     Asked("ask_due", "day", _value("ask_due"), "The last of all parcels comes on {}.",
-          rf"{_ALL}|\blast\b|\blatest\b|\bfinal|\bcomplete", beside=_beside("ask_due")),
+          rf"{_ALL}|\blast\b|\blatest\b|\bfinal|\bcomplete"),
     Asked("ask_left", "count", _value("ask_left"), "Across all orders, {} parcels are still to come.",
           rf"{_ALL}|\bparcels?\b|\bundelivered|\bleft\b|\bto come\b|\bmissing\b|\boutstanding|\bpending"
           r"|\byet\b|\bon (?:its|the|their) way\b|\bnot\b|n't\b|\btotal|\baltogether"),
     *(
-        Asked(slot, "money", _value(slot), "All those orders together cost {}.", rf"{WHOLE}|{_ALL}", beside=_beside(slot))
+        Asked(slot, "money", _value(slot), "All those orders together cost {}.", rf"{WHOLE}|{_ALL}")
         for slot in ("ask_spent", "ask_spent_with")
     ),
 )  # fmt: skip
+QUESTIONS = tuple(replace(one, beside=_beside(one.slot)) for one in _QUESTIONS)
 KINDS: Mapping[str, tuple[str, ...]] = {
     "yes": ("ask_by", "ask_all_by"),
     "days": ("ask_days", "ask_took"),
