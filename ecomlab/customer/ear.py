@@ -3,8 +3,8 @@
 Every value of the asked kind that a message names is a candidate, and its clause says how it is tied to the question:
 by words of the question or of the case that is asked about, by the name of the thing that it is about, by standing
 where a result stands. A value that belongs to something else in the world, as the price of one line does where the
-total is asked, is an answer only where no other is named and its clause is tied. For a question of yes or no the
-clauses themselves are candidates: those that speak of the question's subject say it by their polarity.
+total is asked, is next to none. For a question of yes or no the clauses themselves are candidates: those that speak of
+all that was asked about say it by their polarity.
 """
 
 import re
@@ -29,7 +29,7 @@ WHOLE = (
 
 _MARKS = {"money": MONEY, "days": DAYS, "count": NUMBER}
 _UNITS = {"money": "cents", "days": "days", "count": "points"}
-_MONTH = rf"(?:{'|'.join(month[:3] for month in MONTHS)})[a-z]*"
+_MONTH = rf"(?:{'|'.join(f'{month[:3]}(?:{month[3:]})?' for month in MONTHS)})"
 _BREAK = re.compile(
     rf",\s+(?!\d{{4}}\b|(?:the \d|{_MONTH} \d))"
     r"|;\s*|\s[-–—]\s|—|[()|]|:\s|=|\s(?=\d+\. )"
@@ -157,10 +157,12 @@ def listen(
         found = [one for clause in clauses for one in _polarity(clause, marks, today, about)]
     else:
         found = [
-            (_tie(clause, marks, about, case) - _OTHERS * (value in beside), value)
+            (_tie(clause, marks, about, case), value)
             for clause in clauses
             for value in _values(clause, kind, today)
         ]
+        alone = bool(case) and all(value in beside for _, value in found)  # another case may come to the same
+        found = [(score - (1 if alone else _OTHERS) * (value in beside), value) for score, value in found]
     named = dict.fromkeys(value for _, value in found)
     if len(named) > MOST_NAMED:
         return Told(tuple(named))  # whoever tells every value has told none
@@ -249,7 +251,9 @@ def _tie(clause: _Clause, marks: str, about: Any, case: str) -> float:
     said = clause.words.lower()
     score = min(3, len({match[0] for match in re.finditer(marks, said, re.IGNORECASE)}))
     score += 2 * bool(isinstance(about, str) and re.search(rf"\b{re.escape(about.lower())}s?\b", said))
-    score += 3 * bool(case and re.search(case, said)) or -2 * bool(_PART.search(clause.said))
+    score += 3 * bool(case and re.search(case, said)) or -2 * bool(
+        _PART.search(re.sub(marks, "", clause.said, flags=re.IGNORECASE))
+    )
     return score + 1.5 * bool(_RESULT.search(said)) - clause.label.endswith("(")
 
 

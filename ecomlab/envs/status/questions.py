@@ -185,8 +185,10 @@ def _beside(slot: str) -> Callable[[Goal, World], Collection[Any]]:
         at, every, today = _known(goal, world)
         if slot == "ask_due":
             return {facts.placed.isoformat() for facts in every}
-        if slot in ("ask_days", "ask_took"):
+        if slot == "ask_took":
             return [(today - every[at].placed).days] if today not in every[at].arrivals else ()
+        if slot not in KINDS["money"]:
+            return ()
         lines = {cents * some for facts in every for cents, n in facts.prices if cents for some in (1, n)}
         several = slot != "ask_paid" and goal.asks[slot] != 1
         return lines | ({_sum([facts]) for facts in every} if several else set())
