@@ -49,7 +49,7 @@ _RESULT = re.compile(
 """Words with which a clause says what follows from others."""
 _PART = re.compile(
     r"\b(?:each|apiece|alone|just|only the|per|instead|would|could|if|placed|wanted|budget|limit|save[sd]?|of which"
-    r"|first|second|the most expensive|the cheapest|(?:more|less|cheaper|dearer|higher|lower) than)\b|\bnot \W*\$",
+    r"|first|second|(?:more|less|cheaper|dearer|higher|lower) than)\b|\bnot \W*\$",
     re.IGNORECASE,
 )
 """Words with which a clause speaks of something else than what is asked."""
@@ -112,7 +112,7 @@ _NOT = re.compile(
 _OPEN = re.compile(r"\b(?:if|whether|asked|wanted|need|hope|hoping|see about)\b", re.IGNORECASE)
 """Words of a clause that speaks of the question without answering it."""
 _OF_ALL = re.compile(
-    r"^(?!.*\b(?:first|other|one (?:of|parcel)|the rest|part of)\b(?!.*\b(?:both|all|last)\b))"
+    r"^(?!.*\b(?:first|other|one (?:of|parcel)|the rest|(?:part|some|most) of)\b(?!.*\b(?:both|all|last)\b))"
     r".*\b(?:yes|yep|yeah|it|all|everything|both|order|orders|last|they|whole|complete|parcels|that|those|you|you'll)\b",
     re.IGNORECASE | re.DOTALL,
 )

@@ -71,5 +71,5 @@ QUESTIONS = (
           r"\blast day\b|\buntil\b|\bby\b|\blatest\b|\bdeadline\b|\bwindow\b", until_refused=True,
           beside=_beside("ask_until")),
     Asked("ask_more", "money", _value("ask_more"), "The difference between that and the cheapest one is {}.",
-          _DIFFERENCE, until_refused=True, case=lambda _: _DIFFERENCE, beside=_beside("ask_more")),
+          _DIFFERENCE, until_refused=True, beside=_beside("ask_more")),
 )  # fmt: skip
