@@ -166,7 +166,7 @@ def listen(
     named = dict.fromkeys(value for _, value in found)
     if len(named) > MOST_NAMED:
         return Told(tuple(named))  # whoever tells every value has told none
-    best = max((score for score, _ in found), default=-1.0)
+    best = max((score for score, value in found if value is not None), default=-1.0)
     if best < 0:
         return Told()
     return Told(tuple(dict.fromkeys(value for score, value in found if score == best)), best)

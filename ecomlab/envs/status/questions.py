@@ -178,8 +178,8 @@ def _value(slot: str) -> Callable[[Goal, World], Any]:
 
 
 def _beside(slot: str) -> Callable[[Goal, World], Collection[Any]]:
-    """Make what lists days on which orders were placed or the one meant arrives, how long ago that was placed, or prices
-    of lines and of single orders, as far as none of these can be the answer."""
+    """Make what lists days on which orders were placed or the one meant arrives, how long ago that was placed, or
+    prices of lines and of single orders, as far as none of these can be the answer."""
 
     def beside(goal: Goal, world: World) -> Collection[Any]:
         at, every, today = _known(goal, world)
