@@ -178,13 +178,13 @@ def _value(slot: str) -> Callable[[Goal, World], Any]:
 
 
 def _beside(slot: str) -> Callable[[Goal, World], Collection[Any]]:
-    """Make what lists days on which orders were placed or the one meant arrives, how long ago that was placed, or
-    prices of lines and of single orders, as far as none of these can be the answer."""
+    """Make what lists the days on which orders were placed, how long ago that was of the one that is meant, or prices
+    of lines and of single orders, as far as none of these can be the answer."""
 
     def beside(goal: Goal, world: World) -> Collection[Any]:
         at, every, today = _known(goal, world)
         if slot == "ask_due":
-            return {day.isoformat() for day in (*(facts.placed for facts in every), *every[at].arrivals)}
+            return {facts.placed.isoformat() for facts in every}
         if slot == "ask_took":
             return [(today - every[at].placed).days] if today not in every[at].arrivals else ()
         if slot not in KINDS["money"]:
