@@ -1,14 +1,17 @@
 """Drawing what makes a choice among products a matter of thought: what other wishes are worth in money, and demands
 that nothing meets together."""
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import zip_longest
 
 import numpy as np
 
 from ecomlab.catalog import Catalog, Shop
+from ecomlab.catalog.lexicon import lexicon_of
 from ecomlab.customer.meaning import kind_of
+from ecomlab.customer.nlg import wish_phrase
 from ecomlab.difficulty import Difficulty
 from ecomlab.seeding import pick, shuffled
 from ecomlab.slots import PRICE, SlotType, slot_type
@@ -17,7 +20,7 @@ from ecomlab.task import Goal
 from ecomlab.wishes import AnyBut, OneOf
 from ecomlab.world import ranking, unmet
 from ecomlab.world.cart import column_of, names_of
-from ecomlab.world.ranking import Rank, Worth, of_rows
+from ecomlab.world.ranking import VALUED, Rank, Worth, of_rows
 
 HELD = 0.22
 """Share of tasks whose customer says what gives way; in half of them nothing fits, so that none is the answer of at
@@ -31,7 +34,7 @@ MOST_LOGIC = 3
 LEAD = 0.05
 """Least lead of the best before what follows, as a share of the range of keys among what fits."""
 MOST_TRIED = 60
-"""Most worths of preferences that are tried for one choice."""
+"""Worths of the same wishes that are tried for one choice."""
 CHOICE = 2.5
 """Products that are to be left in a trade-off, for each that is wanted."""
 AMOUNTS = (
@@ -40,6 +43,8 @@ AMOUNTS = (
 """Dollars that people say something is worth."""
 WEIGHT = (0.15, 2.0)
 """Least and largest share of the range of prices that a term makes up."""
+BONUS = (0.1, 0.7)
+"""The same of the worth of a value."""
 DEAREST = 0.5
 """Largest worth of a unit, as a share of the most that the product may cost."""
 HELPS = {"price": 0.4, "brand": 0.25, "rating": 0.15, "days": 0.1, "attr": 0.1}
@@ -136,43 +141,118 @@ def draw_logic(
     return goal
 
 
+@dataclass(frozen=True)
+class _Term:
+    """Something that may be worth money: a unit of a limit, or a value of a slot."""
+
+    slot: str
+    value: str
+    """"" of a unit."""
+    keys: np.ndarray
+    """What a dollar for it adds to the key of each row, in cents."""
+    dollars: np.ndarray
+    """Amounts that make a difference and do not decide alone."""
+
+
 def draw_worths(
     rows: np.ndarray,
     dearest: int,
     limits: Sequence[SlotType],
     terms: int,
+    count: int,
     catalog: Catalog,
     random: np.random.Generator,
-) -> Iterator[Worth]:
-    """Yield what these wishes may be worth to somebody who chooses among these rows and pays at most `dearest` cents,
-    in random order: each term makes a difference, and none decides alone."""
-    prices = np.ptp(catalog.column(PRICE)[rows].astype(np.int64)) if len(rows) else 0
-    able: dict[str, list[int]] = {}
-    for limit in limits if prices else ():
-        values = np.maximum(0, catalog.column(limit)[rows].astype(np.int64))
-        amounts = [100 * dollars for dollars in AMOUNTS if 100 * dollars <= DEAREST * dearest]
-        share = [cents * np.ptp(values) / limit.scale / prices for cents in amounts]
-        able[limit.name] = [c for c, s in zip(amounts, share, strict=True) if WEIGHT[0] <= s <= WEIGHT[1]]
-    names = shuffled(random, [name for name, amounts in able.items() if amounts])[:terms]
-    if names:
-        for chosen in shuffled(random, list(product(*(able[name] for name in names)))):
-            yield Worth(tuple(zip(names, chosen, strict=True)))
+) -> list[Worth]:
+    """Draw what units of these limits, and values that some of these rows have, may be worth to somebody who chooses
+    `count` of them and pays at most `dearest` cents: so that the best lead, in random order, those first of which most
+    terms count, so that without one alone others would be the best."""
+    prices = catalog.column(PRICE)[rows].astype(np.int64)
+    if not 0 < count < len(rows) or not np.ptp(prices):
+        return []
+    lexicon, kind = lexicon_of(catalog), catalog.type_of(int(rows[0])).name
+
+    def phrase(one: _Term) -> str:
+        return wish_phrase(kind, one.slot, OneOf((one.value,)), lexicon)
+
+    chosen = _able_terms(rows, dearest, limits, np.ptp(prices), catalog, random)
+    chosen = [one for one in chosen if not one.value or re.fullmatch(VALUED, phrase(one))][:terms]
+    if not chosen:
+        return []
+    dollars = np.stack([random.choice(one.dollars, MOST_TRIED) for one in chosen], 1)
+    keys = prices + dollars @ np.stack([one.keys for one in chosen])
+    best, lead = _lead(keys, count)
+    counts = [_differs(best, keys - dollars[:, [n]] * one.keys) for n, one in enumerate(chosen)]
+    number = np.where(lead & _differs(best, np.broadcast_to(prices, keys.shape)), np.sum(counts, 0), -1)
+    order = np.argsort(-number, kind="stable")
+    lexicon, kind = lexicon_of(catalog), catalog.type_of(int(rows[0])).name
+    words = [wish_phrase(kind, one.slot, OneOf((one.value,)), lexicon) for one in chosen if one.value]
+    made = []
+    for at in order[number[order] >= 0].tolist():
+        cents = list(zip(chosen, (100 * dollars[at]).tolist(), strict=True))
+        units = tuple((one.slot, amount) for one, amount in cents if not one.value)
+        bonuses = tuple((one.slot, one.value, amount) for one, amount in cents if one.value)
+        made.append(Worth(units, bonuses=bonuses, words=words))
+    return made
 
 
-def leads(rows: np.ndarray, rank: Rank, count: int, catalog: Catalog) -> bool:
-    """Tell whether the best of these rows lead the others by `LEAD`, and are not the cheapest.
+def _able_terms(
+    rows: np.ndarray,
+    dearest: int,
+    limits: Sequence[SlotType],
+    prices: int,
+    catalog: Catalog,
+    random: np.random.Generator,
+) -> list[_Term]:
+    """List what may be worth something among these rows, whose `prices` have this range: of each slot one first."""
+    amounts = np.array([dollars for dollars in AMOUNTS if 100 * dollars <= DEAREST * dearest], np.int64)
+    able: list[list[_Term]] = []
+    values = of_rows(rows, catalog)
+    for limit in limits:
+        column = np.maximum(0, values(limit))
+        keys = 100 // limit.scale * column * (1 if limit.op == "<=" else -1)
+        share = amounts * np.ptp(keys) / prices
+        able.append([_Term(limit.name, "", keys, amounts[(WEIGHT[0] <= share) & (share <= WEIGHT[1])])])
+    share = 100 * amounts / prices
+    bonus = amounts[(BONUS[0] <= share) & (share <= BONUS[1])]
+    kind = catalog.type_of(int(rows[0]))
+    for slot in ("brand", *(f"attr:{one.name}" for one in kind.attributes)):
+        codes, held = np.unique(column_of(catalog, slot)[rows], return_counts=True)
+        able.append(
+            [
+                _Term(slot, value, -100 * values((slot, value)), bonus)
+                for code, number in shuffled(random, list(zip(codes.tolist(), held.tolist(), strict=True)))
+                if code >= 0 and 1 < number < len(rows)
+                for value in [names_of(catalog, slot)[code]]
+            ]
+        )
+    able = shuffled(random, [[one for one in some if len(one.dollars)] for some in able])
+    return [one for ones in zip_longest(*able) for one in ones if one is not None]
+
+
+def _lead(keys: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Find which are the `count` best by each line of keys, and whether they lead the others by `LEAD`.
 
     The lead is a share of the range of keys among all that fits, not of a price: where worths are large beside the
     prices, a share of these would let a rounded rating decide.
     """
-    keys = rank.key(of_rows(rows, catalog))
-    order = np.argsort(keys, kind="stable")
+    ordered = np.sort(keys, 1)
+    lead = ordered[:, count] - ordered[:, count - 1]
+    clear = (lead >= LEAD * (ordered[:, -1] - ordered[:, 0])) & (lead > 0)
+    return keys <= ordered[:, [count - 1]], clear
+
+
+def _differs(best: np.ndarray, keys: np.ndarray) -> np.ndarray:
+    """Tell whether those that are the `best` are surely not by these keys, line by line."""
+    last = np.where(best, keys, np.iinfo(np.int64).min).max(1)
+    return np.asarray(last > np.where(best, np.iinfo(np.int64).max, keys).min(1))
+
+
+def leads(rows: np.ndarray, rank: Rank, count: int, catalog: Catalog) -> bool:
+    """Tell whether the best of these rows lead the others by `LEAD`, and are not the cheapest."""
     if not 0 < count < len(rows):
         return False
-    lead = keys[order[count]] - keys[order[count - 1]]
-    prices = catalog.column(PRICE)[rows[order]]
-    cheapest = bool(prices[:count].max() <= prices[count:].min())
-    return bool(lead >= LEAD * (keys[order[-1]] - keys[order[0]])) and lead > 0 and not cheapest
+    best, lead = _lead(rank.key(of_rows(rows, catalog))[None], count)
+    return bool(lead[0] and _differs(best, catalog.column(PRICE)[rows][None].astype(np.int64))[0])
 
 
 def draw_giving_way(

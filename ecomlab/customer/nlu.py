@@ -53,6 +53,7 @@ from ecomlab.wishes import (
     steps_of,
     where_of,
 )
+from ecomlab.world.ranking import Worth
 from ecomlab.world.substitutes import noun
 
 _NUMBER = re.compile(r"(?<![\w.$])(\d+)(?![\w.]*\w)")
@@ -436,6 +437,18 @@ def demand_on(kind: str, said: Demand, phrases: Phrases, lexicon: Lexicon) -> De
     read = read_item(f"{kind} {said.words}", lexicon, phrases)
     slot, value = next(((n, v) for n, v in read.items() if n == "brand" or n.startswith("attr:")), ("", None))
     return replace(said, slot=slot, value=OneOf((value,)) if isinstance(value, str) else value)
+
+
+def bound(kind: str, value: Any, phrases: Phrases, lexicon: Lexicon) -> Any:
+    """Find what the words of a slot's value say of a product of this type."""
+    if isinstance(value, Demand) and value.words and not value.slot:
+        return demand_on(kind, value, phrases, lexicon)
+    if isinstance(value, Worth) and value.bonuses:
+        found = [demand_on(kind, Demand("", None, words), phrases, lexicon) for words in value.words]
+        named = [(one.slot, getattr(one.value, "values", ("",))[0]) for one in found]
+        bonuses = ((*what, cents) for what, (*_, cents) in zip(named, value.bonuses, strict=True))
+        return replace(value, bonuses=tuple(bonuses))
+    return value
 
 
 def _is_denied(kind: ProductType, slot: str, before: str) -> bool:

@@ -4,7 +4,6 @@ are worth; where nothing fits, the nearest."""
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,7 +13,6 @@ from pydantic import Field
 from ecomlab.catalog import Catalog, Shop
 from ecomlab.customer.choices import (
     CHOICE,
-    MOST_TRIED,
     Choice,
     draw_giving_way,
     draw_logic,
@@ -287,7 +285,7 @@ def _draw_rank(
         some = left
         if said is not None:
             some = unmet.by_reviews(left, said, catalog)
-        for worth in _draw_worths(some.rows, goal, terms, choice, catalog, random):
+        for worth in _draw_worths(some.rows, goal, terms, choice, count, catalog, random):
             slots = {name: wish for name, wish in (("said", said), ("worth", worth)) if wish is not None}
             if _thinks(replace(some, goal=some.goal.set_slots(slots)), choice, count, catalog):
                 yield slots
@@ -298,12 +296,13 @@ def _draw_worths(
     goal: Goal,
     terms: Sequence[SlotType],
     choice: Choice,
+    count: int,
     catalog: Catalog,
     random: np.random.Generator,
 ) -> Iterable[Worth | None]:
     if not choice.terms:
         return (None,)
-    return islice(draw_worths(rows, goal[PRICE.name], terms, choice.terms, catalog, random), MOST_TRIED)
+    return draw_worths(rows, goal[PRICE.name], terms, choice.terms, count, catalog, random)
 
 
 def _draw_limits(
