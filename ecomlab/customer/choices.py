@@ -30,7 +30,9 @@ GIVES_WAY = 3
 FEW = (2, 4)
 """Numbers of products wanted by a customer who says what gives way: few come near."""
 MOST_LOGIC = 3
-"""Most attributes with alternatives or exceptions; none beside what gives way, which takes pages enough."""
+"""Most slots with alternatives or exceptions; none beside what gives way, which takes pages enough."""
+MOST_READ = 2
+"""Most steps that reviews take."""
 LEAD = 0.05
 """Least lead of the best before what follows, as a share of the range of keys among what fits."""
 MOST_TRIED = 60
@@ -73,19 +75,18 @@ class Choice:
     few: int = 0
     """Number of products wanted by a customer who says what gives way or goes by reviews."""
     logic: int = 0
-    """Number of attributes with alternatives or exceptions."""
+    """Number of slots with alternatives or exceptions."""
+    reads: int = 0
+    """Steps that the reviews are to take."""
 
     @classmethod
     def of(cls, kinds: Sequence[str], axes: Difficulty, random: np.random.Generator) -> "Choice":
         """Draw the steps among these kinds."""
         held = int(random.random() < HELD * axes.steps.none)
-        most = {"trade_off": 1, "none": held, "logic": MOST_LOGIC, "evidence": 1 - held}
+        most = {"trade_off": 1, "none": held, "logic": MOST_LOGIC, "evidence": MOST_READ * (1 - held)}
         drawn = draw_kinds(axes, kinds, random, most)
-        gives_way = "none" in drawn
-        reads = "evidence" in drawn and (
-            "logic" not in drawn or random.random() < 0.5
-        )  # not both: too few are left
-        claims = draw_size(axes, "evidence", random) if reads else 0
+        gives_way, reads = "none" in drawn, drawn.count("evidence")
+        claims = sum(draw_size(axes, "evidence", random) for _ in range(reads))
         low, high = FEW[0], min(FEW[1] - bool(claims), axes.k_rec)  # each of several has many reviews
         return cls(
             terms=draw_size(axes, "trade_off", random) if "trade_off" in drawn else 0,
@@ -94,18 +95,19 @@ class Choice:
             size=draw_size(axes, "none", random),
             helps=str(random.choice([*HELPS], p=[*HELPS.values()])) if gives_way else "",
             few=int(random.integers(min(low, high), high + 1)) if gives_way or claims else 0,
-            logic=0 if gives_way or claims else drawn.count("logic"),
+            logic=0 if gives_way else drawn.count("logic"),
             claims=claims,
             trap=claims > 0 and bool(random.random() < 0.5),
+            reads=reads,
         )
 
     @property
     def steps(self) -> tuple[str, ...]:
-        """Kinds of the steps that count."""
+        """Kinds of the steps that are to count."""
         return (
             *(("trade_off",) if self.terms else ()),
             *(() if self.fits else ("none",)),
-            *(("evidence",) if self.claims else ()),
+            *["evidence"] * self.reads,
             *["logic"] * self.logic,
         )
 
@@ -118,22 +120,19 @@ def plainer(goal: Goal) -> Goal:
 def draw_logic(
     goal: Goal, steps: int, enough: int, axes: Difficulty, shop: Shop, random: np.random.Generator
 ) -> Goal:
-    """Let as many attributes have alternatives or exceptions, as far as there are any that leave `enough` products to
-    choose from: exceptions of what the cheapest have, alternatives of which these have none first."""
+    """Let as many slots have alternatives or exceptions, as far as there are any that leave `enough` products to choose
+    from: exceptions of what the cheapest have, alternatives of which these have none first."""
     catalog, drawn = shop.catalog, 0
-    for one in shuffled(random, catalog.types[catalog.type_codes[goal["type"]]].attributes):
-        others, size = goal.drop_slots(f"attr:{one.name}"), draw_size(axes, "logic", random)
+    attributes = catalog.types[catalog.type_codes[goal["type"]]].attributes
+    for name in shuffled(random, ["brand", *(f"attr:{one.name}" for one in attributes)]):
+        others, size = goal.drop_slots(name), draw_size(axes, "logic", random)
         rows = ranking.fitting(others, shop)
-        codes = column_of(catalog, f"attr:{one.name}")[
-            rows[np.argsort(catalog.price_cents[rows], kind="stable")]
-        ]
-        held = [
-            names_of(catalog, f"attr:{one.name}")[code] for code in dict.fromkeys(codes.tolist()) if code >= 0
-        ]
+        codes = column_of(catalog, name)[rows[np.argsort(catalog.price_cents[rows], kind="stable")]]
+        held = [names_of(catalog, name)[code] for code in dict.fromkeys(codes.tolist()) if code >= 0]
         wish: OneOf | AnyBut = AnyBut(tuple(held[: min(size, len(held) - 1)]))
         if random.random() < 0.5:
             wish = OneOf(tuple(shuffled(random, held)[: min(1 + size, len(held) - 1)]))
-        made = others.set_slots({f"attr:{one.name}": wish})
+        made = others.set_slots({name: wish})
         if drawn == steps or len(held) < 3 or len(ranking.fitting(plainer(made), shop)) > axes.top_k:
             continue
         if enough <= len(ranking.fitting(made, shop)) < len(rows):

@@ -72,6 +72,8 @@ TYPE_WORDS = 3
 _OF_TYPES = [FORMATS[name] for name in ("type", "a type", "types")]
 CHAINED = re.compile(rf"for no more than (?P<money>{AMOUNT})|no later than (?P<day>{DELIVERY})")
 """Limits that stand on earlier jobs of a journey, after a product's name."""
+_BRANDS = re.compile(r"(?P<no>not )?\bby (?P<brands>[^,;!?\n]+)")
+"""Phrase of brands that will do, or will not."""
 _EXCLAIMED = re.compile(r"!(?=\s|$)")
 _NAME = re.compile(r"[A-Z][\w&'./-]*(?: [A-Z0-9&][\w&'./-]*)*")
 """A row of words that begin with capitals, as names of products do."""
@@ -363,6 +365,11 @@ def read_item(text: str, lexicon: Lexicon, phrases: Phrases) -> dict[str, Any]:
     rest = words[:start] + words[end:]
     for found in same:
         slots |= _read_same(found, lexicon.types[name], lexicon, phrases)
+    for found in _BRANDS.finditer(text):
+        brands = [lexicon.exact("brand", one) for one in found["brands"].removesuffix(".").split(" or ")]
+        if all(brands) and (found["no"] or len(brands) > 1):
+            slots["brand"] = (AnyBut if found["no"] else OneOf)(tuple(map(str, brands)))
+            taken.append(found.span())
     slots |= dict(map(read_chained, chained)) | {f"attr:{found['noun']}": Taste() for found in unseen}
     before: tuple[str, tuple[int, int]] = ("", (0, 0))
     for slot, value, span in lexicon.values(name, text):

@@ -4,6 +4,7 @@ are worth; where nothing fits, the nearest."""
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -32,7 +33,7 @@ from ecomlab.seeding import pick, shuffled
 from ecomlab.slots import LIMITS, PRICE, SlotType, limits_in, slot_type
 from ecomlab.task import LOOK, Event, Goal, GoalChange, Problem, Task, TaskError, TaskKey
 from ecomlab.tool import tool
-from ecomlab.wishes import Said, wishes_in, without
+from ecomlab.wishes import AnyBut, OneOf, Said, without
 from ecomlab.world import ranking, reviews, unmet
 from ecomlab.world.cart import constraints_of
 from ecomlab.world.faults import list_faults, named, told
@@ -44,10 +45,13 @@ from ecomlab.world.tools.catalog import PRODUCT_TOOLS, catalog_get_reviews
 WEIGHTS = {"rank": 0.5, "met": 0.4, "stock": 0.1}
 """Weights of nDCG, satisfaction and stock in r_task."""
 
-TRIES = 250
-"""Most types among which one is sought that has room for a task's steps of thought."""
-LOGICAL = 60
-"""Most of them that are tried for logical demands."""
+TRIES, EACH = 60, 5
+"""Most types among which one is sought that has room for a task's steps of thought, and those among which one has for
+as many as were drawn; for one fewer among as many more, and so on."""
+NEAR = 4
+"""Products that are to be compared, for each of the customer's constraints."""
+AGAIN = 6
+"""Most worths and demands on reviews of one customer for which a sell-out is drawn."""
 
 
 @tool
@@ -82,14 +86,17 @@ class Discovery(Environment):
     def draw(self, key: TaskKey, axes: Difficulty, shop: Shop) -> Problem:
         random, choice = key.rng("discovery"), Choice.of(STEPS, axes, key.rng("steps"))
         share, switching = draw_sell_out(axes.p_oos, axes.k_rec, random), random.random() < axes.p_switch
-        for attempt in range(TRIES if choice != Choice() else 1):
-            able = (
-                choice if attempt < LOGICAL else replace(choice, logic=0) if attempt < TRIES - 1 else Choice()
-            )
-            problem = self._draw(able, share, switching, key, axes, shop, random)
-            if problem is not None:
-                return problem
-        raise TaskError(f"nothing of this shop of {shop.catalog.size} products can be recommended")
+        best: Problem | None = None
+        for attempt in range(TRIES if choice.steps or choice.gives_way else 0):
+            problem = self._draw(choice, share, switching, key, axes, shop, random)
+            if problem is not None and (best is None or len(problem.steps) > len(best.steps)):
+                best = problem
+            if best is not None and len(best.steps) >= len(choice.steps) - attempt // EACH:
+                return best
+        best = best or self._draw(Choice(), share, switching, key, axes, shop, random)
+        if best is None:
+            raise TaskError(f"nothing of this shop of {shop.catalog.size} products can be recommended")
+        return best
 
     def _draw(
         self,
@@ -101,8 +108,8 @@ class Discovery(Environment):
         shop: Shop,
         random: np.random.Generator,
     ) -> Problem | None:
-        """Draw a task with these steps of thought, in which this share sells out and the customer may change their
-        mind; None where there is no room for that."""
+        """Draw a task with these steps of thought, or as many as there is room for, in which this share sells out and
+        the customer may change their mind; None where there is no room for that."""
         catalog = shop.catalog
         kind = pick(random, catalog.drawable_types).name
         row = draw_row(catalog.type_rows(kind), shop, random)
@@ -111,13 +118,9 @@ class Discovery(Environment):
         thought, count = choice != Choice(), choice.few or min(axes.k_rec, axes.top_k)
         if choice.logic:  # all that filters leave is listed
             count = min(count, max(1, axes.top_k // 5))
-        enough = math.ceil(axes.k_rec / max(0.1, 1 - axes.p_oos))
-        least = math.ceil(count / max(0.4, 1 - axes.p_oos))
-        if thought:
-            enough = math.ceil((CHOICE - bool(choice.logic)) * count) + math.ceil(axes.p_oos * count)
-        if choice.claims:
-            enough = math.ceil(READ * least)
-        limits = _draw_limits(row, enough, self.phrases.limits, axes, shop, random)
+        need = DiscoveryPlayer.need(count, DiscoveryPlayer.thoughts(axes) if thought else 0)
+        enough, most = _room(choice, count, need.calls, axes)
+        limits = _draw_limits(row, enough, most, self.phrases.limits, axes, shop, random)
         weights = random.gamma(1.0, size=len(PREFERENCES))  # more weight for what the customer constrains
         weights += [2.0 * any(slot_type(name).sort == dim for name in limits) for dim in PREFERENCES]
         known = [limit.sort for limit in self.phrases.limits if catalog.has(limit)]
@@ -129,72 +132,72 @@ class Discovery(Environment):
         if goal is None:
             return None
         if choice.logic:
-            goal = draw_logic(goal, choice.logic, enough, axes, shop, random)
-            choice = replace(choice, logic=len(wishes_in(goal.of())))
-            if not choice.logic:
-                return None
-        need = DiscoveryPlayer.need(count, len(choice.steps))
+            least = math.ceil(READ * count) if choice.claims else math.ceil(CHOICE * count)
+            goal = draw_logic(goal, choice.logic, least + math.ceil(axes.p_oos * count), axes, shop, random)
 
         def holds(some: Goal, so_far: Sequence[Event]) -> bool:
-            """Tell whether every step of thought counts in the end, and enough is left, and can be listed, all the
-            time."""
+            """Tell whether every kind of step of thought counts in the end, and enough is left, and can be listed, all
+            the time."""
             if not thought:
                 return True
             lefts = unmet.stages(some, so_far, shop)
-            shown = unmet.stages(plainer(some), so_far, shop)  # what filters leave
             last = lefts[-1]
             if min(len(left.rows) for left in lefts) < count or bool(last.dropped) == choice.fits:
                 return False
+            if not _thinks(last, choice, count, catalog):
+                return False
+            shown = unmet.stages(plainer(some), so_far, shop)  # what filters leave
             pairs = zip(lefts, shown, strict=True)
             listed = [DiscoveryPlayer.calls(left, of, count, catalog) for left, of in pairs]
             rows = max(len(last.asked), DiscoveryPlayer.rows(last, shown[-1], count, catalog))
             if max(listed) > need.calls or rows > axes.top_k:
                 return False
-            if choice.logic and _is_right_without_logic(last, some, so_far, count, shop):
-                return False
-            thinks = _thinks(last, choice, count, catalog)
-            return thinks and (choice.fits or 0 < last.meeting <= axes.top_k)
+            return choice.fits or 0 < last.meeting <= axes.top_k
 
+        able: Iterable[Goal] = (goal,)
         if choice.terms or choice.claims:
             base = goal.drop_slots("importance") if choice.terms else goal
             terms = [limit for limit in self.phrases.limits if limit.gain and catalog.has(limit)]
             left = unmet.stages(goal, (), shop)[-1]
-            read = PAGE * ((need.calls - 1) // 2)
-            if choice.claims and len(left.rows) > read:
-                return None
-            slots = _draw_rank(left, goal, terms, choice, count, least, shop, random)
-            able = (base.set_slots(one) for one in slots)
-            goal = next((one for one in able if holds(one, ())), None)
-        if goal is None:
-            return None
-        goal = withhold(goal, axes, random)
-        again = DiscoveryPlayer.need(axes.k_rec, len(choice.steps))
-        turns, calls = again.turns - 1, again.calls
-        alike = _alike(goal, enough, self.phrases.limits, axes, shop, random) if share else ()
-        chosen = (
-            ranking.ranked_first(unmet.stages(one, (), shop)[-1].rows, one, axes.k_rec, shop) for one in alike
-        )
-        sold = sell_out_of(draw_sold(chosen, share, random), catalog, LOOK)
-        events: list[Event] = [replace(sold, turns=turns, calls=calls)] if sold.left else []
-        found = [len(left.rows) for left in unmet.stages(goal, events, shop)]
-        if not holds(goal, events):
-            return None
-        if not min(found):  # it must stay possible
-            events, found = [], found[:1]
-        enough = count if thought else min(axes.k_rec, *found)
-        change = _draw_change(goal, events, enough, holds, shop, random) if switching else None
-        if thought and switching and change is None:
-            return None
-        if change:
-            timed = replace(change, moment=pick(random, self.moments), about=(kind,))
-            events.append(replace(timed, turns=turns, calls=calls))
-        if not thought:
+            sure = math.ceil(count / max(0.4, 1 - axes.p_oos))
+            slots = _draw_rank(left, goal, terms, choice, count, sure, shop, random)
+            able = islice((base.set_slots(one) for one in slots), AGAIN)
+        again = DiscoveryPlayer.need(axes.k_rec, DiscoveryPlayer.thoughts(axes) if thought else 0)
+        turns, calls, hidden = again.turns - 1, again.calls, None
+        for goal in able:
+            hidden = withhold(goal, axes, random).withheld if hidden is None else hidden
+            goal = replace(goal, withheld=hidden)
+            alike = _alike(goal, enough, most, self.phrases.limits, axes, shop, random) if share else ()
+            lists = [unmet.stages(one, (), shop)[-1].rows for one in alike]
+            chosen = [
+                ranking.ranked_first(rows, one, axes.k_rec, shop)
+                for rows, one in zip(lists, alike, strict=True)
+            ]
+            sold = sell_out_of(draw_sold(chosen, share, random), catalog, LOOK)
+            events: list[Event] = [replace(sold, turns=turns, calls=calls)] if sold.left else []
             found = [len(left.rows) for left in unmet.stages(goal, events, shop)]
-            count = min(axes.k_rec, axes.top_k, *found)
-        goal = goal.set_slots({"count": count})
-        notes = {"weights": weights.round(6).tolist()}
-        need = DiscoveryPlayer.need(count, len(choice.steps))
-        return Problem(goal, {}, need, events, notes=notes, steps=choice.steps)
+            if not holds(goal, events):
+                continue
+            if not min(found):  # it must stay possible
+                events, found = [], found[:1]
+            left_open = count if thought else min(axes.k_rec, *found)
+            change = _draw_change(goal, events, left_open, holds, shop, random) if switching else None
+            if thought and switching and change is None:
+                continue
+            if change:
+                timed = replace(change, moment=pick(random, self.moments), about=(kind,))
+                events.append(replace(timed, turns=turns, calls=calls))
+            if not thought:
+                found = [len(left.rows) for left in unmet.stages(goal, events, shop)]
+                count = min(axes.k_rec, axes.top_k, *found)
+                need = DiscoveryPlayer.need(count)
+            steps = _counting(goal, events, count, choice, shop)
+            if choice.logic and "logic" not in steps and plainer(goal) != goal:
+                continue
+            notes = {"weights": weights.round(6).tolist()}
+            goal = goal.set_slots({"count": count})
+            return Problem(goal, {}, need, events, notes=notes, steps=steps)
+        return None
 
     def is_right(self, taken: Goal, goal: Goal, task: Task, shop: Shop) -> bool:
         mine, best = (unmet.stages(one, task.events, shop)[-1] for one in (taken, goal))
@@ -247,15 +250,53 @@ class Discovery(Environment):
         return Verdict(1.0 if perfect else min(credit, 0.999), correct, why, tuple(ids))
 
 
-def _is_right_without_logic(
-    last: unmet.Nearest, goal: Goal, events: Sequence[Event], count: int, shop: Shop
-) -> bool:
-    """Tell whether the best by what somebody hears who takes no logical step are a right choice of what is left."""
+def _room(choice: Choice, count: int, calls: int, axes: Difficulty) -> tuple[int, int]:
+    """Count the products that filters are to leave of a choice of `count`, at least and at most."""
+    if choice == Choice():
+        return math.ceil(axes.k_rec / max(0.1, 1 - axes.p_oos)), axes.top_k
+    least = math.ceil(CHOICE * count) + math.ceil(axes.p_oos * count)
+    if choice.gives_way:
+        return least, axes.top_k
+    most = min(axes.top_k, PAGE * calls)
+    if choice.claims:  # each is listed, and its reviews are read
+        most = min(most, PAGE * ((calls - 1) * (2 if choice.logic else 1) // (3 if choice.logic else 2)))
+    wanted = 3 * most // 4 if choice.logic or choice.claims else min(most, NEAR * axes.constraints)
+    return min(most, max(least, wanted)), most
+
+
+def _counting(goal: Goal, events: Sequence[Event], count: int, choice: Choice, shop: Shop) -> tuple[str, ...]:
+    """List the kinds of the steps that count: who does not take one of them, or hears one alternative, exception or
+    claim less, is wrong about the best."""
     end = goal.after(events)
-    heard = replace(Goal.one(without(end.of(), frozenset(("logic",)))), unsaid=goal.unsaid)
     stocks = [event for event in events if not isinstance(event, GoalChange)]
-    rows = unmet.stages(heard, stocks, shop)[-1].rows
-    return ranking.among_the_best(rows, last.rows, heard, end, count, shop)
+    best = unmet.stages(end, stocks, shop)[-1].rows
+
+    def counts(slots: Mapping[str, Any]) -> bool:
+        heard = replace(Goal.one(slots), unsaid=goal.unsaid)
+        rows = unmet.stages(heard, stocks, shop)[-1].rows
+        return not ranking.among_the_best(rows, best, heard, end, count, shop)
+
+    slots = end.of()
+    logic = [name for name, value in slots.items() if isinstance(value, OneOf | AnyBut)]
+    said: Said | None = slots.get("said")
+    claims = said.claims if said is not None else ()
+    fewer = (
+        [replace(said, claims=(*claims[:n], *claims[n + 1 :])) for n in range(len(claims))] if said else []
+    )
+    number = {
+        "trade_off": int(choice.terms > 0),
+        "none": int(not choice.fits),
+        "evidence": int(bool(claims)),
+        "logic": 0,
+    }
+    if len(claims) > 1:
+        number["evidence"] = min(choice.reads, max(1, sum(counts({**slots, "said": one}) for one in fewer)))
+    if logic and counts(without(slots, frozenset(("logic",)))):
+        alone = [
+            {**{n: v for n, v in slots.items() if n != name}, **slots[name].without(name)} for name in logic
+        ]
+        number["logic"] = max(1, sum(map(counts, alone)))
+    return tuple(kind for kind, times in number.items() for _ in range(times))
 
 
 def _thinks(left: unmet.Nearest, choice: Choice, count: int, catalog: Catalog) -> bool:
@@ -306,12 +347,19 @@ def _draw_worths(
 
 
 def _draw_limits(
-    row: int, wanted: int, may: Sequence[SlotType], axes: Difficulty, shop: Shop, random: np.random.Generator
+    row: int,
+    wanted: int,
+    most: int,
+    may: Sequence[SlotType],
+    axes: Difficulty,
+    shop: Shop,
+    random: np.random.Generator,
 ) -> dict[str, Any]:
     """Draw constraints that a product satisfies: the price and up to m - 1 others; of those that `may` limit a number,
     with random slack.
 
-    They leave as many products as are `wanted` to choose from: a list of one is no recommendation.
+    They leave as many products as are `wanted` to choose from, for a list of one is no recommendation, and at `most` so
+    many where a price can see to that.
     """
     catalog = shop.catalog
     shares = (2 * axes.discovery.slack * random.random(len(may))).tolist()
@@ -337,12 +385,15 @@ def _draw_limits(
     prices = np.sort(catalog.price_cents[rows])
     least = PRICE.rounded(prices[min(wanted, len(prices)) - 1].item())
     dearest = max(PRICE.loosened(catalog.price_cents.item(row), slack[PRICE]), least)
+    if len(prices) > most:
+        dearest = max(least, min(dearest, PRICE.step * ((prices[most].item() - 1) // PRICE.step)))
     return {PRICE.name: dearest, **limits}
 
 
 def _alike(
     goal: Goal,
     wanted: int,
+    most: int,
     may: Sequence[SlotType],
     axes: Difficulty,
     shop: Shop,
@@ -355,7 +406,7 @@ def _alike(
     rows = unmet.stages(Goal.one({"type": goal["type"], **seen}), (), shop)[-1].rows
     others = []
     for _ in range(ALIKE - 1):
-        left_out = _draw_limits(pick(random, rows.tolist()), wanted, may, axes, shop, random)
+        left_out = _draw_limits(pick(random, rows.tolist()), wanted, most, may, axes, shop, random)
         rank: dict[str, Any] = {"importance": shuffled(random, goal.get("importance", ()))}
         if "worth" in goal:
             rank = {"worth": pick(random, goal["worth"].others())}
