@@ -3,7 +3,7 @@ that nothing meets together."""
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 
 import numpy as np
@@ -20,7 +20,7 @@ from ecomlab.task import Goal
 from ecomlab.wishes import AnyBut, OneOf
 from ecomlab.world import ranking, unmet
 from ecomlab.world.cart import column_of, names_of
-from ecomlab.world.ranking import VALUED, Rank, Worth, of_rows
+from ecomlab.world.ranking import VALUED, Rank, Values, Worth, of_rows
 
 HELD = 0.22
 """Share of tasks whose customer says what gives way; in half of them nothing fits, so that none is the answer of at
@@ -118,10 +118,17 @@ def plainer(goal: Goal) -> Goal:
 
 
 def draw_logic(
-    goal: Goal, steps: int, enough: int, axes: Difficulty, shop: Shop, random: np.random.Generator
+    goal: Goal,
+    steps: int,
+    enough: int,
+    most: int,
+    axes: Difficulty,
+    shop: Shop,
+    random: np.random.Generator,
 ) -> Goal:
     """Let as many slots have alternatives or exceptions, as far as there are any that leave `enough` products to choose
-    from: exceptions of what the cheapest have, alternatives of which these have none first."""
+    from, and filters at `most` so many: exceptions of what the cheapest have, alternatives of which these have none
+    first."""
     catalog, drawn = shop.catalog, 0
     attributes = catalog.types[catalog.type_codes[goal["type"]]].attributes
     for name in shuffled(random, ["brand", *(f"attr:{one.name}" for one in attributes)]):
@@ -133,7 +140,7 @@ def draw_logic(
         if random.random() < 0.5:
             wish = OneOf(tuple(shuffled(random, held)[: min(1 + size, len(held) - 1)]))
         made = others.set_slots({name: wish})
-        if drawn == steps or len(held) < 3 or len(ranking.fitting(plainer(made), shop)) > axes.top_k:
+        if drawn == steps or len(held) < 3 or len(ranking.fitting(plainer(made), shop)) > most:
             continue
         if enough <= len(ranking.fitting(made, shop)) < len(rows):
             goal, drawn = made, drawn + 1
@@ -147,10 +154,14 @@ class _Term:
     slot: str
     value: str
     """"" of a unit."""
-    keys: np.ndarray
-    """What a dollar for it adds to the key of each row, in cents."""
-    dollars: np.ndarray
+    dollars: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
     """Amounts that make a difference and do not decide alone."""
+
+    def keys(self, values: Values) -> np.ndarray:
+        """Compute what a dollar for it adds to the keys, in cents."""
+        if self.value:
+            return np.asarray(-100 * values((self.slot, self.value)))
+        return np.asarray(Worth(((self.slot, 100),)).key(values) - values(PRICE))
 
 
 def draw_worths(
@@ -161,10 +172,12 @@ def draw_worths(
     count: int,
     catalog: Catalog,
     random: np.random.Generator,
+    beside: Sequence[np.ndarray] = (),
 ) -> list[Worth]:
     """Draw what units of these limits, and values that some of these rows have, may be worth to somebody who chooses
-    `count` of them and pays at most `dearest` cents: so that the best lead, in random order, those first of which most
-    terms count, so that without one alone others would be the best."""
+    `count` of them and pays at most `dearest` cents: so that the best lead, in random order. Those are first of which
+    most terms count, for without one alone others would be the best, and by which most of the groups of rows `beside`
+    have one that would be among the best."""
     prices = catalog.column(PRICE)[rows].astype(np.int64)
     if not 0 < count < len(rows) or not np.ptp(prices):
         return []
@@ -178,13 +191,18 @@ def draw_worths(
     if not chosen:
         return []
     dollars = np.stack([random.choice(one.dollars, MOST_TRIED) for one in chosen], 1)
-    keys = prices + dollars @ np.stack([one.keys for one in chosen])
+    keys = _keys_of(chosen, dollars, rows, catalog)
     best, lead = _lead(keys, count)
-    counts = [_differs(best, keys - dollars[:, [n]] * one.keys) for n, one in enumerate(chosen)]
-    number = np.where(lead & _differs(best, np.broadcast_to(prices, keys.shape)), np.sum(counts, 0), -1)
+    counts = [
+        _differs(best, keys - dollars[:, [n]] * one.keys(of_rows(rows, catalog)))
+        for n, one in enumerate(chosen)
+    ]
+    last = np.where(best, keys, np.iinfo(np.int64).min).max(1)
+    values = [_keys_of(chosen, dollars, some, catalog).min(1) < last for some in beside if len(some)]
+    number = np.sum([*counts, *values], 0)
+    number = np.where(lead & _differs(best, np.broadcast_to(prices, keys.shape)), number, -1)
     order = np.argsort(-number, kind="stable")
-    lexicon, kind = lexicon_of(catalog), catalog.type_of(int(rows[0])).name
-    words = [wish_phrase(kind, one.slot, OneOf((one.value,)), lexicon) for one in chosen if one.value]
+    words = tuple(phrase(one) for one in chosen if one.value)
     made = []
     for at in order[number[order] >= 0].tolist():
         cents = list(zip(chosen, (100 * dollars[at]).tolist(), strict=True))
@@ -204,28 +222,29 @@ def _able_terms(
 ) -> list[_Term]:
     """List what may be worth something among these rows, whose `prices` have this range: of each slot one first."""
     amounts = np.array([dollars for dollars in AMOUNTS if 100 * dollars <= DEAREST * dearest], np.int64)
-    able: list[list[_Term]] = []
-    values = of_rows(rows, catalog)
-    for limit in limits:
-        column = np.maximum(0, values(limit))
-        keys = 100 // limit.scale * column * (1 if limit.op == "<=" else -1)
-        share = amounts * np.ptp(keys) / prices
-        able.append([_Term(limit.name, "", keys, amounts[(WEIGHT[0] <= share) & (share <= WEIGHT[1])])])
-    share = 100 * amounts / prices
-    bonus = amounts[(BONUS[0] <= share) & (share <= BONUS[1])]
-    kind = catalog.type_of(int(rows[0]))
-    for slot in ("brand", *(f"attr:{one.name}" for one in kind.attributes)):
+    every = [[_Term(limit.name, "")] for limit in limits]
+    for slot in ("brand", *(f"attr:{one.name}" for one in catalog.type_of(int(rows[0])).attributes)):
         codes, held = np.unique(column_of(catalog, slot)[rows], return_counts=True)
+        some = codes[(codes >= 0) & (held > 1) & (held < len(rows))].tolist()
+        every.append([_Term(slot, names_of(catalog, slot)[code]) for code in shuffled(random, some)])
+    able: list[list[_Term]] = []
+    for terms in every:
+        shares = [amounts * np.ptp(one.keys(of_rows(rows, catalog))) / prices for one in terms]
+        low, high = BONUS if terms and terms[0].value else WEIGHT
         able.append(
             [
-                _Term(slot, value, -100 * values((slot, value)), bonus)
-                for code, number in shuffled(random, list(zip(codes.tolist(), held.tolist(), strict=True)))
-                if code >= 0 and 1 < number < len(rows)
-                for value in [names_of(catalog, slot)[code]]
+                replace(one, dollars=amounts[(low <= share) & (share <= high)])
+                for one, share in zip(terms, shares, strict=True)
             ]
         )
     able = shuffled(random, [[one for one in some if len(one.dollars)] for some in able])
     return [one for ones in zip_longest(*able) for one in ones if one is not None]
+
+
+def _keys_of(terms: Sequence[_Term], dollars: np.ndarray, rows: np.ndarray, catalog: Catalog) -> np.ndarray:
+    """Compute the keys of rows for each line of what the terms are worth."""
+    values = of_rows(rows, catalog)
+    return np.asarray(values(PRICE) + dollars @ np.stack([one.keys(values) for one in terms]))
 
 
 def _lead(keys: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import Field
 
-from ecomlab.catalog import Catalog, Shop
+from ecomlab.catalog import Catalog, ProductType, Shop
 from ecomlab.customer.choices import (
     CHOICE,
     Choice,
@@ -31,7 +31,7 @@ from ecomlab.envs.discovery.player import PREFERENCES, STEPS, DiscoveryPlayer
 from ecomlab.reward import Verdict, ndcg
 from ecomlab.seeding import pick, shuffled
 from ecomlab.slots import LIMITS, PRICE, SlotType, limits_in, slot_type
-from ecomlab.task import LOOK, Event, Goal, GoalChange, Problem, Task, TaskError, TaskKey
+from ecomlab.task import LOOK, Event, Goal, GoalChange, Place, Problem, Task, TaskError, TaskKey
 from ecomlab.tool import tool
 from ecomlab.wishes import AnyBut, OneOf, Said, without
 from ecomlab.world import ranking, reviews, unmet
@@ -50,8 +50,11 @@ TRIES, EACH = 60, 5
 as many as were drawn; for one fewer among as many more, and so on."""
 NEAR = 4
 """Products that are to be compared, for each of the customer's constraints."""
-AGAIN = 6
-"""Most worths and demands on reviews of one customer for which a sell-out is drawn."""
+AGAIN, WORTHS = 24, 6
+"""Most worths and demands on reviews of one customer for which a sell-out is drawn, and most worths of those with the
+same demand."""
+CHANGES = 12
+"""Most changes of mind that are tried."""
 
 
 @tool
@@ -111,7 +114,7 @@ class Discovery(Environment):
         """Draw a task with these steps of thought, or as many as there is room for, in which this share sells out and
         the customer may change their mind; None where there is no room for that."""
         catalog = shop.catalog
-        kind = pick(random, catalog.drawable_types).name
+        kind = pick(random, _types(choice, catalog)).name
         row = draw_row(catalog.type_rows(kind), shop, random)
         if row is None:
             raise TaskError(f"no {kind} of this shop is well in stock; load a larger shop")
@@ -119,7 +122,7 @@ class Discovery(Environment):
         if choice.logic:  # all that filters leave is listed
             count = min(count, max(1, axes.top_k // 5))
         need = DiscoveryPlayer.need(count, DiscoveryPlayer.thoughts(axes) if thought else 0)
-        enough, most = _room(choice, count, need.calls, axes)
+        enough, most = _room(choice, count, need.calls, share, axes)
         limits = _draw_limits(row, enough, most, self.phrases.limits, axes, shop, random)
         weights = random.gamma(1.0, size=len(PREFERENCES))  # more weight for what the customer constrains
         weights += [2.0 * any(slot_type(name).sort == dim for name in limits) for dim in PREFERENCES]
@@ -132,25 +135,25 @@ class Discovery(Environment):
         if goal is None:
             return None
         if choice.logic:
-            least = math.ceil(READ * count) if choice.claims else math.ceil(CHOICE * count)
-            goal = draw_logic(goal, choice.logic, least + math.ceil(axes.p_oos * count), axes, shop, random)
+            least = max(2 * most // 5, math.ceil((READ if choice.claims else CHOICE - 1) * count))
+            goal = draw_logic(goal, choice.logic, least, most, axes, shop, random)
 
         def holds(some: Goal, so_far: Sequence[Event]) -> bool:
             """Tell whether every kind of step of thought counts in the end, and enough is left, and can be listed, all
             the time."""
             if not thought:
                 return True
-            lefts = unmet.stages(some, so_far, shop)
-            last = lefts[-1]
-            if min(len(left.rows) for left in lefts) < count or bool(last.dropped) == choice.fits:
+            last = unmet.last_stage(some, so_far, shop)
+            if len(last.rows) < count or bool(last.dropped) == choice.fits:
                 return False
             if not _thinks(last, choice, count, catalog):
                 return False
+            lefts = unmet.stages(some, so_far, shop)
             shown = unmet.stages(plainer(some), so_far, shop)  # what filters leave
-            pairs = zip(lefts, shown, strict=True)
-            listed = [DiscoveryPlayer.calls(left, of, count, catalog) for left, of in pairs]
-            rows = max(len(last.asked), DiscoveryPlayer.rows(last, shown[-1], count, catalog))
-            if max(listed) > need.calls or rows > axes.top_k:
+            pairs = list(zip(lefts, shown, strict=True))
+            listed = max(DiscoveryPlayer.calls(left, of, count, catalog) for left, of in pairs)
+            rows = max(len(last.asked), DiscoveryPlayer.rows(*pairs[-1], count, catalog))
+            if min(len(left.rows) for left in lefts) < count or listed > need.calls or rows > axes.top_k:
                 return False
             return choice.fits or 0 < last.meeting <= axes.top_k
 
@@ -158,26 +161,28 @@ class Discovery(Environment):
         if choice.terms or choice.claims:
             base = goal.drop_slots("importance") if choice.terms else goal
             terms = [limit for limit in self.phrases.limits if limit.gain and catalog.has(limit)]
-            left = unmet.stages(goal, (), shop)[-1]
-            sure = math.ceil(count / max(0.4, 1 - axes.p_oos))
-            slots = _draw_rank(left, goal, terms, choice, count, sure, shop, random)
+            left = unmet.last_stage(goal, (), shop)
+            slots = _draw_rank(left, goal, terms, choice, count, 2 * count, shop, random)
             able = islice((base.set_slots(one) for one in slots), AGAIN)
         again = DiscoveryPlayer.need(axes.k_rec, DiscoveryPlayer.thoughts(axes) if thought else 0)
-        turns, calls, hidden = again.turns - 1, again.calls, None
+        turns, calls, others = again.turns - 1, again.calls, list[dict[str, Any]]()
+        hidden: frozenset[Place] | None = None
         for goal in able:
             hidden = withhold(goal, axes, random).withheld if hidden is None else hidden
             goal = replace(goal, withheld=hidden)
-            alike = _alike(goal, enough, most, self.phrases.limits, axes, shop, random) if share else ()
-            lists = [unmet.stages(one, (), shop)[-1].rows for one in alike]
-            chosen = [
+            if share and not others:
+                others = _others(goal, enough, most, self.phrases.limits, axes, shop, random)
+            alike = _alike(goal, others, random)
+            lists = [unmet.last_stage(one, (), shop).rows for one in alike if share]
+            chosen = (
                 ranking.ranked_first(rows, one, axes.k_rec, shop)
-                for rows, one in zip(lists, alike, strict=True)
-            ]
+                for rows, one in zip(lists, alike, strict=False)
+            )
             sold = sell_out_of(draw_sold(chosen, share, random), catalog, LOOK)
             events: list[Event] = [replace(sold, turns=turns, calls=calls)] if sold.left else []
-            found = [len(left.rows) for left in unmet.stages(goal, events, shop)]
             if not holds(goal, events):
                 continue
+            found = [len(left.rows) for left in unmet.stages(goal, events, shop)]
             if not min(found):  # it must stay possible
                 events, found = [], found[:1]
             left_open = count if thought else min(axes.k_rec, *found)
@@ -250,14 +255,21 @@ class Discovery(Environment):
         return Verdict(1.0 if perfect else min(credit, 0.999), correct, why, tuple(ids))
 
 
-def _room(choice: Choice, count: int, calls: int, axes: Difficulty) -> tuple[int, int]:
-    """Count the products that filters are to leave of a choice of `count`, at least and at most."""
+def _types(choice: Choice, catalog: Catalog) -> Sequence[ProductType]:
+    """List the types that have room for these steps, or else all."""
+    able = [one for one in catalog.drawable_types if len(one.attributes) >= choice.logic]
+    return able or catalog.drawable_types
+
+
+def _room(choice: Choice, count: int, calls: int, share: float, axes: Difficulty) -> tuple[int, int]:
+    """Count the products that filters are to leave of a choice of `count`, at least and at most, before this share of
+    the best sells out."""
     if choice == Choice():
         return math.ceil(axes.k_rec / max(0.1, 1 - axes.p_oos)), axes.top_k
     least = math.ceil(CHOICE * count) + math.ceil(axes.p_oos * count)
     if choice.gives_way:
         return least, axes.top_k
-    most = min(axes.top_k, PAGE * calls)
+    most = min(axes.top_k + round(share * count), PAGE * calls)
     if choice.claims:  # each is listed, and its reviews are read
         most = min(most, PAGE * ((calls - 1) * (2 if choice.logic else 1) // (3 if choice.logic else 2)))
     wanted = 3 * most // 4 if choice.logic or choice.claims else min(most, NEAR * axes.constraints)
@@ -269,27 +281,24 @@ def _counting(goal: Goal, events: Sequence[Event], count: int, choice: Choice, s
     claim less, is wrong about the best."""
     end = goal.after(events)
     stocks = [event for event in events if not isinstance(event, GoalChange)]
-    best = unmet.stages(end, stocks, shop)[-1].rows
+    best = unmet.last_stage(end, stocks, shop).rows
 
     def counts(slots: Mapping[str, Any]) -> bool:
         heard = replace(Goal.one(slots), unsaid=goal.unsaid)
-        rows = unmet.stages(heard, stocks, shop)[-1].rows
+        rows = unmet.last_stage(heard, stocks, shop).rows
         return not ranking.among_the_best(rows, best, heard, end, count, shop)
 
     slots = end.of()
     logic = [name for name, value in slots.items() if isinstance(value, OneOf | AnyBut)]
     said: Said | None = slots.get("said")
-    claims = said.claims if said is not None else ()
-    fewer = (
-        [replace(said, claims=(*claims[:n], *claims[n + 1 :])) for n in range(len(claims))] if said else []
-    )
+    fewer = said.fewer() if said is not None else []
     number = {
         "trade_off": int(choice.terms > 0),
         "none": int(not choice.fits),
-        "evidence": int(bool(claims)),
+        "evidence": int(said is not None),
         "logic": 0,
     }
-    if len(claims) > 1:
+    if len(fewer) > 1:
         number["evidence"] = min(choice.reads, max(1, sum(counts({**slots, "said": one}) for one in fewer)))
     if logic and counts(without(slots, frozenset(("logic",)))):
         alone = [
@@ -322,28 +331,25 @@ def _draw_rank(
     saids: Iterable[Said | None] = (None,)
     if choice.claims:
         saids = draw_saids(goal["type"], left.rows, choice.claims, least, catalog, random)
+    exceptions = [name for name, value in goal.of().items() if isinstance(value, AnyBut)]
     for said in saids:
         some = left
         if said is not None:
             some = unmet.by_reviews(left, said, catalog)
-        for worth in _draw_worths(some.rows, goal, terms, choice, count, catalog, random):
+        worths: Sequence[Worth | None] = (None,)
+        if choice.terms:
+            excluded = [ranking.fitting(goal.drop_slots(name), shop) for name in exceptions]
+            beside = [np.setdiff1d(rows, left.rows) for rows in excluded]
+            if said is not None:
+                beside = [reviews.kept(said, rows, catalog) for rows in beside]
+                fewer = [reviews.kept(one, left.rows, catalog) for one in said.fewer()]
+                beside += [np.setdiff1d(rows, some.rows) for rows in fewer]
+            dearest, size = goal[PRICE.name], choice.terms
+            worths = draw_worths(some.rows, dearest, terms, size, count, catalog, random, beside)
+        for worth in worths[:WORTHS]:
             slots = {name: wish for name, wish in (("said", said), ("worth", worth)) if wish is not None}
             if _thinks(replace(some, goal=some.goal.set_slots(slots)), choice, count, catalog):
                 yield slots
-
-
-def _draw_worths(
-    rows: np.ndarray,
-    goal: Goal,
-    terms: Sequence[SlotType],
-    choice: Choice,
-    count: int,
-    catalog: Catalog,
-    random: np.random.Generator,
-) -> Iterable[Worth | None]:
-    if not choice.terms:
-        return (None,)
-    return draw_worths(rows, goal[PRICE.name], terms, choice.terms, count, catalog, random)
 
 
 def _draw_limits(
@@ -390,7 +396,7 @@ def _draw_limits(
     return {PRICE.name: dearest, **limits}
 
 
-def _alike(
+def _others(
     goal: Goal,
     wanted: int,
     most: int,
@@ -398,20 +404,27 @@ def _alike(
     axes: Difficulty,
     shop: Shop,
     random: np.random.Generator,
-) -> list[Goal]:
+) -> list[dict[str, Any]]:
+    """Draw the constraints of other customers whom all that an opening says of a product would suit."""
+    stated = {slot.name: slot.value for slot in goal.said() if slot.name != "said"}  # few tell by reviews
+    rows = unmet.last_stage(Goal.one({"type": goal["type"], **stated}), (), shop).rows
+    return [
+        _draw_limits(pick(random, rows.tolist()), wanted, most, may, axes, shop, random)
+        for _ in range(ALIKE - 1)
+    ]
+
+
+def _alike(goal: Goal, others: Sequence[Mapping[str, Any]], random: np.random.Generator) -> list[Goal]:
     """Draw customers who say the same in their opening: this one, and others who leave out something else."""
     stated = {slot.name: slot.value for slot in goal.said()}
     stated |= {"give_way": goal["give_way"]} if "give_way" in goal else {}
-    seen = {name: value for name, value in stated.items() if name != "said"}  # few tell by reviews
-    rows = unmet.stages(Goal.one({"type": goal["type"], **seen}), (), shop)[-1].rows
-    others = []
-    for _ in range(ALIKE - 1):
-        left_out = _draw_limits(pick(random, rows.tolist()), wanted, most, may, axes, shop, random)
+    made = [goal]
+    for left_out in others:
         rank: dict[str, Any] = {"importance": shuffled(random, goal.get("importance", ()))}
         if "worth" in goal:
             rank = {"worth": pick(random, goal["worth"].others())}
-        others.append(Goal.one({"type": goal["type"], **left_out, **rank, **stated}))
-    return [goal, *others]
+        made.append(Goal.one({"type": goal["type"], **left_out, **rank, **stated}))
+    return made
 
 
 def _draw_change(
@@ -430,14 +443,16 @@ def _draw_change(
     ]
     moved += [{"importance": [*order[i:], *order[:i]]} for i in range(1, len(order))]
     moved += [{name: other} for name in ("worth", "said") if name in goal for other in goal[name].others()]
-    before = unmet.stages(goal, events, shop)[-1].rows
-    for name in shuffled(random, dict.fromkeys(name for slots in moved for name in slots)):
-        for slots in shuffled(random, [slots for slots in moved if name in slots]):
-            change = GoalChange(slots=slots)
-            lefts = unmet.stages(goal, [*events, change], shop)
-            if min(len(left.rows) for left in lefts) < enough or not holds(goal, [*events, change]):
-                continue
-            after = goal.apply(change)
-            if not ranking.among_the_best(before, lefts[-1].rows, goal, after, enough, shop):
-                return change
+    before = unmet.last_stage(goal, events, shop).rows
+    names = shuffled(random, dict.fromkeys(name for slots in moved for name in slots))
+    able = (slots for name in names for slots in shuffled(random, [one for one in moved if name in one]))
+    for slots in islice(able, CHANGES):
+        change = GoalChange(slots=slots)
+        if not holds(goal, [*events, change]):
+            continue
+        lefts, after = unmet.stages(goal, [*events, change], shop), goal.apply(change)
+        if min(len(left.rows) for left in lefts) < enough:
+            continue
+        if not ranking.among_the_best(before, lefts[-1].rows, goal, after, enough, shop):
+            return change
     return None
