@@ -136,14 +136,18 @@ def draw_logic(
         rows = ranking.fitting(others, shop)
         codes = column_of(catalog, name)[rows[np.argsort(catalog.price_cents[rows], kind="stable")]]
         held = [names_of(catalog, name)[code] for code in dict.fromkeys(codes.tolist()) if code >= 0]
-        wish: OneOf | AnyBut = AnyBut(tuple(held[: min(size, len(held) - 1)]))
-        if random.random() < 0.5:
-            wish = OneOf(tuple(shuffled(random, held)[: min(1 + size, len(held) - 1)]))
-        made = others.set_slots({name: wish})
-        if drawn == steps or len(held) < 3 or len(ranking.fitting(plainer(made), shop)) > most:
+        if drawn == steps or len(held) < 3:
             continue
-        if enough <= len(ranking.fitting(made, shop)) < len(rows):
-            goal, drawn = made, drawn + 1
+        few = shuffled(random, held)
+        ways: list[OneOf | AnyBut] = [AnyBut(tuple(held[: min(size, len(held) - 1)]))]
+        ways += [OneOf(tuple(few[: min(1 + n, len(held) - 1)])) for n in (size, len(held) // 2)]
+        for wish in shuffled(random, dict.fromkeys(ways)):
+            made = others.set_slots({name: wish})
+            if len(ranking.fitting(plainer(made), shop)) > most:
+                break
+            if enough <= len(ranking.fitting(made, shop)) < len(rows):
+                goal, drawn = made, drawn + 1
+                break
     return goal
 
 

@@ -41,6 +41,7 @@ from ecomlab.world.ranking import Worth
 from ecomlab.world.sell_outs import ALIKE, draw_sell_out, draw_sold, sell_out_of
 from ecomlab.world.state import PAGE, World
 from ecomlab.world.tools.catalog import PRODUCT_TOOLS, catalog_get_reviews
+from ecomlab.world.unmet import Nearest
 
 WEIGHTS = {"rank": 0.5, "met": 0.4, "stock": 0.1}
 """Weights of nDCG, satisfaction and stock in r_task."""
@@ -157,28 +158,29 @@ class Discovery(Environment):
                 return False
             return choice.fits or 0 < last.meeting <= axes.top_k
 
-        able: Iterable[Goal] = (goal,)
+        left = unmet.last_stage(goal, (), shop)
+        able: Iterable[tuple[Goal, Nearest]] = ((goal, left),)
         if choice.terms or choice.claims:
             base = goal.drop_slots("importance") if choice.terms else goal
             terms = [limit for limit in self.phrases.limits if limit.gain and catalog.has(limit)]
-            left = unmet.last_stage(goal, (), shop)
-            slots = _draw_rank(left, goal, terms, choice, count, 2 * count, shop, random)
-            able = islice((base.set_slots(one) for one in slots), AGAIN)
+            ranks = _draw_rank(left, goal, terms, choice, count, 2 * count, shop, random)
+            able = islice(((base.set_slots(slots), near) for slots, near in ranks), AGAIN)
         again = DiscoveryPlayer.need(axes.k_rec, DiscoveryPlayer.thoughts(axes) if thought else 0)
-        turns, calls, others = again.turns - 1, again.calls, list[dict[str, Any]]()
+        turns, calls, others = again.turns - 1, again.calls, list[np.ndarray]()
         hidden: frozenset[Place] | None = None
-        for goal in able:
+        for goal, near in able:
             hidden = withhold(goal, axes, random).withheld if hidden is None else hidden
             goal = replace(goal, withheld=hidden)
             if share and not others:
-                others = _others(goal, enough, most, self.phrases.limits, axes, shop, random)
-            alike = _alike(goal, others, random)
-            lists = [unmet.last_stage(one, (), shop).rows for one in alike if share]
-            chosen = (
-                ranking.ranked_first(rows, one, axes.k_rec, shop)
-                for rows, one in zip(lists, alike, strict=False)
+                others = _draw_others(goal, enough, most, self.phrases.limits, axes, shop, random)
+            chosen = _choices(goal, near.rows, others, axes.k_rec, shop, random) if share else ()
+            gone = draw_sold(chosen, share, random)
+            last = replace(
+                near, goal=goal, rows=np.setdiff1d(near.rows, gone), asked=np.setdiff1d(near.asked, gone)
             )
-            sold = sell_out_of(draw_sold(chosen, share, random), catalog, LOOK)
+            if not choice.gives_way and not _thinks(last, choice, count, catalog):
+                continue
+            sold = sell_out_of(gone, catalog, LOOK)
             events: list[Event] = [replace(sold, turns=turns, calls=calls)] if sold.left else []
             if not holds(goal, events):
                 continue
@@ -308,7 +310,7 @@ def _counting(goal: Goal, events: Sequence[Event], count: int, choice: Choice, s
     return tuple(kind for kind, times in number.items() for _ in range(times))
 
 
-def _thinks(left: unmet.Nearest, choice: Choice, count: int, catalog: Catalog) -> bool:
+def _thinks(left: Nearest, choice: Choice, count: int, catalog: Catalog) -> bool:
     """Tell whether what the customer ranks by, and what reviews say, counts among what is left."""
     if choice.terms and not leads(left.rows, ranking.rank_of(left.goal), count, catalog):
         return False
@@ -316,7 +318,7 @@ def _thinks(left: unmet.Nearest, choice: Choice, count: int, catalog: Catalog) -
 
 
 def _draw_rank(
-    left: unmet.Nearest,
+    left: Nearest,
     goal: Goal,
     terms: Sequence[SlotType],
     choice: Choice,
@@ -324,7 +326,7 @@ def _draw_rank(
     least: int,
     shop: Shop,
     random: np.random.Generator,
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[tuple[dict[str, Any], Nearest]]:
     """Yield what reviews must say, of at least so many of what is left, and what some of these terms are worth, where
     both count for the `count` best of it."""
     catalog = shop.catalog
@@ -349,7 +351,7 @@ def _draw_rank(
         for worth in worths[:WORTHS]:
             slots = {name: wish for name, wish in (("said", said), ("worth", worth)) if wish is not None}
             if _thinks(replace(some, goal=some.goal.set_slots(slots)), choice, count, catalog):
-                yield slots
+                yield slots, some
 
 
 def _draw_limits(
@@ -396,7 +398,7 @@ def _draw_limits(
     return {PRICE.name: dearest, **limits}
 
 
-def _others(
+def _draw_others(
     goal: Goal,
     wanted: int,
     most: int,
@@ -404,27 +406,40 @@ def _others(
     axes: Difficulty,
     shop: Shop,
     random: np.random.Generator,
-) -> list[dict[str, Any]]:
-    """Draw the constraints of other customers whom all that an opening says of a product would suit."""
+) -> list[np.ndarray]:
+    """Draw customers who say the same of a product in their opening and leave out something else: the rows that fit
+    each, whatever is said of reviews."""
     stated = {slot.name: slot.value for slot in goal.said() if slot.name != "said"}  # few tell by reviews
     rows = unmet.last_stage(Goal.one({"type": goal["type"], **stated}), (), shop).rows
-    return [
-        _draw_limits(pick(random, rows.tolist()), wanted, most, may, axes, shop, random)
-        for _ in range(ALIKE - 1)
-    ]
-
-
-def _alike(goal: Goal, others: Sequence[Mapping[str, Any]], random: np.random.Generator) -> list[Goal]:
-    """Draw customers who say the same in their opening: this one, and others who leave out something else."""
-    stated = {slot.name: slot.value for slot in goal.said()}
     stated |= {"give_way": goal["give_way"]} if "give_way" in goal else {}
-    made = [goal]
-    for left_out in others:
+    fitting = []
+    for _ in range(ALIKE - 1):
+        left_out = _draw_limits(pick(random, rows.tolist()), wanted, most, may, axes, shop, random)
+        other = Goal.one({"type": goal["type"], **left_out, **stated})
+        fitting.append(unmet.last_stage(other, (), shop).rows)
+    return fitting
+
+
+def _choices(
+    goal: Goal,
+    rows: np.ndarray,
+    others: Sequence[np.ndarray],
+    count: int,
+    shop: Shop,
+    random: np.random.Generator,
+) -> list[np.ndarray]:
+    """List what this customer, whom these rows fit, and `others` would choose of what fits them; what these rank by,
+    and what reviews are to say, is the same where the opening states it."""
+    stated = {slot.name: slot.value for slot in goal.said()}
+    found, said = [ranking.ranked_first(rows, goal, count, shop)], stated.get("said")
+    for fit in others:
         rank: dict[str, Any] = {"importance": shuffled(random, goal.get("importance", ()))}
         if "worth" in goal:
             rank = {"worth": pick(random, goal["worth"].others())}
-        made.append(Goal.one({"type": goal["type"], **left_out, **rank, **stated}))
-    return made
+        rank |= {name: stated[name] for name in rank if name in stated}
+        fit = fit if said is None else reviews.kept(said, fit[: unmet.MOST_READ], shop.catalog)
+        found.append(ranking.ranked_first(fit, Goal.one(rank), count, shop))
+    return found
 
 
 def _draw_change(
