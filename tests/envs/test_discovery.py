@@ -19,7 +19,12 @@ from ecomlab.world.unmet import GIVE_WAY
 PD = ENVIRONMENTS["PD"]
 BOTH = only("trade_off", "none", mean=3, none=5)
 """Overrides under which every task holds what gives way, and a trade-off."""
-WORTHS = [Worth((("rating", 1000),)), Worth((("days", 300), ("rating", 12500)))]
+BONUSES = (("", "with salt and pepper trim", 12500), ("", "by Oak & Co", 300))
+WORTHS = [
+    Worth((("rating", 1000),)),
+    Worth((("days", 300), ("rating", 12500))),
+    Worth((("days", 300),), "", BONUSES, tuple(words for _, words, _ in BONUSES)),
+]
 
 
 def tasks(shop: Shop, d: int, count: int) -> list[Task]:
@@ -32,10 +37,15 @@ def tasks(shop: Shop, d: int, count: int) -> list[Task]:
 
 def test_a_key_is_the_price_minus_what_stars_are_worth_plus_what_days_cost() -> None:
     record = {"price": 99.9, "rating": 4.5, "ship_days": 2}
+    record |= {"brand": "HearthMint", "attributes": {"color": "Blue"}}
     assert Worth((("rating", 1000), ("days", 300))).key(of_record(record)) == 9990 - 4500 + 600
+    assert FOR_A_VALUE.key(of_record(record)) == 9990 + 600 - 1500
 
 
-@pytest.mark.parametrize("rank", [*WORTHS, Lex(("rating", "price", "delivery")), Lex(("delivery", "rating"))])
+FOR_A_VALUE = Worth((("days", 300),), "", (("attr:color", "Red", 500), ("brand", "HearthMint", 1500)))
+
+
+@pytest.mark.parametrize("rank", [*WORTHS[:2], FOR_A_VALUE, Lex(("rating", "price", "delivery")), Lex(("delivery", "rating"))])
 def test_a_record_has_the_key_of_its_row(rank: Any, big_shop: Shop) -> None:
     rows = np.arange(0, big_shop.catalog.size, 37)
     records = [big_shop.catalog.record(row) for row in rows.tolist()]

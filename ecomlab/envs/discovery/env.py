@@ -410,8 +410,8 @@ def _draw_others(
     """Draw customers who say the same of a product in their opening and leave out something else: the rows that fit
     each, whatever is said of reviews."""
     stated = {slot.name: slot.value for slot in goal.said() if slot.name != "said"}  # few tell by reviews
-    rows = unmet.last_stage(Goal.one({"type": goal["type"], **stated}), (), shop).rows
     stated |= {"give_way": goal["give_way"]} if "give_way" in goal else {}
+    rows = unmet.last_stage(Goal.one({"type": goal["type"], **stated}), (), shop).rows
     fitting = []
     for _ in range(ALIKE - 1):
         left_out = _draw_limits(pick(random, rows.tolist()), wanted, most, may, axes, shop, random)
