@@ -45,7 +45,9 @@ def test_a_key_is_the_price_minus_what_stars_are_worth_plus_what_days_cost() -> 
 FOR_A_VALUE = Worth((("days", 300),), "", (("attr:color", "Red", 500), ("brand", "HearthMint", 1500)))
 
 
-@pytest.mark.parametrize("rank", [*WORTHS[:2], FOR_A_VALUE, Lex(("rating", "price", "delivery")), Lex(("delivery", "rating"))])
+@pytest.mark.parametrize(
+    "rank", [*WORTHS[:2], FOR_A_VALUE, Lex(("rating", "price", "delivery")), Lex(("delivery", "rating"))]
+)
 def test_a_record_has_the_key_of_its_row(rank: Any, big_shop: Shop) -> None:
     rows = np.arange(0, big_shop.catalog.size, 37)
     records = [big_shop.catalog.record(row) for row in rows.tolist()]
