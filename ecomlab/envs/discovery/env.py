@@ -54,7 +54,7 @@ NEAR = 4
 AGAIN, WORTHS = 24, 6
 """Most worths and demands on reviews of one customer for which a sell-out is drawn, and most worths of those with the
 same demand."""
-CHANGES = 12
+CHANGES = 8
 """Most changes of mind that are tried."""
 
 
