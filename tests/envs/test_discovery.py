@@ -8,10 +8,13 @@ import numpy as np
 import pytest
 
 from ecomlab import ENVIRONMENTS, Episode, Shop, Task, play
+from ecomlab.catalog.lexicon import lexicon_of
+from ecomlab.customer import nlu
 from ecomlab.envs.discovery.player import DiscoveryPlayer
 from ecomlab.episode.episode import draw_task
 from ecomlab.steps import only
 from ecomlab.task import Event, Goal, GoalChange
+from ecomlab.wishes import AnyBut, OneOf
 from ecomlab.world import unmet
 from ecomlab.world.ranking import Lex, Worth, of_record, of_rows
 from ecomlab.world.unmet import GIVE_WAY
@@ -300,3 +303,26 @@ def test_what_is_said_of_a_worth_is_affirmed_only_where_it_is_so(
     cents = dict(told.goal["worth"].terms)["rating"] + moved
     said = answered(told, big_shop, "How much is a star worth to you?", claim.format(star=cents // 100))
     assert ("for each extra star" in said) == bool(moved)
+
+
+def test_the_customer_says_for_the_asking_what_a_value_is_worth_and_never_that_it_does_not_matter(
+    big_shop: Shop,
+) -> None:
+    heard = 0
+    for seed in range(6):
+        task = draw_task("PD", 12, seed, big_shop, {"p_noise": 0} | only("trade_off", mean=1))
+        for slot, value, _ in task.goal["worth"].bonuses:
+            said = answered(task, big_shop, f"Should the {slot.removeprefix('attr:')} be {value}?")
+            assert all(f"for one {words}" in said for words in task.goal["worth"].words)
+            heard += 1
+    assert heard > 4
+
+
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [("not by HearthMint", AnyBut(("HearthMint",))),
+     ("by HearthMint or PlumCottage", OneOf(("HearthMint", "PlumCottage"))), ("by HearthMint", "HearthMint")],
+)  # fmt: skip
+def test_brands_that_will_do_or_will_not_are_read(said: str, meant: Any, big_shop: Shop) -> None:
+    read = nlu.read_item(f"a kettle {said}, costing $30 or less", lexicon_of(big_shop.catalog), PD.phrases)
+    assert (read["brand"], read["price"]) == (meant, 3000)
