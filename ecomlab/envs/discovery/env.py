@@ -46,7 +46,7 @@ from ecomlab.world.unmet import Nearest
 WEIGHTS = {"rank": 0.5, "met": 0.4, "stock": 0.1}
 """Weights of nDCG, satisfaction and stock in r_task."""
 
-TRIES, EACH = 60, 3
+TRIES, EACH = 60, 2
 """Most types among which one is sought that has room for a task's steps of thought, and those among which one has for
 as many as were drawn; for one fewer among as many more, and so on."""
 NEAR = 4
