@@ -374,8 +374,8 @@ def _submit(env: Environment, lists: Mapping[str, list[Any]], texts: Mapping[str
             given[name] = value if not allowed or value in allowed else allowed[0]
         elif _numeric(schema) and (number or name in env.submit.required):
             given[name] = int(number.group()) if number else 1
-        elif name in env.submit.required:
-            given[name] = True
+        elif "boolean" in kinds(schema) or name in env.submit.required:
+            given[name] = True  # a cart's `done`: without it, a journey goes no further than its cart
     return calls(("submit", given))
 
 
