@@ -94,8 +94,7 @@ def tables_of(evidence: Evidence) -> Iterator[Table]:
         if shares:
             yield table_of_understood(what, shares)
     for bank in dict.fromkeys(one.bank for one in evidence.truths):
-        mine = [one for one in evidence.truths if one.bank == bank and ":" not in one.group]
-        yield truthful.table_of(mine)
+        yield truthful.table_of([one for one in evidence.truths if one.bank == bank])
     if evidence.talked:
         yield table_of_talked(evidence.talked)
 
