@@ -42,6 +42,9 @@ RIGHT = {"solver": "oracle", "fair": "reference player", "courteous": "courteous
 """Players whose misses are listed, with their names in words."""
 EXACT = (*RIGHT, "noisy", "shortcut")
 """Players of every task."""
+CHAINED = 4
+"""Divisor of the number of tasks of the other players for an environment whose jobs are tested by themselves: a
+journey's tasks and attackers are several times as many and as long."""
 HELD = 40
 """Most tasks of a cell in which a player is tried that lacks a kind of step, is contrary to it or tells everything: so
 many show by themselves that a share is at most 20%, and all levels are judged together."""
@@ -287,9 +290,12 @@ def certify(
     workers: int | None = None,
     kept: Path | None = None,
 ) -> Iterator[Row]:
-    """Compute a row for every environment and level in parallel, and yield each when done. `catalog` is a folder or a
-    number of generated products; rows are kept in the file `kept`, if given."""
-    cells = [(env_id, d, seeds, others, catalog) for env_id in envs for d in levels]
+    """Compute a row for every environment and level in parallel, and yield each when done. Of `others` tasks, if fewer
+    than `seeds`, chains of jobs get a quarter. `catalog` is a folder or a number of generated products; rows are kept
+    in the file `kept`, if given."""
+    fewer = max(1, others // CHAINED) if others < seeds else others
+    attacked = {env_id: fewer if ENVIRONMENTS[env_id].composes else others for env_id in envs}
+    cells = [(env_id, d, seeds, count, catalog) for env_id, count in attacked.items() for d in levels]
     for _, row in _resumed("row", _cell, cells, workers, kept, Row.from_json, Row.to_json):
         yield row
 
