@@ -102,7 +102,8 @@ def tables_of(evidence: Evidence) -> Iterator[Table]:
                 ((x.bank, x.env, x.group, x.asks, f"{x.exact:.3f}", x.denied) for x in shares),
             )
     for bank in dict.fromkeys(one.bank for one in evidence.truths):
-        yield truthful.table_of([one for one in evidence.truths if one.bank == bank])
+        mine = [one for one in evidence.truths if one.bank == bank and ":" not in one.group]
+        yield truthful.table_of(mine)
     if evidence.talked:
         yield _table(
             ("env", "episodes", "with a contradiction", "sentences that fit no form"),
