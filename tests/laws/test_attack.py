@@ -1,9 +1,8 @@
 """Who hears one bit at a time does no better than chance, and corrections are no substitute for listening."""
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -25,8 +24,7 @@ TALK = ("ritual of", "false summaries of", "blank consent to", "salad, ", "show 
 CORRECTABLE = [env for env in ENVIRONMENTS.values() if "cart" in env.acts_on or "returns" in env.acts_on]
 
 
-@dataclass(frozen=True)
-class Attack:
+class Attack(NamedTuple):
     """How often one player is right at one level, and the chance that the environment states."""
 
     d: int
@@ -36,7 +34,9 @@ class Attack:
     chance: float
 
 
-def attack(env_id: str, names: Sequence[str], levels: Sequence[int], count: int, shop: Shop) -> list[Attack]:
+def attack(
+    env_id: str, names: list[str] | tuple[str, ...], levels: tuple[int, ...], count: int, shop: Shop
+) -> list[Attack]:
     """Play `count` tasks a level with each player whose name contains one of `names`."""
     env, found = ENVIRONMENTS[env_id], []
     living = {name: lambda *_, make=make: make() for name, make in corrected(env, shop).items()}
