@@ -3,6 +3,7 @@
 import math
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -12,8 +13,7 @@ from ecomlab.customer.dialogue import GUESSES, PATIENCE
 from ecomlab.episode.episode import Episode, draw_task
 from ecomlab.episode.play import finish
 from ecomlab.laws import laws
-from ecomlab.laws.attack import attack
-from ecomlab.laws.certificate import outcomes_of
+from ecomlab.laws.certificate import FIRST_SEED, outcomes_of, players
 from ecomlab.laws.corrected import corrected
 from ecomlab.laws.listeners import shotgun_teller
 from ecomlab.task import Instead
@@ -23,6 +23,33 @@ TASKS = 40
 ONE_BIT = ("yes or no", "which one of", "guess and", "then guess")
 TALK = ("ritual of", "false summaries of", "blank consent to", "salad, ", "show three of")
 CORRECTABLE = [env for env in ENVIRONMENTS.values() if "cart" in env.acts_on or "returns" in env.acts_on]
+
+
+class Attack(NamedTuple):
+    """How often one player is right at one level, and the chance that the environment states."""
+
+    d: int
+    player: str
+    tasks: int
+    share: float
+    chance: float
+
+
+def attack(
+    env_id: str, names: list[str] | tuple[str, ...], levels: tuple[int, ...], count: int, shop: Shop
+) -> list[Attack]:
+    """Play `count` tasks a level with each player whose name contains one of `names`."""
+    env, found = ENVIRONMENTS[env_id], []
+    living = {name: lambda *_, make=make: make() for name, make in corrected(env, shop).items()}
+    made = players(env_id, shop) | living
+    for d in levels:
+        tasks = [make_task(env_id, d, FIRST_SEED + seed, shop) for seed in range(count)]
+        chance = sum(env.audit.chance(task, shop) for task in tasks) / count
+        for name in (name for name in made if any(part in name for part in names)):
+            episodes = [Episode(task, shop) for task in tasks]
+            right = [finish(made[name](one, one.task.seed), one).score.correct for one in episodes]
+            found.append(Attack(d, name, count, sum(right) / count, chance))
+    return found
 
 
 def test_of_one_wanted_visit_a_guesser_tries_a_first_patience_more_and_one_by_asking(big_shop: Shop) -> None:
@@ -42,7 +69,7 @@ def test_a_guesser_reaches_the_chance_that_is_stated(big_shop: Shop) -> None:
 
 @pytest.mark.parametrize("env", ["CART", "RETURN", "STATUS", "SUB"])
 def test_one_bit_at_a_time_is_no_better_than_chance(env: str, big_shop: Shop) -> None:
-    found = list(attack(env, ONE_BIT, (0, 4), TASKS, big_shop))
+    found = attack(env, ONE_BIT, (0, 4), TASKS, big_shop)
     assert found
     above = [
         f for f in found if laws.at_most(f.share, f.tasks, f.chance, by_chance=True) is laws.State.BROKEN
@@ -53,7 +80,7 @@ def test_one_bit_at_a_time_is_no_better_than_chance(env: str, big_shop: Shop) ->
 @pytest.mark.parametrize("env", [env.id for env in ENVIRONMENTS.values() if not env.composes])
 def test_talk_without_listening_is_no_better_than_chance(env: str, big_shop: Shop) -> None:
     """Greetings, summaries of nothing, blank consent, words in a heap and things shown, used as guesses."""
-    found = list(attack(env, TALK, (0, 12), 20, big_shop))
+    found = attack(env, TALK, (0, 12), 20, big_shop)
     assert {name for name in TALK for one in found if name in one.player} == set(TALK)
     above = [
         f for f in found if laws.at_most(f.share, f.tasks, f.chance, by_chance=True) is laws.State.BROKEN
@@ -102,7 +129,7 @@ def test_who_lives_on_corrections_is_right_at_most_a_third_as_often_as_who_talks
     env: str, big_shop: Shop
 ) -> None:
     assert corrected(ENVIRONMENTS[env], big_shop), "nobody tries to live on this environment's corrections"
-    found = list(attack(env, ["corrections of", "courteous"], (0, 1, 4), TASKS, big_shop))
+    found = attack(env, ["corrections of", "courteous"], (0, 1, 4), TASKS, big_shop)
     talking = {one.d: one.share for one in found if one.player == "courteous"}
     above = [one for one in found if one.player != "courteous" and one.share > talking[one.d] / 3]
     assert not above, "\n".join(map(str, above))
