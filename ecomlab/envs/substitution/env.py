@@ -9,7 +9,7 @@ import numpy as np
 
 from ecomlab.catalog import Shop
 from ecomlab.customer import demands
-from ecomlab.customer.demand_draws import FEW, LUCK, MOST, DemandDraws, chance_right
+from ecomlab.customer.demand_draws import LUCK, MATCHES, MOST, DemandDraws, chance_right
 from ecomlab.customer.goals import withhold
 from ecomlab.customer.opinions import Opinion, Thing
 from ecomlab.customer.templates import Phrases
@@ -20,10 +20,10 @@ from ecomlab.envs.substitution.audit import SubstitutionAudit
 from ecomlab.envs.substitution.player import SubstitutionPlayer
 from ecomlab.reward import Verdict
 from ecomlab.seeding import pick
-from ecomlab.slots import PRICE, slot_type
+from ecomlab.slots import LIMITS, slot_type
 from ecomlab.steps import draw_kinds
 from ecomlab.task import ACT, Event, Goal, Problem, Slot, Task, TaskError, TaskKey
-from ecomlab.wishes import without
+from ecomlab.wishes import Demand, without
 from ecomlab.world.plain import AtFirst, plain
 from ecomlab.world.sell_outs import MOST_SOLD, draw_sell_out, sell_out_share
 from ecomlab.world.state import World
@@ -41,11 +41,15 @@ from ecomlab.world.substitutes import (
 from ecomlab.world.tools import catalog as shop_tools
 
 TRIES = 128
-THOUGHT = 6
-"""Draws among which one is sought whose steps of thought all count."""
+THOUGHT = 5
+"""Draws among which one is sought whose steps of thought all count, and which has room."""
+ROOM = 7
+"""Replacements that are to be left to choose from, beside one for each step of thought."""
 STEPS = ("reference", "joint", "logic", "trade_off")
 """Kinds of steps of thought that a substitution may hold."""
-MAY_BE_WITHHELD = ("must", "worth", "which", "matching", "price_match", "choices", "excluded", "if")
+MAY_BE_WITHHELD = (
+    "must", "worth", "which", "matching", *MATCHES, "choices", "choices_too", "excluded", "excluded_too", "if",
+)  # fmt: skip
 """Slots that an opening may leave out, beside limits."""
 
 
@@ -55,7 +59,9 @@ class Substitution(Environment):
         "A product that the customer looked at lately is sold out. Find replacements that can be bought now, as many "
         "as they want. A replacement is of the same type, has the same attributes where the customer insists on it, "
         "and satisfies all their other demands. Of those, hand in the most similar: the ones that have the most in "
-        "common with the sold-out product, counting its brand and its remaining attributes; fewer where fewer fit. "
+        "common with the sold-out product, counting one each for the same brand, each remaining attribute that is the "
+        "same, a price at most a tenth above or below its price, and stars at most 0.2 from its stars; fewer where "
+        "fewer fit. "
         "Where a star or a day is worth something to the customer, those with the lowest price after that is taken off "
         "come first among equally similar ones."
     )
@@ -88,7 +94,7 @@ class Substitution(Environment):
     def _draw(
         self,
         part: float,
-        share: float,
+        share_sold: float,
         kinds: Sequence[str],
         axes: Difficulty,
         key: TaskKey,
@@ -102,7 +108,8 @@ class Substitution(Environment):
         # Enough for a choice, where the shop has it; the visits will take some of them. With nine products a type
         # (1,000 in all) about four can be replacements at any level: there the list cannot grow, demands cannot
         # exclude much, and d hardly makes the task harder.
-        enough = max(2, round((axes.k_rec + 2 + spare) * (1 - 2 * part)))
+        aim = ROOM + axes.steps.mean
+        enough = max(2, round((aim + 2 + spare) * (1 - 2 * part)))
         least = max(1, round(CLUSTER * (1 - 2 * part)))
         kind = pick(random, shop.catalog.drawable_types).name
         vague = "reference" in kinds and part < 0.75  # of visits to all products few words tell none apart
@@ -111,7 +118,7 @@ class Substitution(Environment):
             return None
         cluster, visits, gone = demands.draw_visits(missed, enough, axes, key, shop, vague)
         goal, first = demands.goal_of(cluster, missed.must, shop), AtFirst(shop, {"visits": visits})
-        least = 2 * FEW if "trade_off" in kinds else 1  # something to choose among
+        least = max(1, round(aim / 2 * (1 - 2 * part)))
         draws = DemandDraws(shop.catalog.rows_of(visits), axes, shop, random, least)
         if vague:
             which = draws.which(original_of(goal, shop))
@@ -120,48 +127,63 @@ class Substitution(Environment):
             goal = goal.set_slots({"which": which})
         if not fewest(goal, (), gone, shop):
             return None
+        wished = [step for step in kinds if step not in ("reference", "trade_off")]
         left = stages_of(goal, (), gone, shop)[-1]
-        strict = (0.8, 0.95) if kinds else (0.4, 0.75)  # of what demands leave, something is to be left
-        limits = demands.draw_limits(kind, left, axes.k_rec + 1 + spare, axes, shop, random, strict)
-        goal = goal.set_slots(limits)
+        limits = min(len(LIMITS), axes.constraints - 1)
+
+        def share(count: int) -> float:
+            """Compute the share that each of so many demands is to keep of what is left."""
+            return min(0.95, max(0.3, (aim / max(1, len(left))) ** (1 / max(1, count))))
+
+        keep = max(axes.k_rec + 1 + spare, least)
+        goal = goal.set_slots(
+            demands.draw_limits(kind, left, keep, axes, shop, random, share(limits + len(wished)))
+        )
         steps = ["reference"] if vague else []
-        for wished in (step for step in kinds if step not in ("reference", "trade_off")):
+        for number, step in enumerate(wished):
             known = plain(goal, first)
             left = stages_of(known, (), gone, shop)[-1]
-            for step in dict.fromkeys((wished, *kinds)):  # another one where there is none of its kind
-                made = draws.demand(step, known, left)
+            for able in dict.fromkeys((step, *wished)):  # another one where there is none of its kind
+                made = draws.demand(able, known, left, share(len(wished) - number))
                 if made is not None:
                     goal = goal.set_slots(dict([made]))
-                    steps.append(step)
+                    steps.append(able)
                     break
-        if "price_match" in goal:
-            goal = goal.drop_slots(PRICE.name)
+        goal = goal.drop_slots(*(limit.name for name, limit in MATCHES.items() if name in goal))
         known = plain(goal, first)
-        sold = demands.draw_sell_out(known, gone, share, axes, shop, random)
+        sold = demands.draw_sell_out(known, gone, share_sold, axes, shop, random)
         events: list[Event] = [replace(sold, moment="catalog_search")] if sold else []
         if not fewest(known, events, gone, shop):  # it must stay possible
             events = []
         if not fewest(known, events, gone, shop):
             return None
+        most = 1 if "if" in goal else min(axes.k_rec, axes.top_k)  # of several, would each have to be so?
+        chosen: dict[str, Any] = {"count": most}
+        if axes.steps.mean:
+            left = stages_of(known, events, gone, shop)[-1]
+            chosen = draws.choice(known, left, most, "trade_off" in kinds)
+        goal = goal.set_slots(chosen)
+        known = plain(goal, first)
+        steps += ["trade_off"] * ("worth" in chosen)
         if random.random() < axes.p_switch:
             change = demands.draw_change(known, events, gone, axes, shop, random)
             events += [replace(change, moment=pick(random, self.moments))] if change else []
-        goal = goal.set_slots({"count": min(axes.k_rec, axes.top_k)})
-        if "trade_off" in kinds:
-            steps.append("trade_off")
-            goal = goal.set_slots(draws.worth(known, stages_of(known, events, gone, shop)[-1]))
         woven = len(steps)
         counts = {kind: self._counts(kind, goal, events, visits, gone, shop) for kind in set(steps)}
         steps = [kind for kind in steps if counts[kind]]
         never = [name for name in goal.of() if name not in MAY_BE_WITHHELD and not slot_type(name).is_limit]
         goal = withhold(goal, axes, random, never)
         known = plain(goal, first)
-        wide = known.drop_slots("if", *(name for name in ("excluded", "choices") if name in goal))
+        open_ones = [n for n, one in known.of().items() if isinstance(one, Demand) and one.slot == "brand"]
         costs = [
             SubstitutionPlayer.steps(known, rows, axes.top_k, shop)
-            for rows in stages_of(wide, events, gone, shop)
+            for rows in stages_of(known.drop_slots("if", *open_ones), events, gone, shop)
         ]
-        turns, calls = (max(cost[at] for cost in costs) for at in (0, 1))
+        if None in costs:
+            return None
+        turns, calls = (max(cost[at] for cost in costs if cost) for at in (0, 1))
+        if calls > SubstitutionPlayer.most_calls(axes):
+            return None
         need = SubstitutionPlayer.need(goal, visits, shop, turns, calls)
         events = [replace(event, turns=turns, calls=calls) for event in events]
         return Problem(goal, {"visits": visits, "gone": gone}, need, events, steps=steps), woven
