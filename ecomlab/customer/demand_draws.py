@@ -6,7 +6,7 @@ Each is drawn so that it excludes some of the products that fit the rest, and le
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import islice, permutations
 from typing import Any
@@ -15,7 +15,7 @@ import numpy as np
 
 from ecomlab.catalog import Shop
 from ecomlab.catalog.lexicon import Lexicon, lexicon_of
-from ecomlab.customer.choices import MOST_TRIED, draw_worths, leads
+from ecomlab.customer.choices import AMOUNTS, DEAREST, LEAD, MOST_TRIED, draw_worths
 from ecomlab.customer.nlg import thing_phrase, wish_phrase
 from ecomlab.customer.visits import exact_value
 from ecomlab.difficulty import Difficulty
@@ -25,12 +25,13 @@ from ecomlab.steps import draw_size
 from ecomlab.task import Goal, Task
 from ecomlab.wishes import AnyBut, Demand, If, Of, OneOf, Visited
 from ecomlab.world.cart import column_of, constraints_of, names_of
-from ecomlab.world.substitutes import demanded, original_of, similarity
+from ecomlab.world.ranking import Worth
+from ecomlab.world.substitutes import LIKENESS, demanded, original_of, rank_keys, similarity
 
 LUCK = 0.1
 """Most chance with which somebody who lacks a step may still be right where it counts."""
 FEW = 4
-"""Most replacements that are wanted where something decides among equally similar ones."""
+"""Most replacements that are wanted where worths decide."""
 MATCHES: Mapping[str, SlotType] = {"price_match": PRICE, "stars_match": RATING, "days_match": DAYS}
 """Slots in which a replacement is no worse than another thing, each with the limit that this sets."""
 MOST = {"reference": 1, "joint": 1 + len(MATCHES), "logic": 5, "trade_off": 1}
@@ -103,21 +104,25 @@ class DemandDraws:
 
     def choice(self, goal: Goal, rows: np.ndarray, most: int, trades: bool) -> dict[str, Any]:
         """Draw how many of these rows are wanted, `most` at most, so that the last of them and the next differ in how
-        similar they are, as far as there are such; where the customer `trades`, they are equally similar, and what
-        wishes are worth decides, if it can."""
-        catalog, alike = self.shop.catalog, similarity(rows, goal, self.shop)
-        order = np.sort(alike)[::-1]
+        similar they are, as far as there are such; of a customer who `trades`, also what likeness and other wishes are
+        worth, if the best lead then."""
+        catalog, order = self.shop.catalog, np.sort(similarity(rows, goal, self.shop))[::-1]
         counts = shuffled(self.random, range(1, 1 + min(most, len(rows) - 1)))
-        terms = [limit for limit in LIMITS if limit.gain and catalog.has(limit)]
-        for count in (one for one in counts if trades and one <= FEW):
-            equal = rows[alike == order[count - 1]]
-            dearest = goal.get(PRICE.name, int(catalog.price_cents[equal].max()))
-            size = draw_size(self.axes, "trade_off", self.random)
-            for worth in islice(draw_worths(equal, dearest, terms, size, catalog, self.random), MOST_TRIED):
-                if leads(equal, worth, count - int((order > order[count - 1]).sum()), catalog):
-                    return {"worth": worth, "count": count}
         apart = [one for one in counts if order[one - 1] > order[one]]
-        return {"count": next((one for one in apart if one > 1), apart[0] if apart else most)}
+        count = next((one for one in apart if one > 1), apart[0] if apart else most)
+        if trades and (few := [one for one in counts if one <= FEW]):
+            terms = [limit for limit in LIMITS if limit.gain and catalog.has(limit)]
+            dearest = goal.get(PRICE.name, int(catalog.price_cents[rows].max()))
+            size = draw_size(self.axes, "trade_off", self.random) - 1
+            worths = draw_worths(rows, dearest, terms, size, catalog, self.random) if size else ()
+            amounts = [100 * one for one in AMOUNTS if 100 * one <= DEAREST * dearest]
+            for worth in (*islice(worths, MOST_TRIED), *[Worth(())] * len(amounts)) if amounts else ():
+                cents = pick(self.random, amounts)
+                worth = replace(worth, terms=((LIKENESS, cents), *worth.terms))
+                valued = goal.set_slots({"worth": worth})
+                if is_clear(rows, valued, few[0], self.shop):
+                    return {"worth": worth, "count": few[0]}
+        return {"count": count}
 
     def demand(self, step: str, goal: Goal, rows: np.ndarray, share: float = 0.7) -> tuple[str, Any] | None:
         """Draw a demand that takes a step of this kind, as (slot, value), which about this share of the rows that fit a
@@ -261,6 +266,20 @@ class _Demand:
         said = tuple(self._words(slot, OneOf((value,))) for value in (first, other))
         wish = If(self.kind.name, slot, first, limit, other, said)
         return Demand(slot, wish, wish.say())
+
+
+def is_clear(rows: np.ndarray, goal: Goal, count: int, shop: Shop) -> bool:
+    """Tell whether the `count` best of these rows lead the others where worths decide, as far as there is a choice, and
+    are neither the cheapest nor the most similar."""
+    if "worth" not in goal or len(rows) <= count:
+        return True
+    keys = rank_keys(rows, goal, shop)
+    order = np.argsort(keys, kind="stable")
+    best, rest = rows[order[:count]], rows[order[count:]]
+    prices, lead = shop.catalog.price_cents, keys[order[count]] - keys[order[count - 1]]
+    dearer = prices[best].max() > prices[rest].min()
+    unlike = similarity(best, goal, shop).min() < similarity(rest, goal, shop).max()
+    return bool(lead > LEAD * np.ptp(keys) and dearer and unlike)
 
 
 def other_demands(name: str, goal: Goal, known: Goal, rows: np.ndarray, task: Task, shop: Shop) -> list[Any]:

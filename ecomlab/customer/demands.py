@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from ecomlab.catalog import Shop
-from ecomlab.customer.choices import leads
-from ecomlab.customer.demand_draws import DemandDraws
+from ecomlab.customer.demand_draws import DemandDraws, is_clear
 from ecomlab.customer.goals import draw_row
 from ecomlab.customer.visits import (
     Cluster,
@@ -37,7 +36,6 @@ from ecomlab.world.substitutes import (
     noun,
     original_of,
     rank_keys,
-    similarity,
     stages_of,
 )
 
@@ -229,18 +227,6 @@ def draw_change(
         if not same and is_clear(rows, goal, count, shop):
             return change
     return None
-
-
-def is_clear(rows: np.ndarray, goal: Goal, count: int, shop: Shop) -> bool:
-    """Tell whether what wishes are worth decides clearly which of equally similar rows are among the best, where the
-    customer says it and there is a choice."""
-    if "worth" not in goal or len(rows) <= count:
-        return True
-    alike = similarity(rows, goal, shop)
-    order = np.sort(alike)[::-1]
-    cut = order[count - 1]
-    above = int((order > cut).sum())
-    return order[count] < cut or leads(rows[alike == cut], goal["worth"], count - above, shop.catalog)
 
 
 def _changes(goal: Goal, random: np.random.Generator) -> list[GoalChange]:

@@ -42,6 +42,8 @@ NOUNS: Mapping[str, str] = {
 """Customers' words for attributes whose plain name would sound odd."""
 
 
+LIKENESS = "likeness"
+"""Slot by which similarity is counted where it is worth something."""
 CLOSE_STARS = 2
 """Tenths of a star by which two ratings may differ that count as equal."""
 CLOSE_PRICE = 10
@@ -126,12 +128,18 @@ def are_close(limit: SlotType, values: Any, own: int) -> Any:
 
 
 def rank_keys(rows: np.ndarray, goal: Goal, shop: Shop) -> np.ndarray:
-    """Return a number for each row, the smaller the better: the more similar first, among equally similar ones by what
-    wishes are worth, if the customer says so."""
-    worth = goal.get("worth")
-    among = 0 if worth is None else worth.key(ranking.of_rows(rows, shop.catalog))
-    keys: np.ndarray = among - (similarity(rows, goal, shop).astype(np.int64) << 40)  # cents are below
+    """Return a number for each row, the smaller the better: the more similar first, or else by what wishes and each
+    likeness are worth, if the customer says so."""
+    alike, worth = similarity(rows, goal, shop).astype(np.int64), goal.get("worth")
+    if worth is None:
+        return -alike
+    keys: np.ndarray = worth.key(beside_likeness(alike, ranking.of_rows(rows, shop.catalog)))
     return keys
+
+
+def beside_likeness(alike: Any, values: ranking.Values) -> ranking.Values:
+    """Look up how similar products are beside their values."""
+    return lambda of: alike if getattr(of, "name", "") == LIKENESS else values(of)  # copies of slots differ
 
 
 def best_of(rows: np.ndarray, goal: Goal, count: int, shop: Shop) -> np.ndarray:

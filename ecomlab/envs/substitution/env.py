@@ -62,8 +62,8 @@ class Substitution(Environment):
         "common with the sold-out product, counting one each for the same brand, each remaining attribute that is the "
         "same, a price at most a tenth above or below its price, and stars at most 0.2 from its stars; fewer where "
         "fewer fit. "
-        "Where a star or a day is worth something to the customer, those with the lowest price after that is taken off "
-        "come first among equally similar ones."
+        "Where the customer says what they would pay more for, the best are instead those with the lowest price after "
+        "that is taken off; each of the things counted is a matching detail."
     )
     tools = (
         shop_tools.user_get_visit_history, shop_tools.catalog_search, shop_tools.catalog_get_product,
@@ -228,8 +228,9 @@ class Substitution(Environment):
         required, compatible = requirements(goal, shop), requirements(goal, shop, limits=False)
         candidates = world.in_stock(catalog.select(required))
         candidates = narrowed(candidates[candidates != original], goal, shop)
-        best = np.sort(similarity(candidates, goal, shop))[::-1][:count]
-        keys = np.sort(rank_keys(candidates, goal, shop))[:count]
+        keys = rank_keys(candidates, goal, shop)
+        best = candidates[np.argsort(keys, kind="stable")[:count]]
+        keys = np.sort(keys)[:count]
         count = len(best)  # fewer where fewer fit
         good: dict[int, bool] = {}
         for product_id in ids:
@@ -247,7 +248,10 @@ class Substitution(Environment):
         mine = np.sort(rank_keys(np.array(list(good), int), goal, shop))
         correct = len(ids) == len(good) == count and all(good.values()) and bool((mine == keys).all())
         # One more than the number of equal entries, so that being compatible counts too.
-        similar = min(1.0, float((alike + 1).sum() / max(1, (best + 1).sum())))
+        most = similarity(best, goal, shop)
+        similar = min(1.0, float((alike + 1).sum() / max(1, (most + 1).sum())))
+        if "worth" in goal:
+            similar = sum(row in best for row in good) / max(1, count)
         weight = world.axes.substitution.similarity
         share = weight * similar + (1 - weight) * min(1.0, float(met) / max(1, count))
         correct = correct and bool(ids)
@@ -255,7 +259,7 @@ class Substitution(Environment):
         if not correct:
             why = (
                 f"{len(ids)} replacements of the {count} that there are, {len(good)} of them compatible and in stock, "
-                f"{sum(good.values())} as the customer wants; {alike.sum()} equal entries in all, {best.sum()} in the "
+                f"{sum(good.values())} as the customer wants; {alike.sum()} equal entries in all, {most.sum()} in the "
                 "best choice"
                 f"{', which is worth more' if 'worth' in goal else ''}"
             )

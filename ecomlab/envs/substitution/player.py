@@ -24,7 +24,7 @@ from ecomlab.wishes import AnyBut, Demand, If, Of, OneOf, Visited, visit_of
 from ecomlab.world.cart import constraints_of
 from ecomlab.world.ranking import of_record
 from ecomlab.world.state import PAGE
-from ecomlab.world.substitutes import are_close, hard_names, original_of
+from ecomlab.world.substitutes import are_close, beside_likeness, hard_names, original_of
 
 LOOKED = frozenset(name for name, limit in MATCHES.items() if limit is not PRICE)
 """Demands for which another visit must be looked at: the history does not show its stars or days."""
@@ -153,8 +153,12 @@ class SubstitutionPlayer(GoalPlayer):
             return self.work()
         worth = self.get("worth")
         chosen = [pair for pair in usable if not self.slip()]
-        key = {one: worth.key(of_record(self.found[one])) if worth else 0 for one, _ in chosen}
-        ids = [product_id for product_id, _ in sorted(chosen, key=lambda pair: (-pair[1], key[pair[0]]))]
+        if worth:
+            found = {one: beside_likeness(alike, of_record(self.found[one])) for one, alike in chosen}
+            chosen.sort(key=lambda pair: worth.key(found[pair[0]]))
+        else:
+            chosen.sort(key=lambda pair: -pair[1])
+        ids = [product_id for product_id, _ in chosen]
         return self.turn(self.call("submit", None, product_ids=ids[:count]))
 
     def result(self, about: Any, result: dict[str, Any]) -> None:
