@@ -50,6 +50,8 @@ class DemandDraws:
     random: np.random.Generator
     least: int = 1
     """Products that each demand is to leave."""
+    holds: bool = True
+    """Whether a condition does."""
 
     @property
     def lexicon(self) -> Lexicon:
@@ -110,18 +112,18 @@ class DemandDraws:
         counts = shuffled(self.random, range(1, 1 + min(most, len(rows) - 1)))
         apart = [one for one in counts if order[one - 1] > order[one]]
         count = next((one for one in apart if one > 1), apart[0] if apart else most)
-        if trades and (few := [one for one in counts if one <= FEW]):
-            terms = [limit for limit in LIMITS if limit.gain and catalog.has(limit)]
-            dearest = goal.get(PRICE.name, int(catalog.price_cents[rows].max()))
-            size = draw_size(self.axes, "trade_off", self.random) - 1
-            worths = draw_worths(rows, dearest, terms, size, catalog, self.random) if size else ()
-            amounts = [100 * one for one in AMOUNTS if 100 * one <= DEAREST * dearest]
-            for worth in (*islice(worths, MOST_TRIED), *[Worth(())] * len(amounts)) if amounts else ():
-                cents = pick(self.random, amounts)
-                worth = replace(worth, terms=((LIKENESS, cents), *worth.terms))
-                valued = goal.set_slots({"worth": worth})
-                if is_clear(rows, valued, few[0], self.shop):
-                    return {"worth": worth, "count": few[0]}
+        if not trades:
+            return {"count": count}
+        terms = [limit for limit in LIMITS if limit.gain and catalog.has(limit)]
+        dearest = goal.get(PRICE.name, int(catalog.price_cents[rows].max()))
+        size = draw_size(self.axes, "trade_off", self.random) - 1
+        worths = draw_worths(rows, dearest, terms, size, catalog, self.random) if size else ()
+        amounts = [100 * one for one in AMOUNTS if 100 * one <= DEAREST * dearest]
+        for worth in (*islice(worths, MOST_TRIED), *[Worth(())] * len(amounts)) if amounts else ():
+            worth = replace(worth, terms=((LIKENESS, pick(self.random, amounts)), *worth.terms))
+            clear = are_clear(rows, goal.set_slots({"worth": worth}), self.shop)
+            if few := [one for one in counts if one <= FEW and clear[one - 1]]:
+                return {"worth": worth, "count": few[0]}
         return {"count": count}
 
     def demand(self, step: str, goal: Goal, rows: np.ndarray, share: float = 0.7) -> tuple[str, Any] | None:
@@ -156,9 +158,11 @@ class _Demand:
                 "excluded_too": self._excluded, "if": self._conditions,
             },
         }.get(step, {})  # fmt: skip
-        able = [name for name in options if name not in self.goal] if len(self.rows) else []
+        able = [name for name in options if name not in self.goal and len(self.rows)]
+        able = [name for name in able if not (name.endswith("_too") and name[:-4] in able)]
         for name in shuffled(self.random, able):
-            found = [one for one in options[name](name) if self.draws.least <= one[0] < len(self.rows)]
+            least = min(2, self.draws.least) if name == "if" else self.draws.least
+            found = [one for one in options[name](name) if least <= one[0] < len(self.rows)]
             aim = self.share * len(self.rows)
             for _, make in sorted(shuffled(self.random, found), key=lambda one: abs(one[0] - aim)):
                 if (demand := make()) is not None:
@@ -248,18 +252,19 @@ class _Demand:
     def _conditions(self, name: str) -> Iterator[Option]:
         """List how the price of one value may decide between it and another; with either outcome. Where it holds, the
         most similar ones with the value are within the limit: it is the same whichever of these is meant."""
-        prices, names = self.shop.catalog.price_cents, names_of
-        alike, holds = similarity(self.rows, self.goal, self.shop), self.random.random() < 0.5
+        prices, holds = self.shop.catalog.price_cents, self.draws.holds
+        alike = similarity(self.rows, self.goal, self.shop)
         for slot in self.attributes:
-            column = column_of(self.shop.catalog, slot)[self.rows]
-            values = names(self.shop.catalog, slot)
+            column, values = column_of(self.shop.catalog, slot)[self.rows], names_of(self.shop.catalog, slot)
+            best = column[alike == alike.max()]
             for first, other in permutations(np.unique(column).tolist(), 2):
                 mine, costs = column == first, prices[self.rows[column == first]]
                 edge = prices[self.rows[mine & (alike == alike[mine].max())]].max()
                 high = pick(self.random, costs[costs >= edge].tolist()) if holds else 0.95 * costs.min()
                 limit = 100 * (math.ceil(high / 100) if holds else math.floor(high / 100))
                 left = int((costs <= limit).sum() or (column == other).sum())
-                if limit > 0 and (holds or not (costs <= limit).any()):
+                matters = (best == (first if holds else other)).mean() < 0.5  # who ignores it goes wrong
+                if limit > 0 and matters and (holds or not (costs <= limit).any()):
                     yield left, partial(self._condition, slot, values[first], values[other], limit)
 
     def _condition(self, slot: str, first: str, other: str, limit: int) -> Demand:
@@ -268,18 +273,16 @@ class _Demand:
         return Demand(slot, wish, wish.say())
 
 
-def is_clear(rows: np.ndarray, goal: Goal, count: int, shop: Shop) -> bool:
-    """Tell whether the `count` best of these rows lead the others where worths decide, as far as there is a choice, and
-    are neither the cheapest nor the most similar."""
-    if "worth" not in goal or len(rows) <= count:
-        return True
-    keys = rank_keys(rows, goal, shop)
+def are_clear(rows: np.ndarray, goal: Goal, shop: Shop) -> np.ndarray:
+    """Tell, for each number of these rows from one to all but one, whether as many best lead the others where worths
+    decide, and are neither the cheapest nor the most similar."""
+    keys, alike = rank_keys(rows, goal, shop), similarity(rows, goal, shop)
     order = np.argsort(keys, kind="stable")
-    best, rest = rows[order[:count]], rows[order[count:]]
-    prices, lead = shop.catalog.price_cents, keys[order[count]] - keys[order[count - 1]]
-    dearer = prices[best].max() > prices[rest].min()
-    unlike = similarity(best, goal, shop).min() < similarity(rest, goal, shop).max()
-    return bool(lead > LEAD * np.ptp(keys) and dearer and unlike)
+    keys, alike, prices = keys[order], alike[order], shop.catalog.price_cents[rows[order]]
+    dearest, cheapest = np.maximum.accumulate(prices)[:-1], np.minimum.accumulate(prices[::-1])[::-1][1:]
+    least, most = np.minimum.accumulate(alike)[:-1], np.maximum.accumulate(alike[::-1])[::-1][1:]
+    clear = (np.diff(keys) > LEAD * np.ptp(keys)) & (dearest > cheapest) & (least < most)
+    return np.asarray(clear)
 
 
 def other_demands(name: str, goal: Goal, known: Goal, rows: np.ndarray, task: Task, shop: Shop) -> list[Any]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ecomlab.catalog import Shop
-from ecomlab.customer.demand_draws import DemandDraws, is_clear
+from ecomlab.customer.demand_draws import DemandDraws, are_clear
 from ecomlab.customer.goals import draw_row
 from ecomlab.customer.visits import (
     Cluster,
@@ -224,7 +224,8 @@ def draw_change(
         luckiest = np.lexsort((~np.isin(before[-1], rows), keys))  # of equals, who takes those that still fit
         best, now = before[-1][luckiest[:count]], np.sort(rank_keys(rows, goal, shop))[:count]
         same = np.isin(best, rows).all() and np.array_equal(np.sort(rank_keys(best, goal, shop)), now)
-        if not same and is_clear(rows, goal, count, shop):
+        clear = "worth" not in goal or len(rows) <= count or are_clear(rows, goal, shop)[count - 1]
+        if not same and clear:
             return change
     return None
 

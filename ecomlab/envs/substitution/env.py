@@ -77,9 +77,9 @@ class Substitution(Environment):
         random = key.rng("substitution")
         kinds = draw_kinds(axes, STEPS, key.rng("kinds"), MOST)
         share = draw_sell_out(axes.p_oos, axes.k_rec, random)
-        best: Problem | None = None
+        holds, best = bool(key.rng("holds").random() < 0.5), None
         for attempt in range(TRIES):
-            made = self._draw(attempt / TRIES, share, kinds, axes, key, shop, random)
+            made = self._draw(attempt / TRIES, share, kinds, holds, axes, key, shop, random)
             if made is None:
                 continue
             problem, woven = made
@@ -96,6 +96,7 @@ class Substitution(Environment):
         part: float,
         share_sold: float,
         kinds: Sequence[str],
+        holds: bool,
         axes: Difficulty,
         key: TaskKey,
         shop: Shop,
@@ -119,7 +120,7 @@ class Substitution(Environment):
         cluster, visits, gone = demands.draw_visits(missed, enough, axes, key, shop, vague)
         goal, first = demands.goal_of(cluster, missed.must, shop), AtFirst(shop, {"visits": visits})
         least = max(1, round(aim / 2 * (1 - 2 * part)))
-        draws = DemandDraws(shop.catalog.rows_of(visits), axes, shop, random, least)
+        draws = DemandDraws(shop.catalog.rows_of(visits), axes, shop, random, least, holds)
         if vague:
             which = draws.which(original_of(goal, shop))
             if which is None:
