@@ -225,7 +225,10 @@ def _formulas(d: int) -> Difficulty:
             mean=max(0.0, (d - 2) / 2),
             arithmetic=min(0.5, 0.05 * d),
             **dict.fromkeys(STEPS, 1.0),
-            **{f"{kind}_size": least + d / 12 for kind, least in STEPS.items()},
+            **{
+                f"{kind}_size": least + d / (6 if kind == "trade_off" else 12)
+                for kind, least in STEPS.items()
+            },
         ),
     )
 

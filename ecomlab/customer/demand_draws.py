@@ -8,14 +8,14 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from itertools import islice, permutations
+from itertools import permutations
 from typing import Any
 
 import numpy as np
 
 from ecomlab.catalog import Shop
 from ecomlab.catalog.lexicon import Lexicon, lexicon_of
-from ecomlab.customer.choices import AMOUNTS, DEAREST, LEAD, MOST_TRIED, draw_worths
+from ecomlab.customer.choices import AMOUNTS, DEAREST, LEAD, draw_worths
 from ecomlab.customer.nlg import thing_phrase, wish_phrase
 from ecomlab.customer.visits import exact_value
 from ecomlab.difficulty import Difficulty
@@ -117,13 +117,14 @@ class DemandDraws:
         terms = [limit for limit in LIMITS if limit.gain and catalog.has(limit)]
         dearest = goal.get(PRICE.name, int(catalog.price_cents[rows].max()))
         size = draw_size(self.axes, "trade_off", self.random) - 1
-        worths = draw_worths(rows, dearest, terms, size, catalog, self.random) if size else ()
+        few = next((one for one in counts if one <= FEW), 0)
+        worths = draw_worths(rows, dearest, terms, size, few, catalog, self.random) if size else []
         amounts = [100 * one for one in AMOUNTS if 100 * one <= DEAREST * dearest]
-        for worth in (*islice(worths, MOST_TRIED), *[Worth(())] * len(amounts)) if amounts else ():
+        for worth in (*worths, *[Worth(())] * len(amounts)) if amounts else ():
             worth = replace(worth, terms=((LIKENESS, pick(self.random, amounts)), *worth.terms))
             clear = are_clear(rows, goal.set_slots({"worth": worth}), self.shop)
-            if few := [one for one in counts if one <= FEW and clear[one - 1]]:
-                return {"worth": worth, "count": few[0]}
+            if able := [one for one in counts if one <= FEW and clear[one - 1]]:
+                return {"worth": worth, "count": able[0]}
         return {"count": count}
 
     def demand(self, step: str, goal: Goal, rows: np.ndarray, share: float = 0.7) -> tuple[str, Any] | None:

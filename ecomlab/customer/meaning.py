@@ -142,6 +142,8 @@ def is_demand_on(slot: Slot, name: str) -> bool:
     value = slot.value
     if isinstance(value, If):
         return name in (value.slot, PRICE.name)
+    if isinstance(value, Worth):
+        return name in [wanted for wanted, *_ in value.bonuses]
     return isinstance(value, Demand) and value.slot == name
 
 
@@ -339,6 +341,8 @@ def is_worth(worth: Worth, said: str) -> bool | None:
     number, unit = said_number("worth", said), said.rpartition(" ")[2]
     terms = dict(worth.terms)
     if number is None:
+        return None
+    if unit not in terms and worth.bonuses:  # which of its terms is meant, is not told
         return None
     return terms[unit] == number if unit in terms else number in terms.values() and unit == ""
 

@@ -219,7 +219,17 @@ def good_of(topic: str) -> str:
 
 def kept(said: Said, rows: np.ndarray, catalog: Catalog) -> np.ndarray:
     """Keep the rows whose reviews say what is demanded."""
-    return rows[np.array([meets(said, reviews_of(row, catalog)) for row in rows.tolist()], bool)]
+    say = [all(_says(row, one, catalog) for one in said.claims) for row in rows.tolist()]
+    return rows[np.array(say, bool)]
+
+
+def _says(row: int, claim: tuple[str, str, str], catalog: Catalog) -> bool:
+    return _is_said(claim, catalog.ids[row], catalog.type_of(row).name, int(catalog.rating_tenths[row]))
+
+
+@lru_cache(maxsize=500_000)  # drawing a task asks for the same ones many times
+def _is_said(claim: tuple[str, str, str], *product: Any) -> bool:
+    return _claimed(*claim, drawn(*product)[1])
 
 
 def faults(product_ids: Sequence[str], goal: Goal, world: World) -> list[Fault]:
