@@ -207,18 +207,20 @@ class Substitution(Environment):
             if taken == goal.unsaid["original"]:
                 return False
             other = replace(other, unsaid={"original": taken})
-        rows = stages_of(other, events, gone, shop)[-1]
-        right, count = stages_of(known, events, gone, shop)[-1], goal["count"]
-        best = best_of(right, known, count, shop)
-        return chance_right(rows, -rank_keys(rows, other, shop), best, min(count, len(right)), count) < LUCK
+        return self._chance(other, known, events, gone, shop) < LUCK
+
+    @staticmethod
+    def _chance(taken: Goal, goal: Goal, events: Sequence[Event], gone: Sequence[str], shop: Shop) -> float:
+        """Compute the chance that the best for one goal are the best for another."""
+        rows, right = (stages_of(one, events, gone, shop)[-1] for one in (taken, goal))
+        count = int(goal["count"])
+        best = best_of(right, goal, count, shop)
+        return chance_right(rows, -rank_keys(rows, taken, shop), best, min(count, len(right)), count)
 
     def is_right(self, taken: Goal, goal: Goal, task: Task, shop: Shop) -> bool:
         first = AtFirst(shop, task.world)
         taken, goal = plain(taken, first), plain(goal, first)
-        rows, right = (stages_of(one, task.events, task.world["gone"], shop)[-1] for one in (taken, goal))
-        count = int(goal["count"])
-        alike = similarity(rows, taken, shop)
-        return chance_right(rows, alike, right, min(count, len(right)), count) >= LUCK
+        return self._chance(taken, goal, task.events, task.world["gone"], shop) >= LUCK
 
     def verify(self, goal: Goal, world: World, answer: Mapping[str, Any], first: Goal) -> Verdict:
         shop, catalog, count = world.shop, world.catalog, int(goal["count"])
