@@ -106,12 +106,14 @@ class DemandDraws:
 
     def choice(self, goal: Goal, rows: np.ndarray, most: int, trades: bool) -> dict[str, Any]:
         """Draw how many of these rows are wanted, `most` at most, so that the last of them and the next differ in how
-        similar they are, as far as there are such; of a customer who `trades`, also what likeness and other wishes are
-        worth, if the best lead then."""
-        catalog, order = self.shop.catalog, np.sort(similarity(rows, goal, self.shop))[::-1]
-        counts = shuffled(self.random, range(1, 1 + min(most, len(rows) - 1)))
+        similar they are, and the cheapest are not the best, as far as there are such; of a customer who `trades`, also
+        what likeness and other wishes are worth, if the best lead then."""
+        catalog, alike = self.shop.catalog, similarity(rows, goal, self.shop)
+        order = np.sort(alike)[::-1]
+        counts = shuffled(self.random, range(2, 1 + min(most, len(rows) - 1)))
         apart = [one for one in counts if order[one - 1] > order[one]]
-        count = next((one for one in apart if one > 1), apart[0] if apart else most)
+        dearer = (one for one in apart if not takes_cheapest(-alike, catalog.price_cents[rows], one))
+        count = next(dearer, apart[0] if apart else most)
         if not trades:
             return {"count": count}
         terms = [limit for limit in LIMITS if limit.gain and catalog.has(limit)]
@@ -263,15 +265,22 @@ class _Demand:
                 edge = prices[self.rows[mine & (alike == alike[mine].max())]].max()
                 high = pick(self.random, costs[costs >= edge].tolist()) if holds else 0.95 * costs.min()
                 limit = 100 * (math.ceil(high / 100) if holds else math.floor(high / 100))
-                left = int((costs <= limit).sum() or (column == other).sum())
+                branch = np.flatnonzero(mine & (prices[self.rows] <= limit) if holds else column == other)
                 matters = (best == (first if holds else other)).mean() < 0.5  # who ignores it goes wrong
+                matters = matters and not takes_cheapest(-alike[branch], prices[self.rows[branch]], 1)
                 if limit > 0 and matters and (holds or not (costs <= limit).any()):
-                    yield left, partial(self._condition, slot, values[first], values[other], limit)
+                    yield len(branch), partial(self._condition, slot, values[first], values[other], limit)
 
     def _condition(self, slot: str, first: str, other: str, limit: int) -> Demand:
         said = tuple(self._words(slot, OneOf((value,))) for value in (first, other))
         wish = If(self.kind.name, slot, first, limit, other, said)
         return Demand(slot, wish, wish.say())
+
+
+def takes_cheapest(keys: np.ndarray, prices: np.ndarray, count: int) -> bool:
+    """Tell whether the `count` cheapest are among the best by keys, the smaller the better."""
+    cheapest = np.argsort(prices, kind="stable")[:count]
+    return bool((keys[cheapest] <= np.sort(keys)[min(count, len(keys)) - 1]).all())
 
 
 def are_clear(rows: np.ndarray, goal: Goal, shop: Shop) -> np.ndarray:

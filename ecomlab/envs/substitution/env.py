@@ -9,7 +9,7 @@ import numpy as np
 
 from ecomlab.catalog import Shop
 from ecomlab.customer import demands
-from ecomlab.customer.demand_draws import LUCK, MATCHES, MOST, DemandDraws, chance_right
+from ecomlab.customer.demand_draws import LUCK, MATCHES, MOST, DemandDraws, chance_right, takes_cheapest
 from ecomlab.customer.goals import withhold
 from ecomlab.customer.opinions import Opinion, Thing
 from ecomlab.customer.templates import Phrases
@@ -77,15 +77,15 @@ class Substitution(Environment):
         random = key.rng("substitution")
         kinds = draw_kinds(axes, STEPS, key.rng("kinds"), MOST)
         share = draw_sell_out(axes.p_oos, axes.k_rec, random)
-        holds, best = bool(key.rng("holds").random() < 0.5), None
+        holds, best, most = bool(key.rng("holds").random() < 0.5), None, 0
         for attempt in range(TRIES):
             made = self._draw(attempt / TRIES, share, kinds, holds, axes, key, shop, random)
             if made is None:
                 continue
-            problem, woven = made
-            if best is None or len(problem.steps) > len(best.steps):
-                best = problem
-            if len(problem.steps) == woven or attempt >= THOUGHT:
+            problem, worth = made
+            if best is None or worth > most:
+                best, most = problem, worth
+            if worth == len(kinds) + 1 or attempt >= THOUGHT:
                 break
         if best is None:
             raise TaskError("nothing of this shop can be replaced; load a larger shop")
@@ -102,8 +102,9 @@ class Substitution(Environment):
         shop: Shop,
         random: np.random.Generator,
     ) -> tuple[Problem, int] | None:
-        """Draw a task, and how many steps it holds, whether they count or not; None where the product cannot be
-        replaced. After a larger `part` of the tries, less is asked of the shop."""
+        """Draw a task, and how much thought it takes: one for each step that counts, and one where the cheapest are not
+        the best; None where the product cannot be replaced. After a larger `part` of the tries, less is asked of the
+        shop."""
         # Enough for a sell-out, whether or not there will be one: no bound tells.
         spare = min(MOST_SOLD, round(2 * sell_out_share(axes.p_oos, axes.k_rec) * axes.k_rec))
         # Enough for a choice, where the shop has it; the visits will take some of them. With nine products a type
@@ -158,23 +159,26 @@ class Substitution(Environment):
             events = []
         if not fewest(known, events, gone, shop):
             return None
-        most = 1 if "if" in goal else min(axes.k_rec, axes.top_k)  # of several, would each have to be so?
+        # Of several, would each have to be as a condition says? And would it be about the best by worths?
+        most = 1 if "if" in goal else min(axes.k_rec, axes.top_k)
         chosen: dict[str, Any] = {"count": most}
         if axes.steps.mean:
             left = stages_of(known, events, gone, shop)[-1]
-            chosen = draws.choice(known, left, most, "trade_off" in kinds)
+            chosen = draws.choice(known, left, most, "trade_off" in kinds and "if" not in goal)
         goal = goal.set_slots(chosen)
         known = plain(goal, first)
         steps += ["trade_off"] * ("worth" in chosen)
         if random.random() < axes.p_switch:
             change = demands.draw_change(known, events, gone, axes, shop, random)
             events += [replace(change, moment=pick(random, self.moments))] if change else []
-        woven = len(steps)
         counts = {kind: self._counts(kind, goal, events, visits, gone, shop) for kind in set(steps)}
         steps = [kind for kind in steps if counts[kind]]
         never = [name for name in goal.of() if name not in MAY_BE_WITHHELD and not slot_type(name).is_limit]
         goal = withhold(goal, axes, random, never)
         known = plain(goal, first)
+        left, end = stages_of(known, events, gone, shop)[-1], plain(goal.after(events), first)
+        keys, prices = rank_keys(left, end, shop), shop.catalog.price_cents[left]
+        dearer = not takes_cheapest(keys, prices, int(end["count"]))
         open_ones = [n for n, one in known.of().items() if isinstance(one, Demand) and one.slot == "brand"]
         costs = [
             SubstitutionPlayer.steps(known, rows, axes.top_k, shop)
@@ -187,7 +191,7 @@ class Substitution(Environment):
             return None
         need = SubstitutionPlayer.need(goal, visits, shop, turns, calls)
         events = [replace(event, turns=turns, calls=calls) for event in events]
-        return Problem(goal, {"visits": visits, "gone": gone}, need, events, steps=steps), woven
+        return Problem(goal, {"visits": visits, "gone": gone}, need, events, steps=steps), len(steps) + dearer
 
     def _counts(
         self,
