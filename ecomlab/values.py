@@ -97,7 +97,7 @@ def up_to(one: Format) -> Format:
     return Format(
         lambda count: start * (count > 1) + one.write(count),
         f"(?:{start})?(?:{one.pattern})",
-        lambda text: one.read(text.removeprefix(start)),
+        lambda text: one.read(re.sub(f"(?i:^{start})", "", text)),
         lambda count: tuple(start * (count > 1) + words for words in one.others(count)),
     )
 
