@@ -110,7 +110,7 @@ class Substitution(Environment):
         # Enough for a choice, where the shop has it; the visits will take some of them. With nine products a type
         # (1,000 in all) about four can be replacements at any level: there the list cannot grow, demands cannot
         # exclude much, and d hardly makes the task harder.
-        aim = ROOM + axes.steps.mean
+        aim = min(ROOM + axes.steps.mean, 0.8 * axes.top_k)
         enough = max(2, round((aim + 2 + spare) * (1 - 2 * part)))
         least = max(1, round(CLUSTER * (1 - 2 * part)))
         kind = pick(random, shop.catalog.drawable_types).name
@@ -137,7 +137,7 @@ class Substitution(Environment):
             """Compute the share that each of so many demands is to keep of what is left."""
             return min(0.95, max(0.3, (aim / max(1, len(left))) ** (1 / max(1, count))))
 
-        keep = max(axes.k_rec + 1 + spare, least)
+        keep = max(least, min(axes.k_rec + 1 + spare, axes.top_k - 2))  # all of them are to be listed
         goal = goal.set_slots(
             demands.draw_limits(kind, left, keep, axes, shop, random, share(limits + len(wished)))
         )
