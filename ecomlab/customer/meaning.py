@@ -183,7 +183,13 @@ def _meaning(
 ) -> Meaning:
     slots = meant(question, state, option)
     if speaks_of_the_past(text):  # not what is to come in its place
-        slots = [slot for slot in slots if not isinstance(slot.value, Demand)]
+        names = (question.slot, *slot_type(question.slot).alike)
+        past = [slot for slot in slots if not isinstance(slot.value, Demand)]
+        slots = [
+            one
+            for one in past
+            if not any(isinstance(one.value, Worth) and is_demand_on(one, name) for name in names)
+        ]
     kept = next((slot for slot in (*state.withheld, *state.known) if slot.name == "must"), None)
     about_new = any(isinstance(slot.value, Demand) for slot in slots)
     if kept and kind_of(question.slot) == "attr" and not about_new and (not slots or asks_to_keep(text)):

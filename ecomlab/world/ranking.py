@@ -194,8 +194,8 @@ class Worth(Wish):
     def read(cls, said: Mapping[str, str]) -> "Worth":
         slots = {limit.gain: limit.name for limit in declared() if limit.gain}
         terms, bonuses = [], []
-        for one in re.split(rf"(?:, | and )(?={_MORE})", said["terms"]):
-            cents, _, what = one.partition(" more for ")
+        for one in re.finditer(rf"{_TERM}(?=$|(?:, | and ){_MORE})", said["terms"]):
+            cents, _, what = one[0].partition(" more for ")
             amount, (kind, _, words) = FORMATS["money"].read(cents), what.partition(" ")
             if kind == "one":
                 bonuses.append(("", words, amount))

@@ -8,10 +8,13 @@ import numpy as np
 import pytest
 
 from ecomlab import ENVIRONMENTS, Episode, Shop, Task, play
+from ecomlab.catalog.lexicon import lexicon_of
+from ecomlab.customer import nlu
 from ecomlab.envs.discovery.player import DiscoveryPlayer
 from ecomlab.episode.episode import draw_task
 from ecomlab.steps import only
 from ecomlab.task import Event, Goal, GoalChange
+from ecomlab.wishes import AnyBut, OneOf
 from ecomlab.world import unmet
 from ecomlab.world.ranking import Lex, Worth, of_record, of_rows
 from ecomlab.world.unmet import GIVE_WAY
@@ -19,7 +22,12 @@ from ecomlab.world.unmet import GIVE_WAY
 PD = ENVIRONMENTS["PD"]
 BOTH = only("trade_off", "none", mean=3, none=5)
 """Overrides under which every task holds what gives way, and a trade-off."""
-WORTHS = [Worth((("rating", 1000),)), Worth((("days", 300), ("rating", 12500)))]
+BONUSES = (("", "with salt and pepper trim", 12500), ("", "by Oak & Co", 300))
+WORTHS = [
+    Worth((("rating", 1000),)),
+    Worth((("days", 300), ("rating", 12500))),
+    Worth((("days", 300),), "", BONUSES, tuple(words for _, words, _ in BONUSES)),
+]
 
 
 def tasks(shop: Shop, d: int, count: int) -> list[Task]:
@@ -32,10 +40,17 @@ def tasks(shop: Shop, d: int, count: int) -> list[Task]:
 
 def test_a_key_is_the_price_minus_what_stars_are_worth_plus_what_days_cost() -> None:
     record = {"price": 99.9, "rating": 4.5, "ship_days": 2}
+    record |= {"brand": "HearthMint", "attributes": {"color": "Blue"}}
     assert Worth((("rating", 1000), ("days", 300))).key(of_record(record)) == 9990 - 4500 + 600
+    assert FOR_A_VALUE.key(of_record(record)) == 9990 + 600 - 1500
 
 
-@pytest.mark.parametrize("rank", [*WORTHS, Lex(("rating", "price", "delivery")), Lex(("delivery", "rating"))])
+FOR_A_VALUE = Worth((("days", 300),), "", (("attr:color", "Red", 500), ("brand", "HearthMint", 1500)))
+
+
+@pytest.mark.parametrize(
+    "rank", [*WORTHS[:2], FOR_A_VALUE, Lex(("rating", "price", "delivery")), Lex(("delivery", "rating"))]
+)
 def test_a_record_has_the_key_of_its_row(rank: Any, big_shop: Shop) -> None:
     rows = np.arange(0, big_shop.catalog.size, 37)
     records = [big_shop.catalog.record(row) for row in rows.tolist()]
@@ -288,3 +303,26 @@ def test_what_is_said_of_a_worth_is_affirmed_only_where_it_is_so(
     cents = dict(told.goal["worth"].terms)["rating"] + moved
     said = answered(told, big_shop, "How much is a star worth to you?", claim.format(star=cents // 100))
     assert ("for each extra star" in said) == bool(moved)
+
+
+def test_the_customer_says_for_the_asking_what_a_value_is_worth_and_never_that_it_does_not_matter(
+    big_shop: Shop,
+) -> None:
+    heard = 0
+    for seed in range(6):
+        task = draw_task("PD", 12, seed, big_shop, {"p_noise": 0} | only("trade_off", mean=1))
+        for slot, value, _ in task.goal["worth"].bonuses:
+            said = answered(task, big_shop, f"Should the {slot.removeprefix('attr:')} be {value}?")
+            assert all(f"for one {words}" in said for words in task.goal["worth"].words)
+            heard += 1
+    assert heard > 4
+
+
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [("not by HearthMint", AnyBut(("HearthMint",))),
+     ("by HearthMint or PlumCottage", OneOf(("HearthMint", "PlumCottage"))), ("by HearthMint", "HearthMint")],
+)  # fmt: skip
+def test_brands_that_will_do_or_will_not_are_read(said: str, meant: Any, big_shop: Shop) -> None:
+    read = nlu.read_item(f"a kettle {said}, costing $30 or less", lexicon_of(big_shop.catalog), PD.phrases)
+    assert (read["brand"], read["price"]) == (meant, 3000)

@@ -88,6 +88,7 @@ def stand_ins(task: Task, shop: Shop) -> dict[str, int]:
         record, terms = catalog.record(catalog.row(product_id) or 0), dict(slots["worth"].terms)
         cents = 100 * record["price"] - terms.get("rating", 0) * record["rating"]
         cents += terms.get("days", 0) * record["ship_days"] - terms["likeness"] * found[product_id]
+        cents -= sum(paid for slot, has, paid in slots["worth"].bonuses if value(record, slot) == has)
         found[product_id] = -round(cents)
     return found
 

@@ -46,7 +46,7 @@ from ecomlab.world.unmet import Nearest
 WEIGHTS = {"rank": 0.5, "met": 0.4, "stock": 0.1}
 """Weights of nDCG, satisfaction and stock in r_task."""
 
-TRIES, EACH = 60, 5
+TRIES, EACH = 60, 3
 """Most types among which one is sought that has room for a task's steps of thought, and those among which one has for
 as many as were drawn; for one fewer among as many more, and so on."""
 NEAR = 4
@@ -54,7 +54,7 @@ NEAR = 4
 AGAIN, WORTHS = 24, 6
 """Most worths and demands on reviews of one customer for which a sell-out is drawn, and most worths of those with the
 same demand."""
-CHANGES = 12
+CHANGES = 8
 """Most changes of mind that are tried."""
 
 
@@ -79,9 +79,10 @@ class Discovery(Environment):
     brief = (
         "Recommend products that satisfy everything the customer asks for and can be bought now, as many as they want "
         "to see, the best of them by what matters most to the customer; where that is equal, by what comes next. Where "
-        "they would pay more for a star or a day, the best has the lowest price after that is taken off, in "
-        "proportion. If nothing satisfies everything, give up one demand, the first that the customer would give up "
-        "and that helps, recommend the best of what is left, and name in unmet which demands cannot be met together."
+        "they would pay more for something, such as a star, a day or a material, the best has the lowest price after "
+        "that is taken off, in proportion. If nothing satisfies everything, give up one demand, the first that the "
+        "customer would give up and that helps, recommend the best of what is left, and name in unmet which demands "
+        "cannot be met together."
     )
     tools, submit = (*PRODUCT_TOOLS, catalog_get_reviews), submit
     player, auditor = DiscoveryPlayer, DiscoveryAudit
@@ -92,12 +93,13 @@ class Discovery(Environment):
         share, switching = draw_sell_out(axes.p_oos, axes.k_rec, random), random.random() < axes.p_switch
         best: Problem | None = None
         for attempt in range(TRIES if choice.steps or choice.gives_way else 0):
-            problem = self._draw(choice, share, switching, key, axes, shop, random)
+            wanted = len(choice.steps) - attempt // EACH
+            problem = self._draw(choice, wanted, share, switching, key, axes, shop, random)
             if problem is not None and (best is None or len(problem.steps) > len(best.steps)):
                 best = problem
-            if best is not None and len(best.steps) >= len(choice.steps) - attempt // EACH:
+            if best is not None and len(best.steps) >= wanted:
                 return best
-        best = best or self._draw(Choice(), share, switching, key, axes, shop, random)
+        best = best or self._draw(Choice(), 0, share, switching, key, axes, shop, random)
         if best is None:
             raise TaskError(f"nothing of this shop of {shop.catalog.size} products can be recommended")
         return best
@@ -105,6 +107,7 @@ class Discovery(Environment):
     def _draw(
         self,
         choice: Choice,
+        wanted: int,
         share: float,
         switching: bool,
         key: TaskKey,
@@ -112,8 +115,8 @@ class Discovery(Environment):
         shop: Shop,
         random: np.random.Generator,
     ) -> Problem | None:
-        """Draw a task with these steps of thought, or as many as there is room for, in which this share sells out and
-        the customer may change their mind; None where there is no room for that."""
+        """Draw a task with these steps of thought, of which as many as are `wanted` count before the customer changes
+        their mind, if they do, and in which this share sells out; None where there is no room for that."""
         catalog = shop.catalog
         kind = pick(random, _types(choice, catalog)).name
         row = draw_row(catalog.type_rows(kind), shop, random)
@@ -185,6 +188,8 @@ class Discovery(Environment):
             if not holds(goal, events):
                 continue
             found = [len(left.rows) for left in unmet.stages(goal, events, shop)]
+            if thought and len(_counting(goal, events, count, choice, shop)) < wanted:
+                continue
             if not min(found):  # it must stay possible
                 events, found = [], found[:1]
             left_open = count if thought else min(axes.k_rec, *found)
@@ -271,7 +276,7 @@ def _room(choice: Choice, count: int, calls: int, share: float, axes: Difficulty
     least = math.ceil(CHOICE * count) + math.ceil(axes.p_oos * count)
     if choice.gives_way:
         return least, axes.top_k
-    most = min(axes.top_k + round(share * count), PAGE * calls)
+    most = min(axes.top_k + round(share * axes.k_rec), PAGE * calls)
     if choice.claims:  # each is listed, and its reviews are read
         most = min(most, PAGE * ((calls - 1) * (2 if choice.logic else 1) // (3 if choice.logic else 2)))
     wanted = 3 * most // 4 if choice.logic or choice.claims else min(most, NEAR * axes.constraints)
@@ -410,8 +415,8 @@ def _draw_others(
     """Draw customers who say the same of a product in their opening and leave out something else: the rows that fit
     each, whatever is said of reviews."""
     stated = {slot.name: slot.value for slot in goal.said() if slot.name != "said"}  # few tell by reviews
-    rows = unmet.last_stage(Goal.one({"type": goal["type"], **stated}), (), shop).rows
     stated |= {"give_way": goal["give_way"]} if "give_way" in goal else {}
+    rows = unmet.last_stage(Goal.one({"type": goal["type"], **stated}), (), shop).rows
     fitting = []
     for _ in range(ALIKE - 1):
         left_out = _draw_limits(pick(random, rows.tolist()), wanted, most, may, axes, shop, random)
