@@ -199,6 +199,7 @@ _DECLARED = {
         SlotType("was_feature", names="feature", shares="feature", alike=("feature",), describes=True),
         SlotType("importance", alike=("worth",)),
         SlotType("worth", scale=100, mark="MONEY", alike=("importance",)),
+        SlotType("likeness", gain="matching detail"),
         SlotType("parts", names="type", alike=("added",)),
         SlotType("added", alike=("parts",)),
         SlotType("same"),

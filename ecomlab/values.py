@@ -92,13 +92,13 @@ def counted(unit: str) -> Format:
 
 
 def up_to(one: Format) -> Format:
-    """Make the format of a number of units that may also be fewer: "up to 3 days"."""
+    """Make the format of a number of units that may also be fewer: "up to 3 days"; of a single one nobody says so."""
     start = "up to "
     return Format(
-        lambda count: start + one.write(count),
-        f"{start}(?:{one.pattern})",
-        lambda text: one.read(text[len(start) :]),
-        lambda count: tuple(start + words for words in one.others(count)),
+        lambda count: start * (count > 1) + one.write(count),
+        f"(?:{start})?(?:{one.pattern})",
+        lambda text: one.read(re.sub(f"(?i:^{start})", "", text)),
+        lambda count: tuple(start * (count > 1) + words for words in one.others(count)),
     )
 
 

@@ -5,33 +5,39 @@ Each is drawn so that it excludes some of the products that fit the rest, and le
 """
 
 import math
-from dataclasses import dataclass
-from functools import cached_property
-from itertools import pairwise
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from itertools import permutations
 from typing import Any
 
 import numpy as np
 
 from ecomlab.catalog import Shop
 from ecomlab.catalog.lexicon import Lexicon, lexicon_of
-from ecomlab.customer.choices import draw_worths
+from ecomlab.customer.choices import AMOUNTS, DEAREST, LEAD, draw_worths
 from ecomlab.customer.nlg import thing_phrase, wish_phrase
 from ecomlab.customer.visits import exact_value
 from ecomlab.difficulty import Difficulty
 from ecomlab.seeding import pick, rng, shuffled
-from ecomlab.slots import LIMITS, PRICE
+from ecomlab.slots import DAYS, LIMITS, PRICE, RATING, SlotType
 from ecomlab.steps import draw_size
 from ecomlab.task import Goal, Task
 from ecomlab.wishes import AnyBut, Demand, If, Of, OneOf, Visited
 from ecomlab.world.cart import column_of, constraints_of, names_of
-from ecomlab.world.substitutes import demanded, original_of, similarity
+from ecomlab.world.ranking import Worth
+from ecomlab.world.substitutes import LIKENESS, demanded, original_of, rank_keys, similarity
 
 LUCK = 0.1
 """Most chance with which somebody who lacks a step may still be right where it counts."""
 FEW = 4
-"""Most replacements that are wanted where something decides among equally similar ones."""
-MOST = {"reference": 1, "joint": 2, "logic": 3, "trade_off": 1}
+"""Most replacements that are wanted where worths decide."""
+MATCHES: Mapping[str, SlotType] = {"price_match": PRICE, "stars_match": RATING, "days_match": DAYS}
+"""Slots in which a replacement is no worse than another thing, each with the limit that this sets."""
+MOST = {"reference": 1, "joint": 1 + len(MATCHES), "logic": 5, "trade_off": 1}
 """Most steps of a kind in one job: each is a demand of another form."""
+BRANDED = 0.1
+"""How often a demand may fix the brand, as far as it is to match."""
 
 
 @dataclass
@@ -44,6 +50,8 @@ class DemandDraws:
     random: np.random.Generator
     least: int = 1
     """Products that each demand is to leave."""
+    holds: bool = True
+    """Whether a condition does."""
 
     @property
     def lexicon(self) -> Lexicon:
@@ -96,25 +104,39 @@ class DemandDraws:
             found += [("most expensive", by)] if others and own > max(others) else []
         return found
 
-    def worth(self, goal: Goal, rows: np.ndarray) -> dict[str, Any]:
-        """Draw what decides among equally similar replacements, and how few of these rows are wanted; {} where there is
-        no choice."""
+    def choice(self, goal: Goal, rows: np.ndarray, most: int, trades: bool) -> dict[str, Any]:
+        """Draw how many of these rows are wanted, `most` at most, so that the last of them and the next differ in how
+        similar they are, and the cheapest are not the best, as far as there are such; of a customer who `trades`, also
+        what likeness and other wishes are worth, if the best lead then."""
         catalog, alike = self.shop.catalog, similarity(rows, goal, self.shop)
         order = np.sort(alike)[::-1]
+        counts = shuffled(self.random, range(2, 1 + min(most, len(rows) - 1)))
+        apart = [one for one in counts if order[one - 1] > order[one]]
+        dearer = (one for one in apart if not takes_cheapest(-alike, catalog.price_cents[rows], one))
+        count = next(dearer, apart[0] if apart else most)
+        if not trades:
+            return {"count": count}
         terms = [limit for limit in LIMITS if limit.gain and catalog.has(limit)]
-        for count in shuffled(self.random, range(1, 1 + min(FEW, len(rows) - 1))):
-            equal = rows[alike == order[count - 1]]
-            most = goal.get(PRICE.name, int(catalog.price_cents[equal].max()))
-            size = draw_size(self.axes, "trade_off", self.random)
-            few = count - int((order > order[count - 1]).sum())
-            for worth in draw_worths(equal, most, terms, size, few, catalog, self.random)[:1]:
-                return {"worth": worth, "count": count}
-        return {}
+        dearest = goal.get(PRICE.name, int(catalog.price_cents[rows].max()))
+        size = draw_size(self.axes, "trade_off", self.random) - 1
+        few = next((one for one in counts if one <= FEW), 0)
+        worths = draw_worths(rows, dearest, terms, size, few, catalog, self.random) if size else []
+        amounts = [100 * one for one in AMOUNTS if 100 * one <= DEAREST * dearest]
+        for worth in (*worths, *[Worth(())] * len(amounts)) if amounts else ():
+            worth = replace(worth, terms=((LIKENESS, pick(self.random, amounts)), *worth.terms))
+            clear = are_clear(rows, goal.set_slots({"worth": worth}), self.shop)
+            if able := [one for one in counts if one <= FEW and clear[one - 1]]:
+                return {"worth": worth, "count": able[0]}
+        return {"count": count}
 
-    def demand(self, step: str, goal: Goal, rows: np.ndarray) -> tuple[str, Any] | None:
-        """Draw a demand that takes a step of this kind, as (slot, value), which some of the rows that fit a goal meet,
-        and not all; None where there is none."""
-        return _Demand(self, goal, rows).draw(step)
+    def demand(self, step: str, goal: Goal, rows: np.ndarray, share: float = 0.7) -> tuple[str, Any] | None:
+        """Draw a demand that takes a step of this kind, as (slot, value), which about this share of the rows that fit a
+        goal meet, and not all; None where there is none."""
+        return _Demand(self, goal, rows, share).draw(step)
+
+
+Option = tuple[int, Callable[[], Demand | None]]
+"""A demand that may be drawn: how many rows it leaves, and what makes it, if words can say it."""
 
 
 @dataclass
@@ -124,6 +146,7 @@ class _Demand:
     draws: DemandDraws
     goal: Goal
     rows: np.ndarray
+    share: float
 
     def __post_init__(self) -> None:
         self.axes, self.shop, self.random = self.draws.axes, self.draws.shop, self.draws.random
@@ -131,14 +154,22 @@ class _Demand:
         self.kind = self.shop.catalog.type_of(self.original)
 
     def draw(self, step: str) -> tuple[str, Any] | None:
-        makers = {
-            "joint": (self._matching, self._price_match),
-            "logic": (self._choices, self._excluded, self._condition),
-        }
-        for maker in shuffled(self.random, makers.get(step, ()) if len(self.rows) else ()):
-            made: tuple[str, Any] | None = maker()
-            if made and made[0] not in self.goal:
-                return made
+        options = {
+            "joint": {"matching": self._matching, **dict.fromkeys(MATCHES, self._as_good)},
+            "logic": {
+                "choices": self._choices, "choices_too": self._choices, "excluded": self._excluded,
+                "excluded_too": self._excluded, "if": self._conditions,
+            },
+        }.get(step, {})  # fmt: skip
+        able = [name for name in options if name not in self.goal and len(self.rows)]
+        able = [name for name in able if not (name.endswith("_too") and name[:-4] in able)]
+        for name in shuffled(self.random, able):
+            least = min(2, self.draws.least) if name == "if" else self.draws.least
+            found = [one for one in options[name](name) if least <= one[0] < len(self.rows)]
+            aim = self.share * len(self.rows)
+            for _, make in sorted(shuffled(self.random, found), key=lambda one: abs(one[0] - aim)):
+                if (demand := make()) is not None:
+                    return name, demand
         return None
 
     @cached_property
@@ -149,10 +180,12 @@ class _Demand:
         names = ["brand", *(f"attr:{name}" for name in self.shop.catalog.attributes(self.original))]
         return [name for name in names if name not in taken]
 
-    def _divides(self, slot: str, value: Any) -> bool:
-        """Tell whether a demand leaves some of the rows, and not all."""
-        meets = constraints_of(self.kind.name, {slot: value})[1:]
-        return self.draws.least <= len(self.shop.catalog.select(meets, self.rows)) < len(self.rows)
+    @cached_property
+    def attributes(self) -> list[str]:
+        """Those of them that all products of the type have, and which are no brand."""
+        span = self.shop.catalog.type_rows(self.kind.name)
+        codes = {name: column_of(self.shop.catalog, name)[span.start : span.stop] for name in self.free}
+        return [name for name in self.free if name != "brand" and (codes[name] >= 0).all()]
 
     def _as_of(self, row: int, slot: str) -> Demand | None:
         """Demand what a visit has; None where few words do not tell which one is meant."""
@@ -162,83 +195,104 @@ class _Demand:
         wish = Of("visits", tuple(by.items()))
         return Demand(slot, wish, wish_phrase(self.kind.name, slot, wish, self.draws.lexicon))
 
-    def _matching(self) -> tuple[str, Any] | None:
-        """Let something be the same as of another thing that the customer looked at."""
-        visits, catalog = self.draws.visits, self.shop.catalog
-        others = [row for row in visits.tolist() if catalog.type_of(row).name != self.kind.name]
-        for slot in shuffled(self.random, self.free):
+    def _matching(self, name: str) -> Iterator[Option]:
+        """List how something may be the same as of another thing that the customer looked at, seldom the brand."""
+        visits, catalog = self.draws.visits.tolist(), self.shop.catalog
+        others = [row for row in visits if catalog.type_of(row).name != self.kind.name]
+        slots = [slot for slot in self.free if slot != "brand" or self.random.random() < BRANDED]
+        for slot in slots:
             column = column_of(catalog, slot)
-            codes, counts = np.unique(column[self.rows], return_counts=True)
-            here = dict(zip(codes.tolist(), counts.tolist(), strict=True))
-            for row in shuffled(self.random, others):
-                code = column.item(row)
-                some = code >= 0 and self.draws.least <= here.get(code, 0) < len(self.rows)
-                if some and (demand := self._as_of(row, slot)):
-                    return "matching", demand
-        return None
+            counts = np.bincount(column[self.rows] + 1, minlength=int(column.max()) + 2)
+            for row in others:
+                if column.item(row) >= 0:
+                    yield int(counts[column.item(row) + 1]), partial(self._as_of, row, slot)
 
-    def _price_match(self) -> tuple[str, Any] | None:
-        """Let it cost no more than another thing that the customer looked at."""
-        prices, aim = self.shop.catalog.price_cents, self.random.uniform(0.5, 0.8)
+    def _as_good(self, name: str) -> Iterator[Option]:
+        """List how it may be no worse in a limit than another thing that the customer looked at."""
+        limit = MATCHES[name]
+        if not self.shop.catalog.has(limit):
+            return
+        sign = 1 if limit.op == "<=" else -1
+        column = sign * self.shop.catalog.column(limit).astype(np.int64)
         others = self.draws.visits[self.draws.visits != self.original]
-        below = np.searchsorted(np.sort(prices[self.rows]), prices[others], "right") / len(self.rows)
-        shares = dict(zip(others.tolist(), below.tolist(), strict=True))
-        able = [
-            row
-            for row, share in shares.items()
-            if self.draws.least <= share * len(self.rows) < len(self.rows)
-        ]
-        for row in sorted(able, key=lambda row: abs(shares[row] - aim)):
-            if demand := self._as_of(row, PRICE.name):
-                return "price_match", demand
-        return None
+        others = others[sign * column[others] != limit.missing]
+        kept = np.searchsorted(np.sort(column[self.rows]), column[others], "right")
+        for row, count in zip(others.tolist(), kept.tolist(), strict=True):
+            yield count, partial(self._as_of, row, limit.name)
 
-    def _choices(self) -> tuple[str, Any] | None:
-        """Name a few values of an attribute, any of which will do."""
+    def _choices(self, name: str) -> Iterator[Option]:
+        """List a few values of each attribute, any of which will do."""
         size = 1 + draw_size(self.axes, "logic", self.random)
-        for one in shuffled(self.random, self.kind.attributes):
-            slot = f"attr:{one.name}"
-            if slot not in self.free or len(one.values) < 3:
-                continue
-            some = shuffled(self.random, one.values)[: min(size, len(one.values) - 1)]
-            wish = OneOf(tuple(some))
-            if self._divides(slot, wish):
-                return "choices", Demand(slot, wish, self._words(slot, wish))
-        return None
+        for slot in self.attributes:
+            values = next(one.values for one in self.kind.attributes if f"attr:{one.name}" == slot)
+            for _ in range(3 if len(values) > 2 else 0):
+                some = shuffled(self.random, values)[: min(size, len(values) - 1)]
+                yield self._left(slot, OneOf(tuple(some))), partial(self._demand, slot, OneOf(tuple(some)))
 
-    def _excluded(self) -> tuple[str, Any] | None:
-        """Exclude brands, or values of an attribute, that the most similar products have."""
+    def _excluded(self, name: str) -> Iterator[Option]:
+        """List brands, or values of an attribute, that the most similar products have, and which are excluded."""
         size = draw_size(self.axes, "logic", self.random)
         alike = self.rows[np.argsort(-similarity(self.rows, self.goal, self.shop), kind="stable")]
-        for slot in shuffled(self.random, self.free):
+        for slot in [*self.attributes, *({"brand"} & {*self.free})]:
             column = column_of(self.shop.catalog, slot)
             others = alike[(column[alike] >= 0) & (column[alike] != column[self.original])]
             names = names_of(self.shop.catalog, slot)
             held = [names[code] for code in dict.fromkeys(column[others].tolist())]
-            wish = AnyBut(tuple(held[:size]))
-            if held and self._divides(slot, wish):
-                return "excluded", Demand(slot, wish, self._words(slot, OneOf(wish.values)))
-        return None
+            for few in range(1, min(size, len(held)) + 1):
+                wish = AnyBut(tuple(held[:few]))
+                yield self._left(slot, wish), partial(self._demand, slot, wish)
+
+    def _left(self, slot: str, wish: Any) -> int:
+        meets = constraints_of(self.kind.name, {slot: wish})[1:]
+        return len(self.shop.catalog.select(meets, self.rows))
+
+    def _demand(self, slot: str, wish: Any) -> Demand:
+        return Demand(slot, wish, self._words(slot, OneOf(wish.values)))
 
     def _words(self, slot: str, wish: OneOf) -> str:
         return wish_phrase(self.kind.name, slot, wish, self.draws.lexicon)
 
-    def _condition(self) -> tuple[str, Any] | None:
-        """Let the price of one value decide between it and another; with either outcome."""
-        prices, catalog, holds = self.shop.catalog.price_cents, self.shop.catalog, self.random.random() < 0.5
-        for slot in shuffled(self.random, [name for name in self.free if name != "brand"]):
-            column, names = column_of(catalog, slot)[self.rows], names_of(catalog, slot)
-            codes = shuffled(self.random, [code for code in np.unique(column).tolist() if code >= 0])
-            for first, other in pairwise(codes):
-                costs = prices[self.rows[column == first]]
-                dollars = pick(self.random, costs.tolist()) / 100 if holds else 0.95 * costs.min() / 100
-                limit = 100 * (math.ceil(dollars) if holds else math.floor(dollars))
-                left = (costs <= limit).sum() or (column == other).sum()
-                if limit > 0 and (holds or not (costs <= limit).any()) and left >= self.draws.least:
-                    said = [self._words(slot, OneOf((names[code],))) for code in (first, other)]
-                    wish = If(self.kind.name, slot, names[first], limit, names[other], tuple(said))
-                    return "if", Demand(slot, wish, wish.say())
-        return None
+    def _conditions(self, name: str) -> Iterator[Option]:
+        """List how the price of one value may decide between it and another; with either outcome. Where it holds, the
+        most similar ones with the value are within the limit: it is the same whichever of these is meant."""
+        prices, holds = self.shop.catalog.price_cents, self.draws.holds
+        alike = similarity(self.rows, self.goal, self.shop)
+        for slot in self.attributes:
+            column, values = column_of(self.shop.catalog, slot)[self.rows], names_of(self.shop.catalog, slot)
+            best = column[alike == alike.max()]
+            for first, other in permutations(np.unique(column).tolist(), 2):
+                mine, costs = column == first, prices[self.rows[column == first]]
+                edge = prices[self.rows[mine & (alike == alike[mine].max())]].max()
+                high = pick(self.random, costs[costs >= edge].tolist()) if holds else 0.95 * costs.min()
+                limit = 100 * (math.ceil(high / 100) if holds else math.floor(high / 100))
+                branch = np.flatnonzero(mine & (prices[self.rows] <= limit) if holds else column == other)
+                matters = (best == (first if holds else other)).mean() < 0.5  # who ignores it goes wrong
+                matters = matters and not takes_cheapest(-alike[branch], prices[self.rows[branch]], 1)
+                if limit > 0 and matters and (holds or not (costs <= limit).any()):
+                    yield len(branch), partial(self._condition, slot, values[first], values[other], limit)
+
+    def _condition(self, slot: str, first: str, other: str, limit: int) -> Demand:
+        said = tuple(self._words(slot, OneOf((value,))) for value in (first, other))
+        wish = If(self.kind.name, slot, first, limit, other, said)
+        return Demand(slot, wish, wish.say())
+
+
+def takes_cheapest(keys: np.ndarray, prices: np.ndarray, count: int) -> bool:
+    """Tell whether the `count` cheapest are among the best by keys, the smaller the better."""
+    cheapest = np.argsort(prices, kind="stable")[:count]
+    return bool((keys[cheapest] <= np.sort(keys)[min(count, len(keys)) - 1]).all())
+
+
+def are_clear(rows: np.ndarray, goal: Goal, shop: Shop) -> np.ndarray:
+    """Tell, for each number of these rows from one to all but one, whether as many best lead the others where worths
+    decide, and are neither the cheapest nor the most similar."""
+    keys, alike = rank_keys(rows, goal, shop), similarity(rows, goal, shop)
+    order = np.argsort(keys, kind="stable")
+    keys, alike, prices = keys[order], alike[order], shop.catalog.price_cents[rows[order]]
+    dearest, cheapest = np.maximum.accumulate(prices)[:-1], np.minimum.accumulate(prices[::-1])[::-1][1:]
+    least, most = np.minimum.accumulate(alike)[:-1], np.maximum.accumulate(alike[::-1])[::-1][1:]
+    clear = (np.diff(keys) > LEAD * np.ptp(keys)) & (dearest > cheapest) & (least < most)
+    return np.asarray(clear)
 
 
 def other_demands(name: str, goal: Goal, known: Goal, rows: np.ndarray, task: Task, shop: Shop) -> list[Any]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ecomlab.catalog import Shop
-from ecomlab.customer.demand_draws import DemandDraws
+from ecomlab.customer.demand_draws import DemandDraws, are_clear
 from ecomlab.customer.goals import draw_row
 from ecomlab.customer.visits import (
     Cluster,
@@ -35,7 +35,7 @@ from ecomlab.world.substitutes import (
     most_similar,
     noun,
     original_of,
-    similarity,
+    rank_keys,
     stages_of,
 )
 
@@ -44,8 +44,10 @@ TELLING = (
     "storage", "grip", "skin", "hair", "age", "opacity", "weight", "terrain", "season",
 )  # fmt: skip
 """Attributes that decide whether one product can do another's job, the most important first."""
-MOST_SOFT = 2
-"""Most attributes that count for similarity; where a type has more, the others must be the same."""
+
+
+SPREAD = 0.1
+"""How far the share that a limit keeps may lie from what is asked for."""
 
 
 def draw_must(attributes: Sequence[str], random: np.random.Generator) -> list[str]:
@@ -65,8 +67,7 @@ def draw_must(attributes: Sequence[str], random: np.random.Generator) -> list[st
     if random.random() < 0.5:
         first = pick(random, able)
     others = [name for name in able if name != first]
-    least = max(0, len(attributes) - 1 - MOST_SOFT)
-    more = max(least, int(len(others) > 1 and random.random() < 0.25))
+    more = len(others) > 1 and random.random() < 0.25
     chosen = {first, *shuffled(random, others)[:more]}
     return [noun(name) for name in attributes if name in chosen]
 
@@ -181,15 +182,18 @@ def draw_limits(
     axes: Difficulty,
     shop: Shop,
     random: np.random.Generator,
-    keeps: tuple[float, float] = (0.4, 0.75),
+    share: float,
 ) -> dict[str, int]:
-    """Draw m - 1 further demands, each of which keeps a share of these rows in a range, and `enough` to choose from.
+    """Draw m - 1 further demands, each of which keeps about this share of these rows, and `enough` to choose from.
 
     Each lies anywhere between the last product that it admits and the next, so that it names neither.
     """
     catalog, limits = shop.catalog, {}
     for limit in shuffled(random, [limit for limit in LIMITS if catalog.has(limit)])[: axes.constraints - 1]:
-        keep = min(len(rows), max(enough, round(len(rows) * random.uniform(*keeps))))
+        keep = min(
+            len(rows),
+            max(enough, round(len(rows) * random.uniform(share - SPREAD, min(1.0, share + SPREAD)))),
+        )
         column = catalog.column(limit)[rows]
         values = np.sort(column if limit.op == "<=" else -column)
         edge, beyond = int(values[keep - 1]), [*values[values > values[keep - 1]].tolist(), None][0]
@@ -208,19 +212,20 @@ def draw_change(
     shop: Shop,
     random: np.random.Generator,
 ) -> GoalChange | None:
-    """Draw another value of a limit. None that leaves the same replacements the best, or too few."""
-    before = stages_of(goal, events, gone, shop)
-    count = min(axes.k_rec, len(before[-1]))
+    """Draw another value of a limit. None that leaves the same replacements the best, or too few, or where what wishes
+    are worth would not decide clearly."""
+    before, count = stages_of(goal, events, gone, shop), int(goal["count"])
     for change in _changes(goal, random):
         after = stages_of(goal, [*events, change], gone, shop)
         if min(map(len, after)) < max(2, min(axes.k_rec, *map(len, before)) // 2):
             continue
         rows = stages_of(goal.apply(change), events, gone, shop)[-1]
-        fit = np.isin(before[-1], rows)
-        luckiest = np.append(before[-1][fit], before[-1][~fit])  # of equals, who takes those that still fit
-        best = most_similar(luckiest, goal, count, shop)
-        still, now = best[np.isin(best, rows)], most_similar(rows, goal, axes.k_rec, shop)
-        if similarity(still, goal, shop).sum() < similarity(now, goal, shop).sum():
+        keys = rank_keys(before[-1], goal, shop)
+        luckiest = np.lexsort((~np.isin(before[-1], rows), keys))  # of equals, who takes those that still fit
+        best, now = before[-1][luckiest[:count]], np.sort(rank_keys(rows, goal, shop))[:count]
+        same = np.isin(best, rows).all() and np.array_equal(np.sort(rank_keys(best, goal, shop)), now)
+        clear = "worth" not in goal or len(rows) <= count or are_clear(rows, goal, shop)[count - 1]
+        if not same and clear:
             return change
     return None
 

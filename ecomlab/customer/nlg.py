@@ -320,10 +320,10 @@ def thing_phrase(by: Mapping[str, Any], lexicon: Lexicon, several: bool = False)
 
 
 def wish_phrase(kind: str, name: str, wish: Wish, lexicon: Lexicon) -> str:
-    """Word a wish for a slot of a product of this type as a phrase after its noun; one for a price stands alone."""
+    """Word a wish for a slot of a product of this type as a phrase after its noun; one for a limit stands alone."""
     if isinstance(wish, Of):
         thing = thing_phrase(wish.described, lexicon)
-        if name == PRICE.name:
+        if slot_type(name).is_limit:
             return f"the {thing} that I looked at"
         return of_phrase(noun(name.removeprefix("attr:")), thing, wish)
     if isinstance(wish, Packs):

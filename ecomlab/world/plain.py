@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from ecomlab.catalog import Catalog, Shop
-from ecomlab.slots import PRICE
+from ecomlab.slots import PRICE, slot_type
 from ecomlab.task import Goal, Place
 from ecomlab.wishes import Demand, If, Of, Packs, Wish, has_wish, is_chained, settled
 from ecomlab.world.cart import constraints_of, is_exact
@@ -163,8 +163,8 @@ def in_words(slots: Mapping[str, Any], goal: Goal, item: int) -> dict[str, Any]:
 
 
 def _exact(row: int, name: str, catalog: Catalog) -> str | int | None:
-    if name == PRICE.name:
-        return int(catalog.price_cents[row])
+    if slot_type(name).is_limit:
+        return int(catalog.column(slot_type(name))[row])
     if name in ("brand", "feature"):
         return catalog.brand(row) if name == "brand" else catalog.feature(row)
     return catalog.attributes(row).get(name.removeprefix("attr:")) if is_exact(name) else None

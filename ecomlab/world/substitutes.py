@@ -6,11 +6,12 @@ the id of the sold-out product.
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
 from ecomlab.catalog import Catalog, Constraint, Shop
-from ecomlab.slots import LIMITS, PRICE
+from ecomlab.slots import LIMITS, PRICE, RATING, SlotType
 from ecomlab.task import Event, Goal, GoalChange, changes_of
 from ecomlab.wishes import Demand, If, Of
 from ecomlab.world import ranking
@@ -39,6 +40,14 @@ NOUNS: Mapping[str, str] = {
     },
 }
 """Customers' words for attributes whose plain name would sound odd."""
+
+
+LIKENESS = "likeness"
+"""Slot by which similarity is counted where it is worth something."""
+CLOSE_STARS = 2
+"""Tenths of a star by which two ratings may differ that count as equal."""
+CLOSE_PRICE = 10
+"""A price counts as equal to another that it differs from by this fraction of it at most: a tenth."""
 
 
 def hard_names(nouns: Sequence[str], attributes: Iterable[str]) -> list[str]:
@@ -99,22 +108,38 @@ def narrowed(rows: np.ndarray, goal: Goal, shop: Shop) -> np.ndarray:
 
 
 def similarity(rows: np.ndarray, goal: Goal, shop: Shop) -> np.ndarray:
-    """Count, for each row, how many of brand and the attributes that may differ equal the original's."""
+    """Count, for each row, how many of brand, the attributes that may differ, price and stars equal the original's."""
     catalog, original = shop.catalog, original_of(goal, shop)
-    columns = [column_of(catalog, name) for name in similar_names(goal, shop)]
     equal = np.zeros(len(rows), int)
-    for column in columns:
+    for name in similar_names(goal, shop):
+        column = column_of(catalog, name)
         equal += column[rows] == column[original]
+    for limit in (PRICE, RATING):
+        column = catalog.column(limit)
+        equal += are_close(limit, column[rows].astype(np.int64), column.item(original))
     return equal
 
 
+def are_close(limit: SlotType, values: Any, own: int) -> Any:
+    """Tell, for each value, whether it counts as equal to the original's own; what is missing never does."""
+    far = abs(values - own)
+    close = far * CLOSE_PRICE <= own if limit is PRICE else far <= CLOSE_STARS
+    return close & (values != limit.missing) & (own != limit.missing)
+
+
 def rank_keys(rows: np.ndarray, goal: Goal, shop: Shop) -> np.ndarray:
-    """Return a number for each row, the smaller the better: the more similar first, among equally similar ones by what
-    wishes are worth, if the customer says so."""
-    worth = goal.get("worth")
-    among = 0 if worth is None else worth.key(ranking.of_rows(rows, shop.catalog))
-    keys: np.ndarray = among - (similarity(rows, goal, shop).astype(np.int64) << 40)  # cents are below
+    """Return a number for each row, the smaller the better: the more similar first, or else by what wishes and each
+    likeness are worth, if the customer says so."""
+    alike, worth = similarity(rows, goal, shop).astype(np.int64), goal.get("worth")
+    if worth is None:
+        return -alike
+    keys: np.ndarray = worth.key(beside_likeness(alike, ranking.of_rows(rows, shop.catalog)))
     return keys
+
+
+def beside_likeness(alike: Any, values: ranking.Values) -> ranking.Values:
+    """Look up how similar products are beside their values."""
+    return lambda of: alike if getattr(of, "name", "") == LIKENESS else values(of)  # copies of slots differ
 
 
 def best_of(rows: np.ndarray, goal: Goal, count: int, shop: Shop) -> np.ndarray:
@@ -124,7 +149,7 @@ def best_of(rows: np.ndarray, goal: Goal, count: int, shop: Shop) -> np.ndarray:
 
 
 def similar_names(goal: Goal, shop: Shop) -> list[str]:
-    """List the slots that count for similarity: brand and the attributes that may differ."""
+    """List the slots that count for similarity beside price and stars: brand and the attributes that may differ."""
     attributes = shop.catalog.attributes(original_of(goal, shop))
     hard = hard_names(goal["must"], attributes)
     return ["brand", *(f"attr:{name}" for name in attributes if name not in hard)]

@@ -23,8 +23,8 @@ from ecomlab.world.substitutes import (
     narrowed,
     noun,
     original_of,
+    rank_keys,
     requirements,
-    similarity,
     stages_of,
 )
 
@@ -109,7 +109,7 @@ def _as_wished(wanted: Constraint) -> Any:
 
 def _picked(rows: np.ndarray, seen: set[int], goal: Goal, shop: Shop) -> float:
     """Compute the chance that as many of `seen` as are asked for, picked at random, are the best of `rows`."""
-    count, alike = min(goal["count"], len(rows)), similarity(rows, goal, shop)
+    count, alike = min(goal["count"], len(rows)), -rank_keys(rows, goal, shop)
     if not count or len(seen) < count:
         return 0.0
     cut = int(np.sort(alike)[::-1][count - 1])

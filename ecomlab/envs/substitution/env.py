@@ -9,7 +9,7 @@ import numpy as np
 
 from ecomlab.catalog import Shop
 from ecomlab.customer import demands
-from ecomlab.customer.demand_draws import FEW, LUCK, MOST, DemandDraws, chance_right
+from ecomlab.customer.demand_draws import LUCK, MATCHES, MOST, DemandDraws, chance_right, takes_cheapest
 from ecomlab.customer.goals import withhold
 from ecomlab.customer.opinions import Opinion, Thing
 from ecomlab.customer.templates import Phrases
@@ -20,10 +20,10 @@ from ecomlab.envs.substitution.audit import SubstitutionAudit
 from ecomlab.envs.substitution.player import SubstitutionPlayer
 from ecomlab.reward import Verdict
 from ecomlab.seeding import pick
-from ecomlab.slots import PRICE, slot_type
+from ecomlab.slots import LIMITS, slot_type
 from ecomlab.steps import draw_kinds
 from ecomlab.task import ACT, Event, Goal, Problem, Slot, Task, TaskError, TaskKey
-from ecomlab.wishes import without
+from ecomlab.wishes import Demand, without
 from ecomlab.world.plain import AtFirst, plain
 from ecomlab.world.sell_outs import MOST_SOLD, draw_sell_out, sell_out_share
 from ecomlab.world.state import World
@@ -41,11 +41,15 @@ from ecomlab.world.substitutes import (
 from ecomlab.world.tools import catalog as shop_tools
 
 TRIES = 128
-THOUGHT = 6
-"""Draws among which one is sought whose steps of thought all count."""
+THOUGHT = 5
+"""Draws among which one is sought whose steps of thought all count, and which has room."""
+ROOM = 7
+"""Replacements that are to be left to choose from, beside one for each step of thought."""
 STEPS = ("reference", "joint", "logic", "trade_off")
 """Kinds of steps of thought that a substitution may hold."""
-MAY_BE_WITHHELD = ("must", "worth", "which", "matching", "price_match", "choices", "excluded", "if")
+MAY_BE_WITHHELD = (
+    "must", "worth", "which", "matching", *MATCHES, "choices", "choices_too", "excluded", "excluded_too", "if",
+)  # fmt: skip
 """Slots that an opening may leave out, beside limits."""
 
 
@@ -55,9 +59,11 @@ class Substitution(Environment):
         "A product that the customer looked at lately is sold out. Find replacements that can be bought now, as many "
         "as they want. A replacement is of the same type, has the same attributes where the customer insists on it, "
         "and satisfies all their other demands. Of those, hand in the most similar: the ones that have the most in "
-        "common with the sold-out product, counting its brand and its remaining attributes; fewer where fewer fit. "
-        "Where a star, a day or a material, say, is worth something to the customer, those with the lowest price after "
-        "that is taken off come first among equally similar ones."
+        "common with the sold-out product, counting one each for the same brand, each remaining attribute that is the "
+        "same, a price at most a tenth above or below its price, and stars at most 0.2 from its stars; fewer where "
+        "fewer fit. "
+        "Where the customer says what they would pay more for, the best are instead those with the lowest price after "
+        "that is taken off; each of the things counted is a matching detail."
     )
     tools = (
         shop_tools.user_get_visit_history, shop_tools.catalog_search, shop_tools.catalog_get_product,
@@ -71,15 +77,15 @@ class Substitution(Environment):
         random = key.rng("substitution")
         kinds = draw_kinds(axes, STEPS, key.rng("kinds"), MOST)
         share = draw_sell_out(axes.p_oos, axes.k_rec, random)
-        best: Problem | None = None
+        holds, best, most = bool(key.rng("holds").random() < 0.5), None, 0
         for attempt in range(TRIES):
-            made = self._draw(attempt / TRIES, share, kinds, axes, key, shop, random)
+            made = self._draw(attempt / TRIES, share, kinds, holds, axes, key, shop, random)
             if made is None:
                 continue
-            problem, woven = made
-            if best is None or len(problem.steps) > len(best.steps):
-                best = problem
-            if len(problem.steps) == woven or attempt >= THOUGHT:
+            problem, worth = made
+            if best is None or worth > most:
+                best, most = problem, worth
+            if worth == len(kinds) + 1 or attempt >= THOUGHT:
                 break
         if best is None:
             raise TaskError("nothing of this shop can be replaced; load a larger shop")
@@ -88,21 +94,24 @@ class Substitution(Environment):
     def _draw(
         self,
         part: float,
-        share: float,
+        share_sold: float,
         kinds: Sequence[str],
+        holds: bool,
         axes: Difficulty,
         key: TaskKey,
         shop: Shop,
         random: np.random.Generator,
     ) -> tuple[Problem, int] | None:
-        """Draw a task, and how many steps it holds, whether they count or not; None where the product cannot be
-        replaced. After a larger `part` of the tries, less is asked of the shop."""
+        """Draw a task, and how much thought it takes: one for each step that counts, and one where the cheapest are not
+        the best; None where the product cannot be replaced. After a larger `part` of the tries, less is asked of the
+        shop."""
         # Enough for a sell-out, whether or not there will be one: no bound tells.
         spare = min(MOST_SOLD, round(2 * sell_out_share(axes.p_oos, axes.k_rec) * axes.k_rec))
         # Enough for a choice, where the shop has it; the visits will take some of them. With nine products a type
         # (1,000 in all) about four can be replacements at any level: there the list cannot grow, demands cannot
         # exclude much, and d hardly makes the task harder.
-        enough = max(2, round((axes.k_rec + 2 + spare) * (1 - 2 * part)))
+        aim = min(ROOM + axes.steps.mean, 0.8 * axes.top_k)
+        enough = max(2, round((aim + 2 + spare) * (1 - 2 * part)))
         least = max(1, round(CLUSTER * (1 - 2 * part)))
         kind = pick(random, shop.catalog.drawable_types).name
         vague = "reference" in kinds and part < 0.75  # of visits to all products few words tell none apart
@@ -111,8 +120,8 @@ class Substitution(Environment):
             return None
         cluster, visits, gone = demands.draw_visits(missed, enough, axes, key, shop, vague)
         goal, first = demands.goal_of(cluster, missed.must, shop), AtFirst(shop, {"visits": visits})
-        least = 2 * FEW if "trade_off" in kinds else 1  # something to choose among
-        draws = DemandDraws(shop.catalog.rows_of(visits), axes, shop, random, least)
+        least = max(1, round(aim / 2 * (1 - 2 * part)))
+        draws = DemandDraws(shop.catalog.rows_of(visits), axes, shop, random, least, holds)
         if vague:
             which = draws.which(original_of(goal, shop))
             if which is None:
@@ -120,51 +129,69 @@ class Substitution(Environment):
             goal = goal.set_slots({"which": which})
         if not fewest(goal, (), gone, shop):
             return None
+        wished = [step for step in kinds if step not in ("reference", "trade_off")]
         left = stages_of(goal, (), gone, shop)[-1]
-        strict = (0.8, 0.95) if kinds else (0.4, 0.75)  # of what demands leave, something is to be left
-        limits = demands.draw_limits(kind, left, axes.k_rec + 1 + spare, axes, shop, random, strict)
-        goal = goal.set_slots(limits)
+        limits = min(len(LIMITS), axes.constraints - 1)
+
+        def share(count: int) -> float:
+            """Compute the share that each of so many demands is to keep of what is left."""
+            return min(0.95, max(0.3, (aim / max(1, len(left))) ** (1 / max(1, count))))
+
+        keep = max(least, min(axes.k_rec + 1 + spare, axes.top_k - 2))  # all of them are to be listed
+        goal = goal.set_slots(
+            demands.draw_limits(kind, left, keep, axes, shop, random, share(limits + len(wished)))
+        )
         steps = ["reference"] if vague else []
-        for wished in (step for step in kinds if step not in ("reference", "trade_off")):
+        for number, step in enumerate(wished):
             known = plain(goal, first)
             left = stages_of(known, (), gone, shop)[-1]
-            for step in dict.fromkeys((wished, *kinds)):  # another one where there is none of its kind
-                made = draws.demand(step, known, left)
+            for able in dict.fromkeys((step, *wished)):  # another one where there is none of its kind
+                made = draws.demand(able, known, left, share(len(wished) - number))
                 if made is not None:
                     goal = goal.set_slots(dict([made]))
-                    steps.append(step)
+                    steps.append(able)
                     break
-        if "price_match" in goal:
-            goal = goal.drop_slots(PRICE.name)
+        goal = goal.drop_slots(*(limit.name for name, limit in MATCHES.items() if name in goal))
         known = plain(goal, first)
-        sold = demands.draw_sell_out(known, gone, share, axes, shop, random)
+        sold = demands.draw_sell_out(known, gone, share_sold, axes, shop, random)
         events: list[Event] = [replace(sold, moment="catalog_search")] if sold else []
         if not fewest(known, events, gone, shop):  # it must stay possible
             events = []
         if not fewest(known, events, gone, shop):
             return None
+        # Of several, would each have to be as a condition says? And would it be about the best by worths?
+        most = 1 if "if" in goal else min(axes.k_rec, axes.top_k)
+        chosen: dict[str, Any] = {"count": most}
+        if axes.steps.mean:
+            left = stages_of(known, events, gone, shop)[-1]
+            chosen = draws.choice(known, left, most, "trade_off" in kinds and "if" not in goal)
+        goal = goal.set_slots(chosen)
+        known = plain(goal, first)
+        steps += ["trade_off"] * ("worth" in chosen)
         if random.random() < axes.p_switch:
             change = demands.draw_change(known, events, gone, axes, shop, random)
             events += [replace(change, moment=pick(random, self.moments))] if change else []
-        goal = goal.set_slots({"count": min(axes.k_rec, axes.top_k)})
-        if "trade_off" in kinds:
-            steps.append("trade_off")
-            goal = goal.set_slots(draws.worth(known, stages_of(known, events, gone, shop)[-1]))
-        woven = len(steps)
         counts = {kind: self._counts(kind, goal, events, visits, gone, shop) for kind in set(steps)}
         steps = [kind for kind in steps if counts[kind]]
         never = [name for name in goal.of() if name not in MAY_BE_WITHHELD and not slot_type(name).is_limit]
         goal = withhold(goal, axes, random, never)
         known = plain(goal, first)
-        wide = known.drop_slots("if", *(name for name in ("excluded", "choices") if name in goal))
+        left, end = stages_of(known, events, gone, shop)[-1], plain(goal.after(events), first)
+        keys, prices = rank_keys(left, end, shop), shop.catalog.price_cents[left]
+        dearer = not takes_cheapest(keys, prices, int(end["count"]))
+        open_ones = [n for n, one in known.of().items() if isinstance(one, Demand) and one.slot == "brand"]
         costs = [
             SubstitutionPlayer.steps(known, rows, axes.top_k, shop)
-            for rows in stages_of(wide, events, gone, shop)
+            for rows in stages_of(known.drop_slots("if", *open_ones), events, gone, shop)
         ]
-        turns, calls = (max(cost[at] for cost in costs) for at in (0, 1))
+        if None in costs:
+            return None
+        turns, calls = (max(cost[at] for cost in costs if cost) for at in (0, 1))
+        if calls > SubstitutionPlayer.most_calls(axes):
+            return None
         need = SubstitutionPlayer.need(goal, visits, shop, turns, calls)
         events = [replace(event, turns=turns, calls=calls) for event in events]
-        return Problem(goal, {"visits": visits, "gone": gone}, need, events, steps=steps), woven
+        return Problem(goal, {"visits": visits, "gone": gone}, need, events, steps=steps), len(steps) + dearer
 
     def _counts(
         self,
@@ -184,18 +211,20 @@ class Substitution(Environment):
             if taken == goal.unsaid["original"]:
                 return False
             other = replace(other, unsaid={"original": taken})
-        rows = stages_of(other, events, gone, shop)[-1]
-        right, count = stages_of(known, events, gone, shop)[-1], goal["count"]
-        best = best_of(right, known, count, shop)
-        return chance_right(rows, -rank_keys(rows, other, shop), best, min(count, len(right)), count) < LUCK
+        return self._chance(other, known, events, gone, shop) < LUCK
+
+    @staticmethod
+    def _chance(taken: Goal, goal: Goal, events: Sequence[Event], gone: Sequence[str], shop: Shop) -> float:
+        """Compute the chance that the best for one goal are the best for another."""
+        rows, right = (stages_of(one, events, gone, shop)[-1] for one in (taken, goal))
+        count = int(goal["count"])
+        best = best_of(right, goal, count, shop)
+        return chance_right(rows, -rank_keys(rows, taken, shop), best, min(count, len(right)), count)
 
     def is_right(self, taken: Goal, goal: Goal, task: Task, shop: Shop) -> bool:
         first = AtFirst(shop, task.world)
         taken, goal = plain(taken, first), plain(goal, first)
-        rows, right = (stages_of(one, task.events, task.world["gone"], shop)[-1] for one in (taken, goal))
-        count = int(goal["count"])
-        alike = similarity(rows, taken, shop)
-        return chance_right(rows, alike, right, min(count, len(right)), count) >= LUCK
+        return self._chance(taken, goal, task.events, task.world["gone"], shop) >= LUCK
 
     def verify(self, goal: Goal, world: World, answer: Mapping[str, Any], first: Goal) -> Verdict:
         shop, catalog, count = world.shop, world.catalog, int(goal["count"])
@@ -206,8 +235,9 @@ class Substitution(Environment):
         required, compatible = requirements(goal, shop), requirements(goal, shop, limits=False)
         candidates = world.in_stock(catalog.select(required))
         candidates = narrowed(candidates[candidates != original], goal, shop)
-        best = np.sort(similarity(candidates, goal, shop))[::-1][:count]
-        keys = np.sort(rank_keys(candidates, goal, shop))[:count]
+        keys = rank_keys(candidates, goal, shop)
+        best = candidates[np.argsort(keys, kind="stable")[:count]]
+        keys = np.sort(keys)[:count]
         count = len(best)  # fewer where fewer fit
         good: dict[int, bool] = {}
         for product_id in ids:
@@ -225,7 +255,10 @@ class Substitution(Environment):
         mine = np.sort(rank_keys(np.array(list(good), int), goal, shop))
         correct = len(ids) == len(good) == count and all(good.values()) and bool((mine == keys).all())
         # One more than the number of equal entries, so that being compatible counts too.
-        similar = min(1.0, float((alike + 1).sum() / max(1, (best + 1).sum())))
+        most = similarity(best, goal, shop)
+        similar = min(1.0, float((alike + 1).sum() / max(1, (most + 1).sum())))
+        if "worth" in goal:
+            similar = sum(row in best for row in good) / max(1, count)
         weight = world.axes.substitution.similarity
         share = weight * similar + (1 - weight) * min(1.0, float(met) / max(1, count))
         correct = correct and bool(ids)
@@ -233,7 +266,7 @@ class Substitution(Environment):
         if not correct:
             why = (
                 f"{len(ids)} replacements of the {count} that there are, {len(good)} of them compatible and in stock, "
-                f"{sum(good.values())} as the customer wants; {alike.sum()} equal entries in all, {best.sum()} in the "
+                f"{sum(good.values())} as the customer wants; {alike.sum()} equal entries in all, {most.sum()} in the "
                 "best choice"
                 f"{', which is worth more' if 'worth' in goal else ''}"
             )

@@ -8,30 +8,29 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ecomlab.catalog import Shop
+from ecomlab.catalog import ProductType, Shop
+from ecomlab.customer.demand_draws import MATCHES
 from ecomlab.customer.demands import identity
-from ecomlab.customer.visits import CLUSTER, exact_value
+from ecomlab.customer.visits import CLUSTER
 from ecomlab.difficulty import Difficulty
 from ecomlab.envs.cart.player import Wish
 from ecomlab.players.budgets import budget
 from ecomlab.players.goal_player import GoalPlayer
-from ecomlab.slots import LIMITS, PRICE
+from ecomlab.slots import LIMITS, PRICE, RATING, slot_type
+from ecomlab.steps import CALLS_A_STEP
 from ecomlab.task import Goal, Message, Need, Place
 from ecomlab.wishes import AnyBut, Demand, If, Of, OneOf, Visited, visit_of
 from ecomlab.world.cart import constraints_of
 from ecomlab.world.ranking import of_record
 from ecomlab.world.state import PAGE
-from ecomlab.world.substitutes import hard_names, original_of, requirements, similar_names, similarity
+from ecomlab.world.substitutes import are_close, beside_likeness, hard_names, original_of
 
-MOST_WISHES = 6
-"""Most wishes that must be worked out."""
-MOST_PAGES = 16
-"""Most pages of a search that it reads."""
+LOOKED = frozenset(name for name, limit in MATCHES.items() if limit is not PRICE)
+"""Demands for which another visit must be looked at: the history does not show its stars or days."""
 
 
 class SubstitutionPlayer(GoalPlayer):
-    """Finds the sold-out product among the visits, then searches for products that are equal in all entries, in fewer
-    and fewer: a page of each combination, and more of those of which more may be needed; the first `count` will do."""
+    """Finds the sold-out product among the visits, lists all that can replace it, and takes the most similar."""
 
     visits: list[dict[str, Any]] | None = None
     """All visits, the newest first, or those of the type where no other is spoken of."""
@@ -40,51 +39,44 @@ class SubstitutionPlayer(GoalPlayer):
     looked: dict[str, dict[str, Any]]
 
     @staticmethod
-    def steps(goal: Goal, rows: np.ndarray, top_k: int, shop: Shop) -> tuple[int, int]:
-        """Count (turns, calls) of the search alone, which a change starts again: every combination of entries, each in
-        as many pages as the suggestions need, among the `rows` that filters leave."""
-        count, catalog, original = goal["count"], shop.catalog, original_of(goal, shop)
-        entries = similar_names(goal, shop)
-        wanted = {one.slot: one.value for one in goal.of().values() if isinstance(one, Demand)}
-        values = [values_of(exact_value(original, entry, shop), wanted.get(entry)) for entry in entries]
-        usable = np.isin(rows, catalog.select(requirements(goal, shop), rows))
-        is_open = any(isinstance(value, AnyBut) for value in wanted.values())
-        enough, calls, deep = math.ceil(count / PAGE), 0, 0
-        alike = np.sort(similarity(rows[usable], goal, shop))[::-1]
-        needed = int(alike[count - 1]) if len(alike) >= count and "if" not in goal else 0
-        for row in product(*values):
-            fixed = {name: value for name, value in zip(entries, row, strict=True) if value is not None}
-            here = np.isin(rows, catalog.select(constraints_of(goal["type"], fixed), rows))
-            found, fit = int(here.sum()), int((here & usable).sum())
-            pages = math.ceil(min(found, top_k) / PAGE)
-            most = enough
-            if "worth" in goal and sum(value is not None for value in row) >= needed:
-                most = pages
-            elif is_open:
-                most = pages if fit < count else 1 + math.ceil(count * found / fit / PAGE)
-            calls += max(1, min(pages, most))
-            deep = max(deep, (min(pages, enough) > 1) + ((is_open or "worth" in goal) and pages > enough))
-        return 1 + deep + ("if" in goal), calls
+    def most_calls(axes: Difficulty) -> int:
+        """Count the searches that list what can replace a product; a task that takes more is drawn again."""
+        return 8 + CALLS_A_STEP * math.ceil(axes.steps.mean)
+
+    @staticmethod
+    def steps(goal: Goal, rows: np.ndarray, top_k: int, shop: Shop) -> tuple[int, int] | None:
+        """Count (turns, calls) of the search alone, which a change starts again, among the `rows` that fit all but
+        conditions and excluded brands; None where no search lists all that it finds."""
+        catalog, wanted = shop.catalog, demands_in(goal.of())
+        condition = goal["if"].value if "if" in goal else None
+        first = {} if condition is None else {condition.slot: condition.first, PRICE.name: condition.limit}
+        found = [
+            len(catalog.select(constraints_of(goal["type"], branch | fixed), rows))
+            for branch in (first, *([{condition.slot: condition.other}] if condition else ()))
+            for fixed in split(catalog.type_of(original_of(goal, shop)), wanted)
+        ]
+        if max(found) > top_k:
+            return None
+        pages = [max(1, math.ceil(count / PAGE)) for count in found]
+        return (1 + (max(pages) > 1)) * (1 + (condition is not None)), sum(pages)
 
     @classmethod
     def need(cls, goal: Goal, visits: Sequence[str], shop: Shop, turns: int, calls: int) -> Need:
         """Count the steps to the best replacements: visits, a look at those that fit, the search, submit."""
         was = identity(goal.of())
         looks = sum(titled(shop.catalog.title(shop.catalog.row(visit) or 0), was) for visit in visits)
-        return Need(3 + turns, 1 + (1 if "which" in goal else looks) + calls)
+        looks = len(LOOKED & goal.of().keys()) + (1 if "which" in goal else looks)
+        return Need(3 + turns, 1 + looks + calls)
 
     @staticmethod
     def budget(axes: Difficulty, shop: Shop, items: int | None) -> Need:
-        """Count the steps to any replacements, of products with as many attributes as there are, one of which stays; a
-        rush and a change of mind each start the search again, which takes a turn more where filters cannot say all that
-        is wanted."""
-        pages = math.ceil(axes.k_rec / PAGE)
-        entries = max(len(kind.attributes) for kind in shop.catalog.types)
-        turns, calls = 1 + (pages > 1), pages * 2**entries
-        again = turns + (axes.steps.logic > 0 and axes.steps.mean > 0)
-        events = ((axes.p_oos, again, calls), (axes.p_switch, again, calls))
-        work = Need(3 + turns, 1 + CLUSTER + calls)
-        slots = len(LIMITS[: axes.constraints - 1]) + 3 + min(MOST_WISHES, math.ceil(axes.steps.mean))
+        """Count the steps to any replacements; a rush and a change of mind each start the search again, which takes
+        twice the turns where a condition may have two branches."""
+        calls, thought = SubstitutionPlayer.most_calls(axes), axes.steps.mean > 0
+        turns = 4 if thought and axes.steps.logic > 0 else 2
+        events = ((axes.p_oos, turns, calls), (axes.p_switch, turns, calls))
+        work = Need(3 + turns, 1 + CLUSTER + len(LOOKED) * thought + calls)
+        slots = len(LIMITS[: axes.constraints - 1]) + 3 + math.ceil(axes.steps.mean)
         return budget(work, slots, axes, *events)
 
     @staticmethod
@@ -106,8 +98,11 @@ class SubstitutionPlayer(GoalPlayer):
 
     def _bound(self, slots: dict[Place, Any]) -> dict[Place, Any]:
         bound = super()._bound(slots)
-        if isinstance(said := bound.get((0, "excluded")), Demand):
-            bound[0, "excluded"] = replace(said, value=AnyBut(said.value.values))
+        for (item, name), said in bound.items():
+            if isinstance(said, Demand) and name in MATCHES:
+                bound[item, name] = replace(said, slot=MATCHES[name].name)
+            elif isinstance(said, Demand) and name.startswith("excluded") and isinstance(said.value, OneOf):
+                bound[item, name] = replace(said, value=AnyBut(said.value.values))
         if isinstance(wish := slots.get((0, "if")), If):
             bound[0, "if"] = Demand(wish.slot, wish)
         return bound
@@ -120,7 +115,11 @@ class SubstitutionPlayer(GoalPlayer):
             kind = None if needs_all else self.get("type")
             return self.turn(self.call("user_get_visit_history", "visits", category=kind))
         fitting = self._fitting()
-        new = [product_id for product_id in fitting if product_id not in self.looked]
+        told = (self._told_of(self.get(name)) for name in sorted(LOOKED) if self.get(name) is not None)
+        others = [visit["product_id"] for visit in told if visit is not None]
+        new = [
+            product_id for product_id in dict.fromkeys((*fitting, *others)) if product_id not in self.looked
+        ]
         if new:
             self.looked |= {product_id: {} for product_id in new}
             return self.turn(
@@ -132,25 +131,21 @@ class SubstitutionPlayer(GoalPlayer):
         condition, count = self.get("if"), self.get("count", 3)
         tried = True if condition is not None and self.branch is None else self.branch
         wish = self._wish(original, tried)
-        searches = self._searches(original, wish, tried)
+        calls = self._unread(original["type"], wish, tried)
         usable = self._usable(original, wish)
-        calls = self._unread(original, wish, searches, 1)
-        if condition is not None and self.branch is None and not calls:
-            if not usable and self._is_open(wish):  # what fits may stand on further pages
-                calls = self._unread(original, wish, searches, MOST_PAGES)
-            if not calls:
-                self.branch = bool(usable)
-                return self.work()
-        worth = self.get("worth")
-        for most in (math.ceil(count / PAGE), MOST_PAGES if self._is_open(wish) or worth else 1):
-            above = 1 if worth else 0  # of equally similar ones all are compared
-            lacking = [one for one in searches if sum(n >= one.least + above for _, n in usable) < count]
-            calls = calls or self._unread(original, wish, lacking, most)
         if calls:
             return self.turn(*calls)
+        if condition is not None and self.branch is None:
+            self.branch = bool(usable)
+            return self.work()
+        worth = self.get("worth")
         chosen = [pair for pair in usable if not self.slip()]
-        key = {one: worth.key(of_record(self.found[one])) if worth else 0 for one, _ in chosen}
-        ids = [product_id for product_id, _ in sorted(chosen, key=lambda pair: (-pair[1], key[pair[0]]))]
+        if worth:
+            found = {one: beside_likeness(alike, of_record(self.found[one])) for one, alike in chosen}
+            chosen.sort(key=lambda pair: worth.key(found[pair[0]]))
+        else:
+            chosen.sort(key=lambda pair: -pair[1])
+        ids = [product_id for product_id, _ in chosen]
         return self.turn(self.call("submit", None, product_ids=ids[:count]))
 
     def result(self, about: Any, result: dict[str, Any]) -> None:
@@ -210,8 +205,10 @@ class SubstitutionPlayer(GoalPlayer):
         for demand in (value for value in self.known.values() if isinstance(value, Demand)):
             value = self._value(demand)
             if value is not None:
-                both = demand.slot == PRICE.name and PRICE.name in slots
-                slots[demand.slot] = min(value, slots[demand.slot]) if both else value
+                limit, other = slot_type(demand.slot), slots.get(demand.slot)
+                if limit.is_limit and other is not None:
+                    value = limit.edge(np.array([value, other])) if limit.op == ">=" else min(value, other)
+                slots[demand.slot] = value
         return Wish(original["type"], slots)
 
     def _value(self, demand: Demand) -> Any:
@@ -220,82 +217,72 @@ class SubstitutionPlayer(GoalPlayer):
             return None  # one of its branches
         if not isinstance(demand.value, Of):
             return demand.value
-        visit = self._seen(Visited(demand.value.by))
+        visit = self._told_of(demand)
         if visit is None:
             return None
-        if demand.slot == PRICE.name:
-            return round(100 * visit["price"])
+        if slot_type(demand.slot).is_limit:
+            return of_record(self.looked.get(visit["product_id"]) or visit)(slot_type(demand.slot))
         if demand.slot == "brand":
             return str(visit["title"]).partition(" ")[0]
         return visit["attributes"].get(demand.slot[5:])
 
-    @staticmethod
-    def _entry(record: Mapping[str, Any], slot: str) -> Any:
-        return record["brand"] if slot == "brand" else record["attributes"].get(slot[5:])
+    def _told_of(self, demand: Demand) -> dict[str, Any] | None:
+        """Find the visit that a demand refers to."""
+        return self._seen(Visited(demand.value.by)) if isinstance(demand.value, Of) else None
 
-    def _entries(self, original: Mapping[str, Any]) -> list[str]:
-        """List what counts for similarity."""
-        hard = hard_names(self.get("must", []), original["attributes"]) or list(original["attributes"])[:1]
-        return ["brand", *(f"attr:{name}" for name in original["attributes"] if name not in hard)]
-
-    def _searches(self, original: Mapping[str, Any], wish: Wish, branch: bool | None) -> "list[Search]":
-        """List the searches that find what can replace it, those for the most similar first."""
-        entries = self._entries(original)
-        owns = [self._entry(original, entry) for entry in entries]
-        values = [values_of(own, wish.slots.get(entry)) for own, entry in zip(owns, entries, strict=True)]
-        made = [
-            Search(row, sum(value == own for value, own in zip(row, owns, strict=True)), branch)
-            for row in product(*values)
-        ]
-        return sorted(made, key=lambda one: -one.least)
-
-    def _unread(
-        self, original: Mapping[str, Any], wish: Wish, searches: "Sequence[Search]", most: int
-    ) -> list[dict[str, Any]]:
-        """Make the calls for the pages of these searches that have not been asked for, up to page `most`."""
-        calls, entries = [], self._entries(original)
-        for one in searches:
-            fixed = {
-                name: value for name, value in zip(entries, one.values, strict=True) if value is not None
-            }
-            for page in range(1, min(self.pages.get(one, 1), most) + 1):
-                if (one, page) not in self.read:
-                    self.read.add((one, page))
-                    calls.append(self.search(one, original["type"], wish.slots | fixed, page=page))
+    def _unread(self, kind: str, wish: Wish, branch: bool | None) -> list[dict[str, Any]]:
+        """Make the calls for the pages that list what is wished for and that have not been asked for."""
+        calls = []
+        for fixed in split(self.lexicon.types[kind], wish.slots):
+            about = Search(tuple(fixed.items()), branch)
+            for page in range(1, self.pages.get(about, 1) + 1):
+                if (about, page) not in self.read:
+                    self.read.add((about, page))
+                    calls.append(self.search(about, kind, wish.slots | fixed, page=page))
         return calls
-
-    def _is_open(self, wish: Wish) -> bool:
-        """Tell whether filters cannot say all that is wanted."""
-        return any(isinstance(value, AnyBut) for value in wish.slots.values())
 
     def _usable(self, original: Mapping[str, Any], wish: Wish) -> list[tuple[str, int]]:
         """List (id, number of equal entries) of what can replace it; distractors do not satisfy the filters."""
-        entries = self._entries(original)
+        hard = hard_names(self.get("must", []), original["attributes"]) or list(original["attributes"])[:1]
+        soft = [name for name in original["attributes"] if name not in hard]
+
+        def alike(record: Mapping[str, Any]) -> int:
+            has, own = of_record(record), of_record(original)
+            return (
+                (record["brand"] == original["brand"])
+                + sum(record["attributes"].get(name) == original["attributes"][name] for name in soft)
+                + sum(bool(are_close(limit, has(limit), own(limit))) for limit in (PRICE, RATING))
+            )
+
         return [
-            (product_id, sum(self._entry(record, name) == self._entry(original, name) for name in entries))
+            (product_id, alike(record))
             for product_id, record in self.found.items()
             if record["stock"] > 0 and product_id != original["product_id"] and wish.fits(record)
         ]
 
 
 class Search(NamedTuple):
-    """A search for replacements: values of the entries that count, None for any, and how many are the original's."""
+    """A search for replacements: the attributes that it fixes beside what is wanted in any case."""
 
-    values: tuple[Any, ...]
-    least: int
+    fixed: tuple[tuple[str, str], ...]
     branch: bool | None = None
     """Of a condition."""
 
 
-def values_of(own: Any, wanted: Any) -> list[Any]:
-    """List the values of an entry that searches fix, None for any: its own first, where something similar is sought."""
-    if isinstance(wanted, OneOf):
-        return list(wanted.values)
-    if isinstance(wanted, If):
-        return [wanted.first, wanted.other]
-    if isinstance(wanted, AnyBut):
-        return [None] if own in wanted.values else [own, None]
-    return [own, None] if wanted is None else [wanted]
+def demands_in(slots: Mapping[str, Any]) -> dict[str, Any]:
+    """List what is demanded of a replacement, by its slot."""
+    return {one.slot: one.value for one in slots.values() if isinstance(one, Demand)}
+
+
+def split(kind: ProductType, wanted: Mapping[str, Any]) -> list[dict[str, str]]:
+    """List the attributes that searches fix, one search each, to list all that alternatives and exceptions admit; what
+    excludes brands is left open."""
+    able: dict[str, Sequence[str]] = {}
+    for one in kind.attributes:
+        value = wanted.get(f"attr:{one.name}")
+        if isinstance(value, OneOf | AnyBut):
+            able[f"attr:{one.name}"] = [name for name in one.values if value.admits(name)]
+    return [dict(zip(able, chosen, strict=True)) for chosen in product(*able.values())]
 
 
 def titled(title: str, was: Mapping[str, Any]) -> bool:
