@@ -42,7 +42,7 @@ _INSTEAD = re.compile(
     r"leave (?:it|them) out|do without|none at all|second choice)\b"
 )
 """Marks of a question what to take instead of something."""
-_VAIN = frozenset(("remind", "consent", "yes", "to what", "decline", "indifferent"))
+_VAIN = frozenset(("elaborate", "consent", "yes", "to what", "decline", "indifferent"))
 """Acts that answer no refusal."""
 _CHOICE = re.compile(r"\bwhich\b|\b(?:any|either|one) of (?:these|those|them)\b", re.IGNORECASE)
 """Words by which one of several things is to be chosen."""

@@ -262,7 +262,7 @@ class DialogueManager:
         ]
         faults = [one for one in map(self.claim, beside) if one.so is False][:FAULTS]
         known = [one.slot for one in faults if one.slot is not None and one.slot in self.state.known]
-        told = self.spoken("remind", list(_distinct(known)), clean=True)
+        told = self.again(known)
         return [Act("no"), *told, *(act for one in faults for act in self._refused(one))] if faults else []
 
     def _without_repeated(self, reading: Reading, text: str) -> tuple[Reading, list[Slot]]:
@@ -312,7 +312,7 @@ class DialogueManager:
                 one.slot in wanted and slot_type(one.slot.name).op != "==" for one in named if one.slot
             )
             said = [] if limits and all(one.slot for one in named) else [Act("no")]
-            acts = [*said, *self.spoken("remind", list(_distinct(known)), clean=True)]
+            acts = [*said, *self.again(known)]
             acts += [act for one in named if one.slot not in wanted for act in self._refused(one)]
             news = self._told(wanted)
             acts += self.spoken("elaborate", news)
@@ -323,7 +323,7 @@ class DialogueManager:
         if guessed := list(_distinct(one.slot for one in claims if one.is_guess)):
             news = self._told(guessed)
             repeated = [slot for slot in guessed if slot is not None and slot not in news][:AT_ONCE]
-            acts = self.spoken("remind", repeated, clean=True) + self.spoken("elaborate", news)
+            acts = self.again(repeated) + self.spoken("elaborate", news)
             return Reply(acts, tuple(news))
         right = [one.slot for one in claims if one.so and one.slot is not None]
         news = self._told([*right, *wanted])
@@ -331,7 +331,7 @@ class DialogueManager:
         lacking = lacking if len(lacking) == len(claims) == 1 else []  # nobody denies beside a yes
         repeated = [one.slot for one in chosen if one.slot is not None]
         free = [
-            *self.spoken("remind", list(_distinct(repeated)), clean=True),
+            *self.again(repeated),
             *self.spoken("elaborate", [s for s in news if s in wanted]),
             *self._absent([Question(said.slots[0], said.item) for said in lacking], beside=True),
         ]
@@ -357,7 +357,7 @@ class DialogueManager:
             return Reply([*said, *(free if wanted else ())], tuple(news))
         if claims and not any(one.so for one in claims):  # neither so nor not
             unsure = [one.slot for one in claims if one.slot is not None and one.slot not in news]
-            return Reply(free or self.spoken("remind", list(_distinct(unsure)), clean=True), tuple(news))
+            return Reply(free or self.again(unsure), tuple(news))
         told = "acknowledge answer" if len(SENTENCE_BREAK.split(text)) > 1 else "say what"
         return Reply([Act("yes" if claims else told), *free], tuple(news))
 
@@ -563,7 +563,7 @@ class DialogueManager:
                 return Reply([Act("indifferent")])
             told = [slot for one in heard if one.echo and one.so is not False for slot in one.slots]
             if told and reading.acts & {"SET", "CHOICE"}:  # "Which coat was it?"
-                return Reply(self.spoken("remind", list(_distinct(told)), clean=True))
+                return Reply(self.again(told))
             only = told and text.rstrip().endswith("?") and not _ASKS.search(text)
             return Reply([Act("yes" if only else "ask back")])
         none = not any(one.slots for one in asked) and not self.state.identified
@@ -596,7 +596,7 @@ class DialogueManager:
         about = {slot.item for slot in (*news, *known)}
         if reading.open_items and news and not asked and not about & {*reading.open_items}:
             acts.append(Act("indifferent"))  # "What about the kettle?", where only the toaster's are left
-        acts += self.spoken("elaborate", news) + self.spoken("remind", known, clean=True)
+        acts += self.spoken("elaborate", news) + self.again(known)
         acts += [Act("just one", self.type_name(item)) for item in self._lone(asked)[: AT_ONCE - len(about)]]
         unknown = [one.question for one in asked if not one.slots]
         implied = {question: self._implied(question) for question in unknown}
@@ -689,7 +689,7 @@ class DialogueManager:
             :FAULTS
         ]
         known = [one.slot for one in wrong if one.slot is not None and one.slot in self.state.known]
-        told = self.spoken("remind", list(_distinct(known)), clean=True)
+        told = self.again(known)
         acts = [*told, *(act for one in wrong for act in self._refused(one))]
         if not acts:
             return reply
@@ -800,9 +800,9 @@ class DialogueManager:
         known = [slot for slot in self.state.known if slot.name == CORRECTION] or self.state.known
         kind = self.type_name(0)
         unsaid = (
-            Act("remind", kind, clean=True) if kind else Act("more" if self.state.withheld else "nothing")
+            Act("elaborate", kind, clean=True) if kind else Act("more" if self.state.withheld else "nothing")
         )
-        return self.spoken("remind", known[-AT_ONCE:], clean=True) or [unsaid]
+        return self.again(known[-AT_ONCE:]) or [unsaid]
 
     def _guess(self, opinion: Opinion, *acts: Act) -> Reply:
         """Take note of a wrong identification: the first is followed by a warning, the second ends the episode."""
@@ -812,8 +812,8 @@ class DialogueManager:
         known = [opinion.broken] if opinion.broken and opinion.broken in self.state.known else []
         told = (
             []
-            if any(act.kind in ("remind", "not as wanted") for act in acts)
-            else self.spoken("remind", known, clean=True)
+            if any(act.kind in ("elaborate", "not as wanted") for act in acts)
+            else self.again(known)
         )
         return Reply([*acts, *told, *([Act("dissatisfied")] if self.guessed < GUESSES else [])])
 
@@ -831,7 +831,7 @@ class DialogueManager:
             said = [said_number(question.slot, value) for value in question.values]
             return [Act("yes")] if said == [1] else [Act("just one", kind)]
         if question.slot == "thing" and kind:
-            return [Act("remind", kind, clean=True)]
+            return [Act("elaborate", kind, clean=True)]
         return [Act("more" if self.state.withheld else "nothing")] if question.slot == "parts" else []
 
     def _absent(self, questions: Sequence[Question], beside: bool, text: str = "") -> list[Act]:
@@ -874,6 +874,10 @@ class DialogueManager:
         self.tally.learned += len(found)
         self.annoyed = 0
         return Reply(self.spoken("elaborate", found), tuple(found))
+
+    def again(self, slots: Iterable[Slot]) -> list[Act]:
+        """Make the acts that tell these slots once more."""
+        return self.spoken("elaborate", list(_distinct(slots)), clean=True)
 
     def spoken(self, kind: str, slots: Sequence[Slot], clean: bool = False) -> list[Act]:
         """Make the acts that tell these slots, one for each item; what is about none comes last."""
