@@ -6,7 +6,7 @@ question. Nothing here knows how the customer words it.
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import TypeVar
@@ -39,6 +39,7 @@ from ecomlab.customer.reading.reading import LEAVE, NO_ITEM, Question, Reading
 from ecomlab.customer.templates import SENTENCE_BREAK, Template
 from ecomlab.slots import slot_type
 from ecomlab.task import Slot
+from ecomlab.values import in_speech
 from ecomlab.wishes import Wish
 from ecomlab.world.ranking import Worth
 from ecomlab.world.substitutes import noun
@@ -80,6 +81,13 @@ _WRONG = re.compile(
 """Words of a question what is wrong."""
 _ASKS = re.compile(r"\b(?:what|which|how|when|where|who|any)\b[^.!?]*\?\s*$", re.IGNORECASE)
 """A last sentence that yes is no answer to."""
+_WHICH = re.compile(
+    r"\bwhich (?:order|one|\w+ do you mean)\b|\b(?:that|this|it) the (?:order|one) (?:that )?you\b",
+    re.IGNORECASE,
+)
+"""Words of a question which thing or order they mean."""
+_NEW = re.compile(r"\b(?:replacement|exchange|new one|another one)\b", re.IGNORECASE)
+"""Words for what comes in the place of what goes back."""
 _BESIDE = re.compile(r"\b(?:besides|beside|apart from|aside from|other than|beyond)\b", re.IGNORECASE)
 """Words after which a message names what it does not ask for."""
 _OVER = re.compile(
@@ -301,7 +309,7 @@ class DialogueManager:
         claims += [Claim(Said((slot.name,), ""), slot, True) for slot in again]
         faults = list(_distinct(one for one in claims if one.so is False))
         if not faults and self._unknown([one.said.slots[0] for one in claims if one.absent]):
-            return Reply(self._ask_where())
+            return Reply(self._ask_where([one.said.slots[0] for one in claims if one.absent]))
         asks = asked or (text.rstrip().endswith("?") and not reading.acts & {"SUMMARY", "CONSENT"})
         wanted = [one.slot for one in claims if asks and not one.so and one.slot in self.state.withheld]
         wanted = wanted if len(claims) <= FAULTS else []
@@ -427,7 +435,9 @@ class DialogueManager:
                 found.append(Claim(said, None, said.denied))
             if not slots and name == "type":
                 listing = self._listing(said.value)
-                found.append(Claim(said, listing, listing is not None or said.denied))
+                beside = any(by["type"] == said.value for _, by in self.state.looked_at)
+                so = None if beside else listing is not None or said.denied
+                found.append(Claim(said, listing, so))
         every = (*self.state.known, *self.state.withheld)
         items = {slot.item for slot in every if slot.name not in self.state.own}
         if said.item < 0 and len(items) > 1:  # it may be said of something else
@@ -491,8 +501,8 @@ class DialogueManager:
                 return [Act("just one", kind)]
             if one.said.slots[0] == "relation":
                 return self._said()
-            return [Act("wrong about", seen=f"the {one.said.value}")]
-        about = f"the {one.said.value}" if "type" in one.said.slots else called(one.slot.name)
+            return [Act("wrong about", seen=f"the {in_speech(one.said.value)}")]
+        about = f"the {in_speech(one.said.value)}" if "type" in one.said.slots else called(one.slot.name)
         return [Act("wrong about", seen=about)] if one.slot in self.state.withheld else []
 
     def of_wishes(self, acts: Sequence[Act], reading: Reading) -> list[Act]:
@@ -526,11 +536,25 @@ class DialogueManager:
         if more and not any(slot.name == "parts" for slot in self.state.withheld):
             questions = tuple(q for q in reading.questions if q not in more)
             return replace(reading, questions=questions, calls_for=reading.calls_for | {"open"})
-        which = reading.which and not reading.names
+        which = (reading.which or bool(_WHICH.search(text) and self.state.withheld)) and not reading.names
         about = reading.open_items and not (reading.which and reading.things)
         if (which or about) and not reading.questions and "back" not in reading.calls_for:
             return replace(reading, calls_for=reading.calls_for | {"open"}, unclear=())
         return reading
+
+    def _of_the_new(self, reading: Reading, text: str) -> Reading:
+        """Take what is asked of what comes in the place of what goes back for a question for that."""
+        every = (*self.state.known, *self.state.withheld)
+        wants = any(slot.name == "replacement" and slot.value for slot in every)
+        if not wants or self.refused_by_shop or not _NEW.search(text):
+            return reading
+        asks = Question("replacement")
+        kinds = [(question, slot_type(question.slot)) for question in reading.questions]
+        of_it = (
+            asks if not q.values and (kind.describes or kind.is_limit or kind.name in DAYS) else q
+            for q, kind in kinds
+        )
+        return replace(reading, questions=tuple(dict.fromkeys(of_it)))
 
     def _is_known(self, question: Question) -> bool:
         """Tell whether all that a question may mean has been told."""
@@ -540,6 +564,8 @@ class DialogueManager:
     def _vague(self, reading: Reading, text: str) -> Reply | None:
         """Answer a message that asks for nothing that a customer could have; None if it does."""
         if "ask" in reading.calls_for and not (reading.questions or reading.open or reading.unclear):
+            if _WHICH.search(text) and not self.state.withheld and self.tells_facts:
+                return Reply(self._said())
             pointed = self.state.identified and points_back(text)
             # Most of a case's facts nobody knows; of wishes it may be one that is withheld.
             sure = self.tells_facts or reading.foreign or "LIST" in reading.acts or not self.state.withheld
@@ -551,7 +577,7 @@ class DialogueManager:
 
     def answer(self, reading: Reading, text: str) -> Reply:
         """Answer what a message asks for."""
-        reading = self._opened(reading, text)
+        reading = self._opened(self._of_the_new(reading, text), text)
         vague = self._vague(reading, text)
         if vague is not None:
             return vague
@@ -714,7 +740,7 @@ class DialogueManager:
             # Which of them is said to be it, stays open.
             if other and not likely[1].right and len(things) <= AT_ONCE:
                 self._identified([other])
-                return self._also(Act("choose", seen=other.text), other, reading, text)
+                return self.also(Act("choose", seen=other.text), other, reading, text)
             things = [likely]
         if not which and len(things) > 1:  # several are shown, and none is said to be the one
             things = [
@@ -724,7 +750,7 @@ class DialogueManager:
             ] or things
         right = [thing for thing, opinion in things if opinion.right]
         wrong = [opinion for _, opinion in things if not opinion.right]
-        if which and len(things) > 1:
+        if which and len(things) > 1 and not (sums_up and len(things) > AT_ONCE):
             if len(things) > AT_ONCE:
                 return self.stalled([Act("too many")])
             stray = next((opinion for opinion in wrong if not opinion.consistent), None)
@@ -735,13 +761,13 @@ class DialogueManager:
                 return self._guess(stray, *said) if self.strays > 1 else Reply(list(said))
             if right:
                 self._identified(right)
-                return self._also(Act("choose", seen=right[0].text), right[0], reading, text)
+                return self.also(Act("choose", seen=right[0].text), right[0], reading, text)
             return self._guess(wrong[0], Act("none of these"))
         if not wrong:
             certain = len(things) == 1 and things[0][1].identifies and not reading.acts & {"CONSENT", "OFFER"}
             self._identified(right if certain else ())
             fits = "consent" if "CONSENT" in reading.acts else "as wanted"
-            return self._also(Act("this one" if certain else fits), right[0], reading, text)
+            return self.also(Act("this one" if certain else fits), right[0], reading, text)
         first = min(wrong, key=lambda opinion: opinion.consistent)
         proposed = "judge" in reading.calls_for and all(thing.kind == "product" for thing, _ in things)
         free = first.consistent or (sums_up and first.broken in self.state.known)
@@ -774,7 +800,7 @@ class DialogueManager:
             return Reply([refusal, Act("elaborate", self.type_name(broken.item), slots)], tuple(news))
         return Reply([Act("not as wanted", self.type_name(broken.item), slots)], tuple(news))
 
-    def _also(self, act: Act, thing: Thing, reading: Reading, text: str) -> Reply:
+    def also(self, act: Act, thing: Thing, reading: Reading, text: str) -> Reply:
         """Answer the rest of a message after this act, but for what describes the thing; being right never costs
         patience."""
         self.annoyed = 0
@@ -810,11 +836,7 @@ class DialogueManager:
             return self.stalled(acts)
         self.guessed += 1
         known = [opinion.broken] if opinion.broken and opinion.broken in self.state.known else []
-        told = (
-            []
-            if any(act.kind in ("elaborate", "not as wanted") for act in acts)
-            else self.again(known)
-        )
+        told = [] if any(act.kind in ("elaborate", "not as wanted") for act in acts) else self.again(known)
         return Reply([*acts, *told, *([Act("dissatisfied")] if self.guessed < GUESSES else [])])
 
     def has(self, question: Question) -> bool:
@@ -843,8 +865,14 @@ class DialogueManager:
             return [Act("forgotten")]
         if self._unknown([question.slot for question in questions]):
             others = [question for question in questions if not self._unknown([question.slot])]
-            return [*self._absent(others, beside=True), *self._ask_where()]
+            return [*self._absent(others, beside=True), *self._ask_where([q.slot for q in questions])]
         options = {q: self.option(q.item) for q in questions if q.slot == "option" and q.item >= 0}
+        unsaid = [q for q, name in options.items() if beside and text and name not in text.lower()]
+        questions = [
+            q for q in questions if q not in unsaid
+        ]  # "which size or age?", of what differs in diameter
+        if not questions:
+            return []
         slots = [f"attr:{options[q]}" if options.get(q) else q.slot for q in questions]
         names = list(dict.fromkeys(map(called, slots)))
         return [Act("indifferent to", seen=" and ".join(names))] if beside else [Act("indifferent")]
@@ -853,10 +881,10 @@ class DialogueManager:
         """Tell whether the customer would have to look up any of these."""
         return any(slot.name in names for slot in self.state.unknown)
 
-    def _ask_where(self) -> list[Act]:
-        """Ask where to look up what they do not know."""
+    def _ask_where(self, asked: Collection[str] = ()) -> list[Act]:
+        """Ask where to look up what they do not know of what is asked for, by default of all of it."""
         unknown, self.asks_where = list(self.state.unknown), bool(self.state.unknown)
-        names = " and ".join(called(slot.name) for slot in unknown)
+        names = " and ".join(called(slot.name) for slot in unknown if not asked or slot.name in asked)
         return [Act("ask where", seen=names)] if unknown else []
 
     def look(self, places: Sequence[str]) -> Reply | None:
