@@ -180,8 +180,8 @@ class DialogueManager:
     """Values of the order lines that they may mean, in lower case."""
     refused_by_shop: bool = False
     """They have heard that something cannot be had: what would come in its place is no matter any more."""
-    asks_where: bool = False
-    """They have asked where they can look up what they do not know."""
+    asks_where: set[str] = field(default_factory=set)
+    """Slots that they do not know, and of which they have asked where they can look them up."""
     settled: Callable[[], bool] = bool
     """True where what they asked for has been done: there is nothing to tell of it any more."""
 
@@ -636,7 +636,8 @@ class DialogueManager:
         over = reading.open and all(slot in news for slot in left)
         if reading.open:
             acts.append(Act("nothing" if over else "more", clean=True))
-            acts += self._ask_where() if over and not self.asks_where else []
+            if over and any(slot.name not in self.asks_where for slot in self.state.unknown):
+                acts = [*(act for act in acts if act.kind != "ask where"), *self._ask_where()]
         unclear = [words for words in reading.unclear if not acts or words.endswith("?")]
         if unclear:
             acts.append(Act("ask back", seen=quoted(unclear[0])))
@@ -867,10 +868,9 @@ class DialogueManager:
             others = [question for question in questions if not self._unknown([question.slot])]
             return [*self._absent(others, beside=True), *self._ask_where([q.slot for q in questions])]
         options = {q: self.option(q.item) for q in questions if q.slot == "option" and q.item >= 0}
+        # "Which size or age?", of what differs in diameter.
         unsaid = [q for q, name in options.items() if beside and text and name not in text.lower()]
-        questions = [
-            q for q in questions if q not in unsaid
-        ]  # "which size or age?", of what differs in diameter
+        questions = [q for q in questions if q not in unsaid]
         if not questions:
             return []
         slots = [f"attr:{options[q]}" if options.get(q) else q.slot for q in questions]
@@ -883,8 +883,9 @@ class DialogueManager:
 
     def _ask_where(self, asked: Collection[str] = ()) -> list[Act]:
         """Ask where to look up what they do not know of what is asked for, by default of all of it."""
-        unknown, self.asks_where = list(self.state.unknown), bool(self.state.unknown)
-        names = " and ".join(called(slot.name) for slot in unknown if not asked or slot.name in asked)
+        unknown = [slot.name for slot in self.state.unknown if not asked or slot.name in asked]
+        self.asks_where |= set(unknown)
+        names = " and ".join(map(called, unknown))
         return [Act("ask where", seen=names)] if unknown else []
 
     def look(self, places: Sequence[str]) -> Reply | None:
