@@ -236,14 +236,14 @@ class DialogueManager:
     def _checked(self, reading: Reading, text: str) -> list[Said]:
         """List what a message asks about only whether it is so: "You need four within three days, don't you?"."""
         asked = [said for said in reading.mentions if said.asked and said.claimed]
-        if "ask" not in reading.calls_for or "why" in reading.calls_for or reading.which:
-            return []
         unsure = {said.slots[0] for said in reading.mentions if said.asked and not said.claimed}
-        if unsure & {question.slot for question in reading.questions}:
-            return []
-        if reading.unclear or reading.things or reading.acts & {"SET", "CHOICE"}:
-            return []
-        if _ASKS.search(text) or _BESIDE.search(text):
+        if (
+            reading.calls_for & {"ask", "why"} != {"ask"}
+            or reading.acts & {"SET", "CHOICE"}
+            or (reading.which or reading.unclear or reading.things)
+            or unsure & {question.slot for question in reading.questions}
+            or (_ASKS.search(text) or _BESIDE.search(text))
+        ):
             return []
         if asks_to_keep(text) and any(
             one.name == "must" for one in (*self.state.known, *self.state.withheld)
@@ -269,9 +269,13 @@ class DialogueManager:
             said for said in reading.mentions if said.asked and said.claimed and not asked & set(said.slots)
         ]
         faults = [one for one in map(self.claim, beside) if one.so is False][:FAULTS]
+        return [Act("no"), *self._set_right(faults)] if faults else []
+
+    def _set_right(self, faults: Sequence[Claim], but: Sequence[Slot | None] = ()) -> list[Act]:
+        """Say what holds in the place of claims, where it has been told, and which of the others, `but` for those of
+        these slots, are wrong."""
         known = [one.slot for one in faults if one.slot is not None and one.slot in self.state.known]
-        told = self.again(known)
-        return [Act("no"), *told, *(act for one in faults for act in self._refused(one))] if faults else []
+        return [*self.again(known), *(a for one in faults if one.slot not in but for a in self._refused(one))]
 
     def _without_repeated(self, reading: Reading, text: str) -> tuple[Reading, list[Slot]]:
         """Leave out what a message says in a wish's own words; return these wishes too."""
@@ -315,13 +319,11 @@ class DialogueManager:
         wanted = wanted if len(claims) <= FAULTS else []
         if faults:
             named = faults[:FAULTS]
-            known = [one.slot for one in named if one.slot is not None and one.slot in self.state.known]
             limits = all(
                 one.slot in wanted and slot_type(one.slot.name).op != "==" for one in named if one.slot
             )
             said = [] if limits and all(one.slot for one in named) else [Act("no")]
-            acts = [*said, *self.again(known)]
-            acts += [act for one in named if one.slot not in wanted for act in self._refused(one)]
+            acts = [*said, *self._set_right(named, wanted)]
             news = self._told(wanted)
             acts += self.spoken("elaborate", news)
             self.refused = [act for act in acts if act.kind != "no"]
@@ -346,9 +348,8 @@ class DialogueManager:
         if chosen:  # "two or three?"
             return Reply(free, tuple(news))
         if "SUMMARY" in reading.acts:
-            asks = bool(reading.calls_for & {"ask", "open"}) or self.settled()
-            left = [slot for slot in self.state.withheld if not self._is_off(slot)]
-            forgotten = [] if asks else self._told(left[:1])
+            asks = bool(reading.calls_for & {"ask", "open"})
+            forgotten = [] if asks else self._told(self._left([])[:1])
             fits = "consent" if "CONSENT" in reading.acts else "yes"  # "... Shall I go ahead?"
             return Reply([Act(fits), *free, *self.spoken("mention", forgotten)], (*news, *forgotten))
         if "CONSENT" in reading.acts:
@@ -369,7 +370,7 @@ class DialogueManager:
         told = "acknowledge answer" if len(SENTENCE_BREAK.split(text)) > 1 else "say what"
         return Reply([Act("yes" if claims else told), *free], tuple(news))
 
-    def _offered(self, reading: Reading, text: str) -> list["Claim"]:
+    def _offered(self, reading: Reading, text: str) -> list[Claim]:
         """List what an offer of one thing says of it that is not as the customer has said."""
         if not reading.acts & {"OFFER", "CONSENT"}:
             return []
@@ -398,7 +399,7 @@ class DialogueManager:
         self.tally.learned += len(news)
         return news
 
-    def claim(self, said: Said, exactly: bool = True) -> "Claim":
+    def claim(self, said: Said, exactly: bool = True) -> Claim:
         """Compare a value that a message says with the customer's wishes: of the slots that it may be one of, the one
         that it is right for, else one that it is wrong for. `exactly`: a limit is right only if it is the very one."""
         found: list[Claim] = []
@@ -493,14 +494,14 @@ class DialogueManager:
             return said_number(name, value) == wanted[name]
         return str(wanted[name]).lower() == value.lower()
 
-    def _refused(self, one: "Claim") -> list[Act]:
+    def _refused(self, one: Claim) -> list[Act]:
         """Say what is wrong with a claim that no slot known to the agent answers."""
         if one.slot is None:
             kind = self.type_name(max(0, one.said.item))
             if one.said.slots[0] in ("quantity", "units"):
                 return [Act("just one", kind)]
             if one.said.slots[0] == "relation":
-                return self._said()
+                return self.repeated()
             return [Act("wrong about", seen=f"the {in_speech(one.said.value)}")]
         about = f"the {in_speech(one.said.value)}" if "type" in one.said.slots else called(one.slot.name)
         return [Act("wrong about", seen=about)] if one.slot in self.state.withheld else []
@@ -518,10 +519,6 @@ class DialogueManager:
         if not (wants and of_it):
             return list(acts)
         return [replace(act, kind=act.kind.replace("indifferent", "no preference")) for act in acts]
-
-    def repeated(self) -> list[Act]:
-        """Say again what the opening said."""
-        return self._said()
 
     def _opened(self, reading: Reading, text: str) -> Reading:
         """Read as open what asks for whatever there is without saying so: "Which one do you mean?", "What about the
@@ -565,7 +562,7 @@ class DialogueManager:
         """Answer a message that asks for nothing that a customer could have; None if it does."""
         if "ask" in reading.calls_for and not (reading.questions or reading.open or reading.unclear):
             if _WHICH.search(text) and not self.state.withheld and self.tells_facts:
-                return Reply(self._said())
+                return Reply(self.repeated())
             pointed = self.state.identified and points_back(text)
             # Most of a case's facts nobody knows; of wishes it may be one that is withheld.
             sure = self.tells_facts or reading.foreign or "LIST" in reading.acts or not self.state.withheld
@@ -682,17 +679,16 @@ class DialogueManager:
     def _left(self, news: Sequence[Slot]) -> list[Slot]:
         """List what can still be told to an open question: things first, then what they are to be like; nothing of what
         is done, nor how to tell what goes back once that is clear."""
-        left = [slot for slot in self.state.withheld if slot not in news and not self._is_off(slot)]
-        left = [] if self.settled() else left
+        left = [slot for slot in self.state.withheld if slot not in news]
+        if self.settled():
+            return []
+        if self.refused_by_shop:  # what would come in its place is no wish any more
+            left = [slot for slot in left if slot.name != "replacement"]
         if self.state.found:
             left = [slot for slot in left if slot.name not in LOST]
         if self.state.identified:
             left = [slot for slot in left if not slot_type(slot.name).describes and slot.name not in DAYS]
         return sorted(left, key=lambda slot: slot.name not in LISTED)
-
-    def _is_off(self, slot: Slot) -> bool:
-        """Tell whether a wish has become none, because the shop has refused what it was about."""
-        return self.refused_by_shop and slot.name == "replacement"
 
     def _named_first(self, slots: Sequence[Slot], items: Sequence[int]) -> list[Slot]:
         """Put the slots of these items first, one of each item in turn."""
@@ -710,22 +706,14 @@ class DialogueManager:
         if "judge" not in reading.calls_for or any(act.kind == "no" for act in reply.acts):
             return reply
         named = {name for act in reply.acts for name in act.slots}
-        beside = [*map(self._beside, reading.said), *self._offered(reading, text)]
-        faults = [one for one in beside if one.so is False and one.slot is not None]
-        wrong = [one for one in _distinct(faults) if one.slot is not None and one.slot.name not in named][
-            :FAULTS
-        ]
-        known = [one.slot for one in wrong if one.slot is not None and one.slot in self.state.known]
-        told = self.again(known)
-        acts = [*told, *(act for one in wrong for act in self._refused(one))]
+        beside = [self.claim(said, exactly=False) for said in reading.said]  # a limit may be said to be lower
+        faults = [one for one in (*beside, *self._offered(reading, text)) if one.so is False]
+        wrong = [one for one in _distinct(faults) if one.slot is not None and one.slot.name not in named]
+        acts = self._set_right(wrong[:FAULTS])
         if not acts:
             return reply
         said = [act for act in reply.acts if act.kind not in ("this one", "as wanted", "consent")]
         return replace(reply, acts=[*(said or [Act("no")]), *acts])
-
-    def _beside(self, said: Said) -> "Claim":
-        """Compare what is said beside a thing with the wishes: a limit may be said to be lower."""
-        return self.claim(said, exactly=False)
 
     def _opinion(
         self, things: Sequence[tuple[Thing, Opinion]], which: bool, reading: Reading, text: str
@@ -758,7 +746,7 @@ class DialogueManager:
             self.strays += stray is not None
             if stray and (self.strays > 1 or not right):
                 # somebody who listened would not have named it, so whether the right one is there stays open
-                said = self._missing(stray) or self._said()
+                said = self._missing(stray) or self.repeated()
                 return self._guess(stray, *said) if self.strays > 1 else Reply(list(said))
             if right:
                 self._identified(right)
@@ -822,7 +810,7 @@ class DialogueManager:
         vain = frozenset[str]() if reading.acts & {"SET", "CHOICE", "LIST"} else frozenset(("indifferent",))
         return Reply([act, *(one for one in rest.acts if one.kind not in vain)], rest.news)
 
-    def _said(self) -> list[Act]:
+    def repeated(self) -> list[Act]:
         """Repeat what was said last, or at least what it is about."""
         known = [slot for slot in self.state.known if slot.name == CORRECTION] or self.state.known
         kind = self.type_name(0)
