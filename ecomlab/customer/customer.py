@@ -33,16 +33,17 @@ from ecomlab.customer.templates import SENTENCE_BREAK, Phrases
 from ecomlab.task import Event, Goal, GoalChange, Instead, SellOut, Slot
 from ecomlab.wishes import Taste
 from ecomlab.world.cart import match, wants_of
-from ecomlab.world.plain import plain
+from ecomlab.world.plain import plain, things_that_fit
 from ecomlab.world.policy_book.places import named_in
 from ecomlab.world.state import World
+from ecomlab.world.substitutes import noun
 
 _INSTEAD = re.compile(
     r"\b(?:instead|(?:a different|another) (?:one|product|model|kind)|alternatives?|substitutes?|replacements?|"
     r"leave (?:it|them) out|do without|none at all|second choice)\b"
 )
 """Marks of a question what to take instead of something."""
-_VAIN = frozenset(("remind", "consent", "yes", "to what", "decline", "indifferent"))
+_VAIN = frozenset(("elaborate", "consent", "yes", "to what", "decline", "indifferent"))
 """Acts that answer no refusal."""
 _CHOICE = re.compile(r"\bwhich\b|\b(?:any|either|one) of (?:these|those|them)\b", re.IGNORECASE)
 """Words by which one of several things is to be chosen."""
@@ -217,6 +218,8 @@ class Customer:
                 return short
         if shown := self.tastes.of(things, text, self.goal, self.state.known, world):
             return self._seen(shown, reading, text)
+        if start := self._start_of_reference(things, reading, text, world):
+            return start
         reading = self._labelled(reading, text)
         self.dialogue.refused_by_shop |= "REFUSE" in reading.acts
         if reading.calls_for == {"repeat"}:
@@ -243,15 +246,34 @@ class Customer:
         if "identity" in reading.calls_for:
             reply = self._identified(reply, text)
         acts = list(reply.acts)
-        if "REFUSE" in reading.acts and not reply.news and {act.kind for act in acts} <= _VAIN:
+        vain = {act.kind for act in acts} <= _VAIN and "ask" not in reading.calls_for
+        if "REFUSE" in reading.acts and not reply.news and vain:
             acts = [Act("accept refusal")]  # what cannot be had is not asked for again
         acts = self.dialogue.of_wishes(acts, reading)
-        beside = phrase(reading.acts, beside=bool(acts))
-        acts = [*beside, *acts] if beside else acts
+        acts = [*(one for one in phrase(reading.acts, beside=bool(acts)) if one not in acts), *acts]
         unseen = [any(isinstance(value, Taste) for value in act.slots.values()) for act in acts]
         if any(unseen):
             acts.insert(unseen.index(True) + 1, Act("show some"))
         return replace(reply, acts=acts or [Act("acknowledge")])
+
+    def _start_of_reference(
+        self, things: Sequence[Thing], reading: Reading, text: str, world: World
+    ) -> Reply | None:
+        """Answer whether a product is the one that a reference they told starts from: a person knows what they looked
+        at, and what is to be thought stays unsaid."""
+        asks = text.rstrip().endswith("?") and not reading.acts & {"SUMMARY", "CONSENT", "OFFER"}
+        if not asks or len({thing.text for thing in things}) != 1 or things[0].kind != "product":
+            return None
+        rows, said = [world.row(thing.id) for thing in things], text.lower()
+        kind = world.catalog.type_of(rows[0]).name
+        starts = [(slot, by) for slot, by in self.state.looked_at if by["type"] == kind]
+        of_value = any(
+            slot.value.steps and noun(slot.name.removeprefix("attr:")) in said for slot, _ in starts
+        )
+        if of_value or not starts or kind in map(self.type_name, self.goal.items):
+            return None
+        right = any(row in things_that_fit(by, world) for _, by in starts for row in rows)
+        return self.dialogue.also(Act("this one" if right else "not this one"), things[0], reading, text)
 
     def _seen(self, shown: Sequence[Act], reading: Reading, text: str) -> Reply:
         """Say this of what a message shows, and answer what else it asks for."""

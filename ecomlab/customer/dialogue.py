@@ -6,7 +6,7 @@ question. Nothing here knows how the customer words it.
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import TypeVar
@@ -39,6 +39,7 @@ from ecomlab.customer.reading.reading import LEAVE, NO_ITEM, Question, Reading
 from ecomlab.customer.templates import SENTENCE_BREAK, Template
 from ecomlab.slots import slot_type
 from ecomlab.task import Slot
+from ecomlab.values import in_speech
 from ecomlab.wishes import Wish
 from ecomlab.world.ranking import Worth
 from ecomlab.world.substitutes import noun
@@ -80,6 +81,13 @@ _WRONG = re.compile(
 """Words of a question what is wrong."""
 _ASKS = re.compile(r"\b(?:what|which|how|when|where|who|any)\b[^.!?]*\?\s*$", re.IGNORECASE)
 """A last sentence that yes is no answer to."""
+_WHICH = re.compile(
+    r"\bwhich (?:order|one|\w+ do you mean)\b|\b(?:that|this|it) the (?:order|one) (?:that )?you\b",
+    re.IGNORECASE,
+)
+"""Words of a question which thing or order they mean."""
+_NEW = re.compile(r"\b(?:replacement|exchange|new one|another one)\b", re.IGNORECASE)
+"""Words for what comes in the place of what goes back."""
 _BESIDE = re.compile(r"\b(?:besides|beside|apart from|aside from|other than|beyond)\b", re.IGNORECASE)
 """Words after which a message names what it does not ask for."""
 _OVER = re.compile(
@@ -172,8 +180,8 @@ class DialogueManager:
     """Values of the order lines that they may mean, in lower case."""
     refused_by_shop: bool = False
     """They have heard that something cannot be had: what would come in its place is no matter any more."""
-    asks_where: bool = False
-    """They have asked where they can look up what they do not know."""
+    asks_where: set[str] = field(default_factory=set)
+    """Slots that they do not know, and of which they have asked where they can look them up."""
     settled: Callable[[], bool] = bool
     """True where what they asked for has been done: there is nothing to tell of it any more."""
 
@@ -228,14 +236,14 @@ class DialogueManager:
     def _checked(self, reading: Reading, text: str) -> list[Said]:
         """List what a message asks about only whether it is so: "You need four within three days, don't you?"."""
         asked = [said for said in reading.mentions if said.asked and said.claimed]
-        if "ask" not in reading.calls_for or "why" in reading.calls_for or reading.which:
-            return []
         unsure = {said.slots[0] for said in reading.mentions if said.asked and not said.claimed}
-        if unsure & {question.slot for question in reading.questions}:
-            return []
-        if reading.unclear or reading.things or reading.acts & {"SET", "CHOICE"}:
-            return []
-        if _ASKS.search(text) or _BESIDE.search(text):
+        if (
+            reading.calls_for & {"ask", "why"} != {"ask"}
+            or reading.acts & {"SET", "CHOICE"}
+            or (reading.which or reading.unclear or reading.things)
+            or unsure & {question.slot for question in reading.questions}
+            or (_ASKS.search(text) or _BESIDE.search(text))
+        ):
             return []
         if asks_to_keep(text) and any(
             one.name == "must" for one in (*self.state.known, *self.state.withheld)
@@ -261,9 +269,13 @@ class DialogueManager:
             said for said in reading.mentions if said.asked and said.claimed and not asked & set(said.slots)
         ]
         faults = [one for one in map(self.claim, beside) if one.so is False][:FAULTS]
+        return [Act("no"), *self._set_right(faults)] if faults else []
+
+    def _set_right(self, faults: Sequence[Claim], but: Sequence[Slot | None] = ()) -> list[Act]:
+        """Say what holds in the place of claims, where it has been told, and which of the others, `but` for those of
+        these slots, are wrong."""
         known = [one.slot for one in faults if one.slot is not None and one.slot in self.state.known]
-        told = self.spoken("remind", list(_distinct(known)), clean=True)
-        return [Act("no"), *told, *(act for one in faults for act in self._refused(one))] if faults else []
+        return [*self.again(known), *(a for one in faults if one.slot not in but for a in self._refused(one))]
 
     def _without_repeated(self, reading: Reading, text: str) -> tuple[Reading, list[Slot]]:
         """Leave out what a message says in a wish's own words; return these wishes too."""
@@ -301,19 +313,17 @@ class DialogueManager:
         claims += [Claim(Said((slot.name,), ""), slot, True) for slot in again]
         faults = list(_distinct(one for one in claims if one.so is False))
         if not faults and self._unknown([one.said.slots[0] for one in claims if one.absent]):
-            return Reply(self._ask_where())
+            return Reply(self._ask_where([one.said.slots[0] for one in claims if one.absent]))
         asks = asked or (text.rstrip().endswith("?") and not reading.acts & {"SUMMARY", "CONSENT"})
         wanted = [one.slot for one in claims if asks and not one.so and one.slot in self.state.withheld]
         wanted = wanted if len(claims) <= FAULTS else []
         if faults:
             named = faults[:FAULTS]
-            known = [one.slot for one in named if one.slot is not None and one.slot in self.state.known]
             limits = all(
                 one.slot in wanted and slot_type(one.slot.name).op != "==" for one in named if one.slot
             )
             said = [] if limits and all(one.slot for one in named) else [Act("no")]
-            acts = [*said, *self.spoken("remind", list(_distinct(known)), clean=True)]
-            acts += [act for one in named if one.slot not in wanted for act in self._refused(one)]
+            acts = [*said, *self._set_right(named, wanted)]
             news = self._told(wanted)
             acts += self.spoken("elaborate", news)
             self.refused = [act for act in acts if act.kind != "no"]
@@ -323,7 +333,7 @@ class DialogueManager:
         if guessed := list(_distinct(one.slot for one in claims if one.is_guess)):
             news = self._told(guessed)
             repeated = [slot for slot in guessed if slot is not None and slot not in news][:AT_ONCE]
-            acts = self.spoken("remind", repeated, clean=True) + self.spoken("elaborate", news)
+            acts = self.again(repeated) + self.spoken("elaborate", news)
             return Reply(acts, tuple(news))
         right = [one.slot for one in claims if one.so and one.slot is not None]
         news = self._told([*right, *wanted])
@@ -331,16 +341,15 @@ class DialogueManager:
         lacking = lacking if len(lacking) == len(claims) == 1 else []  # nobody denies beside a yes
         repeated = [one.slot for one in chosen if one.slot is not None]
         free = [
-            *self.spoken("remind", list(_distinct(repeated)), clean=True),
+            *self.again(repeated),
             *self.spoken("elaborate", [s for s in news if s in wanted]),
             *self._absent([Question(said.slots[0], said.item) for said in lacking], beside=True),
         ]
         if chosen:  # "two or three?"
             return Reply(free, tuple(news))
         if "SUMMARY" in reading.acts:
-            asks = bool(reading.calls_for & {"ask", "open"}) or self.settled()
-            left = [slot for slot in self.state.withheld if not self._is_off(slot)]
-            forgotten = [] if asks else self._told(left[:1])
+            asks = bool(reading.calls_for & {"ask", "open"})
+            forgotten = [] if asks else self._told(self._left([])[:1])
             fits = "consent" if "CONSENT" in reading.acts else "yes"  # "... Shall I go ahead?"
             return Reply([Act(fits), *free, *self.spoken("mention", forgotten)], (*news, *forgotten))
         if "CONSENT" in reading.acts:
@@ -357,11 +366,11 @@ class DialogueManager:
             return Reply([*said, *(free if wanted else ())], tuple(news))
         if claims and not any(one.so for one in claims):  # neither so nor not
             unsure = [one.slot for one in claims if one.slot is not None and one.slot not in news]
-            return Reply(free or self.spoken("remind", list(_distinct(unsure)), clean=True), tuple(news))
+            return Reply(free or self.again(unsure), tuple(news))
         told = "acknowledge answer" if len(SENTENCE_BREAK.split(text)) > 1 else "say what"
         return Reply([Act("yes" if claims else told), *free], tuple(news))
 
-    def _offered(self, reading: Reading, text: str) -> list["Claim"]:
+    def _offered(self, reading: Reading, text: str) -> list[Claim]:
         """List what an offer of one thing says of it that is not as the customer has said."""
         if not reading.acts & {"OFFER", "CONSENT"}:
             return []
@@ -390,7 +399,7 @@ class DialogueManager:
         self.tally.learned += len(news)
         return news
 
-    def claim(self, said: Said, exactly: bool = True) -> "Claim":
+    def claim(self, said: Said, exactly: bool = True) -> Claim:
         """Compare a value that a message says with the customer's wishes: of the slots that it may be one of, the one
         that it is right for, else one that it is wrong for. `exactly`: a limit is right only if it is the very one."""
         found: list[Claim] = []
@@ -427,7 +436,9 @@ class DialogueManager:
                 found.append(Claim(said, None, said.denied))
             if not slots and name == "type":
                 listing = self._listing(said.value)
-                found.append(Claim(said, listing, listing is not None or said.denied))
+                beside = any(by["type"] == said.value for _, by in self.state.looked_at)
+                so = None if beside else listing is not None or said.denied
+                found.append(Claim(said, listing, so))
         every = (*self.state.known, *self.state.withheld)
         items = {slot.item for slot in every if slot.name not in self.state.own}
         if said.item < 0 and len(items) > 1:  # it may be said of something else
@@ -483,16 +494,16 @@ class DialogueManager:
             return said_number(name, value) == wanted[name]
         return str(wanted[name]).lower() == value.lower()
 
-    def _refused(self, one: "Claim") -> list[Act]:
+    def _refused(self, one: Claim) -> list[Act]:
         """Say what is wrong with a claim that no slot known to the agent answers."""
         if one.slot is None:
             kind = self.type_name(max(0, one.said.item))
             if one.said.slots[0] in ("quantity", "units"):
                 return [Act("just one", kind)]
             if one.said.slots[0] == "relation":
-                return self._said()
-            return [Act("wrong about", seen=f"the {one.said.value}")]
-        about = f"the {one.said.value}" if "type" in one.said.slots else called(one.slot.name)
+                return self.repeated()
+            return [Act("wrong about", seen=f"the {in_speech(one.said.value)}")]
+        about = f"the {in_speech(one.said.value)}" if "type" in one.said.slots else called(one.slot.name)
         return [Act("wrong about", seen=about)] if one.slot in self.state.withheld else []
 
     def of_wishes(self, acts: Sequence[Act], reading: Reading) -> list[Act]:
@@ -509,10 +520,6 @@ class DialogueManager:
             return list(acts)
         return [replace(act, kind=act.kind.replace("indifferent", "no preference")) for act in acts]
 
-    def repeated(self) -> list[Act]:
-        """Say again what the opening said."""
-        return self._said()
-
     def _opened(self, reading: Reading, text: str) -> Reading:
         """Read as open what asks for whatever there is without saying so: "Which one do you mean?", "What about the
         kettle?", "And the kettle, besides its color?", and "Is anything else on the list?" once the list is known."""
@@ -526,11 +533,25 @@ class DialogueManager:
         if more and not any(slot.name == "parts" for slot in self.state.withheld):
             questions = tuple(q for q in reading.questions if q not in more)
             return replace(reading, questions=questions, calls_for=reading.calls_for | {"open"})
-        which = reading.which and not reading.names
+        which = (reading.which or bool(_WHICH.search(text) and self.state.withheld)) and not reading.names
         about = reading.open_items and not (reading.which and reading.things)
         if (which or about) and not reading.questions and "back" not in reading.calls_for:
             return replace(reading, calls_for=reading.calls_for | {"open"}, unclear=())
         return reading
+
+    def _of_the_new(self, reading: Reading, text: str) -> Reading:
+        """Take what is asked of what comes in the place of what goes back for a question for that."""
+        every = (*self.state.known, *self.state.withheld)
+        wants = any(slot.name == "replacement" and slot.value for slot in every)
+        if not wants or self.refused_by_shop or not _NEW.search(text):
+            return reading
+        asks = Question("replacement")
+        kinds = [(question, slot_type(question.slot)) for question in reading.questions]
+        of_it = (
+            asks if not q.values and (kind.describes or kind.is_limit or kind.name in DAYS) else q
+            for q, kind in kinds
+        )
+        return replace(reading, questions=tuple(dict.fromkeys(of_it)))
 
     def _is_known(self, question: Question) -> bool:
         """Tell whether all that a question may mean has been told."""
@@ -540,6 +561,8 @@ class DialogueManager:
     def _vague(self, reading: Reading, text: str) -> Reply | None:
         """Answer a message that asks for nothing that a customer could have; None if it does."""
         if "ask" in reading.calls_for and not (reading.questions or reading.open or reading.unclear):
+            if _WHICH.search(text) and not self.state.withheld and self.tells_facts:
+                return Reply(self.repeated())
             pointed = self.state.identified and points_back(text)
             # Most of a case's facts nobody knows; of wishes it may be one that is withheld.
             sure = self.tells_facts or reading.foreign or "LIST" in reading.acts or not self.state.withheld
@@ -551,7 +574,7 @@ class DialogueManager:
 
     def answer(self, reading: Reading, text: str) -> Reply:
         """Answer what a message asks for."""
-        reading = self._opened(reading, text)
+        reading = self._opened(self._of_the_new(reading, text), text)
         vague = self._vague(reading, text)
         if vague is not None:
             return vague
@@ -563,7 +586,7 @@ class DialogueManager:
                 return Reply([Act("indifferent")])
             told = [slot for one in heard if one.echo and one.so is not False for slot in one.slots]
             if told and reading.acts & {"SET", "CHOICE"}:  # "Which coat was it?"
-                return Reply(self.spoken("remind", list(_distinct(told)), clean=True))
+                return Reply(self.again(told))
             only = told and text.rstrip().endswith("?") and not _ASKS.search(text)
             return Reply([Act("yes" if only else "ask back")])
         none = not any(one.slots for one in asked) and not self.state.identified
@@ -596,7 +619,7 @@ class DialogueManager:
         about = {slot.item for slot in (*news, *known)}
         if reading.open_items and news and not asked and not about & {*reading.open_items}:
             acts.append(Act("indifferent"))  # "What about the kettle?", where only the toaster's are left
-        acts += self.spoken("elaborate", news) + self.spoken("remind", known, clean=True)
+        acts += self.spoken("elaborate", news) + self.again(known)
         acts += [Act("just one", self.type_name(item)) for item in self._lone(asked)[: AT_ONCE - len(about)]]
         unknown = [one.question for one in asked if not one.slots]
         implied = {question: self._implied(question) for question in unknown}
@@ -610,7 +633,8 @@ class DialogueManager:
         over = reading.open and all(slot in news for slot in left)
         if reading.open:
             acts.append(Act("nothing" if over else "more", clean=True))
-            acts += self._ask_where() if over and not self.asks_where else []
+            if over and any(slot.name not in self.asks_where for slot in self.state.unknown):
+                acts = [*(act for act in acts if act.kind != "ask where"), *self._ask_where()]
         unclear = [words for words in reading.unclear if not acts or words.endswith("?")]
         if unclear:
             acts.append(Act("ask back", seen=quoted(unclear[0])))
@@ -655,17 +679,16 @@ class DialogueManager:
     def _left(self, news: Sequence[Slot]) -> list[Slot]:
         """List what can still be told to an open question: things first, then what they are to be like; nothing of what
         is done, nor how to tell what goes back once that is clear."""
-        left = [slot for slot in self.state.withheld if slot not in news and not self._is_off(slot)]
-        left = [] if self.settled() else left
+        left = [slot for slot in self.state.withheld if slot not in news]
+        if self.settled():
+            return []
+        if self.refused_by_shop:  # what would come in its place is no wish any more
+            left = [slot for slot in left if slot.name != "replacement"]
         if self.state.found:
             left = [slot for slot in left if slot.name not in LOST]
         if self.state.identified:
             left = [slot for slot in left if not slot_type(slot.name).describes and slot.name not in DAYS]
         return sorted(left, key=lambda slot: slot.name not in LISTED)
-
-    def _is_off(self, slot: Slot) -> bool:
-        """Tell whether a wish has become none, because the shop has refused what it was about."""
-        return self.refused_by_shop and slot.name == "replacement"
 
     def _named_first(self, slots: Sequence[Slot], items: Sequence[int]) -> list[Slot]:
         """Put the slots of these items first, one of each item in turn."""
@@ -683,22 +706,14 @@ class DialogueManager:
         if "judge" not in reading.calls_for or any(act.kind == "no" for act in reply.acts):
             return reply
         named = {name for act in reply.acts for name in act.slots}
-        beside = [*map(self._beside, reading.said), *self._offered(reading, text)]
-        faults = [one for one in beside if one.so is False and one.slot is not None]
-        wrong = [one for one in _distinct(faults) if one.slot is not None and one.slot.name not in named][
-            :FAULTS
-        ]
-        known = [one.slot for one in wrong if one.slot is not None and one.slot in self.state.known]
-        told = self.spoken("remind", list(_distinct(known)), clean=True)
-        acts = [*told, *(act for one in wrong for act in self._refused(one))]
+        beside = [self.claim(said, exactly=False) for said in reading.said]  # a limit may be said to be lower
+        faults = [one for one in (*beside, *self._offered(reading, text)) if one.so is False]
+        wrong = [one for one in _distinct(faults) if one.slot is not None and one.slot.name not in named]
+        acts = self._set_right(wrong[:FAULTS])
         if not acts:
             return reply
         said = [act for act in reply.acts if act.kind not in ("this one", "as wanted", "consent")]
         return replace(reply, acts=[*(said or [Act("no")]), *acts])
-
-    def _beside(self, said: Said) -> "Claim":
-        """Compare what is said beside a thing with the wishes: a limit may be said to be lower."""
-        return self.claim(said, exactly=False)
 
     def _opinion(
         self, things: Sequence[tuple[Thing, Opinion]], which: bool, reading: Reading, text: str
@@ -714,7 +729,7 @@ class DialogueManager:
             # Which of them is said to be it, stays open.
             if other and not likely[1].right and len(things) <= AT_ONCE:
                 self._identified([other])
-                return self._also(Act("choose", seen=other.text), other, reading, text)
+                return self.also(Act("choose", seen=other.text), other, reading, text)
             things = [likely]
         if not which and len(things) > 1:  # several are shown, and none is said to be the one
             things = [
@@ -724,24 +739,24 @@ class DialogueManager:
             ] or things
         right = [thing for thing, opinion in things if opinion.right]
         wrong = [opinion for _, opinion in things if not opinion.right]
-        if which and len(things) > 1:
+        if which and len(things) > 1 and not (sums_up and len(things) > AT_ONCE):
             if len(things) > AT_ONCE:
                 return self.stalled([Act("too many")])
             stray = next((opinion for opinion in wrong if not opinion.consistent), None)
             self.strays += stray is not None
             if stray and (self.strays > 1 or not right):
                 # somebody who listened would not have named it, so whether the right one is there stays open
-                said = self._missing(stray) or self._said()
+                said = self._missing(stray) or self.repeated()
                 return self._guess(stray, *said) if self.strays > 1 else Reply(list(said))
             if right:
                 self._identified(right)
-                return self._also(Act("choose", seen=right[0].text), right[0], reading, text)
+                return self.also(Act("choose", seen=right[0].text), right[0], reading, text)
             return self._guess(wrong[0], Act("none of these"))
         if not wrong:
             certain = len(things) == 1 and things[0][1].identifies and not reading.acts & {"CONSENT", "OFFER"}
             self._identified(right if certain else ())
             fits = "consent" if "CONSENT" in reading.acts else "as wanted"
-            return self._also(Act("this one" if certain else fits), right[0], reading, text)
+            return self.also(Act("this one" if certain else fits), right[0], reading, text)
         first = min(wrong, key=lambda opinion: opinion.consistent)
         proposed = "judge" in reading.calls_for and all(thing.kind == "product" for thing, _ in things)
         free = first.consistent or (sums_up and first.broken in self.state.known)
@@ -774,7 +789,7 @@ class DialogueManager:
             return Reply([refusal, Act("elaborate", self.type_name(broken.item), slots)], tuple(news))
         return Reply([Act("not as wanted", self.type_name(broken.item), slots)], tuple(news))
 
-    def _also(self, act: Act, thing: Thing, reading: Reading, text: str) -> Reply:
+    def also(self, act: Act, thing: Thing, reading: Reading, text: str) -> Reply:
         """Answer the rest of a message after this act, but for what describes the thing; being right never costs
         patience."""
         self.annoyed = 0
@@ -795,14 +810,14 @@ class DialogueManager:
         vain = frozenset[str]() if reading.acts & {"SET", "CHOICE", "LIST"} else frozenset(("indifferent",))
         return Reply([act, *(one for one in rest.acts if one.kind not in vain)], rest.news)
 
-    def _said(self) -> list[Act]:
+    def repeated(self) -> list[Act]:
         """Repeat what was said last, or at least what it is about."""
         known = [slot for slot in self.state.known if slot.name == CORRECTION] or self.state.known
         kind = self.type_name(0)
         unsaid = (
-            Act("remind", kind, clean=True) if kind else Act("more" if self.state.withheld else "nothing")
+            Act("elaborate", kind, clean=True) if kind else Act("more" if self.state.withheld else "nothing")
         )
-        return self.spoken("remind", known[-AT_ONCE:], clean=True) or [unsaid]
+        return self.again(known[-AT_ONCE:]) or [unsaid]
 
     def _guess(self, opinion: Opinion, *acts: Act) -> Reply:
         """Take note of a wrong identification: the first is followed by a warning, the second ends the episode."""
@@ -810,11 +825,7 @@ class DialogueManager:
             return self.stalled(acts)
         self.guessed += 1
         known = [opinion.broken] if opinion.broken and opinion.broken in self.state.known else []
-        told = (
-            []
-            if any(act.kind in ("remind", "not as wanted") for act in acts)
-            else self.spoken("remind", known, clean=True)
-        )
+        told = [] if any(act.kind in ("elaborate", "not as wanted") for act in acts) else self.again(known)
         return Reply([*acts, *told, *([Act("dissatisfied")] if self.guessed < GUESSES else [])])
 
     def has(self, question: Question) -> bool:
@@ -831,7 +842,7 @@ class DialogueManager:
             said = [said_number(question.slot, value) for value in question.values]
             return [Act("yes")] if said == [1] else [Act("just one", kind)]
         if question.slot == "thing" and kind:
-            return [Act("remind", kind, clean=True)]
+            return [Act("elaborate", kind, clean=True)]
         return [Act("more" if self.state.withheld else "nothing")] if question.slot == "parts" else []
 
     def _absent(self, questions: Sequence[Question], beside: bool, text: str = "") -> list[Act]:
@@ -843,8 +854,13 @@ class DialogueManager:
             return [Act("forgotten")]
         if self._unknown([question.slot for question in questions]):
             others = [question for question in questions if not self._unknown([question.slot])]
-            return [*self._absent(others, beside=True), *self._ask_where()]
+            return [*self._absent(others, beside=True), *self._ask_where([q.slot for q in questions])]
         options = {q: self.option(q.item) for q in questions if q.slot == "option" and q.item >= 0}
+        # "Which size or age?", of what differs in diameter.
+        unsaid = [q for q, name in options.items() if beside and text and name not in text.lower()]
+        questions = [q for q in questions if q not in unsaid]
+        if not questions:
+            return []
         slots = [f"attr:{options[q]}" if options.get(q) else q.slot for q in questions]
         names = list(dict.fromkeys(map(called, slots)))
         return [Act("indifferent to", seen=" and ".join(names))] if beside else [Act("indifferent")]
@@ -853,10 +869,11 @@ class DialogueManager:
         """Tell whether the customer would have to look up any of these."""
         return any(slot.name in names for slot in self.state.unknown)
 
-    def _ask_where(self) -> list[Act]:
-        """Ask where to look up what they do not know."""
-        unknown, self.asks_where = list(self.state.unknown), bool(self.state.unknown)
-        names = " and ".join(called(slot.name) for slot in unknown)
+    def _ask_where(self, asked: Collection[str] = ()) -> list[Act]:
+        """Ask where to look up what they do not know of what is asked for, by default of all of it."""
+        unknown = [slot.name for slot in self.state.unknown if not asked or slot.name in asked]
+        self.asks_where |= set(unknown)
+        names = " and ".join(map(called, unknown))
         return [Act("ask where", seen=names)] if unknown else []
 
     def look(self, places: Sequence[str]) -> Reply | None:
@@ -874,6 +891,10 @@ class DialogueManager:
         self.tally.learned += len(found)
         self.annoyed = 0
         return Reply(self.spoken("elaborate", found), tuple(found))
+
+    def again(self, slots: Iterable[Slot]) -> list[Act]:
+        """Make the acts that tell these slots once more."""
+        return self.spoken("elaborate", list(_distinct(slots)), clean=True)
 
     def spoken(self, kind: str, slots: Sequence[Slot], clean: bool = False) -> list[Act]:
         """Make the acts that tell these slots, one for each item; what is about none comes last."""

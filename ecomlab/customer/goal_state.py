@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ecomlab.task import ACT, LOOK, Event, Slot
+from ecomlab.wishes import Of
 
 
 @dataclass
@@ -33,6 +34,13 @@ class GoalState:
     def untold(self) -> list[Slot]:
         """What the agent has not been told: withheld, or unknown to the customer."""
         return [*self.withheld, *self.unknown]
+
+    @property
+    def looked_at(self) -> list[tuple[Slot, dict[str, Any]]]:
+        """List the references to things they looked at that they have told, each with the slots of what it starts
+        from."""
+        held = ((slot, slot.value) for slot in self.known)
+        return [(slot, of.described) for slot, of in held if isinstance(of, Of) and of.where == "visits"]
 
     def reveal(self, slots: Iterable[Slot]) -> list[Slot]:
         """Move withheld slots to the revealed ones; return those that were moved."""

@@ -256,7 +256,7 @@ class Speaker:
             elif self.phrases.before.get(act.kind):
                 said = [Piece(self._pick(self.phrases.before[act.kind], random, used).text)]
             for name, value in spoken:
-                forms = templates[name].telling(value, again=act.kind == "remind")
+                forms = templates[name].telling(value, again=act.clean)
                 sentence = templates[name].word(self._pick(forms, random, used).text, value)
                 inside = bool(said) and said[-1].text.endswith(":")
                 said += [

@@ -53,6 +53,7 @@ from ecomlab.wishes import (
     steps_of,
     where_of,
 )
+from ecomlab.world.joint import GiveWay, Joint
 from ecomlab.world.ranking import Worth
 from ecomlab.world.substitutes import noun
 
@@ -149,6 +150,12 @@ def _named(said: Said, phrases: Phrases, lexicon: Lexicon) -> Any:
         return _bound(said.value, lexicon)
     if isinstance(said.value, Visited):
         return replace(said.value, by=_described(said.value.words, phrases, lexicon))
+    if isinstance(said.value, Joint | GiveWay):
+        return replace(
+            said.value, items=tuple(lexicon.exact("type", name) or name for name in said.value.items)
+        )
+    if isinstance(said.value, Worth):
+        return replace(said.value, type=lexicon.exact("type", said.value.type or "") or said.value.type)
     if phrases.slots[said.slot].format is REPLACEMENT:
         return resolved(said.value, lexicon)
     if phrases.slots[said.slot].format not in _OF_TYPES:

@@ -172,8 +172,13 @@ def frames_of(env: str, facts: bool, bank: Bank | None = None) -> dict[str, tupl
     """Collect the frames of an environment's customers by act: their own, else those of customers who tell facts where
     they do, else everybody's. The `bank` is by default the package's."""
     order = (*filter(None, (env, FACTS if facts else "")), "")
-    return {
+    bank = _bank() if bank is None else bank
+    found = {
         act: next(by_env[name] for name in order if name in by_env)
-        for act, by_env in (_bank() if bank is None else bank).items()
+        for act, by_env in bank.items()
         if by_env.keys() & {*order}
     }
+    if facts:  # of wishes they say what everybody says, and not that they do not know
+        wishes = {"no preference": "indifferent", "no preference to": "indifferent to"}
+        found |= {act: bank[other][""] for act, other in wishes.items() if "" in bank.get(other, {})}
+    return found

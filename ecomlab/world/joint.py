@@ -14,7 +14,7 @@ import numpy as np
 from ecomlab.catalog import Catalog
 from ecomlab.slots import DAYS, RATING, SlotType
 from ecomlab.task import Place
-from ecomlab.values import MONEY, WEEKDAYS, joined, money, read_money
+from ecomlab.values import MONEY, WEEKDAYS, in_speech, joined, money, read_money
 from ecomlab.wishes import Wish, has_wish, without
 from ecomlab.world.cart import column_of, keys_of, names_of
 from ecomlab.world.ranking import Values, Worth, of_rows
@@ -43,7 +43,7 @@ class Offer(NamedTuple):
 
 
 _ATTRIBUTES = {words: name for name, words in NOUNS.items()}
-_NEXT = re.compile(r"(?:, | and )(?=the [A-Z0-9])")
+_NEXT = re.compile(r"(?:, | and )(?=the )")
 _THINGS = r"(?P<items>the [^.!?\n]+?)"
 _STARS = ", with as many stars in total as that buys"
 
@@ -73,7 +73,7 @@ class Joint(Wish):
 
     @property
     def the_items(self) -> str:
-        return joined([f"the {kind}" for kind in self.items])
+        return joined([f"the {in_speech(kind)}" for kind in self.items])
 
     @staticmethod
     def read_items(text: str) -> tuple[str, ...]:
@@ -183,7 +183,7 @@ class GiveWay(Wish):
     pattern = _THINGS
 
     def say(self) -> str:
-        return ", then ".join(f"the {kind}" for kind in self.items)
+        return ", then ".join(f"the {in_speech(kind)}" for kind in self.items)
 
     @classmethod
     def read(cls, said: Mapping[str, str]) -> "GiveWay":

@@ -13,7 +13,7 @@ from ecomlab import other_words
 from ecomlab.catalog import Catalog, Constraint, Shop
 from ecomlab.slots import LIMITS, PRICE, SlotType, declared, slot_type
 from ecomlab.task import Event, Goal, GoalChange, SellOut
-from ecomlab.values import FORMATS, joined, money
+from ecomlab.values import FORMATS, in_speech, joined, money
 from ecomlab.wishes import Wish
 from ecomlab.world.cart import column_of, constraints_of, names_of, without_type
 from ecomlab.world.sell_outs import sold_rows
@@ -189,7 +189,7 @@ class Worth(Wish):
             f"{write(cents)} more for one {words}"
             for (*_, cents), words in zip(self.bonuses, self.words, strict=True)
         ]
-        return joined(terms) + (f" on the {self.type}" if self.type else "")
+        return joined(terms) + (f" on the {in_speech(self.type)}" if self.type else "")
 
     def say_otherwise(self) -> tuple[str, ...]:
         return tuple(self.say(lambda cents, n=n: other_words.dollars(cents)[n]) for n in range(2))  # type: ignore[misc]

@@ -78,7 +78,7 @@ class Checker:
             r"\.\.|  | [-.,;:!?]|[.!?][A-Za-z]|[.!?] [a-z]", frame.text
         ):
             return "not written as a frame is"
-        if frame.text.endswith(":") != (frame.act in ("before mention", "before remind")):
+        if frame.text.endswith(":") != (frame.act == "before mention"):
             return "ends with the wrong mark"
         if '"' in frame.text and '"{seen}"' not in frame.text:
             return "quotation marks"

@@ -181,13 +181,13 @@ ANSWERED: dict[str, tuple[tuple[Slot, ...], tuple[Slot, ...], Reading, list[str]
         (), (MUST, FLEECE), reading(valued("attr:fabric", "Fleece")), ["indifferent"],
     ),
     "one that must stay the same": ((MUST,), (), reading(Question("attr:color")), ["elaborate"]),
-    "what need not stay": ((), (MUST,), reading(valued("must", "weight")), ["no", "remind"]),
+    "what need not stay": ((), (MUST,), reading(valued("must", "weight")), ["no", "elaborate"]),
     "what must": ((), (MUST,), reading(valued("must", "closure")), ["yes"]),
     "prices of candidates within a limit": (
         (RED,), (PRICE,), reading(valued("attr:color", "Black", "White"), valued("price", "$25.00", "$28.00")),
         ["elaborate"],
     ),
-    "prices of candidates beyond it": ((), (PRICE,), reading(valued("price", "$25.00", "$48.00")), ["remind"]),
+    "prices of candidates beyond it": ((), (PRICE,), reading(valued("price", "$25.00", "$48.00")), ["elaborate"]),
     "a choice that is not of the item whose colour was said": (
         (), (BRAND, RED), reading(valued("attr:color", "Turquoise", "Purple")), ["indifferent"],
     ),
@@ -197,7 +197,7 @@ ANSWERED: dict[str, tuple[tuple[Slot, ...], tuple[Slot, ...], Reading, list[str]
     "what was said, to be confirmed": ((PRICE,), (BRAND,), reading(valued("brand", "SonicWave")), ["yes"]),
     "no such wish": ((PRICE,), (), asked("brand"), ["indifferent"]),
     "a choice with the colour that was said": (
-        (), (BRAND, RED), reading(valued("attr:color", "Red", "Purple")), ["remind"],
+        (), (BRAND, RED), reading(valued("attr:color", "Red", "Purple")), ["elaborate"],
     ),
 }  # fmt: skip
 
@@ -228,11 +228,11 @@ JUDGED: dict[str, tuple[tuple[Slot, ...], tuple[Slot, ...], Reading, list[str]]]
     # what is withheld, what was stated, the message, and the acts that answer it
     "a right summary": ((), (BRAND,), summary(RIGHTLY), ["yes"]),
     "one that left something out": ((PRICE,), (BRAND,), summary(RIGHTLY), ["yes", "mention"]),
-    "a wrong value of what was said": ((), (BRAND, PRICE), summary(WRONGLY), ["no", "remind"]),
+    "a wrong value of what was said": ((), (BRAND, PRICE), summary(WRONGLY), ["no", "elaborate"]),
     "of what was not said: the value is not told": ((BRAND,), (), summary(WRONGLY), ["no", "wrong about"]),
-    "one right and one wrong": ((), (BRAND, FEATURE), summary(RIGHTLY, OTHER_FEATURE), ["no", "remind"]),
+    "one right and one wrong": ((), (BRAND, FEATURE), summary(RIGHTLY, OTHER_FEATURE), ["no", "elaborate"]),
     "three wrong: two are named": (
-        (), (BRAND, FEATURE, OPTION), summary(WRONGLY, OTHER_FEATURE, OTHER_OPTION), ["no", "remind", "not all"],
+        (), (BRAND, FEATURE, OPTION), summary(WRONGLY, OTHER_FEATURE, OTHER_OPTION), ["no", "elaborate", "not all"],
     ),
     "not what is wrong": ((), (BRAND,), summary(Said(("brand",), "BarkHarbor", 0, denied=True)), ["yes"]),
     "two, where one is wanted": ((), (BRAND,), summary(Said(("quantity",), "two", 0)), ["no", "just one"]),
@@ -241,15 +241,15 @@ JUDGED: dict[str, tuple[tuple[Slot, ...], tuple[Slot, ...], Reading, list[str]]]
     ),
     "consent to what is named": ((), (BRAND,), summary(RIGHTLY, acts="CONSENT"), ["consent"]),
     "to nothing in particular": ((), (BRAND,), summary(acts="CONSENT"), ["to what"]),
-    "to what is wrong": ((), (BRAND,), summary(WRONGLY, acts="CONSENT"), ["no", "remind"]),
+    "to what is wrong": ((), (BRAND,), summary(WRONGLY, acts="CONSENT"), ["no", "elaborate"]),
     "an offer of what is wanted": ((), (BRAND,), summary(RIGHTLY, acts="OFFER"), ["as wanted"]),
     "of anything else": ((), (BRAND,), summary(acts="OFFER"), ["decline"]),
     "the order before, where it is": ((), (BESIDE,), summary(Said(("relation",), "before")), ["yes"]),
-    "the one after, where it is before": ((), (BESIDE,), summary(Said(("relation",), "after")), ["no", "remind"]),
-    "a wrong statement": ((), (BRAND,), calling(acts="TELL NOTED", said=(WRONGLY,)), ["no", "remind"]),
+    "the one after, where it is before": ((), (BESIDE,), summary(Said(("relation",), "after")), ["no", "elaborate"]),
+    "a wrong statement": ((), (BRAND,), calling(acts="TELL NOTED", said=(WRONGLY,)), ["no", "elaborate"]),
     "a right one": ((), (BRAND,), calling(acts="TELL NOTED", said=(RIGHTLY,)), ["yes"]),
     "a question whether it is so": ((), (BRAND, OPTION), checking(RIGHTLY, Said(("option",), "USB-C", 0)), ["yes"]),
-    "one that it is not": ((), (BRAND, OPTION), checking(RIGHTLY, OTHER_OPTION), ["no", "remind"]),
+    "one that it is not": ((), (BRAND, OPTION), checking(RIGHTLY, OTHER_OPTION), ["no", "elaborate"]),
     "one that tells what was not said": ((BRAND,), (), checking(WRONGLY), ["no", "elaborate"]),
     "understood, and nothing said": ((), (BRAND,), summary(acts="UNDERSTOOD"), ["say what"]),
 }  # fmt: skip
@@ -275,18 +275,18 @@ def test_a_request_for_consent_may_name_what_is_to_be_done() -> None:
 def test_beside_a_judgement_the_question_is_answered() -> None:
     says = calling("judge", "ask", acts="SUMMARY QUESTION", said=(WRONGLY,), questions=[Question("price")])
     reply = manager(PRICE, stated=(BRAND,)).react(says, "BarkHarbor, noted. And the price?")
-    assert (kinds(reply), reply.news) == (["no", "remind", "elaborate"], (PRICE,))
+    assert (kinds(reply), reply.news) == (["no", "elaborate", "elaborate"], (PRICE,))
 
 
 def test_after_a_correction_what_was_said_before_it_is_not_repeated() -> None:
     place, correction = Slot(0, "place", -2), Slot(0, "correction", -1)
     reply = answer(manager(stated=(place, correction)), "when")
-    assert reply.acts == [Act("remind", CHARGER, {"correction": -1}, clean=True)]
+    assert reply.acts == [Act("elaborate", CHARGER, {"correction": -1}, clean=True)]
 
 
 def test_asking_once_for_what_was_said_gets_a_clean_reminder_and_again_it_is_a_stall() -> None:
     k = manager(stated=(BRAND,))
-    assert answer(k, "brand").acts == [Act("remind", CHARGER, {"brand": "SonicWave"}, clean=True)]
+    assert answer(k, "brand").acts == [Act("elaborate", CHARGER, {"brand": "SonicWave"}, clean=True)]
     assert k.annoyed == 0
     answer(k, "brand")
     assert k.annoyed == 1
@@ -348,7 +348,7 @@ def test_a_second_set_with_strays_tells_nothing_about_the_right_one() -> None:
     replies = []
     for other in (RIGHT, WRONG):
         k, listed = manager(stated=(BRAND,)), [(thing(1), other), (thing(2), STRAY)]
-        assert kinds(k.opinion(listed, True, WHICH, "")) == (["choose"] if other is RIGHT else ["remind"])
+        assert kinds(k.opinion(listed, True, WHICH, "")) == (["choose"] if other is RIGHT else ["elaborate"])
         replies.append(k.opinion(listed, True, WHICH, ""))
     assert replies[0] == replies[1]
 
@@ -463,7 +463,7 @@ def test_guessing_before_the_customer_said_which_one_ends_it_at_the_third_time()
 def test_the_brand_of_a_replacement_is_not_that_of_what_sold_out() -> None:
     k = manager(stated=(Slot(0, "was_brand", "SonicWave"),))
     assert kinds(answer(k, "brand", text="Does the brand matter?")) == ["indifferent"]
-    assert kinds(answer(k, "brand", text="Which brand was it again?")) == ["remind"]
+    assert kinds(answer(k, "brand", text="Which brand was it again?")) == ["elaborate"]
     assert told(answer(manager(Slot(0, "was_brand", "SonicWave")), "brand")) == ["was_brand"]
 
 
@@ -476,9 +476,9 @@ RETURNED = Slot(0, "replacement", [["brand", "BarkHarbor"]])
     [
         ((), (BRAND,), ["decline"]),
         ((Said(("brand",), "SonicWave", 0, score=-80),), (BRAND,), ["as wanted"]),
-        ((Said(("brand",), "BarkHarbor", 0, score=-80),), (BRAND,), ["no", "remind"]),
+        ((Said(("brand",), "BarkHarbor", 0, score=-80),), (BRAND,), ["no", "elaborate"]),
         ((SHOWN,), (PRICE,), ["as wanted"]),
-        ((replace(SHOWN, value="$60"),), (PRICE,), ["no", "remind"]),
+        ((replace(SHOWN, value="$60"),), (PRICE,), ["no", "elaborate"]),
         ((replace(SHOWN, value="$60"), SHOWN), (PRICE,), ["as wanted"]),  # of two things, one is dearer
     ],
 )
@@ -490,7 +490,7 @@ def test_an_offer_is_taken_unless_what_was_said_speaks_against_it(
 
 
 def test_once_what_goes_back_is_clear_questions_are_about_what_comes_in_its_place() -> None:
-    for identified, expected in ((False, "remind"), (True, "indifferent")):
+    for identified, expected in ((False, "elaborate"), (True, "indifferent")):
         k = manager(stated=(FEATURE, RETURNED))
         k.state.identified = identified
         assert kinds(answer(k, "feature", text="Which kind would you like?")) == [expected]

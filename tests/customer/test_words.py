@@ -252,7 +252,7 @@ def test_as_many_messages_are_noisy_as_the_axis_says(big_shop: Shop, lexicon: Le
 def test_repetitions_are_clean(big_shop: Shop, lexicon: Lexicon) -> None:
     phrases = ENVIRONMENTS["CART"].phrases
     for seed in range(60):
-        act = spoken("remind", pick(rng("clean", seed), phrases.acts["remind"]), big_shop)
+        act = spoken("elaborate", pick(rng("clean", seed), phrases.acts["elaborate"]), big_shop)
         repeated = Act(act.kind, act.type, act.slots, clean=True)
         clean = Speaker(phrases, lexicon, 0.0, ("clean", seed)).say([repeated])
         assert Speaker(phrases, lexicon, 1.0, ("clean", seed)).say([repeated]) == clean

@@ -36,9 +36,9 @@ from ecomlab.world.ranking import Worth
 TODAY = date(2026, 3, 16)
 BUNDLE = ENVIRONMENTS["BUNDLE"]
 DEMANDS: Sequence[tuple[str, Wish, str]] = [
-    ("same", Same(("Speaker", "Webcam"), "attr:color"), "the Speaker and the Webcam in the same color"),
-    ("same", Same(("Speaker", "Webcam"), "brand"), "the Speaker and the Webcam by the same brand"),
-    ("subtotal", Total(("Speaker", "Webcam"), 12000), "$120 for the Speaker and the Webcam together"),
+    ("same", Same(("Speaker", "Webcam"), "attr:color"), "the speaker and the webcam in the same color"),
+    ("same", Same(("Speaker", "Webcam"), "brand"), "the speaker and the webcam by the same brand"),
+    ("subtotal", Total(("Speaker", "Webcam"), 12000), "$120 for the speaker and the webcam together"),
     (
         "subtotal",
         Total(("Speaker", "Webcam"), 12000, stars=True),
@@ -47,10 +47,10 @@ DEMANDS: Sequence[tuple[str, Wish, str]] = [
     (
         "arrival",
         Together(("Speaker", "Webcam"), "Saturday the 21st"),
-        "the Speaker and the Webcam by Saturday the 21st",
+        "the speaker and the webcam by Saturday the 21st",
     ),
-    ("worth", Worth((("rating", 1000),), "Speaker"), "$10 more for each extra star on the Speaker"),
-    ("give_way", GiveWay(("Speaker", "Webcam")), "the Speaker, then the Webcam"),
+    ("worth", Worth((("rating", 1000),), "Speaker"), "$10 more for each extra star on the speaker"),
+    ("give_way", GiveWay(("Speaker", "Webcam")), "the speaker, then the webcam"),
 ]
 
 

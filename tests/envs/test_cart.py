@@ -142,7 +142,7 @@ def test_asked_for_a_look_a_customer_wants_to_be_shown_some(big_shop: Shop) -> N
     for text in (f"Which {look} would you like?", f"So the {look} should be {taste.values[0]}, right?"):
         episode = Episode(task, big_shop)
         episode.act({"role": "assistant", "content": text})
-        assert [act.kind for act in episode.customer.last_said] == ["remind", "show some"]
+        assert [act.kind for act in episode.customer.last_said] == ["elaborate", "show some"]
 
 
 def _said(turn: Any) -> str:

@@ -18,7 +18,7 @@ NAMED = Words("Do you mean the order of May 3?", thing="order of May 3")
 POWER_BANK, BOTTLE = "I need a Power Bank.", "I'd like to return a Water Bottle."
 KETTLE, CHEAP = "I need a Tea Kettle.", "I'd like the Tea Kettle for $30 or less."
 HEADSET = "Where is my order with a Headset?"
-INSTEAD = "On checking my notes, I find that I require the Coffee Maker in White instead."
+INSTEAD = "I checked my notes, and I need the Coffee Maker in White instead."
 CORRECTION = "Sorry, I meant the order I placed right after the one I asked about."
 
 

@@ -61,17 +61,17 @@ def test_right_messages_hold_the_customers_values_and_wrong_ones_do_not(told: Se
 @pytest.mark.parametrize(
     ("form", "wrong", "acts", "outcome"),
     [
-        ("summary", COLOR, [Act("no"), Act("remind", "Hoodie", RED)], "named"),
-        ("summary", COLOR, [Act("remind", "Hoodie", RED)], "named"),
+        ("summary", COLOR, [Act("no"), Act("elaborate", "Hoodie", RED)], "named"),
+        ("summary", COLOR, [Act("elaborate", "Hoodie", RED)], "named"),
         ("summary", COLOR, [Act("correct", "Hoodie", {"attr:color": ()})], "refused"),
         ("summary", COLOR, [Act("correct", "Hoodie", {"price": 500})], "passed over"),
-        ("summary", COLOR, [Act("remind", "Kettle", RED)], "passed over"),
-        ("summary", COLOR, [Act("yes"), Act("remind", "Hoodie", RED)], "affirmed"),
+        ("summary", COLOR, [Act("elaborate", "Kettle", RED)], "passed over"),
+        ("summary", COLOR, [Act("yes"), Act("elaborate", "Hoodie", RED)], "affirmed"),
         ("statement", COLOR, [Act("go ahead")], "affirmed"),
         ("yesno", COLOR, [Act("indifferent")], "passed over"),
         ("yesno", COLOR, [Act("ask back")], "asked back"),
         ("yesno", ONE, [Act("just one", "Hoodie")], "named"),
-        ("yesno", TYPE, [Act("remind", "Hoodie", {"price": 500})], "named"),
+        ("yesno", TYPE, [Act("elaborate", "Hoodie", {"price": 500})], "named"),
         ("either", COLOR, [Act("yes")], "affirmed"),
         ("either", COLOR, [Act("no")], "passed over"),
         ("either", LAMP, [Act("choose", seen="OakLane Table Lamp")], "named"),
@@ -85,7 +85,7 @@ def test_right_messages_hold_the_customers_values_and_wrong_ones_do_not(told: Se
         ("summary", None, [Act("go ahead")], "passed over"),
         ("consent", None, [Act("go ahead")], "affirmed"),
         ("yesno", None, [Act("yes"), Act("indifferent to", seen="the color")], "refused"),
-        ("yesno", None, [Act("remind", "Hoodie", RED)], "passed over"),
+        ("yesno", None, [Act("elaborate", "Hoodie", RED)], "passed over"),
     ],
 )  # fmt: skip
 def test_a_reply_is_judged_by_what_it_says_of_each_element(
