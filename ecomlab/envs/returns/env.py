@@ -30,6 +30,7 @@ from ecomlab.task import Event, Goal, GoalChange, Problem, SellOut, Task, TaskEr
 from ecomlab.tool import tool
 from ecomlab.world import sell_outs
 from ecomlab.world.orders import history, lines, returns
+from ecomlab.world.orders.history import Line, Order
 from ecomlab.world.plain import AtFirst
 from ecomlab.world.policy_book.book import draw_book
 from ecomlab.world.policy_book.cases import member_of
@@ -51,8 +52,8 @@ P_SWAPPED = 0.45
 """Share of the customers who want another product, where no step is about one."""
 ASKED = "so"
 """Value of a customer's question, of which each is asked in one way."""
-CASES = 16
-"""Cases that are tried for a task."""
+LINES = 16
+"""Lines that are tried for a task."""
 P_FULL = 0.6
 """Share of full refunds among the returns that go back, where either is possible: often only a part is."""
 NEAR = 0.15
@@ -94,8 +95,9 @@ class Returns(Environment):
         "amount and form of the refund) and, if they want another product for it, find one of the same type that "
         "is as they say, in stock, and not the same product. If not, decline. Hand in the line and the outcome; with a "
         "decline the last day on which it can or could be returned, with a return what the customer gets back: the "
-        "price paid, minus the restocking fee (rounded down to a cent) and the shipping label, once, where the book "
-        "has them. A customer who does not know a fact can look it up: tell them where, as the book says."
+        "price paid, minus the restocking fee (rounded down to a cent) and the shipping label for a return (once). "
+        "Without a section on one of these the book has no such charge. A customer who does not know a fact can "
+        "look it up: tell them where, as the book says."
     )
     tools = (
         order_tools.order_list, order_tools.order_get_status, order_tools.return_check_eligibility,
@@ -114,15 +116,15 @@ class Returns(Environment):
         kinds = draw_kinds(
             axes, (*STEPS, "rules", "rules"), random, STEPS
         )  # the book is what returns are about
-        rules, swapping = kinds.count("rules"), swapping or not {"reference", "logic"}.isdisjoint(kinds)
-        meant, case, counts, other, refers = _draw_meant(
-            view, kinds, member_of(key), swapping, patient, axes, random
+        swapping = swapping or not {"reference", "logic"}.isdisjoint(kinds)
+        believes = "belief" in kinds and random.random() < P_BELIEVES
+        meant, case, other, refers = _draw_meant(
+            view, kinds, member_of(key), swapping, believes, patient, axes, random
         )
         units = {"units": int(random.integers(1, meant.most + 1))} if meant.line["quantity"] > 1 else {}
         last = {**meant.slots, **units, "replacement": other if swapping else [], **case}
         condition = pick(random, ("part", "full"))
         last |= {"only_if": condition} if "logic" in kinds and other else {}
-        believes = "belief" in kinds and random.random() < P_BELIEVES
         last |= {"promise": PROMISE} if believes else {}
         event = _draw_change(meant.most, last, case, other, random) if switching else None
         first, events = last, list[Event]()
@@ -156,7 +158,8 @@ class Returns(Environment):
             desk.must_agree(meant.order, meant.line, last),
             desk.judge(meant.order, meant.line, last),
         )
-        steps = ["rules"] * (rules * counts + agrees) + ["telling"] * len(told)
+        rules = desk.exceptions(meant.order, meant.line, last) if may_hold(axes, "rules") else 0
+        steps = ["rules"] * (rules + agrees) + ["telling"] * len(told)
         swaps = bool(lines.wanted_for(last, outcome))
         left = {name: value for name, value in last.items() if name not in goal.places}
         other_way = desk.judge(meant.order, meant.line, left)
@@ -246,15 +249,16 @@ def _draw_meant(
     kinds: Sequence[str],
     member: str,
     swapping: bool,
+    believes: bool,
     patient: bool,
     axes: Difficulty,
     random: np.random.Generator,
-) -> tuple[lines.Candidate, dict[str, Any], bool, list[Any], bool]:
-    """Draw the line that is meant and the facts of the case, whether steps of the kind "rules" count there, what
-    another product for it should be like, and whether those of the kind "reference" count there.
+) -> tuple[lines.Candidate, dict[str, Any], list[Any], bool]:
+    """Draw the line that is meant and the facts of the case, what another product for it should be like, and whether
+    steps of the kind "reference" count there.
 
-    Half of the returns are declined, half of the others cost something, as far as can be: the facts are drawn first,
-    and among those with which, by the line, it may end in each of these ways. As many clauses apply as there are steps.
+    Half of the returns are declined, half of the others cost something, as far as can be. Among the lines and facts
+    with which it ends so, those are taken where as many exceptions count as there are steps that nothing else takes.
     """
     world, shop, catalog = view.given, view.shop, view.catalog
     strict, steps = may_hold(axes, "rules"), kinds.count("rules")
@@ -265,38 +269,28 @@ def _draw_meant(
         if line["returned"] < line["quantity"]
         and not (priced and any(other["price_cents"] is None for other in order["lines"]))
     ]
-    desk, best = returns.Desk(world, catalog), dict[str, list[Any]]()
-    every = sorted(shuffled(random, returns.SITUATIONS), key=lambda case: case["tier"] != member)
-    situations = every[:CASES] if strict else [dict[str, Any]()]
-    case = situations[0]
-    standard = {line["line_id"]: desk.judge(order, line, {}, standard=True) for order, line in able}
-    for tried in situations:
-        if best and tried.get("tier", member) != member:
-            break
-        by_end: dict[str, list[Any]] = {}
-        for order, line in able:
+    desk, by_end = returns.Desk(world, catalog), dict[str, list[Any]]()
+    every = shuffled(random, [case for case in returns.SITUATIONS if case["tier"] == member])
+    for tried in every if strict else [dict[str, Any]()]:
+        for order, line in able[:LINES]:
             judged = desk.judge(order, line, tried)
-            if strict and judged.differs(standard[line["line_id"]], line["price_cents"]) != bool(steps):
-                continue
             end = "full" if judged.is_full else "part"
-            by_end.setdefault(end if judged.goes else "declined", []).append((order, line))
-        if len(by_end) > len(best):
-            best, case = by_end, tried
-        if len(best) == (3 if strict else 2):
-            break
-    counts = bool(steps) and bool(best)
-    if not best:  # nothing turns on the exceptions here
-        best = {"any": able}
+            by_end.setdefault(end if judged.goes else "declined", []).append((order, line, tried))
     declined, free = random.random() < 0.5, random.random() < P_FULL
     ends = ["declined"] if declined else ["full", "part"] if free else ["part", "full"]
-    found = next(best[end] for end in (*ends, *best) if end in best)
-    for order, line in sorted(found, key=lambda pair: abs(desk.exceptions(pair[0], pair[1], case) - steps)):
+    end = next(end for end in (*ends, *by_end) if end in by_end)
+    idle = {"telling", "reference", "logic"} if end == "declined" else {"belief"}
+    steps += sum(kind in idle or (kind == "belief" and not believes) for kind in kinds)
+
+    def lies_apart(found: tuple[Order, Line, Mapping[str, Any]]) -> int:
+        return abs(desk.exceptions(*found) - steps)
+
+    for order, line, case in sorted(by_end[end], key=lies_apart) if strict else by_end[end]:
         other, refers = draw_replacement(line, kinds.count("reference"), view, axes, random)
         also = [str(name) for name, _ in other] if swapping else []
         slots = lines.describe(order, line, world["orders"], shop, patient, random, also)
         if slots is not None:
-            goes_back = desk.judge(order, line, case).goes
-            return lines.Candidate(order, line, slots, goes_back), case, counts, other, refers
+            return lines.Candidate(order, line, slots, end != "declined"), dict(case), other, refers
     raise TaskError("no line of the order history can be told from the others")
 
 

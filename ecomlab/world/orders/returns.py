@@ -1,6 +1,6 @@
 """Judging a return by the policy book: whether a line goes back, until when it could, and what is paid back for it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from itertools import product
@@ -8,7 +8,7 @@ from typing import Any
 
 from ecomlab.catalog import Catalog
 from ecomlab.world.orders.history import Line, Order, delivered
-from ecomlab.world.policy_book.book import Section, deciding, general, holds, section_of
+from ecomlab.world.policy_book.book import Section, deciding, exceptions, general, holds, section_of, way_of
 from ecomlab.world.policy_book.rules import AGREEMENT, FACTS, FORM, OF_RETURNS, Named, is_odd
 
 CASE = ("reason", "opened", "tier")
@@ -75,16 +75,19 @@ class Desk:
     def judge(self, order: Order, line: Line, case: Mapping[str, Any], standard: bool = False) -> Outcome:
         """Judge a return in a customer's case; `standard`: by the general clauses alone."""
         facts = self.facts(order, line, case)
-        window, restocking, label = (
-            None
-            if section is None
-            else (general(section) if standard else deciding(section, self.book, facts))["then"]
-            for section in self.sections(line)
-        )
+        found = [
+            None if s is None else (general(s) if standard else deciding(s, self.book, facts))["then"]
+            for s in self.sections(line)
+        ]
         agreed, paid = (section_of(self.book, rule) for rule in (AGREEMENT, FORM))
         form = ""
         if agreed and paid and not standard and deciding(agreed, self.book, facts)["then"] == "yes":
             form = deciding(paid, self.book, facts)["then"]
+        return self._outcome(order, line, found, form)
+
+    def _outcome(self, order: Order, line: Line, said: Sequence[Any], form: str = "") -> Outcome:
+        """Put together what the book says on the window, the restocking fee and the label."""
+        window, restocking, label = said
         day = delivered(order, line)
         last = date.fromisoformat(day) + timedelta(days=window) if day and window else None
         return Outcome(last, last is not None and self.today <= last, restocking, label, form)
@@ -95,19 +98,28 @@ class Desk:
         return outcome.goes and bool(outcome.form)
 
     def exceptions(self, order: Order, line: Line, case: Mapping[str, Any]) -> int:
-        """Count the clauses with conditions that apply to a case, whether or not others override them: those on the
-        window, and where the line goes back those on fees."""
-        facts, goes = self.facts(order, line, case), self.judge(order, line, case).goes
-        sections = self.sections(line)[: None if goes else 1]
-        clauses = [clause for section in sections if section is not None for clause in section["clauses"]]
-        return sum(bool(c["if"]) and all(holds(atom, facts) for atom in c["if"]) for c in clauses)
+        """Count the clauses with conditions that apply to a case, whether or not others override them, in the sections
+        on the window and on fees whose general clause alone would lead to another end, and in those that these refer
+        to."""
+        facts, sections = self.facts(order, line, case), self.sections(line)
+        ways = [None if section is None else way_of(section, self.book, facts) for section in sections]
+        said = [None if way is None else way[-1][1]["then"] for way in ways]
+        ends, count = self._outcome(order, line, said), 0
+        for number, (section, way) in enumerate(zip(sections, ways, strict=True)):
+            if section is None or way is None:
+                continue
+            plain = [*said[:number], general(section)["then"], *said[number + 1 :]]
+            if ends.differs(self._outcome(order, line, plain), line["price_cents"]):
+                clauses = (clause for one, _ in way for clause in one["clauses"])
+                count += exceptions(c for c in clauses if all(holds(atom, facts) for atom in c["if"]))
+        return count
 
-    def references(self, order: Order, line: Line, case: Mapping[str, Any]) -> int:
-        """Count the further sections to which those on a return refer in a case."""
+    def references(self, order: Order, line: Line, case: Mapping[str, Any]) -> list[int]:
+        """Count the further sections to which each of those on a return leads in a case."""
         facts = self.facts(order, line, case)
         agreement = (section_of(self.book, rule) for rule in (AGREEMENT, FORM))
         sections = [section for section in (*self.sections(line), *agreement) if section is not None]
-        return sum(deciding(section, self.book, facts) not in section["clauses"] for section in sections)
+        return [len(way_of(section, self.book, facts)) - 1 for section in sections]
 
     def facts(self, order: Order, line: Line, case: Mapping[str, Any]) -> dict[str, Any]:
         """Collect the facts that conditions may be about: those of the line that tools show, and those of the case."""

@@ -153,6 +153,8 @@ class Rule:
     zero: str
     """What an outcome of 0 says."""
     worked: Worked | None
+    together: Sequence[str]
+    """Rules whose charges people pay together with this one."""
 
     @property
     def numeric(self) -> bool:
@@ -196,6 +198,7 @@ class RuleEntry(Strict):
     questions: Texts
     zero: str = ""
     worked: Worked | None = None
+    together: tuple[str, ...] = ()
 
     @model_validator(mode="after")
     def _check_outcomes(self) -> "RuleEntry":
@@ -230,6 +233,9 @@ class RulesFile(Strict):
         for name, rule in self.rules.items():
             if rule.section.facts not in self.fact_sets:
                 raise ValueError(f'rules."{name}": {unknown("fact set", rule.section.facts, self.fact_sets)}')
+            for other in rule.together:
+                if other not in self.rules:
+                    raise ValueError(f'rules."{name}": {unknown("rule", other, self.rules)}')
         for name in (*OF_RETURNS, AGREEMENT, FORM):
             if name not in self.rules:
                 raise ValueError(f'rules: there is no "{name}", by which returns are judged')
@@ -252,6 +258,7 @@ RULES: Mapping[str, Rule] = {
         entry.section.better,
         entry.zero,
         entry.worked,
+        entry.together,
     )
     for name, entry in _READ.rules.items()
 }
