@@ -34,6 +34,7 @@ from ecomlab.world.orders.history import Line, Order
 from ecomlab.world.plain import AtFirst
 from ecomlab.world.policy_book.book import draw_book
 from ecomlab.world.policy_book.cases import member_of
+from ecomlab.world.policy_book.places import FACTS as FOUND
 from ecomlab.world.policy_book.rules import is_odd, may_be_mistaken
 from ecomlab.world.sell_outs import sold_rows
 from ecomlab.world.state import World
@@ -52,9 +53,9 @@ P_SWAPPED = 0.45
 """Share of the customers who want another product, where no step is about one."""
 ASKED = "so"
 """Value of a customer's question, of which each is asked in one way."""
-LINES = 16
-"""Lines that are tried for a task."""
-P_FULL = 0.6
+CASES = 24
+"""Cases that are tried for a task."""
+P_FULL = 0.5
 """Share of full refunds among the returns that go back, where either is possible: often only a part is."""
 NEAR = 0.15
 """Credit for another line of the right type: without it an honest miss would earn less than a line picked at random."""
@@ -149,15 +150,14 @@ class Returns(Environment):
         book, changed = world["policies"], event[1] if event else {}
         if "looking" in kinds:
             able = [fact for fact in case if fact not in changed]
+            able = _missed(returns.Desk(world, shop.catalog), meant.order, meant.line, last, able) or able
             goal = look_up(goal, able, book, draw_size(axes, "looking", random), random)
         need = ReturnsPlayer.need(first, world, meant.order, meant.line, shop, bool(goal.places))
         events = [ReturnsPlayer.costs(one, meant.goes) for one in events]
         told = [name for name in names if _is_worked_out(name, last, meant, sold, view)]
         desk = returns.Desk(world, shop.catalog)
-        agrees, outcome = (
-            desk.must_agree(meant.order, meant.line, last),
-            desk.judge(meant.order, meant.line, last),
-        )
+        agrees = desk.agreement(meant.order, meant.line, last)
+        outcome = desk.judge(meant.order, meant.line, last)
         rules = desk.exceptions(meant.order, meant.line, last) if may_hold(axes, "rules") else 0
         steps = ["rules"] * (rules + agrees) + ["telling"] * len(told)
         swaps = bool(lines.wanted_for(last, outcome))
@@ -257,7 +257,8 @@ def _draw_meant(
     """Draw the line that is meant and the facts of the case, what another product for it should be like, and whether
     steps of the kind "reference" count there.
 
-    Half of the returns are declined, half of the others cost something, as far as can be. Among the lines and facts
+    Half of the returns are declined, half of the others cost something, and the standard window is right in half
+    of all, as far as can be. Among the lines and facts
     with which it ends so, those are taken where as many exceptions count as there are steps that nothing else takes.
     """
     world, shop, catalog = view.given, view.shop, view.catalog
@@ -269,29 +270,47 @@ def _draw_meant(
         if line["returned"] < line["quantity"]
         and not (priced and any(other["price_cents"] is None for other in order["lines"]))
     ]
-    desk, by_end = returns.Desk(world, catalog), dict[str, list[Any]]()
+    desk, by_end = returns.Desk(world, catalog), dict[str, dict[bool, list[Any]]]()
     every = shuffled(random, [case for case in returns.SITUATIONS if case["tier"] == member])
-    for tried in every if strict else [dict[str, Any]()]:
-        for order, line in able[:LINES]:
-            judged = desk.judge(order, line, tried)
-            end = "full" if judged.is_full else "part"
-            by_end.setdefault(end if judged.goes else "declined", []).append((order, line, tried))
+    standard = {line["line_id"]: desk.judge(order, line, {}, standard=True) for order, line in able}
+    for tried in every[:CASES] if strict else [dict[str, Any]()]:
+        for order, line in able:
+            judged, plain = desk.judge(order, line, tried), standard[line["line_id"]]
+            end = ("full" if judged.is_full else "part") if judged.goes else "declined"
+            by_end.setdefault(end, {}).setdefault(judged.goes == plain.goes, []).append((order, line, tried))
     declined, free = random.random() < 0.5, random.random() < P_FULL
     ends = ["declined"] if declined else ["full", "part"] if free else ["part", "full"]
     end = next(end for end in (*ends, *by_end) if end in by_end)
+    as_usual = random.random() < 0.5
+    found = by_end[end].get(as_usual) or by_end[end][not as_usual]
     idle = {"telling", "reference", "logic"} if end == "declined" else {"belief"}
+    steps += "looking" in kinds
     steps += sum(kind in idle or (kind == "belief" and not believes) for kind in kinds)
 
-    def lies_apart(found: tuple[Order, Line, Mapping[str, Any]]) -> int:
-        return abs(desk.exceptions(*found) - steps)
+    def lies_apart(one: tuple[Order, Line, Mapping[str, Any]]) -> int:
+        looking = "looking" in kinds and _missed(desk, *one, [name for name in one[2] if name in FOUND])
+        return abs(desk.exceptions(*one) + bool(looking) - steps)
 
-    for order, line, case in sorted(by_end[end], key=lies_apart) if strict else by_end[end]:
+    for order, line, case in sorted(found, key=lies_apart) if strict else found:
         other, refers = draw_replacement(line, kinds.count("reference"), view, axes, random)
         also = [str(name) for name, _ in other] if swapping else []
         slots = lines.describe(order, line, world["orders"], shop, patient, random, also)
         if slots is not None:
             return lines.Candidate(order, line, slots, end != "declined"), dict(case), other, refers
     raise TaskError("no line of the order history can be told from the others")
+
+
+def _missed(
+    desk: returns.Desk, order: Order, line: Line, case: Mapping[str, Any], facts: Sequence[str]
+) -> list[str]:
+    """List those of these facts without which a return would be judged otherwise."""
+    outcome = desk.judge(order, line, case)
+    others = [
+        desk.judge(order, line, {name: value for name, value in case.items() if name != fact})
+        for fact in facts
+    ]
+    price = line["price_cents"]
+    return [fact for fact, other in zip(facts, others, strict=True) if outcome.differs(other, price)]
 
 
 def _draw_change(

@@ -11,7 +11,7 @@ from ecomlab.world.orders.history import Line, Order, delivered
 from ecomlab.world.policy_book.book import Section, deciding, exceptions, general, holds, section_of, way_of
 from ecomlab.world.policy_book.rules import AGREEMENT, FACTS, FORM, OF_RETURNS, Named, is_odd
 
-CASE = ("reason", "opened", "tier")
+CASE = ("reason", "opened", "tier", "sale")
 """Facts of a customer's situation that the book may ask for in a return."""
 VALUES = {name: tuple(FACTS[name].words) for name in CASE if isinstance(FACTS[name], Named)}  # type: ignore[union-attr]
 """Values of these facts."""
@@ -91,6 +91,18 @@ class Desk:
         day = delivered(order, line)
         last = date.fromisoformat(day) + timedelta(days=window) if day and window else None
         return Outcome(last, last is not None and self.today <= last, restocking, label, form)
+
+    def agreement(self, order: Order, line: Line, slots: Mapping[str, Any]) -> int:
+        """Count what is to be thought on the agreement that a return needs: that it does, by which exceptions, and by
+        which ones the form of the refund is another than the general one; nothing where it needs none."""
+        if not self.must_agree(order, line, slots):
+            return 0
+        facts = self.facts(order, line, slots)
+        needed, form = (section_of(self.book, rule) for rule in (AGREEMENT, FORM))
+        assert needed and form
+        counts = [exceptions(c for _, c in way_of(s, self.book, facts)) for s in (needed, form)]
+        differs = deciding(form, self.book, facts)["then"] != general(form)["then"]
+        return max(1, counts[0]) + (counts[1] if differs and not slots["replacement"] else 0)
 
     def must_agree(self, order: Order, line: Line, slots: Mapping[str, Any]) -> bool:
         """Tell whether the customer must agree before their return is started."""

@@ -202,11 +202,14 @@ class _Drawing:
     def _referred(
         self, rule: Rule, section: dict[str, Any], where: Sequence[list[Any]]
     ) -> list[dict[str, Any]]:
-        """Leave, as chance has it, the last exception of a lean to a section of its own, with an exception that goes
-        further, which may be left to one of its own in turn; nothing where no fact gives such a section a name. The
+        """Leave, as chance has it, the last exception of a lean to a section of its own, with exceptions that go
+        further, of which one may be left to one of its own in turn; nothing where no fact gives such a section a
+        name. The
         section itself is about the cases for which the conditions `where` hold."""
         random, clauses = self.random, section["clauses"]
-        if len(where) >= self.levels or len(clauses) < 2 or random.random() >= self.deeper:
+        if len(where) >= self.levels or len(clauses) < 2:
+            return []
+        if rule not in _OF_RETURNS and random.random() >= self.deeper:
             return []
         known = {"type", *(atom[0] for atom in where)}
         last = {clause["lean"]: number for number, clause in enumerate(clauses) if clause["if"]}
@@ -222,26 +225,32 @@ class _Drawing:
                 clauses[number] = {"if": atoms, "see": group, "form": clauses[number]["form"], "lean": lean}
                 own, cases = [self._clause([], value)], [*where, *atoms]
                 for further, then in self._further(rule, value, lean):
-                    found = self._conditions(rule, further, section["department"], [], cases)
+                    before = [clause["if"] for clause in own]
+                    found = self._conditions(rule, further, section["department"], before, cases)
                     own += [self._clause(found, then) | {"lean": further}] if found else []
                 inner = {**section, "group": group, "clauses": own}
                 return [inner, *self._referred(rule, inner, cases)]
         return []
 
     def _further(self, rule: Rule, value: Any, lean: Lean) -> list[tuple[Lean, Any]]:
-        """Draw an exception to an exception: its lean, and an outcome that lies further from the general one."""
+        """Draw exceptions to an exception, as many as there are levels: lean and outcome of each, which lies further
+        from the general one."""
         values = list(RETURN_DAYS) if rule is RULES[WINDOW] else list(rule.values)
         if rule.unit == "yes":
             other = next(one for one in values if one != value)
             return [("good" if other == rule.better else "bad", other)]
         if not rule.better:
-            return [(_lean(self.random), self.random.pick([one for one in values if one != value]))]
+            others = self.random.some([one for one in values if one != value], self.levels)
+            return [(_lean(self.random), one) for one in others]
         more = (rule.better == "more") == (lean == "good")
         beyond = [one for one in values if (one > value) == more and one != value]
         near = beyond[:STEPS_APART] if more else beyond[-STEPS_APART:]  # room for another one
-        return [(lean, self.random.pick(near))] if near else []
+        taken = {*self.random.some(range(len(near)), self.levels)}
+        drawn = [one for number, one in enumerate(near) if number in taken]
+        return [(lean, one) for one in (drawn if more else drawn[::-1])]
 
 
+_OF_RETURNS = [RULES[name] for name in OF_RETURNS]
 _GOOD: Lean = "good"
 _BAD: Lean = "bad"
 _LEANS: Mapping[str, Sequence[Lean]] = {
