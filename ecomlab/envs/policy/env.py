@@ -38,7 +38,6 @@ from ecomlab.world.policy_book.book import (
     draw_book,
     exceptions,
     section_of,
-    way_of,
     ways,
     with_referred,
 )
@@ -119,7 +118,13 @@ class Policy(Environment):
         if worked:  # one of each is enough: what else was drawn are exceptions
             rules, tells = max(1, rules + max(0, tells - 1) - 1), min(tells, 1)
         section, question = draw_question(
-            book, rules, worked, tells, lambda rule: further_questions(rule, book, worked), random
+            book,
+            rules,
+            worked,
+            tells,
+            lambda rule: further_questions(rule, book, worked),
+            member_of(key),
+            random,
         )
         rule = RULES[section["rule"]]
         names = shuffled(random, further_questions(rule, book, worked))[:tells]
@@ -159,9 +164,8 @@ class Policy(Environment):
             PolicyPlayer.need(deep, question, asks, bool(goal.places)),
             "default" if product else "without",
         )
-        rules = (
-            exceptions(clause for _, clause in way_of(section, book, last)) if may_hold(axes, "rules") else 0
-        )
+        count = exceptions(section, book, last) if may_hold(axes, "rules") else 0
+        rules = min(count, max(1, rules))  # whoever lacks them is wrong here, though none was drawn
         steps = (
             ["rules"] * (rules + (rules > 0 and question.endswith(WORKED_OUT)))
             + ["telling"] * len(asks)

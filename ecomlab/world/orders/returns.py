@@ -8,7 +8,7 @@ from typing import Any
 
 from ecomlab.catalog import Catalog
 from ecomlab.world.orders.history import Line, Order, delivered
-from ecomlab.world.policy_book.book import Section, deciding, exceptions, general, holds, section_of, way_of
+from ecomlab.world.policy_book.book import Section, deciding, exceptions, general, section_of, way_of
 from ecomlab.world.policy_book.rules import AGREEMENT, FACTS, FORM, OF_RETURNS, Named, is_odd
 
 CASE = ("reason", "opened", "tier", "sale")
@@ -100,7 +100,7 @@ class Desk:
         facts = self.facts(order, line, slots)
         needed, form = (section_of(self.book, rule) for rule in (AGREEMENT, FORM))
         assert needed and form
-        counts = [exceptions(c for _, c in way_of(s, self.book, facts)) for s in (needed, form)]
+        counts = [exceptions(section, self.book, facts) for section in (needed, form)]
         differs = deciding(form, self.book, facts)["then"] != general(form)["then"]
         return max(1, counts[0]) + (counts[1] if differs and not slots["replacement"] else 0)
 
@@ -114,16 +114,13 @@ class Desk:
         on the window and on fees whose general clause alone would lead to another end, and in those that these refer
         to."""
         facts, sections = self.facts(order, line, case), self.sections(line)
-        ways = [None if section is None else way_of(section, self.book, facts) for section in sections]
-        said = [None if way is None else way[-1][1]["then"] for way in ways]
+        said = [None if s is None else deciding(s, self.book, facts)["then"] for s in sections]
         ends, count = self._outcome(order, line, said), 0
-        for number, (section, way) in enumerate(zip(sections, ways, strict=True)):
-            if section is None or way is None:
-                continue
-            plain = [*said[:number], general(section)["then"], *said[number + 1 :]]
-            if ends.differs(self._outcome(order, line, plain), line["price_cents"]):
-                clauses = (clause for one, _ in way for clause in one["clauses"])
-                count += exceptions(c for c in clauses if all(holds(atom, facts) for atom in c["if"]))
+        for number, section in enumerate(sections):
+            if section is not None:
+                plain = [*said[:number], general(section)["then"], *said[number + 1 :]]
+                differs = ends.differs(self._outcome(order, line, plain), line["price_cents"])
+                count += exceptions(section, self.book, facts) if differs else 0
         return count
 
     def references(self, order: Order, line: Line, case: Mapping[str, Any]) -> list[int]:

@@ -120,9 +120,7 @@ class _Drawing:
         general, outcomes = self._outcomes(rule, exceptions, days)
         clauses = [self._clause([], general)]
         for lean, value in outcomes:
-            atoms = self._conditions(rule, lean, department, [clause["if"] for clause in clauses])
-            if atoms:
-                clauses.append(self._clause(atoms, value) | {"lean": lean})
+            self._except(rule, lean, value, department, clauses)
         found: list[dict[str, Any]] = [
             {"rule": name, "department": department, "group": "", "clauses": clauses}
         ]
@@ -130,6 +128,23 @@ class _Drawing:
         for section in found:
             section["clauses"] = [{n: v for n, v in c.items() if n != "lean"} for c in section["clauses"]]
         return found
+
+    def _except(
+        self,
+        rule: Rule,
+        lean: Lean,
+        value: Any,
+        department: str,
+        clauses: list[dict[str, Any]],
+        where: Sequence[list[Any]] = (),
+    ) -> None:
+        """Add an exception to clauses; often it is one to the last exception of its lean, in fewer of its cases."""
+        last: list[list[Any]] = next((c["if"] for c in reversed(clauses) if c.get("lean") == lean), [])
+        start = last if self.levels and self.random.random() < self.deeper else []
+        before = [clause["if"] for clause in clauses]
+        atoms = self._conditions(rule, lean, department, before, where, start)
+        if atoms:
+            clauses.append(self._clause(atoms, value) | {"lean": lean})
 
     def _clause(self, atoms: list[list[Any]], value: Any) -> dict[str, Any]:
         return {"if": atoms, "then": value, "form": self.random.below(FORMS)}
@@ -173,19 +188,21 @@ class _Drawing:
         lean: Lean,
         department: str,
         before: Iterable[list[list[Any]]],
-        where: Sequence[list[Any]] = (),
+        where: Sequence[list[Any]],
+        start: Sequence[list[Any]],
     ) -> list[list[Any]]:
         """Draw conditions that leave each clause `before` some cases of its own, among the cases for which those of
-        `where` hold; none where that fails."""
-        known = {atom[0] for atom in where}
+        `where` hold, and go on from those of `start`; none where that fails."""
+        known = {atom[0] for atom in (*where, *start)}
         facts = [fact for fact in rule.facts if fact not in known and lean in _LEANS[fact]]
         random = self.random
         for _ in range(20):
-            number = 1 + sum(random.random() < self.more for _ in range(self.most))
-            atoms = [self._atom(fact, lean, department) for fact in random.some(facts, number)]
+            number = 1 if start else 1 + sum(random.random() < self.more for _ in range(self.most))
+            drawn = [self._atom(fact, lean, department) for fact in random.some(facts, number)]
+            atoms = [*start, *drawn]
             covers = any(narrower and _implies(narrower, atoms) for narrower in before)
             named = {fact: value for fact, op, value in (*where, *atoms) if op == "in"}
-            if not covers and not is_odd(named):
+            if drawn and not covers and not is_odd(named):
                 return atoms
         return []
 
@@ -225,27 +242,24 @@ class _Drawing:
                 clauses[number] = {"if": atoms, "see": group, "form": clauses[number]["form"], "lean": lean}
                 own, cases = [self._clause([], value)], [*where, *atoms]
                 for further, then in self._further(rule, value, lean):
-                    before = [clause["if"] for clause in own]
-                    found = self._conditions(rule, further, section["department"], before, cases)
-                    own += [self._clause(found, then) | {"lean": further}] if found else []
+                    self._except(rule, further, then, section["department"], own, cases)
                 inner = {**section, "group": group, "clauses": own}
                 return [inner, *self._referred(rule, inner, cases)]
         return []
 
     def _further(self, rule: Rule, value: Any, lean: Lean) -> list[tuple[Lean, Any]]:
-        """Draw exceptions to an exception, as many as there are levels: lean and outcome of each, which lies further
-        from the general one."""
+        """Draw exceptions to an exception: lean and outcome of each, which lies further from the general one."""
         values = list(RETURN_DAYS) if rule is RULES[WINDOW] else list(rule.values)
         if rule.unit == "yes":
             other = next(one for one in values if one != value)
             return [("good" if other == rule.better else "bad", other)]
         if not rule.better:
-            others = self.random.some([one for one in values if one != value], self.levels)
+            others = self.random.some([one for one in values if one != value], self.branches - 1)
             return [(_lean(self.random), one) for one in others]
         more = (rule.better == "more") == (lean == "good")
         beyond = [one for one in values if (one > value) == more and one != value]
         near = beyond[:STEPS_APART] if more else beyond[-STEPS_APART:]  # room for another one
-        taken = {*self.random.some(range(len(near)), self.levels)}
+        taken = {*self.random.some(range(len(near)), self.branches - 1)}
         drawn = [one for number, one in enumerate(near) if number in taken]
         return [(lean, one) for one in (drawn if more else drawn[::-1])]
 
@@ -354,9 +368,14 @@ def deciding(section: Section, book: Book, facts: Mapping[str, Any]) -> Clause:
     return way_of(section, book, facts)[-1][1]
 
 
-def exceptions(clauses: Iterable[Clause]) -> int:
-    """Count the clauses with conditions."""
-    return sum(bool(clause["if"]) for clause in clauses)
+def exceptions(section: Section, book: Book, facts: Mapping[str, Any]) -> int:
+    """Count the clauses with conditions that apply to a case, whether or not others override them, in the sections
+    through which it leads. Where the general clause decides, none of them counts."""
+    way = way_of(section, book, facts)
+    if not way[0][1]["if"]:
+        return 0
+    clauses = (clause for one, _ in way for clause in one["clauses"])
+    return sum(bool(c["if"]) and all(holds(atom, facts) for atom in c["if"]) for c in clauses)
 
 
 def general(section: Section) -> Clause:

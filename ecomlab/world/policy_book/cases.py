@@ -17,7 +17,6 @@ from ecomlab.world.policy_book.book import (
     Clause,
     Section,
     deciding,
-    exceptions,
     relevant,
     section_of,
     ways,
@@ -93,16 +92,17 @@ def draw_question(
     worked: bool,
     tells: int,
     further: Callable[[Rule], Collection[str]],
+    member: str,
     random: np.random.Generator,
 ) -> tuple[Section, str]:
     """Draw the section that the customer asks about, and the question: each rule equally often, though windows have
     several sections. As far as the book goes, it has an answer to work out where `worked`, as many `further` questions
-    about it as `tells`, and a case to which as many exceptions lead as `rules`."""
+    about it as `tells`, and a case of such a `member` to which as many exceptions lead as `rules`."""
     able = [section for section in book["sections"] if not section["group"]]
     able = [section for section in able if RULES[section["rule"]].worked or not worked]
     for count, most in (
         (lambda s: len(further(RULES[s["rule"]])), tells),
-        (lambda s: max(map(exceptions, ways(s, book))), rules),
+        (lambda s: max(map(_depth, ways_of(s, book, member))), rules),
     ):
         counts = [count(section) for section in able]
         able = [s for s, found in zip(able, counts, strict=True) if found >= min(most, max(counts))]
@@ -148,13 +148,13 @@ def draw_facts(
 
     Numbers lie near the limits; where no case is found for the clause, another one decides.
     """
-    able = ways(section, book)
+    able = ways_of(section, book, member)
     if question.endswith(WORKED_OUT):  # no days from the delivery on make no day
         able = [way for way in able if way[-1]["then"] != 0] or able
-    able = [way for way in able if _may_hold(way, member)] or able
     if steps:
-        nearest = min(abs(exceptions(way) - steps) for way in able if exceptions(way) or len(able) == 1)
-        able = [way for way in able if abs(exceptions(way) - steps) == nearest and exceptions(way)] or able
+        able = [way for way in able if _depth(way)] or able
+        nearest = min(abs(_depth(way) - steps) for way in able)
+        able = [way for way in able if abs(_depth(way) - steps) == nearest]
     wanted, facts = pick(random, able), dict[str, Any]()
     for attempt in range(TRIES):
         facts = {name: _draw_value(name, section, book, catalog, random) for name in names}
@@ -166,9 +166,18 @@ def draw_facts(
     return facts
 
 
-def _may_hold(way: Sequence[Clause], member: str) -> bool:
-    """Tell whether these clauses may hold for a customer with this membership."""
-    return all(member in value for clause in way for name, _, value in clause["if"] if name == "tier")
+def ways_of(section: Section, book: Book, member: str) -> list[list[Clause]]:
+    """List the ways through the book that are those of customers with this membership."""
+
+    def may_hold(clause: Clause) -> bool:
+        return all(member in value for name, _, value in clause["if"] if name == "tier")
+
+    return [way for way in ways(section, book) if all(map(may_hold, way))]
+
+
+def _depth(way: Sequence[Clause]) -> int:
+    """Count the exceptions of a way."""
+    return sum(bool(clause["if"]) for clause in way)
 
 
 def _draw_value(
