@@ -140,7 +140,8 @@ class _Drawing:
     ) -> None:
         """Add an exception to clauses; often it is one to the last exception of its lean, in fewer of its cases."""
         last: list[list[Any]] = next((c["if"] for c in reversed(clauses) if c.get("lean") == lean), [])
-        start = last if self.levels and self.random.random() < self.deeper else []
+        more = len(last) <= self.levels and self.random.random() < self.deeper
+        start = last if more else []
         before = [clause["if"] for clause in clauses]
         atoms = self._conditions(rule, lean, department, before, where, start)
         if atoms:

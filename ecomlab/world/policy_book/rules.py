@@ -85,10 +85,16 @@ class Named(Strict):
     good: Sets = ()
     bad: Sets = ()
     groups: Groups = Groups()
+    together: dict[str, Texts] = Field(default_factory=dict)
+    """Words for several values at once."""
 
     @model_validator(mode="after")
     def _check_sets(self) -> "Named":
-        for name in {value for some in (*self.good, *self.bad, *self.mistaken) for value in some}:
+        for name in {
+            value
+            for some in (*self.good, *self.bad, *self.mistaken, *self.together.values())
+            for value in some
+        }:
             if name not in self.words:
                 raise ValueError(unknown("value", name, self.words))
         return self

@@ -81,7 +81,11 @@ def _write_condition(atom: Atom, plurals: Mapping[str, str]) -> str:
     about = FACTS[fact]
     if isinstance(about, Named):
         words = _enumerate([about.words[name] for name in value], "or")
-        return about.condition.replace("{}", EITHER + words if len(value) > 1 else words)
+        words = next(
+            (text for text, values in about.together.items() if set(values) == set(value)),
+            EITHER + words if len(value) > 1 else words,
+        )
+        return about.condition.replace("{}", words)
     return (about.least if op == ">=" else about.below).replace("{}", about.kind.write(value))
 
 
@@ -185,6 +189,8 @@ def _read_condition(text: str, names: Mapping[str, str]) -> Atom | None:
         if isinstance(about, Named):
             match = _pattern(about.condition).fullmatch(text)
             values = {words: value for value, words in about.words.items()}
+            if match and match[1] in about.together:
+                return [fact, "in", [*about.together[match[1]]]]
             listed = re.split(", | or ", match[1].removeprefix(EITHER)) if match else []
             if listed and set(listed) <= set(values):
                 return [fact, "in", [values[words] for words in listed]]
