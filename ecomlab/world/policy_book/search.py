@@ -56,8 +56,8 @@ def search(book: Book, query: str, catalog: Catalog) -> tuple[list[dict[str, str
 
 
 def words_without(book: Book, query: str, catalog: Catalog) -> list[str]:
-    """List the telling words of a query that no section has, in its order."""
-    known = frozenset[str]().union(*(_stems_of(f"{title} {text}") for title, text in _texts(book, catalog)))
+    """List the telling words of a query that no title has, in its order; titles have the products they list."""
+    known = frozenset[str]().union(*(_stems_of(short(title)) for title, _ in _texts(book, catalog)))
     known |= {stem for kind in _kinds_in(query, catalog) for stem in stems(kind.name)}
     words = dict.fromkeys(_WORD.findall(query.lower()))
     return [word for word in words if (stem := _stem(word)) and stem not in known]

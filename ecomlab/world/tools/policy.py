@@ -14,9 +14,13 @@ def policy_search(
     world: World, query: Annotated[str, Field(description="What the rule is about, or a section's title.")]
 ) -> dict[str, Any]:
     """Search the store's policy book. Shows the section that fits best, clause ids in brackets, titles of others, and
-    the words of the query that no section has. Search for a title to read its section, for "" to list all titles."""
+    the words of the query that no title has. Search for a title to read its section, for "" to list all titles."""
     book = world.given.get("policies")
     if not book:
-        return {"sections": [], "others": [], "not_in_book": []}
+        return {"sections": [], "others": [], "not_in_titles": []}
     sections, others = search(book, query, world.catalog)
-    return {"sections": sections, "others": others, "not_in_book": words_without(book, query, world.catalog)}
+    return {
+        "sections": sections,
+        "others": others,
+        "not_in_titles": words_without(book, query, world.catalog),
+    }
