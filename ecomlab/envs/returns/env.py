@@ -1,5 +1,6 @@
 """RETURN: find the order line that the customer means, and return the wanted units of it or decline."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import date
@@ -58,6 +59,10 @@ P_FULL = 0.5
 P_USUAL = {"declined": 0.6, "part": 0.5, "full": 0.0}
 """Share of the returns to which the standard window would say the same, by what comes of them: about .45 of all. Where
 all is paid back by it, no exception counts."""
+CASES = 16
+"""Cases that are tried for a task."""
+MISSING, UNUSUAL = 100, 5
+"""How far a case is from what was drawn in which no line ends so, or none as usual, in exceptions."""
 NEAR = 0.15
 """Credit for another line of the right type: without it an honest miss would earn less than a line picked at random."""
 
@@ -259,8 +264,8 @@ def _draw_meant(
     steps of the kind "reference" count there.
 
     Half of the returns are declined, half of the others cost something, and the standard window is right in about half
-    of all, as far as can be. Among the lines and facts
-    with which it ends so, those are taken where as many exceptions count as there are steps that nothing else takes.
+    of all, as far as can be. The facts are drawn first, those with which, by the line, it may end in each of these ways
+    and as many exceptions count as there are steps that nothing else takes: they do not tell how it ends.
     """
     world, shop, catalog = view.given, view.shop, view.catalog
     strict, steps = may_hold(axes, "rules"), kinds.count("rules")
@@ -271,33 +276,41 @@ def _draw_meant(
         if line["returned"] < line["quantity"]
         and not (priced and any(other["price_cents"] is None for other in order["lines"]))
     ]
-    desk, by_end = returns.Desk(world, catalog), dict[str, dict[bool, list[Any]]]()
-    every = shuffled(random, [case for case in returns.SITUATIONS if case["tier"] == member])
+    desk, usual = returns.Desk(world, catalog), {end: random.random() < p for end, p in P_USUAL.items()}
     standard = {line["line_id"]: desk.judge(order, line, {}, standard=True) for order, line in able}
-    for tried in every if strict else [dict[str, Any]()]:
-        for order, line in able:
-            judged, plain = desk.judge(order, line, tried), standard[line["line_id"]]
-            end = ("full" if judged.is_full else "part") if judged.goes else "declined"
-            by_end.setdefault(end, {}).setdefault(judged.goes == plain.goes, []).append((order, line, tried))
-    declined, free = random.random() < 0.5, random.random() < P_FULL
-    ends = ["declined"] if declined else ["full", "part"] if free else ["part", "full"]
-    end = next(end for end in (*ends, *by_end) if end in by_end)
-    as_usual = random.random() < P_USUAL[end]
-    found = by_end[end].get(as_usual) or by_end[end][not as_usual]
-    idle = {"telling", "logic", *(["reference"] if end == "declined" else [])}  # may come to nothing
-    steps += "looking" in kinds
+    idle = {"telling", "logic", "looking"}  # may come to nothing
     steps += sum(kind in idle or (kind == "belief" and not believes) for kind in kinds)
 
-    def lies_apart(one: tuple[Order, Line, Mapping[str, Any]]) -> int:
-        looking = "looking" in kinds and _missed(desk, *one, [name for name in one[2] if name in FOUND])
-        return abs(desk.exceptions(*one) + bool(looking) - steps)
+    def end_of(order: Order, line: Line, tried: Mapping[str, Any]) -> tuple[str, tuple[bool, int]]:
+        """Judge a return: how it ends, and how far that is from what was drawn."""
+        judged = desk.judge(order, line, tried)
+        end = ("full" if judged.is_full else "part") if judged.goes else "declined"
+        if not strict:
+            return end, (False, 0)
+        looking = "looking" in kinds and _missed(desk, order, line, tried, [*tried.keys() & FOUND.keys()])
+        apart = abs(desk.exceptions(order, line, tried) + bool(looking) - steps)
+        return end, ((judged.goes == standard[line["line_id"]].goes) != usual[end], apart)
 
-    for order, line, case in sorted(found, key=lies_apart) if strict else found:
+    every = shuffled(random, [case for case in returns.SITUATIONS if case["tier"] == member])
+    case, best, least = dict[str, Any](), dict[str, list[Any]](), math.inf
+    for tried in every[:CASES] if strict else [case]:
+        by_end: dict[str, list[Any]] = {}
+        for order, line in able:
+            end, apart = end_of(order, line, tried)
+            by_end.setdefault(end, []).append((apart, len(by_end.get(end, ())), order, line))
+        nearest = [min(one[0] for one in found) for found in by_end.values()]
+        far = sum(UNUSUAL * odd + apart for odd, apart in nearest) + MISSING * (len(P_USUAL) - len(nearest))
+        if far < least:
+            case, best, least = dict(tried), by_end, far
+    declined, free = random.random() < 0.5, random.random() < P_FULL
+    ends = ["declined"] if declined else ["full", "part"] if free else ["part", "full"]
+    end = next(end for end in (*ends, *best) if end in best)
+    for _, _, order, line in sorted(best[end], key=lambda one: one[:2]):
         other, refers = draw_replacement(line, kinds.count("reference"), view, axes, random)
         also = [str(name) for name, _ in other] if swapping else []
         slots = lines.describe(order, line, world["orders"], shop, patient, random, also)
         if slots is not None:
-            return lines.Candidate(order, line, slots, end != "declined"), dict(case), other, refers
+            return lines.Candidate(order, line, slots, end != "declined"), case, other, refers
     raise TaskError("no line of the order history can be told from the others")
 
 
