@@ -59,8 +59,10 @@ P_FULL = 0.5
 P_USUAL = {"declined": 0.6, "part": 0.5, "full": 0.0}
 """Share of the returns to which the standard window would say the same, by what comes of them: about .45 of all. Where
 all is paid back by it, no exception counts."""
-CASES = 16
+CASES = 24
 """Cases that are tried for a task."""
+SHARES = {"declined": 2, "part": 1, "full": 1}
+"""How often a return ends so, in quarters."""
 MISSING, UNUSUAL = 100, 5
 """How far a case is from what was drawn in which no line ends so, or none as usual, in exceptions."""
 NEAR = 0.15
@@ -298,8 +300,10 @@ def _draw_meant(
         for order, line in able:
             end, apart = end_of(order, line, tried)
             by_end.setdefault(end, []).append((apart, len(by_end.get(end, ())), order, line))
-        nearest = [min(one[0] for one in found) for found in by_end.values()]
-        far = sum(UNUSUAL * odd + apart for odd, apart in nearest) + MISSING * (len(P_USUAL) - len(nearest))
+        nearest = [min(one[0] for one in found) for end, found in by_end.items() for _ in range(SHARES[end])]
+        far = sum(UNUSUAL * odd + apart for odd, apart in nearest) + MISSING * (
+            sum(SHARES.values()) - len(nearest)
+        )
         if far < least:
             case, best, least = dict(tried), by_end, far
     declined, free = random.random() < 0.5, random.random() < P_FULL

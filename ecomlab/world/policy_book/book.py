@@ -96,7 +96,7 @@ def draw_book(key: tuple[Any, ...], axes: Difficulty, shop: Shop) -> Book:
 
 def levels(axes: Difficulty) -> int:
     """Count the sections, each of which leaves a case to the next, that there are at most beside the first one."""
-    return math.ceil(axes.steps.rules_size) if may_hold(axes, "rules") and axes.branches > 1 else 0
+    return 1 + math.floor(axes.steps.rules_size) if may_hold(axes, "rules") and axes.branches > 1 else 0
 
 
 class _Drawing:
