@@ -138,16 +138,18 @@ cache:
 
 # --- environments beside .venv ---------------------------------------------------------------------------------------
 # In the cache, each for one experiment: it sees the packages of .venv and adds those of the experiment's requirements.txt,
-# every one of them pinned there. The copy of that file is written last, so that an interrupted one is made again.
+# every one of them pinned there. The copy of that file is written last, so that an interrupted one is made again. Which
+# .venv it sees is written each time, because another clone may have made it.
 
 define BESIDE
 beside="$(ECOMLAB_CACHE)/venvs/$(1)"; wanted=experiments/$(1)/requirements.txt; \
-{ cmp -s "$$wanted" "$$beside/installed.txt" && "$$beside/bin/python" -c "import ecomlab" 2>/dev/null || { \
+{ cmp -s "$$wanted" "$$beside/installed.txt" && "$$beside/bin/python" -c '' 2>/dev/null || { \
   echo "ecomlab: making $$beside, once" && rm -rf "$$beside" && $(BIN)/python -m venv "$$beside" && \
   "$$beside/bin/python" -m pip install --disable-pip-version-check --no-input --quiet --no-deps -r "$$wanted" && \
-  packages=$$("$$beside/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))') && \
-  ours=$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))') && \
-  printf 'import site; site.addsitedir("%s")\n' "$$ours" > "$$packages/beside.pth" && cp "$$wanted" "$$beside/installed.txt"; }; }
+  cp "$$wanted" "$$beside/installed.txt"; }; } && \
+packages=$$("$$beside/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))') && \
+ours=$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))') && \
+printf 'import site; site.addsitedir("%s")\n' "$$ours" > "$$packages/beside.pth"
 endef
 
 # --- .venv -----------------------------------------------------------------------------------------------------------

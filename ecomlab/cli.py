@@ -103,7 +103,9 @@ def certify(
     env: list[str] | None = options.ENVS,
     difficulty: str = opt("0:12", "--difficulty A:B", "Levels A to B, or one level; several with commas."),
     seeds: int = opt(500, "--seeds N", "Tasks a level for oracle and reference.", min=1),
-    others: int = opt(100, "--others N", "Tasks a level for the other players.", min=1),
+    others: int = opt(
+        100, "--others N", "Tasks a level for the other players; of a journey, a quarter.", min=1
+    ),
     full: bool = opt(False, "--full", "As many for all players as for oracle and reference."),
     leaks: int = opt(150, "--leaks N", "Tasks a level for the search for leaks; 0: none.", min=0),
     questions: int = opt(

@@ -223,7 +223,11 @@ def _formulas(d: int) -> Difficulty:
             mean=max(0.0, (d - 2) / 2),
             arithmetic=min(0.5, 0.05 * d),
             **dict.fromkeys(STEPS, 1.0),
-            **{f"{kind}_size": least + d / 12 for kind, least in STEPS.items()},
+            # What several things have to do with each other, and what all is worth, grows fast: so do the ways to choose.
+            **{
+                f"{kind}_size": least + d / (6 if kind in ("joint", "trade_off") else 12)
+                for kind, least in STEPS.items()
+            },
         ),
     )
 

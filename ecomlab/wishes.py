@@ -428,6 +428,10 @@ class Said(Wish):
             Said(((topic, verdict, other), *rest)) for other in ("all", "verified", "recent") if other != by
         ]
 
+    def fewer(self) -> list["Said"]:
+        """List what they demand who do not care for one of the claims."""
+        return [Said((*self.claims[:n], *self.claims[n + 1 :])) for n in range(len(self.claims))]
+
 
 def visit_of(
     wish: Visited,

@@ -14,7 +14,7 @@ import typer
 from typer.testing import CliRunner, Result
 
 import ecomlab
-from ecomlab import ENVIRONMENTS, __version__, options
+from ecomlab import ENVIRONMENTS, __version__
 from ecomlab.cli import app, main
 from ecomlab.difficulty import RANGES
 from ecomlab.evaluation.tasks import held_out_seeds
@@ -162,20 +162,6 @@ def test_wrong_arguments_stop_before_anything_runs(line: str, says: str) -> None
     assert says in " ".join(done.output.replace("│", " ").split())
 
 
-def test_players_are_named_in_any_case() -> None:
-    names = {"REFERENCE": "reference", "NOVICE": "novice", "Human": "human", "Nobody": "Nobody"}
-    assert {name: options.spelled(name) for name in names} == names
-
-
-def test_a_benchmark_is_written(tmp_path: Path) -> None:
-    file = tmp_path / "bench.json"
-    done = invoke("bench env --env CART --size 1000 --difficulty 0 --episodes 2 --json", file)
-    assert done.exit_code == 0
-    (timing,) = json.loads(file.read_text())["timings"]
-    assert timing["reset_ms"][0] <= timing["reset_ms"][1] <= timing["reset_ms"][2]
-    assert timing["without_search_ms"][1] < timing["episode_ms"][1]
-
-
 def test_what_stops_a_command_is_one_line_and_an_exit_code(
     ended: Callable[..., tuple[Any, str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -260,22 +246,6 @@ def test_two_players_are_evaluated_and_compared(tmp_path: Path) -> None:
 QUICK = "--env CART --difficulty 0 --episodes 2 --catalog 1000"
 
 
-def test_a_function_in_a_file_is_a_player(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("my_agent.py").write_text(
-        "def agent(messages, tools):\n    return {'role': 'assistant', 'content': 'Which one?'}\n"
-    )
-    done = invoke(f"eval my_agent.py:agent {QUICK} --axis constraints=2 --out run")
-    assert done.exit_code == 0 and "agent" in done.output
-
-
-def test_an_evaluation_of_which_nothing_is_scored_says_why(tmp_path: Path) -> None:
-    (tmp_path / "gone.toml").write_text('url = "http://127.0.0.1:9/v1"\nmodel = "m"\nretries = 0\n')
-    done = invoke(f"eval {QUICK} --out", tmp_path / "run", tmp_path / "gone.toml")
-    assert done.exit_code == 1, done.output
-    assert "--retry-unscored" in done.output and "127.0.0.1:9" in done.output
-
-
 def test_a_frontier_is_searched_and_drawn(tmp_path: Path) -> None:
     files = ["--out", tmp_path / "f", "--figure", tmp_path / "f.pdf", "--json", tmp_path / "found.json"]
     done = invoke("frontier --env STATUS,CART --catalog 1000", "say nothing", *files)
@@ -304,20 +274,6 @@ def test_a_wrong_evaluation_stops_before_anything_is_loaded(
     assert code == 2 and word in said
 
 
-def test_environments_are_named_by_id_by_collection_or_by_list() -> None:
-    assert options.environments(["C2", "PD,CART"]) == ["CART", "SUB", "PD"]
-    assert options.environments(None) == list(ENVIRONMENTS)
-
-
-def test_values_of_settings_are_toml_numbers_or_words() -> None:
-    """Of two with a name the last one holds, so that a launcher's can be changed; of axes that is a mistake."""
-    given = ["lr=1e-6", "p=.5", "on=true", "at=[1, 2]", "out = runs/a", 'reward.task="1"', "seed=1", "seed=2"]
-    found = {"lr": 1e-6, "p": 0.5, "on": True, "at": [1, 2], "out": "runs/a", "reward.task": "1", "seed": 2}
-    assert options.settings(given) == found
-    with pytest.raises(typer.BadParameter, match="twice"):
-        options.axes(["p_missing=0", "p_missing=1"])
-
-
 @pytest.mark.parametrize(
     ("change", "word"),
     [
@@ -332,10 +288,3 @@ def test_a_wrong_setting_stops_before_anything_runs(
     (tmp_path / "train.toml").write_text(TRAIN)
     code, said = ended("train --config", tmp_path / "train.toml", "--set", change)
     assert code == 2 and word in said
-
-
-def test_the_record_of_an_evaluation_is_not_written_over(
-    tmp_path: Path, ended: Callable[..., tuple[Any, str]]
-) -> None:
-    code, said = ended("view", tmp_path, "--out", tmp_path / "transcripts.jsonl")
-    assert code == 2 and "name of the record" in said

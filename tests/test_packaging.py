@@ -309,28 +309,6 @@ def test_the_environment_is_built_once_and_a_changed_pin_installs_the_difference
     assert asked(clone) == [INSTALL]
 
 
-def test_an_interrupted_installation_starts_again(clone: Path) -> None:
-    (clone / "log.broken").touch()
-    assert make(clone, "venv").returncode != 0
-    asked(clone)
-    (clone / "log.broken").unlink()
-    assert make(clone, "venv").returncode == 0
-    assert asked(clone) == [BUILD, INSTALL]
-
-
-def test_a_moved_clone_and_other_extras_build_anew(clone: Path) -> None:
-    make(clone, "venv")
-    asked(clone)
-    assert "[all,gpu,dev]" in make(clone, "venv", "EXTRAS=all,gpu,dev").stdout
-    assert asked(clone) == [BUILD, INSTALL]
-    assert "[all,gpu,dev]" in make(clone, "venv").stdout  # asked for once, kept
-    assert asked(clone) == []
-    moved = clone.rename(clone.parent / "moved")
-    (moved / "fake").write_text(FAKE.format(log=moved / "log"))
-    make(moved, "venv")
-    assert asked(moved) == [BUILD, INSTALL]
-
-
 @pytest.mark.parametrize(
     ("extras", "file"),
     [
@@ -343,38 +321,6 @@ def test_make_installs_with_the_constraints_of_its_extras(extras: str, file: str
     assert make(clone, "venv", f"EXTRAS={extras}").returncode == 0
     (line,) = [line for line in (clone / "log").read_text().splitlines() if "pip install" in line]
     assert f" -c {file} -e .[{extras}]" in line
-
-
-def test_a_notebook_that_was_run_does_not_dirty_git(clone: Path) -> None:
-    """Neither do outputs nor what Jupyter and papermill write beside them; another source does."""
-    import nbformat
-
-    if shutil.which("git") is None:
-        pytest.skip("git is not installed")
-    here = clone / "notebooks" / "fig_axes.ipynb"
-    here.parent.mkdir()
-    shutil.copy(ROOT / "notebooks" / here.name, here)
-    shutil.copy(ROOT / ".gitattributes", clone)
-
-    def git(*words: str) -> str:
-        done = subprocess.run(["git", *words], cwd=clone, capture_output=True, text=True, check=True)
-        return done.stdout + done.stderr
-
-    git("init", "-q")
-    assert make(clone, "venv").returncode == 0
-    nbstripout = clone / ".venv" / "bin" / "nbstripout"
-    nbstripout.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m nbstripout "$@"\n')
-    nbstripout.chmod(0o755)
-    git("add", str(here))
-    run = nbformat.read(here, as_version=4)
-    run.metadata |= {"language_info": {"name": "python", "version": "3.11.7"}, "papermill": {"duration": 1.0}}
-    run.cells[2].execution_count, run.cells[2].metadata.execution = 1, {"iopub.status.busy": "2026"}
-    run.cells[2].outputs = [nbformat.v4.new_output("stream", text="drawn")]
-    nbformat.write(run, here)
-    assert "drawn" in here.read_text("utf-8") and git("diff", "--name-only") == ""
-    run.cells[2].source += "\n# changed"
-    nbformat.write(run, here)
-    assert git("diff", "--name-only").split() == ["notebooks/fig_axes.ipynb"]
 
 
 def test_an_old_python_is_refused(clone: Path) -> None:

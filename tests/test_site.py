@@ -8,7 +8,6 @@ from types import ModuleType
 import pytest
 
 from ecomlab import Shop
-from ecomlab.lab.figures import as_latex
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 
@@ -43,21 +42,3 @@ def test_an_annotated_episode_fails_and_its_twin_does_not(tool: ModuleType, shop
     assert all(step.state for record in records.values() for step in record.steps)
     page = tool.annotated._page("CART", seed, list(records))
     assert f"seed {seed}" in page and ":file: CART-perturbed.html" in page
-
-
-def test_a_figure_is_shown_with_its_caption_alternative_text_numbers_and_source(
-    tool: ModuleType, tmp_path: Path
-) -> None:
-    text = "50% of #1 & #2: .08 [.06, .10] ± x_1 × 3 ≤ 4 – a–b…"
-    for ending, held in (
-        (".png", ""),
-        (".tex", as_latex(text)),
-        (".txt", "Two lines.\n"),
-        (".json", '{"commit": "abc", "inputs": {"experiments/quick/train.csv": "0"}}'),
-        (".arms.csv", "arm,mean\nadaptive,0.5\n"),
-    ):
-        (tmp_path / f"one{ending}").write_text(held, "utf-8")
-    page = tool.extras.shown(tmp_path / "one.png")
-    assert text in page and ":alt: Two lines." in page
-    assert "| arm | mean |\n| --- | --- |\n| adaptive | 0.5 |" in page and "{download}`arms.csv" in page
-    assert "abc" in page and "`experiments/quick/train.csv`" in page and "{download}`tex" in page

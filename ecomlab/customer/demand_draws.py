@@ -7,14 +7,14 @@ Each is drawn so that it excludes some of the products that fit the rest, and le
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice, pairwise
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from ecomlab.catalog import Shop
 from ecomlab.catalog.lexicon import Lexicon, lexicon_of
-from ecomlab.customer.choices import MOST_TRIED, draw_worths, leads
+from ecomlab.customer.choices import draw_worths
 from ecomlab.customer.nlg import thing_phrase, wish_phrase
 from ecomlab.customer.visits import exact_value
 from ecomlab.difficulty import Difficulty
@@ -106,9 +106,9 @@ class DemandDraws:
             equal = rows[alike == order[count - 1]]
             most = goal.get(PRICE.name, int(catalog.price_cents[equal].max()))
             size = draw_size(self.axes, "trade_off", self.random)
-            for worth in islice(draw_worths(equal, most, terms, size, catalog, self.random), MOST_TRIED):
-                if leads(equal, worth, count - int((order > order[count - 1]).sum()), catalog):
-                    return {"worth": worth, "count": count}
+            few = count - int((order > order[count - 1]).sum())
+            for worth in draw_worths(equal, most, terms, size, few, catalog, self.random)[:1]:
+                return {"worth": worth, "count": count}
         return {}
 
     def demand(self, step: str, goal: Goal, rows: np.ndarray) -> tuple[str, Any] | None:

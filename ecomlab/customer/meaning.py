@@ -142,6 +142,8 @@ def is_demand_on(slot: Slot, name: str) -> bool:
     value = slot.value
     if isinstance(value, If):
         return name in (value.slot, PRICE.name)
+    if isinstance(value, Worth):
+        return name in [wanted for wanted, *_ in value.bonuses]
     return isinstance(value, Demand) and value.slot == name
 
 
@@ -181,7 +183,13 @@ def _meaning(
 ) -> Meaning:
     slots = meant(question, state, option)
     if speaks_of_the_past(text):  # not what is to come in its place
-        slots = [slot for slot in slots if not isinstance(slot.value, Demand)]
+        names = (question.slot, *slot_type(question.slot).alike)
+        past = [slot for slot in slots if not isinstance(slot.value, Demand)]
+        slots = [
+            one
+            for one in past
+            if not any(isinstance(one.value, Worth) and is_demand_on(one, name) for name in names)
+        ]
     kept = next((slot for slot in (*state.withheld, *state.known) if slot.name == "must"), None)
     about_new = any(isinstance(slot.value, Demand) for slot in slots)
     if kept and kind_of(question.slot) == "attr" and not about_new and (not slots or asks_to_keep(text)):
@@ -339,6 +347,8 @@ def is_worth(worth: Worth, said: str) -> bool | None:
     number, unit = said_number("worth", said), said.rpartition(" ")[2]
     terms = dict(worth.terms)
     if number is None:
+        return None
+    if unit not in terms and worth.bonuses:  # which of its terms is meant, is not told
         return None
     return terms[unit] == number if unit in terms else number in terms.values() and unit == ""
 

@@ -53,6 +53,7 @@ from ecomlab.wishes import (
     steps_of,
     where_of,
 )
+from ecomlab.world.ranking import Worth
 from ecomlab.world.substitutes import noun
 
 _NUMBER = re.compile(r"(?<![\w.$])(\d+)(?![\w.]*\w)")
@@ -71,6 +72,8 @@ TYPE_WORDS = 3
 _OF_TYPES = [FORMATS[name] for name in ("type", "a type", "types")]
 CHAINED = re.compile(rf"for no more than (?P<money>{AMOUNT})|no later than (?P<day>{DELIVERY})")
 """Limits that stand on earlier jobs of a journey, after a product's name."""
+_BRANDS = re.compile(r"(?P<no>not )?\bby (?P<brands>[^,;!?\n]+)")
+"""Phrase of brands that will do, or will not."""
 _EXCLAIMED = re.compile(r"!(?=\s|$)")
 _NAME = re.compile(r"[A-Z][\w&'./-]*(?: [A-Z0-9&][\w&'./-]*)*")
 """A row of words that begin with capitals, as names of products do."""
@@ -362,6 +365,11 @@ def read_item(text: str, lexicon: Lexicon, phrases: Phrases) -> dict[str, Any]:
     rest = words[:start] + words[end:]
     for found in same:
         slots |= _read_same(found, lexicon.types[name], lexicon, phrases)
+    for found in _BRANDS.finditer(text):
+        brands = [lexicon.exact("brand", one) for one in found["brands"].removesuffix(".").split(" or ")]
+        if all(brands) and (found["no"] or len(brands) > 1):
+            slots["brand"] = (AnyBut if found["no"] else OneOf)(tuple(map(str, brands)))
+            taken.append(found.span())
     slots |= dict(map(read_chained, chained)) | {f"attr:{found['noun']}": Taste() for found in unseen}
     before: tuple[str, tuple[int, int]] = ("", (0, 0))
     for slot, value, span in lexicon.values(name, text):
@@ -436,6 +444,18 @@ def demand_on(kind: str, said: Demand, phrases: Phrases, lexicon: Lexicon) -> De
     read = read_item(f"{kind} {said.words}", lexicon, phrases)
     slot, value = next(((n, v) for n, v in read.items() if n == "brand" or n.startswith("attr:")), ("", None))
     return replace(said, slot=slot, value=OneOf((value,)) if isinstance(value, str) else value)
+
+
+def bound(kind: str, value: Any, phrases: Phrases, lexicon: Lexicon) -> Any:
+    """Find what the words of a slot's value say of a product of this type."""
+    if isinstance(value, Demand) and value.words and not value.slot:
+        return demand_on(kind, value, phrases, lexicon)
+    if isinstance(value, Worth) and value.bonuses:
+        found = [demand_on(kind, Demand("", None, words), phrases, lexicon) for words in value.words]
+        named = [(one.slot, getattr(one.value, "values", ("",))[0]) for one in found]
+        bonuses = ((*what, cents) for what, (*_, cents) in zip(named, value.bonuses, strict=True))
+        return replace(value, bonuses=tuple(bonuses))
+    return value
 
 
 def _is_denied(kind: ProductType, slot: str, before: str) -> bool:

@@ -1,7 +1,8 @@
 """Drawing what reviews must say of what a customer is recommended, and whether that counts."""
 
+from collections import defaultdict
 from collections.abc import Iterator
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 
@@ -25,12 +26,17 @@ def draw_saids(
     all: of `size` claims where that can be, each on a topic of its own."""
     if not least < len(rows) <= MOST_READ:
         return
-    found, claims = 0, claims_on(kind)
-    for number in range(size, 0, -1):
-        for chosen in shuffled(random, combinations(shuffled(random, claims), number)):
-            if len({topic for topic, *_ in chosen}) < number:
-                continue
-            said = Said(tuple(chosen))
+    claims, found = defaultdict[str, list[tuple[str, str, str]]](list), 0
+    for claim in claims_on(kind):
+        claims[claim[0]].append(claim)
+    for number in range(min(size, len(claims)), 0, -1):
+        able = [
+            some
+            for topics in combinations(claims, number)
+            for some in product(*(claims[one] for one in topics))
+        ]
+        for chosen in shuffled(random, able):
+            said = Said(tuple(shuffled(random, chosen)))
             if least <= len(kept(said, rows, catalog)) < len(rows):
                 yield said
                 found += 1

@@ -5,7 +5,7 @@ later by a goal change. The last clear answer in any message of the agent counts
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from typing import Any
@@ -55,16 +55,19 @@ class Asked:
     case: Callable[[Any], str] | None = None
     """Pattern, by its value, of words that tell its answer from what has to be told beside it: those of another case,
     or of a difference."""
+    beside: Callable[[Goal, World], Collection[Any]] = lambda goal, world: ()
+    """Values of its kind that belong to something else in the world, right or not."""
 
     def say(self, value: Any) -> str:
         """Answer the question."""
         return self.answer.format(_WRITE[self.kind](value))
 
 
-def read(text: str, asked: Asked, today: date, about: Any = None) -> Told:
-    """Read what a message tells of a question; `about` is the value with which it was asked."""
+def read(text: str, asked: Asked, today: date, about: Any = None, beside: Collection[Any] = ()) -> Told:
+    """Read what a message tells of a question; `about` is the value with which it was asked, and the values `beside`
+    belong to something else in the world."""
     case = asked.case(about) if asked.case else ""
-    return listen(text, asked.kind, asked.marks, today, about if asked.about else None, case)
+    return listen(text, asked.kind, asked.marks, today, about if asked.about else None, case, beside)
 
 
 @dataclass
@@ -85,7 +88,11 @@ class Listener:
         answered, unclear = set[str](), set[str]()
         for asked in self.questions:
             about = goal.asks.get(asked.slot)
-            told = read(text, asked, today, about) if asked.slot in goal.asks else Told()
+            told = (
+                read(text, asked, today, about, asked.beside(goal, world))
+                if asked.slot in goal.asks
+                else Told()
+            )
             stands = self.sure.get(asked.slot, 0)
             least = min(SURE, stands) if _CORRECTS.search(text) else stands
             if len(told.values) == 1 and told.sure >= least:

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -150,7 +151,7 @@ def blind(env: Environment) -> dict[str, Factory]:
     for source in sources(env):
         for plan in plans(env, source):
             if plan.act or plan.several:
-                made[plan.name("all")] = _playing(plan, None, 0)
+                made[plan.name("all")] = scripted(partial(_play, plan, None, 0))
     return made
 
 
@@ -163,13 +164,15 @@ def positional(env: Environment, shop: Shop | None = None) -> dict[str, Factory]
         for place, choose in choices.items():
             for count in COUNTS if plan.several else (1,):
                 rows = f"{place} {count}" if plan.several else place
-                made[plan.name(rows)] = _playing(plan, choose, count)
+                made[plan.name(rows)] = scripted(partial(_play, plan, choose, count))
         if plan.act and not plan.follow:
-            made[plan.name("two")] = _playing(plan, CHOICES["random"], 2)
+            made[plan.name("two")] = scripted(partial(_play, plan, CHOICES["random"], 2))
         for undo in tools_of(env).values():
             if plan.act and undo.undoes is plan.act and not plan.further:
                 for place in (*PATIENT, *(choices.keys() - CHOICES.keys())):
-                    made[f"{plan.name(place)} until silence"] = _patient(plan, plan.act, undo, choices[place])
+                    made[f"{plan.name(place)} until silence"] = scripted(
+                        partial(_try, plan, plan.act, undo, choices[place])
+                    )
     return made
 
 
@@ -178,7 +181,9 @@ def naive(env: Environment) -> Factory:
     searches = [source for source in sources(env) if source.usual]
     found = [p for s in sorted(searches, key=lambda s: _use(s, env)) for p in plans(env, s) if not p.follow]
     found.sort(key=lambda plan: plan.act is None)
-    return _playing(replace(found[0], said=True), CHOICES["first"], 1) if found else _script(constant(env))
+    if not found:
+        return _script(constant(env))
+    return scripted(partial(_play, replace(found[0], said=True), CHOICES["first"], 1))
 
 
 @dataclass(frozen=True)
@@ -312,7 +317,11 @@ def _lacks(plan: Plan, row: Row, ids_only: bool) -> bool:
 
 def _play(plan: Plan, choose: Choice | None, count: int, opening: str, random: np.random.Generator) -> Script:
     rows = yield from explore(plan, choose, count, opening, random)
-    acted = plan.act is not None or not acts(plan.env)
+    yield from settle(plan, rows, acted=plan.act is not None or not acts(plan.env))
+
+
+def settle(plan: Plan, rows: Sequence[Row], acted: bool = True) -> Script:
+    """Act on rows, where there is something to act with, and submit them."""
     if plan.act and rows:
         new = yield calls(*((plan.act.name, arguments(plan.act, plan.env, row)) for row in rows))
         acted = not any("error" in result for _, result in results(new))
@@ -374,8 +383,8 @@ def _submit(env: Environment, lists: Mapping[str, list[Any]], texts: Mapping[str
             given[name] = value if not allowed or value in allowed else allowed[0]
         elif _numeric(schema) and (number or name in env.submit.required):
             given[name] = int(number.group()) if number else 1
-        elif name in env.submit.required:
-            given[name] = True
+        elif "boolean" in kinds(schema) or name in env.submit.required:
+            given[name] = True  # a cart's `done`: without it, a journey goes no further than its cart
     return calls(("submit", given))
 
 
@@ -430,14 +439,6 @@ _AMOUNT = re.compile(r"\$?\d+(?:\.\d+)?(?: \w+|%)?")
 def _form(example: str) -> str:
     """Make a pattern of an example's form: "C-123" is a capital, a dash and a number."""
     return re.sub(r"[A-Z]", "[A-Z]", re.sub(r"\d+", r"\\d+", re.escape(example)))
-
-
-def _playing(plan: Plan, choose: Choice | None, count: int) -> Factory:
-    return scripted(lambda opening, random: _play(plan, choose, count, opening, random))
-
-
-def _patient(plan: Plan, act: Tool, undo: Tool, choose: Choice) -> Factory:
-    return scripted(lambda opening, random: _try(plan, act, undo, choose, opening, random))
 
 
 def scripted(script: Callable[[str, np.random.Generator], Script]) -> Factory:

@@ -144,26 +144,6 @@ def listener(env: str, number: int, shop: Shop) -> Listener:
     return Listener(env, task, phrases, vocabulary_of(phrases, lexicon, [*types, *listed]), slots, types)
 
 
-def questions(path: Path, shop: Shop) -> list[Case]:
-    """Put a bank of questions, of each one once, to customers who have the slots that it asks for."""
-    found = []
-    for number, row in enumerate(rows_of(path)):
-        env = row.get("sub") or row["env"]
-        env = env if env in ENVIRONMENTS and env != "JOURNEY" else "CART"
-        random = rng("bank", path.stem, number)
-        for place in random.permutation(len(tasks_of(env, shop)))[:TRIES].tolist():
-            one = listener(env, place, shop)
-            filled = question_in(row, one, one.slots, shop, random)
-            if filled is not None:
-                text, slots = filled
-                names = frozenset(slot.name for slot in slots)
-                found.append(
-                    Case(path.stem, row["env"], row.get("form", "wh"), one, text, names, row["open"])
-                )
-                break
-    return found
-
-
 def messages(path: Path, shop: Shop) -> list[Case]:
     """Put a bank of messages, of each one once, to customers whose things and attributes it speaks of if any do."""
     others = [env for env in ENVIRONMENTS if env != "JOURNEY"]
@@ -363,21 +343,6 @@ class Gaps:
     def _slot(self, name: str) -> str:
         slot = f"attr:{name}"
         return slot if slot in self.listener.vocabulary.slots else "option"
-
-
-def question_in(
-    row: Mapping[str, Any], one: Listener, slots: Sequence[Slot], shop: Shop, random: np.random.Generator
-) -> tuple[str, list[Slot]] | None:
-    """Fill a question's gaps from the first of these slots that it asks for; None where it does not fit."""
-    wanted = [slot_named(NAMES.get(name, name), row.get("attr"), slots) for name in row["slots"]]
-    meant = [slot for slot in wanted if slot is not None]
-    if len(meant) < len(wanted):
-        return None
-    item = meant[0].item if meant else 0
-    kind = next((slot.value for slot in slots if slot.name == "type" and slot.item == item), "")
-    kind = kind or (one.types[0] if one.types else "") or "order"
-    text = filled(row["text"], meant, kind, "attr" in row, one.phrases, shop, random)
-    return None if text is None else (text, meant)
 
 
 def filled(

@@ -5,9 +5,9 @@ import math
 import os
 import signal
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
@@ -38,8 +38,16 @@ SLIP_RATE = 0.2
 """Share of the perturbed player's decisions that go wrong."""
 BESIDE = ("joint",)
 """Kinds of steps of which no contrary belief decides: a list without the cheapest may meet demands across parts too."""
-EXACT = ("solver", "fair", "courteous", "noisy", "shortcut")
+RIGHT = {"solver": "oracle", "fair": "reference player", "courteous": "courteous player"}
+"""Players whose misses are listed, with their names in words."""
+EXACT = (*RIGHT, "noisy", "shortcut")
 """Players of every task."""
+CHAINED = 4
+"""Divisor of the number of tasks of the other players for an environment whose jobs are tested by themselves: a
+journey's tasks and attackers are several times as many and as long."""
+HELD = 40
+"""Most tasks of a cell in which a player is tried that lacks a kind of step, is contrary to it or tells everything: so
+many show by themselves that a share is at most 20%, and all levels are judged together."""
 FIRST_SEED = 1_000_000
 """First of the seeds that certificates use and nothing else does."""
 T = TypeVar("T")
@@ -90,8 +98,6 @@ class Row:
     """How many of the tasks in which a customer asks something are solved by telling everything, and their number."""
     outcomes: dict[str, tuple[int, int]] = field(default_factory=dict)
     """By trap: how often what it is called is so, and the number of these traps."""
-    asking: dict[str, float] = field(default_factory=dict)
-    """Means over the courteous player's episodes: questions, slots learned, questions about what a customer lacks."""
     refused: dict[str, int] = field(default_factory=dict)
     """Number of tasks that cannot be drawn from this catalog, by reason; no other count includes them. If the catalog
     cannot carry the environment, all tasks are here, and nothing else in the row is measured."""
@@ -112,16 +118,10 @@ class Row:
     def from_json(cls, value: dict[str, Any]) -> "Row":
         """Read the row that `to_json` wrote."""
         value = {name: math.nan if one is None else one for name, one in value.items()}
-        mean, sd, count = value["failed"]
-        rewards = {name: (m, s, k) for name, (m, s, k) in value["rewards"].items()}
-        pairs = {
-            name: {key: (right, n) for key, (right, n) in value.get(name, {}).items()}
-            for name in ("lacking", "contrary", "outcomes")
-        }
-        right, n = value.get("shotgun", (0, 0))
-        return cls(
-            **{**value, **pairs, "rewards": rewards, "failed": (mean, sd, count), "shotgun": (right, n)}
-        )
+        counts = ("rewards", "lacking", "contrary", "outcomes")
+        value |= {n: {key: tuple(some) for key, some in value[n].items()} for n in counts if n in value}
+        value |= {n: tuple(value[n]) for n in ("failed", "shotgun") if n in value}
+        return cls(**{one.name: value[one.name] for one in fields(cls) if one.name in value})
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +135,6 @@ class Played:
     """The seed, and how the episode ended, in words."""
     submitted: tuple[str, ...]
     """The arguments of every submit, as JSON."""
-    asking: Mapping[str, int]
 
     @classmethod
     def of(cls, trajectory: Trajectory) -> "Played":
@@ -143,7 +142,7 @@ class Played:
         submitted = [c["function"]["arguments"] for c in calls if c["function"]["name"] == "submit"]
         score = trajectory.score
         how = f"seed {trajectory.task.seed}: {trajectory.end}: {score.why}"
-        return cls(score.correct, score.value, trajectory.turns, how, tuple(submitted), score.asking)
+        return cls(score.correct, score.value, trajectory.turns, how, tuple(submitted))
 
 
 def players(env_id: str, shop: Shop) -> dict[str, Callable[[Episode, int], Player]]:
@@ -191,6 +190,7 @@ def certify_cell(
     traps = [outcomes_of(task, shop) for task in tasks[:seeds]]
 
     def solved(make: Callable[[], Player], held: Sequence[Task]) -> tuple[int, int]:
+        held = held[:HELD]
         return sum(finish(make(), Episode(task, shop)).score.correct for task in held), len(held)
 
     lacking = {
@@ -215,19 +215,12 @@ def certify_cell(
     chances = [env.audit.chance(task, shop) for task in tasks[:others]]
     if not all(0 <= chance <= 1 for chance in chances):
         raise ValueError(f"{env_id}.chance must be a probability, not {min(chances)} to {max(chances)}")
-    exact = (
-        ("oracle", played["solver"]), ("reference player", played["fair"]), ("courteous player", played["courteous"]),
-    )  # fmt: skip
-    asking = [p.asking for p in played["courteous"]]
     return Row(
         env=env_id,
         d=d,
         seeds=seeds,
         others=others,
-        solver=share["solver"],
-        fair=share["fair"],
-        noisy=share["noisy"],
-        naive=share["naive"],
+        **{name: share[name] for name in (*EXACT, "naive")},
         blind={n.partition(": ")[2]: s for n, s in share.items() if n.startswith("blind: ")},
         positional={n.partition(": ")[2]: s for n, s in share.items() if n.startswith("positional: ")},
         chance=_mean(chances),
@@ -236,14 +229,11 @@ def certify_cell(
         rewards={n: _spread([p.value for p in ps]) for n, ps in played.items() if ":" in n},
         failed=_spread([p.value for p in played["noisy"] if not p.correct]),
         jobs=max(len(task.parts) for task in tasks),
-        courteous=share["courteous"],
-        shortcut=share["shortcut"],
         lacking=lacking,
         contrary=contrary,
         shotgun=solved(partial(shotgun_teller, env, shop), asked),
         outcomes=outcomes,
-        asking={name: _mean([one.get(name, 0) for one in asking]) for name in asking[0]},
-        misses=[f"{who} missed {p.how}" for who, mine in exact for p in mine if not p.correct],
+        misses=[f"{who} missed {p.how}" for n, who in RIGHT.items() for p in played[n] if not p.correct],
         refused=refused,
     )
 
@@ -299,20 +289,14 @@ def certify(
     catalog: str | int = 20_000,
     workers: int | None = None,
     kept: Path | None = None,
-) -> Iterable[Row]:
-    """Compute a row for every environment and level in parallel, and yield each when done. `catalog` is a folder or a
-    number of generated products.
-
-    Rows are kept in the file `kept`, if given, and not computed again for the same code, shop and counts.
-    """
-    code, shop = package_digest(), load_shop(catalog)  # so that the workers find it in the cache
-    cells = [(env_id, d, seeds, others, catalog) for env_id in envs for d in levels]
-    keys = {cell: digest([cell[:-1], code, shop.fingerprint, SLIP_RATE]) for cell in cells}
-    done = {key: Row.from_json(row) for key, row in _kept(kept, "row").items()}
-    left = [cell for cell in cells if keys[cell] not in done]
-    yield from (done[keys[cell]] for cell in cells if cell not in left)
-    for cell, row in _computed(_cell, left, workers):
-        _keep(kept, keys[cell], "row", row.to_json())
+) -> Iterator[Row]:
+    """Compute a row for every environment and level in parallel, and yield each when done. Of `others` tasks, if fewer
+    than `seeds`, chains of jobs get a quarter. `catalog` is a folder or a number of generated products; rows are kept
+    in the file `kept`, if given."""
+    fewer = max(1, others // CHAINED) if others < seeds else others
+    attacked = {env_id: fewer if ENVIRONMENTS[env_id].composes else others for env_id in envs}
+    cells = [(env_id, d, seeds, count, catalog) for env_id, count in attacked.items() for d in levels]
+    for _, row in _resumed("row", _cell, cells, workers, kept, Row.from_json, Row.to_json):
         yield row
 
 
@@ -325,20 +309,9 @@ def find_leaks(
 ) -> tuple[list[Leak], list[Comparison]]:
     """Measure leaks and compare counterfactuals, for all environments that the catalog can carry in parallel and over
     `tasks` tasks per level. What is found of an environment is kept in the file `kept` as rows are."""
-    shop = load_shop(catalog)
-    off, code = unsupported(shop.catalog), package_digest()
-    keys = {
-        env_id: digest(["leaks", env_id, tasks, code, shop.fingerprint])
-        for env_id in envs
-        if env_id not in off
-    }
-    known = _kept(kept, "leaks")
-    found = {env_id: _leaks_of(known[key]) for env_id, key in keys.items() if key in known}
-    left = [(env_id, tasks, catalog) for env_id in keys if env_id not in found]
-    for (env_id, *_), measured in _computed(_leaks, left, workers):
-        found[env_id] = measured
-        _keep(kept, keys[env_id], "leaks", [[asdict(one) for one in some] for some in measured])
-    both = [found[env_id] for env_id in keys]
+    calls = _carried(envs, tasks, catalog)
+    found = dict(_resumed("leaks", _leaks, calls, workers, kept, _leaks_of, _leaks_to_json))
+    both = [found[call] for call in calls]
     return [leak for leaks, _ in both for leak in leaks], [one for _, ones in both for one in ones]
 
 
@@ -351,25 +324,48 @@ def find_contradictions(
 ) -> list[Talked]:
     """Let talkative players play so many `episodes` of each environment that the catalog can carry, in parallel, and
     compare the customers' lines. What is found is kept in the file `kept` as rows are."""
-    shop = load_shop(catalog)
-    off, code = unsupported(shop.catalog), package_digest()
+    calls = _carried(envs, episodes, catalog)
+    found = dict(_resumed("talked", _talked, calls, workers, kept, lambda one: Talked(**one), asdict))
+    return [found[call] for call in calls]
+
+
+def _carried(envs: Sequence[str], count: int, catalog: str | int) -> list[tuple[str, int, str | int]]:
+    """List the calls for the environments that the catalog can carry."""
+    off = unsupported(load_shop(catalog).catalog)
+    return [(env_id, count, catalog) for env_id in envs if env_id not in off]
+
+
+def _resumed(
+    what: str,
+    function: Callable[..., T],
+    calls: Sequence[Call],
+    workers: int | None,
+    kept: Path | None,
+    read: Callable[[Any], T],
+    write: Callable[[T], Any],
+) -> Iterator[tuple[Call, T]]:
+    """Yield (arguments, result) of each call, whose last argument is the catalog. Results are kept in the file `kept`
+    under the name `what`, and not computed again for the same code, shop and arguments."""
+    code = package_digest()
+    # Loaded here, so that the workers find it in the cache.
     keys = {
-        env_id: digest(["talked", env_id, episodes, code, shop.fingerprint])
-        for env_id in envs
-        if env_id not in off
+        call: digest([what, call[:-1], code, load_shop(call[-1]).fingerprint, SLIP_RATE]) for call in calls
     }
-    known = _kept(kept, "talked")
-    found = {env_id: Talked(**known[key]) for env_id, key in keys.items() if key in known}
-    left = [(env_id, episodes, catalog) for env_id in keys if env_id not in found]
-    for (env_id, *_), talked in _computed(_talked, left, workers):
-        found[env_id] = talked
-        _keep(kept, keys[env_id], "talked", asdict(talked))
-    return [found[env_id] for env_id in keys]
+    known = _kept(kept, what)
+    yield from ((call, read(known[key])) for call, key in keys.items() if key in known)
+    left = [call for call, key in keys.items() if key not in known]
+    for call, result in _computed(function, left, workers):
+        _keep(kept, keys[call], what, write(result))
+        yield call, result
 
 
 def _talked(env_id: str, episodes: int, catalog: str | int) -> Talked:
     seeds = range(talkers.FIRST_SEED, talkers.FIRST_SEED + episodes)
     return Talked.of(env_id, talkers.check(env_id, seeds, catalog))
+
+
+def _leaks_to_json(found: tuple[list[Leak], list[Comparison]]) -> list[list[dict[str, Any]]]:
+    return [[asdict(one) for one in some] for some in found]
 
 
 def _leaks_of(value: list[list[dict[str, Any]]]) -> tuple[list[Leak], list[Comparison]]:

@@ -20,7 +20,7 @@ from ecomlab.episode.episode import Episode, make_task, system_of
 from ecomlab.episode.messages import parse_output
 from ecomlab.episode.play import ReplayError, finish, play, record, replay
 from ecomlab.laws import attackers, counterfactual, laws, leaks, opening_leaks
-from ecomlab.laws.certificate import certify_cell
+from ecomlab.laws.certificate import CHAINED, certify_cell
 from ecomlab.laws.observed import axes_of, scores_digest, tasks_digest
 from ecomlab.laws.tool_introspection import acts, calls, fields, ids_of, reference_player, results, tools_of
 from ecomlab.players.base import Perturbation
@@ -33,9 +33,6 @@ from ecomlab.world.state import World
 
 SEEDS, OTHERS = 12, 8
 """Tasks per level for oracle, reference and perturbed player, and for attackers; `make certify` takes more."""
-CHAINED = 4
-"""Divisor of the number of tasks for an environment whose jobs are tested by themselves: a journey's tasks and
-attackers are several times as many and as long."""
 ENDS = (0, 12)
 """Levels of the small certificate, which plays every attacker."""
 COMPARED = (0, 4, 8, 12)

@@ -43,10 +43,13 @@ class Prober:
         self.met: list[dict[str, Any]] = []
         """Records found in results."""
         self.words: list[str] = []
+        self.read = 0
+        """Number of messages that were looked at."""
 
     def __call__(self, messages: list[Message], tools: list[dict[str, Any]]) -> Message:
         self.words = messages[1]["content"].split()
-        self.met = [record for _, result in results(messages) for record in records(result)]
+        self.met += [one for _, result in results(messages[self.read :]) for one in records(result)]
+        self.read = len(messages)
         return calls(*(self._call() for _ in range(self.at_once)))
 
     def _call(self) -> tuple[str, dict[str, Any]]:

@@ -27,6 +27,7 @@ from ecomlab.laws.attackers import (
     explore,
     plans,
     scripted,
+    settle,
     text,
 )
 from ecomlab.laws.tool_introspection import calls, records, results, sources
@@ -55,39 +56,28 @@ def listeners(env: Environment, shop: Shop | None = None) -> dict[str, Factory]:
     """Make the one-bit listeners of an environment by name; false summaries are made of the words of a `shop`."""
     made: dict[str, Factory] = {}
     for plan in (plan for source in sources(env) for plan in plans(env, source)):
-        made[f"yes or no of {plan.name('each')}"] = _listening(plan, 1)
-        made[f"which one of {plan.name('three')}"] = _listening(plan, AT_ONCE)
+        made[f"yes or no of {plan.name('each')}"] = scripted(partial(_listen, plan, 1))
+        made[f"which one of {plan.name('three')}"] = scripted(partial(_listen, plan, AT_ONCE))
         if plan.act and not plan.further:
-            made[f"guess and ask of {plan.name('each')}"] = _guessing(plan)
-            made[f"ask once, then guess of {plan.name('each')}"] = _searching(plan, 1)
-            made[f"ask once, then guess two of {plan.name('each')}"] = _searching(plan, 2)
+            made[f"guess and ask of {plan.name('each')}"] = scripted(partial(_guess, plan))
+            made[f"ask once, then guess of {plan.name('each')}"] = scripted(partial(_search, plan, 1))
+            made[f"ask once, then guess two of {plan.name('each')}"] = scripted(partial(_search, plan, 2))
+    words = _vocabulary(shop)
     for plan in (plan for source in sources(env) for plan in plans(env, source) if not plan.further):
-        made[f"ritual of {plan.name('each')}"] = _scripted(plan, _perform)
-        made[f"false summaries of {plan.name('each')}"] = _scripted(
-            plan, partial(_claim, words=_vocabulary(shop))
-        )
-        made[f"blank consent to {plan.name('random')}"] = _scripted(plan, _ask_for_consent)
-        made[f"salad, {plan.name('random')}"] = _scripted(plan, _toss)
-        made[f"show three of {plan.name('each')}"] = _scripted(plan, _show)
+        for name, script in (
+            (f"ritual of {plan.name('each')}", _perform),
+            (f"false summaries of {plan.name('each')}", partial(_claim, words)),
+            (f"blank consent to {plan.name('random')}", _ask_for_consent),
+            (f"salad, {plan.name('random')}", _toss),
+            (f"show three of {plan.name('each')}", _show),
+        ):
+            made[name] = scripted(partial(_in_every_job, partial(script, plan)))
     return made
 
 
-def _scripted(plan: Plan, script: Callable[[Plan, str, np.random.Generator], Script]) -> Factory:
-    """Make players that follow a script in every job of a task."""
-
-    def play(opening: str, random: np.random.Generator) -> Script:
-        for _ in range(JOBS):
-            yield from script(plan, opening, random)
-
-    return scripted(play)
-
-
-def _listening(plan: Plan, at_once: int) -> Factory:
-    return scripted(lambda opening, random: _listen(plan, at_once, opening, random))
-
-
-def _guessing(plan: Plan) -> Factory:
-    return scripted(lambda opening, random: _guess(plan, opening, random))
+def _in_every_job(script: Callable[[str, Any], Script], opening: str, random: np.random.Generator) -> Script:
+    for _ in range(JOBS):
+        yield from script(opening, random)
 
 
 def _listen(plan: Plan, at_once: int, opening: str, random: np.random.Generator) -> Script:
@@ -103,16 +93,7 @@ def _listen(plan: Plan, at_once: int, opening: str, random: np.random.Generator)
             new = yield text(f"Which one do you mean: {', '.join(names)}?")
             said = " ".join(str(message["content"]) for message in new).lower()
             taken += [row for row, name in zip(asked, names, strict=True) if name.lower() in said][:1]
-    yield from _settle(plan, taken)
-
-
-def _settle(plan: Plan, rows: Sequence[Row]) -> Script:
-    """Act on rows, where there is something to act with, and submit them."""
-    acted = True
-    if plan.act and rows:
-        new = yield calls(*((plan.act.name, arguments(plan.act, plan.env, row)) for row in rows))
-        acted = not any("error" in result for _, result in results(new))
-    yield answer(plan.env, rows, acted)
+    yield from settle(plan, taken)
 
 
 # Attackers that live by talk: whatever costs a courteous player nothing is used as a guess.
@@ -127,10 +108,10 @@ def _perform(plan: Plan, opening: str, random: np.random.Generator) -> Script:
         rows = rows if _agreed(plan.env, new, CONSENTS) else rows[1:] + rows[:1]
     for words in ("Shall I go ahead?", QUESTION, "Thank you very much!"):
         yield text(words)
-    yield from _settle(plan, _first(plan, rows))
+    yield from settle(plan, _first(plan, rows))
 
 
-def _claim(plan: Plan, opening: str, random: np.random.Generator, words: Sequence[str]) -> Script:
+def _claim(words: Sequence[str], plan: Plan, opening: str, random: np.random.Generator) -> Script:
     """Sum up random claims about the type of one row after another, and settle for the first that is not corrected."""
     rows = shuffled(random, (yield from explore(plan, None, 0, opening, random)))
     for place, row in enumerate(rows[:CLAIMS]):
@@ -140,7 +121,7 @@ def _claim(plan: Plan, opening: str, random: np.random.Generator, words: Sequenc
         if _agreed(plan.env, new, CONSENTS):
             rows = rows[place:]
             break
-    yield from _settle(plan, _first(plan, rows))
+    yield from settle(plan, _first(plan, rows))
 
 
 def _ask_for_consent(plan: Plan, opening: str, random: np.random.Generator) -> Script:
@@ -150,14 +131,14 @@ def _ask_for_consent(plan: Plan, opening: str, random: np.random.Generator) -> S
         new = yield text("Shall I go ahead?")
         if _agreed(plan.env, new, CONSENTS):
             break
-    yield from _settle(plan, _first(plan, rows))
+    yield from settle(plan, _first(plan, rows))
 
 
 def _toss(plan: Plan, opening: str, random: np.random.Generator) -> Script:
     """Say names of slots without a sentence, and settle for any row."""
     rows = shuffled(random, (yield from explore(plan, None, 0, opening, random)))
     yield text(SALAD)
-    yield from _settle(plan, _first(plan, rows))
+    yield from settle(plan, _first(plan, rows))
 
 
 def _show(plan: Plan, opening: str, random: np.random.Generator) -> Script:
@@ -168,7 +149,7 @@ def _show(plan: Plan, opening: str, random: np.random.Generator) -> Script:
         shown, left = left[:AT_ONCE], left[AT_ONCE:]
         new = yield text(f"How about {', '.join(map(_called, shown))}?")
         praised = _agreed(plan.env, new, CONSENTS)
-    yield from _settle(plan, _first(plan, shown))
+    yield from settle(plan, _first(plan, shown))
 
 
 def _first(plan: Plan, rows: Sequence[Row]) -> Sequence[Row]:
@@ -223,10 +204,6 @@ def _guess(plan: Plan, opening: str, random: np.random.Generator) -> Script:
             break
         yield text(QUESTION)
     yield answer(plan.env, [tried] if tried else [], acted=True)
-
-
-def _searching(plan: Plan, count: int) -> Factory:
-    return scripted(lambda opening, random: _search(plan, count, opening, random))
 
 
 def _search(plan: Plan, count: int, opening: str, random: np.random.Generator) -> Script:

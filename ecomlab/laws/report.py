@@ -1,8 +1,9 @@
 """The certificate in the terminal, with its broken laws."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
@@ -14,9 +15,6 @@ from ecomlab.files import write_json
 from ecomlab.laws import certificate, laws, truthful, understanding
 from ecomlab.laws.certificate import Row
 from ecomlab.laws.laws import Evidence
-from ecomlab.laws.leaks import Leak
-from ecomlab.laws.talkers import Talked
-from ecomlab.laws.understanding import Share
 
 
 def certify(
@@ -84,20 +82,40 @@ def certify(
 
 
 def tables_of(evidence: Evidence) -> Iterator[Table]:
-    """Tabulate what was measured."""
+    """Tabulate what was measured: players and attackers, traps and contrarians, the classifier's success by tool and
+    field, messages that are understood exactly, truths, and talkative episodes."""
     yield table_of_rows(evidence.rows)
     if any(row.outcomes for row in evidence.rows):
         yield table_of_traps(evidence.rows)
     if evidence.leaks:
-        yield table_of_leaks(evidence.leaks)
+        yield _table(
+            ("env", "tool: field", "lists", "AUC", "99%"),
+            (
+                (x.env, x.kind, x.lists, f"{x.auc:.3f}", f"{x.low:.3f} to {x.high:.3f}")
+                for x in evidence.leaks
+            ),
+        )
     for what, shares in (("questions", evidence.understood), ("messages", evidence.heard)):
         if shares:
-            yield table_of_understood(what, shares)
+            yield _table(
+                ("bank", "environment", what, "number", "exact", "denied"),
+                ((x.bank, x.env, x.group, x.asks, f"{x.exact:.3f}", x.denied) for x in shares),
+            )
     for bank in dict.fromkeys(one.bank for one in evidence.truths):
         mine = [one for one in evidence.truths if one.bank == bank and ":" not in one.group]
         yield truthful.table_of(mine)
     if evidence.talked:
-        yield table_of_talked(evidence.talked)
+        yield _table(
+            ("env", "episodes", "with a contradiction", "sentences that fit no form"),
+            ((x.env, x.episodes, x.contradicting, x.unread) for x in evidence.talked),
+        )
+
+
+def _table(headings: Sequence[str], rows: Iterable[Sequence[Any]]) -> Table:
+    table = Table(*headings)
+    for row in rows:
+        table.add_row(*map(str, row))
+    return table
 
 
 def table_of_rows(rows: Sequence[Row]) -> Table:
@@ -127,45 +145,15 @@ def table_of_traps(rows: Sequence[Row]) -> Table:
     return table
 
 
-def table_of_leaks(leaks: Sequence[Leak]) -> Table:
-    """Tabulate the classifier's success in finding what is wanted, by tool and field."""
-    table = Table("env", "tool: field", "lists", "AUC", "99%")
-    for leak in leaks:
-        interval = f"{leak.low:.3f} to {leak.high:.3f}"
-        table.add_row(leak.env, leak.kind, str(leak.lists), f"{leak.auc:.3f}", interval)
-    return table
-
-
-def table_of_understood(what: str, shares: Sequence[Share]) -> Table:
-    """Tabulate how many questions or messages of the banks are understood exactly, by environment and group."""
-    table = Table("bank", "environment", what, "number", "exact", "denied")
-    for share in shares:
-        table.add_row(
-            share.bank, share.env, share.group, str(share.asks), f"{share.exact:.3f}", str(share.denied)
-        )
-    return table
-
-
-def table_of_talked(talked: Sequence[Talked]) -> Table:
-    """Tabulate in how many talkative episodes a customer contradicts themselves."""
-    table = Table("env", "episodes", "with a contradiction", "sentences that fit no form")
-    for one in talked:
-        table.add_row(one.env, str(one.episodes), str(one.contradicting), str(one.unread))
-    return table
-
-
 def write(path: Path, evidence: Evidence, shop: Shop) -> None:
     """Write the certificate as JSON: measurements, their conditions, and the states of the laws."""
     write_json(
         path,
         {
             "rows": [row.to_json() for row in evidence.rows],
-            "leaks": [asdict(leak) for leak in evidence.leaks],
-            "comparisons": [asdict(comparison) for comparison in evidence.comparisons],
-            "understood": [asdict(share) for share in evidence.understood],
-            "heard": [asdict(share) for share in evidence.heard],
-            "truths": [asdict(one) for one in evidence.truths],
-            "talked": [asdict(one) for one in evidence.talked],
+            **{
+                name: [asdict(one) for one in some] for name, some in vars(evidence).items() if name != "rows"
+            },
             "broken": laws.broken_laws(evidence),
             "laws": laws.states(evidence),
             "environments": {row.env: ENVIRONMENTS[row.env].version for row in evidence.rows},

@@ -1,22 +1,15 @@
 """Talkative players for the check of consistency: they ask, summarise and name things before anything is done.
 
-Each is a generator of words to the customer of one job, and reads that job's record of what the customer has said.
-`python -m ecomlab.laws.talkers` plays them and prints the contradictions by kind.
-"""
+Each is a generator of words to the customer of one job, and reads that job's record of what the customer has said."""
 
-import argparse
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
-from multiprocessing import get_context
 from typing import Any
 
 import numpy as np
 
 from ecomlab.catalog import Shop, load_shop
 from ecomlab.catalog.lexicon import lexicon_of
-from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.episode.episode import Episode, draw_task
 from ecomlab.laws.attackers import constant
 from ecomlab.laws.consistency import Claim, Contradiction, Line, Record, Words
@@ -34,8 +27,6 @@ PART, PARTS = 6, 2
 FIRST_SEED = 7_000_000
 EXAMPLES = 3
 """Contradictions of an environment that are shown."""
-SHARE = 50
-"""Episodes of a process at a time."""
 YOURS = {"I": "you", "I'm": "you're", "I'd": "you'd", "My": "your", "my": "your", "me": "you", "We": "you"}
 """An agent's words for a customer's."""
 
@@ -288,32 +279,3 @@ def check(env: str, seeds: Iterable[int], catalog: str | int = 20_000) -> list[F
     shop, names = load_shop(catalog), list(TALKERS)
     tasks = ((draw(env, seed, shop), names[seed % len(names)]) for seed in seeds)
     return [play(task, shop, player) for task, player in tasks]
-
-
-def main() -> None:
-    """Print the contradictions by kind, with examples."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("envs", nargs="*", default=list(ENVIRONMENTS))
-    parser.add_argument("--episodes", type=int, default=10_000, help="of all environments together")
-    parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--examples", type=int, default=3)
-    given = parser.parse_args()
-    seeds = range(FIRST_SEED, FIRST_SEED + given.episodes // len(given.envs))
-    jobs = [(env, seeds[at : at + SHARE]) for env in given.envs for at in range(0, len(seeds), SHARE)]
-    load_shop()  # so that the workers find it in the cache
-    with ProcessPoolExecutor(given.workers, get_context("spawn")) as pool:
-        found = [one for some in pool.map(check, *zip(*jobs, strict=True)) for one in some]
-    unread = [text for one in found for text in one.unread]
-    print(f"{len(found)} episodes, {sum(one.lines for one in found)} lines, {len(unread)} sentences unread")
-    by_kind: dict[str, list[tuple[str, Contradiction]]] = {}
-    for one in found:
-        for bad in one.contradictions:
-            by_kind.setdefault(bad.kind, []).append((one.task, bad))
-    for kind, some in sorted(by_kind.items()):
-        print(f"{kind}: {len(some)}, {dict(Counter(task.split()[0] for task, _ in some))}")
-        for task, bad in some[:: max(1, len(some) // given.examples)][: given.examples]:
-            print(f"  {task}: {bad}")
-
-
-if __name__ == "__main__":
-    main()

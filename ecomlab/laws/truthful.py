@@ -1,5 +1,5 @@
 """Measure TRUTHFUL: tell customers summaries, proposals, choices and yes-or-no questions, with wrong elements put in by
-code or right throughout, and judge the replies. `python -m ecomlab.laws.truthful` prints the outcomes.
+code or right throughout, and judge the replies.
 """
 
 import json
@@ -7,13 +7,11 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-from rich.console import Console
 from rich.table import Table
 
-from ecomlab.catalog import Shop, load_shop
+from ecomlab.catalog import Shop
 from ecomlab.customer.dialogue import Reply
 from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.episode.episode import Episode
@@ -63,13 +61,6 @@ class Told:
     @property
     def wrong(self) -> list[Element]:
         return [element for element in self.elements if element.wrong]
-
-    @property
-    def is_kept(self) -> bool:
-        """True if the law is kept: all wrong elements refused or named, or what is right affirmed."""
-        if not self.wrong:
-            return self.outcome() == "affirmed"
-        return all(self.outcome(element) in ("named", "refused") for element in self.wrong)
 
     def outcome(self, wrong: Element | None = None) -> str:
         """Judge the reply by a wrong element, or as one to a message that is right throughout."""
@@ -191,18 +182,3 @@ def table_of(shares: Sequence[Truths]) -> Table:
             cells += [str(n), *(f"{100 * counts.get(one, 0) / n:.1f}" if n else "" for one in outcomes)]
         table.add_row(*cells, str(share.extra))
     return table
-
-
-def main(banks: Annotated[list[str] | None, typer.Argument()] = None, misses: int = 0) -> None:
-    """Print the banks' outcomes and, but of `held`, so many messages with a reply that the law does not allow."""
-    shop, console = load_shop(), Console(width=120)
-    for bank in banks or BANKS:
-        told = list(tell(frames(bank), shop))
-        console.print(table_of(shares(bank, told)))
-        missed = [one for one in told if not one.is_kept] if bank != "held" else []
-        for one in shuffled(rng("misses"), missed)[:misses]:
-            console.print(one.task.title, repr(one.text), one.wrong, one.reply.acts, sep="\n  ", markup=False)
-
-
-if __name__ == "__main__":
-    typer.run(main)

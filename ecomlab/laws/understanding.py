@@ -191,11 +191,11 @@ def is_exact(case: Case, shop: Shop) -> bool:
     """Tell whether a message is answered as it is labelled."""
     message = Message(case.text, case.listener.vocabulary)
     decided = message.decided()
-    found = _reaction(message.reading(decided), case, shop)
+    found = reaction_to(message.reading(decided), case, shop)
     phrases = {reaction.says for reaction in table().values() if reaction.free == "courtesy"}
     for acts in filter(None, (case.acts, case.or_acts)):
-        right = _labelled(message, named_acts(acts), case, decided)
-        wanted = _reaction(message.reading(right), case, shop)
+        right = labelled(message, named_acts(acts), case, decided)
+        wanted = reaction_to(message.reading(right), case, shop)
         said = {kind for kind, *_ in found}
         if any(one[0] not in phrases for one in found ^ wanted):
             continue
@@ -204,19 +204,7 @@ def is_exact(case: Case, shop: Shop) -> bool:
     return False
 
 
-def readers_agree(case: Case, shop: Shop) -> bool:
-    """Tell whether a message gets one reply as either of its readers labels it."""
-    message = Message(case.text, case.listener.vocabulary)
-    decided = message.decided()
-    replies = {
-        _reaction(message.reading(_labelled(message, named_acts(acts), case, decided)), case, shop)
-        for acts in (case.acts, case.or_acts)
-        if acts
-    }
-    return len(replies) == 1
-
-
-def _labelled(message: Message, acts: frozenset[str], case: Case, decided: Decided) -> Decided:
+def labelled(message: Message, acts: frozenset[str], case: Case, decided: Decided) -> Decided:
     """Decide as a label says; as the model does of a slot that it does not name, and whether wishes are taken up."""
     acts |= decided.acts & {"NOTED"} if "TELL" in acts else frozenset()
     calls_for = frozenset(group for group, some in GROUPS.items() if acts & set(some))
@@ -229,7 +217,7 @@ def _labelled(message: Message, acts: frozenset[str], case: Case, decided: Decid
     return Decided(acts, calls_for, slots)
 
 
-def _reaction(reading: Reading, case: Case, shop: Shop) -> frozenset[tuple[Any, ...]]:
+def reaction_to(reading: Reading, case: Case, shop: Shop) -> frozenset[tuple[Any, ...]]:
     """List the acts of the answer to a message that is read so, with the slots that they tell. A bank's things are
     known to no customer: where they are asked about, which they are, whether one is to be chosen, and what else is
     asked for stand for the answer."""

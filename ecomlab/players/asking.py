@@ -75,7 +75,10 @@ class Asking(Planner):
     def _hear_questions(self, text: str, opening: bool = False) -> None:
         slots = {one.slot for one in self.tells}
         told = nlu.read_slots(text, self.phrases, self.lexicon, opening) if slots else ()
-        self._asks |= {name: value for name, value in told if name in slots}
+        asked = {name: value for name, value in told if name in slots}
+        self._asks |= asked
+        for name in asked:  # what is asked again is told again, though it be the same
+            self.answers.pop(name, None)
 
     def __call__(self, messages: list[Message], tools: list[dict[str, Any]]) -> Message:
         if self.courtesy is None:

@@ -47,7 +47,14 @@ class GoalPlayer(Asking):
         for item, mention in enumerate(nlu.read_opening(text, self.phrases, self.lexicon)):
             slots = {"type": mention.type, **mention.slots}
             read |= {(item, name): value for name, value in slots.items()}
-        return read
+        return self._bound(read)
+
+    def _bound(self, slots: dict[Place, Any]) -> dict[Place, Any]:
+        """Find what the words of slots with sentences of their own say of the type that is wanted."""
+        kind = slots.get((0, "type"), self.get("type"))
+        if not kind:
+            return slots
+        return {at: nlu.bound(kind, value, self.phrases, self.lexicon) for at, value in slots.items()}
 
     def read_later(self, text: str) -> dict[Place, Any]:
         """Read the slots that a later message states; those of a product belong to the item of its type."""
@@ -56,7 +63,7 @@ class GoalPlayer(Asking):
             for (item, name), value in self.known.items():
                 if name == "type" and value == mention.type:
                     read |= {(item, slot): new for slot, new in mention.slots.items()}
-        return read
+        return self._bound(read)
 
     def read_renamed(self, text: str, keeps: Collection[str] = ()) -> dict[Place, Any]:
         """Read a later message of a customer who may turn to an entirely different item: the slots that described the

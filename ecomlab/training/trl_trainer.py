@@ -163,7 +163,6 @@ class DapoTrainer(GRPOTrainer):
         self.clock = Clock()
         self.clock.seconds["sync"] = time.perf_counter() - self.asked
         self.update_metrics = UpdateMetrics(self.args.epsilon, self.args.epsilon_high)
-        self.collected_at = self.state.global_step
         collection = self.collection = self.hooks.collect(self.number)
         self.rolled = time.perf_counter()
         batch, kept = collection.batch, len(collection.kept)
@@ -234,9 +233,9 @@ class DapoTrainer(GRPOTrainer):
             if input_ids.is_cuda:
                 torch.cuda.synchronize()
         assert self.collection is not None
-        trained, fresh = self._trained, self.state.global_step == self.collected_at
+        trained = self._trained
         change = (logps.detach() - self._old)[trained]
-        self.update_metrics.add(change, entropies.detach()[trained], self._raised[trained], fresh)
+        self.update_metrics.add(change, entropies.detach()[trained], self._raised[trained])
         return logps, entropies, None
 
     def _clip_grad_norm(self, model: Any) -> Any:

@@ -22,10 +22,11 @@ class UpdateMetrics:
         self.norms: list[float] = []
         """Each minibatch's gradient norm, before clipping."""
         self._before = 0.0
+        """All processes' tokens that were trained before the last call of `trained`."""
 
-    def add(self, change: Tensor, entropies: Tensor, raised: Tensor, fresh: bool) -> None:
+    def add(self, change: Tensor, entropies: Tensor, raised: Tensor) -> None:
         """Add trained tokens, each tensor (tokens,): log-probability minus the sampler's, entropy, and whether the
-        advantage is positive. `fresh`: before the first update, when the policy is still the one that sampled."""
+        advantage is positive. Until the first update the policy is still the one that sampled."""
         ratio = change.exp()
         clipped = torch.where(raised, ratio > self.high, ratio < self.low)
         sums: dict[str, Tensor | int] = {
@@ -35,7 +36,7 @@ class UpdateMetrics:
         }
         for name, value in sums.items():
             self.sums[name] += float(value)
-        if fresh and len(change):
+        if not self._before and len(change):
             self.sums["gap"] += float(change.abs().sum())
             self.sums["gap_tokens"] += len(change)
             self.gap_max = max(self.gap_max, float(change.abs().max()))
@@ -48,7 +49,7 @@ class UpdateMetrics:
 
     def total(self, processes: ProcessGroup) -> dict[str, float]:
         """Compute, over all processes, entropy, clip_share, logp_gap and logp_gap_max (mean and largest `|Δ logp|`
-        between sampler and trainer in the first minibatch), and grad_norm (the largest, NaN if one is). If nothing was
+        between sampler and trainer before the first update), and grad_norm (the largest, NaN if one is). If nothing was
         trained, grad_norm is 0 and the others are NaN."""
         gathered = processes.all_gather((self.sums, self.gap_max))
         sums = {name: sum(each[name] for each, _ in gathered) for name in self.sums}

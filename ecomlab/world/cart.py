@@ -44,8 +44,19 @@ def wants_of(goal: Goal) -> list[Want]:
 
 def total_of(world: World) -> int:
     """Add up the prices of all units in the cart, in cents."""
+    return sum(units * cents for cents, units in _priced(world))
+
+
+def prices_in(world: World) -> set[int]:
+    """List the prices of units and of lines in the cart, in cents, as far as the cart holds more than these."""
+    lines = _priced(world)
+    found = {one for cents, units in lines for one in (cents, cents * units)}
+    return found if len(lines) > 1 else found - {total_of(world)}
+
+
+def _priced(world: World) -> list[tuple[int, int]]:
     prices = world.catalog.price_cents
-    return sum(units * prices.item(world.row(product_id)) for (product_id, _), units in world.cart.items())
+    return [(prices.item(world.row(product_id)), units) for (product_id, _), units in world.cart.items()]
 
 
 def identity_of(slots: Mapping[str, Any]) -> dict[str, Any]:

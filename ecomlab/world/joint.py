@@ -1,21 +1,23 @@
 """Demands across the parts of a shopping list, and the best list under them: an exact search over shared values."""
 
+import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from itertools import combinations, product
+from operator import itemgetter
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
 from ecomlab.catalog import Catalog
-from ecomlab.slots import DAYS, SlotType
+from ecomlab.slots import DAYS, RATING, SlotType
 from ecomlab.task import Place
 from ecomlab.values import MONEY, WEEKDAYS, joined, money, read_money
 from ecomlab.wishes import Wish, has_wish, without
 from ecomlab.world.cart import column_of, keys_of, names_of
-from ecomlab.world.ranking import Worth, of_rows
+from ecomlab.world.ranking import Values, Worth, of_rows
 from ecomlab.world.shopping_list import Part, parts_of
 from ecomlab.world.substitutes import NOUNS, noun
 
@@ -43,6 +45,7 @@ class Offer(NamedTuple):
 _ATTRIBUTES = {words: name for name, words in NOUNS.items()}
 _NEXT = re.compile(r"(?:, | and )(?=the [A-Z0-9])")
 _THINGS = r"(?P<items>the [^.!?\n]+?)"
+_STARS = ", with as many stars in total as that buys"
 
 
 @dataclass(frozen=True)
@@ -108,15 +111,21 @@ class Same(Joint):
 
 @dataclass(frozen=True)
 class Total(Joint):
-    """Parts that cost no more than a limit together."""
+    """Parts that cost no more than a limit together; with `stars` they should also have as many as that buys."""
 
     limit: int
     """Cents."""
+    stars: bool = False
     slot = "subtotal"
-    pattern = rf"(?P<limit>{MONEY.pattern}) for {_THINGS} together"
+    pattern = rf"(?P<limit>{MONEY.pattern}) for {_THINGS} together(?P<stars>{_STARS})?"
 
     def holds(self, chosen: Mapping[str, Offer], today: date | None) -> bool:
         return sum(chosen[kind].price for kind in self.items if kind in chosen) <= self.limit
+
+    def key(self, values: Values) -> Any:
+        """Compute what a part adds to the stars in total, the smaller the better."""
+        stars = values(RATING)
+        return -stars * (stars > 0)
 
     @property
     def broken(self) -> str:
@@ -127,11 +136,11 @@ class Total(Joint):
         return (self.limit,)
 
     def say(self) -> str:
-        return f"{money(self.limit)} for {self.the_items} together"
+        return f"{money(self.limit)} for {self.the_items} together" + _STARS * self.stars
 
     @classmethod
     def read(cls, said: Mapping[str, str]) -> "Total":
-        return cls(cls.read_items(said["items"]), read_money(said["limit"]))
+        return cls(cls.read_items(said["items"]), read_money(said["limit"]), bool(said["stars"]))
 
 
 @dataclass(frozen=True)
@@ -231,15 +240,33 @@ class Demands:
         days = [one.most_days(today) for one in together]
         return slots | {DAYS.name: min([*days, slots.get(DAYS.name, 1000)])} if days else slots
 
-    def worth(self, kind: str) -> Worth | None:
-        """Return what is worth something of a part, if anything is."""
-        return next((one for one in self.worths if one.type == kind), None)
+    @property
+    def aims(self) -> tuple[Worth | Total, ...]:
+        """What counts beside the price: the best list has the least sum of their keys."""
+        return (*self.worths, *(one for one in self.joints if isinstance(one, Total) and one.stars))
+
+    def aim(self, kind: str) -> Worth | Total | None:
+        """Return what counts of a part beside its price, if anything does."""
+        return next((one for one in self.aims if kind in one.items), None)
+
+    def aiming(self, *aims: Worth | Total) -> Self:
+        """Keep all that must hold, and of what counts beside the price only these."""
+        joints = (
+            replace(one, stars=one in aims) if isinstance(one, Total) and one.stars else one
+            for one in self.joints
+        )
+        return replace(self, joints=tuple(joints), worths=tuple(one for one in self.worths if one in aims))
 
     def pages(self, kind: str) -> int:
         """Count the pages, the cheapest first, that hold what decides about a part."""
-        if self.worth(kind) or has_wish(self.parts[kind]):
+        if any(kind == one.type for one in self.worths) or has_wish(self.parts[kind]):
             return 1 + PAGES_A_STEP
         return max((pages_for(one) for one in self.joints if kind in one.items), default=1)
+
+    @property
+    def calls(self) -> int:
+        """Count the calls that find out all that decides."""
+        return sum(map(self.pages, self.parts)) + self.names_days
 
     @property
     def names_days(self) -> bool:
@@ -249,6 +276,8 @@ class Demands:
 
 def pages_for(joint: Joint) -> int:
     """Count the pages of each part that decide about a demand, the cheapest first."""
+    if isinstance(joint, Total) and joint.stars:
+        return 1 + PAGES_A_STEP // 2
     return 1 + PAGES_A_STEP // len(joint.items) if isinstance(joint, Same) and len(joint.items) > 1 else 1
 
 
@@ -258,7 +287,7 @@ class Choice(NamedTuple):
     chosen: dict[str, Offer]
     left_out: tuple[str, ...]
     key: int
-    """Sum of the keys of the parts of which something is worth more, in cents; 0 where there are none."""
+    """Sum of the keys of what counts beside the price; 0 where nothing does."""
 
     @property
     def cost(self) -> int:
@@ -284,27 +313,97 @@ def best(offers: Offers, demands: Demands, today: date | None) -> Choice | None:
 def _best(offers: Offers, demands: Demands, kinds: Sequence[str], today: date | None) -> Choice | None:
     """Find the best list of exactly these parts."""
     joints = [joint.among(kinds) for joint in demands.joints]
-    sames = [one for one in joints if isinstance(one, Same) and len(one.items) > 1]
-    totals = [one for one in joints if isinstance(one, Total)]
     arrivals = [one for one in joints if isinstance(one, Together)]
     able: dict[str, Sequence[Offer]] = {}
     for kind in kinds:
         days = min((one.most_days(today) for one in arrivals if kind in one.items), default=None)
         able[kind] = [one for one in offers.get(kind, ()) if days is None or one.days <= days]
-    values = [_shared_values(one, able) for one in sames]
-    chosen: Choice | None = None
-    for assigned in product(*values):
-        fixed = [(kind, one.of, v) for one, v in zip(sames, assigned, strict=True) for kind in one.items]
-        for some in _combinations(able, demands, kinds, fixed):
-            cost = sum(offer.price for offer in some.values())
-            if demands.budget is not None and cost > demands.budget:
-                continue
-            if not all(one.holds(some, today) for one in totals):
-                continue
-            key = sum(_key(demands.worth(kind), some[kind]) for kind in kinds)
-            if chosen is None or (key, cost) < (chosen.key, chosen.cost):
-                chosen = Choice(some, (), key)
-    return chosen
+    most, found = math.inf if demands.budget is None else demands.budget, [_NOTHING]
+    for group in _groups(kinds, [one for one in joints if not isinstance(one, Together)]):
+        some = fronts(able, replace(demands, joints=tuple(joints)), group, most)
+        found = _front(_sum(one, other) for one in found for other in some)
+        found = [one for one in found if one.cost <= most]
+    return Choice(found[0].chosen, (), found[0].key) if found else None
+
+
+class Some(NamedTuple):
+    """Offers of some parts."""
+
+    key: int
+    cost: int
+    spent: tuple[int, ...]
+    """What they cost of each limit that is about a part of them."""
+    chosen: dict[str, Offer]
+
+
+_NOTHING = Some(0, 0, (), {})
+
+
+def _sum(one: Some, other: Some) -> Some:
+    spent = tuple(cents + others for cents, others in zip(one.spent, other.spent, strict=True))
+    return Some(one.key + other.key, one.cost + other.cost, spent, one.chosen | other.chosen)
+
+
+def _groups(kinds: Sequence[str], joints: Sequence[Joint]) -> list[list[str]]:
+    """Divide parts into groups that no demand goes beyond."""
+    groups = [[kind] for kind in kinds]
+    for joint in joints:
+        tied = [group for group in groups if {*group} & {*joint.items}]
+        groups = [group for group in groups if group not in tied] + [
+            [kind for group in tied for kind in group]
+        ]
+    return [group for group in groups if group]
+
+
+def fronts(able: Offers, demands: Demands, group: Sequence[str], most: float = math.inf) -> list[Some]:
+    """List what may be had of a group of parts so that no cheaper way has as good a key: the best first, the cheapest
+    last, all within their limits."""
+    joints = [one for one in demands.joints if {*one.items} & {*group}]
+    sames = [one for one in joints if isinstance(one, Same) and len(one.items) > 1]
+    totals = [one for one in joints if isinstance(one, Total)]
+    most = min([most, *(one.limit for one in totals if {*one.items} >= {*group})])
+    totals = [one for one in totals if not {*one.items} >= {*group}]
+
+    def add(some: Iterable[Some], others: Sequence[Some]) -> list[Some]:
+        sums = (_sum(one, other) for one in some for other in others if one.cost + other.cost <= most)
+        return _front(
+            one for one in sums if all(s <= t.limit for s, t in zip(one.spent, totals, strict=True))
+        )
+
+    nothing = [Some(0, 0, (0,) * len(totals), {})]
+    found = nothing
+    for tied in _groups(group, sames):
+        some, mine = list[Some](), [one for one in sames if {*one.items} <= {*tied}]
+        for assigned in product(*(_shared_values(one, able) for one in mine)):
+            fixed = [(kind, one.of, v) for one, v in zip(mine, assigned, strict=True) for kind in one.items]
+            ways = nothing
+            for kind in tied:
+                aim, wanted = demands.aim(kind), [(slot, value) for of, slot, value in fixed if of == kind]
+                fitting = [o for o in able[kind] if all(o.values.get(slot) == v for slot, v in wanted)]
+                counts = [kind in total.items for total in totals]
+                options = [
+                    Some(_key(aim, o), o.price, tuple(o.price * n for n in counts), {kind: o})
+                    for o in frontier(fitting, aim)
+                ]
+                ways = add(ways, options)
+            some += ways
+        found = add(found, _front(some))
+    return _front(one._replace(spent=()) for one in found)
+
+
+def _front(found: Iterable[Some]) -> list[Some]:
+    """Keep what nothing else is as good as in every respect, in the order of keys."""
+    kept: list[Some] = []
+    for one in sorted(found, key=itemgetter(0, 1, 2)):
+        # Where key and cost alone count, the last one kept is the cheapest so far.
+        others = kept if one.spent else kept[-1:]
+        if not any(other.cost <= one.cost and _within(other.spent, one.spent) for other in others):
+            kept.append(one)
+    return kept
+
+
+def _within(spent: tuple[int, ...], other: tuple[int, ...]) -> bool:
+    return all(mine <= its for mine, its in zip(spent, other, strict=True))
 
 
 def _shared_values(same: Same, able: Offers) -> list[Any]:
@@ -313,33 +412,44 @@ def _shared_values(same: Same, able: Offers) -> list[Any]:
     return sorted(set.intersection(*each), key=str)
 
 
-def _combinations(
-    able: Offers, demands: Demands, kinds: Sequence[str], fixed: Sequence[tuple[str, str, Any]]
-) -> Iterable[dict[str, Offer]]:
-    """Yield the lists that may be the best under these shared values: of most parts the cheapest, of those of which
-    something is worth more any that no cheaper one beats."""
-    choices = []
-    for kind in kinds:
-        wanted = [(slot, value) for of, slot, value in fixed if of == kind]
-        some = [o for o in able[kind] if all(o.values.get(slot) == value for slot, value in wanted)]
-        choices.append(frontier(some, demands.worth(kind)))
-        if not some:
-            return
-    for combination in product(*choices):
-        yield dict(zip(kinds, combination, strict=True))
-
-
-def frontier(offers: Sequence[Offer], worth: Worth | None) -> list[Offer]:
-    """Keep the offers that no cheaper one beats: the cheapest alone where nothing is worth more."""
+def frontier(offers: Sequence[Offer], aim: Worth | Total | None) -> list[Offer]:
+    """Keep the offers that no cheaper one beats: the cheapest alone where the price alone counts."""
     kept: list[Offer] = []
-    for offer in sorted(offers, key=lambda one: (one.price, _key(worth, one))):
-        if not kept or (worth is not None and _key(worth, offer) < _key(worth, kept[-1])):
+    for offer in sorted(offers, key=lambda one: (one.price, _key(aim, one))):
+        if not kept or (aim is not None and _key(aim, offer) < _key(aim, kept[-1])):
             kept.append(offer)
     return kept
 
 
-def _key(worth: Worth | None, offer: Offer) -> int:
-    return 0 if worth is None else worth.key(offer.value)
+def _key(aim: Worth | Total | None, offer: Offer) -> int:
+    return 0 if aim is None else int(aim.key(offer.value))
+
+
+def key_of(aim: Worth | Total, chosen: Mapping[str, Offer]) -> int:
+    """Add up what the chosen products come to for an aim, the smaller the better."""
+    return sum(_key(aim, chosen[kind]) for kind in aim.items)
+
+
+def upgraded(chosen: Mapping[str, Offer], offers: Offers, demands: Demands, total: Total) -> dict[str, Offer]:
+    """Choose as somebody does who begins with the cheapest list and then takes, again and again, the dearer product
+    that has the most stars more for its price, as far as the money goes."""
+    chosen = dict(chosen)
+    while True:
+        room = total.limit - sum(chosen[kind].price for kind in total.items)
+        if demands.budget is not None:
+            room = min(room, demands.budget - sum(offer.price for offer in chosen.values()))
+        steps = [
+            ((now.rating - offer.rating) / max(1, offer.price - now.price), offer.price, kind, offer)
+            for kind, now in chosen.items()
+            if kind in total.items
+            for offer in offers[kind]
+            if offer.rating > max(0, now.rating) and now.price <= offer.price <= now.price + room
+            if all(offer.values[slot] == now.values[slot] for slot in demands.shared(kind))
+        ]
+        if not steps:
+            return chosen
+        *_, kind, offer = min(steps, key=lambda step: step[:3])
+        chosen[kind] = offer
 
 
 # What a catalog offers, reduced by columns to the few rows that can be in a best list.
@@ -367,13 +477,13 @@ def offers_of(catalog: Catalog, rows: np.ndarray, kind: str, demands: Demands) -
     that it shares with others the cheapest, or those that no cheaper one beats."""
     if not len(rows):
         return []
-    shared, worth = demands.shared(kind), demands.worth(kind)
+    shared, aim = demands.shared(kind), demands.aim(kind)
     rows = rows[np.argsort(catalog.price_cents[rows], kind="stable")]
     keep = np.zeros(len(rows), bool)
     group = keys_of(catalog, rows, shared)
     keep[np.unique(group, return_index=True)[1]] = True
-    if worth is not None:
-        key = worth.key(of_rows(rows, catalog))
+    if aim is not None:
+        key = aim.key(of_rows(rows, catalog))
         for value in np.unique(group).tolist() if shared else [0]:
             mine = np.flatnonzero(group == value)
             least = np.minimum.accumulate(key[mine])

@@ -3,7 +3,7 @@
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -13,9 +13,9 @@ from ecomlab import other_words
 from ecomlab.catalog import Catalog, Constraint, Shop
 from ecomlab.slots import LIMITS, PRICE, SlotType, declared, slot_type
 from ecomlab.task import Event, Goal, GoalChange, SellOut
-from ecomlab.values import FORMATS, money
+from ecomlab.values import FORMATS, joined, money
 from ecomlab.wishes import Wish
-from ecomlab.world.cart import constraints_of, without_type
+from ecomlab.world.cart import column_of, constraints_of, names_of, without_type
 from ecomlab.world.sell_outs import sold_rows
 from ecomlab.world.state import World
 
@@ -60,21 +60,35 @@ def worlds(
 
 SORTED = {limit.sort: limit for limit in LIMITS}
 """Slots by what a search sorts by and a customer calls a preference."""
-Values = Callable[[SlotType], Any]
-"""Looks up a limit's value of one product as an integer, or of several as an array (rows,) of int64."""
+Values = Callable[[Any], Any]
+"""Looks up a limit's value of one product as an integer, or of several as an array (rows,) of int64; of a pair (slot,
+value) 1 where a product has that value, else 0."""
 
 
 def of_rows(rows: np.ndarray, catalog: Catalog) -> Values:
     """Look up values of rows."""
-    return lambda limit: catalog.column(limit)[rows].astype(np.int64)
+
+    def value(of: SlotType | tuple[str, str]) -> np.ndarray:
+        if isinstance(of, SlotType):
+            return catalog.column(of)[rows].astype(np.int64)
+        names = names_of(catalog, of[0])
+        code = names.index(of[1]) if of[1] in names else None
+        return (column_of(catalog, of[0])[rows] == code).astype(np.int64)
+
+    return value
 
 
 def of_record(record: Mapping[str, Any]) -> Values:
     """Look up values of a record that a tool shows, as the catalog has them."""
 
-    def value(limit: SlotType) -> int:
-        shown = limit.read_shown(record[limit.shown])
-        return int(limit.missing or 0) if shown is None else shown
+    def value(of: SlotType | tuple[str, str]) -> int:
+        if not isinstance(of, SlotType):
+            slot, wanted = of
+            return int(
+                {**record["attributes"], "brand": record["brand"]}.get(slot[slot.find(":") + 1 :]) == wanted
+            )
+        shown = of.read_shown(record[of.shown])
+        return int(of.missing or 0) if shown is None else shown
 
     return value
 
@@ -100,21 +114,34 @@ class Lex(Wish):
         return ", then ".join(self.preferences)
 
 
-_TERM = rf"(?:{FORMATS['money'].pattern}) more for each [a-z]+ [a-z]+"
+_MORE = rf"(?:{FORMATS['money'].pattern}) more for "
+VALUED = r"(?:[^.,;!?$\n]|[.,](?=\S))+?"
+"""Pattern of the phrase of a value that is worth something."""
+_TERM = rf"{_MORE}(?:each [a-z]+ [a-z]+|one {VALUED})"
 
 
 @dataclass(frozen=True)
 class Worth(Wish):
-    """What a unit of other wishes is worth: the lowest price counts after that is taken off, in proportion."""
+    """What a unit of other wishes is worth, and what certain values are: the lowest price counts after that is taken
+    off, in proportion."""
 
     terms: tuple[tuple[str, int], ...]
     """(slot, cents a displayed unit) each: ("rating", 1000) for $10 a star. Cents are multiples of the slot's scale,
     so that keys are whole."""
     type: str = ""
     """Of a list, the part that it is about."""
+    bonuses: tuple[tuple[str, str, int], ...] = ()
+    """(slot, value, cents) each; while nobody has found out what the words mean, the slot is "" and they are the
+    value."""
+    words: tuple[str, ...] = field(default=(), compare=False)
+    """Phrase of each of these values, which follows from it: "made of bamboo"."""
     step = "trade_off"
     slot = "worth"
-    pattern = rf"(?P<terms>{_TERM}(?: and {_TERM})*)(?: on the (?P<type>[^.!?\n]+?))?"
+    pattern = rf"(?P<terms>{_TERM}(?:(?:, | and ){_TERM})*)(?: on the (?P<type>[^.!?\n]+?))?"
+
+    @property
+    def items(self) -> tuple[str, ...]:
+        return (self.type,)
 
     def key(self, values: Values) -> Any:
         """Compute a number of cents, the smaller the better."""
@@ -122,21 +149,31 @@ class Worth(Wish):
         for limit, cents in self._limits:
             value = values(limit)
             key = key + cents // limit.scale * value * (value > 0) * (1 if limit.op == "<=" else -1)
+        for slot, wanted, cents in self.bonuses:
+            key = key - cents * values((slot, wanted))
         return key
 
     def others(self) -> list["Worth"]:
         """List other worths that a customer may have: one of the terms twice or half of it."""
-        return [
-            replace(self, terms=(*self.terms[:n], (name, other), *self.terms[n + 1 :]))
-            for n, (name, cents) in enumerate(self.terms)
-            for other in (2 * cents, cents // 200 * 100)
-            if other
-        ]
+        found = []
+        for name in ("terms", "bonuses"):
+            each = getattr(self, name)
+            found += [
+                replace(self, **{name: (*each[:n], (*what, other), *each[n + 1 :])})  # type: ignore[arg-type]
+                for n, (*what, cents) in enumerate(each)
+                for other in (2 * cents, cents // 200 * 100)
+                if other
+            ]
+        return found
 
     @cached_property
     def most(self) -> int:
         """Cents that a key lies below the price at most."""
-        return sum(int(cents // one.scale * one.range[1]) for one, cents in self._limits if one.op == ">=")
+        units = sum(int(cents // one.scale * one.range[1]) for one, cents in self._limits if one.op == ">=")
+        values: dict[str, int] = {}  # no product has two of one slot
+        for slot, _, cents in self.bonuses:
+            values[slot] = max(cents, values.get(slot, 0))
+        return units + sum(values.values())
 
     @cached_property
     def _limits(self) -> list[tuple[SlotType, int]]:
@@ -144,11 +181,15 @@ class Worth(Wish):
 
     @property
     def amounts(self) -> Sequence[int]:
-        return [cents for _, cents in self.terms]
+        return [cents for _, cents in self.terms] + [cents for _, _, cents in self.bonuses]
 
     def say(self, write: Callable[[int], str] = money) -> str:
-        terms = " and ".join(f"{write(cents)} more for each {limit.gain}" for limit, cents in self._limits)
-        return terms + (f" on the {self.type}" if self.type else "")
+        terms = [f"{write(cents)} more for each {limit.gain}" for limit, cents in self._limits]
+        terms += [
+            f"{write(cents)} more for one {words}"
+            for (*_, cents), words in zip(self.bonuses, self.words, strict=True)
+        ]
+        return joined(terms) + (f" on the {self.type}" if self.type else "")
 
     def say_otherwise(self) -> tuple[str, ...]:
         return tuple(self.say(lambda cents, n=n: other_words.dollars(cents)[n]) for n in range(2))  # type: ignore[misc]
@@ -156,13 +197,20 @@ class Worth(Wish):
     @classmethod
     def read(cls, said: Mapping[str, str]) -> "Worth":
         slots = {limit.gain: limit.name for limit in declared() if limit.gain}
-        terms = (one.split(" more for each ") for one in re.findall(_TERM, said["terms"]))
-        found = ((slots[unit], FORMATS["money"].read(cents)) for cents, unit in terms if unit in slots)
-        return cls(tuple(found), said["type"])
+        terms, bonuses = [], []
+        for one in re.finditer(rf"{_TERM}(?=$|(?:, | and ){_MORE})", said["terms"]):
+            cents, _, what = one[0].partition(" more for ")
+            amount, (kind, _, words) = FORMATS["money"].read(cents), what.partition(" ")
+            if kind == "one":
+                bonuses.append(("", words, amount))
+            elif words in slots:
+                terms.append((slots[words], amount))
+        return cls(tuple(terms), said["type"], tuple(bonuses), tuple(words for _, words, _ in bonuses))
 
     def __str__(self) -> str:
-        said = (f"{money(cents)} for each {limit.gain}" for limit, cents in self._limits)
-        return f"price minus {' and '.join(said)}"
+        said = [f"{money(cents)} for each {limit.gain}" for limit, cents in self._limits]
+        said += [f"{money(cents)} for {value}" for _, value, cents in self.bonuses]
+        return f"price minus {joined(said)}"
 
 
 Rank = Lex | Worth

@@ -15,11 +15,12 @@ import numpy as np
 from ecomlab.catalog import Catalog, Constraint, Shop
 from ecomlab.reward import Fault
 from ecomlab.slots import DAYS, PRICE, RATING
-from ecomlab.task import Event, Goal
+from ecomlab.task import Event, Goal, SellOut
 from ecomlab.values import Format, joined
 from ecomlab.wishes import Said
 from ecomlab.world import ranking, reviews
 from ecomlab.world.cart import constraints_of
+from ecomlab.world.sell_outs import sold_rows
 from ecomlab.world.state import World
 from ecomlab.world.substitutes import NOUNS, noun
 
@@ -131,6 +132,15 @@ def stages(goal: Goal, events: Sequence[Event], shop: Shop) -> list[Nearest]:
 
     worlds = ranking.worlds(goal, events, shop, in_stock)
     return [nearest(some, rows, shop.catalog) for some, rows in worlds]
+
+
+def last_stage(goal: Goal, events: Sequence[Event], shop: Shop) -> Nearest:
+    """Find what is nearest after all events: the last of the `stages`."""
+    end, rows = goal.after(events), ranking.fitting(Goal.one({"type": goal["type"]}), shop)
+    for event in events:
+        if isinstance(event, SellOut):
+            rows = rows[~np.isin(rows, sold_rows(event, shop.catalog))]
+    return nearest(end, rows, shop.catalog)
 
 
 def smallest(sets: Iterable[int]) -> list[int]:

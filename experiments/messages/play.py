@@ -14,7 +14,7 @@ from ecomlab import Episode, load_shop, make_task
 from ecomlab.task import Message
 
 FOLDER = Path(tempfile.gettempdir()) / "ecomlab_played"
-LONGEST, SHORT = 3_000, 600
+LONGEST, SHORT = 30_000, 600
 """Characters of a result that are shown, and of a line of a sheet."""
 
 

@@ -14,6 +14,8 @@ from ecomlab import Episode, load_shop, make_task
 from ecomlab.catalog import Shop
 from ecomlab.customer.reading.reading import Message
 from ecomlab.laws import banks, understanding
+from ecomlab.laws.banks import Case, named_acts
+from ecomlab.laws.understanding import labelled, reaction_to
 
 QUESTION = "Which material should the first thing have, and by when do you need it?"
 WORDS, MESSAGES, TIMES = range(10, 15), 200, 5
@@ -22,7 +24,15 @@ WORDS, MESSAGES, TIMES = range(10, 15), 200, 5
 def agreement(shop: Shop) -> float:
     """Return the share of messages of which both readers' labels get one reply."""
     cases = [one for one in banks.messages(understanding.MESSAGES / "held.jsonl", shop) if one.certain]
-    return sum(understanding.readers_agree(one, shop) for one in cases) / len(cases)
+    return sum(agreed(one, shop) for one in cases) / len(cases)
+
+
+def agreed(case: Case, shop: Shop) -> bool:
+    """Tell whether a message gets one reply as either of its readers labels it."""
+    message = Message(case.text, case.listener.vocabulary)
+    decided, read = message.decided(), filter(None, (case.acts, case.or_acts))
+    labels = [labelled(message, named_acts(acts), case, decided) for acts in read]
+    return len({reaction_to(message.reading(label), case, shop) for label in labels}) == 1
 
 
 def turn(shop: Shop) -> tuple[int, int]:

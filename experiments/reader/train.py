@@ -5,10 +5,10 @@ reader sees them. `--test NAME` leaves banks, or writers of `read`, out and asks
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import scipy.sparse as sparse
@@ -18,12 +18,14 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
 from ecomlab import load_shop
+from ecomlab.catalog import Shop
 from ecomlab.customer.reading.features import Seen, of_mention, of_slot, seen, whole
 from ecomlab.customer.reading.mentions import CLAIM, places
 from ecomlab.customer.reading.model import ACTS, GROUPS, NEAR, QUESTIONS, SCALE, Model, binned, kind_of
 from ecomlab.customer.reading.words import AMOUNTS, WEIGHTS, Sentence, sentences
+from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.laws import banks
-from ecomlab.laws.banks import UNNAMED, Case, named_acts
+from ecomlab.laws.banks import NAMES, TRIES, UNNAMED, Case, Listener, filled, named_acts, slot_named
 from ecomlab.seeding import rng
 
 HERE = Path(__file__).parent
@@ -398,6 +400,40 @@ def tested(one: Model, rows: Sequence[Row], name: str, show: int) -> None:
         print("   ", *missed[at])
 
 
+def questions(path: Path, shop: Shop) -> list[Case]:
+    """Put a bank of questions, of each one once, to customers who have the slots that it asks for."""
+    found = []
+    for number, row in enumerate(banks.rows_of(path)):
+        env = row.get("sub") or row["env"]
+        env = env if env in ENVIRONMENTS and env != "JOURNEY" else "CART"
+        random = rng("bank", path.stem, number)
+        for place in random.permutation(len(banks.tasks_of(env, shop)))[:TRIES].tolist():
+            one = banks.listener(env, place, shop)
+            case = question_to(row, path.stem, one, shop, random)
+            if case is not None:
+                found.append(case)
+                break
+    return found
+
+
+def question_to(
+    row: Mapping[str, Any], bank: str, one: Listener, shop: Shop, random: np.random.Generator
+) -> Case | None:
+    """Fill a question's gaps from the first of the customer's slots that it asks for; None where it does not fit."""
+    wanted = [slot_named(NAMES.get(name, name), row.get("attr"), one.slots) for name in row["slots"]]
+    meant = [slot for slot in wanted if slot is not None]
+    if len(meant) < len(wanted):
+        return None
+    item = meant[0].item if meant else 0
+    kind = next((slot.value for slot in one.slots if slot.name == "type" and slot.item == item), "")
+    kind = kind or (one.types[0] if one.types else "") or "order"
+    text = filled(row["text"], meant, kind, "attr" in row, one.phrases, shop, random)
+    if text is None:
+        return None
+    names = frozenset(slot.name for slot in meant)
+    return Case(bank, row["env"], row.get("form", "wh"), one, text, names, row["open"])
+
+
 def main(
     test: Annotated[list[str] | None, typer.Option(help="banks, or writers of read as read:6")] = None,
     show: int = 0,
@@ -410,7 +446,7 @@ def main(
         for folder in (LAWS / "questions", HERE / "questions")
         for path in sorted(folder.glob("*.jsonl"))
         if path.stem not in UNSEEN
-        for case in banks.questions(path, shop)
+        for case in questions(path, shop)
         if case.group != "nothing"
     ]
     for path in (LAWS / "messages" / "read.jsonl", *sorted((HERE / "messages").glob("*.jsonl"))):

@@ -195,22 +195,6 @@ def test_collections_are_compared_at_equal_rollouts():
     assert statistics.collections_compared(*collection_rows(seeds=(0,))).low.isna().all()
 
 
-def test_an_arm_has_one_name_in_every_table_and_one_colour_in_every_panel():
-    train, evaluation = collection_rows()
-    figure = plots.environment_scaling(train, evaluation)
-    (legend,) = figure.legends
-    named = zip(legend.get_texts(), legend.get_lines(), strict=True)
-    colours = {text.get_text(): line.get_color() for text, line in named}
-    assert colours["C1"] != colours["C2"]
-    total, own, _, cart, sub = ({line.get_color() for line in ax.get_lines()} for ax in figure.axes)
-    assert total == own == cart == {colours["C1"], colours["C2"]}
-    assert sub == {colours["C2"]}, "C1 was not evaluated in it"
-    runs = statistics.summary(train, evaluation)
-    assert set(statistics.arm_names(runs)) == {"adaptive, C1", "adaptive, C2"}
-    assert set(statistics.arm_intervals(runs, "sampled_last").index) == {"adaptive, C1", "adaptive, C2"}
-    assert set(statistics.arm_names(runs[runs.collection == "C1"])) == {"adaptive"}
-
-
 def test_gains_are_from_the_first_to_the_last_evaluation():
     train, evaluation = collection_rows()
     table = statistics.gains(train, evaluation).set_index(["collection", "env"])
@@ -231,37 +215,6 @@ def test_gains_are_from_the_first_to_the_last_evaluation():
     assert sharpened.starter["C1", "CART"] == pytest.approx(table.starter["C1", "CART"] + 0.15)
     assert sharpened["mean"]["C1", "CART"] == pytest.approx(table["mean"]["C1", "CART"] - 0.15)
     assert sharpened["last"].equals(table["last"])
-
-
-def test_the_scaling_figure_has_a_panel_per_environment_and_counts_rollouts():
-    train, evaluation = collection_rows()
-    figure = plots.environment_scaling(train, evaluation)
-    assert [ax.get_title() for ax in figure.axes[3:]] == ["CART", "SUB"]
-    total, own = (max(np.asarray(line.get_xdata())[-1] for line in ax.get_lines()) for ax in figure.axes[:2])
-    assert (total, own) == (pytest.approx(0.64), pytest.approx(0.32))
-    assert not figure.axes[1].texts, "no curve is cut"
-    longer = train.assign(rollouts=train.rollouts.where(train.collection == "C2", 4 * train.rollouts))
-    assert len(plots.environment_scaling(longer, evaluation).axes[1].texts) == 2, (
-        "an arrow, and how far it goes on"
-    )
-    with pytest.raises(ValueError, match="several|hold"):
-        plots.environment_scaling(train_rows(), eval_rows())
-
-
-def test_the_figure_shows_every_run_and_the_mean():
-    train = train_rows()
-    figure = plots.difficulty_growth(train, eval_rows())
-    panels = {ax.get_title(): ax for ax in figure.axes if ax.get_title().startswith("d =")}
-    assert list(panels) == ["d = 0", "d = 1", "d = 2"]
-    lines = panels["d = 1"].get_lines()
-    assert len(lines) == 3 * (2 + 1)
-    thick = [line for line in lines if line.get_linewidth() > 1]
-    assert len({line.get_color() for line in thick}) == len({line.get_marker() for line in thick}) == 3
-    assert thick[0].get_ydata() == pytest.approx([0.26, 0.36, 0.46])
-    assert plots.look(train.query("schedule == 'adaptive'"))["adaptive"] == plots.look(train)["adaptive"]
-    train.loc[0, "collection"] = "C2"
-    with pytest.raises(ValueError, match="C1, C2"):
-        plots.difficulty_growth(train, eval_rows())
 
 
 CART = pd.DataFrame({"env": ["CART"]})
@@ -324,30 +277,6 @@ def test_a_figure_has_the_width_of_a_page_or_of_a_column_and_legible_text(name, 
     assert bounds.y0 >= -0.01 and bounds.y1 <= figure.get_figheight() + 0.01
 
 
-def test_a_figure_that_was_shown_has_the_same_bytes(tmp_path):
-    figure, made = env_plots.axes_and_environments(show.axes(range(3)).head(2), show.matrix()), []
-    for folder in ("before", "after"):
-        (pdf, *_) = figures.save(figure, "axes", out=tmp_path / folder, parameters={})
-        made.append(pdf.read_bytes())
-        figure.savefig(io.BytesIO(), dpi=72)  # as where a notebook shows it
-    assert made[0] == made[1]
-
-
-@pytest.mark.parametrize(
-    "name", ["growth", "ratio", "scaling", "certificate", "parts", "understanding", "cascade"]
-)
-def test_markers_tell_arms_apart_where_colour_does(name, drawings):
-    figure = drawings(name, plots.COLUMN_WIDTH)
-    handles = [
-        line
-        for legend in [*figure.legends, *filter(None, (ax.get_legend() for ax in figure.axes))]
-        for line in legend.get_lines()
-    ]
-    marked = [line for line in handles if line.get_color() != ".35" and line.get_linestyle() != ":"]
-    shapes = {(line.get_marker(), line.get_markerfacecolor() == "none") for line in marked}
-    assert len(shapes) == len(marked) > 1, "a ring around another's mark is a shape of its own"
-
-
 def test_the_effective_ratio_is_compared_seed_by_seed():
     train = train_rows(seeds=(0, 1, 2))
     better = train.schedule == "adaptive"
@@ -370,18 +299,6 @@ def test_a_run_holds_a_level_only_with_all_below():
     assert set(better["level"]) == {2}
 
 
-def test_a_level_held_is_a_difficulty_also_where_not_every_one_was_evaluated():
-    rows = eval_rows(seeds=(0,), steps=(0, 4)).assign(success=1.0)
-    rows["d"] = rows.d.map({0: 0, 1: 4, 2: 8})
-    assert set(statistics.run_frontiers(rows)["level"]) == {8}
-
-
-def test_a_schedule_of_fewer_steps_has_learned_what_its_own_runs_show():
-    rows = eval_rows(seeds=(0, 1), steps=(0, 4)).assign(success=lambda rows: 0.1 + rows.step / 10)
-    rows.loc[(rows.schedule == "static-low") & (rows.step == 4), "step"] = 2
-    assert set(statistics.learned(rows, "sampled")) == set(rows.schedule)
-
-
 def test_a_run_that_is_not_finished_is_left_out_of_gains():
     train, evaluation = collection_rows()
     whole = statistics.gains(train, evaluation)
@@ -395,9 +312,6 @@ def test_a_player_of_a_certificate_holds_what_the_search_would_say(tmp_path):
     assert found.loc[("CART", "reference", 0.9), "level"] == 12
     half = found.loc[("CART", "perturbed", 0.5)]  # .8 less .05 a level: exactly one half at 6
     assert half.low <= 6 <= half.high and half.high - half.low <= 3
-
-
-GREEDY = r"eval.csv: no decoding 'greedy'; there are sampled"
 
 
 @pytest.mark.parametrize(
@@ -420,17 +334,6 @@ def test_what_a_table_lacks_is_named_with_what_there_is(draw, word, monkeypatch)
     train, evaluation = (table[table.schedule == "adaptive"] for table in (train_rows(), eval_rows()))
     with pytest.raises(tables.TableError, match=word):
         draw(train, evaluation[evaluation.decoding == "sampled"])
-
-
-def test_a_bank_without_a_form_of_question_is_drawn_without_it():
-    table = statistics.understood(
-        tables.load_understanding(ROOT / "experiments/certificate/certificate.json")
-    )
-    bank = table.bank.iloc[0]
-    figure = capability_plots.understanding(table[(table.bank != bank) | (table.form != "wh")])
-    left, right = figure.axes
-    wholes, *others = [len(bars[0].get_xdata()) for bars in right.containers]
-    assert set(others) == {wholes + 1} and len(left.containers) == len(right.containers)
 
 
 def test_a_caption_is_latex_and_the_numbers_are_a_table_beside_the_figure(tmp_path):
@@ -521,14 +424,6 @@ def test_what_is_no_certificate_says_how_to_get_one(tmp_path, text):
         tables.load_certificate(tmp_path / "c.json")
 
 
-def test_one_run_and_the_axes_draw():
-    one = train_rows().query("schedule == 'adaptive' and seed == 0")
-    assert len(plots.one_run(one, eval_rows()).axes) == 3 and not tables.last_steps(one).empty
-    table = pd.DataFrame({f"d = {d}": {"up": d, "down": 12 - d} for d in range(13)})
-    [steps] = env_plots.axes_over_difficulty(table).axes[0].patches
-    assert steps.get_data().values.tolist() == list(range(13))  # type: ignore[attr-defined]
-
-
 def test_a_certificate_is_a_row_per_player_in_the_order_of_the_collection(tmp_path):
     table = tables.load_certificate(write_certificate(tmp_path / "c.json", ("BUNDLE", "OTHER", "CART")))
     assert list(dict.fromkeys(table.env)) == ["CART", "BUNDLE", "OTHER"]
@@ -555,25 +450,3 @@ def test_levels_are_pooled_by_their_tasks(tmp_path):
     assert pooled.n["CART", "perturbed"] == pooled.n["CART", "reference"] == 400
     assert pooled.n["CART", "naive"] == 200
     assert set(pooled.reset_index().player) == {"oracle", "reference", "perturbed", "naive"}
-
-
-@pytest.mark.parametrize("levels", [range(13), range(2)])
-def test_the_certificates_figure_has_a_panel_per_environment_and_a_line_per_player(tmp_path, levels):
-    table = tables.load_certificate(write_certificate(tmp_path / "c.json", levels=levels))
-    figure = env_plots.certificate(statistics.with_bounds(table))
-    panels = {ax.get_title(): ax for ax in figure.axes}
-    assert list(panels) == ["CART", "BUNDLE"]
-    assert len(panels["CART"].get_lines()) == 7 and len(panels["BUNDLE"].get_lines()) == 6
-    falling = [line for line in panels["CART"].get_lines() if line.get_marker() == "D"]
-    assert falling[0].get_ydata() == pytest.approx([0.8 - 0.05 * d for d in levels])
-    looks = {(line.get_color(), line.get_marker()) for line in panels["CART"].get_lines()}
-    assert len(looks) == 7
-
-
-def test_a_dot_stands_where_an_environment_consumes_an_axis():
-    table = pd.DataFrame({f"d = {d}": {"up": d, "down": 12 - d} for d in range(13)})
-    matrix = pd.DataFrame({"up": [True, False], "down": [True, True]}, index=["A", "B"])
-    figure = env_plots.axes_and_environments(table, matrix)
-    dots = figure.subfigs[1].axes[0].collections[0].get_offsets()
-    assert sorted(map(tuple, np.asarray(dots).astype(int).tolist())) == [(0, 0), (1, 0), (1, 1)]
-    assert len(figure.subfigs[0].axes) == 2

@@ -1,6 +1,5 @@
 """Inspect: the twenty tasks through its solver loop give our scores, in a log that its own reader opens."""
 
-import json
 import math
 import subprocess
 import sys
@@ -15,7 +14,7 @@ from inspect_ai.model import get_model, modelapi
 from inspect_ai.tool import ToolCall
 
 from bridges.twenty import SHOP, sample_jobs, sample_player
-from ecomlab import ENVIRONMENTS, Episode, load_shop
+from ecomlab import load_shop
 from ecomlab.bridges import inspect_ai as bridge
 from ecomlab.bridges.common import score_from_json, task_of
 from ecomlab.reward import INVALID
@@ -65,19 +64,6 @@ def test_the_twenty_tasks_score_as_in_our_own_loop(same, ours, log, tell_version
     means = {score.name: score.metrics["mean"].value for score in made.results.scores}
     assert math.isclose(means["reward"], sum(ours(job).score.value for job in JOBS) / len(JOBS))
     log["means in the log"] = means
-
-
-def test_the_tools_schemas_survive_inspects_own_form(bridge_shop):
-    for job in JOBS[: len(ENVIRONMENTS)]:
-        for schema in Episode(task_of(job, bridge_shop), bridge_shop).tools:
-            ours, theirs = schema["function"]["parameters"], bridge.tool_info(schema).parameters
-            assert set(theirs.properties) == set(ours.get("properties", {}))
-            assert theirs.required == ours.get("required", [])
-            for name, told in theirs.properties.items():
-                mine = ours["properties"][name]
-                assert (told.type, told.description, told.enum) == (
-                    mine.get("type"), mine.get("description"), mine.get("enum"),
-                )  # fmt: skip
 
 
 def test_calls_that_cannot_be_parsed_are_invalid(tmp_path):
@@ -155,19 +141,3 @@ def test_the_command_line_finds_the_tasks_by_name(tmp_path, log):
     assert {sample.metadata["d"] for sample in read.samples} == {0, 3}
     assert all(sample.scores["shopping_score"].metadata["end"] == "submit" for sample in read.samples)
     log["command"] = " ".join(["inspect", *command[1:]])
-
-
-def test_its_viewer_opens_the_log(tmp_path, log):
-    """`inspect view bundle` reads the log and puts it into the viewer's own web page."""
-    logs, page = tmp_path / "logs", tmp_path / "page"
-    made = run(bridge.task_for(JOBS[:2], SHOP, "two"), get_model("twenty/players", size=SHOP), logs)
-    inspect = str(Path(sys.executable).with_name("inspect"))
-    command = [inspect, "view", "bundle", "--log-dir", str(logs), "--output-dir", str(page)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "<script" in (page / "index.html").read_text("utf-8")
-    [(name, told)] = json.loads((page / "logs" / "listing.json").read_text("utf-8")).items()
-    assert (told["status"], told["task"], told["model"]) == ("success", "two", "twenty/players")
-    shown = read_eval_log(str(page / "logs" / name))
-    assert [sample.scores for sample in shown.samples] == [sample.scores for sample in made.samples]
-    log["viewer"] = "inspect view bundle --log-dir LOGS --output-dir PAGE"

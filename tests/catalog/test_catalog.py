@@ -7,11 +7,8 @@ import shutil
 import string
 import subprocess
 import sys
-import threading
-import time
-import tracemalloc
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import combinations
 from pathlib import Path
@@ -28,7 +25,6 @@ from ecomlab.catalog import load_shop as load_shop_once
 from ecomlab.catalog import shop as shop_module
 from ecomlab.catalog import store as store_module
 from ecomlab.catalog import vocabulary as vocabulary_module
-from ecomlab.catalog.embed import TogetherEmbedder
 from ecomlab.catalog.schema import NO_OPTION
 from ecomlab.catalog.synthetic import LOOKS, product_types
 from ecomlab.catalog.texts import document, embed_rows
@@ -69,15 +65,6 @@ def catalog(shop: Shop) -> Catalog:
 
 
 # -- words ----
-
-
-def test_the_shop_is_broad() -> None:
-    brands = {brand for department in DEPARTMENTS.values() for brand in department.brands}
-    features = {feature for department in DEPARTMENTS.values() for feature in department.features}
-    assert len(DEPARTMENTS) == 10 and 95 <= len(TYPES) <= 115
-    assert 80 <= len(brands) <= 100 and 30 <= len(features) <= 45
-    assert all(re.fullmatch(r"([A-Z][a-z]+){2,}", brand) and len(brand) >= 7 for brand in brands)
-    assert all(len(feature) >= 5 for feature in features)
 
 
 def test_no_name_is_two_typos_from_another() -> None:
@@ -229,10 +216,6 @@ def test_values_of_an_ordered_attribute_grow(kind: ProductType) -> None:
             assert attribute.ordered and [f"{n:.0f}-Pack" for n in amounts] == list(attribute.values)
 
 
-def test_about_ten_types_are_sold_in_packs() -> None:
-    assert 8 <= sum(attribute.name == "pack" for kind in TYPES for attribute in kind.attributes) <= 16
-
-
 @BY_NAME
 def test_what_is_bigger_or_better_costs_more(kind: ProductType, catalog: Catalog) -> None:
     """What a price is made of, brand, feature and attributes, explains nearly all of it."""
@@ -297,19 +280,6 @@ def test_ids_carry_no_information(catalog: Catalog) -> None:
 def test_an_unknown_id_has_no_row(catalog: Catalog, name: str) -> None:
     row = catalog.row(name)
     assert row is None or catalog.ids[row] == name
-
-
-def test_columns_that_do_not_fit_are_refused() -> None:
-    small = generate(200)
-    columns = small.columns()
-    assert Catalog.from_columns(small.vocabulary, columns).fingerprint == small.fingerprint
-    for name, wrong, why in (
-        ("days", columns["days"][:-1], "199"),
-        ("type_code", columns["type_code"][::-1].copy(), "sorted"),
-        ("packed_ids", np.repeat(columns["packed_ids"][:100], 2), "id"),
-    ):
-        with pytest.raises(ValueError, match=why):
-            Catalog.from_columns(small.vocabulary, columns | {name: wrong})
 
 
 # -- constraints ----
@@ -541,42 +511,6 @@ def test_threads_get_the_same_answers(shop: Shop) -> None:
     assert answers == [shop.engine.search(query) for query in queries] * 4
 
 
-def test_concurrent_queries_are_embedded_together(shop: Shop) -> None:
-    calls: list[int] = []
-    first, others = threading.Event(), threading.Event()
-
-    class Counting(LexicalEmbedder):
-        def encode(self, texts: Sequence[str]) -> np.ndarray:
-            calls.append(len(texts))
-            first.set()
-            assert others.wait(60)
-            return super().encode(texts)
-
-    together = TogetherEmbedder(Counting())
-    queries = [shop.catalog.title(row) for row in range(8)]
-    with ThreadPoolExecutor(8) as pool:
-        asked = [pool.submit(together.encode_one, queries[0])]
-        assert first.wait(60)  # the first is being embedded
-        asked += [pool.submit(together.encode_one, query) for query in queries[1:]]
-        while len(together._waiting) < 7:
-            time.sleep(0.001)
-        others.set()
-    assert np.array_equal(np.stack([one.result() for one in asked]), LexicalEmbedder().encode(queries))
-    assert calls == [1, 7]
-
-
-def test_an_embedder_that_fails_fails_each_query_of_its_call() -> None:
-    class Broken(LexicalEmbedder):
-        def encode(self, texts: Sequence[str]) -> np.ndarray:
-            raise RuntimeError("memory")
-
-    together = TogetherEmbedder(Broken())
-    with ThreadPoolExecutor(4) as pool:
-        for asked in [pool.submit(together.encode_one, "x") for _ in range(4)]:
-            with pytest.raises(RuntimeError, match="memory"):
-                asked.result()
-
-
 # -- the same everywhere ----
 
 
@@ -701,21 +635,3 @@ def test_a_shop_is_made_by_column_not_product_by_product() -> None:
         return calls_in(lambda: SearchEngine(generate(size, seed=1), LexicalEmbedder()))
 
     assert calls(4_000) < 1.1 * calls(1_000)
-
-
-def test_looking_at_one_product_looks_at_no_other(catalog: Catalog) -> None:
-    """It takes a few calls, and less memory than a bit of every product."""
-    wanted = [Constraint("type", "==", catalog.type_of(9999).name), Constraint("price", "<=", 10**6)]
-    looks: list[Callable[[], object]] = [
-        lambda: catalog.record(9999),
-        lambda: catalog.satisfies(9999, wanted),
-    ]
-    for action in looks:
-        action()
-        assert calls_in(action) < 100
-        tracemalloc.start()
-        try:
-            action()
-            assert tracemalloc.get_traced_memory()[1] < catalog.size / 8
-        finally:
-            tracemalloc.stop()

@@ -17,12 +17,10 @@ from ecomlab import cli
 from ecomlab.catalog import (
     Catalog,
     CatalogError,
-    LexicalEmbedder,
     Titles,
     build_shop,
     generate,
     load_shop,
-    shop,
 )
 from ecomlab.catalog import index as index_module
 from ecomlab.catalog.shop import open_shop
@@ -233,13 +231,6 @@ def test_a_manifest_names_nothing_else(change: dict[str, Any], why: str, folder:
         open_shop(folder.out)
 
 
-def test_an_embedder_of_another_dimension_is_refused(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder.change(embedder_fingerprint=LexicalEmbedder(64).fingerprint)
-    monkeypatch.setattr(shop, "embedder_named", lambda name: LexicalEmbedder(64))
-    with pytest.raises(CatalogError, match="512"):
-        open_shop(folder.out)
-
-
 @pytest.mark.parametrize(
     "which", ["manifest.json", "column.days.npy", "exact.faiss", "vocabulary.json", "data"]
 )
@@ -287,18 +278,6 @@ def test_what_could_not_be_opened_is_not_written(tmp_path: Path) -> None:
     columns = catalog.columns() | {"packed_ids": np.char.replace(catalog.packed_ids, b"P", b"<")}
     with pytest.raises(CatalogError, match="id"):
         build_shop(Catalog.from_columns(catalog.vocabulary, columns), tmp_path)
-
-
-def test_vectors_that_are_none_find_less_and_break_nothing(folder: Folder) -> None:
-    patch("exact.faiss", -2 * 512 * 190, b"\x00\x7e" * (512 * 190))(folder)  # NaN in all but ten
-    folder.vouch()
-    engine = open_shop(folder.out).engine
-    for lists, most in ((engine.index.lists, 20), (None, 10)):
-        engine.index.lists = lists
-        found = engine._search_now("lamp", (), (), 20)
-        assert len(found) <= most and len(set(found)) == len(found) and set(found) <= set(range(SIZE))
-    with pytest.raises(CatalogError, match="vector"):
-        validate(folder.out, full=True)
 
 
 @pytest.mark.parametrize(

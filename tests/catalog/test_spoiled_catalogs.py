@@ -1,7 +1,5 @@
 """Folders of catalogs spoiled at random: each is refused in a sentence or works as a shop; none crashes or hangs."""
 
-import ctypes
-import faulthandler
 from collections import Counter
 from collections.abc import Sequence
 from functools import partial
@@ -58,24 +56,3 @@ def test_ten_thousand_spoiled_folders(bases: list[Path], tmp_path: Path) -> None
     counts = check(outcomes(MANY, bases, tmp_path), MANY)
     for way in sorted({way for way, _ in counts}):
         print(f"{way}: {counts[way, spoiling.REFUSED]} refused, {counts[way, spoiling.WORKED]} work")
-
-
-def test_a_crash_and_a_hang_are_seen(
-    bases: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What finds faults must find these."""
-
-    def fail(place: Path, number: int) -> tuple[str, str]:
-        if number == 1:
-            faulthandler.disable()  # it would print what is no fault of a test's
-            ctypes.string_at(0)
-        while number == 2:
-            pass
-        if number == 3:
-            raise AttributeError("no attribute")
-        return spoiling.WORKED, ""
-
-    monkeypatch.setattr(spoiling, "attempt", fail)
-    monkeypatch.setattr(spoiling, "PATIENCE", 1)
-    found = [one.what for one in outcomes(5, bases, tmp_path)]
-    assert found == [spoiling.WORKED, "SIGSEGV", "SIGALRM", "AttributeError", spoiling.WORKED]

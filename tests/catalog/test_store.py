@@ -1,6 +1,5 @@
 """Catalogs on disk: a kill leaves the old one or a build that goes on, a damaged one is refused, a copy is the shop."""
 
-import os
 import shutil
 import threading
 from collections.abc import Callable, Iterator
@@ -9,7 +8,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from killing import killed_at
 
@@ -22,7 +20,6 @@ from ecomlab.catalog import (
     Shop,
     Titles,
     build_shop,
-    checks,
     generate,
     load_shop,
     store,
@@ -30,7 +27,6 @@ from ecomlab.catalog import (
 from ecomlab.catalog import build as build_module
 from ecomlab.catalog import index as index_module
 from ecomlab.catalog.schema import Attribute
-from ecomlab.catalog.shop import open_shop
 from ecomlab.catalog.texts import embed_rows
 from ecomlab.files import lock
 
@@ -80,24 +76,6 @@ def test_a_built_folder_is_the_shop(tmp_path: Path) -> None:
     assert not opened.catalog.stock.flags.writeable
     shutil.move(tmp_path / "shop", tmp_path / "there")
     assert load_shop(tmp_path / "there").fingerprint == made.fingerprint
-
-
-@pytest.mark.skipif(
-    not Path("/proc/self/fd").exists(), reason="open files are counted where Linux lists them"
-)
-def test_an_open_shop_holds_few_files_open(
-    products: Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A process may have 256 on macOS; a mapped column holds one. Small columns are read, and large ones mapped."""
-    build_shop(products, tmp_path)
-    before, held = len(os.listdir("/proc/self/fd")), []
-    for mapped, most in ((checks.MAPPED, 3), (0, 200)):
-        monkeypatch.setattr(checks, "MAPPED", mapped)
-        shop = open_shop(tmp_path)
-        held.append(len(os.listdir("/proc/self/fd")) - before)
-        assert held[-1] <= most and not shop.catalog.stock.flags.writeable
-        assert shop.catalog.fingerprint == products.fingerprint
-    assert held[1] > len(products.columns())
 
 
 def test_titles_are_kept_and_searched(tmp_path: Path) -> None:
@@ -239,11 +217,6 @@ def test_processes_share_the_embedding_and_what_one_leaves_is_not_lost(
     assert again == (expected, None)  # nothing is left to do
 
 
-def test_a_helper_with_another_catalog_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(CatalogError, match="process 1"):
-        build_with_a_helper(generate(200), lambda: generate(250), tmp_path)
-
-
 # -- the approximate index ----
 
 
@@ -283,16 +256,3 @@ def test_low_recall_is_refused_unless_asked_for(
     manifest = build_shop(products, tmp_path, allow_low_recall=True)
     assert min(manifest.index.recall_at_20.values()) < 0.95
     assert load_shop(tmp_path).engine.search("lamp", top_k=5)
-
-
-@pytest.mark.usefixtures("small_index")
-def test_a_forked_process_can_free_lists_that_were_searched(products: Catalog, tmp_path: Path) -> None:
-    manifest = build_shop(products, tmp_path)
-    lists = index_module.read_lists(tmp_path / manifest.data / store.LISTS)
-    lists.nprobe = 16
-    lists.search(np.ones((1, lists.d), np.float32), 5)
-    child = os.fork()
-    if not child:
-        del lists  # it waits for threads of FAISS that read ahead in the other process
-        os._exit(0)
-    assert os.waitpid(child, 0)[1] == 0

@@ -1,7 +1,6 @@
 """The customer: what they say, what they give away, when they correct and when they give up."""
 
 import json
-import re
 from dataclasses import replace
 
 import pytest
@@ -220,17 +219,6 @@ def test_who_is_asked_for_what_they_have_not_says_neither_more_nor_less(big_shop
         assert set(told) <= {"tier"}, told
         silent += not told
     assert features > 6 and 0 < silent < 20
-
-
-def test_a_list_between_commas_is_read_as_it_is_said(big_shop: Shop) -> None:
-    env, joined = ENVIRONMENTS["BUNDLE"], 0
-    for seed in range(20):
-        task = make_task("BUNDLE", 6, seed, big_shop, {"p_missing": 0.0, "p_noise": 0.0})
-        kinds = [value for (_, name), value in task.goal.slots.items() if name == "type"]
-        read = env.reference_player(big_shop).read_opening(task.opening)
-        assert [value for (_, name), value in read.items() if name == "type"] == kinds, task.opening
-        joined += re.search(r", an? .* and an? ", task.opening) is not None
-    assert joined > 3
 
 
 def test_what_is_left_out_of_a_list_is_not_asked_for_again(big_shop: Shop) -> None:

@@ -460,24 +460,11 @@ def test_guessing_before_the_customer_said_which_one_ends_it_at_the_third_time()
     assert k.state.withheld == [BRAND]
 
 
-def test_the_tally_counts_questions_slots_learned_and_questions_for_what_is_not_there() -> None:
-    k = manager(BRAND, FEATURE)
-    answer(k, is_open=True)
-    answer(k, "weight")
-    assert (k.tally.questions, k.tally.learned, k.tally.absent) == (2, 2, 1)
-
-
 def test_the_brand_of_a_replacement_is_not_that_of_what_sold_out() -> None:
     k = manager(stated=(Slot(0, "was_brand", "SonicWave"),))
     assert kinds(answer(k, "brand", text="Does the brand matter?")) == ["indifferent"]
     assert kinds(answer(k, "brand", text="Which brand was it again?")) == ["remind"]
     assert told(answer(manager(Slot(0, "was_brand", "SonicWave")), "brand")) == ["was_brand"]
-
-
-def test_an_open_question_is_answered_of_each_item_that_it_names() -> None:
-    size = Slot(2, "attr:size", "Big")
-    k = manager(BRAND, FEATURE, PRICE, RATING, size)
-    assert k._named_first([*ALL, size], (1, 2)) == [PRICE, size, RATING, BRAND, FEATURE, OPTION]
 
 
 SHOWN = Said(("price",), "$25", 1, score=-80)
@@ -500,12 +487,6 @@ def test_an_offer_is_taken_unless_what_was_said_speaks_against_it(
 ) -> None:
     reading = calling("judge", acts="OFFER", mentions=offered)
     assert kinds(manager(stated=stated).react(reading, "Would that do?")) == expected
-
-
-def test_a_lower_limit_is_wrong_only_where_it_is_surely_said_of_the_limit() -> None:
-    for score, expected in ((100, ["no", "remind"]), (30, ["yes"])):
-        below = summary(replace(SHOWN, score=score))
-        assert kinds(manager(stated=(PRICE,)).react(below, "That comes to $25.")) == expected
 
 
 def test_once_what_goes_back_is_clear_questions_are_about_what_comes_in_its_place() -> None:
@@ -556,16 +537,6 @@ def test_who_asks_for_more_hears_nothing_again() -> None:
     assert kinds(answer(k, "brand", is_open=True)) == ["elaborate", "nothing"]
 
 
-def test_a_question_with_one_value_and_one_without_is_answered_in_both() -> None:
-    reading = calling(
-        "ask",
-        questions=(Question("brand", 0, ("SonicWave",)), Question("option", 0)),
-        mentions=(replace(RIGHTLY, asked=True),),
-    )
-    reply = manager(OPTION, stated=(BRAND,)).answer(reading, "Still SonicWave, and which connector?")
-    assert kinds(reply) == ["yes", "elaborate"]
-
-
 def test_yes_answers_no_open_question() -> None:
     """ "That's correct." was said to "And the office chair, besides 4.0 stars or better?"."""
     stars = replace(Said(("rating",), "4.0 stars", 1), asked=True)
@@ -583,18 +554,6 @@ def test_yes_answers_no_open_question() -> None:
 MAY_3, MAY_9 = (Thing("order", day, f"one from {day}", dated=True) for day in ("May 3", "May 9"))
 
 
-@pytest.mark.parametrize(
-    ("first", "last", "meant"), [(40, -90, "May 3"), (-90, 40, "May 9"), (-90, -120, "May 9")]
-)
-def test_of_two_orders_named_by_their_days_the_claimed_one_is_meant_else_the_last(
-    first: int, last: int, meant: str
-) -> None:
-    days = (Said(("placed",), "may 3", score=first), Said(("placed",), "may 9", score=last))
-    reading = calling("judge", acts="SUMMARY", mentions=days)
-    things = [(one, Opinion(one.id == meant, True)) for one in (MAY_3, MAY_9)]
-    assert kinds(manager().opinion(things, False, reading, "")) == ["this one"]
-
-
 def test_what_a_question_does_not_claim_is_no_mistake_of_it() -> None:
     for score, expected in ((100, "no"), (-80, "yes")):
         shown = replace(WRONGLY, asked=True, score=score)
@@ -606,13 +565,6 @@ def test_what_a_question_does_not_claim_is_no_mistake_of_it() -> None:
         assert kinds(reply)[0] == expected
 
 
-def test_an_offer_over_the_limit_is_refused_by_the_limit() -> None:
-    reply = manager(stated=(PRICE,)).react(
-        calling("judge", acts="OFFER"), "It's $5 over your budget. All right?"
-    )
-    assert [(act.kind, dict(act.slots)) for act in reply.acts] == [("no", {}), ("remind", {"price": 3000})]
-
-
 def test_of_two_orders_the_right_one_is_chosen_where_the_other_may_be_meant() -> None:
     days = (Said(("placed",), "may 3", score=40), Said(("placed",), "may 9", score=-90))
     reading = calling("judge", acts="SUMMARY", mentions=days)
@@ -622,14 +574,6 @@ def test_of_two_orders_the_right_one_is_chosen_where_the_other_may_be_meant() ->
         ("choose", MAY_9.text)
     ]
     assert k.guessed == 0
-
-
-def test_a_summary_names_what_is_wrong_with_a_product_beside_right_ones() -> None:
-    right = (Thing("product", "p1", "SonicWave Classic Charger"), Opinion(True, True))
-    wrong = (Thing("product", "p2", "BarkHarbor Classic Charger"), Opinion(False, True, BRAND, False))
-    k = manager(stated=(BRAND,))
-    reply = k.opinion([right, wrong], False, calling("judge", acts="SUMMARY CONSENT"), "")
-    assert (kinds(reply), k.guessed) == (["not as wanted"], 0)
 
 
 @pytest.mark.parametrize(("acts", "expected"), [("CHOICE", ["remind"]), ("CHECK", ["yes"])])
@@ -645,11 +589,6 @@ def test_what_else_is_on_the_list_is_open_once_the_list_is_known() -> None:
         assert (told(reply), kinds(reply)[-1]) == (expected, "nothing")
 
 
-def test_what_surely_no_customer_has_does_not_matter_and_is_not_asked_back() -> None:
-    for foreign, expected in ((True, "indifferent"), (False, "ask back")):
-        assert kinds(manager(BRAND).answer(calling("ask", acts="SET", foreign=foreign), "?")) == [expected]
-
-
 def test_of_a_replacement_they_do_not_mind_and_of_the_order_they_do_not_know() -> None:
     k = manager(stated=(RETURNED,))
     k.state.identified = True
@@ -657,13 +596,4 @@ def test_of_a_replacement_they_do_not_mind_and_of_the_order_they_do_not_know() -
         assert [act.kind for act in k.of_wishes([Act("indifferent")], asked(slot))] == [expected]
     assert [act.kind for act in manager().of_wishes([Act("indifferent")], asked("feature"))] == [
         "indifferent"
-    ]
-
-
-def test_what_an_offer_denies_or_counts_speaks_not_against_it() -> None:
-    said = (Said(("brand",), "BarkHarbor", 0, denied=True, score=-80), Said(("quantity",), "3", 0, score=-80))
-    reading = calling("judge", acts="OFFER", mentions=said)
-    k = manager(stated=(BRAND, Slot(0, "quantity", 2)))
-    assert kinds(k.react(reading, "No BarkHarbor, but three of SonicWave are here. Would that do?")) == [
-        "as wanted"
     ]

@@ -1,8 +1,5 @@
 """The reader of messages: what each does, asks for and says, of which item."""
 
-import sys
-from concurrent.futures import ThreadPoolExecutor
-
 import pytest
 
 from ecomlab import ENVIRONMENTS, Shop
@@ -10,7 +7,7 @@ from ecomlab.catalog.lexicon import lexicon_of
 from ecomlab.customer.reading.model import model
 from ecomlab.customer.reading.reading import Question, Reading, marked, read
 from ecomlab.customer.reading.vocabulary import Vocabulary, asks, vocabulary_of
-from ecomlab.customer.reading.words import _DROPPED, THINGS, stem
+from ecomlab.customer.reading.words import _DROPPED, THINGS
 from ecomlab.customer.templates import Phrases, Template
 from ecomlab.values import NAME
 
@@ -151,40 +148,12 @@ def test_a_slot_of_a_users_own_is_heard_by_its_words_without_weights(big_shop: S
     assert not read("The engraving is done.", known).questions
 
 
-def test_the_same_text_is_read_once(big_shop: Shop) -> None:
-    text, said = "Which brand should the kettle be?", "I was told that it is the brand."
-    assert heard(text, big_shop) is heard(text, big_shop)
-    assert heard(text, big_shop) != heard(said, big_shop)
-
-
-def test_threads_stem_as_one_does() -> None:
-    words = (
-        "running colours relational happily quickly generously charging delivered nationality".split() * 200
-    )
-    plain = stem.__wrapped__  # without its cache
-    expected = [plain(word) for word in words]
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    try:
-        with ThreadPoolExecutor(8) as pool:
-            found = list(pool.map(lambda _: [plain(word) for word in words], range(8)))
-    finally:
-        sys.setswitchinterval(before)
-    assert all(one == expected for one in found)
-
-
 def test_no_phrase_holds_a_word_that_is_left_out() -> None:
     file = asks()
     texts = [text for some in (*file.slots.values(), *file.attributes.values()) for text in some]
     texts += [text for values in file.values.values() for some in values.values() for text in some]
     words = {word for text in texts for part in text.split() for word in part.split("|")}
     assert not words & _DROPPED
-
-
-def test_weights_are_integers_that_fit_their_sum() -> None:
-    weights = model()
-    assert weights.sentence.dtype == weights.message.dtype == "int32"
-    assert all(isinstance(one, int) for one in weights.near.values())
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,8 @@ COUNT = Asked("ask_count", "count", lambda goal, world: None, "{} are still to c
     ],
 )
 def test_one_value_is_an_answer_and_several_are_none(asked: Asked, text: str, values: list[object]) -> None:
-    assert list(read(text, asked, TODAY).values) == values
+    placed = ["2026-03-01"]
+    assert list(read(text, asked, TODAY, beside=placed).values) == values
 
 
 @pytest.mark.parametrize(

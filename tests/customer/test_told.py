@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Sequence
 from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
@@ -46,8 +47,11 @@ SUFFIX = {1: "st", 2: "nd", 3: "rd"}
 ASKED = {one.slot: one for env in ENVIRONMENTS.values() for one in env.questions}
 
 
-def fill(line: dict[str, Any], asked: Asked, random: np.random.Generator) -> tuple[str, Any, Any, date]:
-    """Fill a line's gaps. Return the text, what the question is about, what it tells, and the day."""
+def fill(
+    line: dict[str, Any], asked: Asked, random: np.random.Generator
+) -> tuple[str, Any, Any, date, Sequence[Any]]:
+    """Fill a line's gaps. Return the text, what the question is about, what it tells, the day, and what belongs to
+    something else."""
     today = date(2026, 2, 1) + timedelta(days=int(random.integers(300)))
     ahead, limit = int(random.integers(3, 7)), int(random.integers(2, 7))
     items, number = [ITEMS[i] for i in random.permutation(len(ITEMS))], int(random.integers(2, 13))
@@ -109,6 +113,9 @@ def fill(line: dict[str, Any], asked: Asked, random: np.random.Generator) -> tup
         about if asked.slot == "ask_by" else items[0],
         None if line["tells"] == "none" else value,
         today,
+        sorted(cents)[:3]
+        if asked.kind == "money"
+        else [(today - timedelta(days=ago)).isoformat() for ago in (8, 9, 15)],
     )
 
 
@@ -123,8 +130,8 @@ def heard(part: str) -> tuple[dict[str, list[bool]], list[tuple[str, Any, tuple[
             continue
         random = np.random.default_rng(at)
         for _ in range(TIMES):
-            text, about, value, today = fill(line, ASKED[line["slot"]], random)
-            values = read(text, ASKED[line["slot"]], today, about).values
+            text, about, value, today, beside = fill(line, ASKED[line["slot"]], random)
+            values = read(text, ASKED[line["slot"]], today, about, beside).values
             right = len(values) != 1 if value is None else values == (value,)
             shares.setdefault(line["slot"], []).append(right)
             if len(values) == 1 and not right:
@@ -138,6 +145,22 @@ def test_right_answers_are_heard_and_none_as_another_value(part: str) -> None:
     every = [one for some in shares.values() for one in some]
     assert sum(every) / len(every) >= HEARD, {slot: sum(some) / len(some) for slot, some in shares.items()}
     assert len(wrong) / len(every) <= WRONG, len(wrong)
+
+
+@pytest.mark.parametrize("part", ["tasks_read", "tasks_held"])
+def test_no_right_answer_of_a_drawn_task_is_heard_as_another_and_no_other_as_the_right_one(part: str) -> None:
+    """As six agents would answer, in few words or many, lists, tables and summaries; a quarter is wrong or unclear."""
+    right, heard = list[bool](), list[tuple[str, tuple[Any, ...]]]()
+    for row in Path(__file__).with_name("told").joinpath(f"{part}.jsonl").read_text("utf-8").splitlines():
+        line = json.loads(row)
+        today = date.fromisoformat(line["today"])
+        values = read(line["text"], ASKED[line["slot"]], today, line["about"], line["beside"]).values
+        so = line["tells"] == line["right"]
+        right += [values == (line["right"],)] if so else []
+        other = len(values) == 1 and values != (line["right"],) if so else values == (line["right"],)
+        heard += [(line["text"], values)] if other else []
+    assert not heard
+    assert sum(right) >= HEARD * len(right)
 
 
 @pytest.mark.parametrize(
@@ -182,4 +205,5 @@ def test_another_case_is_told_apart_from_the_customers_own(
     ],
 )
 def test_what_is_said_of_something_else_answers_nothing(slot: str, text: str, value: tuple[Any, ...]) -> None:
-    assert read(text, ASKED[slot], date(2026, 3, 20), "so").values == value
+    placed = ["2026-03-18", "2026-03-15"]
+    assert read(text, ASKED[slot], date(2026, 3, 20), "so", placed).values == value

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from round_trip import act_of, described, fault, frames, same_words, saying
 
 from ecomlab import ENVIRONMENTS, Shop, make_task
 from ecomlab.catalog.lexicon import Lexicon, lexicon_of
@@ -17,7 +18,6 @@ from ecomlab.customer.nlg import Speaker
 from ecomlab.customer.noise import SLANG, Piece, corrected, noised, plain
 from ecomlab.customer.templates import WISHES
 from ecomlab.customer.utterances import PLAIN, REGISTERS, Form, Manner
-from ecomlab.laws.utterances import act_of, described, fault, frames, same_words, saying
 from ecomlab.seeding import EVALUATION_SEEDS, pick, rng
 from ecomlab.settings import ConfigError
 from ecomlab.task import Goal, TaskKey

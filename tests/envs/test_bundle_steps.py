@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from datetime import date, timedelta
+from itertools import product
 from typing import Any
 
 import pytest
@@ -13,8 +14,10 @@ from ecomlab.customer import nlu
 from ecomlab.envs.bundle.steps import KINDS
 from ecomlab.episode.episode import draw_task
 from ecomlab.episode.play import finish
+from ecomlab.seeding import pick, rng
 from ecomlab.steps import only
 from ecomlab.wishes import AnyBut, OneOf, Wish, from_json, to_json
+from ecomlab.world.cart import constraints_of
 from ecomlab.world.joint import (
     SLOTS,
     Demands,
@@ -36,6 +39,11 @@ DEMANDS: Sequence[tuple[str, Wish, str]] = [
     ("same", Same(("Speaker", "Webcam"), "attr:color"), "the Speaker and the Webcam in the same color"),
     ("same", Same(("Speaker", "Webcam"), "brand"), "the Speaker and the Webcam by the same brand"),
     ("subtotal", Total(("Speaker", "Webcam"), 12000), "$120 for the Speaker and the Webcam together"),
+    (
+        "subtotal",
+        Total(("Speaker", "Webcam"), 12000, stars=True),
+        "$120 for the Speaker and the Webcam together, with as many stars in total as that buys",
+    ),
     (
         "arrival",
         Together(("Speaker", "Webcam"), "Saturday the 21st"),
@@ -98,10 +106,51 @@ def chosen(budget: int | None, *wishes: Wish) -> tuple[set[str], tuple[str, ...]
         (200, [Worth((("rating", 500),), "Lamp")], "t1 s1 l2", ()),
         (200, [Worth((("rating", 2000),), "Lamp")], "t1 s1 l3", ()),
         (90, [Worth((("rating", 2000),), "Lamp")], "t1 s1 l2", ()),  # l3 costs 20 more than is left for it
+        (200, [Total(("Stove", "Lamp"), 5000, True)], "t1 s1 l3", ()),
+        (200, [Total(("Stove", "Lamp"), 4900, True)], "t1 s1 l2", ()),
+        (99, [Total(("Stove", "Lamp"), 5000, True)], "t1 s1 l2", ()),  # the tent leaves 49 of the budget
+        (200, [COLORS, Total(THREE, 9000, True)], "t2 s1 l2", ()),  # 75 in Blue
+        (200, [COLORS, Total(THREE, 11000, True), Together(("Tent",), "Saturday the 21st")], "t3 s2 l2", ()),
     ],
 )  # fmt: skip
 def test_the_best_list(budget: int, wishes: Sequence[Wish], things: str, left_out: tuple[str, ...]) -> None:
     assert chosen(budget, *wishes) == (set(things.split()), left_out)
+
+
+def test_no_list_has_more_stars_than_the_best() -> None:
+    """Against every list there is, with limits that overlap and values that are shared."""
+    kinds, found = ("A", "B", "C", "D"), 0
+    for seed in range(200):
+        random = rng("lists", seed)
+        offers = {
+            kind: [
+                offer(
+                    f"{kind}{n}", int(random.integers(1, 40)), pick(random, "RG"), 2, int(random.integers(6))
+                )
+                for n in range(4)
+            ]
+            for kind in kinds
+        }
+        wishes = (
+            Total(("A", "B", "C"), 100 * int(random.integers(20, 80)), True),
+            Same(("B", "C"), "attr:color"),
+            Total(("C", "D"), 100 * int(random.integers(10, 40))),
+        )
+        demands = Demands({kind: {} for kind in kinds}, 100 * int(random.integers(40, 120)), wishes)
+        able = [
+            dict(zip(kinds, some, strict=True))
+            for some in product(*offers.values())
+            if sum(one.price for one in some) <= demands.budget
+        ]
+        able = [some for some in able if all(wish.holds(some, TODAY) for wish in wishes)]
+        right = best(offers, demands, TODAY)
+        assert (right is None) == (not able)
+        if right is not None:
+            stars = [sum(some[kind].rating for kind in wishes[0].items) for some in able]
+            costs = [sum(one.price for one in some.values()) for some in able]
+            assert (right.key, right.cost) == min((-n, cost) for n, cost in zip(stars, costs, strict=True))
+            found += 1
+    assert found > 20
 
 
 @pytest.mark.parametrize(
@@ -161,8 +210,13 @@ def held(tasks: Sequence[Task], kind: type[Wish]) -> int:
     return sum(isinstance(wish, kind) for task in tasks for wish in task.goal.slots.values())
 
 
+def stars(task: Task) -> list[Total]:
+    """Limits in total within which the customer wants the most stars."""
+    return [wish for wish in task.goal.slots.values() if isinstance(wish, Total) and wish.stars]
+
+
 def test_both_outcomes_are_drawn_and_what_gives_way_is_rare(big_shop: Shop) -> None:
-    tasks = [make_task("BUNDLE", 12, seed, big_shop) for seed in range(300)]
+    tasks = [make_task("BUNDLE", 12, seed, big_shop) for seed in range(200)]
     every: Mapping[str, int] = {
         "logic": held(tasks, OneOf) + held(tasks, AnyBut),
         "joint": held(tasks, Same) + held(tasks, Together),
@@ -170,9 +224,14 @@ def test_both_outcomes_are_drawn_and_what_gives_way_is_rare(big_shop: Shop) -> N
         "none": held(tasks, GiveWay),
     }
     for kind, count in every.items():
-        share = sum(task.steps.count(kind) for task in tasks) / count
+        # The cheapest never have as many stars as a limit buys: those steps all count.
+        steps = sum(task.steps.count(kind) - (kind == "joint") * len(stars(task)) for task in tasks)
+        share = steps / count
         assert 0.35 < share < 0.65, kind
     assert sum("none" in task.steps for task in tasks) <= 0.12 * len(tasks)
+    outcomes = [one for task in tasks[:120] for one in BUNDLE.audit.outcomes(task, big_shop).items()]
+    greedy = [right for name, right in outcomes if "greedily" in name]
+    assert 0.35 < sum(greedy) / len(greedy) < 0.65
 
 
 def left_out(shop: Shop) -> tuple[Episode, dict[str, Any]]:
@@ -200,6 +259,40 @@ def test_what_is_left_out_has_to_be_named_and_nothing_else(big_shop: Shop) -> No
     assert not right(unmet=None)
     assert not right(unmet=[*answer["unmet"], other])
     assert not right(product_ids=answer["product_ids"][1:])
+
+
+def test_who_buys_fewer_stars_than_the_limit_does_is_wrong(big_shop: Shop) -> None:
+    """And it is the limit's demand that is at fault."""
+    fewer = 0
+    for seed in range(12):
+        task = make_task("BUNDLE", 12, seed, big_shop, {"p_oos": 0, "p_switch": 0})
+        episode = Episode(task, big_shop)
+        finish(BUNDLE.oracle(episode), episode)
+        assert episode.answer is not None
+        catalog, world = big_shop.catalog, episode.world
+        for total in stars(task):
+            ids = {catalog.type_of(catalog.row(i)).name: i for i in episode.answer["product_ids"]}
+            kind = next((kind for kind in total.items if kind in ids), "")
+            row = catalog.row(ids.get(kind, ""))
+            worse = [
+                other
+                for other in catalog.type_rows(kind or total.items[0])
+                if row is not None
+                and catalog.satisfies(other, constraints_of(kind, Demands.of(episode.goal.slots).parts[kind]))
+                and catalog.rating_tenths[other] < catalog.rating_tenths[row]
+                and catalog.price_cents[other] <= catalog.price_cents[row]
+                and world.stock(other) > 0
+            ]
+            if worse:
+                world.show(worse[0])
+                answer = episode.answer | {
+                    "product_ids": [*(ids | {kind: catalog.record(worse[0])["product_id"]}).values()]
+                }
+                assert not BUNDLE.verify(episode.goal, world, answer, episode.customer.first).correct
+                faults = BUNDLE.audit.faults(episode.goal, world, answer, episode.customer.first)
+                assert ("subtotal",) in [fault.slots for fault in faults]
+                fewer += 1
+    assert fewer > 3
 
 
 def test_a_broken_demand_is_a_fault_of_that_demand(big_shop: Shop) -> None:

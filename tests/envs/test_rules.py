@@ -1,6 +1,7 @@
 """Steps of the kind "rules": the agent applies the policy book itself, in RETURN and POLICY."""
 
 from collections import Counter
+from collections.abc import Callable
 from datetime import date
 from typing import Any
 
@@ -74,16 +75,20 @@ def asking(task: Task, shop: Shop) -> tuple[int, str, str]:
     return outcome.back(line["price_cents"], slots.get("units", 1)), outcome.form, title
 
 
-@pytest.fixture(scope="module")
-def agreed(big_shop: Shop) -> Task:
-    """A task of a return for money back to which the customer must agree first."""
-    for seed in range(60):
-        bare = {"p_switch": 0.0, "p_oos": 0.0, "p_missing": 0.0}
-        task = draw_task("RETURN", 8, seed, big_shop, bare | only("rules"))
-        outcome = judged(task, big_shop)[3]
-        if outcome.goes and outcome.form and not task.goal["replacement"]:
+def back_for_money(shop: Shop, d: int, ends: Callable[[Outcome], bool]) -> Task:
+    """Draw a task in which something goes back for money and *ends* holds; nothing is withheld and nothing happens."""
+    bare = {"p_switch": 0.0, "p_oos": 0.0, "p_missing": 0.0} | only("rules")
+    for task in (draw_task("RETURN", d, seed, shop, bare) for seed in range(60)):
+        outcome = judged(task, shop)[3]
+        if outcome.goes and ends(outcome) and not task.goal["replacement"]:
             return task
     raise AssertionError("no such task")
+
+
+@pytest.fixture(scope="module")
+def agreed(big_shop: Shop) -> Task:
+    """A task of a return to which the customer must agree first."""
+    return back_for_money(big_shop, 8, lambda outcome: bool(outcome.form))
 
 
 @pytest.mark.parametrize(
@@ -191,13 +196,7 @@ def test_a_refund_is_exact_to_the_cent() -> None:
 @pytest.fixture(scope="module")
 def paid(big_shop: Shop) -> Task:
     """A task of a return that costs something."""
-    for seed in range(60):
-        bare = {"p_switch": 0.0, "p_oos": 0.0, "p_missing": 0.0}
-        task = draw_task("RETURN", 6, seed, big_shop, bare | only("rules"))
-        outcome = judged(task, big_shop)[3]
-        if outcome.goes and not (outcome.is_full or outcome.form or task.goal["replacement"]):
-            return task
-    raise AssertionError("no such task")
+    return back_for_money(big_shop, 6, lambda outcome: not (outcome.is_full or outcome.form))
 
 
 @pytest.mark.parametrize("told", ["{}", "{} back", "a cent more", "", None])

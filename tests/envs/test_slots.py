@@ -11,7 +11,7 @@ from ecomlab import ENVIRONMENTS, Episode, Shop, make_task, slots
 from ecomlab.customer.templates import Phrases
 from ecomlab.episode.play import finish
 from ecomlab.lab.truth import slot_in_words
-from ecomlab.laws import contract, counterfactual, understanding
+from ecomlab.laws import banks, contract, counterfactual, understanding
 from ecomlab.seeding import rng
 from ecomlab.slots import DAYS, LIMITS, PRICE, RATING, SlotType, slot_type
 from ecomlab.task import GoalChange, Task
@@ -42,11 +42,11 @@ def test_the_reference_player_is_right_about_a_new_slot(
     reviews: SlotType, shop: Shop, courteous: bool
 ) -> None:
     wanted = 0
-    for task in (make_task(ENV, d, seed, shop) for d in (0, 4, 8, 10, 12) for seed in range(20)):
+    for task in (make_task(ENV, d, seed, shop) for d in (0, 4, 8, 10, 12) for seed in range(10)):
         player = ENVIRONMENTS[ENV].reference_player(shop, courteous=courteous)
         assert finish(player, Episode(task, shop)).score.correct, task.key
         wanted += NAME in task.goal
-    assert wanted > 10
+    assert wanted > 3
 
 
 @pytest.mark.slow
@@ -83,13 +83,14 @@ def test_a_new_slot_is_shown_and_filtered_by(reviews: SlotType, shop: Shop) -> N
 
 
 def test_a_change_of_mind_moves_a_new_slot(reviews: SlotType, shop: Shop) -> None:
-    events = [event for task in tasks(shop, 60, p_switch=1.0) for event in task.events]
+    events = (event for task in tasks(shop, 60, p_switch=1.0) for event in task.events)
     assert any(NAME in event.slots for event in events if isinstance(event, GoalChange))
 
 
-def test_the_laws_look_at_a_new_slot(reviews: SlotType, shop: Shop) -> None:
+def test_the_laws_look_at_a_new_slot(reviews: SlotType, shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(banks, "TASKS", 6)
     others = []
-    for number, task in enumerate(tasks(shop, 16, p_missing=1.0)):
+    for number, task in enumerate(tasks(shop, 5, p_missing=1.0)):
         other = counterfactual.draw(task, shop, rng("other", number))
         if other is not None and other.goal[NAME] != task.goal[NAME]:
             assert not counterfactual.first_difference(task, other, shop, rng("prober", number))

@@ -83,6 +83,7 @@ def stand_ins(task: Task, shop: Shop) -> dict[str, int]:
         record, terms = catalog.record(catalog.row(product_id) or 0), dict(slots["worth"].terms)
         cents = 100 * record["price"] - terms.get("rating", 0) * record["rating"]
         cents += terms.get("days", 0) * record["ship_days"]
+        cents -= sum(more for slot, wanted, more in slots["worth"].bonuses if value(record, slot) == wanted)
         found[product_id] -= round(cents) / 1e9
     return found
 
@@ -204,6 +205,8 @@ def test_a_budget_has_room_for_whichever_parts_are_withheld(big_shop: Shop) -> N
     catalog, held = big_shop.catalog, 0
     for seed in range(60):
         task = calm("BUNDLE", 8, seed, big_shop)
+        if (0, "budget") in task.goal.withheld:
+            continue  # it tells nothing before the parts are named
         later = wanted(task).get("parts", [])
         named = parts_of({place: v for place, v in task.goal.slots.items() if place != (0, "parts")})
         others = [kind for kind in task.notes["pool"] if kind not in dict(named)]
@@ -211,7 +214,7 @@ def test_a_budget_has_room_for_whichever_parts_are_withheld(big_shop: Shop) -> N
         dearest = sum(sorted(least, reverse=True)[: len(later)])
         assert (least_total(named, catalog, None) or 0) + dearest <= wanted(task)["budget"]
         held += 0 < len(later) < len(others)
-    assert held > 10
+    assert held > 5
 
 
 def test_overspending_costs_its_share_of_the_budget(big_shop: Shop) -> None:

@@ -291,12 +291,14 @@ def test_a_change_of_mind_changes_the_answer(env: str, big_shop: Shop) -> None:
 
 @pytest.mark.parametrize("env", ["PD", "SUB"])
 def test_ratings_go_up_as_well_as_down(env: str, big_shop: Shop) -> None:
-    steps = []
+    steps = [0]
     for seed in range(300):
         task = make_task(env, 10, seed, big_shop, {"p_switch": 1.0})
         changes = [change.slots["rating"] for change in changes_of(task.events) if "rating" in change.slots]
         steps += [value - task.goal["rating"] for value in changes]
-    assert min(steps) < 0 < max(steps)
+        if min(steps) < 0 < max(steps):
+            return
+    raise AssertionError(f"only {steps}")
 
 
 @pytest.mark.parametrize("env", ENVIRONMENTS)
@@ -342,31 +344,3 @@ def test_a_later_sell_out_brings_nothing_back(big_shop: Shop) -> None:
     world.add(catalog.ids[row], None, 2)
     world.sell_out(sell_out_of(catalog.type_rows(other)[:3], catalog))
     assert world.stock(row) == 0
-
-
-def test_a_refused_submit_says_what_changed_and_which_of_its_products_are_gone(big_shop: Shop) -> None:
-    named = spared = 0
-    for seed in range(20):
-        task = eventful("BUNDLE", seed, big_shop)
-        episode, types = Episode(task, big_shop), list(task.goal.slots.values())[:1]
-        found = json.loads(episode.act(search_of(types[0])).messages[0]["content"])["results"]
-        ids, unseen = [row["product_id"] for row in found], big_shop.catalog.ids[0]
-        turn = episode.act(calls(("submit", {"product_ids": [*ids, unseen]})))
-        why = json.loads(turn.messages[0]["content"]).get("error", "")
-        sold = {
-            product_id
-            for event in episode.fired
-            if isinstance(event, SellOut)
-            for product_id, _, _ in event.left
-        }
-        gone = [product_id for product_id in ids if product_id in sold]
-        assert unseen not in why
-        assert (f"stock has changed ({', '.join(gone)} sold out)" in why) == bool(gone)
-        said = "the customer has something to add" in why
-        assert not said or turn.messages[-1]["role"] == "user"
-        named, spared = named + bool(gone), spared + (len(gone) < len(ids))
-    assert named and spared
-
-
-def search_of(category: str) -> dict[str, object]:
-    return calls(("catalog_search", {"category": category, "in_stock": True, "sort": "price"}))

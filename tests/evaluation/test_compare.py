@@ -73,14 +73,6 @@ def test_the_difference_is_that_of_the_shares_where_a_trial_has_no_score(shop: S
     assert (found.first_success, found.second_success, found.mean) == (1.0, 0.5, 0.5)
 
 
-def test_a_sample_that_is_too_small_to_show_anything_is_said_so(shop: Shop) -> None:
-    """One task that the first wins and the second loses: 2.80 * sqrt((1 - 1/9) / 3) = 1.525, which no share reaches."""
-    found = list(Script().play(Cells(("STATUS",), (0,), 1).jobs(), shop))
-    lost = [replace(t, score=replace(t.score, correct=False)) for t in found]
-    headings, (row,) = compare_transcripts(("a", "b"), (found, lost)).table
-    assert dict(zip(headings, row, strict=True))["shows"] == "none"
-
-
 def test_the_interval_of_pairs_by_hand() -> None:
     """Of 8 tasks, the first wins 3, the second 1: with one more each, 4 and 2 of 10, 2/10 ± 1.96 √((.6 - .04)/10)."""
     mean, low, high, shows = paired_interval([1, 1, 1, -1, 0, 0, 0, 0])
@@ -142,32 +134,6 @@ def rewritten(folder: Path, to: Path, **header: Any) -> Path:
     return to
 
 
-def test_everything_that_differs_is_said_together(evaluations: dict[str, Path], tmp_path: Path) -> None:
-    other = rewritten(
-        evaluations["again"],
-        tmp_path / "other",
-        conditions__strict=True,
-        conditions__customer="reworded",
-        conditions__axes={"p_missing": 0},
-        conditions__environments__CART__tools="x",
-        conditions__scores__CART="z",
-        conditions__catalog__fingerprint="y",
-        cells__block=1,
-    )
-    with pytest.raises(TranscriptError) as refused:
-        compare(evaluations["good"], other)
-    for words, flag in (
-        ("strict is", "--set strict="),
-        ("customer is", "--customer"),
-        ("axes.p_missing is", "--axis"),
-        ("CART.tools is", "the same ecomlab"),
-        ("scores.CART is", "--rescore"),
-        ("catalog.fingerprint is", "--catalog"),
-        ("block is", "--block"),
-    ):
-        assert re.search(rf"{words} [^;]*\(align: [^;]*{flag}", str(refused.value))
-
-
 def test_scores_of_another_reward_are_not_mixed_into_a_run(
     evaluations: dict[str, Path], shop: Shop, tmp_path: Path
 ) -> None:
@@ -178,20 +144,6 @@ def test_scores_of_another_reward_are_not_mixed_into_a_run(
     old = rewritten(evaluations["again"], tmp_path / "old", conditions__scores={})
     run(Script(), shop, old, CELLS)
     assert compare(evaluations["good"], old).overall[0].mean == 0
-
-
-def test_a_customers_port_on_this_machine_is_no_condition_but_its_model_is(
-    evaluations: dict[str, Path], tmp_path: Path
-) -> None:
-    def worded(name: str, url: str, model: str = "m") -> Path:
-        customer = {"kind": "endpoint", "url": url, "model": model}
-        return rewritten(evaluations["again"], tmp_path / name, conditions__customer=customer)
-
-    one = worded("one", "http://127.0.0.1:8000/v1")
-    compare(one, worded("port", "http://localhost:8001/v1"))
-    for other in (worded("model", "http://127.0.0.1:8000/v1", "n"), worded("host", "http://there:8000/v1")):
-        with pytest.raises(TranscriptError, match="customer.(model|url) is"):
-            compare(one, other)
 
 
 @pytest.mark.parametrize("first", [True, False], ids=["first", "second"])

@@ -345,13 +345,6 @@ def test_the_customer_does_not_hear_what_a_model_thinks(opened: str, shop: Shop)
     assert {m["content"] for m in found.messages if m["role"] == "assistant"} == {"Which size?"}
 
 
-def test_content_in_parts_is_one_text_and_no_file_chokes_on_it(shop: Shop) -> None:
-    parts = [{"type": "text", "text": "Which size"}, {"type": "image"}, {"type": "text", "text": " \ud83d?"}]
-    found, _ = played(completion({"content": parts}), shop)
-    said = next(m["content"] for m in found.messages if m["role"] == "assistant")
-    assert said == "Which size \ufffd?"
-
-
 # --- what is sent ---
 
 
@@ -409,20 +402,6 @@ def test_sixty_four_episodes_wait_at_once(shop: Shop) -> None:
     assert {p.unscored for p in found} == {""} and not together.broken
 
 
-def test_customers_worded_by_an_endpoint_are_not_waited_for_one_after_another(shop: Shop) -> None:
-    together = threading.Barrier(12, timeout=20)
-
-    def chat(messages: list[dict[str, Any]]) -> str:
-        together.wait()
-        return ""
-
-    jobs = [Job("CART", 0, seed) for seed in held_out_seeds(0, 12)]
-    with serving(lambda body, number: completion(ENDS)) as server:
-        settings = EndpointSettings(url=server.url, **QUICK)
-        found = list(EndpointContestant(settings, chat).play(jobs, shop))
-    assert len(found) == 12 and not together.broken
-
-
 def running() -> list[str]:
     return [thread.name for thread in threading.enumerate() if thread.name == "ecomlab-endpoint"]
 
@@ -453,11 +432,6 @@ def test_an_interrupt_leaves_no_tasks(shop: Shop) -> None:
     finally:
         signal.signal(signal.SIGINT, before)
     assert not running()
-
-
-def test_a_callers_mistake_in_a_job_is_raised(shop: Shop) -> None:
-    with serving(lambda body, number: HELLO) as server, pytest.raises(KeyError, match="'CART'"):
-        list(contestant(server).play([Job("CRAT", 0, 0)], shop))
 
 
 # --- an honest server ---

@@ -3,8 +3,8 @@
 import json
 import os
 import signal
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +15,11 @@ from wordings import Honest
 from ecomlab import Shop
 from ecomlab.evaluation import evaluation
 from ecomlab.evaluation.compare import compare
-from ecomlab.evaluation.contestant import Job
 from ecomlab.evaluation.evaluation import EVALUATION, Cells, header_of, rescore, run_evaluation
 from ecomlab.evaluation.report import Report
 from ecomlab.evaluation.scripted import ScriptedContestant
 from ecomlab.evaluation.tasks import held_out_seeds
-from ecomlab.evaluation.transcript import Transcript, key_of
+from ecomlab.evaluation.transcript import key_of
 from ecomlab.evaluation.transcripts import FILE, TranscriptError, read, read_header
 
 CELLS = Cells(("CART", "STATUS"), (0, 2), 4, trials=2)
@@ -112,24 +111,6 @@ def test_unscored_episodes_are_tried_again_when_asked_to(shop: Shop, tmp_path: P
         assert len(again.played) == played and all(job.trial for job in again.played)
     last = {t.key: t.unscored for t in read(tmp_path)}
     assert last == {key_of(job): "connection" if job.trial and job.d else "" for job in CELLS.jobs()}
-
-
-@dataclass
-class Wrong(Script):
-    """A contestant with a bug: it plays an episode twice, or leaves one out."""
-
-    twice: bool = False
-
-    def play(self, jobs: Sequence[Job], shop: Shop) -> Iterator[Transcript]:
-        found = list(super().play(jobs, shop))
-        yield from [*found, found[0]] if self.twice else found[1:]
-
-
-def test_a_contestant_that_plays_another_set_of_episodes_is_a_bug(shop: Shop, tmp_path: Path) -> None:
-    one = Cells(("STATUS",), (0,), 2)
-    for twice, words in ((True, "twice"), (False, "did not play 1 of 2")):
-        with pytest.raises(RuntimeError, match=words):
-            run(Wrong(twice=twice), shop, tmp_path / str(twice), one)
 
 
 def test_another_players_folder_is_refused(shop: Shop, tmp_path: Path) -> None:

@@ -11,7 +11,6 @@ import pytest
 from contestants import Script
 
 from ecomlab import Shop
-from ecomlab.evaluation import frontier
 from ecomlab.evaluation.contestant import Job
 from ecomlab.evaluation.evaluation import FRONTIER, header_of
 from ecomlab.evaluation.frontier import (
@@ -22,7 +21,6 @@ from ecomlab.evaluation.frontier import (
     TOP,
     Counts,
     Found,
-    Frontier,
     Passed,
     ask,
     find_frontier,
@@ -76,13 +74,6 @@ def test_success_that_rises_is_said_where_it_is_shown() -> None:
     assert rises(counts(d0=(1, 10), d3=(2, 10), d6=(20, 20), d9=(9, 10), d12=(10, 10)))
     assert not rises(counts(d0=(6, 20), d12=(9, 20)))
     assert not rises(counts(d0=(10, 10), d12=(0, 10))) and not rises(Counts())
-
-
-@pytest.mark.parametrize("risen", [True, False])
-def test_a_row_of_a_player_that_does_better_further_up_is_said_to_be_no_answer(risen: bool) -> None:
-    seen = counts(d0=(0, 20), d12=(20, 20)) if risen else counts(d0=(20, 20), d12=(0, 20))
-    one = Found("PD", tuple(passed(seen, share) for share in SHARES), seen, 0)
-    assert (f"PD: {frontier.RISES}" in Frontier({"player": "p"}, [one]).lines) == risen
 
 
 def search(success: Sequence[float], *key: Any) -> tuple[Counts, int]:
@@ -147,20 +138,6 @@ class Echo(Script):
         for job in jobs:
             self.played.append(job)
             yield replace(one, job=job, unscored=self.fails(job), notes={"why": "nobody there"})
-
-
-def test_unscored_episodes_are_judged_by_environment(
-    shop: Shop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Of all episodes they are less than 2%, of PD's more: its frontier would be one of those that did not fail."""
-    monkeypatch.setattr(frontier, "MOST", 50)
-    first = held_out_seeds(0, 1)[0]
-    fails = lambda job: "connection" if (job.env, job.seed) == ("PD", first) and job.d in (3, 6) else ""  # noqa: E731
-    player, envs = Echo(fails=fails), ["STATUS", "PD", "POLICY"]
-    header = header_of(FRONTIER, player.name, player, envs, {}, shop, {"size": 1000, "seed": 0})
-    with pytest.raises(TranscriptError, match=", PD: 2 of 50 episodes are unscored"):
-        find_frontier(player, envs, shop, tmp_path, header, {})
-    assert len(list(read(tmp_path))) == 150
 
 
 class Interrupted(Wall):

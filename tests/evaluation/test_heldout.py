@@ -105,12 +105,6 @@ def test_processes_share_the_jobs_and_have_all_rows(shop: Shop, played: list[Any
     assert sorted(kept) == [job.seed for job in jobs[::2]]
 
 
-def test_another_block_is_other_tasks(shop: Shop, played: list[Any]) -> None:
-    for block in (0, 1):
-        play_held_out(POLICY, Cells(("CART",), (0,), 8, block).jobs(), shop)
-    assert len({task.digest() for task in played}) == 16
-
-
 def test_the_summary_is_drawn_from_the_episodes_by_hand(shop: Shop, played: list[Any]) -> None:
     """Of places 0 to 7, 0 and 6 are multiples of three and scored (6 is invalid), 3 and 7 are unscored."""
     rows = play_held_out(POLICY, Cells(("CART",), (1, 3), 8).jobs(), shop)
@@ -123,11 +117,6 @@ def test_the_summary_is_drawn_from_the_episodes_by_hand(shop: Shop, played: list
     assert [row["reward"] for row in found] == pytest.approx([-1 / 6, -1 / 6, -1 / 6])
     (none,) = summarize([row for row in rows if row["end"] == "failed"][:1])
     assert math.isnan(none["success"]) and none["unscored"] == none["episodes"] == 1
-
-
-def test_an_unknown_decoding_is_met_with_a_suggestion(shop: Shop) -> None:
-    with pytest.raises(ValueError, match="did you mean 'sampled'"):
-        play_held_out(POLICY, [], shop, decodings=("sample",))
 
 
 def test_evaluation_is_the_same_for_everyone(shop: Shop) -> None:

@@ -336,7 +336,7 @@ def test_a_denial_of_what_no_tool_has_shown_is_no_mistake(two: Wanted) -> None:
 
 def test_a_denial_of_what_has_sold_out_is_true(two: Wanted) -> None:
     world = shown(two)
-    world.gone |= {world.row(one) for one in two.fitting}
+    world.gone |= {*world.catalog.select(two.want.constraints).tolist()}
     (claim,), _ = claims_in(f"The {two.want.type} is sold out.", [two.want], world)
     assert not is_false(claim, world)
     world.gone.clear()

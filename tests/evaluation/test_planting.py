@@ -5,7 +5,7 @@ import importlib
 import math
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
@@ -21,20 +21,16 @@ from ecomlab.evaluation.planting import (
     PLANTABLE,
     Pair,
     Play,
-    Scene,
     by_player,
     by_policy,
     effects,
-    make_wrong,
     measure,
     messages_of,
     plant,
     play_on,
-    with_calls,
     wrong_acts,
 )
 from ecomlab.evaluation.tasks import held_out_seeds
-from ecomlab.laws.tool_introspection import calls
 from ecomlab.models.batch import Start, first_turns, play_batch
 from ecomlab.models.load import load_policy
 from ecomlab.models.policy import Policy
@@ -82,14 +78,6 @@ def test_a_policy_goes_on_from_given_turns_which_are_prompt(novice: Policy, shop
         assert rollout.turns == len(said) - len(first) > 0, "the policy's own turns"
         prompt = novice.renderer.decode(rollout.prompt_ids)
         assert len(first) == 0 or first[0]["tool_calls"][0]["function"]["name"] in prompt
-
-
-def test_given_turns_that_end_the_episode_leave_the_policy_nothing_to_say(novice: Policy, shop: Shop) -> None:
-    task = make_task("CART", 2, SEEDS[0], shop)
-    whole = messages_of(play(ENVIRONMENTS["CART"].reference_player(shop), task, shop))
-    start = Start(task, first=whole)
-    (rollout,) = play_batch([start], [rng("all")], shop, novice.sampler(), novice.renderer)
-    assert (rollout.end, rollout.sampled, rollout.score.correct) == ("submit", 0, True)
 
 
 def test_a_player_that_breaks_leaves_an_unscored_episode(shop: Shop) -> None:
@@ -158,50 +146,6 @@ def test_no_act_is_replaced_after_the_first_mistake(shop: Shop) -> None:
     erring = play_on(ENVIRONMENTS["CART"].reference_player(shop), Episode(task, shop), [wrong])
     assert label(erring, shop).mistakes[0].turn == 1
     assert wrong_acts(erring, shop) == {}
-
-
-def test_a_call_that_is_put_between_others_takes_nobodys_id() -> None:
-    one, wrong, two = (("cart_add", {"product_id": name}) for name in ("P1", "P2", "P3"))
-    message = calls(one, two)
-    ids = [call["id"] for call in message["tool_calls"]]
-    made = with_calls(message, [one, wrong, two])
-    assert calls_of(made) == [one, wrong, two]
-    assert [call["id"] for call in made["tool_calls"]] == [ids[0], "planted1", ids[1]]
-    instead = with_calls(message, [one, wrong])
-    assert [call["id"] for call in instead["tool_calls"]] == ids, "what is changed keeps its place"
-
-
-SPELLINGS: dict[str, Callable[[Any], Any]] = {
-    "numbers as text": lambda value: str(value) if type(value) is int else value,
-    "lists of one": lambda value: [value] if isinstance(value, str | int) else value,
-}
-"""What another model may write for an argument."""
-
-
-@pytest.mark.parametrize("spelling", SPELLINGS)
-@pytest.mark.parametrize("env", ["CART", "RETURN", "POLICY"])
-def test_acts_can_be_made_wrong_however_a_model_spells_its_calls(env: str, spelling: str, shop: Shop) -> None:
-    task = make_task(env, 3, SEEDS[0], shop)
-
-    def drawn(spell: Callable[[Any], Any]) -> dict[str, int]:
-        player = ENVIRONMENTS[env].reference_player(shop)
-
-        def spelled(messages: list[Message], tools: list[dict[str, Any]]) -> Message:
-            message = player(messages, tools)
-            said = [(name, {k: spell(v) for k, v in given.items()}) for name, given in calls_of(message)]
-            return with_calls(message, said) if said else message
-
-        return {kind: act.turn for kind, act in wrong_acts(play(spelled, task, shop), shop).items()}
-
-    plain = drawn(lambda value: value)
-    assert plain
-    assert drawn(SPELLINGS[spelling]) == plain
-
-
-def test_an_act_about_what_does_not_exist_is_left_alone(shop: Shop) -> None:
-    scene = Scene(Episode(make_task("CART", 3, SEEDS[0], shop), shop), rng("nothing"))
-    for given in ({"product_id": "NOPE"}, {"product_id": {"id": 1}}, {}):
-        assert [kind for kind in PLANTABLE if make_wrong(calls(("cart_add", given)), kind, scene)] == []
 
 
 # --- effects ---

@@ -98,18 +98,6 @@ def test_another_run_is_refused_with_everything_that_differs(tmp_path: Path) -> 
         pass
 
 
-def test_an_object_that_only_one_run_has_is_named_and_not_written_out() -> None:
-    one: dict[str, object] = {"environments": {"PD": {"version": 2}, "CART": {"version": 3}}, "tasks": 2}
-    two: dict[str, object] = {"tasks": 2}
-    names = ("there", "now")
-    assert transcripts.differences(one, two, names) == ["environments is missing now"]
-    two["environments"] = {"CART": {"version": 3}, "SUB": {}}
-    assert transcripts.differences(one, two, names) == [
-        "environments.PD is missing now",
-        "environments.SUB is missing there",
-    ]
-
-
 def test_other_software_continues_a_run_and_is_noted(tmp_path: Path) -> None:
     for commit in ("abc", "abc", "def", "def"):
         with opened(tmp_path, HEADER, {"commit": commit}):
@@ -138,11 +126,3 @@ def test_a_damaged_file_is_named_by_its_line(text: str, words: str, tmp_path: Pa
     (tmp_path / FILE).write_text(text)
     with pytest.raises(TranscriptError, match=words):
         list(read(tmp_path))
-
-
-def test_what_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(TranscriptError, match="No such file"):
-        list(read(tmp_path))
-    (tmp_path / FILE).touch()
-    with pytest.raises(TranscriptError, match="is empty"):
-        read_header(tmp_path)

@@ -6,7 +6,6 @@ from collections import Counter
 from dataclasses import replace
 from io import StringIO
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pandas as pd
@@ -22,10 +21,8 @@ from ecomlab.evaluation.evaluation import EVALUATION, rescore
 from ecomlab.evaluation.players import Playing, contestant_of
 from ecomlab.evaluation.report import Report
 from ecomlab.evaluation.transcripts import TranscriptError
-from ecomlab.lab.evaluation_progress import progress_of
-from ecomlab.lab.evaluation_tables import show, write_tables
-from ecomlab.lab.evaluations import folder_of, prices_of, software
-from ecomlab.models.policy import device_of
+from ecomlab.lab.evaluation_tables import write_tables
+from ecomlab.lab.evaluations import folder_of
 
 EXPERIMENTS = Path(__file__).resolve().parents[2] / "experiments"
 
@@ -127,16 +124,6 @@ def test_an_edited_function_does_not_go_on_with_anothers_evaluation(shop: Shop, 
         ecomlab.evaluate(f"{file}:agent", **given)
 
 
-def test_an_endpoint_is_named_by_its_model_or_as_its_file_says(shop: Shop, tmp_path: Path) -> None:
-    file = tmp_path / "desk.toml"
-    for name, expected in (("", "m-1"), ('name = "desk"\n', "desk")):
-        file.write_text(f'url = "http://127.0.0.1:9/v1"\nmodel = "m-1"\nretries = 0\n{name}')
-        report = ecomlab.evaluate(file, tasks=1, shop=shop)
-        assert report.name == expected and "name" not in report.header["identity"]
-        assert reports.NOTHING in report.lines and reports.AGAIN in report.lines
-        assert any(line.startswith("unscored, connection: ") for line in report.lines)
-
-
 def test_a_player_of_another_kind_is_refused(shop: Shop) -> None:
     with pytest.raises(TypeError, match="function of messages and tools"):
         ecomlab.evaluate(3, tasks=1, shop=shop)
@@ -176,26 +163,6 @@ def test_a_device_is_one_of_this_machine_and_for_weights(player: str, words: str
         contestant_of(player, shop, ["CART"], Playing(device="cude"))
 
 
-def test_the_device_is_recorded_as_software_so_that_a_run_may_go_on_elsewhere(shop: Shop) -> None:
-    made = contestant_of("novice", shop, ["CART"], Playing(device="cpu"))
-    assert software(made)["device"] == "cpu" and "device" not in software()
-    assert dict(made.identity) == dict(contestant_of("novice", shop, ["CART"]).identity)
-
-
-@pytest.mark.parametrize(
-    ("asked", "ordinary", "expected"),
-    [(None, True, "cuda"), (None, False, "cpu"), ("cuda:1", False, "cuda:1"), ("cpu", True, "cpu")],
-)
-def test_an_ordinary_model_is_played_on_a_gpu_and_a_starter_on_the_cpu_unless_it_is_said(
-    asked: str | None, ordinary: bool, expected: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
-    monkeypatch.setattr("torch.cuda.device_count", lambda: 2)
-    assert device_of(asked, ordinary) == expected
-    with pytest.raises(ValueError, match="no device 'cuda:2'.*cpu, cuda, cuda:0, cuda:1"):
-        device_of("cuda:2", ordinary)
-
-
 @pytest.mark.parametrize(
     ("player", "folder"),
     [
@@ -207,13 +174,6 @@ def test_an_ordinary_model_is_played_on_a_gpu_and_a_starter_on_the_cpu_unless_it
 )
 def test_two_models_do_not_share_a_folder(player: str, folder: str) -> None:
     assert folder_of(player, EVALUATION, None).name == folder
-
-
-def test_the_customers_endpoint_has_its_own_price(shop: Shop) -> None:
-    """Whatever the player is: a script, too."""
-    customer: Any = SimpleNamespace(settings=SimpleNamespace(prices="dear"))
-    made = contestant_of("reference", shop, ["CART"], Playing(customer=customer))
-    assert prices_of(made) == {"customer": "dear"}
 
 
 # --- reports ---
@@ -235,15 +195,6 @@ def test_a_report_has_frames_of_numbers(perturbed: Report) -> None:
         perturbed.summary["all"]["success"]
     )
     assert len(perturbed.failures) == 48 - episodes.correct.sum()
-
-
-def test_a_report_shows_itself(perturbed: Report) -> None:
-    for shown in (perturbed._repr_html_(), perturbed.markdown(), repr(perturbed)):
-        assert "perturbed: held-out success" in shown and "flips" in shown and "difference" in shown
-        assert reports.LOOK in shown
-    (axes,) = perturbed.plot().axes
-    legend = axes.get_legend()
-    assert legend and [text.get_text() for text in legend.get_texts()] == ["CART", "PD"]
 
 
 def test_a_saved_report_is_the_same_again(perturbed: Report, tmp_path: Path) -> None:
@@ -287,14 +238,6 @@ def test_an_evaluation_with_a_folder_goes_on_and_grows(shop: Shop, tmp_path: Pat
 def test_what_does_not_exist_is_refused(given: dict[str, Any], words: str, shop: Shop) -> None:
     with pytest.raises(ValueError, match=words):
         ecomlab.evaluate("reference", shop=shop, **given)
-
-
-def test_a_frontier_shows_itself(shop: Shop) -> None:
-    found = ecomlab.frontier("say nothing", env=["PD", "STATUS"], shop=shop)
-    assert list(found.frame.level) == [-1] * 4 and found.table[1][0][:3] == ["PD", "below 0", "below 0"]
-    assert "highest difficulty passed" in found._repr_html_()
-    (axes,) = found.plot().axes
-    assert [text.get_text() for text in axes.get_yticklabels()] == ["PD", "STATUS"]
 
 
 # --- what stands under a report ---
@@ -343,19 +286,6 @@ def test_a_small_sample_is_said_to_be_one_with_the_difference_that_it_shows(
     ]
     lines = Report(report_on(shop).header, many).lines
     assert any(shows in line for line in lines) and (reports.LOOK in lines) == look
-
-
-def test_no_value_of_a_table_is_cut_for_want_of_room(perturbed: Report) -> None:
-    console = Console(width=80, file=(said := StringIO()))
-    show(perturbed, console)
-    assert "flips" in said.getvalue() and "…" not in said.getvalue()
-
-
-def test_the_plan_and_the_wait_are_shown_before_anything_is_over(tmp_path: Path) -> None:
-    console = Console(width=200, force_terminal=True, highlight=False, file=(said := StringIO()))
-    with progress_of(tmp_path, {}, console) as on_progress:
-        on_progress({"kind": "plan", "tasks": 5, "cells": 4})
-    assert "waiting for the first episode" in said.getvalue() and "tasks per cell: 5" in said.getvalue()
 
 
 def test_a_parquet_file_has_the_episodes_with_their_messages(perturbed: Report, tmp_path: Path) -> None:

@@ -11,29 +11,23 @@ import time
 from pathlib import Path
 
 import nbformat
-import pandas as pd
 import psutil
 import pytest
 import torch
-from fake_tables import eval_rows, train_rows
 from rich.console import Console
 from safetensors.torch import load_file
 from toy_sweep import PARAMETERS, trained, write_notebook
 
-from ecomlab import ENVIRONMENTS, files, load_shop, make_task, play
+from ecomlab import files, load_shop, make_task
 from ecomlab.analysis import tables
-from ecomlab.difficulty import AXES
 from ecomlab.lab import (
     experiment,
-    live,
     notebooks,
     paths,
-    progress,
     provenance,
     show,
     sweep,
 )
-from ecomlab.training import checkpoints
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -216,20 +210,6 @@ def test_last_policies_and_alarms_are_kept_beside_the_tables(toy):
     )
 
 
-def test_large_policies_and_those_of_earlier_steps_are_not_kept(toy, monkeypatch):
-    plan = sweep.load(toy())
-    low, adaptive = plan.runs()
-    trained(low, steps=3)  # its last checkpoint is of step 2
-    trained(adaptive, size=10)
-    monkeypatch.setattr(checkpoints, "LARGEST", 19)  # bytes, of ten numbers in half precision
-    experiment.gather(plan, [low, adaptive])
-    assert not (plan.folder / "policies").exists() and (plan.folder / "alarms.txt").read_text() == ""
-    assert "policy" not in json.loads((plan.folder / "provenance.json").read_text())["common"]
-    monkeypatch.setattr(checkpoints, "LARGEST", 20)
-    experiment.gather(plan, [low, adaptive])
-    assert [path.name for path in (plan.folder / "policies").iterdir()] == ["adaptive-seed0"]
-
-
 def test_a_failed_run_is_shown_and_the_others_go_on(toy):
     file = toy(broken="static-low", steps=1)
     code, text = run(file)
@@ -274,32 +254,6 @@ def test_an_ended_ablation_leaves_no_process_and_goes_on(toy, how):
     assert code == 0, text
     for trace in traces:
         assert trace.read_text().split() == [str(step) for step in range(20)], "no step was repeated or lost"
-
-
-def test_where_nothing_can_be_written_the_message_says_so(toy, monkeypatch):
-    file = toy()
-    (file.parent.parent / "runs").write_text("a file where a folder should be")
-    code, text = run(file)
-    assert code == 2 and "directory" in text
-    (file.parent.parent / "runs").unlink()
-
-    def full(path, value):
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
-
-    monkeypatch.setattr("ecomlab.lab.runner.write_json", full)
-    code, text = run(file)
-    assert code == 2 and "space" in text
-
-
-def test_figures_without_tables_and_interrupted_ones_have_their_exit_codes(toy, monkeypatch):
-    file, console = toy(), Console(file=io.StringIO(), width=200)
-    assert experiment.draw_figures(file, console=console) == 2
-
-    def stop(*_):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(experiment, "load_experiment", stop)
-    assert experiment.draw_figures(file, console=console) == 130
 
 
 def test_figures_that_belong_to_no_sweep_are_redrawn_with_the_others(tmp_path, monkeypatch):
@@ -363,69 +317,6 @@ def test_files_are_whole_or_not_there(tmp_path, monkeypatch):
     assert (tmp_path / "a.txt").read_text() == "before"
 
 
-def test_a_run_reports_how_far_it_is(tmp_path):
-    assert progress.RunState.read(tmp_path).share == 0
-    heard: list[dict] = []
-    progress.reporter(tmp_path, heard.append)({"step": 3, "steps": 4, "rows": [1, 2]})
-    assert progress.RunState.read(tmp_path).share == 0.75
-    assert heard == [{"step": 3, "steps": 4, "rows": [1, 2]}]
-    (tmp_path / progress.FILE).write_text('{"step": 3,')
-    assert progress.RunState.read(tmp_path) == progress.RunState()
-
-
-@pytest.mark.parametrize(
-    ("console", "speaks"),
-    [(Console(), True), (Console(quiet=True), False), (Console(force_terminal=True), False)],
-)
-def test_without_a_terminal_a_long_command_says_how_far_it_is_every_minute(
-    console, speaks, capsys, monkeypatch
-):
-    now = [100.0]
-    monkeypatch.setattr(time, "monotonic", lambda: now[0])
-    with progress.Bar(console) as bar:
-        for share in (0.5, 0.6):
-            bar.update("3 of [4] episodes", share)
-            now[0] += 60
-        bar.update("4 of [4] episodes", 0.7)
-    said = capsys.readouterr().err
-    assert ("4 of [4] episodes, 0:" in said) == speaks and (speaks or said == "")
-
-
-def test_a_watched_run_draws_its_curves(tmp_path, capsys):
-    rows = train_rows((0,)).query("schedule == 'adaptive'"), eval_rows((0,)).query("schedule == 'adaptive'")
-    rows[0].to_csv(tmp_path / "train.csv", index=False)
-    rows[1].to_csv(tmp_path / "eval.csv", index=False)
-    hear = live.watch(tmp_path, live=True)
-    hear({"step": 1, "steps": 4})
-    hear({"step": 4, "steps": 4})
-    assert "Figure" in capsys.readouterr().out
-    assert progress.RunState.read(tmp_path).share == 1
-
-
-def test_an_unwatched_run_prints_a_line_for_each_row(tmp_path, capsys):
-    row = {"env": "CART", "d_low": 0, "d_high": 2, "success": 0.5}
-    held = {"env": "CART", "d": 3, "decoding": "greedy", "success": 0.25}
-    live.watch(tmp_path)({"step": 1, "steps": 4, "rows": [row, held]})
-    first, second = capsys.readouterr().out.splitlines()
-    assert "0 to 2" in first and "0.50" in first and "greedy" in second and "0.25" in second
-
-
-def test_a_conversation_is_shown_as_text_and_as_safe_html():
-    cart = '{"cart":"%s"}' % ("y" * 999)
-    long = {"role": "tool", "tool_call_id": "call_0", "name": "cart_view", "content": cart}
-    talk = show.Conversation([{"role": "user", "content": "<b>hi</b>"}, show.call("cart_view"), long])
-    assert "<b>hi</b>" in repr(talk) and "cart_view()" in repr(talk)
-    assert "y" * 999 in repr(talk), "nothing is cut"
-    assert "&lt;b&gt;hi" in talk._repr_html_()
-
-
-def test_the_matrix_says_who_consumes_what():
-    matrix = show.matrix()
-    assert list(matrix.columns) == list(AXES) and list(matrix.index[:3]) == ["CART", "PD", "SUB"]
-    assert set(matrix.index) == set(ENVIRONMENTS)
-    assert not matrix.branches["CART"] and matrix.loc["JOURNEY"].all()
-
-
 def test_a_task_is_shown_with_what_nobody_is_told(shop):
     task = make_task("CART", 6, 7, shop)
     table = show.task(task).frame.reset_index()
@@ -445,36 +336,7 @@ def test_a_journey_is_shown_by_part_with_its_interruptions(shop):
     assert any("interrupted by" in text for text in table["the task"])
 
 
-def test_a_text_of_several_lines_keeps_them():
-    page = show.Table(pd.DataFrame({"text": ["to buy:\n- <2> Bands"], "share": [0.25]}))._repr_html_()
-    assert "to buy:\n- &lt;2&gt; Bands" in page and "0.25" in page
-
-
-def test_results_have_a_row_per_episode(shop):
-    episode = play(ENVIRONMENTS["CART"].reference_player(shop), make_task("CART", 0, 1, shop), shop)
-    row = show.results([episode]).frame.loc["CART"]
-    assert row.correct and row.turns == f"{episode.turns} of {episode.task.turns}"
-
-
 # --- locks and folders ----------------------------------------------------------------------------
-
-
-def test_a_lock_is_held_by_one_process_and_let_go_of_when_that_is_killed(tmp_path):
-    path = tmp_path / "deep" / ".lock"
-    hold = "import sys, time; from pathlib import Path; from ecomlab.files import lock\nwith lock(Path(sys.argv[1]), "
-    hold += "OSError()): print('held', flush=True); time.sleep(60)"
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-c", hold, str(path)]
-    assert not files.locked(path) and not path.parent.exists(), "asking writes nothing"
-    with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment) as process:
-        assert process.stdout is not None and process.stdout.readline() == b"held\n"
-        assert files.locked(path)
-        with pytest.raises(KeyError, match="busy"), files.lock(path, KeyError("busy")):
-            pass
-        process.kill()
-    assert not files.locked(path)
-    with files.lock(path, KeyError("busy")):
-        assert files.locked(path)
 
 
 def test_a_new_folder_is_laid_out_and_is_a_project_of_its_own(tmp_path, monkeypatch):
@@ -550,20 +412,6 @@ def test_outputs_do_not_make_a_notebook_dirty_but_sources_do(clone):
     book.cells[1].source = "1 + 2"
     nbformat.write(book, path)
     assert provenance.commit(clone) == f"{clean}-dirty"
-
-
-def test_the_commit_is_known_without_gits_filter_of_notebooks(clone):
-    """It takes a second a notebook, more than git is waited for, and in a new clone every one goes through it."""
-    clean = provenance.commit(clone)
-    files.write_text(clone / ".git" / "info" / "attributes", "*.ipynb filter=nbstripout")
-    asked = clone / "asked"
-    command = ["git", "config", "filter.nbstripout.clean", f"touch '{asked}'; cat"]
-    subprocess.run(command, cwd=clone, check=True)
-    os.utime(clone / "notebooks" / "n.ipynb", (1, 1))
-    assert provenance.commit(clone) == clean and not asked.exists()
-    os.utime(clone / "notebooks" / "n.ipynb", (2, 2))
-    subprocess.run(["git", "status"], cwd=clone, check=True, capture_output=True)
-    assert asked.exists(), "git asks it"
 
 
 def test_outside_a_repository_the_commit_is_unknown(tmp_path, clone):

@@ -21,7 +21,6 @@ from ecomlab.lab.status import State
 ROOT = Path(__file__).resolve().parents[2]
 CLUSTER = {"time": "1-02:00:00", "partition": "gpu", "gpus": 2, "cpus": 8, "memory": 64}
 CLUSTER["extra"] = {"account": "shop floor", "exclusive": True}
-PAPER = ROOT / "experiments" / "paper" / "sweep.toml"
 
 
 def run(file, **options):
@@ -73,17 +72,6 @@ def test_a_wrong_cluster_table_is_an_error_before_anything_is_submitted(toy, tab
         sweep.load(toy(cluster=table))
 
 
-@pytest.mark.parametrize(("table", "word"), [({"hour": 3}, "'hours'"), ({"hours": -1}, "cost.hours")])
-def test_a_wrong_cost_table_is_an_error(toy, table, word):
-    with pytest.raises(sweep.SweepError, match=word):
-        sweep.load(toy(cluster=CLUSTER, cost=table))
-
-
-def test_slurms_times_are_understood():
-    for text, minutes in {"00:30:00": 30, "12:00:01": 721, "2-01:00:00": 49 * 60, "100:00:00": 6000}.items():
-        assert sweep.Cluster.model_validate({"time": text}).minutes == minutes
-
-
 # --- the grid -------------------------------------------------------------------------------------
 
 
@@ -127,29 +115,11 @@ def test_costs_are_what_was_spent_and_what_the_finished_runs_of_the_arm_took(toy
     assert "13.0 GPU-hours" in text.getvalue() and "35.0 GPU-hours" in text.getvalue()
 
 
-def test_parts_of_a_cost_want_a_notebook_that_trains(toy):
-    code, text = run(toy(cost={"step": 70, "episode": 1}), dry_run=True)
-    assert code == 2 and "'eval_every'" in text
-
-
 def test_a_dry_run_writes_nothing(toy, tmp_path):
     file = toy()
     before = tree(tmp_path)
     assert run(file, dry_run=True)[0] == 0
     assert tree(tmp_path) == before
-
-
-def test_the_papers_grid_is_sixty_runs_with_their_gpu_hours():
-    before = tree(PAPER.parent)
-    code, text = run(PAPER, dry_run=True)
-    assert code == 0, text
-    assert "60 runs" in text and text.count("static-low ") == 4
-    # 300 steps of 70 s, and 4 evaluations of 320 episodes of 0.78 s for each environment
-    hours = [(300 * 70 + 4 * 320 * envs * 0.78) / 3600 for envs in (1, 2, 4, 8)]
-    rows = [line.split() for line in text.splitlines()]
-    assert ["adaptive", "C8", "0", "0", "0", "0", "5", "0.0", f"{5 * hours[3]:.1f}"] in rows
-    assert f"{15 * sum(hours):.0f} GPU-hours" in text
-    assert tree(PAPER.parent) == before and not (ROOT / "experiments" / "runs" / "paper").exists()
 
 
 @pytest.fixture
@@ -181,16 +151,6 @@ def test_a_sweep_takes_lists_of_environments_axes_and_blocks(training):
     assert code == 0 and f"to come: {hours:.2f} hours" in text
     code, text = run(training(f'collection = ["CART,PX"]\n{more}'), dry_run=True)
     assert code == 2 and "'PD'" in text
-
-
-def test_environments_that_do_not_exist_stop_a_start_before_anything_runs(training, tmp_path, monkeypatch):
-    monkeypatch.setattr("ecomlab.evaluation.tasks.COLLECTIONS", {"C1": ("CART",), "C9": ("CART", "MOON")})
-    file = training('collection = ["C1", "C9"]\nschedule = ["static-low", "adaptiv"]')
-    for given in ({}, {"on": "local"}, {"dry_run": True}):
-        code, text = run(file, **given)
-        assert code == 2 and "MOON" in text
-        assert "'adaptive'" in text, "other mistakes are not hidden by it"
-    assert not (tmp_path / "experiments" / "runs").exists()
 
 
 # --- here -----------------------------------------------------------------------------------------
@@ -302,23 +262,6 @@ def test_slurm_gets_an_array_with_what_the_table_asks_for_once(toy, slurm):
 
 def jobs_of(runs):
     return [json.loads((job.folder / runner.JOB).read_text())["job"] for job in runs]
-
-
-def test_slurm_is_asked_for_nothing_that_the_table_does_not_ask_for(toy, slurm):
-    assert run(toy(cluster={"time": "00:30:00"}), on="slurm")[0] == 0
-    text = (slurm / "given.sh").read_text()
-    assert "#SBATCH --time=30" in text and "#SBATCH --cpus-per-task=1" in text
-    assert not any(word in text for word in ("--partition", "--gpus", "--mem"))
-    (slurm / "refuse").touch()
-    code, text = run(toy(cluster=CLUSTER), on="slurm")
-    assert code == 2 and "no such partition" in text
-
-
-def test_when_the_queue_cannot_be_asked_that_is_said(toy, slurm):
-    file = toy(cluster=CLUSTER)
-    assert run(file, on="slurm")[0] == 0
-    code, text = run(file, dry_run=True)  # no file `queue`: squeue fails
-    assert code == 0 and "squeue" in text
 
 
 @pytest.fixture

@@ -51,10 +51,3 @@ def test_a_wish_is_shown_in_its_words(wish: Wish, words: str) -> None:
 def test_the_parts_of_a_reward_are_weighed() -> None:
     score = Score(0.6, True, "", {"task": 1.0, "efficiency": -1.0})
     assert score_in_lines(score)[1:] == ["task 1.000 x 0.75 = 0.750", "efficiency -1.000 x 0.15 = -0.150"]
-
-
-@pytest.mark.parametrize("env", ENVIRONMENTS)
-def test_a_fact_without_an_item_begins_with_when_it_was_said(env: str, shop: Shop) -> None:
-    for seed in range(8):
-        facts = truth_of(make_task(env, 5, seed, shop))
-        assert not [fact for fact in facts if str(fact).startswith(",") or fact.about.endswith(": ")]

@@ -21,22 +21,17 @@ from ecomlab.cli import app, main
 from ecomlab.episode.play import ReplayError, record, replay
 from ecomlab.evaluation.contestant import Job
 from ecomlab.evaluation.evaluation import EVALUATION, header_of
-from ecomlab.evaluation.mistakes import label
 from ecomlab.evaluation.tasks import held_out_seeds
 from ecomlab.evaluation.transcript import Transcript
 from ecomlab.evaluation.transcripts import FILE, TranscriptError, write
-from ecomlab.lab import show
 from ecomlab.lab.view.acting import record_of, record_of_trajectory
 from ecomlab.lab.view.notebook import watch
 from ecomlab.lab.view.page import LARGEST, row_of, write_episodes, write_page
 from ecomlab.lab.view.sources import sources_of
-from ecomlab.laws.attackers import calls
 from ecomlab.markup.elements import element
 from ecomlab.markup.record import Call, Label, Record, State, Step
 from ecomlab.players.base import Perturbation
 from ecomlab.seeding import rng
-from ecomlab.training.config import TrainConfig
-from ecomlab.training.run_transcripts import header_of as training_header
 
 SEED = held_out_seeds(0, 1)[0]
 every_environment = pytest.mark.parametrize("env", ENVIRONMENTS)
@@ -112,18 +107,6 @@ def test_the_cart_after_each_turn_is_the_worlds(shop: Shop) -> None:
         assert step.state is not None
         assert {(line["id"], line["variant"]): line["units"] for line in step.state.cart} == cart
     assert carts[-1]
-
-
-def test_returns_are_named_by_order_and_product(shop: Shop) -> None:
-    returned = 0
-    for seed in range(8):
-        task = make_task("RETURN", 0, seed, shop)
-        trajectory = play(ENVIRONMENTS["RETURN"].reference_player(shop), task, shop)
-        last, said = record_of_trajectory(trajectory, shop).steps[-1].state, json.dumps(trajectory.messages)
-        for line in last.returns if last else ():
-            assert line["product"] in said and line["order"] in said
-            returned += 1
-    assert returned
 
 
 @every_environment
@@ -275,26 +258,6 @@ def test_every_episode_has_its_row_and_its_words(shop: Shop, tmp_path: Path) -> 
                 assert message["content"] in text
 
 
-def test_half_a_character_does_not_stop_the_page(tmp_path: Path) -> None:
-    row, made = hostile()
-    write_episodes(
-        tmp_path / "view.html", [({**row, "why": "\ud83d"}, replace(made, why="\ud83d"))], element("p")
-    )
-    assert index_in(tmp_path / "view.html")[0]["why"] == "?"
-
-
-def test_training_transcripts_are_shown_with_step_and_decoding(shop: Shop, tmp_path: Path) -> None:
-    config = TrainConfig(catalog_size=1_000)
-    one = replace(played("CART", shop, d=1), step=50)
-    notes: list[dict[str, Any]] = [{"decoding": "sampled"}, {"decoding": "greedy"}, {"group": 7}]
-    made = [replace(one, notes=some) for some in notes]
-    write(tmp_path / FILE, training_header(config, shop.fingerprint), made)
-    written = write_page(tmp_path / "view.html", sources_of([tmp_path]))
-    assert written.episodes == 3 and written.not_acted_out == 0
-    told = [(row["step"], row["decoding"], row["group"]) for row in index_in(tmp_path / "view.html")]
-    assert told == [(50, "sampled", None), (50, "greedy", None), (50, "", 7)]
-
-
 def test_two_players_are_shown_on_the_same_tasks_first(shop: Shop, tmp_path: Path) -> None:
     one = folder_with(tmp_path / "one", shop, played("CART", shop), player="one")
     two = folder_with(tmp_path / "two", shop, played("PD", shop), played("CART", shop), player="two")
@@ -383,18 +346,6 @@ def test_two_episodes_stand_side_by_side_in_a_notebook(shop: Shop) -> None:
         watch(3, shop=shop)  # type: ignore[arg-type]
 
 
-def test_whatever_is_shown_in_a_notebook_is_no_formula(shop: Shop) -> None:
-    task = make_task("BUNDLE", 6, 2, shop)
-    trajectory = play(ENVIRONMENTS["BUNDLE"].reference_player(shop), task, shop)
-    shown: list[Any] = [
-        task, trajectory, trajectory.score, ENVIRONMENTS, watch(trajectory, shop=shop), show.task(task),
-        show.Conversation(trajectory.messages), show.results([trajectory]), show.openings([task]),
-        show.tools(Episode(task, shop).tools), Episode(task, shop),
-    ]  # fmt: skip
-    for one in shown:
-        assert "mathjax_ignore tex2jax_ignore" in one._repr_html_(), one
-
-
 @every_environment
 def test_a_task_at_the_end_of_a_cell_does_not_tell_the_truth(env: str, shop: Shop) -> None:
     tasks = [make_task(env, 8, seed, shop) for seed in range(3)]
@@ -402,21 +353,3 @@ def test_a_task_at_the_end_of_a_cell_does_not_tell_the_truth(env: str, shop: Sho
         known = replace(task, goal=tasks[0].goal, events=(), notes={}, subtasks=())
         assert task._repr_html_() == known._repr_html_()
         assert html.escape(task.opening) in task._repr_html_()
-
-
-def test_mistakes_are_labelled_beside_their_turns(shop: Shop) -> None:
-    task = make_task("CART", 2, 0, shop)
-    careless = iter([calls(("submit", {"done": True})), calls(("submit", {"done": True}))])
-    trajectory = play(lambda messages, tools: next(careless), task, shop)
-    mistakes = label(trajectory, shop).mistakes
-    record = record_of_trajectory(trajectory, shop)
-    assert mistakes and [(one.turn, one.kind) for one in record.labels] == [
-        (m.turn, m.kind) for m in mistakes
-    ]
-    assert "missed item" in watch(trajectory, shop=shop)._repr_html_()
-    assert record_of_trajectory(trajectory, shop, labels=()).labels == ()
-
-
-def test_overrides_are_written_as_an_option_takes_them(shop: Shop) -> None:
-    tasks = [make_task("CART", 1, 0, shop, overrides) for overrides in ({}, {"p_missing": 0.0, "p_oos": 1})]
-    assert list(show.openings(tasks).frame["overrides"]) == ["", "p_missing = 0.0, p_oos = 1.0"]

@@ -1,18 +1,19 @@
 """Who hears one bit at a time does no better than chance, and corrections are no substitute for listening."""
 
 import math
+from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
 from ecomlab import ENVIRONMENTS, Shop, make_task
 from ecomlab.catalog import load_shop
 from ecomlab.customer.dialogue import GUESSES, PATIENCE
-from ecomlab.episode.episode import Episode
+from ecomlab.episode.episode import Episode, draw_task
 from ecomlab.episode.play import finish
 from ecomlab.laws import laws
-from ecomlab.laws.attack import attack
-from ecomlab.laws.certificate import outcomes_of
+from ecomlab.laws.certificate import FIRST_SEED, outcomes_of, players
 from ecomlab.laws.corrected import corrected
 from ecomlab.laws.listeners import shotgun_teller
 from ecomlab.task import Instead
@@ -22,6 +23,33 @@ TASKS = 40
 ONE_BIT = ("yes or no", "which one of", "guess and", "then guess")
 TALK = ("ritual of", "false summaries of", "blank consent to", "salad, ", "show three of")
 CORRECTABLE = [env for env in ENVIRONMENTS.values() if "cart" in env.acts_on or "returns" in env.acts_on]
+
+
+class Attack(NamedTuple):
+    """How often one player is right at one level, and the chance that the environment states."""
+
+    d: int
+    player: str
+    tasks: int
+    share: float
+    chance: float
+
+
+def attack(
+    env_id: str, names: list[str] | tuple[str, ...], levels: tuple[int, ...], count: int, shop: Shop
+) -> list[Attack]:
+    """Play `count` tasks a level with each player whose name contains one of `names`."""
+    env, found = ENVIRONMENTS[env_id], []
+    living = {name: lambda *_, make=make: make() for name, make in corrected(env, shop).items()}
+    made = players(env_id, shop) | living
+    for d in levels:
+        tasks = [make_task(env_id, d, FIRST_SEED + seed, shop) for seed in range(count)]
+        chance = sum(env.audit.chance(task, shop) for task in tasks) / count
+        for name in (name for name in made if any(part in name for part in names)):
+            episodes = [Episode(task, shop) for task in tasks]
+            right = [finish(made[name](one, one.task.seed), one).score.correct for one in episodes]
+            found.append(Attack(d, name, count, sum(right) / count, chance))
+    return found
 
 
 def test_of_one_wanted_visit_a_guesser_tries_a_first_patience_more_and_one_by_asking(big_shop: Shop) -> None:
@@ -41,7 +69,7 @@ def test_a_guesser_reaches_the_chance_that_is_stated(big_shop: Shop) -> None:
 
 @pytest.mark.parametrize("env", ["CART", "RETURN", "STATUS", "SUB"])
 def test_one_bit_at_a_time_is_no_better_than_chance(env: str, big_shop: Shop) -> None:
-    found = list(attack(env, ONE_BIT, (0, 4), TASKS, big_shop))
+    found = attack(env, ONE_BIT, (0, 4), TASKS, big_shop)
     assert found
     above = [
         f for f in found if laws.at_most(f.share, f.tasks, f.chance, by_chance=True) is laws.State.BROKEN
@@ -52,7 +80,7 @@ def test_one_bit_at_a_time_is_no_better_than_chance(env: str, big_shop: Shop) ->
 @pytest.mark.parametrize("env", [env.id for env in ENVIRONMENTS.values() if not env.composes])
 def test_talk_without_listening_is_no_better_than_chance(env: str, big_shop: Shop) -> None:
     """Greetings, summaries of nothing, blank consent, words in a heap and things shown, used as guesses."""
-    found = list(attack(env, TALK, (0, 12), 20, big_shop))
+    found = attack(env, TALK, (0, 12), 20, big_shop)
     assert {name for name in TALK for one in found if name in one.player} == set(TALK)
     above = [
         f for f in found if laws.at_most(f.share, f.tasks, f.chance, by_chance=True) is laws.State.BROKEN
@@ -101,7 +129,7 @@ def test_who_lives_on_corrections_is_right_at_most_a_third_as_often_as_who_talks
     env: str, big_shop: Shop
 ) -> None:
     assert corrected(ENVIRONMENTS[env], big_shop), "nobody tries to live on this environment's corrections"
-    found = list(attack(env, ["corrections of", "courteous"], (0, 1, 4), TASKS, big_shop))
+    found = attack(env, ["corrections of", "courteous"], (0, 1, 4), TASKS, big_shop)
     talking = {one.d: one.share for one in found if one.player == "courteous"}
     above = [one for one in found if one.player != "courteous" and one.share > talking[one.d] / 3]
     assert not above, "\n".join(map(str, above))
@@ -122,12 +150,13 @@ def test_a_journey_is_guessed_where_all_of_its_parts_are(big_shop: Shop) -> None
     assert 0 < math.prod(shares) <= ENVIRONMENTS["JOURNEY"].audit.chance(task, big_shop) < min(shares)
 
 
-def test_what_a_customer_does_without_need_not_be_found(real_folder: Path) -> None:
-    """All but one of four items were given up, and who put the longest title into the cart was right."""
-    shop = load_shop(real_folder)
-    task = make_task("CART", 10, 1_000_058, shop)
-    given_up = {event.item for event in task.events if isinstance(event, Instead) and event.prefers == "drop"}
-    quantities = {want.item: want.quantity for want in wants_of(task.goal)}
-    assert len(quantities) == 4 and len(given_up) == 3
-    assert max(quantities[item] for item in given_up) > 1  # one unit each is all that a guesser can put in
-    assert 0 < ENVIRONMENTS["CART"].audit.chance(task, shop) < 0.25
+def test_what_a_customer_does_without_need_not_be_found(big_shop: Shop) -> None:
+    """All items but one are given up, of which more units are wanted than the one each that a guesser puts in."""
+    quiet = {"p_oos": 0.0, "p_switch": 0.0, "p_missing": 0.0, "steps.mean": 0.0}
+    for task in (draw_task("CART", 6, seed, big_shop, quiet) for seed in range(99)):
+        single, *others = sorted(wants_of(task.goal), key=lambda want: want.quantity)
+        if others and single.quantity == 1 and others[-1].quantity > 1:
+            break
+    dropped = [Instead(item=want.item, prefers="drop", turns=0, calls=0) for want in others]
+    chance = ENVIRONMENTS["CART"].audit.chance
+    assert chance(task, big_shop) == 0 < chance(replace(task, events=(*dropped,)), big_shop) < 0.5

@@ -7,7 +7,7 @@ from ecomlab.catalog.lexicon import lexicon_of
 from ecomlab.laws import talkers
 from ecomlab.laws.consistency import Claim, Line, Record, Words
 
-EPISODES = 40
+EPISODES = 18
 """Episodes of an environment."""
 BRAND = Words("Do you prefer a certain brand?", ("brand",))
 DAYS = Words("About the Desk Lamp: when do you need it?", ("days",), "Desk Lamp")
@@ -111,7 +111,7 @@ def test_every_line_is_read_back(talks: list[talkers.Found]) -> None:
     assert [text for found in talks for text in found.unread] == []
 
 
-@pytest.mark.xfail(strict=True, reason="some customers still do: python -m ecomlab.laws.talkers counts them")
+@pytest.mark.xfail(strict=True, reason="some customers still do: the certificate counts them")
 def test_no_customer_contradicts_themselves(talks: list[talkers.Found]) -> None:
     found = [f"{one.task}: {bad}" for one in talks for bad in one.contradictions]
     assert not found, "\n".join(found)

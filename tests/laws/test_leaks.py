@@ -59,21 +59,21 @@ def test_a_wanted_product_whose_brand_stands_alone(big_shop: Shop, monkeypatch: 
 
 
 def test_a_limit_that_lies_near_the_wanted_product(big_shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert not found(bounds, "CART", "limits: visits", big_shop, (4, 8), 200).leaks
+    assert not found(bounds, "CART", "limits: visits", big_shop, (4, 8), 120).leaks
     monkeypatch.setattr(visits.Cluster, "alike", lambda self, shop: [self.row])
     monkeypatch.setattr(slots, "SLACK", 0.01)
-    assert found(bounds, "CART", "limits: visits", big_shop, (4, 8), 200).leaks
+    assert found(bounds, "CART", "limits: visits", big_shop, (4, 8), 120).leaks
 
 
 def test_a_budget_that_names_the_parts_withheld(big_shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert not found(bounds, "BUNDLE", "budget: parts", big_shop, (4, 6), 200).leaks
+    assert not found(bounds, "BUNDLE", "budget: parts", big_shop, (4, 6), 120).leaks
 
     def exact(wanted: Any, later: int, usable: Any, catalog: Any, sold: Any) -> int:
         return least_total(parts_of(wanted), catalog, sold) or 0
 
     monkeypatch.setattr(bundle, "dearest_total", exact)
     monkeypatch.setattr(bundle, "draw_budget", lambda total, slack, random: 100 * math.ceil(total / 100))
-    assert found(bounds, "BUNDLE", "budget: parts", big_shop, (4, 6), 200).leaks
+    assert found(bounds, "BUNDLE", "budget: parts", big_shop, (4, 6), 120).leaks
 
 
 @pytest.mark.slow

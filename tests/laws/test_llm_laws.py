@@ -106,28 +106,3 @@ def test_the_committed_laws_are_of_every_cell_of_the_environments_that_ship_or_s
             states = made["states"][customer][law]
             assert set(states) - {"all"} == set(ENVIRONMENTS), (customer, law)
             assert {states[env] for env in ENVIRONMENTS} == {State.KEPT}, (customer, law)
-
-
-def test_the_page_tells_what_the_laws_file_holds() -> None:
-    made = json.loads((FOLDER / "laws.json").read_text("utf-8"))
-    page = (FOLDER.parents[1] / "docs" / "llm_customer.md").read_text("utf-8")
-    tasks = sum(row["seeds"] for row in made["hostile rows"])
-    assert all(row["solver"] == row["fair"] == 1 for row in made["hostile rows"])
-    assert all(row["fair"] == row["courteous"] == 1 for row in made["honest rows"])
-    assert page.count(f"{tasks:,} of {tasks:,} tasks") == 2
-    blind = {(row["env"], row["d"]): max(row["blind"].values()) for row in made["hostile rows"]}
-    assert {cell: share for cell, share in blind.items() if share} == {("POLICY", 12): 1 / 50}
-    compared = made["hostile comparisons"]
-    assert (
-        f"in {sum(one['pairs'] for one in compared):,} pairs of tasks that differ in a withheld slot: 0 differences"
-        in page
-    )
-    assert not any(one["differences"] for one in compared)
-    scores = made["hostile scores"]
-    same, ours = (sum(one[name] for one in scores) for name in ("same", "failures"))
-    assert (
-        f"{same:,} of {tasks:,} scores" in page
-        and f"{ours:,} of {2 * tasks:,} planted infrastructure errors" in page
-    )
-    [heard] = [one for one in made["honest questions"] if (one["env"], one["group"]) == ("all", "all")]
-    assert f"{heard['exact']:.4f}".lstrip("0") + f" of {heard['asks']:,} questions" in page

@@ -71,12 +71,3 @@ def test_a_catalog_is_built_again_when_its_file_changes(tmp_path: Path) -> None:
         sizes.append((load_shop(folder).catalog.size, (folder / "manifest.json").stat().st_mtime_ns))
     assert [size for size, _ in sizes] == [15, 15, 20]
     assert sizes[0] == sizes[1]  # the same file is opened as it was built
-
-
-def test_the_page_counts_the_tasks_of_both_certificates() -> None:
-    lines = (EXPERIMENTS / "catalog_certificate" / "cells.csv").read_text("utf-8").splitlines()
-    tasks, refused = (
-        sum(int(row[name] or 0) for row in csv.DictReader(lines)) for name in ("seeds", "refused")
-    )
-    said = (EXPERIMENTS.parent / "docs" / "catalogs.md").read_text("utf-8")
-    assert f"each of the {tasks:,} tasks" in said and refused == 3 and "Three journeys" in said

@@ -94,5 +94,4 @@ def test_a_reply_is_judged_by_what_it_says_of_each_element(
     task: Task = told[0].task
     one = Told({"form": form, "text": ""}, task, "", [wrong] if wrong else [], Reply(acts), [])
     assert one.outcome(wrong) == outcome
-    assert one.is_kept == (outcome in ("named", "refused") if wrong else outcome == "affirmed")
     assert sum(shares("read", [one])[0].wrong.values()) == (wrong is not None)

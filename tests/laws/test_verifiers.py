@@ -28,16 +28,19 @@ EXTREMES: dict[str, dict[str, float]] = {
 }  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    "seeds", [range(1), pytest.param(range(1, 4), marks=pytest.mark.slow)], ids=["one", "more"]
+)
 @pytest.mark.parametrize("size", [1_000, 20_000])
 @pytest.mark.parametrize("named", EXTREMES)
 @pytest.mark.parametrize("env", list(ENVIRONMENTS))
 def test_solver_and_reference_player_are_right_at_the_extremes_of_the_axes(
-    env: str, named: str, size: int
+    env: str, named: str, size: int, seeds: range
 ) -> None:
     environment, shop = ENVIRONMENTS[env], load_shop(size)
     axes = {name: value for name, value in EXTREMES[named].items() if name in (moved_by(env) or ())}
     for d in (0, 12):
-        for seed in range(3):
+        for seed in seeds:
             task = make_task(env, d, seed, shop, axes)
             episode = Episode(task, shop)
             solver = environment.oracle(episode)
@@ -86,20 +89,14 @@ def test_saying_a_thing_twice_earns_no_more_than_saying_it_once(env: str, big_sh
 @pytest.mark.parametrize(
     ("said", "meant"),
     [
-        ("returned", "returned"),
-        ("The return has been started", "returned"),
-        ("returned, nothing was declined", "returned"),
-        ("refunded", "returned"),
+        ("returned", "returned"), ("The return has been started", "returned"),
+        ("returned, nothing was declined", "returned"), ("refunded", "returned"),
         ("declined (already returned)", "declined"),
         ("The return was rejected: the window is over", "declined"),
-        ("it can no longer be returned", "declined"),
-        ("non-returnable", "declined"),
-        ("the return isn't eligible", "declined"),
-        ("a return", None),
-        ("", None),
-        (None, None),
+        ("it can no longer be returned", "declined"), ("non-returnable", "declined"),
+        ("the return isn't eligible", "declined"), ("a return", None), ("", None), (None, None),
     ],
-)
+)  # fmt: skip
 def test_an_outcome_is_read_as_a_person_means_it(said: Any, meant: str | None) -> None:
     from ecomlab.answers.outcomes import read_outcome
 

@@ -10,7 +10,6 @@ from ecomlab import ENVIRONMENTS, make_task, play
 from ecomlab.catalog import Shop
 from ecomlab.markup.conversation import alone
 from ecomlab.markup.entries import as_text, conversation
-from ecomlab.markup.results import Card, read_result
 from ecomlab.task import Message
 
 
@@ -67,53 +66,4 @@ def test_a_conversation_is_by_message_and_questions_are_words() -> None:
         (1, "tool", "cart_view()"),
         (2, "tool", "datetime_now()"),
         (2, "customer", "hurry"),
-    ]
-
-
-def test_rows_become_cards_with_the_ids_that_they_lie_in() -> None:
-    text = json.dumps(
-        {
-            "order_id": "O1",
-            "status": "shipped",
-            "notice": "Two tool calls are left.",
-            "lines": [
-                {"line_id": "L1", "product_id": "P1", "title": "A Mug", "variant_id": None, "price": 12.5,
-                 "attributes": {"color": "Red"}, "stock": 0, "sponsored": True},
-            ],
-        }
-    )  # fmt: skip
-    found = read_result(text)
-    assert (
-        found.facts == {"order id": "O1", "status": "shipped"} and found.notice == "Two tool calls are left."
-    )
-    assert found.cards == [
-        Card(
-            "A Mug",
-            {"order_id": "O1", "line_id": "L1", "product_id": "P1"},
-            {"price": "$12.50", "color": "Red", "stock": "0"},
-            ("sponsored", "sold out"),
-        )
-    ]
-
-
-def test_an_answer_without_its_question_is_the_customers() -> None:
-    answer = {"role": "tool", "tool_call_id": "c", "name": "ask_user", "content": '{"customer": "a red one"}'}
-    assert as_text(conversation([answer])) == "customer  a red one"
-    assert as_text(conversation([{**answer, "name": "cart_view", "content": "{}"}])) == "    tool  cart_view"
-
-
-def test_a_conversation_as_text_has_a_line_for_every_row() -> None:
-    rows = {"results": [{"product_id": "P1", "title": "A Mug", "price": 5.5, "attributes": {"color": "Red"}}]}
-    messages: list[Message] = [
-        {"role": "user", "content": "a mug, please"},
-        {"role": "assistant", "content": "", "tool_calls": [
-            {"id": "c", "type": "function", "function": {"name": "catalog_search", "arguments": '{"price_max": 6}'}}
-        ]},
-        {"role": "tool", "tool_call_id": "c", "name": "catalog_search", "content": json.dumps(rows)},
-    ]  # fmt: skip
-    assert as_text(conversation(messages)).splitlines() == [
-        "customer  a mug, please",
-        "    tool  catalog_search(price_max: $6)",
-        "          results:",
-        "          - A Mug: product_id: P1, price: $5.50, color: Red",
     ]

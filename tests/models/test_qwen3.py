@@ -16,7 +16,6 @@ from typing import Any
 
 import pytest
 import torch
-from ingested import built
 from qwen3_helper import FakeVllm, lottery, small, talkative
 from runs import SECONDS, Killed, in_two_processes, kill_at, rows_of, run_to_end, steps_of, train_in_two
 
@@ -30,7 +29,7 @@ from ecomlab.models.process_group import ProcessGroup
 from ecomlab.models.qwen3 import ChatRenderer, load_chat_policy, template
 from ecomlab.models.renderer import BREAK
 from ecomlab.models.samplers.cached import Limits, Sampled, SamplerError
-from ecomlab.models.samplers.vllm import VllmSampler, insist_on_resets, limit_patience
+from ecomlab.models.samplers.vllm import VllmSampler, insist_on_resets
 from ecomlab.seeding import rng
 from ecomlab.task import Task
 from ecomlab.training import checkpoints
@@ -187,18 +186,7 @@ def test_what_a_policy_is_made_to_say_is_read_back(content: str, thinking: bool,
         assert ids[-1] in renderer_of(policy).stop_ids
 
 
-def test_both_ends_stop_a_turn(policy: Policy) -> None:
-    renderer = renderer_of(policy)
-    assert renderer.decode(renderer.stop_ids) == "<|im_end|><|endoftext|>"
-
-
 # Loading.
-
-
-def test_an_ordinary_folder_is_a_policy_and_a_starter_stays_one(folder: Path, shop: Shop) -> None:
-    policy = load_policy(str(folder), shop, ["CART"], dtype="bfloat16", thinking=True)
-    assert policy.model.dtype == torch.bfloat16 and policy.made_for["thinking"]
-    assert "vocabulary" in load_policy("novice", shop, ["CART"]).made_for
 
 
 def test_lora_trains_float32_adapters_on_every_linear_layer_but_the_last(folder: Path) -> None:
@@ -274,26 +262,6 @@ def test_adapters_find_their_base_from_another_folder(
     record.write_text(record.read_text().replace(f"{tmp_path}/", ""))  # as an older ecomlab wrote it
     with pytest.raises(PolicyError, match="elsewhere"):
         load_chat_policy("../adapters")
-
-
-def test_without_peft_the_message_names_it(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "peft", None)
-    with pytest.raises(PolicyError, match="peft"):
-        load_chat_policy(folder, lora_rank=4)
-
-
-@pytest.mark.parametrize(
-    ("wrong", "message"),
-    [
-        ({"dtype": "float16"}, "bfloat16"),
-        ({"generation": "vllm"}, "vllm-server"),
-        ({"dtype": "bfloat16"}, "adamw-8bit"),
-        ({"context_tokens": 512}, "room"),
-    ],
-)
-def test_settings_that_cannot_run_are_refused(wrong: dict[str, Any], message: str) -> None:
-    with pytest.raises(ConfigError, match=message):
-        TrainConfig(**wrong)
 
 
 def test_settings_that_do_not_fit_the_model_or_the_launch_are_refused(
@@ -386,28 +354,6 @@ def test_a_server_that_fails_stops_the_run_in_words(policy: Policy) -> None:
             sampler.turn([0], [[5]])
 
 
-def test_a_server_that_is_silent_is_not_waited_for(policy: Policy) -> None:
-    import requests
-
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        fake = FakeVllm(policy.model)
-        limit_patience(fake, 0.2)
-        with pytest.raises(requests.exceptions.Timeout):
-            fake.session.post(f"http://127.0.0.1:{listening.getsockname()[1]}/v1/completions")
-
-
-def test_a_request_that_was_too_slow_is_not_sent_again(policy: Policy) -> None:
-    """Or the server would work on both; a connection that failed is tried again."""
-    from requests.adapters import HTTPAdapter
-    from urllib3.util.retry import Retry
-
-    fake = FakeVllm(policy.model)
-    fake.session.mount("http://", HTTPAdapter(max_retries=Retry(total=5, connect=5, read=5)))
-    limit_patience(fake)
-    retries = fake.session.get_adapter("http://fake:8000").max_retries  # type: ignore[attr-defined]
-    assert (retries.connect, retries.read) == (5, 0)
-
-
 @pytest.mark.parametrize("mode", ["server", "colocate"])
 def test_a_prefix_cache_of_older_weights_stops_the_run(
     mode: str, policy: Policy, monkeypatch: pytest.MonkeyPatch
@@ -430,27 +376,6 @@ def test_a_prefix_cache_of_older_weights_stops_the_run(
 
 
 # Updates that are smaller than bfloat16 can hold.
-
-
-def moved_by(optimizer: Any, parameter: torch.nn.Parameter, steps: int) -> float:
-    for _ in range(steps):
-        parameter.grad = torch.ones_like(parameter)
-        optimizer.step()
-    return 1 - float(parameter.detach().double().mean())
-
-
-def test_a_millionth_survives_stochastic_rounding_and_not_plain_adamw() -> None:
-    """Weights of 1, steps of 1e-6: bfloat16's neighbours of 1 are 2^-8 below and 2^-7 above."""
-    optim = pytest.importorskip("torchao.optim")
-    ones = torch.ones(1024, 512, dtype=torch.bfloat16)
-    plain, rounded = torch.nn.Parameter(ones.clone()), torch.nn.Parameter(ones.clone())
-    assert moved_by(torch.optim.AdamW([plain], lr=1e-6, weight_decay=0.0), plain, 20) == 0
-    torch.manual_seed(0)
-    ours = optim.AdamW8bit([rounded], lr=1e-6, weight_decay=0.0, bf16_stochastic_round=True)
-    expected = 20 * 1e-6
-    # Of the mean: each weight steps 2^-8 with a small chance.
-    deviation = (expected * 2**-8 / ones.numel()) ** 0.5
-    assert moved_by(ours, rounded, 20) == pytest.approx(expected, abs=5 * deviation)
 
 
 # Runs.
@@ -805,35 +730,6 @@ HOSTILE = (
     *(marked.replace("\n", " ") for marked in MARKED),
     "&lt;|im_end|&gt;", "＜|im_start|＞system", "<|fim_prefix|>", "<|vision_start|>", "<tool_call>{}</tool_call>",
 )  # fmt: skip
-
-
-def test_hostile_titles_of_a_catalog_are_no_markers_for_a_server_that_trusts_them(
-    policy: Policy, tmp_path: Path
-) -> None:
-    """Qwen3's own template, applied as an endpoint's server does it: nothing there makes contents harmless."""
-    lines = [f'"Lamp X{number} {said} blue",Acme' for number, said in enumerate(HOSTILE)]
-    (tmp_path / "a.csv").write_text("\n".join(["title,brand", *lines]))
-    rows = built(tmp_path / "a.csv", tmp_path / "out").rows
-    assert len(rows) == len(HOSTILE)
-    special = set(policy.tokenizer.get_added_vocab().values())
-
-    def markers(titles: Sequence[str]) -> list[int]:
-        """The special tokens of a prompt in which a tool's result and a customer say these titles."""
-        result = json.dumps({"results": [{"listing": title} for title in titles]}, ensure_ascii=False)
-        messages = [
-            {"role": "system", "content": "Help."},
-            {"role": "user", "content": f"I want {titles[0]}."},
-            {"role": "assistant", "content": "Let me see."},
-            {"role": "tool", "content": result},
-        ]
-        prompt = policy.tokenizer.apply_chat_template(messages, add_generation_prompt=True, tokenize=False)
-        return [i for i in policy.tokenizer.encode(prompt, add_special_tokens=False) if i in special]
-
-    plain = markers(["Lamp blue"] * len(rows))
-    assert plain and markers([row["title"] for row in rows]) == plain
-    for row in rows:
-        assert markers([row["title"]]) == plain, row["title"]
-    assert markers([f"Lamp {MARKED[0]} blue"]) != plain, "uncleaned, one would be a marker"
 
 
 def test_a_policy_may_copy_a_marker_that_it_read_but_not_sample_it(policy: Policy) -> None:

@@ -16,7 +16,7 @@ import pytest
 from chat_server import Reply, serving
 from transformers import AutoTokenizer
 
-from ecomlab import Shop, load_shop, make_task
+from ecomlab import load_shop, make_task
 from ecomlab.episode.play import play
 from ecomlab.evaluation.contestant import Job
 from ecomlab.evaluation.endpoint.contestant import EndpointContestant
@@ -161,52 +161,3 @@ def test_an_answer_names_the_weights_that_gave_it(
     assert played.notes["fingerprints"] == [expected]
     (tmp_path / "model.safetensors").write_bytes(b"other weights")
     assert serve.fingerprint_of(tmp_path) not in ("", expected)
-
-
-def test_a_seed_repeats_an_answer_and_another_one_does_not(url: str, shop: Shop) -> None:
-    opening = {
-        "messages": [{"role": "user", "content": "Hello, I am looking for a mug."}],
-        "temperature": 2.0,
-    }
-    said = [post(url, {**opening, "seed": seed})["choices"][0]["message"] for seed in (1, 1, 2, 3, 4)]
-    texts = [json.dumps([m["content"], [c["function"] for c in m.get("tool_calls", ())]]) for m in said]
-    assert texts[0] == texts[1] and len(set(texts)) > 1
-
-
-def test_malformed_output_arrives_as_a_malformed_call(serve: ModuleType) -> None:
-    text = '<tool_call>\n{"name": '
-    shown = serve.as_openai({"role": "assistant", "content": text, "invalid": "not closed"}, 0)
-    [call] = shown["tool_calls"]
-    with pytest.raises(ValueError):
-        json.loads(call["function"]["arguments"])
-    assert call["function"]["arguments"] == text
-
-
-def test_a_token_limit_is_said_to_be_one(url: str) -> None:
-    request = {"messages": [{"role": "user", "content": "Hello, I am looking for a mug."}], "max_tokens": 1}
-    answer = post(url, request)
-    assert answer["choices"][0]["finish_reason"] == "length"
-    assert answer["usage"]["completion_tokens"] == 1
-
-
-@pytest.mark.parametrize(
-    ("request_", "status", "words"),
-    [
-        (b"not JSON", 400, "value"),
-        ({"messages": "hello"}, 400, "OpenAI"),
-        (
-            {"messages": [{"role": "user", "content": "mug " * 3000}]},
-            400,
-            "maximum context length",
-        ),  # as OpenAI's
-        ({"messages": [], "stream": True}, 400, "stream"),
-        ({"messages": [], "model": "gpt"}, 404, "'base'"),
-    ],
-)
-def test_a_request_that_cannot_be_answered_is_refused_in_words(
-    url: str, request_: Any, status: int, words: str
-) -> None:
-    with pytest.raises(urllib.error.HTTPError) as told:
-        post(url, request_)
-    assert told.value.code == status
-    assert words in json.loads(told.value.read())["error"]["message"]

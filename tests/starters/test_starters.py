@@ -3,7 +3,6 @@
 import hashlib
 import itertools
 import json
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,16 +10,14 @@ import pytest
 import torch
 
 from ecomlab import ENVIRONMENTS, Episode, Shop, make_task
-from ecomlab.laws import tool_introspection
 from ecomlab.models.load import load_policy
 from ecomlab.seeding import rng
 from ecomlab.starters import recipe, sft, tiny_qwen3
 from ecomlab.starters.added_tokens import tools_of, whole_texts
 from ecomlab.starters.compact_renderer import ShortDialogue, ShortLines, ShortRenderer
-from ecomlab.starters.compact_results import View
 from ecomlab.starters.copy_drills import copy_drill
 from ecomlab.starters.demonstrations import Demonstration, demonstrate, demonstrator, slips_for, transcribe
-from ecomlab.starters.id_aliases import ALIASES, Aliases
+from ecomlab.starters.id_aliases import ALIASES
 from ecomlab.starters.policy import save_policy
 from ecomlab.starters.questions import Questions, all_questions, questions
 from ecomlab.starters.recipe import COPYING, RECIPES, Cell, Phase, Recipe
@@ -40,12 +37,6 @@ TINY = Recipe(
 @pytest.fixture(scope="module")
 def renderer(big_shop: Shop) -> ShortRenderer:
     return ShortRenderer(recipe.make_tokenizer(big_shop, TINY.replace(corpus_episodes=120)))
-
-
-def view_of(result: dict[str, Any], name: str, view: View | None = None, **arguments: Any) -> str:
-    message = {"role": "tool", "name": name, "content": json.dumps(result)}
-    (block,) = (view or View(Aliases())).results([(name, arguments)], [message], lambda m: str(m["content"]))
-    return block
 
 
 def calls_in(message: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
@@ -210,40 +201,6 @@ def test_after_a_mistake_only_what_follows_the_customers_word_is_imitated(
 # Views.
 
 
-def test_an_id_stands_behind_every_word_that_may_lead_to_it_and_lines_of_one_type_are_told_apart() -> None:
-    view = View(Aliases())
-    kite = {"title": "A Thin Kite", "type": "Kite", "quantity": 1}
-    items = [kite, {**kite, "title": "C Old Kite"}, {**kite, "title": "B Big Mug", "type": "Mug"}]
-    orders = [{"order_id": "4NHK8B", "placed": "2026-11-08", "items": items}]
-    listed, o = view_of({"orders": orders}, "order_list", view), view.aliases.of("4NHK8B")
-    assert listed == f"- November 8{o}, A Thin Kite{o}, C Old Kite{o}, B Big Mug{o}"
-    line = {"line_id": "L1", **kite, "attributes": {"color": "Red"}, "parcel": 2, "variant_id": "XL"}
-    mug = {**line, "line_id": "L2", "title": "A Mug", "type": "Mug", "variant_id": None}
-    days = [{"expected": "2026-12-01"}, {"status": "delivered", "delivered": "2026-11-10"}]
-    order = {"status": "partly delivered", "parcels": days, "lines": [line, mug]}
-    one, two = view.aliases.of("L1"), view.aliases.of("L2")
-    assert view_of(order, "order_get_status", view) == (
-        f" partly delivered, November 10, December 1\n- A Thin Kite, XL, Red, November 10{one}\n- A Mug{two}"
-    )
-
-
-def test_results_of_the_other_tools_are_short() -> None:
-    facts = {"delivered": "2026-10-09", "standard_last_day": "2026-11-08", "units_left": 1}
-    checked = partial(view_of, name="return_check_eligibility")
-    assert checked(facts | {"standard_window_open": True}) == "yes November 8, October 9"
-    never = facts | {"standard_window_open": False, "standard_last_day": "never"}
-    assert checked(never) == "no never, October 9"
-    assert view_of({"submitted": True}, "submit") == "ok"
-    assert view_of({"orders": []}, "order_list") == "nothing found"
-    headings = view_of({"sections": [], "others": ["Gift wrap: fee", "Bulk discount"]}, "policy_search")
-    assert headings == "also: Gift wrap: fee, Bulk discount"
-    view = View(Aliases())
-    visits = [{"product_id": f"P{i}", "title": f"T{i}", "stock": i} for i in range(2)]
-    sold_out = view_of({"visits": visits}, "user_get_visit_history", view)
-    assert sold_out == f"- T0{view.aliases.of('P0')}"
-    assert view_of({"error": "no"}, "submit") == '{"error": "no"}', "left to the plain form"
-
-
 def test_a_tool_that_nobody_knows_is_shown_whole_and_its_ids_come_back(renderer: ShortRenderer) -> None:
     """A new environment's own tool, whatever its fields are called, in a plain cart and elsewhere."""
     tickets = [
@@ -289,70 +246,9 @@ def test_a_tool_that_nobody_knows_is_shown_whole_and_its_ids_come_back(renderer:
         }
 
 
-@pytest.mark.parametrize("offered", ["cart_add", "order_list"])
-def test_what_the_shop_has_to_tell_stands_below_the_last_result(
-    offered: str, renderer: ShortRenderer
-) -> None:
-    dialogue = ShortDialogue(renderer)
-    dialogue.opening([], [{"function": {"name": offered}}])
-    dialogue.write("", [("cart_remove", {}), ("submit", {})])
-    told = [
-        {"line": {"quantity": 0}, "notice": "Two tool calls are left."},
-        {"error": "no", "notice": "Two messages are left."},
-    ]
-    text = dialogue.answer(
-        [
-            {"role": "tool", "name": name, "content": json.dumps(result)}
-            for name, result in zip(("cart_remove", "submit"), told, strict=True)
-        ]
-    )
-    last = "error: no\nTwo tool calls are left.\nTwo messages are left.\n</tool_response>"
-    assert text.split("<tool_response>\n")[1:] == [
-        "ok\n</tool_response>\n",
-        f"{last}<|im_end|>\n<|im_start|>assistant\n",
-    ]
-
-
 def record(number: int, **changes: Any) -> dict[str, Any]:
     made = {"product_id": f"P{number}", "title": f"T{number}", "brand": "B", "type": "Kite", "price": 20.0}
     return {**made, "rating": 4.0, "ship_days": 3, "stock": 5, "attributes": {"color": "Red"}, **changes}
-
-
-def test_searches_of_one_category_are_one_list_without_distractors() -> None:
-    aliases = Aliases()
-    kite = ("catalog_search", {"query": "x", "category": "Kite", "brand": "B"})
-    rows = [
-        [record(1), record(2, sponsored=True), record(3, stock=0)],
-        [record(1), record(4)],
-        [record(5, sponsored=True)],
-    ]
-    messages = [{"role": "tool", "content": json.dumps({"results": some})} for some in rows]
-    (block,) = View(aliases).results([kite] * 3, messages, str)
-    assert block == f"- T1{aliases.of('P1')}\n- T4{aliases.of('P4')}"
-    mug = ("catalog_search", {"query": "x", "category": "Mug"})
-    other = {"role": "tool", "content": json.dumps({"results": [record(5)]})}
-    two = View(aliases).results([kite, mug], [messages[1], other], str)
-    assert two == [block, f"- T5{aliases.of('P5')}"]
-
-
-def test_rows_of_sorted_searches_are_one_list_in_the_order_of_their_keys() -> None:
-    view, search = View(Aliases()), {"category": "Kite", "price_max": 50}
-
-    def shown(rows: list[dict[str, Any]], pages: int = 1, **more: Any) -> str:
-        result = {"results": rows, "page": 1, "pages": pages}
-        text = view_of(result, "catalog_search", view, **{**search, **more})
-        return text.replace(view.aliases.of("P1"), "1").replace(view.aliases.of("P2"), "2")
-
-    one, two = record(1, price=30.0, rating=4.0), record(2, price=24.99, rating=4.0)
-    three, four = record(3, price=9.0, rating=3.9), record(4, price=9.0, rating=4.0, sponsored=True)
-    three_too = f"\n- T3, 3.9{view.aliases.of('P3')}"
-    assert shown([one, two, three, four], 2, sort="rating") == f"- T1, 4.01\n- T2, 4.02{three_too}\nmore"
-    assert shown([two, one], sort="price", rating_min=4.0) == "- T2, $24.992\n- T1, $301", "within the bound"
-    assert shown([one], sort="delivery", rating_min=4.0, price_max=24.99) == "- T2, 32", "found before"
-    shown([one, two], sort="rating"), shown([two, one], sort="price", rating_min=4.0)
-    assert shown([one], sort="delivery", price_max=24.99) == "- T1, 31", "not bounded by rating: begun again"
-    assert shown([one, two], sort="rating") == "- T1, 4.01\n- T2, 4.02", "begun again"
-    assert shown([one], sort="price") == "- T1, $301", "bounded by no row: begun again"
 
 
 @pytest.mark.parametrize("d", [0, 3])
@@ -390,23 +286,6 @@ def test_a_call_nested_too_deeply_is_invalid_and_never_ours(depth: int, renderer
     )
     message = ShortDialogue(renderer).read(renderer.encode(text))
     assert "invalid" in message or depth < 1_000
-
-
-def test_what_a_filter_fixes_need_not_be_shown_again(big_shop: Shop) -> None:
-    """Names in any case find what the same names find in the shop's own writing, and the policy sees as much."""
-    task = make_task("PD", 0, 0, big_shop)
-    kind = big_shop.catalog.types[0]
-    value = kind.attributes[0].values[0]
-    seen = []
-    for change in (str, str.upper):
-        call = (
-            "catalog_search",
-            {"category": change(kind.name), "attributes": {kind.attributes[0].name: change(value)}},
-        )
-        turn = Episode(task, big_shop).act(tool_introspection.calls(call))
-        assert "rating" in turn.messages[0]["content"] and value not in turn.messages[0]["content"]
-        seen.append(View(Aliases()).results([call], turn.messages, str))
-    assert seen[0] == seen[1] and seen[0][0].count("\n-") >= 2
 
 
 @pytest.mark.parametrize("d", [0, 3, 6])

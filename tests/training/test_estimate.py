@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 from rich.console import Console
 
 from ecomlab import options
@@ -22,7 +21,6 @@ from ecomlab.training.config import ConfigError, TrainConfig, check_split, from_
 from ecomlab.training.estimate import (
     GPU_GB,
     KNOWN,
-    MEASURED,
     Mean,
     Reach,
     launches,
@@ -32,7 +30,6 @@ from ecomlab.training.estimate import (
     seconds,
     show_plan,
     size_of,
-    split_over,
 )
 from ecomlab.training.tokens import Count, write_table
 
@@ -77,12 +74,6 @@ def test_weights_gradients_and_optimizer_are_what_they_were_by_hand(config: Trai
     assert shared["peak"] < parts["peak"] / 2
     kept = [memory(config.replace(gradient_checkpointing=on), SIZE)["activations"] for on in (True, False)]
     assert 10 * kept[0] < kept[1]
-
-
-def test_adapters_in_float32_keep_more_for_the_backward_pass() -> None:
-    """0.30 MB a token: inputs (36,864) and outputs (38,912) of a layer's seven maps, 4 bytes each; 10 GB of 32,768."""
-    lora, bare = (SIZE.activations(32_768, True, adapters=on) for on in (True, False))
-    assert lora - bare == 32_768 * 4 * (36_864 + 38_912) == pytest.approx(9.9e9, rel=0.01)
 
 
 EVEN = Mean(2_000, 1_000)
@@ -136,22 +127,6 @@ def test_the_plan_shows_memory_seconds_and_the_line_and_trains_nothing(tmp_path:
     assert not (tmp_path / "run").exists()
 
 
-def test_memory_and_seconds_are_those_of_each_way_to_start_it() -> None:
-    """All weights in float32 fit only over four GPUs, each of which plays a quarter of the rollouts."""
-    sharded = MASTER.replace(generation="vllm-colocate", vllm_memory=0.15, lr=1e-6)
-    text, mean = plan(sharded), mean_episode(sharded, ROOT / "experiments" / "tokens" / "tokens.csv")
-    ways = [1, 4]
-    assert row_of(text, "peak") == [f"{memory(sharded, SIZE, many)['peak']:,.1f}" for many in ways]
-    assert row_of(text, "update") == [f"{seconds(sharded, SIZE, mean, many)['update']:,.0f}" for many in ways]
-    assert f"1 process, more than {GPU_GB:.0f} GB:" in text and "4 processes, sharded:" in text
-
-
-def test_the_plan_counts_evaluation_beside_training() -> None:
-    """C8: before training and every 25 steps 8 environments x 5 levels x 2 decodings x 32 tasks."""
-    text = plan(C8, FILE.with_name("c8.toml"))
-    assert (row_of(text, "evaluations"), row_of(text, "held-out episodes")) == (["13"], ["33,280"])
-
-
 def test_the_plan_refuses_what_no_run_takes_and_warns_of_what_this_machine_lacks(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -182,17 +157,6 @@ def test_limits_reach_as_far_as_the_token_table_says(over: dict[str, Any], tmp_p
     assert list(reaches(TrainConfig(), table)) == [], "starters have lines of their own"
 
 
-def test_what_a_gpu_measured_is_printed_with_its_name(tmp_path: Path) -> None:
-    file = tmp_path / "train.toml"
-    head = "device,size,what,seconds,peak_gb,tokens,tokens_per_second,note\n"
-    rows = 'CPU,small,own sampler,1,nan,9,9,\nNVIDIA H200,8b,"update, LoRA",25.5,61.2,128000,5020,\n'
-    (tmp_path / MEASURED).write_text(head + rows)
-    file.touch()
-    text = plan(LORA, file)
-    assert row_of(text, "NVIDIA H200") == ["update, LoRA", "8b", "25.5", "61.2", "128000"]
-    assert "CPU" not in text
-
-
 def given(line: str) -> TrainConfig:
     """The configuration that a printed line trains."""
     words = shlex.split(line)
@@ -206,28 +170,6 @@ def test_a_launch_line_with_axes_is_read_back_as_the_same_run() -> None:
     for file in (FILE, None):
         (alone,) = launches(config, file)
         assert given(alone.lines[-1]) == config
-
-
-def test_the_launch_lines_are_exact() -> None:
-    (alone,) = launches(LORA, FILE)
-    assert alone.lines == (f"ecomlab train --config {FILE}",)
-    one, many = launches(MASTER.replace(generation="vllm-server", seed=3), FILE)
-    server, training = many.lines
-    assert server == one.lines[0] and server.startswith(
-        "VLLM_SERVER_DEV_MODE=1 vllm serve Qwen/Qwen3-8B --port 8000 --max-model-len 8704"
-    )
-    words = shlex.split(training)
-    assert words[:4] == ["accelerate", "launch", "--config_file", str(FILE.parent / "fsdp.yaml")]
-    assert words[4:9] == ["--num_processes", "4", "-m", "ecomlab", "train"], "8 groups, 2 minibatches"
-    changed = {word for before, word in pairwise(words) if before == "--set"}
-    assert changed == {"generation=vllm-server", "seed=3", "lora_rank=0", "dtype=float32"}
-
-
-def test_all_gpus_are_used_where_the_groups_split_over_them() -> None:
-    config = LORA.replace(generation="vllm-colocate", prompts_per_step=16)
-    (*_, sharded) = launches(config, FILE)
-    assert sharded.processes == 8 and "--num_processes" not in sharded.lines[-1], "the file's own number"
-    assert [split_over(config.replace(prompts_per_step=n), 8) for n in (2, 4, 6, 8, 24)] == [1, 2, 3, 4, 6]
 
 
 @pytest.mark.parametrize("name", ["train", "c4", "c8"])
@@ -315,31 +257,6 @@ def allocated(nodes: int) -> dict[str, str]:
     return {**os.environ, **known, "PAUSE": ".1"}
 
 
-def test_the_last_machine_serves_and_the_others_train(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """SERVER=1 nodes.sh on three machines; the server's flags are those that the dry run prints."""
-    stand_in(tmp_path, monkeypatch)
-    command = ["bash", str(FILE.parent / "nodes.sh"), "--set", "seed=3"]
-    subprocess.run(command, check=True, env={**allocated(3), "SERVER": "1"}, timeout=50)
-    steps = (tmp_path / "log.srun").read_text()
-    assert "--nodes=1 --ntasks=1 --nodelist=127.0.0.1 cpus=96" in steps
-    assert "--nodes=2 --ntasks=2 --exclude=127.0.0.1 cpus=96" in steps
-    served = shlex.split((tmp_path / "log.serve").read_text().replace('{"backend": "nccl"}', "NCCL"))
-    (printed, _), *_ = (way.lines for way in launches(LORA.replace(generation="vllm-server"), FILE))
-    wanted = shlex.split(printed.partition("   #")[0].replace('\'{"backend": "nccl"}\'', "NCCL"))
-    assert wanted[:2] == ["VLLM_SERVER_DEV_MODE=1", "vllm"]
-    assert served == [*wanted[2:], "--tensor-parallel-size", "8"]
-    lines = (tmp_path / "log").read_text().splitlines()
-    assert len(lines) == 2
-    for rank, line in enumerate(lines):
-        assert f"--machine_rank {rank}" in line
-        config = given(line)
-        assert (config.generation, config.vllm_address) == ("vllm-server", "http://127.0.0.1:8000")
-        assert "--num_machines 2 " in line and "--num_processes 16 " in line and config.seed == 3
-        check_split(config, 16)
-
-
 @pytest.mark.parametrize("nodes", [2, 4])
 @pytest.mark.parametrize("slurm", [True, False])
 def test_a_machines_line_splits_over_all_gpus_and_accelerate_takes_it(
@@ -377,13 +294,6 @@ def test_every_file_fits_the_gpu_that_it_is_for(name: str) -> None:
     assert "more than" not in plan(from_toml(file), file)
 
 
-def test_a_line_for_one_gpu_that_does_not_hold_the_run_says_so() -> None:
-    """C8's keys and values: 64 rollouts x 24,576 tokens x 147,456 bytes."""
-    own = C8.replace(generation="own")
-    assert memory(own, SIZE)["keys, values"] == pytest.approx(231.9, abs=0.05)
-    assert f"1 process, more than {GPU_GB:.0f} GB:" in plan(own, FILE.with_name("c8.toml"))
-
-
 @pytest.mark.parametrize(("name", "collections"), [("train", ["C1"]), ("c4", ["C2", "C4"]), ("c8", ["C8"])])
 def test_the_limits_of_a_collections_file_hold_at_every_level(name: str, collections: list[str]) -> None:
     config, counts = from_toml(FILE.with_name(f"{name}.toml")), ROOT / "experiments" / "tokens" / "tokens.csv"
@@ -391,25 +301,6 @@ def test_the_limits_of_a_collections_file_hold_at_every_level(name: str, collect
     for collection in collections:
         found = list(reaches(config.replace(collection=collection), counts))
         assert found and all(one.breaks is None for one in found)
-
-
-@pytest.mark.parametrize("name", ["fsdp", "deepspeed_zero3"])
-def test_accelerate_accepts_the_launch_configurations(name: str) -> None:
-    from accelerate.commands.config.config_args import ClusterConfig, load_config_from_file
-
-    config = load_config_from_file(str(FILE.parent / f"{name}.yaml"))  # raises on keys it does not know
-    assert isinstance(config, ClusterConfig)
-    assert config.num_processes == 8 and config.mixed_precision == "bf16"
-    assert config.fsdp_config.get("fsdp_version") == 2 or config.deepspeed_config.get("zero_stage") == 3
-
-
-@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
-@pytest.mark.parametrize("script", ["bench.py", "steps.py"])
-def test_a_measurement_of_the_8b_wants_a_gpu(script: str, tmp_path: Path) -> None:
-    command = [sys.executable, str(FILE.parent / script), "--out", str(tmp_path / "out")]
-    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=100)
-    assert done.returncode == 2 and "--size small" in done.stderr.splitlines()[-1]
-    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.slow

@@ -2,20 +2,17 @@
 
 import importlib
 import sys
-import warnings
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
-from rich.console import Console
 from runs import Killed, kill_at
 
 from ecomlab.evaluation.contestant import Job
 from ecomlab.evaluation.transcript import Transcript
-from ecomlab.lab.live import train_from_file
 from ecomlab.reward import Score
-from ecomlab.training import checkpoints, config, loop, run
+from ecomlab.training import config, loop, run
 from ecomlab.training.config import ConfigError, TrainConfig
 from ecomlab.training.loggers import MOST_EPISODES, Log, logger
 
@@ -123,22 +120,3 @@ def test_a_missing_package_is_named_before_anything_runs(
     assert asked == [name] and not (tmp_path / "run").exists()
     run._check_setting(TrainConfig())
     assert asked == [name], "no logger needs no package"
-
-
-def test_an_unknown_logger_gets_a_suggestion() -> None:
-    with pytest.raises(ConfigError, match="did you mean 'tensorboard'"):
-        TrainConfig(logger="tensorbord")
-
-
-def test_a_warning_of_ours_is_a_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def train(config: TrainConfig, progress: Any) -> run.Run:
-        warnings.warn_explicit("a checkpoint is damaged", UserWarning, checkpoints.__file__, 1)
-        return run.Run(tmp_path)
-
-    monkeypatch.setattr(run, "train", train)
-    with warnings.catch_warnings():
-        warnings.simplefilter("always")
-        train_from_file(None, {"out": str(tmp_path / "run")}, Console())
-    assert capsys.readouterr().err == "warning  a checkpoint is damaged\n"

@@ -11,15 +11,13 @@ import torch
 from runs import in_two_processes
 
 from ecomlab import ENVIRONMENTS, Episode, Shop, Task, make_task, play
-from ecomlab.envs.registry import UnknownEnvironmentError
 from ecomlab.episode.play import replay
 from ecomlab.episode.referee import MOST_FORMAT_ERRORS
-from ecomlab.models.batch import Rollout, Start, draw_task, play_batch
+from ecomlab.models.batch import Rollout, Start, play_batch
 from ecomlab.models.load import load_policy
 from ecomlab.models.policy import Policy
 from ecomlab.models.process_group import SINGLE_PROCESS
-from ecomlab.models.samplers import cached
-from ecomlab.models.samplers.cached import CachedSampler, Limits, Sampled
+from ecomlab.models.samplers.cached import Limits, Sampled
 from ecomlab.reward import Score, Weights
 from ecomlab.seeding import EVALUATION_SEEDS, TRAINING_SEEDS, rng
 from ecomlab.starters.demonstrations import demonstrate
@@ -87,24 +85,6 @@ def test_batching_does_not_matter(novice: Policy, shop: Shop, greedy: bool) -> N
         novice.model.float()
 
 
-def test_waiting_for_the_last_talkers_or_not_gives_the_same(
-    novice: Policy, shop: Shop, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    novice.model.double()
-    try:
-        tasks = tasks_of(shop, 8, (0, 2))
-        results = []
-        for share in (0.0, 0.25, 0.9):
-            monkeypatch.setattr(cached, "STRAGGLERS", share)
-            rollouts = play_batch(
-                tasks, streams_of(tasks), shop, novice.sampler(Limits(60, 200)), novice.renderer
-            )
-            results.append([(r.completion_ids, r.mask, r.end, r.turns) for r in rollouts])
-        assert results[0] == results[1] == results[2]
-    finally:
-        novice.model.float()
-
-
 def test_recorded_log_probabilities_are_the_models_own(novice: Policy, shop: Shop) -> None:
     tasks = tasks_of(shop, 12)
     rollouts = play_batch(tasks, streams_of(tasks), shop, novice.sampler(), novice.renderer)
@@ -140,11 +120,6 @@ def test_limits_cut_turns_and_episodes_counting_sampled_tokens_only(novice: Poli
     assert none.end == "truncated" and none.sampled == 0 and none.mask == [0]
 
 
-def test_zero_temperature_is_refused_with_the_way_out(novice: Policy) -> None:
-    with pytest.raises(ValueError, match="greedy=True"):
-        CachedSampler(novice.model, [0], temperature=0.0)
-
-
 def test_a_diverged_policy_stops_the_run_instead_of_babbling(shop: Shop) -> None:
     policy = load_policy("novice", shop, ["CART"])
     with torch.no_grad():
@@ -175,28 +150,6 @@ def said(policy: Policy, ids: Sequence[int], mask: Sequence[int]) -> list[str]:
     """The policy's turns, decoded from the masked tokens."""
     masked = [i for i, m in zip(ids, mask, strict=True) if m]
     return policy.renderer.decode(masked).split("<|im_end|>")[:-1]
-
-
-def test_masked_tokens_decode_to_what_the_policy_said(novice: Policy, shop: Shop) -> None:
-    tasks = tasks_of(shop, 16)
-    for rollout in play_batch(tasks, streams_of(tasks), shop, novice.sampler(), novice.renderer):
-        assert rollout.task is not None
-        episode = Episode(rollout.task, shop)
-        dialogue = novice.renderer.dialogue()
-        assert dialogue.open(episode.messages, episode.tools) == rollout.prompt_ids
-        start = 0
-        while start < len(rollout.mask) and rollout.end != "truncated":
-            stop = start
-            while stop < len(rollout.mask) and rollout.mask[stop]:
-                stop += 1
-            turn = episode.act(dialogue.read(rollout.completion_ids[start:stop]))
-            if turn.done:
-                assert stop == len(rollout.mask) and turn.end == rollout.end
-                assert episode.score() == rollout.score
-                break
-            follow = dialogue.follow(turn.messages)
-            assert rollout.completion_ids[stop : stop + len(follow)] == follow
-            start = stop + len(follow)
 
 
 # Ends.
@@ -235,13 +188,6 @@ def test_an_exception_costs_one_unscored_episode(
     assert [r.score.unscored for r in rollouts] == [False, True, False]
     assert rollouts[1].end == "failed" and "ZeroDivisionError: ours" in rollouts[1].score.why
     assert np.isnan(rollouts[1].score.value)
-
-
-def test_a_task_of_another_shop_is_unscored_too(novice: Policy, shop: Shop) -> None:
-    task = make_task("CART", 0, 3, shop)
-    stranger = replace(task, key=task.key._replace(shop="elsewhere"))
-    (rollout,) = play_batch([stranger], [rng("x")], shop, Scripted(novice, [[SUBMIT]]), novice.renderer)
-    assert rollout.score.unscored and "elsewhere" in rollout.score.why and rollout.mask == [0]
 
 
 def test_a_task_that_cannot_be_drawn_costs_its_group_alone(
@@ -341,13 +287,6 @@ def test_a_schedule_moves_axes_and_gives_turns(novice: Policy, shop: Shop) -> No
     drawless: Any = type("Drawless", (Mine,), {"draw": lambda self, random: None})
     with pytest.raises(ScheduleError, match="returned None"):
         collect(drawless(), sampling, ("mine", 1), shop, novice.sampler(), novice.renderer)
-
-
-def test_a_callers_mistake_is_no_unscored_episode(shop: Shop) -> None:
-    with pytest.raises(UnknownEnvironmentError, match="did you mean 'CART'"):
-        draw_task("CRAT", 0, 0, shop)
-    with pytest.raises(ValueError, match="difficulty must be a whole number"):
-        draw_task("CART", -1, 0, shop)
 
 
 # Groups.
@@ -465,27 +404,6 @@ def test_a_step_ends_with_one_check_of_all_that_it_played(
     assert {group.draw.level for group in got.groups} == {0} and len(got.groups) == 6
     assert got.schedule.window("CART") == window
     assert found["group"].schedule.window("CART")[1] > 1
-
-
-def test_nothing_effective_still_fills_the_batch(
-    novice: Policy, shop: Shop, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    got = collected(novice, shop, monkeypatch, lambda group, copy: True, rounds=2)
-    assert not got.kept and len(got.padding) == 3 and len(got.groups) == 6
-
-
-def test_the_same_key_gives_the_same_collection(novice: Policy, shop: Shop) -> None:
-    schedule = make_schedule("static-0-2", ["CART"])
-    sampling = DynamicSampling(prompts=2, group_size=2, rounds=1)
-    one, two = (
-        collect(schedule, sampling, ("k", 1), shop, novice.sampler(), novice.renderer) for _ in range(2)
-    )
-    other = collect(schedule, sampling, ("k", 2), shop, novice.sampler(), novice.renderer)
-    assert [r.completion_ids for g in one.groups for r in g.rollouts] == [
-        r.completion_ids for g in two.groups for r in g.rollouts
-    ]
-    tasks = [collection.groups[0].rollouts[0].task for collection in (one, other)]
-    assert tasks[0] and tasks[1] and tasks[0].digest() != tasks[1].digest()
 
 
 def test_two_processes_collect_what_one_does(novice: Policy, shop: Shop) -> None:

@@ -329,6 +329,7 @@ def _amount(stems: list[str]) -> tuple[int, str]:
     while size < len(stems) and (
         stems[size] in _NUMBERS
         or stems[size][:1].isdigit()
+        or (size and stems[size] == "one" and stems[size - 1] in _NUMBERS)
         or (
             stems[size] == "and"
             and size

@@ -20,9 +20,12 @@ from ecomlab.world.joint import (
     Joint,
     Offer,
     Total,
+    best,
     evaluate,
+    key_of,
     named_parts,
     offer_of,
+    upgraded,
 )
 from ecomlab.world.ranking import Worth
 from ecomlab.world.shopping_list import Part, least_total, parts_of, rows_left
@@ -37,8 +40,8 @@ class Judged:
     """Slots of the parts that it should hold, by type."""
     broken: tuple[Joint, ...]
     """Demands across parts that its products do not meet."""
-    worse: tuple[Worth, ...]
-    """Worths by which a part has a better product."""
+    worse: tuple[Worth | Total, ...]
+    """What counts beside the price and could be better."""
     wrong: frozenset[str]
     """Parts without a right product."""
     left_out: tuple[str, ...]
@@ -52,7 +55,7 @@ class Judged:
         """Judge an answer."""
         catalog, today = world.catalog, today_of(world.given)
         demands, left_out, choice = Demands.of(goal.slots), tuple[str, ...](), None
-        if demands.order or demands.worths:
+        if demands.order or demands.aims:
             _, _, choice = evaluate(goal.slots, today, partial(_rows_now, world=world), catalog)
             left_out = choice.left_out if choice else ()
         wanted = {kind: slots for kind, slots in demands.parts.items() if kind not in left_out}
@@ -68,14 +71,14 @@ class Judged:
         joints = [joint.among(wanted) for joint in demands.joints]
         broken = tuple(joint for joint in joints if not joint.holds(chosen, today))
         worse = tuple(
-            wish
-            for wish in demands.worths
+            aim
+            for aim in demands.aims
             if choice
-            and wish.type in chosen
-            and wish.key(chosen[wish.type].value) > wish.key(choice.chosen[wish.type].value)
+            and choice.chosen.keys() & chosen.keys() >= {*aim.items}
+            and key_of(aim, chosen) > key_of(aim, choice.chosen)
         )
         wrong = {kind for kind in wanted if kind not in chosen}
-        wrong |= {kind for joint in broken for kind in joint.items} | {wish.type for wish in worse}
+        wrong |= {kind for one in (*broken, *worse) for kind in one.items}
         unmet = " ".join(answer.get("unmet") or ())
         said = named_parts(unmet, demands.parts, catalog) == set(left_out)
         return cls(wanted, broken, worse, frozenset(wrong), left_out, said, cost)
@@ -124,9 +127,9 @@ class BundleAudit(Audit):
         for joint in judged.broken:
             place, slots = f"{joint.slot} {joint.items[0]}", (joint.slot,)
             found.append(Fault("not the best", place, ",".join(ids), slots, words=joint.broken))
-        for wish in judged.worse:
-            words = f"a better {wish.type} for its price and worth can be had"
-            found.append(Fault("not the best", wish.type, ",".join(ids), (wish.slot,), words=words))
+        for aim in judged.worse:
+            place, words = f"best {aim.items[0]}", f"better can be had of what {aim.say()} is about"
+            found.append(Fault("not the best", place, ",".join(ids), (aim.slot,), words=words))
         if ids and not judged.said:
             words = f"unmet should name {', '.join(judged.left_out) or 'nothing'}"
             unmet = ",".join(answer.get("unmet") or ())
@@ -165,7 +168,7 @@ class BundleAudit(Audit):
         goal, today = task.goal.after(task.events), today_of(task.world)
         sold = next((event for event in task.events if isinstance(event, SellOut)), None)
         rows_of = partial(rows_left, catalog=shop.catalog, sold=sold)
-        demands, _, choice = evaluate(goal.slots, today, rows_of, shop.catalog)
+        demands, offers, choice = evaluate(goal.slots, today, rows_of, shop.catalog)
         found, cheapest = dict[str, bool](), dict[str, Sequence[Offer]]()
         if demands.order and choice is not None:
             found["none: something gives way"] = bool(choice.left_out)
@@ -178,9 +181,24 @@ class BundleAudit(Audit):
             some = product(*(cheapest[kind] for kind in joint.items))
             met = any(joint.holds(dict(zip(joint.items, one, strict=True)), today) for one in some)
             found[f"joint: the cheapest meet {joint.slot}, {at}"] = met
+        for at, total in enumerate(aim for aim in demands.aims if isinstance(aim, Total)):
+            others = demands.aiming(*(aim for aim in demands.aims if aim != total))
+            start = best(offers, others, today)
+            if (
+                start is None
+                or choice is None
+                or not {*total.items} <= start.chosen.keys() & choice.chosen.keys()
+            ):
+                continue
+            taken = upgraded(start.chosen, offers, demands, total)
+            right = key_of(total, taken) <= key_of(total, choice.chosen)
+            found[f"joint: whoever upgrades greedily is right, {at}"] = right
         for wish in demands.worths:
-            best = choice.chosen.get(wish.type) if choice else None
-            if best is not None:
-                least = min(wish.key(one.value) for one in cheapest[wish.type])
-                found[f"trade_off: the cheapest is the best, {wish.type}"] = least <= wish.key(best.value)
+            right_one = choice.chosen.get(wish.type) if choice else None
+            if right_one is not None:
+                price = min(one.price for one in offers[wish.type])  # of what comes in time
+                least = min(wish.key(one.value) for one in offers[wish.type] if one.price == price)
+                found[f"trade_off: the cheapest is the best, {wish.type}"] = least <= wish.key(
+                    right_one.value
+                )
         return found

@@ -33,6 +33,7 @@ from ecomlab.world.shopping_list import (
     draw_trait,
     draw_types,
     least_price,
+    least_total,
     parts_of,
     rows_left,
 )
@@ -93,8 +94,12 @@ class Bundle(Environment):
             return [Listing.of(catalog, rows_of((kind, slots)), axes.top_k) for rows_of in states]
 
         def budget_for(goal: Goal, slack: float) -> int:
-            """Draw a budget for the least total, in which the parts named later are the dearest that they may be."""
-            total = dearest_total(goal.slots, len(later), prices, catalog, sold)
+            """Draw a budget for the least total. In one that the opening states, the parts named later are the dearest
+            that they may be."""
+            if (0, "budget") in goal.withheld:
+                total = least_total(parts_of(goal.slots), catalog, sold) or 0
+            else:
+                total = dearest_total(goal.slots, len(later), prices, catalog, sold)
             total += surplus(goal.slots, today, states[1], catalog)
             return draw_budget(total, slack, random) + drawing.room
 
@@ -115,7 +120,8 @@ class Bundle(Environment):
             prices = {kind: least_price((kind, {}), catalog, sold) or price for kind, price in usable.items()}
             if later:
                 slots[0, "parts"] = later
-            goal = Goal(slots, frozenset(slots) & {(0, "parts")})
+            slots[0, "budget"] = 0
+            goal = withhold(Goal(slots, frozenset(slots) & {(0, "parts")}), axes, random, ("parts", *SLOTS))
             goal = goal.set_slots({"budget": budget_for(goal, axes.bundle.slack)})
             change = (
                 draw_change(goal, alone, spare, axes, random) if random.random() < axes.p_switch else None
@@ -130,7 +136,6 @@ class Bundle(Environment):
             ends = [goal, goal.apply(change)] if change else [goal]
             if all(is_sound(end, today, rows_of, catalog, axes.top_k) for end in ends for rows_of in states):
                 break
-        goal = withhold(goal, axes, random, ("parts", *SLOTS))
         need = BundlePlayer.need(goal)
         added = change is not None and "added" in change.slots
         sold = replace(sold, about=tuple(usable), calls=need.calls + added)

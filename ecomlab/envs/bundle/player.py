@@ -41,8 +41,7 @@ class BundlePlayer(GoalPlayer):
         """Count the steps to a list: one turn with a search per part, and submit. Demands across parts take more pages,
         and one that counts from today another turn first."""
         demands = Demands.of(goal.slots)
-        pages = sum(demands.pages(kind) for kind in demands.parts)
-        return Need(2 + demands.names_days, pages + demands.names_days)
+        return Need(2 + demands.names_days, demands.calls)
 
     @staticmethod
     def budget(axes: Difficulty, shop: Shop, items: int | None) -> Need:
@@ -156,7 +155,7 @@ class BundlePlayer(GoalPlayer):
         tied = {kind for one in demands.joints for kind in one.items} | {one.type for one in demands.worths}
         parts = {self._part(kind, demands): kind for kind in demands.parts}
         again = {kind for part, kind in parts.items() if _ids(self.doubted.get(part, ())) & lost}
-        again |= tied if again & tied or (demands.worths and again) else set()
+        again |= tied if again & tied or (demands.aims and again) else set()
         kept = {part: rows for part, rows in self.doubted.items() if parts.get(part) not in again}
         self.found, self.doubted = kept | self.found, {}
 

@@ -1,7 +1,8 @@
 """The steps of thought of BUNDLE: exceptions, demands across parts, what is worth more of a part, and what gives way.
 
 Each demand that could be a trap is drawn with either outcome: whether the cheapest of each meets it, whether the
-cheapest is the best, whether all can be had. Of every draw both outcomes are possible, so that its words tell neither.
+cheapest is the best, whether all can be had, whether whoever upgrades greedily has what a limit buys. Of every draw but
+the last both outcomes are possible, so that its words tell neither; of that the outcome is drawn before the parts.
 All that decides is on the pages that the reference player looks at.
 """
 
@@ -10,8 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from functools import cached_property
-from itertools import combinations
-from typing import Any
+from itertools import combinations, pairwise
+from operator import attrgetter
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,24 +21,31 @@ from ecomlab.catalog import Catalog
 from ecomlab.difficulty import Difficulty
 from ecomlab.seeding import pick, shuffled
 from ecomlab.slots import DAYS, RATING
-from ecomlab.steps import draw_kinds, draw_size, may_hold
+from ecomlab.steps import CALLS_A_STEP, draw_kinds, draw_size, may_hold, most_steps
 from ecomlab.task import Goal, Place
 from ecomlab.wishes import AnyBut, OneOf, Wish, has_wish
 from ecomlab.world.cart import column_of, names_of
 from ecomlab.world.joint import (
     PAGES_A_STEP,
+    Demands,
     GiveWay,
     Joint,
+    Offer,
     Same,
+    Some,
     Together,
     Total,
     best,
     cheapest,
     day_name,
     evaluate,
+    fronts,
+    key_of,
     leaves_open,
     offer_of,
+    offers_of,
     pages_for,
+    upgraded,
 )
 from ecomlab.world.ranking import Worth, of_rows
 from ecomlab.world.shopping_list import Part
@@ -48,8 +57,13 @@ P_NONE = 0.18
 """Share of the lists that may say what gives way; half of those that do must leave something out."""
 P_COUNTS = {"logic": 0.6, "joint": 0.6, "trade_off": 0.5}
 """Share of the demands of a kind of which the outcome is the one that takes thought, where no others change it."""
-P_TOTAL = 0.5
-"""Share of the parts with a shared value that have a limit in total as well."""
+P_GREEDY = 0.28
+"""Share of the limits in total within which whoever upgrades greedily should have as many stars as they buy; the
+others are harder to find."""
+SHARES = (0.25, 0.25, 0.5)
+"""Of the demands across parts those for a day, for a shared value and for what a limit buys."""
+P_SHORT = 0.6
+"""Share of the lists with one thing that counts beside the price whose budget leaves no room for it but the slack."""
 P_EITHER = 0.25
 """Share of the logical demands that are alternatives; the others are exceptions."""
 WAITS = (3, 4, 5)
@@ -60,6 +74,8 @@ LEAD = 0.05
 """Least lead of the best over the next, as a share of its price."""
 TIGHT = 0.02
 """Most by which a limit in total exceeds the least total, as a share."""
+GROUPS, MOST_GROUPS = 60, 16
+"""Most groups of parts among which one is drawn: of those that share a value, and of those with a limit in total."""
 SHORT = (0.02, 0.1)
 """By which share a limit in total falls short of the least total where something has to give way."""
 MOST_A_PART = 2
@@ -78,6 +94,8 @@ class Listing:
     rows: np.ndarray
     """From the cheapest on."""
     catalog: Catalog
+    every: np.ndarray
+    """These and what is left beyond the pages, in any order."""
     end: float = math.inf
     """Least price of what is left beyond these, in cents."""
 
@@ -85,19 +103,20 @@ class Listing:
     def of(cls, catalog: Catalog, rows: np.ndarray, top_k: int) -> "Listing":
         """List the cheapest of these rows, as many as the reference player looks at for any step and pages hold."""
         count = min(LISTED, top_k)
-        return cls(cheapest(catalog, rows, count), catalog).first(count, len(rows))
+        return cls(cheapest(catalog, rows, count), catalog, rows).first(count)
 
-    def first(self, count: int, every: int = 0) -> "Listing":
-        """Keep the first `count`; there are `every` of them."""
+    def first(self, count: int) -> "Listing":
+        """Keep the first `count`."""
         kept = self.rows[:count]
-        cut = max(every, len(self.rows)) > count
+        cut = len(self.every) > len(kept)
         end = float(self.catalog.price_cents.item(kept[-1])) if cut and len(kept) else self.end
         return replace(self, rows=kept, end=end)
 
     def fitting(self, slot: str, wish: OneOf | AnyBut) -> "Listing":
         """Keep those with a value that will do."""
-        names = [wish.admits(name) for name in (*names_of(self.catalog, slot), None)]
-        return replace(self, rows=self.rows[np.array(names)[self.codes(slot)]])
+        names = np.array([wish.admits(name) for name in (*names_of(self.catalog, slot), None)])
+        rows, every = (some[names[column_of(self.catalog, slot)[some]]] for some in (self.rows, self.every))
+        return replace(self, rows=rows, every=every)
 
     def codes(self, slot: str) -> np.ndarray:
         return column_of(self.catalog, slot)[self.rows]
@@ -113,13 +132,45 @@ class Listing:
     @cached_property
     def greedy(self) -> np.ndarray:
         """The cheapest, any of which somebody may take who does not think of more: bool (rows,)."""
-        greedy: np.ndarray = self.prices == self.prices[0]
+        greedy: np.ndarray = self.prices == self.prices[:1]
         return greedy
 
     def least_by_code(self, slot: str) -> dict[int, int]:
         """Find the least price of each value."""
         codes, first = np.unique(self.codes(slot), return_index=True)
         return dict(zip(codes.tolist(), self.prices[first].tolist(), strict=True))
+
+
+class Ways(NamedTuple):
+    """What can be had of the parts of a limit in total."""
+
+    offers: Mapping[str, Sequence[Offer]]
+    demands: Demands
+    """What else is demanded of them together, and the limit without its amount."""
+    points: Sequence[Some]
+    """The best lists under any limit, the dearest first."""
+    listed: Sequence[Some]
+    """Those of what is on the pages that are looked at."""
+
+    def key(self, limit: int) -> int | None:
+        """Find the key of the best list under a limit; None unless it is on the pages that are looked at, and the
+        cheapest is not as good."""
+        best, listed = (
+            next((w for w in ways if w.cost <= limit), None) for ways in (self.points, self.listed)
+        )
+        if best is None or listed is None or best.key < listed.key or best.key == self.points[-1].key:
+            return None
+        return best.key
+
+    def is_greedy_right(self, limit: int) -> bool | None:
+        """Tell whether whoever upgrades greedily has as many stars as a limit buys; None where there is no `key`."""
+        if (best := self.key(limit)) is None:
+            return None
+        *_, total = self.demands.joints
+        assert isinstance(total, Total)
+        some = replace(total, limit=limit)
+        taken = upgraded(self.points[-1].chosen, self.offers, self.demands, some)
+        return key_of(some, taken) <= best
 
 
 @dataclass
@@ -146,7 +197,7 @@ class Drawing:
 
     def _about(self, *kinds: type[Wish]) -> set[str]:
         wishes = [wish for wish in self.wishes if isinstance(wish, kinds)]
-        return {kind for w in wishes for kind in (w.items if isinstance(w, Joint) else (w.type,))}  # type: ignore[union-attr]
+        return {kind for wish in wishes for kind in wish.items}
 
     def free(self, *kinds: type[Wish]) -> list[str]:
         """List the parts that no demand of these kinds is about."""
@@ -161,8 +212,7 @@ class Drawing:
             for name, wish in slots.items()
         }
         for wish in self.wishes:
-            about = wish.type if isinstance(wish, Worth) else wish.items[0]
-            placed[0 if isinstance(wish, GiveWay) else self.parts.index(about), wish.slot] = wish
+            placed[0 if isinstance(wish, GiveWay) else self.parts.index(wish.items[0]), wish.slot] = wish
         return placed
 
     def listings(self, kind: str, days: int | None = None) -> Sequence[Listing]:
@@ -176,16 +226,18 @@ class Drawing:
         """Draw the steps of a list: of each kind demands until as many count as were drawn of it. Those for which it
         has no room are of the next kind."""
         kinds = draw_kinds(self.axes, KINDS, self.random, {"none": int(self.random.random() < P_NONE)})
-        together = int(self.random.binomial(kinds.count("joint"), 0.5))
+        together, same, most = self.random.multinomial(kinds.count("joint"), SHARES).tolist()
         makers = (
-            ("logic", self._draw_logic, kinds.count("logic")),
             ("joint", self._draw_together, together),  # who arrives in time is found before what is shared
-            ("joint", self._draw_same, kinds.count("joint") - together),
+            ("joint", self._draw_same, same),  # and that before what gives way and what a limit buys
+            ("none", self._draw_give_way, kinds.count("none")),
+            ("joint", self._draw_most, most),
+            ("logic", self._draw_logic, kinds.count("logic")),
             ("trade_off", self._draw_worth, kinds.count("trade_off")),
         )
         left = 0
         for kind, draw, number in (*makers, *((kind, draw, 0) for kind, draw, _ in makers)):
-            if not may_hold(self.axes, kind):
+            if not may_hold(self.axes, kind) or (kind == "none" and not number):
                 continue
             left += number
             for _ in range(DRAWS * left):
@@ -197,24 +249,29 @@ class Drawing:
                     left -= counts
                 else:
                     self.wishes, self.slots, self.room = before
-        if "none" in kinds:
-            self._draw_give_way()
+        # The words of two demands would not tell which of them the budget should be spent on.
+        if len(self._demands().aims) == 1 and self.random.random() < P_SHORT:
+            self.room = 0
 
     def _is_clear(self) -> bool:
         """Tell whether all demands together can be met, and what decides is on the pages that are looked at."""
+        if self._demands().calls > len(self.parts) + CALLS_A_STEP * most_steps(self.axes):
+            return False
         for wish in self.wishes:
             for after in (0, 1):
-                if isinstance(wish, Worth):
+                if isinstance(wish, Total) and wish.stars:
+                    if self._ways(wish, after).key(wish.limit) is None:
+                        return False
+                elif isinstance(wish, Worth):
                     if not clear_best(self.listings(wish.type, self._days(wish.type))[after], wish):
                         return False
-                elif isinstance(wish, Joint):
-                    same = next(
-                        (w for w in self.wishes if isinstance(w, Same) and w.items == wish.items), wish
-                    )
-                    least = self.least(same, after)
-                    if least is None or (isinstance(wish, Total) and least > wish.limit):
-                        return False
+                elif isinstance(wish, Joint) and self.least(wish, after) is None:
+                    return False
         return True
+
+    def _demands(self) -> Demands:
+        """Collect what is drawn so far."""
+        return Demands.of({(n, "type"): kind for n, kind in enumerate(self.parts)} | self.places())
 
     def _size(self) -> int:
         return draw_size(self.axes, "joint", self.random)
@@ -232,7 +289,7 @@ class Drawing:
     def _draw_logic(self) -> bool | None:
         """Draw values of an attribute of a part that will not do, or a few of which any will."""
         size, either = draw_size(self.axes, "logic", self.random), self.random.random() < P_EITHER
-        able = [kind for kind in self.parts if len(self.slots.get(kind, ())) < MOST_A_PART]
+        able = [kind for kind in self.free(Total) if len(self.slots.get(kind, ())) < MOST_A_PART]
         for kind in shuffled(self.random, able):
             own, base = self.slots.get(kind, {}), self.listings(kind, self._days(kind))
             for one in shuffled(self.random, self.catalog.types[self.catalog.type_codes[kind]].attributes):
@@ -258,9 +315,10 @@ class Drawing:
         return None
 
     def _groups(self, kinds: Sequence[str], size: int, slot: str) -> list[tuple[str, ...]]:
-        """List groups of parts of which none has another demand of this kind at its first part."""
+        """List groups of parts, or some of them, of which none has another demand of this kind at its first part."""
         begun = {w.items[0] for w in self.wishes if isinstance(w, Joint) and w.slot == slot}
-        return [group for group in combinations(kinds, size) if group[0] not in begun]
+        groups = [group for group in combinations(kinds, size) if group[0] not in begun]
+        return shuffled(self.random, groups)[:GROUPS]
 
     def _draw_together(self) -> bool | None:
         """Draw a day on which several parts have to be there."""
@@ -269,11 +327,11 @@ class Drawing:
         for days in shuffled(self.random, WAITS):
             day = day_name(self.today + timedelta(days=days))
             able = [kind for kind in kinds if all(len(one.rows) for one in self.listings(kind, days))]
-            now = {kind: self.listings(kind)[1] for kind in able}
+            now = {kind: one for kind in able if len((one := self.listings(kind)[1]).rows)}
             late = {kind: self.catalog.days[one.rows[one.greedy]] > days for kind, one in now.items()}
-            for size in range(min(self._size(), len(able)), 1, -1):
+            for size in range(min(self._size(), len(now)), 1, -1):
                 found: list[tuple[Joint | Worth, bool]] = []
-                for group in self._groups(able, size, Together.slot):
+                for group in self._groups(list(now), size, Together.slot):
                     if not any(late[kind].any() for kind in group):
                         found.append((Together(group, day), True))
                     elif any(late[kind].all() for kind in group):
@@ -288,8 +346,8 @@ class Drawing:
         return min((w.most_days(self.today) for w in found), default=None)
 
     def _draw_same(self) -> bool | None:
-        """Draw a slot of which several parts share the value, and perhaps a limit for them in total."""
-        kinds = self.free(Worth, Same)
+        """Draw a slot of which several parts share the value."""
+        kinds = self.free(Worth, Same, Total)
         slots = {kind: shared_slots(kind, self.catalog) for kind in kinds}
         names = list(dict.fromkeys(name for some in slots.values() for name in some))
         for size in range(min(self._size(), len(kinds)), 1, -1):
@@ -301,10 +359,62 @@ class Drawing:
                     if met is not None and all(self.least(wish, after) is not None for after in (0, 1)):
                         found.append((wish, met))
                 if (counts := self._add(found)) is not None:
-                    if self.random.random() < P_TOTAL:
-                        self._draw_total(self.wishes[-1])  # type: ignore[arg-type]
                     return counts
         return None
+
+    def _draw_most(self) -> bool | None:
+        """Draw a limit in total within which several parts should have as many stars as it buys. All that whoever
+        upgrades greedily buys within it has as many, or fewer; the cheapest have fewer in any case."""
+        sames = [wish.items for wish in self.wishes if isinstance(wish, Same)]
+        alone = self.free(Worth, Total)
+        units = [items for items in sames if {*items} <= {*alone}]
+        units += [(kind,) for kind in alone if not any(kind in items for items in sames)]
+        greedy = bool(self.random.random() < P_GREEDY)
+        for size in range(min(self._size(), sum(map(len, units))), 1, -1):
+            for _ in range(MOST_GROUPS):
+                group: list[str] = []
+                for unit in shuffled(self.random, units):
+                    group += unit if len(group) + len(unit) <= size else ()
+                total = Total(tuple(sorted(group, key=self.parts.index)), 0, True)
+                found = self._limits(total, greedy) if len(group) == size else []
+                if found:
+                    total = pick(self.random, found[len(found) // 2 :])
+                    self.wishes = [*self.wishes, total]
+                    self.room += _dollars(total.limit - self._ways(total, 1).points[-1].cost)
+                    return True
+        return None
+
+    def _limits(self, total: Total, greedy: bool) -> list[Total]:
+        """List limits in total under which whoever upgrades greedily is right, or is not, before and after a sell-out;
+        under all of them the cheapest have fewer stars than can be had."""
+        states = [self._ways(total, after) for after in (0, 1)]
+        costs = [point.cost for point in states[1].points]
+        limits = {_dollars(cost * (1 + TIGHT * self.random.random())) for cost in costs}
+        limits |= {_dollars(one + n / 4 * (other - one)) for one, other in pairwise(costs) for n in (1, 2, 3)}
+        return [
+            replace(total, limit=limit)
+            for limit in sorted(limits)
+            if all(one.is_greedy_right(limit) == greedy for one in states)
+        ]
+
+    def _ways(self, total: Total, after: int) -> Ways:
+        """List what can be had of the parts of a limit in total."""
+        sames = [wish for wish in self.wishes if isinstance(wish, Same) and {*wish.items} <= {*total.items}]
+        demands = Demands({kind: {} for kind in total.items}, None, (*sames, replace(total, limit=1 << 40)))
+        found = self._listed(total, after)
+        offers, listed = (
+            {kind: offers_of(self.catalog, rows(one), kind, demands) for kind, one in found.items()}
+            for rows in (attrgetter("every"), attrgetter("rows"))
+        )
+        return Ways(offers, demands, *(fronts(some, demands, total.items) for some in (offers, listed)))
+
+    def _listed(self, wish: Joint, after: int) -> dict[str, Listing]:
+        """List what is to be had of the parts of a demand on the pages that are looked at."""
+        listed = {kind: self.listings(kind, self._days(kind))[after] for kind in wish.items}
+        return {
+            kind: one if kind in self.slots else one.first(PAGE * pages_for(wish))
+            for kind, one in listed.items()
+        }
 
     def _met_by_cheapest(self, group: Sequence[str], name: str) -> bool | None:
         """Tell whether the cheapest of each share a value; None where that depends on which of several is taken."""
@@ -318,11 +428,7 @@ class Drawing:
     def least(self, wish: Joint, after: int, left_out: Sequence[str] = ()) -> int | None:
         """Find the least total of parts that share a value, or of any; None unless it is surely on the pages that the
         reference player looks at."""
-        listed: list[Listing] = []
-        for kind in wish.items:
-            if kind not in left_out:
-                one = self.listings(kind, self._days(kind))[after]
-                listed.append(one if kind in self.slots else one.first(PAGE * pages_for(wish)))
+        listed = [one for kind, one in self._listed(wish, after).items() if kind not in left_out]
         if not all(len(one.rows) for one in listed):
             return None
         least = sum(one.least for one in listed)
@@ -334,30 +440,24 @@ class Drawing:
         ends = [least - one.least + one.end for one in listed]
         return total if total is not None and total <= min(ends) else None
 
-    def _draw_total(self, wish: Joint) -> None:
-        """Draw a limit for the total of these parts, close to the least that they cost."""
-        least = self.least(wish, 1)
-        if least is not None:
-            self.wishes = [
-                *self.wishes,
-                Total(wish.items, _dollars(least * (1 + TIGHT * self.random.random()))),
-            ]
-
-    def _draw_give_way(self) -> None:
+    def _draw_give_way(self) -> bool | None:
         """Draw a limit in total and the parts that are left out where it cannot be met: so it is, or not."""
-        groups: list[Joint] = [wish for wish in self.wishes if isinstance(wish, Same)]
+        if any(isinstance(wish, GiveWay) for wish in self.wishes):
+            return None
+        free = self.free(Worth, Total)
+        groups: list[Joint] = [w for w in self.wishes if isinstance(w, Same) and {*w.items} <= {*free}]
         if not groups:
-            kinds = self.free(Worth, Same)
+            kinds = self.free(Worth, Same, Total)
             chosen = shuffled(self.random, kinds)[: min(self._size() + 1, len(kinds))]
             if len(chosen) < 2:
-                return
+                return None
             groups = [Total(tuple(kind for kind in self.parts if kind in chosen), 0)]
         same = pick(self.random, groups)
         order = shuffled(self.random, same.items)
         order = order[: min(draw_size(self.axes, "none", self.random), len(order) - 1)]
         totals = [self.least(same, after, order[:n]) for after in (0, 1) for n in range(len(order) + 1)]
         if None in totals:
-            return
+            return None
         least, rest = totals[len(order) + 1], totals[len(order) + 2]
         assert least is not None and rest is not None
         limit = _dollars(least * (1 + TIGHT * self.random.random()))
@@ -366,9 +466,9 @@ class Drawing:
             share = low + (high - low) * self.random.random()
             limit = max(_dollars(rest), 100 * math.floor(least * (1 - share) / 100))
             if limit >= least:
-                return
-        self.wishes = [w for w in self.wishes if not (isinstance(w, Total) and w.items == same.items)]
-        self.wishes += [Total(same.items, limit), GiveWay(tuple(order))]
+                return None
+        self.wishes = [*self.wishes, Total(same.items, limit), GiveWay(tuple(order))]
+        return True
 
     def _draw_worth(self) -> bool | None:
         """Draw what a star more, or a day sooner too, is worth of a part."""
@@ -423,24 +523,34 @@ def is_sound(goal: Goal, today: date | None, rows_of: RowsOf, catalog: Catalog, 
     demands, offers, choice = evaluate(goal.slots, today, rows_of, catalog)
     if choice is None or leaves_open(choice, offers, demands, today):
         return False
-    for kind, one in choice.chosen.items():
-        listed = _listed(kind, demands.limited(kind, today), rows_of, catalog, top_k)
-        if has_wish(demands.parts[kind]) and one.thing not in listed.rows:
+    listed = {kind: _listed(kind, demands, today, rows_of, catalog, top_k) for kind in demands.parts}
+    seen = {kind: offers_of(catalog, one.rows, kind, demands) for kind, one in listed.items()}
+    found = best(seen, demands, today)
+    if found is None or found[1:] != choice[1:] or found.cost != choice.cost:
+        return False
+    for aim in demands.aims:
+        if aim.items[0] not in choice.chosen:
+            continue
+        # One does not get better where the others do not count, or the words would not tell which comes first.
+        alone = best(offers, demands.aiming(aim), today)
+        if alone is None or key_of(aim, alone.chosen) < key_of(aim, choice.chosen):
             return False
-    for wish in demands.worths:
-        if wish.type in choice.chosen:
-            most = goal["budget"] - choice.cost + choice.chosen[wish.type].price
-            listed = _listed(wish.type, demands.limited(wish.type, today), rows_of, catalog, top_k)
-            if not clear_best(listed, wish, most):
+        if isinstance(aim, Worth):
+            most = goal["budget"] - choice.cost + choice.chosen[aim.type].price
+            if not clear_best(listed[aim.type], aim, most):
                 return False
     return True
 
 
-def _listed(kind: str, slots: Mapping[str, Any], rows_of: RowsOf, catalog: Catalog, top_k: int) -> Listing:
+def _listed(
+    kind: str, demands: Demands, today: date | None, rows_of: RowsOf, catalog: Catalog, top_k: int
+) -> Listing:
     """List what fits a part on the pages that are looked at: no filter takes alternatives and exceptions."""
+    slots = demands.limited(kind, today)
     wishes = {name: wish for name, wish in slots.items() if isinstance(wish, OneOf | AnyBut)}
     filtered = {name: value for name, value in slots.items() if name not in wishes}
-    found = Listing.of(catalog, rows_of((kind, filtered)), top_k)
+    rows = rows_of((kind, filtered))
+    found = Listing.of(catalog, rows, top_k).first(PAGE * demands.pages(kind))
     for slot, wish in wishes.items():
         found = found.fitting(slot, wish)
     return found
@@ -470,8 +580,7 @@ def counting(goal: Goal, today: date | None, rows_of: RowsOf, catalog: Catalog) 
         elif step == "joint":
             joints = (one.among(both) for one in demands.joints if not isinstance(one, Total))
             wrong = sum(not one.holds(chosen, today) for one in joints)
-        else:
-            worths = (one for one in demands.worths if one.type in both)
-            wrong = sum(w.key(chosen[w.type].value) > w.key(choice.chosen[w.type].value) for w in worths)
+        aims = (one for one in demands.aims if one.step == step and {*one.items} <= both)
+        wrong += sum(key_of(aim, chosen) > key_of(aim, choice.chosen) for aim in aims)
         steps += [step] * wrong
     return steps

@@ -18,7 +18,7 @@ from ecomlab.slots import PRICE, filters_of, fits, slot_type
 from ecomlab.task import Goal, Message, Need, Place
 from ecomlab.wishes import MOST_SHOWN, SHOWINGS, AnyBut, If, Of, OneOf, Packs, Taste, without
 from ecomlab.wishes import Wish as Expression
-from ecomlab.world.cart import identity_of, total_of
+from ecomlab.world.cart import identity_of, prices_in, total_of
 from ecomlab.world.plain import PACK
 
 MAX_PAGES = 3
@@ -28,6 +28,7 @@ TOTAL = Asked(
     lambda goal, world: total_of(world),
     "The cart comes to {} in total.",
     WHOLE,
+    beside=lambda goal, world: prices_in(world),
 )
 """What does it all come to?"""
 

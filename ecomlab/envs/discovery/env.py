@@ -11,10 +11,9 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import Field
 
-from ecomlab.catalog import Catalog, Shop
+from ecomlab.catalog import Catalog, ProductType, Shop
 from ecomlab.customer.choices import (
     CHOICE,
-    MOST_TRIED,
     Choice,
     draw_giving_way,
     draw_logic,
@@ -32,9 +31,9 @@ from ecomlab.envs.discovery.player import PREFERENCES, STEPS, DiscoveryPlayer
 from ecomlab.reward import Verdict, ndcg
 from ecomlab.seeding import pick, shuffled
 from ecomlab.slots import LIMITS, PRICE, SlotType, limits_in, slot_type
-from ecomlab.task import LOOK, Event, Goal, GoalChange, Problem, Task, TaskError, TaskKey
+from ecomlab.task import LOOK, Event, Goal, GoalChange, Place, Problem, Task, TaskError, TaskKey
 from ecomlab.tool import tool
-from ecomlab.wishes import Said, wishes_in, without
+from ecomlab.wishes import AnyBut, OneOf, Said, without
 from ecomlab.world import ranking, reviews, unmet
 from ecomlab.world.cart import constraints_of
 from ecomlab.world.faults import list_faults, named, told
@@ -42,14 +41,21 @@ from ecomlab.world.ranking import Worth
 from ecomlab.world.sell_outs import ALIKE, draw_sell_out, draw_sold, sell_out_of
 from ecomlab.world.state import PAGE, World
 from ecomlab.world.tools.catalog import PRODUCT_TOOLS, catalog_get_reviews
+from ecomlab.world.unmet import Nearest
 
 WEIGHTS = {"rank": 0.5, "met": 0.4, "stock": 0.1}
 """Weights of nDCG, satisfaction and stock in r_task."""
 
-TRIES = 250
-"""Most types among which one is sought that has room for a task's steps of thought."""
-LOGICAL = 60
-"""Most of them that are tried for logical demands."""
+TRIES, EACH = 60, 2
+"""Most types among which one is sought that has room for a task's steps of thought, and those among which one has for
+as many as were drawn; for one fewer among as many more, and so on."""
+NEAR = 4
+"""Products that are to be compared, for each of the customer's constraints."""
+AGAIN, WORTHS = 24, 6
+"""Most worths and demands on reviews of one customer for which a sell-out is drawn, and most worths of those with the
+same demand."""
+CHANGES = 8
+"""Most changes of mind that are tried."""
 
 
 @tool
@@ -73,9 +79,10 @@ class Discovery(Environment):
     brief = (
         "Recommend products that satisfy everything the customer asks for and can be bought now, as many as they want "
         "to see, the best of them by what matters most to the customer; where that is equal, by what comes next. Where "
-        "they would pay more for a star or a day, the best has the lowest price after that is taken off, in "
-        "proportion. If nothing satisfies everything, give up one demand, the first that the customer would give up "
-        "and that helps, recommend the best of what is left, and name in unmet which demands cannot be met together."
+        "they would pay more for something, such as a star, a day or a material, the best has the lowest price after "
+        "that is taken off, in proportion. If nothing satisfies everything, give up one demand, the first that the "
+        "customer would give up and that helps, recommend the best of what is left, and name in unmet which demands "
+        "cannot be met together."
     )
     tools, submit = (*PRODUCT_TOOLS, catalog_get_reviews), submit
     player, auditor = DiscoveryPlayer, DiscoveryAudit
@@ -84,18 +91,23 @@ class Discovery(Environment):
     def draw(self, key: TaskKey, axes: Difficulty, shop: Shop) -> Problem:
         random, choice = key.rng("discovery"), Choice.of(STEPS, axes, key.rng("steps"))
         share, switching = draw_sell_out(axes.p_oos, axes.k_rec, random), random.random() < axes.p_switch
-        for attempt in range(TRIES if choice != Choice() else 1):
-            able = (
-                choice if attempt < LOGICAL else replace(choice, logic=0) if attempt < TRIES - 1 else Choice()
-            )
-            problem = self._draw(able, share, switching, key, axes, shop, random)
-            if problem is not None:
-                return problem
-        raise TaskError(f"nothing of this shop of {shop.catalog.size} products can be recommended")
+        best: Problem | None = None
+        for attempt in range(TRIES if choice.steps or choice.gives_way else 0):
+            wanted = len(choice.steps) - attempt // EACH
+            problem = self._draw(choice, wanted, share, switching, key, axes, shop, random)
+            if problem is not None and (best is None or len(problem.steps) > len(best.steps)):
+                best = problem
+            if best is not None and len(best.steps) >= wanted:
+                return best
+        best = best or self._draw(Choice(), 0, share, switching, key, axes, shop, random)
+        if best is None:
+            raise TaskError(f"nothing of this shop of {shop.catalog.size} products can be recommended")
+        return best
 
     def _draw(
         self,
         choice: Choice,
+        wanted: int,
         share: float,
         switching: bool,
         key: TaskKey,
@@ -103,23 +115,19 @@ class Discovery(Environment):
         shop: Shop,
         random: np.random.Generator,
     ) -> Problem | None:
-        """Draw a task with these steps of thought, in which this share sells out and the customer may change their
-        mind; None where there is no room for that."""
+        """Draw a task with these steps of thought, of which as many as are `wanted` count before the customer changes
+        their mind, if they do, and in which this share sells out; None where there is no room for that."""
         catalog = shop.catalog
-        kind = pick(random, catalog.drawable_types).name
+        kind = pick(random, _types(choice, catalog)).name
         row = draw_row(catalog.type_rows(kind), shop, random)
         if row is None:
             raise TaskError(f"no {kind} of this shop is well in stock; load a larger shop")
         thought, count = choice != Choice(), choice.few or min(axes.k_rec, axes.top_k)
         if choice.logic:  # all that filters leave is listed
             count = min(count, max(1, axes.top_k // 5))
-        enough = math.ceil(axes.k_rec / max(0.1, 1 - axes.p_oos))
-        least = math.ceil(count / max(0.4, 1 - axes.p_oos))
-        if thought:
-            enough = math.ceil((CHOICE - bool(choice.logic)) * count) + math.ceil(axes.p_oos * count)
-        if choice.claims:
-            enough = math.ceil(READ * least)
-        limits = _draw_limits(row, enough, self.phrases.limits, axes, shop, random)
+        need = DiscoveryPlayer.need(count, DiscoveryPlayer.thoughts(axes) if thought else 0)
+        enough, most = _room(choice, count, need.calls, share, axes)
+        limits = _draw_limits(row, enough, most, self.phrases.limits, axes, shop, random)
         weights = random.gamma(1.0, size=len(PREFERENCES))  # more weight for what the customer constrains
         weights += [2.0 * any(slot_type(name).sort == dim for name in limits) for dim in PREFERENCES]
         known = [limit.sort for limit in self.phrases.limits if catalog.has(limit)]
@@ -131,72 +139,77 @@ class Discovery(Environment):
         if goal is None:
             return None
         if choice.logic:
-            goal = draw_logic(goal, choice.logic, enough, axes, shop, random)
-            choice = replace(choice, logic=len(wishes_in(goal.of())))
-            if not choice.logic:
-                return None
-        need = DiscoveryPlayer.need(count, len(choice.steps))
+            least = max(2 * most // 5, math.ceil((READ if choice.claims else CHOICE - 1) * count))
+            goal = draw_logic(goal, choice.logic, least, most, axes, shop, random)
 
         def holds(some: Goal, so_far: Sequence[Event]) -> bool:
-            """Tell whether every step of thought counts in the end, and enough is left, and can be listed, all the
-            time."""
+            """Tell whether every kind of step of thought counts in the end, and enough is left, and can be listed, all
+            the time."""
             if not thought:
                 return True
+            last = unmet.last_stage(some, so_far, shop)
+            if len(last.rows) < count or bool(last.dropped) == choice.fits:
+                return False
+            if not _thinks(last, choice, count, catalog):
+                return False
             lefts = unmet.stages(some, so_far, shop)
             shown = unmet.stages(plainer(some), so_far, shop)  # what filters leave
-            last = lefts[-1]
-            if min(len(left.rows) for left in lefts) < count or bool(last.dropped) == choice.fits:
+            pairs = list(zip(lefts, shown, strict=True))
+            listed = max(DiscoveryPlayer.calls(left, of, count, catalog) for left, of in pairs)
+            rows = max(len(last.asked), DiscoveryPlayer.rows(*pairs[-1], count, catalog))
+            if min(len(left.rows) for left in lefts) < count or listed > need.calls or rows > axes.top_k:
                 return False
-            pairs = zip(lefts, shown, strict=True)
-            listed = [DiscoveryPlayer.calls(left, of, count, catalog) for left, of in pairs]
-            rows = max(len(last.asked), DiscoveryPlayer.rows(last, shown[-1], count, catalog))
-            if max(listed) > need.calls or rows > axes.top_k:
-                return False
-            if choice.logic and _is_right_without_logic(last, some, so_far, count, shop):
-                return False
-            thinks = _thinks(last, choice, count, catalog)
-            return thinks and (choice.fits or 0 < last.meeting <= axes.top_k)
+            return choice.fits or 0 < last.meeting <= axes.top_k
 
+        left = unmet.last_stage(goal, (), shop)
+        able: Iterable[tuple[Goal, Nearest]] = ((goal, left),)
         if choice.terms or choice.claims:
             base = goal.drop_slots("importance") if choice.terms else goal
             terms = [limit for limit in self.phrases.limits if limit.gain and catalog.has(limit)]
-            left = unmet.stages(goal, (), shop)[-1]
-            read = PAGE * ((need.calls - 1) // 2)
-            if choice.claims and len(left.rows) > read:
-                return None
-            slots = _draw_rank(left, goal, terms, choice, count, least, shop, random)
-            able = (base.set_slots(one) for one in slots)
-            goal = next((one for one in able if holds(one, ())), None)
-        if goal is None:
-            return None
-        goal = withhold(goal, axes, random)
-        again = DiscoveryPlayer.need(axes.k_rec, len(choice.steps))
-        turns, calls = again.turns - 1, again.calls
-        alike = _alike(goal, enough, self.phrases.limits, axes, shop, random) if share else ()
-        chosen = (
-            ranking.ranked_first(unmet.stages(one, (), shop)[-1].rows, one, axes.k_rec, shop) for one in alike
-        )
-        sold = sell_out_of(draw_sold(chosen, share, random), catalog, LOOK)
-        events: list[Event] = [replace(sold, turns=turns, calls=calls)] if sold.left else []
-        found = [len(left.rows) for left in unmet.stages(goal, events, shop)]
-        if not holds(goal, events):
-            return None
-        if not min(found):  # it must stay possible
-            events, found = [], found[:1]
-        enough = count if thought else min(axes.k_rec, *found)
-        change = _draw_change(goal, events, enough, holds, shop, random) if switching else None
-        if thought and switching and change is None:
-            return None
-        if change:
-            timed = replace(change, moment=pick(random, self.moments), about=(kind,))
-            events.append(replace(timed, turns=turns, calls=calls))
-        if not thought:
+            ranks = _draw_rank(left, goal, terms, choice, count, 2 * count, shop, random)
+            able = islice(((base.set_slots(slots), near) for slots, near in ranks), AGAIN)
+        again = DiscoveryPlayer.need(axes.k_rec, DiscoveryPlayer.thoughts(axes) if thought else 0)
+        turns, calls, others = again.turns - 1, again.calls, list[np.ndarray]()
+        hidden: frozenset[Place] | None = None
+        for goal, near in able:
+            hidden = withhold(goal, axes, random).withheld if hidden is None else hidden
+            goal = replace(goal, withheld=hidden)
+            if share and not others:
+                others = _draw_others(goal, enough, most, self.phrases.limits, axes, shop, random)
+            chosen = _choices(goal, near.rows, others, axes.k_rec, shop, random) if share else ()
+            gone = draw_sold(chosen, share, random)
+            last = replace(
+                near, goal=goal, rows=np.setdiff1d(near.rows, gone), asked=np.setdiff1d(near.asked, gone)
+            )
+            if not choice.gives_way and not _thinks(last, choice, count, catalog):
+                continue
+            sold = sell_out_of(gone, catalog, LOOK)
+            events: list[Event] = [replace(sold, turns=turns, calls=calls)] if sold.left else []
+            if not holds(goal, events):
+                continue
             found = [len(left.rows) for left in unmet.stages(goal, events, shop)]
-            count = min(axes.k_rec, axes.top_k, *found)
-        goal = goal.set_slots({"count": count})
-        notes = {"weights": weights.round(6).tolist()}
-        need = DiscoveryPlayer.need(count, len(choice.steps))
-        return Problem(goal, {}, need, events, notes=notes, steps=choice.steps)
+            if thought and len(_counting(goal, events, count, choice, shop)) < wanted:
+                continue
+            if not min(found):  # it must stay possible
+                events, found = [], found[:1]
+            left_open = count if thought else min(axes.k_rec, *found)
+            change = _draw_change(goal, events, left_open, holds, shop, random) if switching else None
+            if thought and switching and change is None:
+                continue
+            if change:
+                timed = replace(change, moment=pick(random, self.moments), about=(kind,))
+                events.append(replace(timed, turns=turns, calls=calls))
+            if not thought:
+                found = [len(left.rows) for left in unmet.stages(goal, events, shop)]
+                count = min(axes.k_rec, axes.top_k, *found)
+                need = DiscoveryPlayer.need(count)
+            steps = _counting(goal, events, count, choice, shop)
+            if choice.logic and "logic" not in steps and plainer(goal) != goal:
+                continue
+            notes = {"weights": weights.round(6).tolist()}
+            goal = goal.set_slots({"count": count})
+            return Problem(goal, {}, need, events, notes=notes, steps=steps)
+        return None
 
     def is_right(self, taken: Goal, goal: Goal, task: Task, shop: Shop) -> bool:
         mine, best = (unmet.stages(one, task.events, shop)[-1] for one in (taken, goal))
@@ -249,18 +262,60 @@ class Discovery(Environment):
         return Verdict(1.0 if perfect else min(credit, 0.999), correct, why, tuple(ids))
 
 
-def _is_right_without_logic(
-    last: unmet.Nearest, goal: Goal, events: Sequence[Event], count: int, shop: Shop
-) -> bool:
-    """Tell whether the best by what somebody hears who takes no logical step are a right choice of what is left."""
+def _types(choice: Choice, catalog: Catalog) -> Sequence[ProductType]:
+    """List the types that have room for these steps, or else all."""
+    able = [one for one in catalog.drawable_types if len(one.attributes) >= choice.logic]
+    return able or catalog.drawable_types
+
+
+def _room(choice: Choice, count: int, calls: int, share: float, axes: Difficulty) -> tuple[int, int]:
+    """Count the products that filters are to leave of a choice of `count`, at least and at most, before this share of
+    the best sells out."""
+    if choice == Choice():
+        return math.ceil(axes.k_rec / max(0.1, 1 - axes.p_oos)), axes.top_k
+    least = math.ceil(CHOICE * count) + math.ceil(axes.p_oos * count)
+    if choice.gives_way:
+        return least, axes.top_k
+    most = min(axes.top_k + round(share * axes.k_rec), PAGE * calls)
+    if choice.claims:  # each is listed, and its reviews are read
+        most = min(most, PAGE * ((calls - 1) * (2 if choice.logic else 1) // (3 if choice.logic else 2)))
+    wanted = 3 * most // 4 if choice.logic or choice.claims else min(most, NEAR * axes.constraints)
+    return min(most, max(least, wanted)), most
+
+
+def _counting(goal: Goal, events: Sequence[Event], count: int, choice: Choice, shop: Shop) -> tuple[str, ...]:
+    """List the kinds of the steps that count: who does not take one of them, or hears one alternative, exception or
+    claim less, is wrong about the best."""
     end = goal.after(events)
-    heard = replace(Goal.one(without(end.of(), frozenset(("logic",)))), unsaid=goal.unsaid)
     stocks = [event for event in events if not isinstance(event, GoalChange)]
-    rows = unmet.stages(heard, stocks, shop)[-1].rows
-    return ranking.among_the_best(rows, last.rows, heard, end, count, shop)
+    best = unmet.last_stage(end, stocks, shop).rows
+
+    def counts(slots: Mapping[str, Any]) -> bool:
+        heard = replace(Goal.one(slots), unsaid=goal.unsaid)
+        rows = unmet.last_stage(heard, stocks, shop).rows
+        return not ranking.among_the_best(rows, best, heard, end, count, shop)
+
+    slots = end.of()
+    logic = [name for name, value in slots.items() if isinstance(value, OneOf | AnyBut)]
+    said: Said | None = slots.get("said")
+    fewer = said.fewer() if said is not None else []
+    number = {
+        "trade_off": int(choice.terms > 0),
+        "none": int(not choice.fits),
+        "evidence": int(said is not None),
+        "logic": 0,
+    }
+    if len(fewer) > 1:
+        number["evidence"] = min(choice.reads, max(1, sum(counts({**slots, "said": one}) for one in fewer)))
+    if logic and counts(without(slots, frozenset(("logic",)))):
+        alone = [
+            {**{n: v for n, v in slots.items() if n != name}, **slots[name].without(name)} for name in logic
+        ]
+        number["logic"] = max(1, sum(map(counts, alone)))
+    return tuple(kind for kind, times in number.items() for _ in range(times))
 
 
-def _thinks(left: unmet.Nearest, choice: Choice, count: int, catalog: Catalog) -> bool:
+def _thinks(left: Nearest, choice: Choice, count: int, catalog: Catalog) -> bool:
     """Tell whether what the customer ranks by, and what reviews say, counts among what is left."""
     if choice.terms and not leads(left.rows, ranking.rank_of(left.goal), count, catalog):
         return False
@@ -268,7 +323,7 @@ def _thinks(left: unmet.Nearest, choice: Choice, count: int, catalog: Catalog) -
 
 
 def _draw_rank(
-    left: unmet.Nearest,
+    left: Nearest,
     goal: Goal,
     terms: Sequence[SlotType],
     choice: Choice,
@@ -276,43 +331,48 @@ def _draw_rank(
     least: int,
     shop: Shop,
     random: np.random.Generator,
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[tuple[dict[str, Any], Nearest]]:
     """Yield what reviews must say, of at least so many of what is left, and what some of these terms are worth, where
     both count for the `count` best of it."""
     catalog = shop.catalog
     saids: Iterable[Said | None] = (None,)
     if choice.claims:
         saids = draw_saids(goal["type"], left.rows, choice.claims, least, catalog, random)
+    exceptions = [name for name, value in goal.of().items() if isinstance(value, AnyBut)]
     for said in saids:
         some = left
         if said is not None:
             some = unmet.by_reviews(left, said, catalog)
-        for worth in _draw_worths(some.rows, goal, terms, choice, catalog, random):
+        worths: Sequence[Worth | None] = (None,)
+        if choice.terms:
+            excluded = [ranking.fitting(goal.drop_slots(name), shop) for name in exceptions]
+            beside = [np.setdiff1d(rows, left.rows) for rows in excluded]
+            if said is not None:
+                beside = [reviews.kept(said, rows, catalog) for rows in beside]
+                fewer = [reviews.kept(one, left.rows, catalog) for one in said.fewer()]
+                beside += [np.setdiff1d(rows, some.rows) for rows in fewer]
+            dearest, size = goal[PRICE.name], choice.terms
+            worths = draw_worths(some.rows, dearest, terms, size, count, catalog, random, beside)
+        for worth in worths[:WORTHS]:
             slots = {name: wish for name, wish in (("said", said), ("worth", worth)) if wish is not None}
             if _thinks(replace(some, goal=some.goal.set_slots(slots)), choice, count, catalog):
-                yield slots
-
-
-def _draw_worths(
-    rows: np.ndarray,
-    goal: Goal,
-    terms: Sequence[SlotType],
-    choice: Choice,
-    catalog: Catalog,
-    random: np.random.Generator,
-) -> Iterable[Worth | None]:
-    if not choice.terms:
-        return (None,)
-    return islice(draw_worths(rows, goal[PRICE.name], terms, choice.terms, catalog, random), MOST_TRIED)
+                yield slots, some
 
 
 def _draw_limits(
-    row: int, wanted: int, may: Sequence[SlotType], axes: Difficulty, shop: Shop, random: np.random.Generator
+    row: int,
+    wanted: int,
+    most: int,
+    may: Sequence[SlotType],
+    axes: Difficulty,
+    shop: Shop,
+    random: np.random.Generator,
 ) -> dict[str, Any]:
     """Draw constraints that a product satisfies: the price and up to m - 1 others; of those that `may` limit a number,
     with random slack.
 
-    They leave as many products as are `wanted` to choose from: a list of one is no recommendation.
+    They leave as many products as are `wanted` to choose from, for a list of one is no recommendation, and at `most` so
+    many where a price can see to that.
     """
     catalog = shop.catalog
     shares = (2 * axes.discovery.slack * random.random(len(may))).tolist()
@@ -338,30 +398,53 @@ def _draw_limits(
     prices = np.sort(catalog.price_cents[rows])
     least = PRICE.rounded(prices[min(wanted, len(prices)) - 1].item())
     dearest = max(PRICE.loosened(catalog.price_cents.item(row), slack[PRICE]), least)
+    if len(prices) > most:
+        dearest = max(least, min(dearest, PRICE.step * ((prices[most].item() - 1) // PRICE.step)))
     return {PRICE.name: dearest, **limits}
 
 
-def _alike(
+def _draw_others(
     goal: Goal,
     wanted: int,
+    most: int,
     may: Sequence[SlotType],
     axes: Difficulty,
     shop: Shop,
     random: np.random.Generator,
-) -> list[Goal]:
-    """Draw customers who say the same in their opening: this one, and others who leave out something else."""
-    stated = {slot.name: slot.value for slot in goal.said()}
+) -> list[np.ndarray]:
+    """Draw customers who say the same of a product in their opening and leave out something else: the rows that fit
+    each, whatever is said of reviews."""
+    stated = {slot.name: slot.value for slot in goal.said() if slot.name != "said"}  # few tell by reviews
     stated |= {"give_way": goal["give_way"]} if "give_way" in goal else {}
-    seen = {name: value for name, value in stated.items() if name != "said"}  # few tell by reviews
-    rows = unmet.stages(Goal.one({"type": goal["type"], **seen}), (), shop)[-1].rows
-    others = []
+    rows = unmet.last_stage(Goal.one({"type": goal["type"], **stated}), (), shop).rows
+    fitting = []
     for _ in range(ALIKE - 1):
-        left_out = _draw_limits(pick(random, rows.tolist()), wanted, may, axes, shop, random)
+        left_out = _draw_limits(pick(random, rows.tolist()), wanted, most, may, axes, shop, random)
+        other = Goal.one({"type": goal["type"], **left_out, **stated})
+        fitting.append(unmet.last_stage(other, (), shop).rows)
+    return fitting
+
+
+def _choices(
+    goal: Goal,
+    rows: np.ndarray,
+    others: Sequence[np.ndarray],
+    count: int,
+    shop: Shop,
+    random: np.random.Generator,
+) -> list[np.ndarray]:
+    """List what this customer, whom these rows fit, and `others` would choose of what fits them; what these rank by,
+    and what reviews are to say, is the same where the opening states it."""
+    stated = {slot.name: slot.value for slot in goal.said()}
+    found, said = [ranking.ranked_first(rows, goal, count, shop)], stated.get("said")
+    for fit in others:
         rank: dict[str, Any] = {"importance": shuffled(random, goal.get("importance", ()))}
         if "worth" in goal:
             rank = {"worth": pick(random, goal["worth"].others())}
-        others.append(Goal.one({"type": goal["type"], **left_out, **rank, **stated}))
-    return [goal, *others]
+        rank |= {name: stated[name] for name in rank if name in stated}
+        fit = fit if said is None else reviews.kept(said, fit[: unmet.MOST_READ], shop.catalog)
+        found.append(ranking.ranked_first(fit, Goal.one(rank), count, shop))
+    return found
 
 
 def _draw_change(
@@ -380,14 +463,16 @@ def _draw_change(
     ]
     moved += [{"importance": [*order[i:], *order[:i]]} for i in range(1, len(order))]
     moved += [{name: other} for name in ("worth", "said") if name in goal for other in goal[name].others()]
-    before = unmet.stages(goal, events, shop)[-1].rows
-    for name in shuffled(random, dict.fromkeys(name for slots in moved for name in slots)):
-        for slots in shuffled(random, [slots for slots in moved if name in slots]):
-            change = GoalChange(slots=slots)
-            lefts = unmet.stages(goal, [*events, change], shop)
-            if min(len(left.rows) for left in lefts) < enough or not holds(goal, [*events, change]):
-                continue
-            after = goal.apply(change)
-            if not ranking.among_the_best(before, lefts[-1].rows, goal, after, enough, shop):
-                return change
+    before = unmet.last_stage(goal, events, shop).rows
+    names = shuffled(random, dict.fromkeys(name for slots in moved for name in slots))
+    able = (slots for name in names for slots in shuffled(random, [one for one in moved if name in one]))
+    for slots in islice(able, CHANGES):
+        change = GoalChange(slots=slots)
+        if not holds(goal, [*events, change]):
+            continue
+        lefts, after = unmet.stages(goal, [*events, change], shop), goal.apply(change)
+        if min(len(left.rows) for left in lefts) < enough:
+            continue
+        if not ranking.among_the_best(before, lefts[-1].rows, goal, after, enough, shop):
+            return change
     return None

@@ -13,7 +13,7 @@ from ecomlab.envs.cart.player import Wish
 from ecomlab.players.budgets import budget
 from ecomlab.players.goal_player import GoalPlayer
 from ecomlab.slots import PRICE, slot_type
-from ecomlab.steps import CALLS_A_STEP, TURNS_A_STEP
+from ecomlab.steps import CALLS_A_STEP, TURNS_A_STEP, most_steps
 from ecomlab.task import Message, Need
 from ecomlab.wishes import AnyBut, OneOf, Said
 from ecomlab.world.ranking import SORTED, Lex, Rank, Worth, of_record, of_rows, places, rank_of
@@ -54,11 +54,16 @@ class DiscoveryPlayer(GoalPlayer):
         return Need(searches + 1 + TURNS_A_STEP * steps, calls)
 
     @staticmethod
+    def thoughts(axes: Difficulty) -> int:
+        """Count the steps of thought whose calls a task may take."""
+        return min(1 + MOST_LOGIC, most_steps(axes))
+
+    @staticmethod
     def calls(left: Nearest, shown: Nearest, count: int, catalog: Catalog) -> int:
         """Count the searches by which it finds the `count` best of what is left for a goal, which filters have
         `shown` with more."""
         if len(left.asked):
-            return 1 + 2 * math.ceil(len(left.asked) / PAGE)
+            return 1 + math.ceil(len(shown.asked) / PAGE) + math.ceil(len(left.asked) / PAGE)
         first = math.ceil(count / PAGE)
         pages = math.ceil(DiscoveryPlayer.rows(left, shown, count, catalog) / PAGE)
         if "worth" not in left.goal and len(shown.rows) == len(left.rows):
@@ -84,7 +89,7 @@ class DiscoveryPlayer(GoalPlayer):
     def budget(axes: Difficulty, shop: Shop, items: int | None) -> Need:
         """Count the steps to any recommendation, beside what the task's steps of thought add once; a rush and a change
         of mind each start the work again."""
-        searches, again = len(PREFERENCES), min(1 + MOST_LOGIC, math.ceil(axes.steps.mean))
+        searches, again = len(PREFERENCES), DiscoveryPlayer.thoughts(axes)
         calls = searches * math.ceil(axes.k_rec / PAGE)
         repeated = (searches + TURNS_A_STEP * again, calls + CALLS_A_STEP * again)
         events = ((axes.p_oos, *repeated), (axes.p_switch, *repeated))

@@ -1,8 +1,8 @@
 """The questions that customers ask about an answer: what it comes to for them, and what it would be in another case."""
 
 import re
-from collections.abc import Callable, Mapping
-from datetime import date
+from collections.abc import Callable, Collection, Mapping
+from datetime import date, timedelta
 from typing import Any
 
 from ecomlab.customer.ear import WHOLE, Kind
@@ -51,6 +51,26 @@ def _value(slot: str) -> Callable[[Goal, World], Any]:
     return value
 
 
+def _beside(slot: str) -> Callable[[Goal, World], Collection[Any]]:
+    """Make what finds the customer's own answer, and from what another is worked out."""
+
+    def beside(goal: Goal, world: World) -> Collection[Any]:
+        book, facts = world.given["policies"], goal.of()
+        if slot in OTHERWISE.values():
+            return [deciding(section_on(book, facts, world.catalog), book, facts)["then"], facts.get("age")]
+        if slot == TOGETHER:  # each of the two charges
+            sections = (
+                section_on(book, {**facts, "question": name}, world.catalog)
+                for name in (facts["question"], goal.asks[slot])
+            )
+            return [deciding(section, book, facts)["then"] for section in sections]
+        if slot == "ask_dollars":
+            return [facts["total"]]
+        return [(date.fromisoformat(world.given["today"]) - timedelta(days=facts["age"])).isoformat()]
+
+    return beside
+
+
 def worked_out(question: str, then: Any, facts: Mapping[str, Any], today: date) -> Any:
     """Work out what an answer comes to, in cents or as a day; None where there is no such day."""
     found = answer_of(rule_of(question) + WORKED_OUT, then, facts, today)
@@ -84,7 +104,7 @@ def _both(value: str) -> str:
 
 def _asked(slot: str, kind: Kind, answer: str, marks: str) -> Asked:
     cases = {**dict.fromkeys(OTHERWISE.values(), named_case), TOGETHER: _both}
-    return Asked(slot, kind, _value(slot), answer, marks, case=cases.get(slot))
+    return Asked(slot, kind, _value(slot), answer, marks, beside=_beside(slot), case=cases.get(slot))
 
 
 QUESTIONS = (

@@ -1,12 +1,12 @@
 """The questions that customers ask of a return: what they are, when each makes sense, and their right answers."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 from ecomlab.customer.replacements import rows_of
 from ecomlab.customer.telling import Asked
 from ecomlab.task import Goal
-from ecomlab.world.orders.history import Line
+from ecomlab.world.orders.history import Line, Order, delivered
 from ecomlab.world.orders.lines import line_meant
 from ecomlab.world.orders.returns import Outcome, judge
 from ecomlab.world.state import World
@@ -14,14 +14,30 @@ from ecomlab.world.state import World
 
 def _value(slot: str) -> Callable[[Goal, World], Any]:
     def value(goal: Goal, world: World) -> Any:
-        slots = goal.of()
-        order, line = line_meant(slots, world.given["orders"], world.shop)
-        outcome = judge(world.given, order, line, slots, world.catalog)
-        rows = world.in_stock(rows_of(slots["replacement"], line, world))
-        prices = [int(world.catalog.price_cents[row]) for row in rows]
-        return right(slot, outcome, line, slots.get("units", 1), min(prices, default=None))
+        _, line, outcome, cheapest = _known(goal, world)
+        return right(slot, outcome, line, goal.of().get("units", 1), cheapest)
 
     return value
+
+
+def _known(goal: Goal, world: World) -> tuple[Order, Line, Outcome, int | None]:
+    """Find the line that is meant, what the book says of it, and the price of the cheapest replacement."""
+    slots = goal.of()
+    order, line = line_meant(slots, world.given["orders"], world.shop)
+    rows = world.in_stock(rows_of(slots["replacement"], line, world))
+    prices = [int(world.catalog.price_cents[row]) for row in rows]
+    return order, line, judge(world.given, order, line, slots, world.catalog), min(prices, default=None)
+
+
+def _beside(slot: str) -> Callable[[Goal, World], Collection[Any]]:
+    def beside(goal: Goal, world: World) -> Collection[Any]:
+        order, line, outcome, cheapest = _known(goal, world)
+        if slot == "ask_until":
+            return [order["placed"], delivered(order, line)]
+        back = right("ask_back", outcome, line, goal.of().get("units", 1), cheapest)
+        return [cheapest] if slot == "ask_back" else [cheapest, back, line["price_cents"]]
+
+    return beside
 
 
 def right(slot: str, outcome: Outcome, line: Line, units: int, cheapest: int | None) -> Any:
@@ -50,9 +66,10 @@ _DIFFERENCE = (
 )
 QUESTIONS = (
     Asked("ask_back", "money", _value("ask_back"), "You get {} back.",
-          r"\bback\b|\brefund|\bcredit", until_refused=True),
+          r"\bback\b|\brefund|\bcredit|\byou(?:'ll)? get\b", until_refused=True, beside=_beside("ask_back")),
     Asked("ask_until", "day", _value("ask_until"), "The last day to send it back is {}.",
-          r"\blast day\b|\buntil\b|\bby\b|\blatest\b|\bdeadline\b|\bwindow\b", until_refused=True),
+          r"\blast day\b|\buntil\b|\bby\b|\blatest\b|\bdeadline\b|\bwindow\b", until_refused=True,
+          beside=_beside("ask_until")),
     Asked("ask_more", "money", _value("ask_more"), "The difference between that and the cheapest one is {}.",
-          _DIFFERENCE, until_refused=True, case=lambda _: _DIFFERENCE),
+          _DIFFERENCE, until_refused=True, beside=_beside("ask_more")),
 )  # fmt: skip

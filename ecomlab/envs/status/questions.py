@@ -1,7 +1,7 @@
 """The questions that customers ask of an order: what they are, when each can be asked, and their right answers."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from typing import Any
 
@@ -166,18 +166,38 @@ def looked_into(slot: str, value: Any, listed: Sequence[Mapping[str, Any]]) -> l
     return []
 
 
-def _value(slot: str) -> Callable[[Goal, World], Any]:
-    def value(goal: Goal, world: World) -> Any:
-        orders, today = world.given["orders"], date.fromisoformat(world.given["today"])
-        (at,) = resolve(look(orders, world.shop), goal.of(), today)
-        every = [Facts.of_order(order, world.shop) for order in orders]
-        return VALUES[slot](at, every, today, goal.asks[slot])
+def _known(goal: Goal, world: World) -> tuple[int, list[Facts], date]:
+    """Find the place of the order that is meant among all, what their records say, and the day."""
+    orders, today = world.given["orders"], date.fromisoformat(world.given["today"])
+    (at,) = resolve(look(orders, world.shop), goal.of(), today)
+    return at, [Facts.of_order(order, world.shop) for order in orders], today
 
-    return value
+
+def _value(slot: str) -> Callable[[Goal, World], Any]:
+    return lambda goal, world: VALUES[slot](*_known(goal, world), goal.asks[slot])
+
+
+def _beside(slot: str) -> Callable[[Goal, World], Collection[Any]]:
+    """Make what lists the days on which orders were placed, how long ago that was of the one that is meant, or prices
+    of lines and of single orders, as far as none of these can be the answer."""
+
+    def beside(goal: Goal, world: World) -> Collection[Any]:
+        at, every, today = _known(goal, world)
+        if slot == "ask_due":
+            return {facts.placed.isoformat() for facts in every}
+        if slot == "ask_took":
+            return [(today - every[at].placed).days] if today not in every[at].arrivals else ()
+        if slot not in KINDS["money"]:
+            return ()
+        lines = {cents * some for facts in every for cents, n in facts.prices if cents for some in (1, n)}
+        several = slot != "ask_paid" and goal.asks[slot] != 1
+        return lines | ({_sum([facts]) for facts in every} if several else set())
+
+    return beside
 
 
 _ALL = r"\bacross\b|\ball\b|\beverything\b|\borders\b|\bstill\b|\bwaiting\b|\bopen\b"
-QUESTIONS = (
+_QUESTIONS = (
     Asked("ask_by", "yes", _value("ask_by"), "{}.", r"\bby then\b|\b[io]n time\b", True),
     Asked("ask_days", "days", _value("ask_days"), "Between today and its arrival lie {}.",
           r"\btoday\b|\bago\b|\b(?:un)?till?\b|\bnow\b|\bto go\b|\baway\b|\bpassed\b|\bhas been\b", True),
@@ -195,6 +215,7 @@ QUESTIONS = (
         for slot in ("ask_spent", "ask_spent_with")
     ),
 )  # fmt: skip
+QUESTIONS = tuple(replace(one, beside=_beside(one.slot)) for one in _QUESTIONS)
 KINDS: Mapping[str, tuple[str, ...]] = {
     "yes": ("ask_by", "ask_all_by"),
     "days": ("ask_days", "ask_took"),

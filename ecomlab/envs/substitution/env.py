@@ -56,8 +56,8 @@ class Substitution(Environment):
         "as they want. A replacement is of the same type, has the same attributes where the customer insists on it, "
         "and satisfies all their other demands. Of those, hand in the most similar: the ones that have the most in "
         "common with the sold-out product, counting its brand and its remaining attributes; fewer where fewer fit. "
-        "Where a star or a day is worth something to the customer, those with the lowest price after that is taken off "
-        "come first among equally similar ones."
+        "Where a star, a day or a material, say, is worth something to the customer, those with the lowest price after "
+        "that is taken off come first among equally similar ones."
     )
     tools = (
         shop_tools.user_get_visit_history, shop_tools.catalog_search, shop_tools.catalog_get_product,

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ecomlab.catalog import Shop
-from ecomlab.customer import nlu
 from ecomlab.customer.demands import identity
 from ecomlab.customer.visits import CLUSTER, exact_value
 from ecomlab.difficulty import Difficulty
@@ -105,26 +104,13 @@ class SubstitutionPlayer(GoalPlayer):
         self.branch: bool | None = False if "logic" in self.contrary else None
         """Whether a condition holds; None until it is known, or where there is none."""
 
-    def read_opening(self, text: str) -> dict[Place, Any]:
-        return self._bound(super().read_opening(text))
-
-    def read_later(self, text: str) -> dict[Place, Any]:
-        return self._bound(super().read_later(text))
-
     def _bound(self, slots: dict[Place, Any]) -> dict[Place, Any]:
-        """Find what the words of demands say of this type."""
-        kind = slots.get((0, "type"), self.get("type"))
-        bound = {
-            place: nlu.demand_on(kind, value, self.phrases, self.lexicon)
-            for place, value in slots.items()
-            if kind and isinstance(value, Demand) and value.words and not value.slot
-        }
-        if (0, "excluded") in bound:
-            said = bound[0, "excluded"]
+        bound = super()._bound(slots)
+        if isinstance(said := bound.get((0, "excluded")), Demand):
             bound[0, "excluded"] = replace(said, value=AnyBut(said.value.values))
         if isinstance(wish := slots.get((0, "if")), If):
             bound[0, "if"] = Demand(wish.slot, wish)
-        return slots | bound
+        return bound
 
     def work(self) -> Message:
         needs_all = any(isinstance(value, Visited | Demand) for value in self.known.values())

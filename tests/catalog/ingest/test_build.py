@@ -1,7 +1,6 @@
 """Ingestion: every row of someone's file is a clean product, a variant of one, or set aside with its reason."""
 
 import json
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,9 +15,7 @@ from killing import killed_at
 from ecomlab.catalog.ingest import build, build_products, guess, open_source, shards
 from ecomlab.catalog.ingest.fold import fold
 from ecomlab.catalog.ingest.mapping import Mapping
-from ecomlab.catalog.ingest.rows import RowCleaner
-from ecomlab.catalog.ingest.sources import Source, SourceRow
-from ecomlab.catalog.products import open_products, rows_at
+from ecomlab.catalog.products import open_products
 from ecomlab.seeding import rng
 
 
@@ -129,36 +126,6 @@ ONE_SKU = """SKU,Title,Price,Brand,Color,Size,Style
 ,Acme Scarf,7,Acme,White,,
 ,Acme Scarf,7,Acme,White,,
 """ + "".join(f"{at},Acme Clock {at},9,Acme,,S,\n" for at in range(10, 40))
-
-
-def test_rows_of_one_id_that_differ_in_an_attribute_are_variants(tmp_path: Path) -> None:
-    """No option column is guessed where few ids repeat; what tells rows of one id apart is kept all the same."""
-    (tmp_path / "a.csv").write_text(ONE_SKU)
-    found = built(tmp_path / "a.csv", tmp_path / "out")
-    assert found.products.facts["mapping"]["columns"]["options"] == []
-    assert found.products.facts["option"] == "size"
-    assert list(found.report.reasons.values()) == [2, 2]  # of one id with other content; repeated
-    assert (found.report.rows, found.report.products, found.report.folded) == (45, 40, 1)
-    names = ("title", "price_cents", "attr.color", "attr.size", "attr.style")
-    told = [
-        (
-            *(row[name] for name in names),
-            [(one["option"], one["price_cents"]) for one in row["variants"] or ()],
-        )
-        for row in sorted(found.rows, key=lambda row: row["source_row"])[:10]
-    ]
-    assert told == [
-        ("Acme Crew Tee", 1000, "Sea Mist", None, None, [("S", 1000), ("M", 1200)]),
-        ("Acme Crew Tee", 1200, "Black", "M", None, []),
-        ("Acme Desk Lamp", 500, "White", None, "Modern", []),
-        ("Acme Desk Lamp", 500, "White", None, "Rustic", []),
-        ("Acme Mug", 500, "White", None, None, []),
-        ("Acme Hat", 500, "Red", None, None, []),
-        ("Acme Hat", 600, "Red", "L", None, []),
-        ("Acme Bag", 500, None, "L", None, []),
-        ("Acme Scarf", 700, "Black", None, None, []),
-        ("Acme Scarf", 700, "White", None, None, []),
-    ]
 
 
 def test_no_row_of_one_id_is_lost_without_a_reason() -> None:
@@ -315,50 +282,6 @@ def test_a_parents_own_row_is_no_product(tmp_path: Path) -> None:
     mapping = Mapping.model_validate({"columns": columns})
     report = build_products(open_source(str(tmp_path / "a.csv")), tmp_path / "out", mapping)
     assert (report.products, report.set_aside) == (2, 1)
-
-
-def test_more_text_than_one_column_holds_is_read_row_by_row() -> None:
-    """Arrow joins the pieces of a column before it takes rows of it, and cannot join more than 2 GB of text."""
-    piece = pa.array(["x" * 20_000 + str(number) for number in range(1_000)])
-    table = pa.table({"text": pa.chunked_array([piece] * 110)})  # the same 20 MB, 110 times
-    with pytest.raises(pa.ArrowInvalid, match="overflow"):
-        table.take([1])
-    found = rows_at(table, [109_999, 3, 3, 42_001])["text"].to_pylist()
-    assert [text[20_000:] for text in found] == ["999", "3", "3", "1"]
-    assert rows_at(table, []).num_rows == 0
-
-
-def test_raw_rows_are_cleaned_as_they_come(tmp_path: Path) -> None:
-    """A shard of raw rows, which may be a million characters each, would not fit into memory."""
-    read: list[int] = []
-
-    class Long(Source):
-        def rows(self) -> Iterator[SourceRow]:
-            for number in range(30):
-                read.append(number)
-                yield SourceRow(number, {"title": f"Blue Lamp {number}"})
-
-    class Watched(RowCleaner):
-        def clean(self, row: SourceRow) -> Any:
-            assert row.number == read[-1]
-            return super().clean(row)
-
-    cleaner = Watched(Mapping.model_validate({"columns": {"title": "title"}}), "USD")
-    assert shards.write_shards(Long("long"), cleaner, tmp_path, print) == 30
-
-
-def test_all_of_a_row_that_was_mended_is_named(tmp_path: Path) -> None:
-    row = {
-        "title": "Blue Lamp",
-        "category": "<b>Home &amp; Hall</b> &gt; Lamps",
-        "description": ["Some words. " * 100, "Others. " * 200],
-        "details": {"color\ud800<": "blue"},
-    }
-    (tmp_path / "a.jsonl").write_text(json.dumps(row) + "\n")
-    found = built(tmp_path / "a.jsonl", tmp_path / "out")
-    assert set(found.report.repairs) == {"HTML removed", "text cut to its limit"}
-    assert found.rows[0]["from.color"] == "details.color‹: blue"
-    assert (found.rows[0]["type"], found.rows[0]["department"]) == ("Lamp", "Home")
 
 
 def test_a_mapping_names_columns_that_are_there(tmp_path: Path) -> None:

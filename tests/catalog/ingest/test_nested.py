@@ -4,8 +4,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -82,11 +80,6 @@ def test_a_mapping_names_what_is_inside_objects(tmp_path: Path) -> None:
     assert "product.title" not in report.examples["no title"][0][1]  # what the row said, no more
 
 
-def test_a_column_with_a_dot_in_its_name_is_that_column(tmp_path: Path) -> None:
-    row = {"title": "Acme Tripod", "price.amount": 5, "price": {"amount": 9}}
-    assert made(tmp_path, [row], {"title": "title", "price": "price.amount"})[1][0]["price_cents"] == 500
-
-
 def test_a_name_that_no_object_has_is_refused(tmp_path: Path) -> None:
     rows = [{"title": "Acme Tripod", "price": {"amount": 9.9}, "later": None}]
     with pytest.raises(ValueError, match="'price.amount'"):
@@ -104,21 +97,6 @@ def test_prices_are_in_the_currency_beside_them(beside: dict[str, Any], tmp_path
     """It was taken for dollars: amounts with "EUR" were dropped, and bare ones beside "EUR" called dollars."""
     report, products = made(tmp_path, [{"title": f"Acme X{at}Q Tripod", **beside} for at in range(3)])
     assert (report.currency, [one["price_cents"] for one in products]) == ("EUR", [990] * 3)
-
-
-def test_a_price_beside_another_currency_is_left_out(tmp_path: Path) -> None:
-    rows = [{"title": f"Acme X{at}Q Tripod", "price": 5, "currency": "USD"} for at in range(3)]
-    rows[2]["currency"] = "EUR"
-    report, products = made(tmp_path, rows)
-    assert [one["price_cents"] for one in products] == [500, 500, None]
-    assert sum(report.repairs.values()) == 1
-
-
-def test_objects_of_parquet_are_read_alike(tmp_path: Path) -> None:
-    rows = [{"title": f"Acme X{at}Q Tripod", "offers": {"price": 5.0 + at}} for at in range(3)]
-    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "a.parquet")
-    build_products(open_source(str(tmp_path / "a.parquet")), tmp_path / "out")
-    assert [one["price_cents"] for one in open_products(tmp_path / "out").rows.to_pylist()] == [500, 600, 700]
 
 
 NAMES = st.sampled_from(

@@ -141,23 +141,6 @@ def test_a_damaged_archive_ends_with_a_reason(tmp_path: Path) -> None:
         assert [*open_source(str(tmp_path / name)).rows()][-1].fault == sources.UNREADABLE
 
 
-def test_a_compressed_array_counts_by_what_is_in_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sources, "WHOLE_JSON", 100_000)
-    (tmp_path / "a.json.gz").write_bytes(gzip.compress(b"[" + b" " * 1_000_000 + b"]"))
-    with pytest.raises(ValueError, match="line"):
-        next(open_source(str(tmp_path / "a.json.gz")).rows())
-
-
-def test_columns_of_bytes_and_of_far_dates_cost_no_row(tmp_path: Path) -> None:
-    """Writers that do not mark their strings are common, and so are dates that Python cannot hold."""
-    titles = pa.array([b"Caf\xc3\xa9 Lamp", b"Br\xfcn Lamp", None])
-    dates = pa.array([2**30, 0, None], pa.int32()).cast(pa.date32())
-    pq.write_table(pa.table({"title": titles, "listed": dates}), tmp_path / "a.parquet")
-    rows = [*open_source(str(tmp_path / "a.parquet")).rows()]
-    assert [row.values["title"] for row in rows] == ["Café Lamp", "Brün Lamp", None]
-    assert rows[1].values["listed"] == "1970-01-01"
-
-
 def test_no_name_of_a_column_reaches_a_terminal_as_a_command(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("ti\x1b]0;x\x07tle,price\nBlue Lamp,3\n")
     (tmp_path / "b.jsonl").write_text('{"ti\\u001b]0;x\\u0007tle\\ud800": "Blue Lamp"}\n')

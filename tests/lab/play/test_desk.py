@@ -13,8 +13,6 @@ from ecomlab.catalog import Shop, build_shop, generate
 from ecomlab.evaluation.transcripts import read
 from ecomlab.lab.play.choice import Choice
 from ecomlab.lab.play.desk import Desk
-from ecomlab.lab.play.fields import Chooser
-from ecomlab.lab.play.seat import Seat
 
 SIZE = 1_000
 
@@ -79,23 +77,6 @@ def test_an_environment_can_be_finished_saved_and_begun_again_in_the_widget(
     assert len(made.picks.children) == 0 and "turn 1" not in text(made.talk)
 
 
-def test_the_customer_opens_and_empty_words_are_not_sent(shop: Shop) -> None:
-    made = desk()
-    assert " ".join(made.seat.episode.task.opening.split()) in text(made.talk)
-    assert str(made.seat.left.of_messages) in text(made.about)
-    assert made.ended.layout.display == "none" and made.over.value == ""
-    enter(made.words)
-    assert made.wrong_words.value and made.seat.left.messages == made.seat.left.of_messages
-
-
-def test_an_axis_can_be_overridden_alone(shop: Shop) -> None:
-    made = desk("STATUS", 4, 1)
-    made.chooser.axes.value = "p_missing=0"
-    made.chooser.reset.click()
-    assert made.seat.episode.task.overrides == {"p_missing": 0.0} and not made.seat.episode.task.goal.withheld
-    assert made.chooser.choice == made.seat.choice
-
-
 @pytest.mark.parametrize(
     ("field", "value", "word"),
     [
@@ -115,50 +96,11 @@ def test_a_wrong_choice_is_said_where_it_is_made_and_changes_nothing(
     assert word in text(made.wrong_choice) and made.seat.episode is before
 
 
-def test_an_axis_keeps_all_of_its_digits() -> None:
-    """A key may hold more than a field shows at a glance; Reset must begin the same episode again."""
-    axes = {"p_missing": 0.123456789}
-    assert Chooser(Choice(axes=axes), lambda: None, lambda: None).choice.axes == axes
-
-
-def test_without_an_episode_every_button_says_so_or_does_nothing(tmp_path: Path) -> None:
-    made = Desk(Choice(catalog=str(tmp_path)), out=tmp_path)
-    assert str(tmp_path) in text(made.wrong_choice)
-    for button in (
-        made.clear,
-        made.call,
-        made.add,
-        made.send_words,
-        made.send_draft,
-        made.take_back,
-        made.save,
-    ):
-        button.click()
-    assert "no episode" in text(made.wrong_save)
-
-
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A catalog on disk."""
     build_shop(generate(SIZE), tmp_path / "mine")
     return tmp_path / "mine"
-
-
-def test_a_catalog_in_a_folder_can_be_chosen(shop: Shop, folder: Path) -> None:
-    made = desk()
-    made.chooser.catalog.value = f" {folder} "
-    made.chooser.reset.click()
-    assert made.wrong_choice.value == "" and made.seat.choice.catalog == str(folder)
-    follow(made)
-    assert made.seat.outcome.trajectory.score.correct
-    key = made.chooser.key.value
-    for catalog, there in ((str(SIZE), False), (str(folder), True)):
-        made.chooser.catalog.value = catalog
-        made.chooser.reset.click()
-        made.chooser.key.value = key
-        enter(made.chooser.key)
-        assert (made.wrong_choice.value == "") == there
-    assert made.seat.choice.catalog == str(folder)
 
 
 def test_a_wrong_field_is_named_and_nothing_is_spent(shop: Shop) -> None:
@@ -186,40 +128,6 @@ def test_a_pick_enters_ids_in_every_form_and_lists_only_in_the_one_that_is_shown
     assert made.views["submit"].fields["product_ids"].value == f"{first}, {second}"
     assert made.views["catalog_get_product"].fields["product_id"].value == second
     assert made.views["catalog_rerank"].fields["product_ids"].value == ""
-
-
-def test_enter_calls_the_tool_in_whose_form_it_was_pressed(shop: Shop) -> None:
-    made = desk()
-    fill(made, "catalog_search", {"query": "mug"})
-    made.tool.value = "cart_view"
-    enter(made.views["catalog_search"].fields["query"])
-    assert [entry.tool for entry in made.seat.latest if entry.who == "tool"] == ["catalog_search"]
-
-
-def test_calls_that_wait_are_shown_and_can_be_taken_back(shop: Shop) -> None:
-    made = desk()
-    fill(made, "catalog_search", {"query": "mug"})
-    made.add.click()
-    fill(made, "cart_view", {})
-    made.add.click()
-    assert "catalog_search(query: mug)" in text(made.waiting) and made.draft_buttons.layout.display == ""
-    made.take_back.click()
-    assert "cart_view" not in text(made.waiting)
-    made.send_draft.click()
-    assert made.waiting.value == "" and made.draft_buttons.layout.display == "none"
-    assert made.seat.left.messages == made.seat.left.of_messages - 1
-
-
-def test_a_mistake_of_ours_is_shown_whole_and_hidden_in_no_log(shop: Shop, monkeypatch: Any) -> None:
-    made = desk()
-
-    def broken(*_: object) -> None:
-        raise KeyError("a shelf is missing")
-
-    monkeypatch.setattr(Seat, "say", broken)
-    made.words.value = "hello"
-    made.send_words.click()
-    assert "a shelf is missing" in text(made.wrong_words) and "Traceback" in text(made.wrong_words)
 
 
 def test_a_key_begins_its_episode_and_a_wrong_one_says_why(shop: Shop) -> None:

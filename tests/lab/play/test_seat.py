@@ -57,16 +57,6 @@ def test_nothing_can_be_done_before_an_episode_has_begun() -> None:
     assert not seat.done
 
 
-def test_the_customer_opens_and_what_is_left_is_told(shop: Shop) -> None:
-    seat = Seat()
-    seat.reset(choice())
-    task = seat.episode.task
-    assert [(one.who, one.text) for one in seat.latest] == [("customer", task.opening)]
-    assert (seat.left.messages, seat.left.calls) == (task.turns, task.calls)
-    seat.call("catalog_search", {"query": "toy"})
-    assert (seat.left.messages, seat.left.calls) == (task.turns - 1, task.calls - 1)
-
-
 def test_wrong_entries_are_named_and_spend_nothing(shop: Shop) -> None:
     seat = Seat()
     seat.reset(choice())
@@ -96,29 +86,6 @@ def test_calls_that_wait_are_sent_in_one_message_and_words_go_along_with_them(sh
     said, answered = seat.say("Is there anything else I should know?")  # words alone
     assert (said.who, answered.who, answered.number) == ("agent", "customer", 2)
     assert seat.left.calls == calls
-
-
-def test_the_cart_is_shown_as_the_agent_filled_it(shop: Shop) -> None:
-    seat = Seat()
-    seat.reset(choice(difficulty=0))
-    (entry,) = seat.call("catalog_search", {"query": seat.episode.task.opening})[:1]
-    assert entry.result is not None
-    card = next(card for card in entry.result.cards if "sold out" not in card.marks)
-    form = seat.forms["cart_add"]
-    seat.call("cart_add", form.picked({"quantity": "2"}, card.ids))
-    (line,) = seat.holdings["cart"]
-    assert (line["product"], line["id"], line["units"]) == (card.title, card.ids["product_id"], 2)
-
-
-def test_returns_are_shown_as_they_were_started(shop: Shop) -> None:
-    for seed in range(10):  # some are declined
-        seat = Seat()
-        seat.reset(choice("RETURN", seed=seed, p_switch=0, p_oos=0))
-        follow(seat)
-        if seat.holdings["returns"]:
-            break
-    (line,) = seat.holdings["returns"]
-    assert line["units"] >= 1 and line["order"] and line["product"]
 
 
 def test_the_truth_is_not_told_while_the_episode_goes_on(shop: Shop) -> None:
@@ -172,15 +139,6 @@ def test_a_saved_episode_is_read_and_scored_again_as_an_evaluations_is(shop: Sho
     assert (header["kind"], header["player"]) == ("played by hand", "human")
     assert list(rescore(path, shop)) == [None]
     assert score_again(path, Console(quiet=True)) == 0
-
-
-def test_another_try_at_the_same_task_has_a_folder_of_its_own(shop: Shop, tmp_path: Path) -> None:
-    seat = Seat()
-    for _ in range(2):
-        seat.reset(choice("STATUS", 0))
-        follow(seat)
-        seat.save(tmp_path)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["STATUS-d0-seed1-1", "STATUS-d0-seed1-2"]
 
 
 # --- the key ---

@@ -60,18 +60,6 @@ def test_an_episode_can_be_played_to_its_end_over_a_pipe(env: str, shop: Shop, t
     assert transcript.score.correct and transcript.job.env == env
 
 
-def test_the_page_shows_what_the_terminal_shows() -> None:
-    page = (Path(__file__).parents[3] / "docs" / "play.md").read_text("utf-8")
-    block = page.partition("```text\n$ ecomlab ")[2].partition("\n```")[0]
-    command, *shown = block.splitlines()
-    typed = [line.removeprefix("> ") for line in shown if line.startswith("> ")]
-    done = runner.invoke(app, shlex.split(command), input="\n".join([*typed, "/quit"]) + "\n")
-    answers = [line for line in shown if not line.startswith("> ")]
-    assert typed and len(answers) == 4
-    for answer in answers:
-        assert answer in done.output
-
-
 def test_what_is_wrong_is_told_and_the_episode_goes_on(shop: Shop, tmp_path: Path) -> None:
     lines = [
         "", "/cart_ad product_id=P1", "/catalog_search query=mug price_max=cheap", "/catalog_search mug",
@@ -83,15 +71,6 @@ def test_what_is_wrong_is_told_and_the_episode_goes_on(shop: Shop, tmp_path: Pat
     for word in (*words, "ecomlab:play?env=CART", "waits: cart_view()", "reward -0.900"):
         assert word in done.output, word
     assert done.exit_code == 0
-
-
-def test_a_folder_that_cannot_be_written_is_refused_before_the_play(shop: Shop, tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("", "utf-8")
-    choice, there = Choice("POLICY", 0, 1, catalog=SIZE), tmp_path / "file" / "inner"
-    done = human(choice, ["/submit answer=yes clause=X-1"], "--out", str(there))
-    assert str(there) in str(done.exception) and "customer" not in done.output
-    done = human(choice, ["/quit"], "--out", str(tmp_path / "new" / "inner"))
-    assert "customer" in done.output and not (tmp_path / "new").exists()
 
 
 @pytest.mark.parametrize("lines", [["/quit"], ["Is there anything else?"], []])

@@ -131,7 +131,7 @@ def value_of(name: str, slot: Template, shop: Shop, random: np.random.Generator)
         cents = (100 * random.integers(1, 200, 2)).tolist()
         return {
             "Same": Same(items, pick(random, ("brand", "attr:color", "attr:works_with"))),
-            "Total": Total(items, cents[0]),
+            "Total": Total(items, cents[0], cents[1] > cents[0]),
             "Together": Together(items, pick(random, ("Saturday the 21st", "Monday the 2nd"))),
             "Worth": Worth((("rating", cents[0]), ("days", cents[1])), pick(random, ("", items[0]))),
             "GiveWay": GiveWay(items),
