@@ -99,9 +99,7 @@ class StepDraws:
     none: float = _ranged(0, 1000, "share: nothing fits all demands")
     none_size: float = _ranged(2, 10, "mean number of demands that cannot be met together")
     rules: float = _ranged(0, 1000, "share: the policy book decides")
-    rules_size: float = _ranged(
-        1, 20, "mean number of conditions of an exception in the policy book, 2.4 at most"
-    )
+    rules_size: float = _ranged(1, 20, "mean number of conditions of an exception in the policy book")
     telling: float = _ranged(0, 1000, "share: the customer asks for something that must be worked out")
     telling_size: float = _ranged(1, 10, "mean number of values behind an answer")
     chain: float = _ranged(0, 1000, "share: a job stands on the outcome of an earlier one")

@@ -181,7 +181,7 @@ def _phantom_visits(
     """Draw the visits that absent environments would have brought, from tasks of theirs that nobody has, so that the
     visits do not tell which subtasks will not come (SILENT). None is of a type that this journey is about."""
     # As many visits as a job has, without the wishes that stand on some of them.
-    axes = axes.override(only(mean=0) | {"p_oos": 0.0, "p_switch": 0.0})
+    axes = axes.override(only() | {"p_oos": 0.0, "p_switch": 0.0})
     for env in absent:
         for attempt in range(PHANTOMS):
             named = key._replace(env=f"{key.env} without {env} {attempt}")

@@ -18,7 +18,16 @@ from ecomlab.seeding import pick, rng
 from ecomlab.settings import read_toml
 from ecomlab.task import frozen
 from ecomlab.world.policy_book import rules
-from ecomlab.world.policy_book.book import decide, deciding, draw_book, general, relevant, with_referred
+from ecomlab.world.policy_book.book import (
+    decide,
+    deciding,
+    draw_book,
+    exceptions,
+    general,
+    levels,
+    referred,
+    relevant,
+)
 from ecomlab.world.policy_book.cases import answer_of, read_as
 from ecomlab.world.policy_book.places import TITLE
 from ecomlab.world.policy_book.rules import (
@@ -30,7 +39,7 @@ from ecomlab.world.policy_book.rules import (
     WINDOW,
     Named,
 )
-from ecomlab.world.policy_book.search import TITLES, search, short
+from ecomlab.world.policy_book.search import TITLES, search, short, words_without
 from ecomlab.world.policy_book.terms import draw_terms
 from ecomlab.world.policy_book.wording import read_section, text_of, title_of
 
@@ -58,10 +67,8 @@ def test_a_section_is_read_back_from_its_text(d: int, shop: Shop) -> None:
             assert frozen([c for c in read.clauses if "then" in c]) == frozen(
                 [c for c in whole if "then" in c]
             )
-            referred = with_referred(section, drawn)[1:]
-            assert [c["see"] for c in read.clauses if "see" in c] == [
-                title_of(other, shop.catalog) for other in referred
-            ]
+            own = [referred(section, drawn, c) for c in section["clauses"] if "see" in c]
+            assert [c["see"] for c in read.clauses if "see" in c] == [title_of(s, shop.catalog) for s in own]
             assert read.precedence == drawn["precedence"] or len(read.clauses) == 1
             if read.rule == WINDOW and not read.group:
                 expected = [k.name for k in shop.catalog.types if k.department == section["department"]]
@@ -106,6 +113,42 @@ def test_a_search_opens_one_section_and_a_title_opens_its_own(shop: Shop) -> Non
             assert [hit["section"] for hit in shown] == [title] and short(title) not in others
             assert len(others) <= TITLES and set(others) < set(map(short, titles))
     assert search(drawn, "xyzzy", shop.catalog) == ([], [])
+    assert search(drawn, " ", shop.catalog) == ([], sorted(map(short, titles)))
+
+
+def test_a_search_says_which_words_no_title_has(shop: Shop) -> None:
+    """A search for a fee that the book does not have showed another fee, and nothing told that from a bad query."""
+    kinds = {RESTOCKING: "restocking fee", LABEL: "shipping label"}
+    books = [book(12, seed, shop) for seed in range(12)]
+    lacking = 0
+    for drawn in books:
+        rules_in = {section["rule"] for section in drawn["sections"]}
+        for rule, words in kinds.items():
+            said = words_without(drawn, f"the {words}, xyzzy", shop.catalog)
+            assert said == ([] if rule in rules_in else [words.split()[rule == LABEL]]) + ["xyzzy"]
+            lacking += rule not in rules_in
+        assert words_without(drawn, "Return window of a Kettlebell?", shop.catalog) == []
+    assert lacking > 2
+
+
+def test_a_clause_has_one_reading(shop: Shop) -> None:
+    """Whatever stands before a comma and "and" is one condition, and alternatives are closed by that comma."""
+    plurals = {kind.name: kind.plural for kind in shop.catalog.types}
+    several = 0
+    for seed in range(6):
+        drawn = book(12, seed, shop)
+        for section in drawn["sections"]:
+            for line in text_of(section, drawn, plurals).split("\n"):
+                clause = next((c for c in section["clauses"] if line.startswith(f"[{c['id']}]")), None)
+                if clause is None or not clause["if"]:
+                    continue
+                parts = line.split(", and ")
+                assert len(parts) == len(clause["if"]), line
+                for part in parts:
+                    either = part.count(" either ") + part.count(" one of our ")
+                    assert part.partition(", goods")[0].count(" or ") <= either, line
+                several += len(parts) > 1
+    assert several > 200
 
 
 def test_the_book_has_the_clauses_and_the_terms_of_its_task(shop: Shop) -> None:
@@ -179,6 +222,16 @@ def test_a_clause_may_leave_its_cases_to_another_section() -> None:
     ):
         assert deciding(whole, drawn, facts)["id"] == clause
     assert relevant(whole, drawn) == ["gift", "age"]
+    assert [exceptions(whole, drawn, {"gift": gift, "age": 9}) for gift in ("own", "gift")] == [0, 2]
+
+
+def test_sections_lead_on_as_deep_as_the_level_says(shop: Shop) -> None:
+    deepest = {}
+    for d in (2, 6, 20, 40):
+        sections = [section for seed in range(4) for section in book(d, seed, shop)["sections"]]
+        deepest[d] = max(section["group"].count(", ") + (section["group"] != "") for section in sections)
+        assert deepest[d] <= levels(Difficulty.at(d))
+    assert deepest[2] == 0 < deepest[6] < deepest[20] <= deepest[40]
 
 
 def test_an_answer_is_worked_out_from_the_deciding_clause() -> None:

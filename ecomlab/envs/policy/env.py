@@ -1,6 +1,6 @@
 """POLICY: answer a customer's question from the store's policy book, and name the clause that decides it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -17,7 +17,14 @@ from ecomlab.difficulty import Difficulty
 from ecomlab.envs.base import Comes, Environment
 from ecomlab.envs.policy.audit import PolicyAudit
 from ecomlab.envs.policy.player import PolicyPlayer
-from ecomlab.envs.policy.questions import ASKED, OTHERWISE, WORKED, worked_out
+from ecomlab.envs.policy.questions import (
+    ASKED,
+    OTHERWISE,
+    TOGETHER,
+    WORKED,
+    further_questions,
+    worked_out,
+)
 from ecomlab.envs.policy.questions import QUESTIONS as ASKS
 from ecomlab.reward import Verdict
 from ecomlab.seeding import pick, shuffled
@@ -25,7 +32,15 @@ from ecomlab.steps import draw_kinds, draw_size, is_worked_out, may_hold
 from ecomlab.task import ACT, Goal, GoalChange, Problem, Task, TaskKey
 from ecomlab.tool import tool
 from ecomlab.world.orders.history import today_of
-from ecomlab.world.policy_book.book import Book, deciding, draw_book, general, with_referred
+from ecomlab.world.policy_book.book import (
+    Book,
+    deciding,
+    draw_book,
+    exceptions,
+    section_of,
+    ways,
+    with_referred,
+)
 from ecomlab.world.policy_book.cases import (
     answer_of,
     draw_facts,
@@ -47,9 +62,10 @@ WEIGHTS = {"answer": 0.5, "clause": 0.3, "section": 0.2}
 """Shares of the answer, its clause, and a clause of the right section. A number counts only beside a clause of the
 right section, "yes" or a name only beside the right clause, so that a constant answer earns nothing."""
 
-MOST = {"rules": 3, "telling": 2, "looking": 1}
-"""Steps of a question at most, by kind: an exception decides, in another section, and the answer is worked out from it;
-what the answer comes to is asked, and what it would be in another case; the customer looks up a fact or two."""
+MOST = {"rules": 1 << 30, "telling": 2, "looking": 1}
+"""Steps of a question at most, by kind: exceptions lead from section to section, and the answer is worked out from the
+last one; what the answer comes to is asked, what it would be in another case, what another charge makes with it; the
+customer looks up a fact or two."""
 
 QUESTION = (
     "your question",
@@ -99,44 +115,62 @@ class Policy(Environment):
         kinds = draw_kinds(axes, tuple(MOST), random, MOST)
         rules, tells = kinds.count("rules"), kinds.count("telling")
         worked = bool(rules) and is_worked_out(axes, random)
-        units = (*WORKED, *OTHERWISE) if tells else ()
-        section, question = draw_question(book, rules > 1, worked, random, units)
+        if worked:  # one of each is enough: what else was drawn are exceptions
+            rules, tells = max(1, rules + max(0, tells - 1) - 1), min(tells, 1)
+        section, question = draw_question(
+            book,
+            rules,
+            worked,
+            tells,
+            lambda rule: further_questions(rule, book, worked),
+            member_of(key),
+            random,
+        )
         rule = RULES[section["rule"]]
-        names = [WORKED[rule.worked.unit]] if rule.worked and not worked else []
-        names = shuffled(random, [*names, *([OTHERWISE[rule.unit]] if rule.unit in OTHERWISE else [])])[
-            :tells
-        ]
-        mentioned = draw_mentioned(section, worked or not {*names}.isdisjoint(WORKED.values()), book, random)
+        names = shuffled(random, further_questions(rule, book, worked))[:tells]
+        rules += tells - len(names)
+        able = [name for name in rule.together if section_of(book, name) is not None]
+        other = pick(random, able) if TOGETHER in names else ""
+        working = worked or not {*names}.isdisjoint(WORKED.values())
+        mentioned = draw_mentioned(section, working, book, random, other)
         facts = draw_facts(section, question, book, rules, catalog, random, mentioned, member_of(key))
-        if deciding(section, book, facts) is general(section):
-            rules = 0
-        elif may_hold(axes, "rules"):  # whoever lacks them is wrong here, though none was drawn
-            rules = max(1, rules)
         product = {"type": facts.pop("type")} if "type" in facts else {}
         switching = random.random() < axes.p_switch
         twist = draw_twist(question, product | facts, book, catalog, random) if switching else {}
-        asks = self._draw_asks(names, question, product | facts, twist, book, today_of(key), catalog, random)
+        asks = self._draw_asks(
+            names, other, question, product | facts, twist, book, today_of(key), catalog, random
+        )
         # Drawn from the end backwards, so that no clause decides more often in the end.
         facts, twist = facts | twist, {fact: facts[fact] for fact in twist}
         told = facts | {"question": question} if random.random() < 0.5 else {"question": question} | facts
         goal = replace(withhold(Goal.one(product | told), axes, random, ("question",)), asks=asks)
+        last, needed = product | facts | twist, {rule.worked.of} if rule.worked and working else set[str]()
+        asked = [section, *(one for one in [section_of(book, other)] if one and TOGETHER in asks)]
+
+        def is_missed(unknown: Collection[str]) -> bool:
+            left = {fact: value for fact, value in last.items() if fact not in unknown}
+            ends = ([deciding(one, book, known)["id"] for one in asked] for known in (left, last))
+            return next(ends) != next(ends) or not needed.isdisjoint(unknown)
+
         if "looking" in kinds:
-            able = [fact for fact in facts if fact not in twist]
+            able = [fact for fact in facts if fact not in twist and fact in book["places"]]
+            able = [fact for fact in able if is_missed([fact])] or able
             goal = look_up(goal, able, book, draw_size(axes, "looking", random), random)
-        last = product | facts | twist
-        left = {fact: value for fact, value in last.items() if fact not in goal.places}
-        missed = deciding(section, book, left) is not deciding(section, book, last)
-        if (question.endswith(WORKED_OUT) or not {*asks}.isdisjoint(WORKED.values())) and rule.worked:
-            missed |= rule.worked.of in goal.places
-        refers, changes = len(with_referred(section, book)) > 1, []
+        deep, changes = [max(map(len, ways(one, book))) - 1 for one in asked], list[GoalChange]()
         if twist:  # a changed fact needs no other section
             moment = pick(random, self.moments)
             changes.append(GoalChange(moment=moment, turns=0, calls=0, slots={"twist": "case", **twist}))
         need, leads = (
-            PolicyPlayer.need(refers, question, asks, bool(goal.places)),
+            PolicyPlayer.need(deep, question, asks, bool(goal.places)),
             "default" if product else "without",
         )
-        steps = ["rules"] * rules + ["telling"] * len(asks) + ["looking"] * missed
+        count = exceptions(section, book, last) if may_hold(axes, "rules") else 0
+        rules = min(count, max(1, rules))  # whoever lacks them is wrong here, though none was drawn
+        steps = (
+            ["rules"] * (rules + (rules > 0 and question.endswith(WORKED_OUT)))
+            + ["telling"] * len(asks)
+            + ["looking"] * is_missed(goal.places)
+        )
         world = {"policies": book, "today": today_of(key).isoformat()}
         return Problem(goal, world, need, changes, leads, steps=tuple(steps))
 
@@ -151,6 +185,7 @@ class Policy(Environment):
     def _draw_asks(
         self,
         names: Sequence[str],
+        other: str,
         question: str,
         facts: Mapping[str, Any],
         twist: Mapping[str, Any],
@@ -159,11 +194,14 @@ class Policy(Environment):
         catalog: Catalog,
         random: np.random.Generator,
     ) -> dict[str, Any]:
-        """Draw the questions of these names, as far as each has an answer of its own."""
+        """Draw the questions of these names, as far as each has an answer of its own; `other` is the rule of another
+        charge."""
         asks, section = dict[str, Any](), section_on(book, {**facts, "question": question}, catalog)
         for name in names:
             if name in OTHERWISE.values():
                 value = draw_other_case(question, facts, [*twist], book, catalog, random)
+            elif name == TOGETHER:
+                value = other
             else:
                 then = deciding(section, book, facts)["then"]
                 value = ASKED if worked_out(question, then, facts, today) is not None else ""

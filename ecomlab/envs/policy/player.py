@@ -7,12 +7,12 @@ from typing import Any
 from ecomlab.answers.amounts import read_amount
 from ecomlab.catalog import Shop
 from ecomlab.difficulty import Difficulty
-from ecomlab.envs.policy.questions import OTHERWISE, QUESTIONS, WORKED, other_case, worked_out
+from ecomlab.envs.policy.questions import OTHERWISE, QUESTIONS, TOGETHER, WORKED, other_case, worked_out
 from ecomlab.players.budgets import budget
 from ecomlab.players.goal_player import GoalPlayer
 from ecomlab.steps import may_hold
 from ecomlab.task import Message, Need
-from ecomlab.world.policy_book.book import Clause, decisive, holds
+from ecomlab.world.policy_book.book import Clause, decisive, holds, levels
 from ecomlab.world.policy_book.cases import FEW_FACTS, answer_of, write_answer
 from ecomlab.world.policy_book.places import TITLE
 from ecomlab.world.policy_book.rules import RULES, WINDOW, WORKED_OUT, rule_of
@@ -55,19 +55,20 @@ class PolicyPlayer(GoalPlayer):
         self._today: date | None = None
 
     @staticmethod
-    def need(refers: bool, question: str, asks: Mapping[str, Any], looks: bool) -> Need:
-        """Count the steps to an answer: one search of the book, another where it refers to another section, the date
-        where an answer may be a day, another one where the customer looks something up, and submit."""
+    def need(deep: Sequence[int], question: str, asks: Mapping[str, Any], looks: bool) -> Need:
+        """Count the steps to an answer: a search of the book for each section that is asked about, others for those to
+        which these refer, so `deep`, the date where an answer may be a day, another one where the customer looks
+        something up, and submit."""
         dated = question.endswith(WORKED_OUT) or WORKED["day"] in asks
-        return Need(2 + refers + looks, 1 + refers + dated + looks)
+        return Need(2 + max(deep) + looks, len(deep) + sum(deep) + dated + looks)
 
     @staticmethod
     def budget(axes: Difficulty, shop: Shop, items: int | None) -> Need:
         """Count the steps to any answer."""
-        refers, looks = may_hold(axes, "rules") and axes.branches > 1, may_hold(axes, "looking")
-        return budget(
-            Need(2 + refers + 2 * looks, 1 + 2 * refers + looks), min(FEW_FACTS, 2 * axes.branches), axes
-        )
+        deep, looks, dated = levels(axes), may_hold(axes, "looking"), may_hold(axes, "rules")
+        sections = 1 + may_hold(axes, "telling")
+        work = Need(2 + deep + 2 * looks, sections * (1 + deep) + dated + looks)
+        return budget(work, min(FEW_FACTS, 2 * axes.branches), axes)
 
     def work(self) -> Message:
         question, kind = self.get("question"), self.get("type")
@@ -76,34 +77,41 @@ class PolicyPlayer(GoalPlayer):
             return self.turn(self.call("ask_user", None, question="What would you like to know?"))
         if question is None:
             return self.turn(self.call("submit", None))
-        if (question, kind) not in self._looked:
-            self._looked.add((question, kind))
-            rule = RULES[rule_of(question)]  # whose heading a shop assistant knows, but for the departments
+        also = self.asks.get(TOGETHER)
+        sought = [(question, kind), *([(also, None)] if also else [])]
+        new = [about for about in sought if about not in self._looked]
+        self._looked |= {*new}
+        calls = []
+        for about in new:
+            rule = RULES[rule_of(about[0])]  # whose heading a shop assistant knows, but for the departments
             words = f"{rule.questions[0]} {kind or ''}" if rule is RULES[WINDOW] else rule.title
-            calls = [self.call("policy_search", (question, kind), query=words)]
+            calls.append(self.call("policy_search", about, query=words))
+        if calls:
             dated = question.endswith(WORKED_OUT) or WORKED["day"] in self.asks
             if dated and self._today is None:
                 calls.append(self.call("datetime_now", "today"))
             return self.turn(*calls)
-        found, titles = self._found.get((question, kind)), self._titles.get((question, kind), [])
-        if found is None and titles:
-            return self.turn(self.call("policy_search", (question, kind), query=titles.pop(0)))
+        for about in sought:
+            if about not in self._found and self._titles.get(about):
+                return self.turn(self.call("policy_search", about, query=self._titles[about].pop(0)))
+        found, *further = [self._found.get(about) for about in sought]
         if found is None:
             return self.turn(self.call("submit", None))
         facts = {name: value for (_, name), value in self.known.items()}
-        cases = [
-            facts,
-            *(other_case(self.asks[name], facts) for name in OTHERWISE.values() if name in self.asks),
-        ]
-        decided = [self._decide(found, case) for case in cases]
-        titles = list(dict.fromkeys(one for one in decided if isinstance(one, str)))
+        decided = {"": self._decide(found, facts)}
+        for name in OTHERWISE.values():
+            if name in self.asks:
+                decided[name] = self._decide(found, other_case(self.asks[name], facts))
+        if further and further[0] is not None:
+            decided[TOGETHER] = self._decide(further[0], facts)
+        titles = list(dict.fromkeys(one for one in decided.values() if isinstance(one, str)))
         if titles:
             self._referred |= dict.fromkeys(titles)
             return self.turn(*(self.call("policy_search", "referred", query=title) for title in titles))
-        clause, *others = decided
+        clause = decided.pop("")
         if clause is None or isinstance(clause, str) or "then" not in clause:
             return self.turn(self.call("submit", None))
-        told = self._tell(question, clause, others, facts)
+        told = self._tell(question, clause, decided, facts)
         if told is not None:
             return told
         then = clause["then"]
@@ -127,19 +135,21 @@ class PolicyPlayer(GoalPlayer):
         if clause["see"] not in self._referred:
             return str(clause["see"])
         other = self._referred[clause["see"]]
-        return None if other is None else clause_of(other, facts, self)
+        return None if other is None else self._decide(other, facts)
 
     def _tell(
-        self, question: str, clause: Clause, others: Sequence[Any], facts: Mapping[str, Any]
+        self, question: str, clause: Clause, others: Mapping[str, Any], facts: Mapping[str, Any]
     ) -> Message | None:
         """Answer the customer's questions; who lacks the step names the first value of the kind: the total, today, or
         the answer as it is."""
         today, values = self._today or date.min, dict[str, Any]()
         lacks = "telling" in self.lacks
         for name in self.asks:
-            if name in OTHERWISE.values():
-                other = clause if lacks else others[0]
+            if name in (*OTHERWISE.values(), TOGETHER):
+                other = clause if lacks else others.get(name)
                 values[name] = other.get("then") if other is not None else None
+                if name == TOGETHER and not lacks and values[name] is not None:
+                    values[name] += clause["then"]
             elif lacks:
                 values[name] = today.isoformat() if name == WORKED["day"] else facts.get("total")
             elif RULES[rule_of(question)].worked.of in facts:  # type: ignore[union-attr]

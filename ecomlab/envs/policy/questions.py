@@ -5,12 +5,12 @@ from collections.abc import Callable, Collection, Mapping
 from datetime import date, timedelta
 from typing import Any
 
-from ecomlab.customer.ear import Kind
+from ecomlab.customer.ear import WHOLE, Kind
 from ecomlab.customer.telling import Asked
 from ecomlab.task import Goal
-from ecomlab.world.policy_book.book import deciding
+from ecomlab.world.policy_book.book import Book, deciding, section_of
 from ecomlab.world.policy_book.cases import answer_of, section_on
-from ecomlab.world.policy_book.rules import RULES, WORKED_OUT, rule_of
+from ecomlab.world.policy_book.rules import RULES, WORKED_OUT, Rule, rule_of
 from ecomlab.world.state import World
 
 ASKED = "so"
@@ -19,6 +19,15 @@ WORKED = {"day": "ask_day", "cents": "ask_dollars"}
 """Question for what is worked out from an answer, by its unit."""
 OTHERWISE = {"days": "ask_if_days", "cents": "ask_if_cost"}
 """Question for the answer in another case, by its unit."""
+TOGETHER = "ask_with"
+"""Question for what a charge and that of another rule, which its value names, come to."""
+
+
+def further_questions(rule: Rule, book: Book, worked: bool) -> list[str]:
+    """List the questions that may be asked beside one on a rule; `worked`: what is worked out is the answer itself."""
+    found = [WORKED[rule.worked.unit]] if rule.worked and not worked else []
+    found += [OTHERWISE[rule.unit]] if rule.unit in OTHERWISE else []
+    return found + [TOGETHER] * any(section_of(book, name) is not None for name in rule.together)
 
 
 def other_case(value: str, facts: Mapping[str, Any]) -> dict[str, Any]:
@@ -34,6 +43,9 @@ def _value(slot: str) -> Callable[[Goal, World], Any]:
         section = section_on(book, facts, world.catalog)
         if slot in OTHERWISE.values():
             return deciding(section, book, other_case(asked, facts))["then"]
+        if slot == TOGETHER:
+            also = section_on(book, {**facts, "question": asked}, world.catalog)
+            return sum(deciding(one, book, facts)["then"] for one in (section, also))
         return worked_out(question, deciding(section, book, facts)["then"], facts, today)
 
     return value
@@ -46,6 +58,12 @@ def _beside(slot: str) -> Callable[[Goal, World], Collection[Any]]:
         book, facts = world.given["policies"], goal.of()
         if slot in OTHERWISE.values():
             return [deciding(section_on(book, facts, world.catalog), book, facts)["then"], facts.get("age")]
+        if slot == TOGETHER:  # each of the two charges
+            sections = (
+                section_on(book, {**facts, "question": name}, world.catalog)
+                for name in (facts["question"], goal.asks[slot])
+            )
+            return [deciding(section, book, facts)["then"] for section in sections]
         if slot == "ask_dollars":
             return [facts["total"]]
         return [(date.fromisoformat(world.given["today"]) - timedelta(days=facts["age"])).isoformat()]
@@ -79,16 +97,14 @@ def named_case(value: str) -> str:
     return rf"\bin that case\b|{words}"
 
 
+def _both(value: str) -> str:
+    """Write the pattern of words that name a charge together with another one, of this rule."""
+    return rf"{WHOLE}|\b(?:with|adding|plus)\b[^,.;]*\b{re.escape(RULES[value].title.split()[0].lower())}"
+
+
 def _asked(slot: str, kind: Kind, answer: str, marks: str) -> Asked:
-    return Asked(
-        slot,
-        kind,
-        _value(slot),
-        answer,
-        marks,
-        beside=_beside(slot),
-        case=named_case if slot in OTHERWISE.values() else None,
-    )
+    cases = {**dict.fromkeys(OTHERWISE.values(), named_case), TOGETHER: _both}
+    return Asked(slot, kind, _value(slot), answer, marks, beside=_beside(slot), case=cases.get(slot))
 
 
 QUESTIONS = (
@@ -102,6 +118,7 @@ QUESTIONS = (
     _asked(
         "ask_if_days", "days", "In that case it would be {}.", r"\bin that case\b|\bwould\b|\binstead\b|'d\b"
     ),
+    _asked(TOGETHER, "money", "Together that's {}.", WHOLE),
     _asked(
         "ask_if_cost", "money", "In that case it would be {}.", r"\bin that case\b|\bwould\b|\binstead\b|'d\b"
     ),

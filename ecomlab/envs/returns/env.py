@@ -1,5 +1,6 @@
 """RETURN: find the order line that the customer means, and return the wanted units of it or decline."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import date
@@ -30,9 +31,11 @@ from ecomlab.task import Event, Goal, GoalChange, Problem, SellOut, Task, TaskEr
 from ecomlab.tool import tool
 from ecomlab.world import sell_outs
 from ecomlab.world.orders import history, lines, returns
+from ecomlab.world.orders.history import Line, Order
 from ecomlab.world.plain import AtFirst
 from ecomlab.world.policy_book.book import draw_book
 from ecomlab.world.policy_book.cases import member_of
+from ecomlab.world.policy_book.places import FACTS as FOUND
 from ecomlab.world.policy_book.rules import is_odd, may_be_mistaken
 from ecomlab.world.sell_outs import sold_rows
 from ecomlab.world.state import World
@@ -51,10 +54,17 @@ P_SWAPPED = 0.45
 """Share of the customers who want another product, where no step is about one."""
 ASKED = "so"
 """Value of a customer's question, of which each is asked in one way."""
-CASES = 16
-"""Cases that are tried for a task."""
-P_FULL = 0.6
+P_FULL = 0.5
 """Share of full refunds among the returns that go back, where either is possible: often only a part is."""
+P_USUAL = {"declined": 0.6, "part": 0.5, "full": 0.0}
+"""Share of the returns to which the standard window would say the same, by what comes of them: about .45 of all. Where
+all is paid back by it, no exception counts."""
+CASES = 24
+"""Cases that are tried for a task."""
+SHARES = {"declined": 2, "part": 1, "full": 1}
+"""How often a return ends so, in quarters."""
+MISSING, UNUSUAL = 100, 5
+"""How far a case is from what was drawn in which no line ends so, or none as usual, in exceptions."""
 NEAR = 0.15
 """Credit for another line of the right type: without it an honest miss would earn less than a line picked at random."""
 
@@ -94,8 +104,9 @@ class Returns(Environment):
         "amount and form of the refund) and, if they want another product for it, find one of the same type that "
         "is as they say, in stock, and not the same product. If not, decline. Hand in the line and the outcome; with a "
         "decline the last day on which it can or could be returned, with a return what the customer gets back: the "
-        "price paid, minus the restocking fee (rounded down to a cent) and the shipping label, once, where the book "
-        "has them. A customer who does not know a fact can look it up: tell them where, as the book says."
+        "price paid, minus the restocking fee (rounded down to a cent) and the shipping label for a return (once). "
+        "Without a section on one of these the book has no such charge. A customer who does not know a fact can "
+        "look it up: tell them where, as the book says."
     )
     tools = (
         order_tools.order_list, order_tools.order_get_status, order_tools.return_check_eligibility,
@@ -112,17 +123,17 @@ class Returns(Environment):
         patient, swapping = random.random() < axes.orders.p_patient, random.random() < P_SWAPPED
         share, switching = sell_outs.draw_sell_out(axes.p_oos, 2, random), random.random() < axes.p_switch
         kinds = draw_kinds(
-            axes, (*STEPS, "rules", "rules"), random, STEPS
+            axes, (*STEPS, "rules", "rules", "rules"), random, STEPS
         )  # the book is what returns are about
-        rules, swapping = kinds.count("rules"), swapping or not {"reference", "logic"}.isdisjoint(kinds)
-        meant, case, counts, other, refers = _draw_meant(
-            view, kinds, member_of(key), swapping, patient, axes, random
+        swapping = swapping or not {"reference", "logic"}.isdisjoint(kinds)
+        believes = "belief" in kinds and random.random() < P_BELIEVES
+        meant, case, other, refers = _draw_meant(
+            view, kinds, member_of(key), swapping, believes, patient, axes, random
         )
         units = {"units": int(random.integers(1, meant.most + 1))} if meant.line["quantity"] > 1 else {}
         last = {**meant.slots, **units, "replacement": other if swapping else [], **case}
         condition = pick(random, ("part", "full"))
         last |= {"only_if": condition} if "logic" in kinds and other else {}
-        believes = "belief" in kinds and random.random() < P_BELIEVES
         last |= {"promise": PROMISE} if believes else {}
         event = _draw_change(meant.most, last, case, other, random) if switching else None
         first, events = last, list[Event]()
@@ -147,16 +158,16 @@ class Returns(Environment):
         book, changed = world["policies"], event[1] if event else {}
         if "looking" in kinds:
             able = [fact for fact in case if fact not in changed]
+            able = _missed(returns.Desk(world, shop.catalog), meant.order, meant.line, last, able) or able
             goal = look_up(goal, able, book, draw_size(axes, "looking", random), random)
         need = ReturnsPlayer.need(first, world, meant.order, meant.line, shop, bool(goal.places))
         events = [ReturnsPlayer.costs(one, meant.goes) for one in events]
         told = [name for name in names if _is_worked_out(name, last, meant, sold, view)]
         desk = returns.Desk(world, shop.catalog)
-        agrees, outcome = (
-            desk.must_agree(meant.order, meant.line, last),
-            desk.judge(meant.order, meant.line, last),
-        )
-        steps = ["rules"] * (rules * counts + agrees) + ["telling"] * len(told)
+        agrees = desk.agreement(meant.order, meant.line, last)
+        outcome = desk.judge(meant.order, meant.line, last)
+        rules = desk.exceptions(meant.order, meant.line, last) if may_hold(axes, "rules") else 0
+        steps = ["rules"] * (rules + agrees) + ["telling"] * len(told)
         swaps = bool(lines.wanted_for(last, outcome))
         left = {name: value for name, value in last.items() if name not in goal.places}
         other_way = desk.judge(meant.order, meant.line, left)
@@ -246,15 +257,17 @@ def _draw_meant(
     kinds: Sequence[str],
     member: str,
     swapping: bool,
+    believes: bool,
     patient: bool,
     axes: Difficulty,
     random: np.random.Generator,
-) -> tuple[lines.Candidate, dict[str, Any], bool, list[Any], bool]:
-    """Draw the line that is meant and the facts of the case, whether steps of the kind "rules" count there, what
-    another product for it should be like, and whether those of the kind "reference" count there.
+) -> tuple[lines.Candidate, dict[str, Any], list[Any], bool]:
+    """Draw the line that is meant and the facts of the case, what another product for it should be like, and whether
+    steps of the kind "reference" count there.
 
-    Half of the returns are declined, half of the others cost something, as far as can be: the facts are drawn first,
-    and among those with which, by the line, it may end in each of these ways. As many clauses apply as there are steps.
+    Half of the returns are declined, half of the others cost something, and the standard window is right in about half
+    of all, as far as can be. The facts are drawn first, those with which, by the line, it may end in each of these ways
+    and as many exceptions count as there are steps that nothing else takes: they do not tell how it ends.
     """
     world, shop, catalog = view.given, view.shop, view.catalog
     strict, steps = may_hold(axes, "rules"), kinds.count("rules")
@@ -265,39 +278,57 @@ def _draw_meant(
         if line["returned"] < line["quantity"]
         and not (priced and any(other["price_cents"] is None for other in order["lines"]))
     ]
-    desk, best = returns.Desk(world, catalog), dict[str, list[Any]]()
-    every = sorted(shuffled(random, returns.SITUATIONS), key=lambda case: case["tier"] != member)
-    situations = every[:CASES] if strict else [dict[str, Any]()]
-    case = situations[0]
+    desk, usual = returns.Desk(world, catalog), {end: random.random() < p for end, p in P_USUAL.items()}
     standard = {line["line_id"]: desk.judge(order, line, {}, standard=True) for order, line in able}
-    for tried in situations:
-        if best and tried.get("tier", member) != member:
-            break
+    idle = {"telling", "logic", "looking"}  # may come to nothing
+    steps += sum(kind in idle or (kind == "belief" and not believes) for kind in kinds)
+
+    def end_of(order: Order, line: Line, tried: Mapping[str, Any]) -> tuple[str, tuple[bool, int]]:
+        """Judge a return: how it ends, and how far that is from what was drawn."""
+        judged = desk.judge(order, line, tried)
+        end = ("full" if judged.is_full else "part") if judged.goes else "declined"
+        if not strict:
+            return end, (False, 0)
+        looking = "looking" in kinds and _missed(desk, order, line, tried, [*tried.keys() & FOUND.keys()])
+        apart = abs(desk.exceptions(order, line, tried) + bool(looking) - steps)
+        return end, ((judged.goes == standard[line["line_id"]].goes) != usual[end], apart)
+
+    every = shuffled(random, [case for case in returns.SITUATIONS if case["tier"] == member])
+    case, best, least = dict[str, Any](), dict[str, list[Any]](), math.inf
+    for tried in every[:CASES] if strict else [case]:
         by_end: dict[str, list[Any]] = {}
         for order, line in able:
-            judged = desk.judge(order, line, tried)
-            if strict and judged.differs(standard[line["line_id"]], line["price_cents"]) != bool(steps):
-                continue
-            end = "full" if judged.is_full else "part"
-            by_end.setdefault(end if judged.goes else "declined", []).append((order, line))
-        if len(by_end) > len(best):
-            best, case = by_end, tried
-        if len(best) == (3 if strict else 2):
-            break
-    counts = bool(steps) and bool(best)
-    if not best:  # nothing turns on the exceptions here
-        best = {"any": able}
+            end, apart = end_of(order, line, tried)
+            by_end.setdefault(end, []).append((apart, len(by_end.get(end, ())), order, line))
+        nearest = [min(one[0] for one in found) for end, found in by_end.items() for _ in range(SHARES[end])]
+        far = sum(UNUSUAL * odd + apart for odd, apart in nearest) + MISSING * (
+            sum(SHARES.values()) - len(nearest)
+        )
+        if far < least:
+            case, best, least = dict(tried), by_end, far
     declined, free = random.random() < 0.5, random.random() < P_FULL
     ends = ["declined"] if declined else ["full", "part"] if free else ["part", "full"]
-    found = next(best[end] for end in (*ends, *best) if end in best)
-    for order, line in sorted(found, key=lambda pair: abs(desk.exceptions(pair[0], pair[1], case) - steps)):
+    end = next(end for end in (*ends, *best) if end in best)
+    for _, _, order, line in sorted(best[end], key=lambda one: one[:2]):
         other, refers = draw_replacement(line, kinds.count("reference"), view, axes, random)
         also = [str(name) for name, _ in other] if swapping else []
         slots = lines.describe(order, line, world["orders"], shop, patient, random, also)
         if slots is not None:
-            goes_back = desk.judge(order, line, case).goes
-            return lines.Candidate(order, line, slots, goes_back), case, counts, other, refers
+            return lines.Candidate(order, line, slots, end != "declined"), case, other, refers
     raise TaskError("no line of the order history can be told from the others")
+
+
+def _missed(
+    desk: returns.Desk, order: Order, line: Line, case: Mapping[str, Any], facts: Sequence[str]
+) -> list[str]:
+    """List those of these facts without which a return would be judged otherwise."""
+    outcome = desk.judge(order, line, case)
+    others = [
+        desk.judge(order, line, {name: value for name, value in case.items() if name != fact})
+        for fact in facts
+    ]
+    price = line["price_cents"]
+    return [fact for fact, other in zip(facts, others, strict=True) if outcome.differs(other, price)]
 
 
 def _draw_change(

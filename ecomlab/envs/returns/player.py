@@ -21,7 +21,7 @@ from ecomlab.world.orders.history import Line, Order
 from ecomlab.world.orders.lines import LOOKUPS, is_identity, may_be
 from ecomlab.world.orders.references import named
 from ecomlab.world.orders.returns import CASE, Desk
-from ecomlab.world.policy_book.book import Clause
+from ecomlab.world.policy_book.book import Clause, levels
 from ecomlab.world.policy_book.places import TITLE
 from ecomlab.world.policy_book.rules import AGREEMENT, FORM, OF_RETURNS, RULES, WINDOW
 from ecomlab.world.policy_book.wording import Read, read_section
@@ -67,18 +67,18 @@ class ReturnsPlayer(GoalPlayer):
         customer `looks` something up, returning the line while searching for a replacement, submit."""
         desk = Desk(world, shop.catalog)
         goes, further = desk.judge(order, line, slots).goes, desk.references(order, line, slots)
-        calls = sum(may_be(one, slots, shop) for one in world["orders"]) + 3 + len(OF_RETURNS) + further
+        calls = sum(may_be(one, slots, shop) for one in world["orders"]) + 3 + len(OF_RETURNS) + sum(further)
         calls += goes * (1 + bool(slots["replacement"]))
         calls += sum(isinstance(value, Of) for _, value in slots["replacement"])
-        return Need(4 + goes + bool(further) + looks, 1 + calls + looks)
+        return Need(4 + goes + max(further) + looks, 1 + calls + looks)
 
     @staticmethod
     def budget(axes: Difficulty, shop: Shop, items: int | None) -> Need:
         """Count the steps to any return."""
-        look, strict = min(LOOKUPS, axes.history), may_hold(axes, "rules")
+        look, strict, deep = min(LOOKUPS, axes.history), may_hold(axes, "rules"), levels(axes)
         looks = may_hold(axes, "looking")  # in the book, and by the customer
         events = ((axes.p_oos, 1, 1), (axes.p_switch, 2, 5 if strict else 2))
-        work = Need(5 + 2 * strict + 2 * looks, 1 + look + 5 + len(OF_RETURNS) * (1 + strict) + looks)
+        work = Need(5 + strict + deep + 2 * looks, 1 + look + 5 + len(OF_RETURNS) * (1 + deep) + looks)
         return budget(work, MOST_SAID + len(CASE) * strict, axes, *events)
 
     @staticmethod
@@ -217,10 +217,10 @@ class ReturnsPlayer(GoalPlayer):
         if all(line["price"] is not None for line in order["lines"]):
             facts["total"] = round(sum(100 * line["price"] * line["quantity"] for line in order["lines"]))
         clause = clause_of(read, facts, self)
-        if clause is None or "see" not in clause or clause["see"] not in self.referred:
-            return clause
-        other = self.referred[clause["see"]]
-        return None if other is None else clause_of(other, facts, self)
+        while clause is not None and clause.get("see") in self.referred:
+            other = self.referred[clause["see"]]
+            clause = None if other is None else clause_of(other, facts, self)
+        return clause
 
     def _last_day(self, said: Mapping[str, Any], window: int | None) -> str | None:
         """Work out the last day of a window, that of the standard one where none was read; None for never."""

@@ -1,6 +1,6 @@
 """Judging a return by the policy book: whether a line goes back, until when it could, and what is paid back for it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from itertools import product
@@ -8,10 +8,10 @@ from typing import Any
 
 from ecomlab.catalog import Catalog
 from ecomlab.world.orders.history import Line, Order, delivered
-from ecomlab.world.policy_book.book import Section, deciding, general, holds, section_of
+from ecomlab.world.policy_book.book import Section, deciding, exceptions, general, section_of, way_of
 from ecomlab.world.policy_book.rules import AGREEMENT, FACTS, FORM, OF_RETURNS, Named, is_odd
 
-CASE = ("reason", "opened", "tier")
+CASE = ("reason", "opened", "tier", "sale")
 """Facts of a customer's situation that the book may ask for in a return."""
 VALUES = {name: tuple(FACTS[name].words) for name in CASE if isinstance(FACTS[name], Named)}  # type: ignore[union-attr]
 """Values of these facts."""
@@ -75,19 +75,34 @@ class Desk:
     def judge(self, order: Order, line: Line, case: Mapping[str, Any], standard: bool = False) -> Outcome:
         """Judge a return in a customer's case; `standard`: by the general clauses alone."""
         facts = self.facts(order, line, case)
-        window, restocking, label = (
-            None
-            if section is None
-            else (general(section) if standard else deciding(section, self.book, facts))["then"]
-            for section in self.sections(line)
-        )
+        found = [
+            None if s is None else (general(s) if standard else deciding(s, self.book, facts))["then"]
+            for s in self.sections(line)
+        ]
         agreed, paid = (section_of(self.book, rule) for rule in (AGREEMENT, FORM))
         form = ""
         if agreed and paid and not standard and deciding(agreed, self.book, facts)["then"] == "yes":
             form = deciding(paid, self.book, facts)["then"]
+        return self._outcome(order, line, found, form)
+
+    def _outcome(self, order: Order, line: Line, said: Sequence[Any], form: str = "") -> Outcome:
+        """Put together what the book says on the window, the restocking fee and the label."""
+        window, restocking, label = said
         day = delivered(order, line)
         last = date.fromisoformat(day) + timedelta(days=window) if day and window else None
         return Outcome(last, last is not None and self.today <= last, restocking, label, form)
+
+    def agreement(self, order: Order, line: Line, slots: Mapping[str, Any]) -> int:
+        """Count what is to be thought on the agreement that a return needs: that it does, by which exceptions, and by
+        which ones the form of the refund is another than the general one; nothing where it needs none."""
+        if not self.must_agree(order, line, slots):
+            return 0
+        facts = self.facts(order, line, slots)
+        needed, form = (section_of(self.book, rule) for rule in (AGREEMENT, FORM))
+        assert needed and form
+        counts = [exceptions(section, self.book, facts) for section in (needed, form)]
+        differs = deciding(form, self.book, facts)["then"] != general(form)["then"]
+        return max(1, counts[0]) + (counts[1] if differs and not slots["replacement"] else 0)
 
     def must_agree(self, order: Order, line: Line, slots: Mapping[str, Any]) -> bool:
         """Tell whether the customer must agree before their return is started."""
@@ -95,19 +110,25 @@ class Desk:
         return outcome.goes and bool(outcome.form)
 
     def exceptions(self, order: Order, line: Line, case: Mapping[str, Any]) -> int:
-        """Count the clauses with conditions that apply to a case, whether or not others override them: those on the
-        window, and where the line goes back those on fees."""
-        facts, goes = self.facts(order, line, case), self.judge(order, line, case).goes
-        sections = self.sections(line)[: None if goes else 1]
-        clauses = [clause for section in sections if section is not None for clause in section["clauses"]]
-        return sum(bool(c["if"]) and all(holds(atom, facts) for atom in c["if"]) for c in clauses)
+        """Count the clauses with conditions that apply to a case, whether or not others override them, in the sections
+        on the window and on fees whose general clause alone would lead to another end, and in those that these refer
+        to."""
+        facts, sections = self.facts(order, line, case), self.sections(line)
+        said = [None if s is None else deciding(s, self.book, facts)["then"] for s in sections]
+        ends, count = self._outcome(order, line, said), 0
+        for number, section in enumerate(sections):
+            if section is not None:
+                plain = [*said[:number], general(section)["then"], *said[number + 1 :]]
+                differs = ends.differs(self._outcome(order, line, plain), line["price_cents"])
+                count += exceptions(section, self.book, facts) if differs else 0
+        return count
 
-    def references(self, order: Order, line: Line, case: Mapping[str, Any]) -> int:
-        """Count the further sections to which those on a return refer in a case."""
+    def references(self, order: Order, line: Line, case: Mapping[str, Any]) -> list[int]:
+        """Count the further sections to which each of those on a return leads in a case."""
         facts = self.facts(order, line, case)
         agreement = (section_of(self.book, rule) for rule in (AGREEMENT, FORM))
         sections = [section for section in (*self.sections(line), *agreement) if section is not None]
-        return sum(deciding(section, self.book, facts) not in section["clauses"] for section in sections)
+        return [len(way_of(section, self.book, facts)) - 1 for section in sections]
 
     def facts(self, order: Order, line: Line, case: Mapping[str, Any]) -> dict[str, Any]:
         """Collect the facts that conditions may be about: those of the line that tools show, and those of the case."""

@@ -5,6 +5,7 @@ facts, or leaves its cases to a section of their own. The verifier decides on th
 that `wording` makes of it. Conditions that a shop rewards only ever improve an outcome, the others only worsen it.
 """
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
@@ -22,6 +23,7 @@ from ecomlab.world.policy_book.rules import (
     LABEL,
     OF_RETURNS,
     PRECEDENCE,
+    REFERRED,
     RESTOCKING,
     RULES,
     WINDOW,
@@ -38,16 +40,14 @@ Clause = Mapping[str, Any]
 """{"id", "if": conditions that must all hold, "then": value, "form": number of its wording}; in place of "then" there
 may be "see": the group of the section that decides."""
 Section = Mapping[str, Any]
-"""{"rule", "department" (of a return window, else ""), "group": the cases that it is about ("" for all), "clauses" in
-the order listed}."""
+"""{"rule", "department" (of a return window, else ""), "group": the cases that it is about ("" for all; "opened goods,
+members" for some of the opened goods), "clauses" in the order listed}."""
 Book = Mapping[str, Any]
 """{"precedence": "first" or "last" of the clauses that apply decides, "form": number of its wording, "sections",
 "places": where facts can be looked up, by their names; none where no task holds such a step}."""
 
 FEWEST = 28
 """Rules in a book, plus four for each clause per rule: too many for a constant query to find the right one."""
-P_REFERS = 0.4
-"""Share of the sections with exceptions of which one is left to another section."""
 FEES = ((RESTOCKING, LABEL), (RESTOCKING,), (LABEL,))
 """Fees of a return that a book may have."""
 P_AGREED = 0.8
@@ -75,8 +75,8 @@ def draw_book(key: tuple[Any, ...], axes: Difficulty, shop: Shop) -> Book:
     agreed = (AGREEMENT, FORM) if strict and random.random() < P_AGREED else ()
     others = random.some(name for name in RULES if name not in (*OF_RETURNS, AGREEMENT, *agreed))
     chosen = [*fees, *agreed, *others[: FEWEST + 4 * axes.branches]]
-    further = (axes.steps.rules_size - 1) / 2 if strict else 0.15 * (axes.branches - 1)
-    draw = _Drawing(axes.branches, min(0.7, further), strict, catalog, random)
+    size = axes.steps.rules_size if strict else 1 + min(1.4, 0.3 * (axes.branches - 1))
+    draw = _Drawing(axes.branches, size, levels(axes), catalog, random)
     sections = [section for name in chosen for section in draw.sections(name)]
     for department, days in draw_terms(key, catalog).return_days.items():
         sections += draw.sections(WINDOW, department, days)
@@ -94,36 +94,58 @@ def draw_book(key: tuple[Any, ...], axes: Difficulty, shop: Shop) -> Book:
     return book
 
 
-class _Drawing:
-    """Draws sections of `branches` clauses, each clause overriding those before it; `refers`: some leave a case to a
-    section of its own."""
+def levels(axes: Difficulty) -> int:
+    """Count the sections, each of which leaves a case to the next, that there are at most beside the first one."""
+    return 1 + math.floor(axes.steps.rules_size) if may_hold(axes, "rules") and axes.branches > 1 else 0
 
-    def __init__(self, branches: int, more: float, refers: bool, catalog: Catalog, random: Draws) -> None:
-        self.branches, self.refers, self.random = branches, refers, random
-        self.more = more
-        """Chance of a second and of a third condition."""
+
+class _Drawing:
+    """Draws sections of `branches` clauses, each clause overriding those before it, with `size` conditions in the mean;
+    some leave a case to a section of its own, and so on down so many `levels`."""
+
+    def __init__(self, branches: int, size: float, levels: int, catalog: Catalog, random: Draws) -> None:
+        self.branches, self.levels, self.random = branches, levels, random
+        self.most = max(2, math.ceil(1.5 * (size - 1)))
+        """Conditions of a clause beyond the first one, at most."""
+        self.more, self.deeper = (size - 1) / self.most, 1 - 1 / size
+        """Chance of each of these, and of a section of its own for an exception."""
         self.departments: dict[str, list[str]] = {}
         for kind in catalog.drawable_types:
             self.departments.setdefault(kind.department, []).append(kind.name)
 
     def sections(self, name: str, department: str = "", days: int | None = None) -> list[dict[str, Any]]:
         """Draw the section of a rule, and the one to which it may refer. Of a window the general clause says `days`."""
-        rule, random = RULES[name], self.random
-        exceptions = self.branches - 1 if name != WINDOW or self.refers else 0
+        rule = RULES[name]
+        exceptions = self.branches - 1 if name != WINDOW or self.levels else 0
         general, outcomes = self._outcomes(rule, exceptions, days)
         clauses = [self._clause([], general)]
         for lean, value in outcomes:
-            atoms = self._conditions(rule, lean, department, [clause["if"] for clause in clauses])
-            if atoms:
-                clauses.append(self._clause(atoms, value) | {"lean": lean})
+            self._except(rule, lean, value, department, clauses)
         found: list[dict[str, Any]] = [
             {"rule": name, "department": department, "group": "", "clauses": clauses}
         ]
-        if self.refers and len(clauses) > 1 and random.random() < P_REFERS:
-            found += self._referred(rule, found[0])
+        found += self._referred(rule, found[0], [])
         for section in found:
             section["clauses"] = [{n: v for n, v in c.items() if n != "lean"} for c in section["clauses"]]
         return found
+
+    def _except(
+        self,
+        rule: Rule,
+        lean: Lean,
+        value: Any,
+        department: str,
+        clauses: list[dict[str, Any]],
+        where: Sequence[list[Any]] = (),
+    ) -> None:
+        """Add an exception to clauses; often it is one to the last exception of its lean, in fewer of its cases."""
+        last: list[list[Any]] = next((c["if"] for c in reversed(clauses) if c.get("lean") == lean), [])
+        more = len(last) <= self.levels and self.random.random() < self.deeper
+        start = last if more else []
+        before = [clause["if"] for clause in clauses]
+        atoms = self._conditions(rule, lean, department, before, where, start)
+        if atoms:
+            clauses.append(self._clause(atoms, value) | {"lean": lean})
 
     def _clause(self, atoms: list[list[Any]], value: Any) -> dict[str, Any]:
         return {"if": atoms, "then": value, "form": self.random.below(FORMS)}
@@ -167,17 +189,21 @@ class _Drawing:
         lean: Lean,
         department: str,
         before: Iterable[list[list[Any]]],
-        without: str = "",
-        count: int | None = None,
+        where: Sequence[list[Any]],
+        start: Sequence[list[Any]],
     ) -> list[list[Any]]:
-        """Draw conditions that leave each clause `before` some cases of its own; none where that fails."""
-        facts = [fact for fact in rule.facts if fact != without and lean in _LEANS[fact]]
+        """Draw conditions that leave each clause `before` some cases of its own, among the cases for which those of
+        `where` hold, and go on from those of `start`; none where that fails."""
+        known = {atom[0] for atom in (*where, *start)}
+        facts = [fact for fact in rule.facts if fact not in known and lean in _LEANS[fact]]
         random = self.random
         for _ in range(20):
-            number = count or 1 + sum(random.random() < self.more for _ in range(2))
-            atoms = [self._atom(fact, lean, department) for fact in random.some(facts, number)]
+            number = 1 if start else 1 + sum(random.random() < self.more for _ in range(self.most))
+            drawn = [self._atom(fact, lean, department) for fact in random.some(facts, number)]
+            atoms = [*start, *drawn]
             covers = any(narrower and _implies(narrower, atoms) for narrower in before)
-            if not covers and not is_odd({fact: value for fact, op, value in atoms if op == "in"}):
+            named = {fact: value for fact, op, value in (*where, *atoms) if op == "in"}
+            if drawn and not covers and not is_odd(named):
                 return atoms
         return []
 
@@ -191,40 +217,55 @@ class _Drawing:
             return [fact, "in", list(random.pick(about.good if lean == "good" else about.bad))]
         return [fact, about.op(lean), random.pick(about.limits if lean == "good" else about.bad_limits)]
 
-    def _referred(self, rule: Rule, section: dict[str, Any]) -> list[dict[str, Any]]:
-        """Leave the last exception of a lean to a section of its own, with exceptions that go further; nothing where
-        none of its facts gives such a section a name."""
+    def _referred(
+        self, rule: Rule, section: dict[str, Any], where: Sequence[list[Any]]
+    ) -> list[dict[str, Any]]:
+        """Leave, as chance has it, the last exception of a lean to a section of its own, with exceptions that go
+        further, of which one may be left to one of its own in turn; nothing where no fact gives such a section a
+        name. The
+        section itself is about the cases for which the conditions `where` hold."""
         random, clauses = self.random, section["clauses"]
+        if len(where) >= self.levels or len(clauses) < 2:
+            return []
+        if rule not in _OF_RETURNS and random.random() >= self.deeper:
+            return []
+        known = {"type", *(atom[0] for atom in where)}
         last = {clause["lean"]: number for number, clause in enumerate(clauses) if clause["if"]}
         for lean, number in random.some(last.items()):
-            able = [f for f in rule.facts if f != "type" and getattr(FACTS[f].groups, lean)]
+            able = [f for f in rule.facts if f not in known and getattr(FACTS[f].groups, lean)]
             others = [clause["if"] for n, clause in enumerate(clauses) if n != number]
             for fact in random.some(able):
                 atoms = [self._atom(fact, lean, section["department"])]
                 if any(narrower and _implies(narrower, atoms) for narrower in others[:number]):
                     continue
-                value, group = clauses[number]["then"], getattr(FACTS[fact].groups, lean)
+                value, name = clauses[number]["then"], getattr(FACTS[fact].groups, lean)
+                group = REFERRED.format(section["group"], name) if section["group"] else name
                 clauses[number] = {"if": atoms, "see": group, "form": clauses[number]["form"], "lean": lean}
-                own = [self._clause([], value)]
+                own, cases = [self._clause([], value)], [*where, *atoms]
                 for further, then in self._further(rule, value, lean):
-                    found = self._conditions(rule, further, section["department"], [], fact, 1)
-                    own += [self._clause(found, then)] if found else []
-                return [{**section, "group": group, "clauses": own}]
+                    self._except(rule, further, then, section["department"], own, cases)
+                inner = {**section, "group": group, "clauses": own}
+                return [inner, *self._referred(rule, inner, cases)]
         return []
 
     def _further(self, rule: Rule, value: Any, lean: Lean) -> list[tuple[Lean, Any]]:
-        """Draw an exception to an exception: its lean, and an outcome that lies further from the general one."""
+        """Draw exceptions to an exception: lean and outcome of each, which lies further from the general one."""
         values = list(RETURN_DAYS) if rule is RULES[WINDOW] else list(rule.values)
         if rule.unit == "yes":
             other = next(one for one in values if one != value)
             return [("good" if other == rule.better else "bad", other)]
         if not rule.better:
-            return [(_lean(self.random), self.random.pick([one for one in values if one != value]))]
+            others = self.random.some([one for one in values if one != value], self.branches - 1)
+            return [(_lean(self.random), one) for one in others]
         more = (rule.better == "more") == (lean == "good")
         beyond = [one for one in values if (one > value) == more and one != value]
-        return [(lean, self.random.pick(beyond))] if beyond else []
+        near = beyond[:STEPS_APART] if more else beyond[-STEPS_APART:]  # room for another one
+        taken = {*self.random.some(range(len(near)), self.branches - 1)}
+        drawn = [one for number, one in enumerate(near) if number in taken]
+        return [(lean, one) for one in (drawn if more else drawn[::-1])]
 
 
+_OF_RETURNS = [RULES[name] for name in OF_RETURNS]
 _GOOD: Lean = "good"
 _BAD: Lean = "bad"
 _LEANS: Mapping[str, Sequence[Lean]] = {
@@ -291,22 +332,51 @@ def section_of(book: Book, rule: str, department: str = "", group: str = "") -> 
     return next((s for s in book["sections"] if (s["rule"], s["department"], s["group"]) == where), None)
 
 
+def referred(section: Section, book: Book, clause: Clause) -> Section:
+    """Find the section to which a clause of another one leaves its cases. Raises LookupError if the book has none."""
+    other = section_of(book, section["rule"], section["department"], clause["see"])
+    if other is None:
+        raise LookupError(f"the book has no section on {section['rule']}, {clause['see']}")
+    return other
+
+
 def with_referred(section: Section, book: Book) -> list[Section]:
-    """List a section and those to which its clauses refer."""
-    groups = [clause["see"] for clause in section["clauses"] if "see" in clause]
-    found = [section_of(book, section["rule"], section["department"], group) for group in groups]
-    return [section, *(other for other in found if other is not None)]
+    """List a section and those to which its clauses refer, and theirs."""
+    found = [section]
+    for clause in section["clauses"]:
+        found += with_referred(referred(section, book, clause), book) if "see" in clause else []
+    return found
+
+
+def ways(section: Section, book: Book) -> list[list[Clause]]:
+    """List the ways to each clause that may decide: clauses that leave a case to another section, and that one."""
+    found: list[list[Clause]] = []
+    for clause in section["clauses"]:
+        on = ways(referred(section, book, clause), book) if "see" in clause else [[]]
+        found += [[clause, *way] for way in on]
+    return found
+
+
+def way_of(section: Section, book: Book, facts: Mapping[str, Any]) -> list[tuple[Section, Clause]]:
+    """Follow a case from section to section, each with the clause that counts there; the last one decides."""
+    clause: Clause = section["clauses"][decide(section, book["precedence"], facts)]
+    on = way_of(referred(section, book, clause), book, facts) if "see" in clause else []
+    return [(section, clause), *on]
 
 
 def deciding(section: Section, book: Book, facts: Mapping[str, Any]) -> Clause:
     """Find the clause that decides a case, in the section on it or in one to which that refers."""
-    clause: Clause = section["clauses"][decide(section, book["precedence"], facts)]
-    if "see" not in clause:
-        return clause
-    other = section_of(book, section["rule"], section["department"], clause["see"])
-    if other is None:
-        raise LookupError(f"the book has no section on {section['rule']}, {clause['see']}")
-    return deciding(other, book, facts)
+    return way_of(section, book, facts)[-1][1]
+
+
+def exceptions(section: Section, book: Book, facts: Mapping[str, Any]) -> int:
+    """Count the clauses with conditions that apply to a case, whether or not others override them, in the sections
+    through which it leads. Where the general clause decides, none of them counts."""
+    way = way_of(section, book, facts)
+    if not way[0][1]["if"]:
+        return 0
+    clauses = (clause for one, _ in way for clause in one["clauses"])
+    return sum(bool(c["if"]) and all(holds(atom, facts) for atom in c["if"]) for c in clauses)
 
 
 def general(section: Section) -> Clause:

@@ -1,6 +1,6 @@
 """Cases that customers bring to the policy book: the facts they tell, and follow-ups that change a case."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import date, timedelta
 from typing import Any
 
@@ -17,9 +17,9 @@ from ecomlab.world.policy_book.book import (
     Clause,
     Section,
     deciding,
-    general,
     relevant,
     section_of,
+    ways,
     with_referred,
 )
 from ecomlab.world.policy_book.rules import (
@@ -87,31 +87,38 @@ def read_as(question: str, said: Any, today: date) -> Any:
 
 
 def draw_question(
-    book: Book, refers: bool, worked: bool, random: np.random.Generator, units: Collection[str] = ()
+    book: Book,
+    rules: int,
+    worked: bool,
+    tells: int,
+    further: Callable[[Rule], Collection[str]],
+    member: str,
+    random: np.random.Generator,
 ) -> tuple[Section, str]:
     """Draw the section that the customer asks about, and the question: each rule equally often, though windows have
-    several sections. With `refers` one that leaves cases to another section, with `worked` an answer to work out, where
-    the book has any. `units`: those of the answer that it should have, or of one to work out from it."""
+    several sections. As far as the book goes, it has an answer to work out where `worked`, as many `further` questions
+    about it as `tells`, and a case of such a `member` to which as many exceptions lead as `rules`."""
     able = [section for section in book["sections"] if not section["group"]]
-    for fits in (
-        lambda s: not units or _units_of(RULES[s["rule"]]) & {*units},
-        lambda s: not worked or RULES[s["rule"]].worked is not None,
-        lambda s: not refers or len(with_referred(s, book)) > 1,
+    able = [section for section in able if RULES[section["rule"]].worked or not worked]
+    for count, most in (
+        (lambda s: len(further(RULES[s["rule"]])), tells),
+        (lambda s: max(map(_depth, ways_of(s, book, member))), rules),
     ):
-        able = [section for section in able if fits(section)] or able
+        counts = [count(section) for section in able]
+        able = [s for s, found in zip(able, counts, strict=True) if found >= min(most, max(counts))]
     name = pick(random, list(dict.fromkeys(section["rule"] for section in able)))
     section = pick(random, [section for section in able if section["rule"] == name])
     return section, name + WORKED_OUT if worked and RULES[name].worked else name
 
 
-def _units_of(rule: Rule) -> set[str]:
-    return {rule.unit, rule.worked.unit} if rule.worked else {rule.unit}
-
-
-def draw_mentioned(section: Section, worked: bool, book: Book, random: np.random.Generator) -> list[str]:
+def draw_mentioned(
+    section: Section, worked: bool, book: Book, random: np.random.Generator, other: str = ""
+) -> list[str]:
     """Draw the order of the facts that a customer tells: all that matter, the product first; with `worked` that from
-    which an answer is worked out."""
+    which an answer is worked out, and those that matter to the `other` rule, if any."""
     rule, matter = RULES[section["rule"]], relevant(section, book)
+    also = section_of(book, other) if other else None
+    matter = list(dict.fromkeys([*matter, *(relevant(also, book) if also else ())]))
     if worked and rule.worked:
         matter = list(dict.fromkeys([*matter, rule.worked.of]))
     told = shuffled(random, [fact for fact in matter if fact != "type"])
@@ -136,38 +143,41 @@ def draw_facts(
     member: str,
 ) -> dict[str, Any]:
     """Draw a case, of a customer with this membership where it can be: first the clause that is to decide, then facts
-    that make it decide. Where the task holds `steps` of the kind "rules", an exception decides; with two, and a section
-    that refers to another one, in every other case a clause of that one. Otherwise all clauses decide equally often.
+    that make it decide. Where the task holds `steps` of the kind "rules", as many exceptions lead to it, as far as they
+    can. Otherwise all clauses decide equally often.
 
     Numbers lie near the limits; where no case is found for the clause, another one decides.
     """
-    own, *referred = [one["clauses"] for one in with_referred(section, book)]
-    able: list[Clause] = [clause for clause in own if "see" not in clause]
-    beyond = [clause for clauses in referred for clause in clauses]
-    if steps:
-        able.remove(general(section))
-        able = beyond if not able or (beyond and steps > 1 and random.random() < 0.5) else able
-        able = able or [general(section)]
-    else:
-        able += beyond
+    able = ways_of(section, book, member)
     if question.endswith(WORKED_OUT):  # no days from the delivery on make no day
-        able = [clause for clause in able if clause["then"] != 0] or able
-    theirs = [clause for clause in able if _may_hold(clause, member)]
-    wanted, facts = pick(random, theirs or able), dict[str, Any]()
-    leads = [clause for clause in own if "see" in clause] if wanted in beyond else []
+        able = [way for way in able if way[-1]["then"] != 0] or able
+    if steps:
+        able = [way for way in able if _depth(way)] or able
+        nearest = min(abs(_depth(way) - steps) for way in able)
+        able = [way for way in able if abs(_depth(way) - steps) == nearest]
+    wanted, facts = pick(random, able), dict[str, Any]()
     for attempt in range(TRIES):
         facts = {name: _draw_value(name, section, book, catalog, random) for name in names}
-        for atom in (*wanted["if"], *(atom for clause in leads for atom in clause["if"])):
+        for atom in (atom for clause in wanted for atom in clause["if"]):
             facts[atom[0]] = _fulfil(atom, random)
         facts |= {"tier": member} if "tier" in facts and attempt < TRIES // 2 else {}
-        if deciding(section, book, facts) is wanted and not is_odd(facts):
+        if deciding(section, book, facts) is wanted[-1] and not is_odd(facts):
             break
     return facts
 
 
-def _may_hold(clause: Clause, member: str) -> bool:
-    """Tell whether a clause may hold for a customer with this membership."""
-    return all(member in value for name, _, value in clause["if"] if name == "tier")
+def ways_of(section: Section, book: Book, member: str) -> list[list[Clause]]:
+    """List the ways through the book that are those of customers with this membership."""
+
+    def may_hold(clause: Clause) -> bool:
+        return all(member in value for name, _, value in clause["if"] if name == "tier")
+
+    return [way for way in ways(section, book) if all(map(may_hold, way))]
+
+
+def _depth(way: Sequence[Clause]) -> int:
+    """Count the exceptions of a way."""
+    return sum(bool(clause["if"]) for clause in way)
 
 
 def _draw_value(

@@ -85,10 +85,16 @@ class Named(Strict):
     good: Sets = ()
     bad: Sets = ()
     groups: Groups = Groups()
+    together: dict[str, Texts] = Field(default_factory=dict)
+    """Words for several values at once."""
 
     @model_validator(mode="after")
     def _check_sets(self) -> "Named":
-        for name in {value for some in (*self.good, *self.bad, *self.mistaken) for value in some}:
+        for name in {
+            value
+            for some in (*self.good, *self.bad, *self.mistaken, *self.together.values())
+            for value in some
+        }:
             if name not in self.words:
                 raise ValueError(unknown("value", name, self.words))
         return self
@@ -153,6 +159,8 @@ class Rule:
     zero: str
     """What an outcome of 0 says."""
     worked: Worked | None
+    together: Sequence[str]
+    """Rules whose charges people pay together with this one."""
 
     @property
     def numeric(self) -> bool:
@@ -196,6 +204,7 @@ class RuleEntry(Strict):
     questions: Texts
     zero: str = ""
     worked: Worked | None = None
+    together: tuple[str, ...] = ()
 
     @model_validator(mode="after")
     def _check_outcomes(self) -> "RuleEntry":
@@ -230,6 +239,9 @@ class RulesFile(Strict):
         for name, rule in self.rules.items():
             if rule.section.facts not in self.fact_sets:
                 raise ValueError(f'rules."{name}": {unknown("fact set", rule.section.facts, self.fact_sets)}')
+            for other in rule.together:
+                if other not in self.rules:
+                    raise ValueError(f'rules."{name}": {unknown("rule", other, self.rules)}')
         for name in (*OF_RETURNS, AGREEMENT, FORM):
             if name not in self.rules:
                 raise ValueError(f'rules: there is no "{name}", by which returns are judged')
@@ -252,6 +264,7 @@ RULES: Mapping[str, Rule] = {
         entry.section.better,
         entry.zero,
         entry.worked,
+        entry.together,
     )
     for name, entry in _READ.rules.items()
 }

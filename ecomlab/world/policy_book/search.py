@@ -26,12 +26,11 @@ def search(book: Book, query: str, catalog: Catalog) -> tuple[list[dict[str, str
     A word in a heading counts three times; a section without any of the words is never shown. A title finds its own. In
     a real catalog, types share words and have plurals of their own: a query for a mouse finds the section on mice, and
     a query for covers ranks covers before binder covers. Sections on a group of cases come after all others: they are
-    opened by the titles that refer to them.
+    opened by the titles that refer to them. An empty query finds all titles.
     """
-    kinds = _kinds_in(query, catalog)
-    plurals = {kind.name: kind.plural for kind in catalog.types}
-    shown = [(title_of(section, catalog), text_of(section, book, plurals)) for section in book["sections"]]
-    shown += [(places.TITLE, places.text_of(book["places"]))] if book.get("places") else []
+    kinds, shown = _kinds_in(query, catalog), _texts(book, catalog)
+    if not query.strip():
+        return [], sorted(short(title) for title, _ in shown)
     documents = tuple((_stems_of(title), _stems_of(text)) for title, text in shown)
     frequency = _frequency(documents)
     weights = {
@@ -54,6 +53,21 @@ def search(book: Book, query: str, catalog: Catalog) -> tuple[list[dict[str, str
     best = [shown[n] for n in sorted(fitting, key=lambda n: (not named[n], groups[n], -scores[n], n))]
     sections = [{"section": title, "text": text} for title, text in best[:1]]
     return sections, [short(title) for title, _ in best[1 : 1 + TITLES]]
+
+
+def words_without(book: Book, query: str, catalog: Catalog) -> list[str]:
+    """List the telling words of a query that no title has, in its order; titles have the products they list."""
+    known = frozenset[str]().union(*(_stems_of(short(title)) for title, _ in _texts(book, catalog)))
+    known |= {stem for kind in _kinds_in(query, catalog) for stem in stems(kind.name)}
+    words = dict.fromkeys(_WORD.findall(query.lower()))
+    return [word for word in words if (stem := _stem(word)) and stem not in known]
+
+
+def _texts(book: Book, catalog: Catalog) -> list[tuple[str, str]]:
+    """Write title and text of all sections."""
+    plurals = {kind.name: kind.plural for kind in catalog.types}
+    shown = [(title_of(section, catalog), text_of(section, book, plurals)) for section in book["sections"]]
+    return shown + ([(places.TITLE, places.text_of(book["places"]))] if book.get("places") else [])
 
 
 def _kinds_in(query: str, catalog: Catalog) -> list[ProductType]:

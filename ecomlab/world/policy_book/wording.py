@@ -23,6 +23,9 @@ from ecomlab.world.policy_book.rules import (
     Rule,
 )
 
+ALSO, EITHER = ", and ", "either "
+"""What joins conditions, and what begins the values of one: the comma ends what "either" begins."""
+
 # From structure to text.
 
 
@@ -66,7 +69,7 @@ def _write_clause(
         then = rule.outcomes[outcome].replace("{}", rule.kind.write(clause["then"]))
     if not clause["if"]:
         return f"[{clause['id']}] " + general[sentence % len(general)].replace("{}", then)
-    conditions = " and ".join(_write_condition(atom, plurals) for atom in clause["if"])
+    conditions = ALSO.join(_write_condition(atom, plurals) for atom in clause["if"])
     form = SPECIAL[sentence % len(SPECIAL)]
     return f"[{clause['id']}] " + form.replace("{if}", conditions).replace("{then}", then)
 
@@ -77,7 +80,12 @@ def _write_condition(atom: Atom, plurals: Mapping[str, str]) -> str:
         return TYPE_CONDITION.replace("{}", _enumerate([plurals[name] for name in value], "or"))
     about = FACTS[fact]
     if isinstance(about, Named):
-        return about.condition.replace("{}", " or ".join(about.words[name] for name in value))
+        words = _enumerate([about.words[name] for name in value], "or")
+        words = next(
+            (text for text, values in about.together.items() if set(values) == set(value)),
+            EITHER + words if len(value) > 1 else words,
+        )
+        return about.condition.replace("{}", words)
     return (about.least if op == ">=" else about.below).replace("{}", about.kind.write(value))
 
 
@@ -162,11 +170,11 @@ def _read_outcome(text: str, rule: Rule) -> Any:
 
 
 def _read_conditions(text: str, names: Mapping[str, str]) -> list[Atom] | None:
-    """Read the conditions that "and" joins, where names may hold an "and" of their own."""
-    for cut in [len(text), *(m.start() for m in re.finditer(" and ", text))]:
+    """Read the conditions that `ALSO` joins, where names may hold it as well."""
+    for cut in [len(text), *(m.start() for m in re.finditer(ALSO, text))]:
         atom = _read_condition(text[:cut], names)
         if atom is not None:
-            rest = _read_conditions(text[cut + len(" and ") :], names) if cut < len(text) else []
+            rest = _read_conditions(text[cut + len(ALSO) :], names) if cut < len(text) else []
             if rest is not None:
                 return [atom, *rest]
     return None
@@ -181,8 +189,11 @@ def _read_condition(text: str, names: Mapping[str, str]) -> Atom | None:
         if isinstance(about, Named):
             match = _pattern(about.condition).fullmatch(text)
             values = {words: value for value, words in about.words.items()}
-            if match and set(match[1].split(" or ")) <= set(values):
-                return [fact, "in", [values[words] for words in match[1].split(" or ")]]
+            if match and match[1] in about.together:
+                return [fact, "in", [*about.together[match[1]]]]
+            listed = re.split(", | or ", match[1].removeprefix(EITHER)) if match else []
+            if listed and set(listed) <= set(values):
+                return [fact, "in", [values[words] for words in listed]]
             continue
         for op, form in ((">=", about.least), ("<", about.below)):
             match = _pattern(form, about.kind.pattern).fullmatch(text)
@@ -203,13 +214,16 @@ def _read_types(text: str, names: Mapping[str, str], last: str) -> list[str]:
     return found
 
 
-_GROUPS = any_of([name for about in FACTS.values() for name in (about.groups.good, about.groups.bad) if name])
+_NAMES = any_of([name for about in FACTS.values() for name in (about.groups.good, about.groups.bad) if name])
+_GROUPS = f"(?:{_NAMES})"
 
 
 @cache
 def _heading(title: str) -> re.Pattern[str]:
     """Compile the pattern of a rule's heading, with the group of cases where there is one."""
-    return re.compile(re.escape(title).replace(r"\{\}", ".+?") + rf"(?:, ({_GROUPS})| \(.*\))?")
+    return re.compile(
+        re.escape(title).replace(r"\{\}", ".+?") + rf"(?:, ({_GROUPS}(?:, {_GROUPS})*)| \(.*\))?"
+    )
 
 
 @lru_cache(maxsize=1_024)

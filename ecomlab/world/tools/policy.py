@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from ecomlab.tool import tool
-from ecomlab.world.policy_book.search import search
+from ecomlab.world.policy_book.search import search, words_without
 from ecomlab.world.state import World
 
 
@@ -13,8 +13,14 @@ from ecomlab.world.state import World
 def policy_search(
     world: World, query: Annotated[str, Field(description="What the rule is about, or a section's title.")]
 ) -> dict[str, Any]:
-    """Search the store's policy book. Shows the section that fits best, clause ids in brackets, and titles of others;
-    search for a title to read its section."""
+    """Search the store's policy book. Shows the section that fits best, clause ids in brackets, titles of others, and
+    the words of the query that no title has. Search for a title to read its section, for "" to list all titles."""
     book = world.given.get("policies")
-    sections, others = search(book, query, world.catalog) if book else ([], [])
-    return {"sections": sections, "others": others}
+    if not book:
+        return {"sections": [], "others": [], "not_in_titles": []}
+    sections, others = search(book, query, world.catalog)
+    return {
+        "sections": sections,
+        "others": others,
+        "not_in_titles": words_without(book, query, world.catalog),
+    }
