@@ -39,8 +39,13 @@ def tasks(shop: Shop, d: int, count: int) -> list[Task]:
 
 
 def test_a_key_is_the_price_minus_what_stars_are_worth_plus_what_days_cost() -> None:
-    record = {"price": 99.9, "rating": 4.5, "ship_days": 2}
-    record |= {"brand": "HearthMint", "attributes": {"color": "Blue"}}
+    record = {
+        "price": 99.9,
+        "rating": 4.5,
+        "ship_days": 2,
+        "brand": "HearthMint",
+        "attributes": {"color": "Blue"},
+    }
     assert Worth((("rating", 1000), ("days", 300))).key(of_record(record)) == 9990 - 4500 + 600
     assert FOR_A_VALUE.key(of_record(record)) == 9990 + 600 - 1500
 
