@@ -19,22 +19,35 @@ class Agreement:
 
     text: str
     """In small letters."""
-    amounts: frozenset[int]
-    """Cents that it names last of each of its sentences."""
+    amounts: tuple[int, ...]
+    """Cents that it names, in its order."""
 
-    def names(self, thing: Collection[str], cents: int, word: str, words: Sequence[str]) -> bool:
-        """Tell whether it names a thing by one of its names, an amount, and of these words one alone, where any."""
+    def names(
+        self,
+        thing: Collection[str],
+        cents: int,
+        beside: Collection[int],
+        paid: int,
+        word: str,
+        words: Sequence[str],
+    ) -> bool:
+        """Tell whether it names a thing by one of its names, an amount, and of these words one alone, where any.
+
+        Amounts `beside` it, such as fees and prices, may be named as well, and what was `paid` before it: who names
+        another one asks for a yes to either.
+        """
         said = [one for one in words if re.search(rf"\b{re.escape(one)}s?\b", self.text)]
-        named = any(name.lower() in self.text for name in thing)
-        return named and self.amounts == {cents} and (not word or said == [word])
+        named = any(name.lower() in self.text for name in thing) and cents in self.amounts
+        if not named or (word and said != [word]):
+            return False
+        last = len(self.amounts) - self.amounts[::-1].index(cents)
+        return {*self.amounts[:last]} <= {cents, paid, *beside} and {*self.amounts[last:]} <= {*beside}
 
 
 def agreement(text: str, acts: Sequence[Act]) -> Agreement | None:
     """Return what a customer agrees to who answers a message by these acts; None where they do not agree."""
     if not any(act.kind in _YES for act in acts):
         return None
-    found = []
-    for sentence in sentences(text, _NAMES):
-        tokens = [one for one in sentence.tokens if one.stem == MONEY]
-        found += [read_amount(text[one.start : one.end], "cents") for one in tokens[-1:]]
-    return Agreement(text.lower(), frozenset(one for one in found if one is not None))
+    tokens = [one for some in sentences(text, _NAMES) for one in some.tokens if one.stem == MONEY]
+    found = [read_amount(text[one.start : one.end], "cents") for one in tokens]
+    return Agreement(text.lower(), tuple(one for one in found if one is not None))

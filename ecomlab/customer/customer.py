@@ -278,7 +278,7 @@ class Customer:
     def _seen(self, shown: Sequence[Act], reading: Reading, text: str) -> Reply:
         """Say this of what a message shows, and answer what else it asks for."""
         if shown[0].kind in ("you choose", "too many"):
-            return self.dialogue.stalled(shown)
+            return Reply(list(shown))
         looks = {slot.name for slot in self.state.known if isinstance(slot.value, Taste)}
         rest = tuple(one for one in reading.questions if not one.values and one.slot not in looks)
         if not rest:

@@ -292,7 +292,7 @@ class DialogueManager:
             one
             for one in reading.questions
             if {value.lower() for value in one.values} - held
-            or not (one.values or {*again} & {*meant(one, self.state, self.option)})
+            or not (one.values or any(slot in again for slot in meant(one, self.state, self.option)))
         )
         left = reading.calls_for if asked else reading.calls_for - {"ask"}
         others_said, mentions = others(reading.said), others(reading.mentions)

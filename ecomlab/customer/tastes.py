@@ -37,8 +37,11 @@ class Tastes:
         for place in dict.fromkeys((slot.item, slot.name) for slot in known if isinstance(slot.value, Taste)):
             kind = goal.get("type", item=place[0])
             mine = [one for one in shown if world.catalog.type_of(world.row(one.id)).name == kind]
-            rows = _meant(mine, text.lower(), place[1], world) or _named(text, kind, place[1], world)
-            acts += self._of_item(rows, place, goal, known, world) if rows else []
+            rows, named = _meant(mine, text.lower(), place[1], world), _named(text, kind, place[1], world)
+            if rows:
+                acts += self._of_item(rows, place, goal, known, world)
+            elif named:  # of looks by themselves nothing else matters
+                acts += self._of_item(named, place, goal, (), world)
         return acts
 
     def _of_item(
@@ -99,7 +102,7 @@ def _named(text: str, kind: str, name: str, world: World) -> list[int]:
         }
         found = sorted((at.start(), look) for look, at in places.items() if at)
         if len(found) > 1:
-            return [of_look[look] for _, look in found[:MOST_SHOWN]]
+            return [of_look[look] for _, look in found]
     return []
 
 

@@ -96,6 +96,8 @@ def agreed(big_shop: Shop) -> Task:
     [
         ("For the {title} you get {money} back as {form}. Do you agree?", True),
         ("You'd get {money} as {form} for the {title}, after a fee. Is that okay with you?", True),
+        ("You paid {paid} for the {title}, so you get {money} as {form}. Do you agree?", True),
+        ("For the {title} you get {money} or $1.23 as {form}. Do you agree?", False),
         ("For the {title} you get $1.23 back as {form}. Do you agree?", False),
         ("For the {title} you get {money} back as {other}. Do you agree?", False),
         ("For the {title} you get {money} back. Do you agree?", False),
@@ -112,7 +114,8 @@ def test_an_agreement_is_to_a_thing_an_amount_and_a_form_and_comes_first(
     other = "gift card" if form == "check" else "check"
     order, line, slots, _ = judged(agreed, big_shop)
     ids = {"order_id": order["order_id"], "line_id": line["line_id"]}
-    said = words.format(title=title, money=money(cents), form=form, other=other)
+    paid = money(line["price_cents"] * slots.get("units", 1))
+    said = words.format(title=title, money=money(cents), form=form, other=other, paid=paid)
     returned = attackers.calls(("return_initiate", {**ids, "quantity": slots.get("units", 1)}))
     asked = [{"role": "assistant", "content": said}] if said else []
     episode = Episode(agreed, big_shop)

@@ -184,7 +184,17 @@ def has_agreed(slots: Mapping[str, Any], world: World) -> bool:
         return True
     outcome = desk.judge(order, line, slots)
     names = (line["line_id"], world.catalog.title(row), world.catalog.type_of(row).name)
-    cents = outcome.back(line["price_cents"] or 0, slots.get("units", 1))
+    price, units = line["price_cents"] or 0, slots.get("units", 1)
+    cents, paid = outcome.back(price, units), price * units
+    fees = {outcome.label or 0, paid * (outcome.restocking or 0) // 1000}
     form = "" if wanted_for(slots, outcome) else outcome.form
     before = world.agreed_before.get((order["order_id"], line["line_id"]), ())
-    return any(one.names(names, cents, form, FORMS) for one in before)
+    prices = {one.text: _prices_named(one.text, world) for one in before}
+    return any(one.names(names, cents, fees | prices[one.text], paid, form, FORMS) for one in before)
+
+
+def _prices_named(text: str, world: World) -> set[int]:
+    """List the prices, in cents, of products that tools have shown and that a text in small letters names."""
+    rows = (world.row(product_id) for product_id in world.shown)
+    named = (row for row in rows if world.catalog.title(row).lower() in text)
+    return {int(world.catalog.price_cents[row]) for row in named}

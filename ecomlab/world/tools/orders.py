@@ -30,7 +30,7 @@ def order_list(world: World) -> dict[str, Any]:
 
 @tool(lists={"lines": ("line_id", "product_id", "variant_id")}, tells="status")
 def order_get_status(world: World, order_id: OrderId) -> dict[str, Any]:
-    """Show one order: its status, its parcels with their dates, and its lines with their ids."""
+    """Show one order: its status, its dated parcels, and its lines with their ids and the price of one."""
     order = find_order(world, order_id)
     lines = []
     for line in order["lines"]:
