@@ -216,7 +216,9 @@ def _values(clause: _Clause, kind: Kind, today: date) -> list[Any]:
     for token in clause.sentence.tokens if kind != "day" else ():
         at, end = token.start - clause.start, token.end - clause.start
         bare = kind == "days" and token.stem == NUMBER and not re.match(r"\W*\w", said[end:])
-        if 0 <= at < len(said) and (bare or token.stem == _MARKS[kind]) and not _IN_A_NAME.search(said[:at]):
+        cents = kind == "money" and bool(re.fullmatch(r"[\d,]*\d\.\d\d", said[max(0, at) : end]))
+        meant = bare or cents or token.stem == _MARKS[kind]
+        if 0 <= at < len(said) and meant and not _IN_A_NAME.search(said[:at]):
             amount = read_amount(said[at:end], _UNITS["count" if bare else kind])
             of_others = kind == "count" and _OF_OTHERS.match(said, end)
             found += [] if of_others or (kind != "money" and (amount or 0) >= _A_YEAR) else [amount]
