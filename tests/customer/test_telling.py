@@ -10,6 +10,7 @@ from ecomlab.customer.telling import SHARE, Asked, read
 from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.episode.episode import Episode, make_task
 from ecomlab.task import GoalChange, Message, Task
+from ecomlab.world.policy_book.rules import RULES
 
 TODAY = date(2026, 3, 4)
 MONEY = next(one for one in ENVIRONMENTS["CART"].questions if one.slot == "ask_total")
@@ -75,7 +76,8 @@ def test_an_answer_of_a_question_is_read_as_it_was_meant() -> None:
     values = {"money": 4590, "day": "2026-03-09", "days": 14, "count": 3, "yes": "no"}
     for env in ENVIRONMENTS.values():
         for asked in env.questions:
-            assert read(asked.say(values[asked.kind]), asked, TODAY, "so").values == (values[asked.kind],)
+            about = next(iter(RULES)) if asked.slot == "ask_with" else "so"
+            assert read(asked.say(values[asked.kind]), asked, TODAY, about).values == (values[asked.kind],)
 
 
 def task_asking(shop: Shop, *slots: str) -> Task:

@@ -183,8 +183,10 @@ def _beside(slot: str) -> Callable[[Goal, World], Collection[Any]]:
 
     def beside(goal: Goal, world: World) -> Collection[Any]:
         at, every, today = _known(goal, world)
-        if slot == "ask_due":
-            return {facts.placed.isoformat() for facts in every}
+        if slot == "ask_due":  # nor the day that another question names
+            named = day_of(goal.asks.get("ask_all_by", ""), today)
+            days = {facts.placed for facts in every} | ({named} if named else set())
+            return {day.isoformat() for day in days}
         if slot == "ask_took":
             return [(today - every[at].placed).days] if today not in every[at].arrivals else ()
         if slot not in KINDS["money"]:
