@@ -84,6 +84,8 @@ def of_product(goal: Goal, world: World, thing: Thing, identifies: bool = False)
     said, slots = goal.of(items[0]), identity_of(plain(goal, world, conditions=False).of(items[0]))
     for constraint in constraints_of(kind, slots)[1:]:
         if not world.catalog.satisfies(row, (constraint,)):
+            if constraint.field in said.get("give_way", ()):
+                return None  # if nothing fits, it may do
             words = said.get(constraint.field, slots[constraint.field])
             return Opinion(False, identifies, Slot(items[0], constraint.field, words))
     if "evidence" in {wish.step for wish in wishes_in(said).values()}:
@@ -102,15 +104,20 @@ def opinions_of(
     beside = [place for place in goal.slots if place[1] == "relation" and place not in places]
     either = [replace(said, slots={**said.slots, place: way}) for place in beside for way in (-1, 1)]
     found: dict[str, tuple[Thing, Opinion]] = {}
+    unjudged = set[str]()
     for thing in things:
         opinion = judge(goal, world, thing)
         ways = [one for one in (judge(so, world, thing) for so in either or [said]) if one is not None]
-        if opinion is None or not ways or (thing.text in found and not opinion.right):
+        if opinion is None or not ways:
+            unjudged.add(thing.text)
+            continue
+        if not opinion.right and thing.text in found:
             continue
         so_far = next((one for one in ways if one.right), ways[0])
         broken = so_far.broken or opinion.broken
         found[thing.text] = (thing, replace(opinion, broken=broken, consistent=so_far.right))
-    return list(found.values())
+    # Of several of one name the one that is meant may be one that they could not tell.
+    return [(thing, one) for thing, one in found.values() if one.right or thing.text not in unjudged]
 
 
 def points_back(text: str) -> bool:
