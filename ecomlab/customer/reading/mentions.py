@@ -196,10 +196,14 @@ def _described(place: int, sentence: Sentence, topic: Sequence[int]) -> tuple[in
 
 def _is_denied(place: int, sentence: Sentence) -> bool:
     """Tell whether one of the three words before a value takes it back, with nothing else named between but what is
-    denied with it: "neither red nor blue". "No difference for a member" denies no membership."""
+    denied with it: "neither red nor blue". "No difference for a member" denies no membership, and "no red lamp costs
+    less" no color."""
+    thing = any(one.stem == ITEM for one in sentence.tokens[place + 1 : place + 2])
     for at in range(place - 1, max(-1, place - 4), -1):
         token = sentence.tokens[at]
         if token.stem in _DENIED:
+            if token.word == "no" and thing:
+                return False
             return sentence.tokens[at + 1].word not in _NOTHING_TO
         if token.word in ("or", "nor") and at and sentence.tokens[at - 1].means:
             return _is_denied(at - 1, sentence)
