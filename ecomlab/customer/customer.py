@@ -195,7 +195,9 @@ class Customer:
         if dropped:
             return self._without_dropped(dropped, text, world)
         unknown = [slot.name for slot in self.state.unknown]
-        looked = self.dialogue.look(named_in(text, unknown))
+        places = named_in(text, unknown)
+        asked = {question.slot for question in self.read(text).questions} if places else set[str]()
+        looked = self.dialogue.look(places, asked)
         if looked is not None:
             others = [part for part in SENTENCE_BREAK.split(text) if not named_in(part, unknown)]
             return self._having_looked(looked, " ".join(others), world)
@@ -208,7 +210,8 @@ class Customer:
         if all(question.slot in found for question in self.read(others).questions):
             return looked
         rest = self._reply(others, world)
-        return Reply([*looked.acts, *rest.acts], (*looked.news, *rest.news))
+        acts = [act for act in rest.acts if not act.slots or not act.slots.keys() <= found]
+        return Reply([*looked.acts, *acts], (*looked.news, *rest.news))
 
     def reacts(self, reading: Reading, text: str, world: World, things: Sequence[Thing] = ()) -> Reply:
         """Answer a message that is read so, and names these things."""

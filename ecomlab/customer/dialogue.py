@@ -876,11 +876,12 @@ class DialogueManager:
         names = " and ".join(map(called, unknown))
         return [Act("ask where", seen=names)] if unknown else []
 
-    def look(self, places: Sequence[str]) -> Reply | None:
-        """Look at the places that a message names for what they asked about; None where they asked for none. A wrong
-        place is a wrong guess; of more places than things they ask again which."""
+    def look(self, places: Sequence[str], asked: Collection[str]) -> Reply | None:
+        """Look at the places that a message names for what they asked about, or for what it asks itself; None where
+        there is neither. A wrong place is a wrong guess; of more places than things they ask again which."""
         unknown = self.state.unknown
-        if not (places and unknown and self.asks_where):
+        wanted = self.asks_where | {slot.name for slot in unknown if slot.name in asked}
+        if not (places and unknown and wanted):
             return None
         if len(places) > len(unknown):
             return self.stalled(self._ask_where())
