@@ -2,14 +2,17 @@
 
     python experiments/depth/ladder.py play novice base experiments/smollm2/endpoint.toml --tasks 10
     python experiments/depth/ladder.py table
+    python experiments/depth/ladder.py again
 
 The first evaluates players on held-out tasks and writes their rows to ladder.csv beside this file. The second prints,
 for these and for the rounds of played/episodes.csv, success by level and d50, the level at which a fitted logistic
-crosses one half, with its 95% interval of likelihood; of the rounds also what decided the losses.
+crosses one half, with its 95% interval of likelihood; of the rounds also what decided the losses. The third plays the
+kept steps of the last round again by today's code and lists the episodes that end otherwise: for tasks of that version.
 """
 
 import argparse
 import csv
+import json
 from collections import Counter
 from pathlib import Path
 
@@ -31,15 +34,31 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("command", choices=["play", "table"])
+    parser.add_argument("command", choices=["play", "table", "again"])
     parser.add_argument("players", nargs="*")
     parser.add_argument("--tasks", type=int, default=10)
     asked = parser.parse_args()
     if asked.command == "play":
         for player in asked.players:
             play(player, asked.tasks)
-    else:
+    elif asked.command == "table":
         print_table()
+    else:
+        play_again()
+
+
+def play_again() -> None:
+    """Play the kept steps of the last round, and list what ends otherwise than it did."""
+    shop, rows = ecomlab.load_shop(), {one["episode"]: one for one in csv.DictReader(PLAYED.open())}
+    for line in PLAYED.with_name("third.jsonl").open():
+        kept = json.loads(line)
+        episode = ecomlab.Episode(ecomlab.make_task(kept["env"], kept["d"], kept["seed"], shop), shop)
+        for step in kept["steps"]:
+            if not episode.done:
+                episode.act(step)
+        ends = episode.score() if episode.done else None
+        if ends is None or ends.correct != (rows[kept["episode"]]["right"] == "1"):
+            print(kept["episode"], ends.why if ends else "is not over")
 
 
 def play(player: str, tasks: int) -> None:

@@ -185,8 +185,9 @@ def _beside(slot: str) -> Callable[[Goal, World], Collection[Any]]:
         at, every, today = _known(goal, world)
         if slot == "ask_due":  # nor the day that another question names
             named = day_of(goal.asks.get("ask_all_by", ""), today)
-            days = {facts.placed for facts in every} | ({named} if named else set())
-            return {day.isoformat() for day in days}
+            right = VALUES[slot](at, every, today, goal.asks[slot])
+            days = {facts.placed.isoformat() for facts in every}
+            return days | ({named.isoformat()} - {right} if named else set())
         if slot == "ask_took":
             return [(today - every[at].placed).days] if today not in every[at].arrivals else ()
         if slot not in KINDS["money"]:
