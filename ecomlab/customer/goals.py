@@ -251,6 +251,9 @@ def withhold(goal: Goal, axes: Difficulty, random: np.random.Generator, never: C
 def look_up(goal: Goal, able: Sequence[str], book: Book, count: int, random: np.random.Generator) -> Goal:
     """Draw `count` of the facts that the customer is `able` to look up where the book says, as far as it does: they do
     not know them before."""
-    names = shuffled(random, [name for name in able if name in book["places"]])[:count]
-    withheld = goal.withheld | {(0, name) for name in names}
+    names, withheld = list[str](), goal.withheld
+    for name in shuffled(random, [name for name in able if name in book["places"]]):
+        if len(names) < count and len(withheld | {(0, name)}) <= MOST_WITHHELD:
+            names.append(name)
+            withheld |= {(0, name)}
     return replace(goal, withheld=withheld, places={name: book["places"][name] for name in names})

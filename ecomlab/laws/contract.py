@@ -6,6 +6,7 @@ and `big_shop`.
 
 import inspect
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -136,6 +137,7 @@ class EnvironmentContract:
                 if message["role"] in ("user", "system"):
                     text = message["content"]
                     assert text == text.strip() != "", text
+                    text = re.sub(r"(^|[.!?] )None(?= [a-z])", r"\1No", text)  # "None by HearthMint, please."
                     for bad in ("{", "}", "None", "attr:", "  ", " .", " ,", "[]", "()"):
                         assert bad not in text, text
 

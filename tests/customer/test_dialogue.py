@@ -576,7 +576,7 @@ def test_of_two_orders_the_right_one_is_chosen_where_the_other_may_be_meant() ->
     assert k.guessed == 0
 
 
-@pytest.mark.parametrize(("acts", "expected"), [("CHOICE", ["remind"]), ("CHECK", ["yes"])])
+@pytest.mark.parametrize(("acts", "expected"), [("CHOICE", ["elaborate"]), ("CHECK", ["yes"])])
 def test_a_choice_between_values_gets_no_bare_yes(acts: str, expected: list[str]) -> None:
     reading = calling("ask", acts=acts, questions=(Question("brand", 0, ("SonicWave",)),))
     assert kinds(manager(stated=(BRAND,)).answer(reading, "?")) == expected

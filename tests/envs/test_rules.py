@@ -164,7 +164,10 @@ def test_what_nothing_goes_back_for_needs_no_answer_and_a_wrong_refund_is_wrong(
             while not episode.done:
                 message = oracle(episode.messages, episode.tools)
                 if "submit" in str(message.get("tool_calls")):
-                    message = {**message, "content": f"You get {money(cents)} back."}
+                    message = {
+                        **message,
+                        "content": f"Sorry, I meant to say that you get {money(cents)} back.",
+                    }
                 episode.act(message)
             assert episode.score().correct == (not told or not outcome.goes)
             ends[outcome.goes, bool(told)] += 1
@@ -254,10 +257,11 @@ def test_the_check_tells_facts_and_no_verdict(paid: Task, big_shop: Shop) -> Non
 
 def test_steps_can_be_switched_off_and_forced(big_shop: Shop) -> None:
     for env in BOTH:
+        forced = set[str]()
         for seed in range(4):
             assert not draw_task(env, 12, seed, big_shop, only("chain")).steps
-            forced = draw_task(env, 3, seed, big_shop, only("rules", mean=2) | {"branches": 4})
-            assert set(forced.steps) == {"rules"}
+            forced |= {*draw_task(env, 3, seed, big_shop, only("rules", mean=2) | {"branches": 4}).steps}
+        assert forced == {"rules"}
 
 
 def test_nobody_denies_the_brand_of_what_they_hold_in_their_hands(big_shop: Shop) -> None:
