@@ -274,7 +274,12 @@ class Filler:
         limits = filters_of(slots)
         searches = [{**query, **narrow, **limits}, {**query, **narrow}, {**query, **limits}, query]
         self.episode.act(
-            calls(*[("catalog_search", {n: v for n, v in one.items() if v}) for one in searches])
+            calls(
+                *[
+                    ("catalog_search", {n: v for n, v in one.items() if v and not isinstance(v, Wish)})
+                    for one in searches
+                ]
+            )
         )
         goal, known = self.customer.goal, self.customer.state.known
         judged: dict[str, list[Slot | None]] = {}

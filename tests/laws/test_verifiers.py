@@ -129,7 +129,8 @@ def test_the_best_are_what_a_plain_loop_over_the_records_finds(big_shop: Shop) -
                     record["rating"] * paid.get("rating", 0),
                     record["ship_days"] * paid.get("days", 0),
                 )
-                keys[record["product_id"]] = (round(100 * record["price"] - stars + days),)
+                more = sum(cents for slot, value, cents in wanted["worth"].bonuses if has.get(slot) == value)
+                keys[record["product_id"]] = (round(100 * record["price"] - stars + days - more),)
             elif fits:
                 worth = {
                     "price": record["price"],
