@@ -150,7 +150,7 @@ def test_the_best_are_what_a_plain_loop_over_the_records_finds(big_shop: Shop) -
             assert verdict.correct == is_right, (d, seed, ids)
             assert (verdict.credit == 1) == (is_right and [keys[i] for i in ids] == best)
             right += is_right
-    assert right > 40
+    assert right > 30
 
 
 def test_a_step_counts_from_the_order_asked_about_however_it_was_named(shop: Shop) -> None:
