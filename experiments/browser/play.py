@@ -176,10 +176,10 @@ class Page:
         for number, most in ((left.messages, left.of_messages), (left.calls, left.of_calls)):
             self.shows(f"{number} of {most}")
         said = [entry.text for entry in mirror.log if entry.who == "customer"]
-        talk = self.desk.locator(".ecomlab-talk").first
-        self.page.wait_for_function(
-            "([node, text]) => node.innerText.replace(/\\s+/g, ' ').includes(text)",
-            arg=[talk.element_handle(), " ".join(said[-1].split())],
+        self.page.wait_for_function(  # by its class, because a reset may replace the node
+            "text => [...document.querySelectorAll('.ecomlab-desk .ecomlab-talk')]"
+            ".some(node => node.innerText.replace(/\\s+/g, ' ').includes(text))",
+            arg=" ".join(said[-1].split()),
             timeout=LONG,
         )
 
