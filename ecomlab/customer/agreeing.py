@@ -11,6 +11,8 @@ from ecomlab.customer.reading.words import MONEY, Known, sentences
 _YES = frozenset(("consent", "yes", "as wanted"))
 """Kinds of the acts by which a customer agrees."""
 _NAMES = Known([])
+_EITHER = re.compile(r"\d or \W*\d")
+"""Two amounts of which a yes would choose none."""
 
 
 @dataclass(frozen=True)
@@ -19,29 +21,21 @@ class Agreement:
 
     text: str
     """In small letters."""
-    amounts: tuple[int, ...]
-    """Cents that it names, in its order."""
+    amounts: frozenset[int]
+    """Cents that it names."""
 
     def names(
-        self,
-        thing: Collection[str],
-        cents: int,
-        beside: Collection[int],
-        paid: int,
-        word: str,
-        words: Sequence[str],
+        self, thing: Collection[str], cents: int, beside: Collection[int], word: str, words: Sequence[str]
     ) -> bool:
         """Tell whether it names a thing by one of its names, an amount, and of these words one alone, where any.
 
-        Amounts `beside` it, such as fees and prices, may be named as well, and what was `paid` before it: who names
-        another one asks for a yes to either.
+        Amounts `beside` it, such as fees and prices, may be named as well. Who names another one, or two to choose
+        from, asks for a yes to either.
         """
         said = [one for one in words if re.search(rf"\b{re.escape(one)}s?\b", self.text)]
         named = any(name.lower() in self.text for name in thing) and cents in self.amounts
-        if not named or (word and said != [word]):
-            return False
-        last = len(self.amounts) - self.amounts[::-1].index(cents)
-        return {*self.amounts[:last]} <= {cents, paid, *beside} and {*self.amounts[last:]} <= {*beside}
+        alone = {*self.amounts} <= {cents, *beside} and not _EITHER.search(self.text)
+        return named and alone and (not word or said == [word])
 
 
 def agreement(text: str, acts: Sequence[Act]) -> Agreement | None:
@@ -50,4 +44,4 @@ def agreement(text: str, acts: Sequence[Act]) -> Agreement | None:
         return None
     tokens = [one for some in sentences(text, _NAMES) for one in some.tokens if one.stem == MONEY]
     found = [read_amount(text[one.start : one.end], "cents") for one in tokens]
-    return Agreement(text.lower(), tuple(one for one in found if one is not None))
+    return Agreement(text.lower(), frozenset(one for one in found if one is not None))

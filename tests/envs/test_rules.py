@@ -98,6 +98,7 @@ def agreed(big_shop: Shop) -> Task:
         ("You'd get {money} as {form} for the {title}, after a fee. Is that okay with you?", True),
         ("You paid {paid} for the {title}, so you get {money} as {form}. Do you agree?", True),
         ("For the {title} you get {money} or $1.23 as {form}. Do you agree?", False),
+        ("For the {title} you get {paid} or {money} as {form}. Do you agree?", False),
         ("For the {title} you get $1.23 back as {form}. Do you agree?", False),
         ("For the {title} you get {money} back as {other}. Do you agree?", False),
         ("For the {title} you get {money} back. Do you agree?", False),

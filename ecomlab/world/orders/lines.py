@@ -186,11 +186,11 @@ def has_agreed(slots: Mapping[str, Any], world: World) -> bool:
     names = (line["line_id"], world.catalog.title(row), world.catalog.type_of(row).name)
     price, units = line["price_cents"] or 0, slots.get("units", 1)
     cents, paid = outcome.back(price, units), price * units
-    fees = {outcome.label or 0, paid * (outcome.restocking or 0) // 1000}
+    beside = {paid, price, outcome.label or 0, paid * (outcome.restocking or 0) // 1000}
     form = "" if wanted_for(slots, outcome) else outcome.form
     before = world.agreed_before.get((order["order_id"], line["line_id"]), ())
     prices = {one.text: _prices_named(one.text, world) for one in before}
-    return any(one.names(names, cents, fees | prices[one.text], paid, form, FORMS) for one in before)
+    return any(one.names(names, cents, beside | prices[one.text], form, FORMS) for one in before)
 
 
 def _prices_named(text: str, world: World) -> set[int]:
