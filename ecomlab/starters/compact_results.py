@@ -9,6 +9,7 @@ look as they do in a search. The forms are fixed rules on the messages and know 
   customer has bought more than one item of that type.
 - Search within a category: rows in stock that are not sponsored, each product once per turn; searches of one category
   are merged, several categories get a few rows each. Sorted ones: see `sorted_rows`; `more` if there may be more.
+  After a look at a product that is sold out, its kind's rows, of all pages so far, by how much is alike.
 - Visits: those that are sold out, which is what one looks for there; all of them if none is.
 - A policy section: its heading, then per clause its conditions, its outcome and its id, and titles of other sections.
 - A notice of the shop, that something has sold out or that two messages are left: a line below a turn's last result.
@@ -22,12 +23,14 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ecomlab.envs.discovery.player import FIELDS
+from ecomlab.envs.substitution.player import count_alike
 from ecomlab.starters.id_aliases import Aliases
 from ecomlab.starters.sorted_rows import SortedRows, able, may_be_more, row_text
 from ecomlab.values import DAY
 from ecomlab.world.policy_book.book import Atom
 from ecomlab.world.policy_book.rules import FACTS, RULES, Amount
 from ecomlab.world.policy_book.wording import read_section
+from ecomlab.world.tools.catalog import whole
 
 Call = tuple[str, Mapping[str, Any]]
 """A tool's name and its arguments."""
@@ -43,7 +46,7 @@ LISTED = 6
 EACH = 2
 """Rows shown per category, of searches within several."""
 DONE, NOTHING_FOUND, YES, NO, NEVER, OTHERS = "ok", "nothing found", "yes", "no", " never", "also:"
-MORE = "more"
+MORE, ALIKE = "more", " alike"
 
 
 class Generic:
@@ -86,6 +89,10 @@ class View(Generic):
         super().__init__(aliases)
         self._bought: Counter[str] = Counter()
         self._sorted = SortedRows()
+        self._gone: Mapping[str, Any] | None = None
+        """The product looked at last of those that are sold out."""
+        self._alike: tuple[Mapping[str, Any], dict[str, Mapping[str, Any]]] = ({}, {})
+        """The latest search for what is like it, without its page, and all rows found so far."""
 
     def results(
         self,
@@ -110,6 +117,9 @@ class View(Generic):
                 place, rows = lists[category]
                 if most == LISTED and arguments.get("sort") in FIELDS:
                     blocks[place] = self._in_order(arguments, result)
+                    continue
+                if self._gone is not None and self._gone["type"] == category:
+                    blocks[place] = self._by_likeness(arguments, result, self._gone)
                     continue
                 for record in able(result):
                     if len(rows) < most:
@@ -143,6 +153,7 @@ class View(Generic):
             return "\n".join(map(self._row, result["visits"])) or NOTHING_FOUND
         if "product" in result:
             record = result["product"]
+            self._gone = self._gone if record["stock"] else record
             return f" {record['title']}{self.aliases.of(record['product_id'])}\n{attributes_text(record['attributes'])}"
         return None
 
@@ -152,6 +163,20 @@ class View(Generic):
         rows = self._sorted.rows[:LISTED]
         lines = [f"- {row_text(row, arguments['sort'])}{self.aliases.of(row['product_id'])}" for row in rows]
         return "\n".join([*lines, *([MORE] if may_be_more(result) else [])]) or NOTHING_FOUND
+
+    def _by_likeness(
+        self, arguments: Mapping[str, Any], result: Mapping[str, Any], gone: Mapping[str, Any]
+    ) -> str:
+        """Write the rows of a search's pages so far, those that have most in common with a product first."""
+        same = {name: value for name, value in arguments.items() if name not in ("page", "attributes")}
+        found = self._alike[1] if same == self._alike[0] else {}
+        rows = [whole(row, arguments) for row in able(result) if row["product_id"] != gone["product_id"]]
+        found |= {row["product_id"]: row for row in rows}
+        self._alike = same, found
+        counts = {one: count_alike(row, gone, gone["attributes"]) for one, row in found.items()}
+        first = sorted(counts, key=lambda one: -counts[one])[:LISTED]
+        lines = [f"- {found[one]['title']}, {counts[one]}{ALIKE}{self.aliases.of(one)}" for one in first]
+        return "\n".join(lines) or NOTHING_FOUND
 
     def _row(self, record: Mapping[str, Any]) -> str:
         return f"- {record['title']}{self.aliases.of(record['product_id'])}"

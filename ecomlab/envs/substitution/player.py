@@ -1,7 +1,7 @@
 """The player of SUB: finds the product that the customer looked at, then those most similar to it."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from typing import Any, NamedTuple
@@ -245,20 +245,21 @@ class SubstitutionPlayer(GoalPlayer):
         """List (id, number of equal entries) of what can replace it; distractors do not satisfy the filters."""
         hard = hard_names(self.get("must", []), original["attributes"]) or list(original["attributes"])[:1]
         soft = [name for name in original["attributes"] if name not in hard]
-
-        def alike(record: Mapping[str, Any]) -> int:
-            has, own = of_record(record), of_record(original)
-            return (
-                (record["brand"] == original["brand"])
-                + sum(record["attributes"].get(name) == original["attributes"][name] for name in soft)
-                + sum(bool(are_close(limit, has(limit), own(limit))) for limit in (PRICE, RATING))
-            )
-
         return [
-            (product_id, alike(record))
+            (product_id, count_alike(record, original, soft))
             for product_id, record in self.found.items()
             if record["stock"] > 0 and product_id != original["product_id"] and wish.fits(record)
         ]
+
+
+def count_alike(record: Mapping[str, Any], original: Mapping[str, Any], names: Iterable[str]) -> int:
+    """Count what a product has in common with another: brand, price, stars and, of its attributes, `names`."""
+    has, own = of_record(record), of_record(original)
+    return (
+        (record["brand"] == original["brand"])
+        + sum(record["attributes"].get(name) == original["attributes"][name] for name in names)
+        + sum(bool(are_close(limit, has(limit), own(limit))) for limit in (PRICE, RATING))
+    )
 
 
 class Search(NamedTuple):
