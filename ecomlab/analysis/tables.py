@@ -178,6 +178,16 @@ def load_certificate(path: str | Path) -> pd.DataFrame:
     "best blind" and "best positional" are the most successful attackers at that level; an environment without such
     attackers has no rows of them. Raises TableError.
     """
+    rows = [
+        {"env": cell.env, "d": cell.d, "player": player, "share": share, "n": n}
+        for cell in _cells(path)
+        for player, share, n in _players(cell)
+    ]
+    return pd.DataFrame(rows)
+
+
+def _cells(path: str | Path) -> list["certificate.Row"]:
+    """Read a certificate's rows, by environment and level. Raises TableError."""
     from ecomlab.laws import certificate
 
     with _certificate(path) as known:
@@ -185,12 +195,7 @@ def load_certificate(path: str | Path) -> pd.DataFrame:
         if not cells:
             raise ValueError("it has no rows")
     order = in_order({cell.env for cell in cells})
-    rows = [
-        {"env": cell.env, "d": cell.d, "player": player, "share": share, "n": n}
-        for cell in sorted(cells, key=lambda cell: (order.index(cell.env), cell.d))
-        for player, share, n in _players(cell)
-    ]
-    return pd.DataFrame(rows)
+    return sorted(cells, key=lambda cell: (order.index(cell.env), cell.d))
 
 
 def _players(cell: "certificate.Row") -> Iterable[tuple[str, float, int]]:
@@ -203,17 +208,28 @@ def _players(cell: "certificate.Row") -> Iterable[tuple[str, float, int]]:
 
 
 def load_depth(path: str | Path) -> pd.DataFrame:
-    """Read the table of `experiments/depth/players.py`: a row per environment, level and player, in that order.
+    """Read what players with and without steps of thought solve from the certificate of `ecomlab certify --json`: a row
+    per environment, level and player, in that order.
 
-    Columns: env, d, player, share (of tasks that are correct), n (tasks), reward (mean), steps (of the player's kind in
-    a task), code (digest). Raises TableError.
+    Columns: env, d, player, share (of tasks that are correct), n (tasks; of one "without" or "against" a kind those
+    that hold it), steps (that count in a task, on average: of the kind, or of all). Raises TableError.
     """
-    with _made_by(path, "table of players", "`python experiments/depth/players.py --table`"):
-        found = pd.read_csv(path)
-        found["share"] = found.right / found.tasks
-        found["place"] = found.env.map(in_order(set(found.env)).index)
-        found = found.sort_values(["place", "d"], kind="stable").rename(columns={"tasks": "n"})
-        return found[["env", "d", "player", "share", "n", "reward", "steps", "code"]].reset_index(drop=True)
+    rows = [
+        {"env": cell.env, "d": cell.d, "player": player, "share": share, "n": n, "steps": steps}
+        for cell in _cells(path)
+        for player, share, n, steps in _thinkers(cell)
+    ]
+    return pd.DataFrame(rows)
+
+
+def _thinkers(cell: "certificate.Row") -> Iterable[tuple[str, float, int, float]]:
+    for name in ("oracle", "reference", "courteous", "shortcut"):
+        share = getattr(cell, {"oracle": "solver", "reference": "fair"}.get(name, name))
+        if share == share:  # certificates of before there were steps lack some players
+            yield name, share, cell.seeds, sum(cell.steps.values())
+    for word, kinds in (("without", cell.lacking), ("against", cell.contrary)):
+        for kind, (right, n) in kinds.items():
+            yield f"{word} {kind}", right / n, n, cell.steps.get(kind, 0.0)
 
 
 def load_understanding(path: str | Path) -> pd.DataFrame:

@@ -88,6 +88,8 @@ class Row:
     """Share of the courteous player, on as many seeds as the reference player."""
     shortcut: float = math.nan
     """Share of the player that takes no step of thought, on as many seeds as the reference player."""
+    steps: dict[str, float] = field(default_factory=dict)
+    """By kind of step: how many of them count in a task, on average."""
     lacking: dict[str, tuple[int, int]] = field(default_factory=dict)
     """By kind of step: how many of the tasks in which it counts the player that lacks this kind alone solves, and the
     number of these tasks."""
@@ -193,11 +195,12 @@ def certify_cell(
         held = held[:HELD]
         return sum(finish(make(), Episode(task, shop)).score.correct for task in held), len(held)
 
+    steps = Counter(kind for task in tasks[:seeds] for kind in task.steps)
     lacking = {
         kind: solved(
             partial(env.reference_player, shop, lacks=(kind,)), [t for t in tasks[:seeds] if kind in t.steps]
         )
-        for kind in dict.fromkeys(kind for task in tasks[:seeds] for kind in task.steps)
+        for kind in steps
     }
     contrary = {
         kind: solved(
@@ -229,6 +232,7 @@ def certify_cell(
         rewards={n: _spread([p.value for p in ps]) for n, ps in played.items() if ":" in n},
         failed=_spread([p.value for p in played["noisy"] if not p.correct]),
         jobs=max(len(task.parts) for task in tasks),
+        steps={kind: number / seeds for kind, number in steps.items()},
         lacking=lacking,
         contrary=contrary,
         shotgun=solved(partial(shotgun_teller, env, shop), asked),
