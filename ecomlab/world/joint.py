@@ -191,7 +191,7 @@ class GiveWay(Wish):
 
 
 SLOTS = tuple(kind.slot for kind in (Same, Total, Together, Worth, GiveWay))
-"""Slots of the demands that are about several parts or about what gives way; none is ever withheld."""
+"""Slots of the demands that are about several parts or about what gives way."""
 
 
 def day_name(day: date) -> str:

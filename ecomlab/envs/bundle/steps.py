@@ -249,8 +249,10 @@ class Drawing:
                     left -= counts
                 else:
                     self.wishes, self.slots, self.room = before
-        # The words of two demands would not tell which of them the budget should be spent on.
-        if len(self._demands().aims) == 1 and self.random.random() < P_SHORT:
+        # The words of two demands would not tell which of them the budget should be spent on, nor would it be what a
+        # limit in total buys if the budget bought less.
+        kinds = {type(aim) for aim in self._demands().aims}
+        if len(self._demands().aims) == 1 and kinds == {Worth} and self.random.random() < P_SHORT:
             self.room = 0
 
     def _is_clear(self) -> bool:
@@ -531,8 +533,10 @@ def is_sound(goal: Goal, today: date | None, rows_of: RowsOf, catalog: Catalog, 
     for aim in demands.aims:
         if aim.items[0] not in choice.chosen:
             continue
-        # One does not get better where the others do not count, or the words would not tell which comes first.
-        alone = best(offers, demands.aiming(aim), today)
+        # One does not get better where the others do not count, or the words would not tell which comes first; and what
+        # a limit in total buys, the budget does not cut.
+        only = demands.aiming(aim)
+        alone = best(offers, replace(only, budget=None) if isinstance(aim, Total) else only, today)
         if alone is None or key_of(aim, alone.chosen) < key_of(aim, choice.chosen):
             return False
         if isinstance(aim, Worth):
