@@ -275,6 +275,11 @@ class Drawing:
         """Collect what is drawn so far."""
         return Demands.of({(n, "type"): kind for n, kind in enumerate(self.parts)} | self.places())
 
+    @property
+    def _most_in_total(self) -> int:
+        """Return the most parts with a limit in total: one on all that are stated would be a second budget."""
+        return len(self.parts) - 1
+
     def _size(self) -> int:
         return draw_size(self.axes, "joint", self.random)
 
@@ -372,7 +377,7 @@ class Drawing:
         units = [items for items in sames if {*items} <= {*alone}]
         units += [(kind,) for kind in alone if not any(kind in items for items in sames)]
         greedy = bool(self.random.random() < P_GREEDY)
-        for size in range(min(self._size(), sum(map(len, units))), 1, -1):
+        for size in range(min(self._size(), sum(map(len, units)), self._most_in_total), 1, -1):
             for _ in range(MOST_GROUPS):
                 group: list[str] = []
                 for unit in shuffled(self.random, units):
@@ -448,9 +453,10 @@ class Drawing:
             return None
         free = self.free(Worth, Total)
         groups: list[Joint] = [w for w in self.wishes if isinstance(w, Same) and {*w.items} <= {*free}]
+        groups = [same for same in groups if len(same.items) <= self._most_in_total]
         if not groups:
             kinds = self.free(Worth, Same, Total)
-            chosen = shuffled(self.random, kinds)[: min(self._size() + 1, len(kinds))]
+            chosen = shuffled(self.random, kinds)[: min(self._size() + 1, len(kinds), self._most_in_total)]
             if len(chosen) < 2:
                 return None
             groups = [Total(tuple(kind for kind in self.parts if kind in chosen), 0)]
