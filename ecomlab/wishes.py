@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, Literal, TypeVar
 
-from ecomlab.other_words import ORDINALS
+from ecomlab.other_words import ONES, ORDINALS, read_number, spelled
 from ecomlab.suggest import unknown
 from ecomlab.values import FORMATS, MONEY, NAME, Format, in_speech, money, read_money
 
@@ -282,8 +282,8 @@ class If(Wish):
     words: tuple[str, ...] = field(default=(), compare=False)
     """Phrases of both values: "in Black"; they follow from the values."""
     pattern = (
-        rf"(?P<type>[^:.]+): the one (?P<first>.+?) if it costs (?P<limit>{AT_MOST}), "
-        r"otherwise (?:the cheapest|one (?P<other>(?:[^.]|\.\d)+))"
+        rf"(?P<type>[^:.]+): one (?P<first>.+?) if there is any for (?P<limit>{AT_MOST}), "
+        r"otherwise (?:whichever is cheapest|one (?P<other>(?:[^.]|\.\d)+))"
     )
 
     step = "logic"
@@ -293,8 +293,8 @@ class If(Wish):
 
     def say(self) -> str:
         first, *other = self.words
-        rest = f"one {other[0]}" if other else "the cheapest"
-        return in_speech(f"{self.type}: the one {first} if it costs {at_most(self.limit)}, otherwise {rest}")
+        rest = f"one {other[0]}" if other else "whichever is cheapest"
+        return in_speech(f"{self.type}: one {first} if there is any for {at_most(self.limit)}, otherwise {rest}")
 
     @classmethod
     def read(cls, said: Mapping[str, str]) -> "If":
@@ -358,7 +358,7 @@ class Demand(Wish):
 
 
 _PHRASE = r"(?:[^.;!?\n]|\.(?=\S))+?"
-_STEP = r"the thing that I looked at right (?:after|before) "
+_STEP = rf"the thing that I looked at (?:right|(?:{'|'.join(ONES[1:])}) products) (?:after|before) "
 
 
 @dataclass(frozen=True)
@@ -375,21 +375,23 @@ class Visited(Wish):
     """Noun phrase of the slots, which follows from them."""
 
     pattern = (
-        rf"(?P<steps>(?:{_STEP})*)the (?P<pick>cheapest|most expensive) of the (?P<among>{_PHRASE}) that I looked at"
-        rf"|(?P<walk>(?:{_STEP})+)the (?P<thing>{_PHRASE})(?=$|[.;!?\n](?:\s|$))"
+        rf"(?P<steps>(?:{_STEP})?)the (?P<pick>cheapest|most expensive) of the (?P<among>{_PHRASE}) that I looked at"
+        rf"|(?P<walk>{_STEP})the (?P<thing>{_PHRASE})(?=$|[.;!?\n](?:\s|$))"
     )
 
     step = "reference"
 
     def say(self) -> str:
         thing = f"{self.pick} of the {self.words} that I looked at" if self.pick else self.words
-        walk = "after" if self.steps > 0 else "before"
-        return f"the thing that I looked at right {walk} " * abs(self.steps) + f"the {thing}"
+        way, far = "after" if self.steps > 0 else "before", abs(self.steps)
+        link = "right" if far == 1 else f"{spelled(far)} products" if far else ""
+        return (f"the thing that I looked at {link} {way} " if far else "") + f"the {thing}"
 
     @classmethod
     def read(cls, said: Mapping[str, str]) -> "Visited":
-        walk, pick = said["steps"] or said["walk"], said["pick"]
-        steps = walk.count(" right after ") - walk.count(" right before ")
+        words, pick = (said["steps"] or said["walk"]).split(), said["pick"]
+        far = next((read_number(word) for word in words if word in ONES), 1) if words else 0
+        steps = far if "after" in words else -far
         return cls((), pick, steps, said["among"] or said["thing"])  # type: ignore[arg-type]
 
     @property

@@ -26,6 +26,7 @@ from ecomlab.seeding import pick, rng, shuffled
 from ecomlab.slots import LIMITS, slot_type
 from ecomlab.steps import is_worked_out, most_steps
 from ecomlab.task import Goal, TaskError, TaskKey
+from ecomlab.wishes import wishes_in
 from ecomlab.world.cart import constraints_of, identity_of, is_exact
 from ecomlab.world.plain import PACK
 from ecomlab.world.policy_book.book import Book
@@ -36,6 +37,8 @@ MOST_STATED = 12
 """Most slots beside types that an opening states; with those that are withheld, 21."""
 MOST_WORDS = 38
 """Most words of an opening about its items, or so; what stands around them makes it about 60."""
+MOST_TOLD = 52
+"""Most words of any other opening's slots, or so, where wishes can be left out of it."""
 QUESTION_WORDS = 9
 """Words of a question that a customer asks in their turn."""
 TRIES = 64
@@ -241,11 +244,17 @@ def alternative(slots: Mapping[str, Any], shop: Shop, random: np.random.Generato
 
 
 def withhold(goal: Goal, axes: Difficulty, random: np.random.Generator, never: Collection[str] = ()) -> Goal:
-    """Draw the slots that the opening leaves out, each with probability p_missing, whatever will happen to it; never
-    types, nor those named, without which the request makes no sense."""
+    """Draw the slots that the opening leaves out, each with probability p_missing, whatever will happen to it, and the
+    longest of the wishes that would be too many words beside; never types, nor those named, without which the request
+    makes no sense."""
     able = [place for place in goal.slots if place[1] not in ("type", *never) and place not in goal.withheld]
-    hidden = left_out(able, axes.p_missing, random, MOST_WITHHELD - len(goal.withheld))
-    return replace(goal, withheld=goal.withheld | hidden)
+    hidden = goal.withheld | left_out(able, axes.p_missing, random, MOST_WITHHELD - len(goal.withheld))
+    words = {place: words_of(place[1], value) for place, value in goal.slots.items()}
+    for place in sorted(wishes_in(goal.slots).keys() & able, key=lambda place: (-words[place], place)):
+        told = sum(count for other, count in words.items() if other not in hidden)
+        if axes.p_missing and told > MOST_TOLD and len(hidden) < MOST_WITHHELD:
+            hidden |= {place}
+    return replace(goal, withheld=frozenset(hidden))
 
 
 def look_up(goal: Goal, able: Sequence[str], book: Book, count: int, random: np.random.Generator) -> Goal:

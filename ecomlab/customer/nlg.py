@@ -335,7 +335,7 @@ def wish_phrase(kind: str, name: str, wish: Wish, lexicon: Lexicon) -> str:
     assert isinstance(wish, OneOf | AnyBut)
     values = or_list(wish.values if name == "brand" else tuple(map(lexicon.said, wish.values)))
     said = f"by {values}" if name == "brand" else lexicon.phrase(kind, name, values)
-    return said if isinstance(wish, OneOf) else f"not {said}"
+    return said if isinstance(wish, OneOf) else f"but not {said}"
 
 
 def _number(count: int) -> Piece:

@@ -27,6 +27,7 @@ from ecomlab.wishes import (
     Of,
     OneOf,
     Packs,
+    Said,
     Taste,
     Wish,
     pack_size,
@@ -66,6 +67,10 @@ def words_of(name: str, value: Any = None) -> int:
         return 9
     if isinstance(value, OneOf | AnyBut):
         return 1 + 2 * len(value.values)
+    if isinstance(value, Said):
+        return 5 + 9 * len(value.claims)
+    if isinstance(value, Wish):
+        return 5 + len(value.say().split())
     return next((words for slots, words in WORDS.items() if name.partition(":")[0] in slots), 6)
 
 

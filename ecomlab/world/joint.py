@@ -87,7 +87,7 @@ class Same(Joint):
     of: str
     """The slot: "brand", or an attribute."""
     slot = "same"
-    pattern = rf"{_THINGS} (?:by|in|with) the same (?P<of>[a-z][a-z ]*?)"
+    pattern = rf"{_THINGS} (?:from|in|with) the same (?P<of>[a-z][a-z ]*?)"
 
     def holds(self, chosen: Mapping[str, Offer], today: date | None) -> bool:
         values = {chosen[kind].values.get(self.of) for kind in self.items if kind in chosen}
@@ -99,7 +99,7 @@ class Same(Joint):
 
     def say(self) -> str:
         name = noun(self.of.removeprefix("attr:"))
-        before = {"brand": "by", "color": "in"}.get(name, "with")
+        before = {"brand": "from", "color": "in"}.get(name, "with")
         return f"{self.the_items} {before} the same {name}"
 
     @classmethod
@@ -191,7 +191,7 @@ class GiveWay(Wish):
 
 
 SLOTS = tuple(kind.slot for kind in (Same, Total, Together, Worth, GiveWay))
-"""Slots of the demands that are about several parts or about what gives way; none is ever withheld."""
+"""Slots of the demands that are about several parts or about what gives way."""
 
 
 def day_name(day: date) -> str:

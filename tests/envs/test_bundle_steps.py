@@ -37,7 +37,7 @@ TODAY = date(2026, 3, 16)
 BUNDLE = ENVIRONMENTS["BUNDLE"]
 DEMANDS: Sequence[tuple[str, Wish, str]] = [
     ("same", Same(("Speaker", "Webcam"), "attr:color"), "the speaker and the webcam in the same color"),
-    ("same", Same(("Speaker", "Webcam"), "brand"), "the speaker and the webcam by the same brand"),
+    ("same", Same(("Speaker", "Webcam"), "brand"), "the speaker and the webcam from the same brand"),
     ("subtotal", Total(("Speaker", "Webcam"), 12000), "$120 for the speaker and the webcam together"),
     (
         "subtotal",

@@ -1,7 +1,7 @@
 """The audit of BUNDLE: faults of a list of parts, and other wishes."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from functools import partial
 from itertools import product
@@ -17,6 +17,7 @@ from ecomlab.world.faults import fault_of, named
 from ecomlab.world.joint import (
     SLOTS,
     Demands,
+    GiveWay,
     Joint,
     Offer,
     Total,
@@ -149,6 +150,12 @@ class BundleAudit(Audit):
         if name == "parts":  # another last one
             taken = {kind for kind, _ in parts_of(goal.slots)} | {goal.after(task.events).get("added")}
             return [[*value[:-1], kind] for kind in task.notes["pool"] if kind not in taken]
+        if isinstance(value, Worth):
+            return value.others()
+        if isinstance(value, Joint | GiveWay):  # about another part instead of the last one
+            stated = [kind for (_, slot), kind in goal.slots.items() if slot == "type"]
+            items = [(*value.items[:-1], kind) for kind in stated if kind not in value.items]
+            return [replace(value, items=some) for some in items]
         return self.product_values(name, value, goal.get("type", item=item), shop)
 
     def possible(self, goal: Goal, task: Task, shop: Shop) -> bool:

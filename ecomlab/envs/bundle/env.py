@@ -22,7 +22,7 @@ from ecomlab.seeding import pick, shuffled, whole_near
 from ecomlab.task import Event, Goal, Place, Problem, TaskError, TaskKey
 from ecomlab.tool import tool
 from ecomlab.values import money
-from ecomlab.world.joint import SLOTS, surplus
+from ecomlab.world.joint import surplus
 from ecomlab.world.orders.history import draw_history
 from ecomlab.world.sell_outs import sell_out_share
 from ecomlab.world.shopping_list import (
@@ -121,7 +121,7 @@ class Bundle(Environment):
             if later:
                 slots[0, "parts"] = later
             slots[0, "budget"] = 0
-            goal = withhold(Goal(slots, frozenset(slots) & {(0, "parts")}), axes, random, ("parts", *SLOTS))
+            goal = withhold(Goal(slots, frozenset(slots) & {(0, "parts")}), axes, random, ("parts",))
             goal = goal.set_slots({"budget": budget_for(goal, axes.bundle.slack)})
             change = (
                 draw_change(goal, alone, spare, axes, random) if random.random() < axes.p_switch else None

@@ -50,7 +50,7 @@ class BundlePlayer(GoalPlayer):
         parts, steps = math.ceil(axes.bundle.parts), math.ceil(axes.steps.mean)
         calls = parts + CALLS_A_STEP * steps
         events = ((axes.p_oos, 1, calls + 1), (axes.p_switch, 1, 1))
-        return budget(Need(2, parts), min(parts, axes.constraints - 1) + 2, axes, *events)
+        return budget(Need(2, parts), min(parts, axes.constraints - 1) + steps + 2, axes, *events)
 
     def read_later(self, text: str) -> dict[Place, Any]:
         return {place: value for place, value in super().read_later(text).items() if place[1] != "quantity"}

@@ -249,8 +249,10 @@ class Drawing:
                     left -= counts
                 else:
                     self.wishes, self.slots, self.room = before
-        # The words of two demands would not tell which of them the budget should be spent on.
-        if len(self._demands().aims) == 1 and self.random.random() < P_SHORT:
+        # The words of two demands would not tell which of them the budget should be spent on, nor would it be what a
+        # limit in total buys if the budget bought less.
+        kinds = {type(aim) for aim in self._demands().aims}
+        if len(self._demands().aims) == 1 and kinds == {Worth} and self.random.random() < P_SHORT:
             self.room = 0
 
     def _is_clear(self) -> bool:
@@ -272,6 +274,11 @@ class Drawing:
     def _demands(self) -> Demands:
         """Collect what is drawn so far."""
         return Demands.of({(n, "type"): kind for n, kind in enumerate(self.parts)} | self.places())
+
+    @property
+    def _most_in_total(self) -> int:
+        """Return the most parts with a limit in total: one on all that are stated would be a second budget."""
+        return len(self.parts) - 1
 
     def _size(self) -> int:
         return draw_size(self.axes, "joint", self.random)
@@ -370,7 +377,7 @@ class Drawing:
         units = [items for items in sames if {*items} <= {*alone}]
         units += [(kind,) for kind in alone if not any(kind in items for items in sames)]
         greedy = bool(self.random.random() < P_GREEDY)
-        for size in range(min(self._size(), sum(map(len, units))), 1, -1):
+        for size in range(min(self._size(), sum(map(len, units)), self._most_in_total), 1, -1):
             for _ in range(MOST_GROUPS):
                 group: list[str] = []
                 for unit in shuffled(self.random, units):
@@ -446,9 +453,10 @@ class Drawing:
             return None
         free = self.free(Worth, Total)
         groups: list[Joint] = [w for w in self.wishes if isinstance(w, Same) and {*w.items} <= {*free}]
+        groups = [same for same in groups if len(same.items) <= self._most_in_total]
         if not groups:
             kinds = self.free(Worth, Same, Total)
-            chosen = shuffled(self.random, kinds)[: min(self._size() + 1, len(kinds))]
+            chosen = shuffled(self.random, kinds)[: min(self._size() + 1, len(kinds), self._most_in_total)]
             if len(chosen) < 2:
                 return None
             groups = [Total(tuple(kind for kind in self.parts if kind in chosen), 0)]
@@ -531,8 +539,10 @@ def is_sound(goal: Goal, today: date | None, rows_of: RowsOf, catalog: Catalog, 
     for aim in demands.aims:
         if aim.items[0] not in choice.chosen:
             continue
-        # One does not get better where the others do not count, or the words would not tell which comes first.
-        alone = best(offers, demands.aiming(aim), today)
+        # One does not get better where the others do not count, or the words would not tell which comes first; and what
+        # a limit in total buys, the budget does not cut.
+        only = demands.aiming(aim)
+        alone = best(offers, replace(only, budget=None) if isinstance(aim, Total) else only, today)
         if alone is None or key_of(aim, alone.chosen) < key_of(aim, choice.chosen):
             return False
         if isinstance(aim, Worth):
