@@ -277,6 +277,11 @@ class Drawing:
     def _size(self) -> int:
         return draw_size(self.axes, "joint", self.random)
 
+    @property
+    def _some(self) -> int:
+        """Most parts of a limit in total: one on the whole list is the budget."""
+        return len(self.parts) - 1
+
     def _add(self, wishes: Sequence[tuple[Joint | Worth, bool]]) -> bool | None:
         """Add one of several demands of one kind, each with its outcome, whether the cheapest meet it; tell whether it
         counts. None is drawn where only one outcome is possible, or it would tell which."""
@@ -371,7 +376,7 @@ class Drawing:
         units = [items for items in sames if {*items} <= {*alone}]
         units += [(kind,) for kind in alone if not any(kind in items for items in sames)]
         greedy = bool(self.random.random() < P_GREEDY)
-        for size in range(min(self._size(), sum(map(len, units))), 1, -1):
+        for size in range(min(self._size(), sum(map(len, units)), self._some), 1, -1):
             for _ in range(MOST_GROUPS):
                 group: list[str] = []
                 for unit in shuffled(self.random, units):
@@ -446,10 +451,11 @@ class Drawing:
         if any(isinstance(wish, GiveWay) for wish in self.wishes):
             return None
         free = self.free(Worth, Total)
-        groups: list[Joint] = [w for w in self.wishes if isinstance(w, Same) and {*w.items} <= {*free}]
+        sames = [wish for wish in self.wishes if isinstance(wish, Same) and {*wish.items} <= {*free}]
+        groups: list[Joint] = [wish for wish in sames if len(wish.items) <= self._some]
         if not groups:
             kinds = self.free(Worth, Same, Total)
-            chosen = shuffled(self.random, kinds)[: min(self._size() + 1, len(kinds))]
+            chosen = shuffled(self.random, kinds)[: min(self._size() + 1, len(kinds), self._some)]
             if len(chosen) < 2:
                 return None
             groups = [Total(tuple(kind for kind in self.parts if kind in chosen), 0)]
