@@ -358,7 +358,7 @@ class Demand(Wish):
 
 
 _PHRASE = r"(?:[^.;!?\n]|\.(?=\S))+?"
-_STEP = r"the thing that I looked at right (?:after|before) "
+_STEP = rf"the (?:(?:{'|'.join(ORDINALS[1:])}) )?thing that I looked at (?:right )?(?:after|before) "
 
 
 @dataclass(frozen=True)
@@ -375,21 +375,23 @@ class Visited(Wish):
     """Noun phrase of the slots, which follows from them."""
 
     pattern = (
-        rf"(?P<steps>(?:{_STEP})*)the (?P<pick>cheapest|most expensive) of the (?P<among>{_PHRASE}) that I looked at"
-        rf"|(?P<walk>(?:{_STEP})+)the (?P<thing>{_PHRASE})(?=$|[.;!?\n](?:\s|$))"
+        rf"(?P<steps>(?:{_STEP})?)the (?P<pick>cheapest|most expensive) of the (?P<among>{_PHRASE}) that I looked at"
+        rf"|(?P<walk>{_STEP})the (?P<thing>{_PHRASE})(?=$|[.;!?\n](?:\s|$))"
     )
 
     step = "reference"
 
     def say(self) -> str:
         thing = f"{self.pick} of the {self.words} that I looked at" if self.pick else self.words
-        walk = "after" if self.steps > 0 else "before"
-        return f"the thing that I looked at right {walk} " * abs(self.steps) + f"the {thing}"
+        far, way = abs(self.steps), "after" if self.steps > 0 else "before"
+        walk = f"the {_nth(far)}thing that I looked at {'right ' * (far == 1)}{way} " if far else ""
+        return f"{walk}the {thing}"
 
     @classmethod
     def read(cls, said: Mapping[str, str]) -> "Visited":
         walk, pick = said["steps"] or said["walk"], said["pick"]
-        steps = walk.count(" right after ") - walk.count(" right before ")
+        far = next((n for n, word in enumerate(ORDINALS, 1) if walk.startswith(f"the {word} thing")), 1)
+        steps = (far if " after " in walk else -far) if walk else 0
         return cls((), pick, steps, said["among"] or said["thing"])  # type: ignore[arg-type]
 
     @property
@@ -509,11 +511,14 @@ MOST_LINKS = len(ORDINALS)
 """Most steps from one visit to another."""
 
 
+def _nth(far: int) -> str:
+    return f"{ORDINALS[far - 1]} " if far > 1 else ""
+
+
 def of_phrase(noun: str, thing: str, wish: Of, month: str = "") -> str:
     """Word a reference after an item's noun; `thing` is without an article, `month` is that of an earlier order."""
     way, far = "after" if wish.steps > 0 else "before", abs(wish.steps)
-    nth, right = f"{ORDINALS[far - 1]} " if far > 1 else "", "right " if far == 1 else ""
-    link = f"{nth}thing I saw {right}{way} the " if far else ""
+    link = f"{_nth(far)}thing I saw {'right ' * (far == 1)}{way} the " if far else ""
     return f"with the same {noun} as the {link}{thing} {_TAILS[wish.where]} {month}".rstrip()
 
 

@@ -24,7 +24,7 @@ from ecomlab.seeding import pick, rng, shuffled
 from ecomlab.slots import DAYS, PRICE, RATING, SlotType
 from ecomlab.steps import draw_size
 from ecomlab.task import Goal, Task
-from ecomlab.wishes import AnyBut, Demand, If, Of, OneOf, Visited
+from ecomlab.wishes import MOST_LINKS, AnyBut, Demand, If, Of, OneOf, Visited
 from ecomlab.world.cart import column_of, constraints_of, names_of
 from ecomlab.world.ranking import Worth
 from ecomlab.world.substitutes import LIKENESS, demanded, original_of, rank_keys, similarity
@@ -66,6 +66,7 @@ class DemandDraws:
         """Tell which of the visits a product was: by one looked at before or after it, or by its price among those like
         it."""
         size, at = draw_size(self.axes, "reference", self.random), self.visits.tolist().index(row)
+        size = min(size, MOST_LINKS)
         found: list[Visited] = []
         for way in (1, -1):
             for steps, extreme in ((way * size, False), (way * (size - 1), True)):

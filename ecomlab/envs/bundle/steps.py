@@ -48,7 +48,7 @@ from ecomlab.world.joint import (
     pages_for,
     upgraded,
 )
-from ecomlab.world.ranking import Worth, of_rows
+from ecomlab.world.ranking import MOST_A_DAY, Worth, of_rows
 from ecomlab.world.shopping_list import Part
 from ecomlab.world.state import PAGE
 
@@ -71,6 +71,8 @@ WAITS = (3, 4, 5)
 """Days until parts have to arrive together."""
 WORTHS = (100, 200, 300, 500, 800, 1000, 1500, 2000, 3000)
 """Cents that a star more may be worth; a day sooner, in a shop without stars."""
+MOST_WORTHS = 3
+"""Most parts of which a customer says what is worth more."""
 LEAD = 0.05
 """Least lead of the best over the next, as a share of its price."""
 TIGHT = 0.02
@@ -482,7 +484,10 @@ class Drawing:
         kinds = self.free(Worth, Same, Total)
         two = draw_size(self.axes, "trade_off", self.random) > 1
         first, *others = gains(self.catalog)
-        for cents in shuffled(self.random, WORTHS) if kinds else ():
+        most = WORTHS[-1] if first is RATING else MOST_A_DAY
+        if len([wish for wish in self.wishes if isinstance(wish, Worth)]) == MOST_WORTHS:
+            return None
+        for cents in shuffled(self.random, [one for one in WORTHS if one <= most]) if kinds else ():
             less = max(100, cents // 500 * 100)
             terms = ((first.name, cents), *((limit.name, less) for limit in others if two))
             found = [(wish, met) for kind in kinds for wish, met in self._worths(Worth(terms, kind))]
