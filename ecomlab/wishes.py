@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, Literal, TypeVar
 
-from ecomlab.other_words import ONES, ORDINALS, read_number, spelled
+from ecomlab.other_words import ORDINALS
 from ecomlab.suggest import unknown
 from ecomlab.values import FORMATS, MONEY, NAME, Format, in_speech, money, read_money
 
@@ -358,7 +358,7 @@ class Demand(Wish):
 
 
 _PHRASE = r"(?:[^.;!?\n]|\.(?=\S))+?"
-_STEP = rf"the thing that I looked at (?:right|(?:{'|'.join(ONES[1:])}) products) (?:after|before) "
+_STEP = rf"the (?:(?:{'|'.join(ORDINALS[1:])}) )?thing that I looked at (?:right )?(?:after|before) "
 
 
 @dataclass(frozen=True)
@@ -383,15 +383,15 @@ class Visited(Wish):
 
     def say(self) -> str:
         thing = f"{self.pick} of the {self.words} that I looked at" if self.pick else self.words
-        way, far = "after" if self.steps > 0 else "before", abs(self.steps)
-        link = "right" if far == 1 else f"{spelled(far)} products" if far else ""
-        return (f"the thing that I looked at {link} {way} " if far else "") + f"the {thing}"
+        far, way = abs(self.steps), "after" if self.steps > 0 else "before"
+        walk = f"the {_nth(far)}thing that I looked at {'right ' * (far == 1)}{way} " if far else ""
+        return f"{walk}the {thing}"
 
     @classmethod
     def read(cls, said: Mapping[str, str]) -> "Visited":
-        words, pick = (said["steps"] or said["walk"]).split(), said["pick"]
-        far = next((read_number(word) for word in words if word in ONES), 1) if words else 0
-        steps = far if "after" in words else -far
+        walk, pick = said["steps"] or said["walk"], said["pick"]
+        far = next((n for n, word in enumerate(ORDINALS, 1) if walk.startswith(f"the {word} thing")), 1)
+        steps = (far if " after " in walk else -far) if walk else 0
         return cls((), pick, steps, said["among"] or said["thing"])  # type: ignore[arg-type]
 
     @property
@@ -511,11 +511,14 @@ MOST_LINKS = len(ORDINALS)
 """Most steps from one visit to another."""
 
 
+def _nth(far: int) -> str:
+    return f"{ORDINALS[far - 1]} " if far > 1 else ""
+
+
 def of_phrase(noun: str, thing: str, wish: Of, month: str = "") -> str:
     """Word a reference after an item's noun; `thing` is without an article, `month` is that of an earlier order."""
     way, far = "after" if wish.steps > 0 else "before", abs(wish.steps)
-    nth, right = f"{ORDINALS[far - 1]} " if far > 1 else "", "right " if far == 1 else ""
-    link = f"{nth}thing I saw {right}{way} the " if far else ""
+    link = f"{_nth(far)}thing I saw {'right ' * (far == 1)}{way} the " if far else ""
     return f"with the same {noun} as the {link}{thing} {_TAILS[wish.where]} {month}".rstrip()
 
 

@@ -11,6 +11,7 @@ from rapidfuzz import fuzz, process
 from ecomlab import other_words
 from ecomlab.catalog import Catalog, ProductType
 from ecomlab.values import in_speech
+from ecomlab.wishes import LOOKS
 
 CUTOFF = 72.0
 """Similarity (0-100, indel ratio) from which a word counts as a misspelling of a name."""
@@ -152,7 +153,8 @@ class Lexicon:
                 f"there are no words for the slot {slot!r}, which is no property of a {type_name}: "
                 f"the environment's phrases need a table [slots.{slot}]"
             )
-        return _A_VOWEL.sub("an ", named[slot].say(value))
+        said = in_speech(value) if named[slot].name in LOOKS else value
+        return _A_VOWEL.sub("an ", named[slot].say(said))
 
 
 _LEXICONS: dict[str, Lexicon] = {}

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Mapping
 from types import MappingProxyType
 
 from ecomlab.catalog.columns import Catalog
-from ecomlab.slots import LIMITS, PRICE
+from ecomlab.slots import LIMITS, PRICE, SlotType
 
 FEW_TYPES = 2
 """Types that a cart with something unwanted beside it needs."""
@@ -61,6 +61,11 @@ def limits(catalog: Catalog, told: Collection[str] = ()) -> list[str]:
         for limit in LIMITS
         if not catalog.has(limit) and limit.name not in told
     ]
+
+
+def gains(catalog: Catalog) -> list[SlotType]:
+    """List the limits of which a unit may be worth something to a customer: those that products of this shop have."""
+    return [limit for limit in LIMITS if limit.gain and catalog.has(limit)]
 
 
 def _edges(catalog: Catalog, name: str) -> tuple[int, int]:

@@ -14,13 +14,13 @@ from ecomlab.customer.meaning import kind_of
 from ecomlab.customer.nlg import wish_phrase
 from ecomlab.difficulty import Difficulty
 from ecomlab.seeding import pick, shuffled
-from ecomlab.slots import PRICE, SlotType, slot_type
+from ecomlab.slots import DAYS, PRICE, SlotType, slot_type
 from ecomlab.steps import draw_kinds, draw_size
 from ecomlab.task import Goal
 from ecomlab.wishes import AnyBut, OneOf
 from ecomlab.world import ranking, unmet
 from ecomlab.world.cart import column_of, names_of
-from ecomlab.world.ranking import VALUED, Rank, Values, Worth, of_rows
+from ecomlab.world.ranking import MOST_A_DAY, VALUED, Rank, Values, Worth, of_rows
 
 HELD = 0.22
 """Share of tasks whose customer says what gives way; in half of them nothing fits, so that none is the answer of at
@@ -235,9 +235,10 @@ def _able_terms(
     for terms in every:
         shares = [amounts * np.ptp(one.keys(of_rows(rows, catalog))) / prices for one in terms]
         low, high = BONUS if terms and terms[0].value else WEIGHT
+        most = MOST_A_DAY if terms and terms[0].slot == DAYS.name else 100 * AMOUNTS[-1]
         able.append(
             [
-                replace(one, dollars=amounts[(low <= share) & (share <= high)])
+                replace(one, dollars=amounts[(low <= share) & (share <= high) & (100 * amounts <= most)])
                 for one, share in zip(terms, shares, strict=True)
             ]
         )

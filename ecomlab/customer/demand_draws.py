@@ -15,15 +15,16 @@ import numpy as np
 
 from ecomlab.catalog import Shop
 from ecomlab.catalog.lexicon import Lexicon, lexicon_of
+from ecomlab.catalog.support import gains
 from ecomlab.customer.choices import AMOUNTS, DEAREST, LEAD, draw_worths
 from ecomlab.customer.nlg import thing_phrase, wish_phrase
 from ecomlab.customer.visits import exact_value
 from ecomlab.difficulty import Difficulty
 from ecomlab.seeding import pick, rng, shuffled
-from ecomlab.slots import DAYS, LIMITS, PRICE, RATING, SlotType
+from ecomlab.slots import DAYS, PRICE, RATING, SlotType
 from ecomlab.steps import draw_size
 from ecomlab.task import Goal, Task
-from ecomlab.wishes import AnyBut, Demand, If, Of, OneOf, Visited
+from ecomlab.wishes import MOST_LINKS, AnyBut, Demand, If, Of, OneOf, Visited
 from ecomlab.world.cart import column_of, constraints_of, names_of
 from ecomlab.world.ranking import Worth
 from ecomlab.world.substitutes import LIKENESS, demanded, original_of, rank_keys, similarity
@@ -65,6 +66,7 @@ class DemandDraws:
         """Tell which of the visits a product was: by one looked at before or after it, or by its price among those like
         it."""
         size, at = draw_size(self.axes, "reference", self.random), self.visits.tolist().index(row)
+        size = min(size, MOST_LINKS)
         found: list[Visited] = []
         for way in (1, -1):
             for steps, extreme in ((way * size, False), (way * (size - 1), True)):
@@ -116,11 +118,10 @@ class DemandDraws:
         count = next(dearer, apart[0] if apart else most)
         if not trades:
             return {"count": count}
-        terms = [limit for limit in LIMITS if limit.gain and catalog.has(limit)]
         dearest = goal.get(PRICE.name, int(catalog.price_cents[rows].max()))
         size = draw_size(self.axes, "trade_off", self.random) - 1
         few = next((one for one in counts if one <= FEW), 0)
-        worths = draw_worths(rows, dearest, terms, size, few, catalog, self.random) if size else []
+        worths = draw_worths(rows, dearest, gains(catalog), size, few, catalog, self.random) if size else []
         amounts = [100 * one for one in AMOUNTS if 100 * one <= DEAREST * dearest]
         for worth in (*worths, *[Worth(())] * len(amounts)) if amounts else ():
             worth = replace(worth, terms=((LIKENESS, pick(self.random, amounts)), *worth.terms))
@@ -215,6 +216,9 @@ class _Demand:
         sign = 1 if limit.op == "<=" else -1
         column = sign * self.shop.catalog.column(limit).astype(np.int64)
         others = self.draws.visits[self.draws.visits != self.original]
+        if limit is not DAYS:  # nobody compares the price or the stars of a cable with those of a phone
+            span = self.shop.catalog.type_rows(self.kind.name)
+            others = others[(span.start <= others) & (others < span.stop)]
         others = others[sign * column[others] != limit.missing]
         kept = np.searchsorted(np.sort(column[self.rows]), column[others], "right")
         for row, count in zip(others.tolist(), kept.tolist(), strict=True):

@@ -141,7 +141,9 @@ def things_in(text: str, world: World) -> list[Thing]:
     count = Counter(shorts.values())
     shorts = {title: short if count[short] == 1 else "" for title, short in shorts.items()}
     spoken = {
-        title for title, short in shorts.items() if title.lower() in said or (short and short.lower() in said)
+        title
+        for title, short in shorts.items()
+        if title.lower() in said or (short and re.search(rf"{re.escape(short.lower())}(?![\w-])", said))
     }
     lines = [
         Thing("line", order["order_id"], title, line["line_id"], short=shorts[title])

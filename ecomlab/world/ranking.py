@@ -114,6 +114,8 @@ class Lex(Wish):
         return ", then ".join(self.preferences)
 
 
+MOST_A_DAY = 2_000
+"""Most cents that people pay to have something a day sooner."""
 _MORE = rf"(?:{FORMATS['money'].pattern}) more for "
 VALUED = r"(?:[^.,;!?$\n]|[.,](?=\S))+?"
 """Pattern of the phrase of a value that is worth something."""

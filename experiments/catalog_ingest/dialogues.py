@@ -2,8 +2,8 @@
 
     python experiments/catalog_ingest/dialogues.py CATALOG_FOLDER --count 50 > dialogues.txt
 
-CATALOG_FOLDER is what `ecomlab catalog build` wrote. Environments that the catalog can carry take turns, levels 0 to 9
-follow one another within each, and the number of a dialogue is its seed: the same text in every run. The agent is the
+CATALOG_FOLDER is what `ecomlab catalog build` wrote. Environments that the catalog can carry take turns, levels (0 to 9,
+or those after `--levels`) follow one another within each, and the number of a dialogue is its seed: the same text in every run. The agent is the
 courteous reference player; of its calls only those that stand directly before a customer's line are shown, with names
 in place of ids.
 """
@@ -20,7 +20,6 @@ from ecomlab.catalog import Shop
 from ecomlab.catalog.support import unsupported
 from ecomlab.markup.record import Call, Step, steps_of
 
-LEVELS = 10
 WIDTH = 120
 ASKS = "ask_user"
 
@@ -89,6 +88,7 @@ def main() -> None:
     options.add_argument("folder", type=Path)
     options.add_argument("--count", type=int, default=50)
     options.add_argument("--first", type=int, default=0, help="number of the first dialogue")
+    options.add_argument("--levels", type=int, nargs="+", default=list(range(10)))
     asked = options.parse_args()
     shop = load_shop(asked.folder)
     off = unsupported(shop.catalog)
@@ -96,7 +96,7 @@ def main() -> None:
         print(f"{env} is off: {why}\n")
     envs = [env for env in ENVIRONMENTS if env not in off]
     for number in range(asked.first, asked.first + asked.count):
-        d = number // len(envs) % LEVELS
+        d = asked.levels[number // len(envs) % len(asked.levels)]
         print(dialogue(envs[number % len(envs)], d, number, shop), end="\n\n", flush=True)
 
 

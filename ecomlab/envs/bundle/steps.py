@@ -18,9 +18,10 @@ from typing import NamedTuple
 import numpy as np
 
 from ecomlab.catalog import Catalog
+from ecomlab.catalog.support import gains
 from ecomlab.difficulty import Difficulty
 from ecomlab.seeding import pick, shuffled
-from ecomlab.slots import DAYS, RATING
+from ecomlab.slots import RATING
 from ecomlab.steps import CALLS_A_STEP, draw_kinds, draw_size, may_hold, most_steps
 from ecomlab.task import Goal, Place
 from ecomlab.wishes import AnyBut, OneOf, Wish, has_wish
@@ -47,7 +48,7 @@ from ecomlab.world.joint import (
     pages_for,
     upgraded,
 )
-from ecomlab.world.ranking import Worth, of_rows
+from ecomlab.world.ranking import MOST_A_DAY, Worth, of_rows
 from ecomlab.world.shopping_list import Part
 from ecomlab.world.state import PAGE
 
@@ -68,8 +69,10 @@ P_EITHER = 0.25
 """Share of the logical demands that are alternatives; the others are exceptions."""
 WAITS = (3, 4, 5)
 """Days until parts have to arrive together."""
-STARS = (100, 200, 300, 500, 800, 1000, 1500, 2000, 3000)
-"""Cents that a star more may be worth."""
+WORTHS = (100, 200, 300, 500, 800, 1000, 1500, 2000, 3000)
+"""Cents that a star more may be worth; a day sooner, in a shop without stars."""
+MOST_WORTHS = 3
+"""Most parts of which a customer says what is worth more."""
 LEAD = 0.05
 """Least lead of the best over the next, as a share of its price."""
 TIGHT = 0.02
@@ -373,7 +376,7 @@ class Drawing:
         """Draw a limit in total within which several parts should have as many stars as it buys. All that whoever
         upgrades greedily buys within it has as many, or fewer; the cheapest have fewer in any case."""
         sames = [wish.items for wish in self.wishes if isinstance(wish, Same)]
-        alone = self.free(Worth, Total)
+        alone = self.free(Worth, Total) if self.catalog.has(RATING) else []
         units = [items for items in sames if {*items} <= {*alone}]
         units += [(kind,) for kind in alone if not any(kind in items for items in sames)]
         greedy = bool(self.random.random() < P_GREEDY)
@@ -479,11 +482,16 @@ class Drawing:
         return True
 
     def _draw_worth(self) -> bool | None:
-        """Draw what a star more, or a day sooner too, is worth of a part."""
+        """Draw what a star more, or a day sooner too, is worth of a part; in a shop without stars a day sooner."""
         kinds = self.free(Worth, Same, Total)
         two = draw_size(self.axes, "trade_off", self.random) > 1
-        for cents in shuffled(self.random, STARS) if kinds else ():
-            terms = ((RATING.name, cents), *([(DAYS.name, max(100, cents // 500 * 100))] if two else []))
+        first, *others = gains(self.catalog)
+        most = WORTHS[-1] if first is RATING else MOST_A_DAY
+        if len([wish for wish in self.wishes if isinstance(wish, Worth)]) == MOST_WORTHS:
+            return None
+        for cents in shuffled(self.random, [one for one in WORTHS if one <= most]) if kinds else ():
+            less = max(100, cents // 500 * 100)
+            terms = ((first.name, cents), *((limit.name, less) for limit in others if two))
             found = [(wish, met) for kind in kinds for wish, met in self._worths(Worth(terms, kind))]
             if (counts := self._add(found)) is not None:
                 self.room += _dollars(cents * (0.4 + 1.2 * self.random.random()))

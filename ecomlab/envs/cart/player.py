@@ -207,8 +207,8 @@ class Shopper(Asking):
                 continue
             line = (wish.choice, wish.option)
             wanted[line] = wanted.get(line, 0) + wish.quantity
-        if not calls and (showing := self._show()):
-            return showing
+        if not calls and self.cart.keys() <= wanted.keys() and (showing := self._show()):
+            return showing  # only then: what is wrong in the cart would be all that they speak of
         calls += [*self._cart_calls(wanted), *self.tell(short)]
         if not calls and not waiting:
             return self.answer(self.values()) or self.turn(self.call("submit", None, done=True))

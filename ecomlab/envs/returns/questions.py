@@ -34,8 +34,12 @@ def _beside(slot: str) -> Callable[[Goal, World], Collection[Any]]:
         order, line, outcome, cheapest = _known(goal, world)
         if slot == "ask_until":
             return [order["placed"], delivered(order, line)]
-        back = right("ask_back", outcome, line, goal.of().get("units", 1), cheapest)
-        return [cheapest] if slot == "ask_back" else [cheapest, back, line["price_cents"]]
+        units = goal.of().get("units", 1)
+        others = [cheapest]
+        if slot == "ask_more":
+            others += [right("ask_back", outcome, line, units, cheapest), line["price_cents"]]
+        answer = right(slot, outcome, line, units, cheapest)
+        return [one for one in others if one != answer]  # a difference may come to the same as a price
 
     return beside
 
