@@ -293,13 +293,15 @@ def _some(among: int, count: int, random: Draws) -> list[int]:
 def _all_decide(every: Sequence[Sequence[Atom]], where: Sequence[Atom]) -> bool:
     """Tell whether of clauses with these conditions, each of which overrides those before it, each decides some case
     for which those of `where` hold."""
-    return all(_is_left([*where, *atoms], every[n + 1 :]) for n, atoms in enumerate(every))
+    return all(_is_left([*where, *atoms], sorted(every[n + 1 :], key=len)) for n, atoms in enumerate(every))
 
 
 def _is_left(case: Sequence[Atom], later: Sequence[Sequence[Atom]]) -> bool:
     """Tell whether some case fulfils all conditions of `case`, as some do, and not all of any of `later`."""
     if not later:
         return True
+    if not all(_can_be(atom[0], [*case, atom]) for atom in later[0]):
+        return _is_left(case, later[1:])
     others = ([*case, (fact, _NOT[op], value)] for fact, op, value in later[0])
     return any(_can_be(other[-1][0], other) and _is_left(other, later[1:]) for other in others)
 
