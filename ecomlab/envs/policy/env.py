@@ -90,18 +90,18 @@ def submit(
         str | None, Field(description='The id of the clause that decides, such as "C-123".')
     ] = None,
 ) -> dict[str, Any]:
-    """Hand in the answer and the clause of the policy book that decides it; the conversation ends."""
+    """Submit the answer and the clause of the policy book that decides it; the conversation ends."""
     return {"submitted": True}
 
 
 class Policy(Environment):
     id, version = "POLICY", 3
     brief = (
-        "Answer the customer's question from the store's policy book, for the case as the customer last told it. Hand "
-        "in the answer to what they asked first, a number with its unit, a day, yes or no, or a name, and the id of "
-        "the one clause that decides it; whatever else they ask about it, tell them. Where a clause refers to another "
-        "section, a clause of that one decides. A customer who does not know a fact can look it up: tell them where, "
-        "as the book says."
+        "Answer the customer's question from the store's policy book, for the case as the customer last told it. "
+        "Submit the answer to what they asked first, a number with its unit, a day, yes or no, or a name, and the id "
+        "of the one clause that decides it; whatever else they ask about it, tell them. Where a clause refers to "
+        "another section, a clause of that one decides. A customer who does not know a fact can look it up: tell them "
+        "where, as the book says."
     )
     tools = (policy_search, catalog_search, catalog_get_product, datetime_now)
     moments = ("policy_search", ACT)

@@ -91,7 +91,7 @@ def submit(
         Field(description="If returned and the customer wants another product for it: its product id."),
     ] = None,
 ) -> dict[str, Any]:
-    """Hand in what came of the request; the conversation ends."""
+    """Submit what came of the request; the conversation ends."""
     return {"submitted": True}
 
 
@@ -102,11 +102,11 @@ class Returns(Environment):
         "policy book whether it goes back: the return window of its department with the exceptions to it. If it does, "
         "return exactly the units they want (where the book demands that they agree first, ask them, naming product, "
         "amount and form of the refund) and, if they want another product for it, find one of the same type that "
-        "is as they say, in stock, and not the same product. If not, decline. Hand in the line and the outcome; with a "
+        "is as they say, in stock, and not the same product. If not, decline. Submit the line and the outcome; with a "
         "decline the last day on which it can or could be returned, with a return what the customer gets back: the "
         "price paid, minus the restocking fee (rounded down to a cent) and the shipping label for a return (once). "
-        "Without a section on one of these the book has no such charge. A customer who does not know a fact can "
-        "look it up: tell them where, as the book says."
+        "Without a section on one of these the book has no such charge. Whatever else they ask, tell them. A customer "
+        "who does not know a fact can look it up: tell them where, as the book says."
     )
     tools = (
         order_tools.order_list, order_tools.order_get_status, order_tools.return_check_eligibility,

@@ -59,15 +59,16 @@ def submit(
         "if it was cancelled."),
     ] = None,
 ) -> dict[str, Any]:  # fmt: skip
-    """Hand in the answer; the conversation ends."""
+    """Submit the answer; the conversation ends."""
     return {"submitted": True}
 
 
 class Status(Environment):
     id, version = "STATUS", 3
     brief = (
-        "The customer asks about one of their orders. Find out which one they mean, and hand in how it stands and the "
-        "day on which it was delivered or is expected (of the last parcel, if it has several)."
+        "The customer asks about one of their orders. Find out which one they mean, and submit how it stands and the "
+        "day on which it was delivered or is expected (of the last parcel, if it has several). Whatever else they ask, "
+        "tell them."
     )
     tools = (order_list, order_get_status, return_check_eligibility, catalog_get_product, datetime_now)
     moments = (ACT,)

@@ -6,7 +6,7 @@ that `wording` makes of it. Conditions that a shop rewards only ever improve an 
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -138,10 +138,14 @@ class _Drawing:
         clauses: list[dict[str, Any]],
         where: Sequence[list[Any]] = (),
     ) -> None:
-        """Add an exception to clauses; often it is one to the last exception of its lean, in fewer of its cases."""
-        last: list[list[Any]] = next((c["if"] for c in reversed(clauses) if c.get("lean") == lean), [])
-        more = len(last) <= self.levels and self.random.random() < self.deeper
-        start = last if more else []
+        """Add an exception to clauses; often it is one in fewer cases of the last exception of its lean or, where that
+        would say the same again, of the other lean. What says the same as the general clause always is."""
+        other = _OTHER[lean] if rule.unit == "yes" else lean
+        last: list[list[Any]] = next((c["if"] for c in reversed(clauses) if c.get("lean") == other), [])
+        again = value == clauses[0].get("then")
+        start = last if again or (len(last) <= self.levels and self.random.random() < self.deeper) else []
+        if again and not start:
+            return
         before = [clause["if"] for clause in clauses]
         atoms = self._conditions(rule, lean, department, before, where, start)
         if atoms:
@@ -188,7 +192,7 @@ class _Drawing:
         rule: Rule,
         lean: Lean,
         department: str,
-        before: Iterable[list[list[Any]]],
+        before: Sequence[list[list[Any]]],
         where: Sequence[list[Any]],
         start: Sequence[list[Any]],
     ) -> list[list[Any]]:
@@ -201,9 +205,8 @@ class _Drawing:
             number = 1 if start else 1 + sum(random.random() < self.more for _ in range(self.most))
             drawn = [self._atom(fact, lean, department) for fact in random.some(facts, number)]
             atoms = [*start, *drawn]
-            covers = any(narrower and _implies(narrower, atoms) for narrower in before)
             named = {fact: value for fact, op, value in (*where, *atoms) if op == "in"}
-            if drawn and not covers and not is_odd(named):
+            if drawn and not is_odd(named) and _all_decide([*before, atoms], where):
                 return atoms
         return []
 
@@ -233,10 +236,9 @@ class _Drawing:
         last = {clause["lean"]: number for number, clause in enumerate(clauses) if clause["if"]}
         for lean, number in random.some(last.items()):
             able = [f for f in rule.facts if f not in known and getattr(FACTS[f].groups, lean)]
-            others = [clause["if"] for n, clause in enumerate(clauses) if n != number]
             for fact in random.some(able):
                 atoms = [self._atom(fact, lean, section["department"])]
-                if any(narrower and _implies(narrower, atoms) for narrower in others[:number]):
+                if not _all_decide([atoms if n == number else c["if"] for n, c in enumerate(clauses)], where):
                     continue
                 value, name = clauses[number]["then"], getattr(FACTS[fact].groups, lean)
                 group = REFERRED.format(section["group"], name) if section["group"] else name
@@ -288,18 +290,40 @@ def _some(among: int, count: int, random: Draws) -> list[int]:
     return drawn[:count]
 
 
-def _implies(narrow: Iterable[Atom], wide: Iterable[Atom]) -> bool:
-    """Tell whether all cases of some conditions are cases of others."""
-    return all(any(_within(one, other) for one in narrow) for other in wide)
+def _all_decide(every: Sequence[Sequence[Atom]], where: Sequence[Atom]) -> bool:
+    """Tell whether of clauses with these conditions, each of which overrides those before it, each decides some case
+    for which those of `where` hold."""
+    return all(_is_left([*where, *atoms], sorted(every[n + 1 :], key=len)) for n, atoms in enumerate(every))
 
 
-def _within(one: Atom, other: Atom) -> bool:
-    """Tell whether all values that fulfil a condition fulfil another one."""
-    if one[:2] != other[:2]:
-        return False
-    if one[1] == "in":
-        return set(one[2]) <= set(other[2])
-    return bool(one[2] >= other[2] if one[1] == ">=" else one[2] <= other[2])
+def _is_left(case: Sequence[Atom], later: Sequence[Sequence[Atom]]) -> bool:
+    """Tell whether some case fulfils all conditions of `case`, as some do, and not all of any of `later`."""
+    if not later:
+        return True
+    if not all(_can_be(atom[0], [*case, atom]) for atom in later[0]):
+        return _is_left(case, later[1:])
+    others = ([*case, (fact, _NOT[op], value)] for fact, op, value in later[0])
+    return any(_can_be(other[-1][0], other) and _is_left(other, later[1:]) for other in others)
+
+
+_NOT = {"in": "out", ">=": "<", "<": ">="}
+"""What of a condition that does not hold, by what it compares with; "out" is the opposite of "in"."""
+
+
+def _can_be(name: str, case: Sequence[Atom]) -> bool:
+    """Tell whether some value of a fact fulfils the conditions on it; of products there are more than are named."""
+    left = {*about.words} if isinstance(about := FACTS.get(name), Named) else None
+    least, below = 0, math.inf
+    for _, op, value in sorted((atom for atom in case if atom[0] == name), key=lambda atom: atom[1] == "out"):
+        if op == "in":
+            left = {*value} if left is None else left.intersection(value)
+        elif op == "out" and left is not None:
+            left = left.difference(value)
+        elif op == ">=":
+            least = max(least, value)
+        elif op == "<":
+            below = min(below, value)
+    return (left is None or bool(left)) and least < below
 
 
 def holds(atom: Atom, facts: Mapping[str, Any]) -> bool:

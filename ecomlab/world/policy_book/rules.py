@@ -224,6 +224,7 @@ class RulesFile(Strict):
     referred: str
     precedence: Annotated[dict[Precedence, Texts], Field(min_length=2)]
     stop_words: frozenset[str]
+    usual: dict[str, frozenset[int]]
     named: dict[str, Named]
     amounts: dict[str, Amount]
     fact_sets: dict[str, Texts]
@@ -251,13 +252,20 @@ class RulesFile(Strict):
 FILE = Path(__file__).with_name("rules.toml")
 _READ = read_toml(FILE, RulesFile)
 
+
+def _numbers(section: SectionEntry) -> list[int]:
+    """List the numbers of a section's range that a shop would print."""
+    usual = _READ.usual.get(section.unit, section.range)
+    return [number for number in section.range or () if number in (usual or ())]
+
+
 FACTS: Mapping[str, Named | Amount] = {**_READ.named, **_READ.amounts}
 """Facts that a clause's condition may be about, beside "type": which product it is."""
 RULES: Mapping[str, Rule] = {
     name: Rule(
         entry.section.title,
         entry.section.unit,
-        [*([0] if entry.zero else []), *(entry.section.range or ())] or entry.section.names or ("yes", "no"),
+        [*([0] if entry.zero else []), *_numbers(entry.section)] or entry.section.names or ("yes", "no"),
         _READ.fact_sets[entry.section.facts],
         entry.outcomes,
         entry.questions,
