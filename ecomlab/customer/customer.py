@@ -163,6 +163,7 @@ class Customer:
         answered, unclear = self.listener.hear(text, self.goal, world)
         patience = self.dialogue.annoyed
         if answered and not self.read(text, things_in(text, world)).calls_for - {"back"}:
+            self.dialogue.refused_by_shop |= "REFUSE" in self.last_read.acts
             reply = Reply([Act("acknowledge answer")])
         else:
             reply = self._reply(text, world)
@@ -495,7 +496,8 @@ class Customer:
 
     def _asks_instead(self, reading: Reading, text: str, world: World) -> bool:
         """Tell whether a message asks what to take instead of something that has run short."""
-        asks = bool(_INSTEAD.search(text.lower())) and not reading.acts & {"CONSENT", "SUMMARY"}
+        asks = bool(_INSTEAD.search((asked_of(text) or text).lower()))
+        asks &= not reading.acts & {"CONSENT", "SUMMARY"}
         return asks and any(self.is_short(item, world) for item in self.goal.items)
 
     def _told_of_stock(self, text: str, reading: Reading, world: World) -> Reply | None:
@@ -515,6 +517,9 @@ class Customer:
         settled = self._settled and self._settled.issuperset(named)
         if (there and not named) or (settled and not any(self.is_short(i, world) for i in items)):
             return None
+        asks = reading.calls_for & {"ask", "judge"} and not self._asks_instead(reading, text, world)
+        if asks and not any(self.is_short(item, world) for item in named or items):
+            return None  # others will do, and it is asked of them
         acts = [act for item in named for act in self.told_short(item, world)]
         acts = [act for act in acts if act.kind != "still wanted"] or acts or self.told_short(None, world)
         self.dialogue.pleased()

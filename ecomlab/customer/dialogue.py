@@ -40,7 +40,7 @@ from ecomlab.customer.templates import SENTENCE_BREAK, Template
 from ecomlab.slots import slot_type
 from ecomlab.task import Slot
 from ecomlab.values import in_speech
-from ecomlab.wishes import Wish
+from ecomlab.wishes import AnyBut, Demand, OneOf, Wish
 from ecomlab.world.ranking import Worth
 from ecomlab.world.substitutes import noun
 
@@ -55,7 +55,7 @@ AT_ONCE = 3
 """Most slots told in a reply, most topics of a message that is not a form letter, most withheld slots that a correction
 reveals, most candidates to choose from."""
 OPEN = 2
-"""Most slots told in answer to an open question."""
+"""Most slots told in answer to an open question, where more than fit in a reply are left."""
 
 COUNTS = frozenset(("count", "quantity", "units", "items"))
 """Slots that count things."""
@@ -94,6 +94,14 @@ _OVER = re.compile(
     r"\b(?:over|above|beyond|exceeds?) (?:your|the) (?:budget|limit|maximum|price limit)\b", re.IGNORECASE
 )
 """Words by which what is offered costs more than is allowed."""
+_LEAVE = re.compile(r"\b(?:shall|should|may|can|could) (?:i|we)\b", re.IGNORECASE)
+"""Words by which leave is asked to do something."""
+_SUITS = re.compile(
+    r"\b(?:is|are|does|do) (?:that|this|it|these|those|they|you|everything)(?: all)?(?: be)? "
+    r"(?:right|fine|good|ok(?:ay)?|all right|happy|what you|suit|like|work)\b[^.?!]*\?",
+    re.IGNORECASE,
+)
+"""Words that ask whether something suits, not whether it may be done."""
 _DEED = re.compile(
     r"\b(?:orders?|returns?|refunds?|cart|basket|list|labels?|search|shortlist|selection|account|history|case|"
     r"replacements?|exchange|policy|rules?|book|parcels?|answer|question|status|items?|products?|suggestions?)\b"
@@ -130,6 +138,13 @@ class Claim:
     def is_guess(self) -> bool:
         """True if it says what a wish comes to, where its words do not tell."""
         return self.so is None and self.slot is not None and isinstance(self.slot.value, Wish)
+
+    @property
+    def of_hidden(self) -> bool:
+        """True if it says what the wish's own words do not list."""
+        wish = self.slot.value if self.slot is not None else None
+        wish = wish.value if isinstance(wish, Demand) else wish
+        return self.is_guess and not isinstance(wish, AnyBut | OneOf)
 
 
 @dataclass
@@ -210,7 +225,7 @@ class DialogueManager:
         checked = self._checked(reading, text)
         if "judge" in reading.calls_for:
             reply = self.confirm(reading, text, again=again)
-        elif checked or (again and not reading.questions):
+        elif checked or (again and not (reading.questions or reading.open)):
             self.tally.questions += 1
             said = replace(reading, said=(*reading.said, *checked))
             reply = self.confirm(said, text, asked=True, again=again)
@@ -350,17 +365,17 @@ class DialogueManager:
         if "SUMMARY" in reading.acts:
             asks = bool(reading.calls_for & {"ask", "open"})
             forgotten = [] if asks else self._told(self._left([])[:1])
-            fits = "consent" if "CONSENT" in reading.acts else "yes"  # "... Shall I go ahead?"
+            fits = _yes_to(text) if "CONSENT" in reading.acts else "yes"  # "... Shall I go ahead?"
             return Reply([Act(fits), *free, *self.spoken("mention", forgotten)], (*news, *forgotten))
         if "CONSENT" in reading.acts:
             named_it = reading.names or _DEED.search(text.lower())
-            return Reply([Act("consent" if named_it else "to what"), *free], tuple(news))
+            return Reply([Act(_yes_to(text) if named_it else "to what"), *free], tuple(news))
         if "OFFER" in reading.acts:
-            takes = "consent" if LEAVE.search(text) else "as wanted"
+            takes = "consent" if _LEAVE.search(text) else "as wanted"
             offered = [self.claim(one, exactly=False) for one in (*reading.said, *reading.mentions)]
             if not offered:
                 takes = "decline"
-            elif takes != "consent" and not self.tells_facts and all(one.absent for one in offered):
+            elif not LEAVE.search(text) and not self.tells_facts and all(one.absent for one in offered):
                 takes = "indifferent"  # "Would one with two doors do as well?"
             said = [] if wanted else [Act(takes)]
             return Reply([*said, *(free if wanted else ())], tuple(news))
@@ -390,7 +405,7 @@ class DialogueManager:
         return [
             one
             for one in claims
-            if one.slot in self.state.known and (one.is_guess or (wrong and one.so is False))
+            if one.slot in self.state.known and (one.of_hidden or (wrong and one.so is False))
         ]
 
     def _told(self, slots: Iterable[Slot | None]) -> list[Slot]:
@@ -598,8 +613,7 @@ class DialogueManager:
         news, known = self._chosen([one.slots for one in asked])
         left = self._left(news) if reading.open else []
         if reading.open:
-            rest = self._named_first(left, reading.open_items)
-            news += rest[: min(OPEN, AT_ONCE - len(news))]
+            news += self._named_first(left, reading.open_items)[: told_openly(len(left), len(news))]
         again = [slot for slot in known if not self._goes_without_saying(slot, reading, text)]
         vain = bool(known) and not again and not reading.open
         known = again
@@ -632,15 +646,17 @@ class DialogueManager:
         acts = acts or ([Act("indifferent")] if vain else [])
         over = reading.open and all(slot in news for slot in left)
         if reading.open:
-            acts.append(Act("nothing" if over else "more", clean=True))
+            acts = [act for act in acts if act.kind not in ("more", "nothing")]
             if over and any(slot.name not in self.asks_where for slot in self.state.unknown):
                 acts = [*(act for act in acts if act.kind != "ask where"), *self._ask_where()]
+            else:
+                acts.append(Act("nothing" if over else "more", clean=True))
         unclear = [words for words in reading.unclear if not acts or words.endswith("?")]
         if unclear:
             acts.append(Act("ask back", seen=quoted(unclear[0])))
-        # "Which color or material for those two?" asks the one for its fabric.
+        # "Which color or material for those two?" asks the one for its fabric. Who has answered all complains of nothing.
         topics = {one.slots[0].name if one.slots else one.question.slot for one in asked}
-        if len(topics) > AT_ONCE and not described(reading):
+        if len(topics) > AT_ONCE and any(slot in self.state.withheld for one in asked for slot in one.slots):
             return self.stalled([*acts, Act("one at a time")], news)
         # Asking again for what was said, or for more where there is none, and what nobody can follow.
         of_items = {("", item) for item in reading.open_items or (-1,)}
@@ -755,7 +771,7 @@ class DialogueManager:
         if not wrong:
             certain = len(things) == 1 and things[0][1].identifies and not reading.acts & {"CONSENT", "OFFER"}
             self._identified(right if certain else ())
-            fits = "consent" if "CONSENT" in reading.acts else "as wanted"
+            fits = _yes_to(text) if "CONSENT" in reading.acts else "as wanted"
             return self.also(Act("this one" if certain else fits), right[0], reading, text)
         first = min(wrong, key=lambda opinion: opinion.consistent)
         proposed = "judge" in reading.calls_for and all(thing.kind == "product" for thing, _ in things)
@@ -977,6 +993,16 @@ class DialogueManager:
         self.annoyed += 1
         dissatisfied = [Act("dissatisfied")] if self.annoyed == PATIENCE - 1 else []
         return Reply([*acts, *dissatisfied], tuple(news))
+
+
+def told_openly(left: int, named: int) -> int:
+    """Count the slots told in answer to an open question, of those that are left beside the named ones."""
+    return left if left <= AT_ONCE - named else min(OPEN, AT_ONCE - named)
+
+
+def _yes_to(text: str) -> str:
+    """Name the act that says yes to a plan: it may be done, or where that is asked, it suits."""
+    return "as wanted" if _SUITS.search(text) and not _LEAVE.search(text) else "consent"
 
 
 def _shows(reading: Reading) -> bool:
