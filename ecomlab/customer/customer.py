@@ -281,10 +281,13 @@ class Customer:
 
     def _seen(self, shown: Sequence[Act], reading: Reading, text: str) -> Reply:
         """Say this of what a message shows, and answer what else it asks for."""
-        if shown[0].kind in ("you choose", "too many"):
-            return Reply(list(shown))
         looks = {slot.name for slot in self.state.known if isinstance(slot.value, Taste)}
-        rest = tuple(one for one in reading.questions if not one.values and one.slot not in looks)
+        rest = tuple(
+            one
+            for one in reading.questions
+            if not (one.values or one.slot in looks or self.dialogue.is_known(one))
+            and (one.item >= 0 or one.slot != "option")  # the look of one is the option of another
+        )
         if not rest:
             return Reply(list(shown))
         asks = replace(reading, questions=rest, calls_for=frozenset(("ask",)), unclear=(), acts=frozenset())

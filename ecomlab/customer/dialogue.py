@@ -539,7 +539,7 @@ class DialogueManager:
         """Read as open what asks for whatever there is without saying so: "Which one do you mean?", "What about the
         kettle?", "And the kettle, besides its color?", and "Is anything else on the list?" once the list is known."""
         if _BESIDE.search(text):
-            beside = tuple(q for q in reading.questions if self._is_known(q))
+            beside = tuple(q for q in reading.questions if self.is_known(q))
             items = tuple(dict.fromkeys(q.item for q in beside if q.item >= 0)) or reading.open_items
             if beside and len(beside) == len(reading.questions):
                 calls_for = reading.calls_for | {"open"}
@@ -568,7 +568,7 @@ class DialogueManager:
         )
         return replace(reading, questions=tuple(dict.fromkeys(of_it)))
 
-    def _is_known(self, question: Question) -> bool:
+    def is_known(self, question: Question) -> bool:
         """Tell whether all that a question may mean has been told."""
         slots = meant(question, self.state, self.option)
         return bool(slots) and not any(slot in self.state.withheld for slot in slots)
@@ -699,7 +699,7 @@ class DialogueManager:
         if self.settled():
             return []
         if self.refused_by_shop:  # what would come in its place is no wish any more
-            left = [slot for slot in left if slot.name != "replacement"]
+            left = [slot for slot in left if slot.name not in ("replacement", "only_if")]
         if self.state.found:
             left = [slot for slot in left if slot.name not in LOST]
         if self.state.identified:

@@ -18,7 +18,7 @@ from ecomlab.world.state import World
 from ecomlab.world.tools.catalog import TODAY
 
 SURE = 2
-"""Ties that make an answer clear, which takes the place of an earlier one, where others are told beside it."""
+"""Ties to a question that make an answer clear, which takes the place of an earlier one."""
 SHARE = 0.1
 """Share of the credit that the answers have."""
 _WRITE: dict[str, Callable[[Any], str]] = {
@@ -87,8 +87,7 @@ class Listener:
                 if asked.slot in goal.asks
                 else Told()
             )
-            clear = SURE if asked.case or asked.about else 1
-            if len(told.values) == 1 and told.sure >= min(clear, self.sure.get(asked.slot, 0)):
+            if len(told.values) == 1 and told.sure >= min(SURE, self.sure.get(asked.slot, 0)):
                 world.told[asked.slot] = told.values[0]
                 self.sure[asked.slot] = told.sure
                 answered.add(asked.slot)

@@ -163,7 +163,7 @@ def test_the_last_clear_answer_counts_and_prices_to_choose_from_are_none(big_sho
     customer, world = (episode := Episode(task_asking(big_shop, "ask_paid"), big_shop)).customer, episode.world
     for text, told in (
         ("You paid $10 in all, so the whole order came to a total of $10.", 1000),
-        ("You paid $12 in total.", 1200),
+        ("You paid $12 in total for the whole order.", 1200),
         ("The red one is $20 and the blue one $30. Which do you mean?", 1200),
     ):
         _, unclear = customer.listener.hear(text, customer.goal, world)
