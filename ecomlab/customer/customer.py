@@ -45,6 +45,11 @@ _INSTEAD = re.compile(
 """Marks of a question what to take instead of something."""
 _VAIN = frozenset(("elaborate", "consent", "yes", "to what", "decline", "indifferent"))
 """Acts that answer no refusal."""
+_AMISS = re.compile(
+    r"\b(?:any|some)thing\b[^.?!]{0,40}\b(?:wrong\b(?! with)|chang\w+|differ\w+|correct\w*|miss(?:ed|ing)|forgotten)",
+    re.IGNORECASE,
+)
+"""Words of a question for whatever is not as the agent has it."""
 _CHOICE = re.compile(r"\bwhich\b|\b(?:any|either|one) of (?:these|those|them)\b", re.IGNORECASE)
 """Words by which one of several things is to be chosen."""
 
@@ -89,6 +94,7 @@ class Customer:
         self.dialogue = DialogueManager(self.state, self.type_name, self.option_name, phrases.slots)
         self.listener = Listener(questions)
         self.tastes = Tastes()
+        self.dialogue.liked = self.tastes.liked
         self.in_sight: list[Mistake] = []
         """Mistakes that stood when the customer last looked."""
         self.person = person
@@ -225,6 +231,9 @@ class Customer:
         if start := self._start_of_reference(things, reading, text, world):
             return start
         reading = self._labelled(reading, text)
+        if self.state.withheld and reading.calls_for & {"ask", "judge"} and _AMISS.search(asked_of(text)):
+            asks = reading.calls_for if reading.questions else reading.calls_for - {"ask"}
+            reading = replace(reading, calls_for=asks | {"open"})
         self.dialogue.refused_by_shop |= "REFUSE" in reading.acts
         if reading.calls_for == {"repeat"}:
             told = [replace(act, clean=True) for act in self.last_said if act.slots]
@@ -520,8 +529,8 @@ class Customer:
         settled = self._settled and self._settled.issuperset(named)
         if (there and not named) or (settled and not any(self.is_short(i, world) for i in items)):
             return None
-        asks = reading.calls_for & {"ask", "judge"} and not self._asks_instead(reading, text, world)
-        if asks and not any(self.is_short(item, world) for item in named or items):
+        beside = reading.which or (len(named) > 1 and "judge" in reading.calls_for)
+        if beside and not any(self.is_short(item, world) for item in named):
             return None  # others will do, and it is asked of them
         acts = [act for item in named for act in self.told_short(item, world)]
         acts = [act for act in acts if act.kind != "still wanted"] or acts or self.told_short(None, world)

@@ -86,7 +86,7 @@ _WHICH = re.compile(
     re.IGNORECASE,
 )
 """Words of a question which thing or order they mean."""
-_NEW = re.compile(r"\b(?:replacement|exchange|new one|another one)\b", re.IGNORECASE)
+_NEW = re.compile(r"\b(?:replacement|exchange|another one|(?:a|the) new [a-z]+)\b", re.IGNORECASE)
 """Words for what comes in the place of what goes back."""
 _BESIDE = re.compile(r"\b(?:besides|beside|apart from|aside from|other than|beyond)\b", re.IGNORECASE)
 """Words after which a message names what it does not ask for."""
@@ -197,6 +197,8 @@ class DialogueManager:
     """They have heard that something cannot be had: what would come in its place is no matter any more."""
     asks_where: set[str] = field(default_factory=set)
     """Slots that they do not know, and of which they have asked where they can look them up."""
+    liked: Collection[tuple[int, str]] = ()
+    """Items with looks that they have said they like."""
     settled: Callable[[], bool] = bool
     """True where what they asked for has been done: there is nothing to tell of it any more."""
 
@@ -491,6 +493,8 @@ class DialogueManager:
             return said == list(slot.value)[: len(said)]
         if isinstance(slot.value, Worth):
             return is_worth(slot.value, value)
+        if (slot.item, value) in self.liked:
+            return True
         if exactly and slot_type(slot.name).op != "==" and not isinstance(slot.value, Wish):
             number = said_number(slot.name, value)
             return None if number is None else number == slot.value
@@ -556,17 +560,18 @@ class DialogueManager:
 
     def _of_the_new(self, reading: Reading, text: str) -> Reading:
         """Take what is asked of what comes in the place of what goes back for a question for that."""
-        every = (*self.state.known, *self.state.withheld)
-        wants = any(slot.name == "replacement" and slot.value for slot in every)
-        if not wants or self.refused_by_shop or not _NEW.search(text):
+        if not self._speaks_of_new(text):
             return reading
         asks = Question("replacement")
         kinds = [(question, slot_type(question.slot)) for question in reading.questions]
-        of_it = (
-            asks if not q.values and (kind.describes or kind.is_limit or kind.name in DAYS) else q
-            for q, kind in kinds
-        )
+        of_it = (asks if kind.describes or kind.is_limit or kind.name in DAYS else q for q, kind in kinds)
         return replace(reading, questions=tuple(dict.fromkeys(of_it)))
+
+    def _speaks_of_new(self, text: str) -> bool:
+        """Tell whether a message speaks of what comes in the place of what goes back."""
+        every = (*self.state.known, *self.state.withheld)
+        wants = any(slot.name == "replacement" and slot.value for slot in every)
+        return wants and not self.refused_by_shop and _NEW.search(text) is not None
 
     def is_known(self, question: Question) -> bool:
         """Tell whether all that a question may mean has been told."""
@@ -611,7 +616,7 @@ class DialogueManager:
         fresh = any((one.question.slot, one.question.item) not in self.heard for one in asked)
         self.heard |= {(one.question.slot, one.question.item) for one in asked}
         news, known = self._chosen([one.slots for one in asked])
-        left = self._left(news) if reading.open else []
+        left = self._left(news, self._speaks_of_new(text)) if reading.open else []
         if reading.open:
             news += self._named_first(left, reading.open_items)[: told_openly(len(left), len(news))]
         again = [slot for slot in known if not self._goes_without_saying(slot, reading, text)]
@@ -692,9 +697,9 @@ class DialogueManager:
         stale = [slots for slots in asked if not any(slot in self.state.withheld for slot in slots)]
         return news[:AT_ONCE], list(_distinct(slot for slots in stale for slot in slots))
 
-    def _left(self, news: Sequence[Slot]) -> list[Slot]:
+    def _left(self, news: Sequence[Slot], of_new: bool = False) -> list[Slot]:
         """List what can still be told to an open question: things first, then what they are to be like; nothing of what
-        is done, nor how to tell what goes back once that is clear."""
+        is done, nor how to tell what goes back once that is clear or where it is asked of what comes in its place."""
         left = [slot for slot in self.state.withheld if slot not in news]
         if self.settled():
             return []
@@ -702,7 +707,7 @@ class DialogueManager:
             left = [slot for slot in left if slot.name not in ("replacement", "only_if")]
         if self.state.found:
             left = [slot for slot in left if slot.name not in LOST]
-        if self.state.identified:
+        if self.state.identified or of_new:
             left = [slot for slot in left if not slot_type(slot.name).describes and slot.name not in DAYS]
         return sorted(left, key=lambda slot: slot.name not in LISTED)
 
