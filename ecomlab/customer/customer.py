@@ -45,6 +45,11 @@ _INSTEAD = re.compile(
 """Marks of a question what to take instead of something."""
 _VAIN = frozenset(("elaborate", "consent", "yes", "to what", "decline", "indifferent"))
 """Acts that answer no refusal."""
+_AMISS = re.compile(
+    r"\b(?:any|some)thing\b[^.?!]{0,40}\b(?:wrong\b(?! with)|chang\w+|differ\w+|correct\w*|miss(?:ed|ing)|forgotten)",
+    re.IGNORECASE,
+)
+"""Words of a question for whatever is not as the agent has it."""
 _CHOICE = re.compile(r"\bwhich\b|\b(?:any|either|one) of (?:these|those|them)\b", re.IGNORECASE)
 """Words by which one of several things is to be chosen."""
 
@@ -89,6 +94,7 @@ class Customer:
         self.dialogue = DialogueManager(self.state, self.type_name, self.option_name, phrases.slots)
         self.listener = Listener(questions)
         self.tastes = Tastes()
+        self.dialogue.liked = self.tastes.liked
         self.in_sight: list[Mistake] = []
         """Mistakes that stood when the customer last looked."""
         self.person = person
@@ -163,6 +169,7 @@ class Customer:
         answered, unclear = self.listener.hear(text, self.goal, world)
         patience = self.dialogue.annoyed
         if answered and not self.read(text, things_in(text, world)).calls_for - {"back"}:
+            self.dialogue.refused_by_shop |= "REFUSE" in self.last_read.acts
             reply = Reply([Act("acknowledge answer")])
         else:
             reply = self._reply(text, world)
@@ -224,6 +231,9 @@ class Customer:
         if start := self._start_of_reference(things, reading, text, world):
             return start
         reading = self._labelled(reading, text)
+        if self.state.withheld and reading.calls_for & {"ask", "judge"} and _AMISS.search(asked_of(text)):
+            asks = reading.calls_for if reading.questions else reading.calls_for - {"ask"}
+            reading = replace(reading, calls_for=asks | {"open"})
         self.dialogue.refused_by_shop |= "REFUSE" in reading.acts
         if reading.calls_for == {"repeat"}:
             told = [replace(act, clean=True) for act in self.last_said if act.slots]
@@ -280,10 +290,13 @@ class Customer:
 
     def _seen(self, shown: Sequence[Act], reading: Reading, text: str) -> Reply:
         """Say this of what a message shows, and answer what else it asks for."""
-        if shown[0].kind in ("you choose", "too many"):
-            return Reply(list(shown))
         looks = {slot.name for slot in self.state.known if isinstance(slot.value, Taste)}
-        rest = tuple(one for one in reading.questions if not one.values and one.slot not in looks)
+        rest = tuple(
+            one
+            for one in reading.questions
+            if not (one.values or one.slot in looks or self.dialogue.is_known(one))
+            and (one.item >= 0 or one.slot != "option")  # the look of one is the option of another
+        )
         if not rest:
             return Reply(list(shown))
         asks = replace(reading, questions=rest, calls_for=frozenset(("ask",)), unclear=(), acts=frozenset())
@@ -495,7 +508,8 @@ class Customer:
 
     def _asks_instead(self, reading: Reading, text: str, world: World) -> bool:
         """Tell whether a message asks what to take instead of something that has run short."""
-        asks = bool(_INSTEAD.search(text.lower())) and not reading.acts & {"CONSENT", "SUMMARY"}
+        asks = bool(_INSTEAD.search((asked_of(text) or text).lower()))
+        asks &= not reading.acts & {"CONSENT", "SUMMARY"}
         return asks and any(self.is_short(item, world) for item in self.goal.items)
 
     def _told_of_stock(self, text: str, reading: Reading, world: World) -> Reply | None:
@@ -515,6 +529,9 @@ class Customer:
         settled = self._settled and self._settled.issuperset(named)
         if (there and not named) or (settled and not any(self.is_short(i, world) for i in items)):
             return None
+        beside = reading.which or (len(named) > 1 and "judge" in reading.calls_for)
+        if beside and not any(self.is_short(item, world) for item in named):
+            return None  # others will do, and it is asked of them
         acts = [act for item in named for act in self.told_short(item, world)]
         acts = [act for act in acts if act.kind != "still wanted"] or acts or self.told_short(None, world)
         self.dialogue.pleased()

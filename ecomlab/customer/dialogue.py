@@ -40,7 +40,7 @@ from ecomlab.customer.templates import SENTENCE_BREAK, Template
 from ecomlab.slots import slot_type
 from ecomlab.task import Slot
 from ecomlab.values import in_speech
-from ecomlab.wishes import Wish
+from ecomlab.wishes import AnyBut, Demand, OneOf, Wish
 from ecomlab.world.ranking import Worth
 from ecomlab.world.substitutes import noun
 
@@ -55,7 +55,7 @@ AT_ONCE = 3
 """Most slots told in a reply, most topics of a message that is not a form letter, most withheld slots that a correction
 reveals, most candidates to choose from."""
 OPEN = 2
-"""Most slots told in answer to an open question."""
+"""Most slots told in answer to an open question, where more than fit in a reply are left."""
 
 COUNTS = frozenset(("count", "quantity", "units", "items"))
 """Slots that count things."""
@@ -86,7 +86,7 @@ _WHICH = re.compile(
     re.IGNORECASE,
 )
 """Words of a question which thing or order they mean."""
-_NEW = re.compile(r"\b(?:replacement|exchange|new one|another one)\b", re.IGNORECASE)
+_NEW = re.compile(r"\b(?:replacement|exchange|another one|(?:a|the) new [a-z]+)\b", re.IGNORECASE)
 """Words for what comes in the place of what goes back."""
 _BESIDE = re.compile(r"\b(?:besides|beside|apart from|aside from|other than|beyond)\b", re.IGNORECASE)
 """Words after which a message names what it does not ask for."""
@@ -94,6 +94,14 @@ _OVER = re.compile(
     r"\b(?:over|above|beyond|exceeds?) (?:your|the) (?:budget|limit|maximum|price limit)\b", re.IGNORECASE
 )
 """Words by which what is offered costs more than is allowed."""
+_LEAVE = re.compile(r"\b(?:shall|should|may|can|could) (?:i|we)\b", re.IGNORECASE)
+"""Words by which leave is asked to do something."""
+_SUITS = re.compile(
+    r"\b(?:is|are|does|do) (?:that|this|it|these|those|they|you|everything)(?: all)?(?: be)? "
+    r"(?:right|fine|good|ok(?:ay)?|all right|happy|what you|suit|like|work)\b[^.?!]*\?",
+    re.IGNORECASE,
+)
+"""Words that ask whether something suits, not whether it may be done."""
 _DEED = re.compile(
     r"\b(?:orders?|returns?|refunds?|cart|basket|list|labels?|search|shortlist|selection|account|history|case|"
     r"replacements?|exchange|policy|rules?|book|parcels?|answer|question|status|items?|products?|suggestions?)\b"
@@ -130,6 +138,13 @@ class Claim:
     def is_guess(self) -> bool:
         """True if it says what a wish comes to, where its words do not tell."""
         return self.so is None and self.slot is not None and isinstance(self.slot.value, Wish)
+
+    @property
+    def of_hidden(self) -> bool:
+        """True if it says what the wish's own words do not list."""
+        wish = self.slot.value if self.slot is not None else None
+        wish = wish.value if isinstance(wish, Demand) else wish
+        return self.is_guess and not isinstance(wish, AnyBut | OneOf)
 
 
 @dataclass
@@ -182,6 +197,8 @@ class DialogueManager:
     """They have heard that something cannot be had: what would come in its place is no matter any more."""
     asks_where: set[str] = field(default_factory=set)
     """Slots that they do not know, and of which they have asked where they can look them up."""
+    liked: Collection[tuple[int, str]] = ()
+    """Items with looks that they have said they like."""
     settled: Callable[[], bool] = bool
     """True where what they asked for has been done: there is nothing to tell of it any more."""
 
@@ -210,7 +227,7 @@ class DialogueManager:
         checked = self._checked(reading, text)
         if "judge" in reading.calls_for:
             reply = self.confirm(reading, text, again=again)
-        elif checked or (again and not reading.questions):
+        elif checked or (again and not (reading.questions or reading.open)):
             self.tally.questions += 1
             said = replace(reading, said=(*reading.said, *checked))
             reply = self.confirm(said, text, asked=True, again=again)
@@ -350,17 +367,17 @@ class DialogueManager:
         if "SUMMARY" in reading.acts:
             asks = bool(reading.calls_for & {"ask", "open"})
             forgotten = [] if asks else self._told(self._left([])[:1])
-            fits = "consent" if "CONSENT" in reading.acts else "yes"  # "... Shall I go ahead?"
+            fits = _yes_to(text) if "CONSENT" in reading.acts else "yes"  # "... Shall I go ahead?"
             return Reply([Act(fits), *free, *self.spoken("mention", forgotten)], (*news, *forgotten))
         if "CONSENT" in reading.acts:
             named_it = reading.names or _DEED.search(text.lower())
-            return Reply([Act("consent" if named_it else "to what"), *free], tuple(news))
+            return Reply([Act(_yes_to(text) if named_it else "to what"), *free], tuple(news))
         if "OFFER" in reading.acts:
-            takes = "consent" if LEAVE.search(text) else "as wanted"
+            takes = "consent" if _LEAVE.search(text) else "as wanted"
             offered = [self.claim(one, exactly=False) for one in (*reading.said, *reading.mentions)]
             if not offered:
                 takes = "decline"
-            elif takes != "consent" and not self.tells_facts and all(one.absent for one in offered):
+            elif not LEAVE.search(text) and not self.tells_facts and all(one.absent for one in offered):
                 takes = "indifferent"  # "Would one with two doors do as well?"
             said = [] if wanted else [Act(takes)]
             return Reply([*said, *(free if wanted else ())], tuple(news))
@@ -390,7 +407,7 @@ class DialogueManager:
         return [
             one
             for one in claims
-            if one.slot in self.state.known and (one.is_guess or (wrong and one.so is False))
+            if one.slot in self.state.known and (one.of_hidden or (wrong and one.so is False))
         ]
 
     def _told(self, slots: Iterable[Slot | None]) -> list[Slot]:
@@ -476,6 +493,8 @@ class DialogueManager:
             return said == list(slot.value)[: len(said)]
         if isinstance(slot.value, Worth):
             return is_worth(slot.value, value)
+        if (slot.item, value) in self.liked:
+            return True
         if exactly and slot_type(slot.name).op != "==" and not isinstance(slot.value, Wish):
             number = said_number(slot.name, value)
             return None if number is None else number == slot.value
@@ -524,7 +543,7 @@ class DialogueManager:
         """Read as open what asks for whatever there is without saying so: "Which one do you mean?", "What about the
         kettle?", "And the kettle, besides its color?", and "Is anything else on the list?" once the list is known."""
         if _BESIDE.search(text):
-            beside = tuple(q for q in reading.questions if self._is_known(q))
+            beside = tuple(q for q in reading.questions if self.is_known(q))
             items = tuple(dict.fromkeys(q.item for q in beside if q.item >= 0)) or reading.open_items
             if beside and len(beside) == len(reading.questions):
                 calls_for = reading.calls_for | {"open"}
@@ -541,19 +560,20 @@ class DialogueManager:
 
     def _of_the_new(self, reading: Reading, text: str) -> Reading:
         """Take what is asked of what comes in the place of what goes back for a question for that."""
-        every = (*self.state.known, *self.state.withheld)
-        wants = any(slot.name == "replacement" and slot.value for slot in every)
-        if not wants or self.refused_by_shop or not _NEW.search(text):
+        if not self._speaks_of_new(text):
             return reading
         asks = Question("replacement")
         kinds = [(question, slot_type(question.slot)) for question in reading.questions]
-        of_it = (
-            asks if not q.values and (kind.describes or kind.is_limit or kind.name in DAYS) else q
-            for q, kind in kinds
-        )
+        of_it = (asks if kind.describes or kind.is_limit or kind.name in DAYS else q for q, kind in kinds)
         return replace(reading, questions=tuple(dict.fromkeys(of_it)))
 
-    def _is_known(self, question: Question) -> bool:
+    def _speaks_of_new(self, text: str) -> bool:
+        """Tell whether a message speaks of what comes in the place of what goes back."""
+        every = (*self.state.known, *self.state.withheld)
+        wants = any(slot.name == "replacement" and slot.value for slot in every)
+        return wants and not self.refused_by_shop and _NEW.search(text) is not None
+
+    def is_known(self, question: Question) -> bool:
         """Tell whether all that a question may mean has been told."""
         slots = meant(question, self.state, self.option)
         return bool(slots) and not any(slot in self.state.withheld for slot in slots)
@@ -596,10 +616,9 @@ class DialogueManager:
         fresh = any((one.question.slot, one.question.item) not in self.heard for one in asked)
         self.heard |= {(one.question.slot, one.question.item) for one in asked}
         news, known = self._chosen([one.slots for one in asked])
-        left = self._left(news) if reading.open else []
+        left = self._left(news, self._speaks_of_new(text)) if reading.open else []
         if reading.open:
-            rest = self._named_first(left, reading.open_items)
-            news += rest[: min(OPEN, AT_ONCE - len(news))]
+            news += self._named_first(left, reading.open_items)[: told_openly(len(left), len(news))]
         again = [slot for slot in known if not self._goes_without_saying(slot, reading, text)]
         vain = bool(known) and not again and not reading.open
         known = again
@@ -632,15 +651,17 @@ class DialogueManager:
         acts = acts or ([Act("indifferent")] if vain else [])
         over = reading.open and all(slot in news for slot in left)
         if reading.open:
-            acts.append(Act("nothing" if over else "more", clean=True))
+            acts = [act for act in acts if act.kind not in ("more", "nothing")]
             if over and any(slot.name not in self.asks_where for slot in self.state.unknown):
                 acts = [*(act for act in acts if act.kind != "ask where"), *self._ask_where()]
+            else:
+                acts.append(Act("nothing" if over else "more", clean=True))
         unclear = [words for words in reading.unclear if not acts or words.endswith("?")]
         if unclear:
             acts.append(Act("ask back", seen=quoted(unclear[0])))
-        # "Which color or material for those two?" asks the one for its fabric.
+        # "Which color or material for those two?" asks the one for its fabric. Who has answered all complains of nothing.
         topics = {one.slots[0].name if one.slots else one.question.slot for one in asked}
-        if len(topics) > AT_ONCE and not described(reading):
+        if len(topics) > AT_ONCE and any(slot in self.state.withheld for one in asked for slot in one.slots):
             return self.stalled([*acts, Act("one at a time")], news)
         # Asking again for what was said, or for more where there is none, and what nobody can follow.
         of_items = {("", item) for item in reading.open_items or (-1,)}
@@ -676,17 +697,17 @@ class DialogueManager:
         stale = [slots for slots in asked if not any(slot in self.state.withheld for slot in slots)]
         return news[:AT_ONCE], list(_distinct(slot for slots in stale for slot in slots))
 
-    def _left(self, news: Sequence[Slot]) -> list[Slot]:
+    def _left(self, news: Sequence[Slot], of_new: bool = False) -> list[Slot]:
         """List what can still be told to an open question: things first, then what they are to be like; nothing of what
-        is done, nor how to tell what goes back once that is clear."""
+        is done, nor how to tell what goes back once that is clear or where it is asked of what comes in its place."""
         left = [slot for slot in self.state.withheld if slot not in news]
         if self.settled():
             return []
         if self.refused_by_shop:  # what would come in its place is no wish any more
-            left = [slot for slot in left if slot.name != "replacement"]
+            left = [slot for slot in left if slot.name not in ("replacement", "only_if")]
         if self.state.found:
             left = [slot for slot in left if slot.name not in LOST]
-        if self.state.identified:
+        if self.state.identified or of_new:
             left = [slot for slot in left if not slot_type(slot.name).describes and slot.name not in DAYS]
         return sorted(left, key=lambda slot: slot.name not in LISTED)
 
@@ -755,7 +776,7 @@ class DialogueManager:
         if not wrong:
             certain = len(things) == 1 and things[0][1].identifies and not reading.acts & {"CONSENT", "OFFER"}
             self._identified(right if certain else ())
-            fits = "consent" if "CONSENT" in reading.acts else "as wanted"
+            fits = _yes_to(text) if "CONSENT" in reading.acts else "as wanted"
             return self.also(Act("this one" if certain else fits), right[0], reading, text)
         first = min(wrong, key=lambda opinion: opinion.consistent)
         proposed = "judge" in reading.calls_for and all(thing.kind == "product" for thing, _ in things)
@@ -977,6 +998,16 @@ class DialogueManager:
         self.annoyed += 1
         dissatisfied = [Act("dissatisfied")] if self.annoyed == PATIENCE - 1 else []
         return Reply([*acts, *dissatisfied], tuple(news))
+
+
+def told_openly(left: int, named: int) -> int:
+    """Count the slots told in answer to an open question, of those that are left beside the named ones."""
+    return left if left <= AT_ONCE - named else min(OPEN, AT_ONCE - named)
+
+
+def _yes_to(text: str) -> str:
+    """Name the act that says yes to a plan: it may be done, or where that is asked, it suits."""
+    return "as wanted" if _SUITS.search(text) and not _LEAVE.search(text) else "consent"
 
 
 def _shows(reading: Reading) -> bool:

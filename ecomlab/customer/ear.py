@@ -21,7 +21,7 @@ from ecomlab.values import MONTHS, WEEKDAYS
 Kind = Literal["money", "day", "days", "count", "yes"]
 """Kinds of values that can be asked for: cents, a day as "2026-03-09", numbers of days or things, "yes" or "no"."""
 WHOLE = (
-    r"\btotal|all ?together|\bin all\b|\ball in\b|\ball told\b|\boverall\b|\bcomes? to\b|\bcame to\b"
+    r"\btotal|all? ?together|\bin all\b|\ball in\b|\ball told\b|\boverall\b|\bcomes? to\b|\bcame to\b"
     r"|\badd(?:s|ed)? up\b|\bsum\b|\bwhole\b|\bentire\b|\beverything\b|\bthe (?:order|cart|lot)\b"
     r"|\ball (?:of )?(?:it|them|the)\b|\bfull\b|\btogether\b|\bpayable\b|\bpaying\b"
 )

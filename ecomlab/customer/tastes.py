@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from ecomlab.catalog import Catalog
@@ -31,38 +31,54 @@ class Tastes:
         """Say what they like and what not of the products of a message that are not in the cart; nothing where they
         can name what they want. One of each a showing, of those that meet all that was said; after `SHOWINGS` the
         agent has to choose."""
-        in_cart = {product_id for product_id, _ in world.cart}
-        shown = [one for one in things if one.kind == "product" and one.id not in in_cart]
+        in_cart = {world.catalog.title(world.row(product_id)) for product_id, _ in world.cart}
+        shown = [one for one in things if one.kind == "product" and one.text not in in_cart]
         acts: list[Act] = []
-        for place in dict.fromkeys((slot.item, slot.name) for slot in known if isinstance(slot.value, Taste)):
+        kinds = {world.catalog.type_of(world.row(one.id)).name for one in shown}
+        held = {world.catalog.type_of(world.row(product_id)).name for product_id, _ in world.cart}
+        places = dict.fromkeys((slot.item, slot.name) for slot in known if isinstance(slot.value, Taste))
+        for place in places:
             kind = goal.get("type", item=place[0])
             mine = [one for one in shown if world.catalog.type_of(world.row(one.id)).name == kind]
-            rows, named = _meant(mine, text.lower(), place[1], world), _named(text, kind, place[1], world)
-            if rows:
-                acts += self._of_item(rows, place, goal, known, world)
-            elif named:  # of looks by themselves nothing else matters
-                acts += self._of_item(named, place, goal, (), world)
+            rows = _meant(mine, text.lower(), place[1], world)
+            liked = any((place[0], _look(row, place[1], world.catalog)) in self.liked for row in rows)
+            lone = kinds <= {kind} if kinds else len(places) == 1
+            named = [] if liked or kind in held else _named(text, kind, place[1], goal if lone else None, world)
+            if rows or named:
+                acts += self._of_item(rows, named, place, goal, known, world)
         return acts
 
     def _of_item(
-        self, rows: Sequence[int], place: tuple[int, str], goal: Goal, known: Sequence[Slot], world: World
+        self,
+        rows: Sequence[int],
+        named: Sequence[int],
+        place: tuple[int, str],
+        goal: Goal,
+        known: Sequence[Slot],
+        world: World,
     ) -> list[Act]:
+        """Say this of products of an item, and of others for looks by themselves, of which nothing else matters."""
         (item, name), catalog = place, world.catalog
-        if len(rows) > MOST_SHOWN:
+        looks = dict.fromkeys(_look(row, name, catalog) for row in (*rows, *named))
+        if {(item, look) for look in looks} <= self.liked and len(looks) == 1:
+            return []  # that has been said
+        if max(len(rows), len(looks)) > MOST_SHOWN:
             return [Act("too many")]
         said = {slot.name for slot in known if slot.item == item} - {name}
         slots = {one: value for one, value in plain(goal, world).of(item).items() if one in said}
         kind, able = goal.get("type", item=item), list(rows)
         for wanted in constraints_of(kind, identity_of(slots))[1:]:
             able = [row for row in able if catalog.satisfies(row, (wanted,))]
-            if not able:
+            if rows and not able:
                 told = goal.get(wanted.field, slots[wanted.field], item)
                 return [Act("not as wanted", kind, {wanted.field: told})]
+        of_rows = {_look(row, name, catalog) for row in rows}
         looks = dict.fromkeys(_look(row, name, catalog) for row in able)
+        looks |= {look: None for row in named if (look := _look(row, name, catalog)) not in of_rows}
         liked = [look for look in looks if look in goal.slots[place].values]
         others = [look for look in looks if look not in liked]
         if self.showings[item] >= SHOWINGS:
-            again = [look for look in liked if (item, look) in self.liked]
+            again = [look for of, look in self.liked if of == item]
             return [Act("like", seen=f"{again[0]} one".lower()) if again else Act("you choose")]
         self.showings[item] += 1
         self.liked |= {(item, look) for look in liked[:1]}
@@ -73,37 +89,47 @@ class Tastes:
 
 
 def _meant(things: Sequence[Thing], said: str, name: str, world: World) -> list[int]:
-    """Find the products that a text in lower case names: of several of one title those that it names by their ids,
-    else one of each look that it names, else one."""
+    """Find the products that a text in lower case names: by their ids, else of those of one title the one of the look
+    that stands nearest to it, where one does."""
+    rows = [world.row(one.id) for one in things if one.id.lower() in said]
     by_title: dict[str, list[Thing]] = {}
     for thing in things:
         by_title.setdefault(thing.text, []).append(thing)
-    rows: list[int] = []
-    for alike in by_title.values():
-        by_look = {_look(world.row(one.id), name, world.catalog): one for one in reversed(alike)}
-        named = [one for one in alike if one.id.lower() in said]
-        named = named or [one for look, one in by_look.items() if look.lower() in said] or alike[:1]
-        rows += [world.row(one.id) for one in named]
-    return rows
-
-
-def _named(text: str, kind: str, name: str, world: World) -> list[int]:
-    """Find products of the looks that a sentence about a type has them choose from, among those that a tool has shown:
-    "Navy, graphite or silver for the charger?". A look alone is a guess."""
-    about, catalog = (
-        [one for one in SENTENCE_BREAK.split(text) if kind.split()[-1].lower() in one.lower()],
-        world.catalog,
+    spans = sorted(
+        (at.start(), at.end(), alike)
+        for alike in by_title.values()
+        if not any(one.id.lower() in said for one in alike)
+        for at in re.finditer("|".join(re.escape(one.lower()) for one in alike[0].names[1:]), said)
     )
+    for at, (start, end, alike) in enumerate(spans):
+        first, last = spans[at - 1][1] if at else 0, spans[at + 1][0] if at + 1 < len(spans) else len(said)
+        by_look = {_look(world.row(one.id), name, world.catalog): one for one in reversed(alike)}
+        near = [*_looks_in(said[end:last], by_look), *reversed(_looks_in(said[first:start], by_look))]
+        rows.append(world.row((by_look[near[0]] if near else alike[0]).id))
+    return list(dict.fromkeys(rows))
+
+
+def _named(text: str, kind: str, name: str, goal: Goal | None, world: World) -> list[int]:
+    """Find products of the looks that a sentence about a type has them choose from, among those that a tool has shown:
+    "Navy, graphite or silver for the charger?". A look alone is a guess. Where a message can be about no other item,
+    `goal` is given, and a message that names none of its types is about this one."""
+    parts, catalog = SENTENCE_BREAK.split(text), world.catalog
+    kinds = [str(goal.get("type", item=item)).split()[-1].lower() for item in goal.items] if goal else [""]
+    own = [one for one in parts if kind.split()[-1].lower() in one.lower()]
+    about = own if any(one in text.lower() for one in kinds) else parts
     rows = [row for row in map(catalog.row, sorted(world.shown)) if row is not None]
     of_look = {_look(row, name, catalog): row for row in rows if catalog.type_of(row).name == kind}
     for sentence in about:
-        places = {
-            look: re.search(rf"\b{re.escape(look)}\b", sentence, re.IGNORECASE) for look in of_look if look
-        }
-        found = sorted((at.start(), look) for look, at in places.items() if at)
+        found = _looks_in(sentence.lower(), of_look)
         if len(found) > 1:
-            return [of_look[look] for _, look in found]
+            return [of_look[look] for look in found]
     return []
+
+
+def _looks_in(said: str, looks: Iterable[str]) -> list[str]:
+    """List the looks that a text in lower case names, in its order."""
+    places = {look: re.search(rf"\b{re.escape(look.lower())}\b", said) for look in looks if look}
+    return [look for _, look in sorted((at.start(), look) for look, at in places.items() if at)]
 
 
 def _look(row: int, name: str, catalog: Catalog) -> str:

@@ -4,7 +4,6 @@ An environment declares its questions as `Asked`; a goal that holds one under `a
 later by a goal change. The last clear answer in any message of the agent counts, and is kept in `World.told`.
 """
 
-import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import date
@@ -19,12 +18,7 @@ from ecomlab.world.state import World
 from ecomlab.world.tools.catalog import TODAY
 
 SURE = 2
-"""Ties to a question that let any answer be changed by words that take something back."""
-_CORRECTS = re.compile(
-    r"\b(?:sorry|apolog\w+|correct(?:ion|ing)|actually|rather|mistaken?|i meant|misread|was wrong|i was off)\b",
-    re.IGNORECASE,
-)
-"""Words of a message that takes something back."""
+"""Ties to a question that make an answer clear, which takes the place of an earlier one."""
 SHARE = 0.1
 """Share of the credit that the answers have."""
 _WRITE: dict[str, Callable[[Any], str]] = {
@@ -93,13 +87,11 @@ class Listener:
                 if asked.slot in goal.asks
                 else Told()
             )
-            stands = self.sure.get(asked.slot, 0)
-            least = min(SURE, stands) if _CORRECTS.search(text) else stands
-            if len(told.values) == 1 and told.sure >= least:
+            if len(told.values) == 1 and told.sure >= min(SURE, self.sure.get(asked.slot, 0)):
                 world.told[asked.slot] = told.values[0]
                 self.sure[asked.slot] = told.sure
                 answered.add(asked.slot)
-            elif len(told.values) > 1:
+            elif len(told.values) > 1 and (told.sure > 0 or "?" not in text):  # not what is asked about
                 unclear.add(asked.slot)
         return answered, unclear
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ecomlab.catalog import Shop
-from ecomlab.customer.dialogue import AT_ONCE, OPEN
+from ecomlab.customer.dialogue import AT_ONCE, told_openly
 from ecomlab.customer.llm import Chat, Wording
 from ecomlab.customer.meaning import describes
 from ecomlab.customer.reactions import table
@@ -145,7 +145,7 @@ def _ask(
     ]
     first = list(dict.fromkeys(map(_place, named)))[:AT_ONCE]
     rest = [place for place in map(_place, withheld) if place not in first]
-    open_ = min(OPEN, AT_ONCE - len(first)) if question["open"] else 0
+    open_ = told_openly(len(rest), len(first)) if question["open"] else 0
     # No label says whether the open part is about the item that is named, as in "What else about the kettle?".
     of_it = sorted(rest, key=lambda place: place[0] != item) if mentions else rest
     expected = tuple(frozenset([*first, *some[:open_]]) for some in (rest, of_it))

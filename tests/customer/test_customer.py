@@ -169,7 +169,7 @@ def test_asking_until_there_is_no_more_reveals_exactly_what_was_withheld(big_sho
                 break
         types = {item: task.goal.of(item)["type"] for item in task.goal.items}
         assert heard == {(types[s.item], s.name): s.value for s in withheld}
-        assert asked == max(1, -(-len(withheld) // 2))  # two at a time
+        assert asked == max(1, len(withheld) // 2)  # two at a time, and a last one with them
         assert sum(turn.useful for turn in episode.subtask.talk.values()) == min(asked, len(withheld))
 
 
@@ -211,7 +211,7 @@ def test_who_is_asked_for_what_they_have_not_says_neither_more_nor_less(big_shop
             episode = Episode(make_task(env, 6, seed, big_shop, still), big_shop)
             if any(slot.name.startswith("attr:") for slot in episode.customer.state.withheld):
                 reply = episode.customer.hear("Are there any features you need?", episode.world)
-                assert not {"indifferent", "nothing"} & {act.kind for act in reply.acts}
+                assert reply.news or not {"indifferent", "nothing"} & {act.kind for act in reply.acts}
                 features += 1
         episode = Episode(make_task("POLICY", 6, seed, big_shop, still), big_shop)
         episode.act({"role": "assistant", "content": "Are you a member?"})

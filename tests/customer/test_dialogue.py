@@ -65,9 +65,19 @@ def test_a_reply_tells_at_most_three_slots_named_ones_first_then_two_for_an_open
 
 
 def test_an_open_question_is_followed_by_whether_there_is_more() -> None:
-    k = manager(BRAND, FEATURE, OPTION)
+    k = manager(BRAND, FEATURE, OPTION, PRICE)
     assert kinds(answer(k, is_open=True))[-1] == "more"
     assert kinds(answer(k, is_open=True))[-1] == "nothing"
+
+
+def test_a_last_wish_is_told_and_not_announced() -> None:
+    assert kinds(answer(manager(BRAND, FEATURE, OPTION), is_open=True)) == ["elaborate", "nothing"]
+
+
+def test_who_has_answered_all_that_was_asked_does_not_complain_of_it() -> None:
+    k = manager(BRAND)
+    assert kinds(answer(k, "brand", "feature", "option", "price", "rating")) == ["elaborate", "indifferent to"]
+    assert k.annoyed == 0
 
 
 def test_a_form_letter_learns_three_slots_and_is_a_stall() -> None:

@@ -31,6 +31,7 @@ COUNT = Asked("ask_count", "count", lambda goal, world: None, "{} are still to c
         (MONEY, "It comes to at most $30.", [3000, None]),
         (MONEY, "Is $30 all right for you?", []),
         (MONEY, "That's $30 in total, is that all right?", [3000]),
+        (MONEY, "A lamp at $20, as none costs $10. Altogether $30. All right?", [3000]),
         (MONEY, "I've added the lamp.", []),
         (DAY, "It arrives on March 9.", ["2026-03-09"]),
         (DAY, "It'll be there 2026-03-09, a Monday.", ["2026-03-09"]),
@@ -156,6 +157,17 @@ def test_what_is_unclear_is_asked_again_and_free(big_shop: Shop) -> None:
     submit(episode)
     assert episode.score().correct
     assert episode.score().parts["efficiency"] == 1
+
+
+def test_the_last_clear_answer_counts_and_prices_to_choose_from_are_none(big_shop: Shop) -> None:
+    customer, world = (episode := Episode(task_asking(big_shop, "ask_paid"), big_shop)).customer, episode.world
+    for text, told in (
+        ("You paid $10 in all, so the whole order came to a total of $10.", 1000),
+        ("You paid $12 in total for the whole order.", 1200),
+        ("The red one is $20 and the blue one $30. Which do you mean?", 1200),
+    ):
+        _, unclear = customer.listener.hear(text, customer.goal, world)
+        assert (world.told["ask_paid"], unclear) == (told, set())
 
 
 def test_who_has_nothing_else_to_say_asks_again_what_is_open(big_shop: Shop) -> None:

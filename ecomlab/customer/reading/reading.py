@@ -316,7 +316,7 @@ class Message:
                 dict.fromkeys(
                     item
                     for at in places.get("open", () if slots else about)
-                    for item in items_in(some[at].tokens)
+                    for item in items_in(some[at].tokens) or (() if "open" in places else self.items[at])
                 )
             ),
             tuple(said for said in every if said.place in judged and said.claimed),
