@@ -16,7 +16,7 @@ RETURN = ENVIRONMENTS["RETURN"]
 @pytest.fixture(scope="module")
 def told(big_shop: Shop) -> list[Task]:
     """Returns of customers who tell of a promise, and say so twice."""
-    axes = only("belief", "rules", mean=5, belief_size=2)
+    axes = only("belief", "rules", mean=5, belief_size=2) | {"p_switch": 1.0}
     drawn = (draw_task("RETURN", 12, seed, big_shop, axes) for seed in range(60))
     return [task for task in drawn if "promise" in task.goal]
 

@@ -1,8 +1,7 @@
 """The player of BUNDLE: lists what can matter of each part, and takes the best list under all demands."""
 
 import math
-import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import date
 from typing import Any
@@ -18,8 +17,6 @@ from ecomlab.steps import CALLS_A_STEP
 from ecomlab.task import Goal, Message, Need, Place
 from ecomlab.world.joint import SLOTS, Choice, Demands, Offer, Total, best
 
-_GONE = re.compile(r"stock has changed \((?:none of these|(.+)) sold out\)")
-"""The error for a list submitted before its player knew that stock had changed."""
 Found = dict[str, list[dict[str, Any]]]
 """Rows that a search has shown, by part."""
 
@@ -27,13 +24,10 @@ Found = dict[str, list[dict[str, Any]]]
 class BundlePlayer(GoalPlayer):
     """Searches each part, the cheapest first, as many pages as can matter, and takes the best list of what it found.
 
-    When stock has changed, what was taken and is still there stays the best: only the rest is looked for again, and
-    all that demands across parts are about.
+    When stock has changed, only those parts are looked for again of which the shop says that some have sold out.
     """
 
     found: Found
-    doubted: Found
-    """Products found before stock changed."""
     today: date | None
 
     @staticmethod
@@ -68,22 +62,23 @@ class BundlePlayer(GoalPlayer):
 
     def hear(self, text: str, opening: bool) -> None:
         if opening:
-            self.found, self.doubted, self.today = {}, {}, None
+            self.found, self.today = {}, None
         super().hear(text, opening)
 
-    def stock_changed(self) -> None:
-        self.found, self.doubted = {}, self.doubted | self.found
+    def notice(self, text: str) -> None:
+        super().notice(text)
+        demands = Demands.of(self.known)
+        for kind in demands.parts if "sold out" in text else ():
+            if self.lexicon.types[kind].plural in text:
+                self.found.pop(self._part(kind, demands), None)
 
     def restart(self) -> None:
-        """Keep what was found for each part until something sells out."""
+        """Keep what was found for each part until some of it sells out."""
 
     def work(self) -> Message:
         demands = Demands.of(self.known)
         if demands.names_days and self.today is None:
             return self.turn(self.call("datetime_now", "today"))
-        if self.courtesy is not None and (taken := self._taken(demands, self.doubted)[0]):
-            return self.turn(self.call("catalog_rerank", "still there", product_ids=taken))
-        self.doubted = {}
         new = [kind for kind in demands.parts if self._part(kind, demands) not in self.found]
         if new:
             self.found |= {self._part(kind, demands): [] for kind in new}
@@ -139,29 +134,8 @@ class BundlePlayer(GoalPlayer):
     def result(self, about: Any, result: dict[str, Any]) -> None:
         if about == "today":
             self.today = date.fromisoformat(result["today"]) if "today" in result else date.min
-        elif about == "still there":
-            self._keep([row["product_id"] for row in result.get("results", ()) if not row["stock"]])
-        elif about == "submit":
-            if told := _GONE.search(result.get("error", "")):
-                self._keep((told[1] or "").split(", "))
-        else:  # the news may have come before what was looked for earlier is read
-            found = self.found if about in self.found else self.doubted
-            found.setdefault(about, []).extend(result.get("results", []))
-
-    def _keep(self, gone: Collection[str]) -> None:
-        """Go on with what was found before for parts of which the chosen product is not `gone`, nor that of another
-        part that the same demands are about."""
-        demands, lost = Demands.of(self.known), set(gone) - {""}
-        tied = {kind for one in demands.joints for kind in one.items} | {one.type for one in demands.worths}
-        parts = {self._part(kind, demands): kind for kind in demands.parts}
-        again = {kind for part, kind in parts.items() if _ids(self.doubted.get(part, ())) & lost}
-        again |= tied if again & tied or (demands.aims and again) else set()
-        kept = {part: rows for part, rows in self.doubted.items() if parts.get(part) not in again}
-        self.found, self.doubted = kept | self.found, {}
-
-
-def _ids(rows: Iterable[Mapping[str, Any]]) -> set[str]:
-    return {row["product_id"] for row in rows}
+        elif about in self.found:  # not what was looked for before the shop's news of it
+            self.found[about].extend(result.get("results", []))
 
 
 def _least(offers: Iterable[Offer]) -> int:

@@ -125,7 +125,8 @@ class Returns(Environment):
         kinds = draw_kinds(
             axes, (*STEPS, "rules", "rules", "rules"), random, STEPS
         )  # the book is what returns are about
-        swapping = swapping or not {"reference", "logic"}.isdisjoint(kinds)
+        must_swap = not {"reference", "logic"}.isdisjoint(kinds)
+        swapping = swapping or must_swap
         believes = "belief" in kinds and random.random() < P_BELIEVES
         meant, case, other, refers = _draw_meant(
             view, kinds, member_of(key), swapping, believes, patient, axes, random
@@ -135,15 +136,15 @@ class Returns(Environment):
         condition = pick(random, ("part", "full"))
         last |= {"only_if": condition} if "logic" in kinds and other else {}
         last |= {"promise": PROMISE} if believes else {}
-        event = _draw_change(meant.most, last, case, other, random) if switching else None
-        first, events = last, list[Event]()
-        if event is not None:
-            before, change = event
-            first = last | before
-            events.append(GoalChange(moment=pick(random, self.moments), slots=change))
-        wishes = [(slots["replacement"], meant.line) for slots in (first, last)]
-        if believes and draw_size(axes, "belief", random) > 1:
+        insisting = believes and draw_size(axes, "belief", random) > 1
+        first, changed, events = last, dict[str, Any](), list[Event]()
+        if switching and insisting:  # in place of a change, or a promise would tell that something comes
             events.append(GoalChange(moment="return_check_eligibility", slots={"insists": "so"}))
+        elif switching:
+            before, changed = _draw_change(meant.most, last, not must_swap, random)
+            first, last = last | before, last | {name: new for name, new in changed.items() if name in last}
+            events += [GoalChange(moment=pick(random, self.moments), slots=changed)] if changed else []
+        wishes = [(slots["replacement"], meant.line) for slots in (first, last)]
         # Whether or not a replacement is wanted, or a sell-out would tell that one is.
         sold = draw_sell_out(last["type"], wishes, share, view, random)
         if sold.left and all(can_be_had(wanted, line, view, sold) for wanted, line in wishes if wanted):
@@ -155,7 +156,7 @@ class Returns(Environment):
         goal = replace(
             withhold(Goal.one(first), axes, random, ("promise",)), asks=dict.fromkeys(names, ASKED)
         )
-        book, changed = world["policies"], event[1] if event else {}
+        book = world["policies"]
         if "looking" in kinds:
             able = [fact for fact in case if fact not in changed]
             able = _missed(returns.Desk(world, shop.catalog), meant.order, meant.line, last, able) or able
@@ -332,28 +333,25 @@ def _missed(
 
 
 def _draw_change(
-    most: int,
-    last: Mapping[str, Any],
-    case: Mapping[str, Any],
-    other: Sequence[Any],
-    random: np.random.Generator,
-) -> tuple[dict[str, Any], dict[str, Any]] | None:
-    """Draw a change of mind about a return that ends with the slots `last`: what is wished or told before, and the
-    change. It is about the units, a fact that was told wrong, or money in place of another product."""
-    fact = pick(random, ("opened", "tier"))
-    others = [
-        v
-        for v in returns.VALUES[fact]
-        if may_be_mistaken(fact, v, last.get(fact)) and not is_odd({**last, fact: v})
+    most: int, last: Mapping[str, Any], may_drop: bool, random: np.random.Generator
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Draw a change of mind about a return that would end with the slots `last`: what is wished or told before, and the
+    change. It is about the units, a fact that was told wrong, or money in place of another product, where customers who
+    want one `may_drop` it: to want one first only where it is dropped would foretell that. Nothing where none can be.
+    """
+    told = [
+        (fact, value)
+        for fact in ("opened", "tier")
+        for value in returns.VALUES[fact]
+        if may_be_mistaken(fact, value, last.get(fact)) and not is_odd({**last, fact: value})
     ]
-    drawn: dict[str, Any] = {}
+    drawn: list[tuple[dict[str, Any], dict[str, Any]]] = []
     if "units" in last and most > 1:
-        drawn["units"] = pick(random, [n for n in range(1, most + 1) if n != last["units"]])
-    if others:
-        drawn[fact] = pick(random, others)
-    if other and not last["replacement"]:
-        drawn["replacement"] = list(other)
-    if not drawn:
-        return None
-    name = pick(random, list(drawn))
-    return {name: drawn[name]}, {**({"twist": "case"} if name == fact else {}), name: last[name]}
+        units = pick(random, [n for n in range(1, most + 1) if n != last["units"]])
+        drawn.append(({"units": units}, {"units": last["units"]}))
+    if told:  # of all alike: either fact by itself would be told the way between two others too often
+        fact, value = pick(random, told)
+        drawn.append(({fact: value}, {"twist": "case", fact: last[fact]}))
+    if last["replacement"] and may_drop:
+        drawn.append(({}, {"replacement": []}))
+    return pick(random, drawn) if drawn else ({}, {})
