@@ -254,8 +254,8 @@ class Drawing:
                     self.wishes, self.slots, self.room = before
         # The words of two demands would not tell which of them the budget should be spent on, nor would it be what a
         # limit in total buys if the budget bought less.
-        kinds = {type(aim) for aim in self._demands().aims}
-        if len(self._demands().aims) == 1 and kinds == {Worth} and self.random.random() < P_SHORT:
+        aims = self._demands().aims
+        if len(aims) == 1 and isinstance(aims[0], Worth) and self.random.random() < P_SHORT:
             self.room = 0
 
     def _is_clear(self) -> bool:
