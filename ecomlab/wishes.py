@@ -294,7 +294,9 @@ class If(Wish):
     def say(self) -> str:
         first, *other = self.words
         rest = f"one {other[0]}" if other else "whichever is cheapest"
-        return in_speech(f"{self.type}: one {first} if there is any for {at_most(self.limit)}, otherwise {rest}")
+        return in_speech(
+            f"{self.type}: one {first} if there is any for {at_most(self.limit)}, otherwise {rest}"
+        )
 
     @classmethod
     def read(cls, said: Mapping[str, str]) -> "If":

@@ -140,6 +140,8 @@ def draw_logic(
             continue
         few = shuffled(random, held)
         ways: list[OneOf | AnyBut] = [AnyBut(tuple(held[: min(size, len(held) - 1)]))]
+        if any(isinstance(value, AnyBut) for value in goal.of().values()):  # nobody says "but not" twice
+            ways = []
         ways += [OneOf(tuple(few[: min(1 + n, len(held) - 1)])) for n in (size, min(3, len(held) // 2))]
         for wish in shuffled(random, dict.fromkeys(ways)):
             made = others.set_slots({name: wish})

@@ -112,8 +112,7 @@ def weave(
     can be had, one of another."""
     makers = {"reference": _refer, "joint": _join, "logic": _reason, "taste": _like}
     kinds = [kind for kind in kinds if kind in makers]
-    if "logic" in kinds:
-        _count_packs(drawn, axes, shop, random)
+    _count_packs(drawn, "logic" in kinds, axes, shop, random)
     for number, kind in enumerate(kinds, 1):
         for maker in dict.fromkeys((makers[kind], *(makers[other] for other in kinds))):
             while len(drawn.steps) < number and maker(drawn, axes, shop, random):
@@ -353,11 +352,16 @@ def _like(drawn: Drawn, axes: Difficulty, shop: Shop, random: np.random.Generato
     return False
 
 
-def _count_packs(drawn: Drawn, axes: Difficulty, shop: Shop, random: np.random.Generator) -> None:
-    """Let numbers of packs be worked out from how many single things are wanted."""
+def _count_packs(
+    drawn: Drawn, thinks: bool, axes: Difficulty, shop: Shop, random: np.random.Generator
+) -> None:
+    """Let numbers of packs be worked out from how many single things are wanted, or want one pack."""
     for item, slots in enumerate(drawn.slots):
         units, size = slots.get("quantity"), pack_size(slots.get(PACK, ""))
-        if units is None or size == 1 or not is_worked_out(axes, random):
+        if units is None or size == 1:
+            continue
+        if not (thinks and is_worked_out(axes, random)):
+            del slots["quantity"]  # are 4 in a 4-pack one pack, or four?
             continue
         slots["quantity"] = Packs(int(random.integers((units - 1) * size + 1, units * size + 1)))
         drawn.room -= words_of("quantity", slots["quantity"]) * ((item, "quantity") not in drawn.hidden)

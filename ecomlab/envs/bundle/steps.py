@@ -81,8 +81,6 @@ GROUPS, MOST_GROUPS = 60, 16
 """Most groups of parts among which one is drawn: of those that share a value, and of those with a limit in total."""
 SHORT = (0.02, 0.1)
 """By which share a limit in total falls short of the least total where something has to give way."""
-MOST_A_PART = 2
-"""Most logical demands on a part."""
 DRAWS = 3
 """Most demands that are drawn for each step that is to count."""
 LISTED = PAGE * (1 + PAGES_A_STEP)
@@ -299,15 +297,14 @@ class Drawing:
     def _draw_logic(self) -> bool | None:
         """Draw values of an attribute of a part that will not do, or a few of which any will."""
         size, either = draw_size(self.axes, "logic", self.random), self.random.random() < P_EITHER
-        able = [kind for kind in self.free(Total) if len(self.slots.get(kind, ())) < MOST_A_PART]
-        for kind in shuffled(self.random, able):
-            own, base = self.slots.get(kind, {}), self.listings(kind, self._days(kind))
+        for kind in shuffled(self.random, [kind for kind in self.free(Total) if kind not in self.slots]):
+            base = self.listings(kind, self._days(kind))
             for one in shuffled(self.random, self.catalog.types[self.catalog.type_codes[kind]].attributes):
                 slot = f"attr:{one.name}"
                 names = names_of(self.catalog, slot)
                 held = list(dict.fromkeys(code for code in base[1].codes(slot).tolist() if code >= 0))
                 least = {*base[1].codes(slot)[base[1].greedy].tolist()}
-                if slot in own or len(least) > 1 or -1 in least or len(held) < 3:
+                if len(least) > 1 or -1 in least or len(held) < 3:
                     continue
                 first, *others = (names[code] for code in held)
                 absent = [value for value in one.values if value not in (first, *others)]
@@ -320,7 +317,7 @@ class Drawing:
                     ways = [AnyBut(tuple(others)), AnyBut(tuple(shuffled(self.random, (first, *others[1:]))))]
                 if all(len(some.fitting(slot, wish).rows) for some in base for wish in ways):
                     counts = bool(self.random.random() < P_COUNTS["logic"])
-                    self.slots = {**self.slots, kind: {**own, slot: ways[counts]}}
+                    self.slots = {**self.slots, kind: {slot: ways[counts]}}
                     return counts
         return None
 
