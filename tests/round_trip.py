@@ -137,7 +137,7 @@ def value_of(name: str, slot: Template, shop: Shop, random: np.random.Generator)
             "GiveWay": GiveWay(items),
             "If": If(kind.name, "", "", cents[0], None, ("in blue", "in red")),
             "Demand": Demand("", None, "in blue"),
-            "Visited": Visited((("type", kind.name),), "cheapest", 1, kind.plural),
+            "Visited": Visited((("type", kind.name),), "cheapest", pick(random, (1, -3)), kind.plural),
         }[wish]
     if name == "replacement":
         another = [["brand", pick(random, shop.catalog.brands)], ["attr:color", "Green"], ["price", 4500]]

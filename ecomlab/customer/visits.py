@@ -146,7 +146,7 @@ def history_of(
     """Choose `count` clusters, those of `wanted` types first, all of one size, where the shop has them: how many visits
     a type has tells nothing."""
     size, chosen, smaller = min(map(len, wanted)), list(wanted), list[Sequence[int]]()
-    for rows in others:
+    for rows in filter(None, others):
         if len(chosen) >= count:
             break
         (chosen if len(rows) >= size else smaller).append(rows)

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from ingested import built, priceless, shop_export
@@ -16,6 +17,7 @@ from ecomlab.catalog.real import FEWEST, catalog_of, left_out, unused
 from ecomlab.catalog.schema import NO_OPTION
 from ecomlab.catalog.support import limits, unsupported
 from ecomlab.customer.nlu import read_opening
+from ecomlab.customer.opinions import things_in
 from ecomlab.lab.catalogs import _carried
 from ecomlab.slots import LIMITS, PRICE, RATING
 
@@ -50,6 +52,7 @@ def test_products_come_in_the_variants_of_their_source(catalog: Catalog) -> None
     assert (shirt.option.name, set(shirt.option.values)) == ("size", {"S", "M", "L"})
     assert {a.name for a in shirt.attributes} == {"color", "material"}
     assert shirt.department == "Clothing"
+    assert lexicon_of(catalog).phrase("T-Shirt", "attr:color", "Black or Red") == "in black or red"
 
 
 def test_a_product_has_a_short_name_and_the_title_of_its_source(catalog: Catalog) -> None:
@@ -110,6 +113,23 @@ def with_numbers(rated: int, priced: int, folder: Path) -> Products:
     ]
     (folder / "a.csv").write_text("\n".join(["title,brand,rating,price", *lines]) + "\n")
     return built(folder / "a.csv", folder / "out").products
+
+
+def test_where_no_product_has_stars_no_step_of_thought_speaks_of_them(tmp_path: Path) -> None:
+    unrated = catalog_of(with_numbers(0, 40, tmp_path))
+    shop = Shop(unrated, SearchEngine(unrated, LexicalEmbedder()))
+    said = " ".join(make_task("BUNDLE", 12, seed, shop).opening for seed in range(15))
+    assert "for each day sooner" in said and "star" not in said
+
+
+def test_half_a_hyphenated_name_names_nothing(tmp_path: Path) -> None:
+    makes = ("Larkfield Dogwood-Full Shirt", "Larkfield Dogwood Mug")
+    lines = [f"{make} {n},Larkfield,{10 + n}" for make in makes for n in range(12)]
+    few = catalog_from(["title,brand,price", *lines], tmp_path)
+    ids = {few.title(row): few.ids[row] for row in range(few.size)}
+    world = SimpleNamespace(catalog=few, row=few.row, given={}, shown={ids[make] for make in makes})
+    things = things_in(f"For the {makes[0]} you get $19.65.", world)  # type: ignore[arg-type]
+    assert [one.text for one in things] == [makes[0]]
 
 
 @pytest.mark.parametrize(
