@@ -197,6 +197,24 @@ def test_every_clause_has_cases_of_its_own(seed: int, shop: Shop) -> None:
                 assert not set(map(repr, later["if"])) <= set(map(repr, earlier["if"])), section
 
 
+def test_clauses_on_one_fact_leave_cases_to_the_general_one(shop: Shop) -> None:
+    for section in (section for seed in range(40) for section in book(6, seed, shop)["sections"]):
+        alone = [clause["if"][0] for clause in section["clauses"] if len(clause["if"]) == 1]
+        for name, about in FACTS.items():
+            if isinstance(about, Named):
+                taken = {value for fact, _, values in alone if fact == name for value in values}
+                assert taken < {*about.words}, section
+
+
+def test_a_title_names_the_cases_that_are_left_to_its_section(shop: Shop) -> None:
+    """Who has opened but not used a product is not sent past a section on opened goods."""
+    for section in book(12, 1, shop)["sections"]:
+        for clause in (clause for clause in section["clauses"] if "see" in clause):
+            ((fact, _, values),) = clause["if"]
+            if isinstance(about := FACTS[fact], Named):
+                assert about.groups[clause["see"].rpartition(", ")[2]] == tuple(values)
+
+
 def test_a_book_without_steps_has_no_fees_and_no_exceptions_to_windows(shop: Shop) -> None:
     for d in (0, 2):
         sections = book(d, 3, shop)["sections"]

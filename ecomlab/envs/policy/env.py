@@ -129,6 +129,7 @@ class Policy(Environment):
         )
         rule = RULES[section["rule"]]
         names = shuffled(random, further_questions(rule, book, worked))[:tells]
+        names.sort(key=TOGETHER.__eq__)  # or another case might be meant of the sum
         rules += tells - len(names)
         able = [name for name in rule.together if section_of(book, name) is not None]
         other = pick(random, able) if TOGETHER in names else ""

@@ -235,12 +235,15 @@ class _Drawing:
         known = {"type", *(atom[0] for atom in where)}
         last = {clause["lean"]: number for number, clause in enumerate(clauses) if clause["if"]}
         for lean, number in random.some(last.items()):
-            able = [f for f in rule.facts if f not in known and getattr(FACTS[f].groups, lean)]
+            able = [f for f in rule.facts if f not in known and FACTS[f].group_names(lean)]
             for fact in random.some(able):
-                atoms = [self._atom(fact, lean, section["department"])]
+                about, name = FACTS[fact], random.pick(FACTS[fact].group_names(lean))
+                atoms = [self._atom(fact, lean, "")]
+                if isinstance(about, Named):
+                    atoms = [[fact, "in", [*about.groups[name]]]]
                 if not _all_decide([atoms if n == number else c["if"] for n, c in enumerate(clauses)], where):
                     continue
-                value, name = clauses[number]["then"], getattr(FACTS[fact].groups, lean)
+                value = clauses[number]["then"]
                 group = REFERRED.format(section["group"], name) if section["group"] else name
                 clauses[number] = {"if": atoms, "see": group, "form": clauses[number]["form"], "lean": lean}
                 own, cases = [self._clause([], value)], [*where, *atoms]

@@ -247,7 +247,7 @@ def draw_other_case(
     random: np.random.Generator,
 ) -> str:
     """Draw a fact with another value, as "tier Gold", with which the answer would be another one; "" where none is
-    found. It is none of the facts `but`, nor a number or a product."""
+    found. It is none of the facts `but`, nor a number or a product; and no answer is nothing, which has many words."""
     section = section_on(book, {**facts, "question": question}, catalog)
     before = deciding(section, book, facts)["then"]
     named = [
@@ -256,7 +256,7 @@ def draw_other_case(
     others = [(fact, v) for fact in named for v in other_values(fact, facts[fact], section, book)]
     for fact, value in shuffled(random, others):
         changed = {**facts, fact: value}
-        if deciding(section, book, changed)["then"] != before and not is_odd(changed):
+        if deciding(section, book, changed)["then"] not in (0, before) and not is_odd(changed):
             return f"{fact} {value}"
     return ""
 

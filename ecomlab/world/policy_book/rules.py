@@ -84,7 +84,8 @@ class Named(Strict):
     mistaken: Sets = ()
     good: Sets = ()
     bad: Sets = ()
-    groups: Groups = Groups()
+    groups: dict[str, Texts] = Field(default_factory=dict)
+    """Names of the sections on cases of one of the sets that `good` and `bad` hold."""
     together: dict[str, Texts] = Field(default_factory=dict)
     """Words for several values at once."""
 
@@ -92,12 +93,23 @@ class Named(Strict):
     def _check_sets(self) -> "Named":
         for name in {
             value
-            for some in (*self.good, *self.bad, *self.mistaken, *self.together.values())
+            for some in (
+                *self.good,
+                *self.bad,
+                *self.mistaken,
+                *self.together.values(),
+                *self.groups.values(),
+            )
             for value in some
         }:
             if name not in self.words:
                 raise ValueError(unknown("value", name, self.words))
         return self
+
+    def group_names(self, lean: Lean) -> Sequence[str]:
+        """List the names of groups of cases that a shop treats so."""
+        sets = self.good if lean == "good" else self.bad
+        return [name for name, values in self.groups.items() if values in sets]
 
     def leans(self) -> Sequence[Lean]:
         """List the leans of its conditions."""
@@ -116,6 +128,11 @@ class Amount(Strict):
     unit: Literal["number", "cents"] = "number"
     good: Literal[">=", "<"]
     groups: Groups = Groups()
+
+    def group_names(self, lean: Lean) -> Sequence[str]:
+        """List the name of the group of cases that a shop treats so, if any."""
+        name = self.groups.good if lean == "good" else self.groups.bad
+        return [name] if name else []
 
     def op(self, lean: Lean) -> str:
         """Return the comparison of this lean."""

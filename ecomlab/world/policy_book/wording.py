@@ -214,7 +214,9 @@ def _read_types(text: str, names: Mapping[str, str], last: str) -> list[str]:
     return found
 
 
-_NAMES = any_of([name for about in FACTS.values() for name in (about.groups.good, about.groups.bad) if name])
+_NAMES = any_of(
+    [name for about in FACTS.values() for lean in about.leans() for name in about.group_names(lean)]
+)
 _GROUPS = f"(?:{_NAMES})"
 
 
