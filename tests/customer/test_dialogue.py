@@ -76,7 +76,10 @@ def test_a_last_wish_is_told_and_not_announced() -> None:
 
 def test_who_has_answered_all_that_was_asked_does_not_complain_of_it() -> None:
     k = manager(BRAND)
-    assert kinds(answer(k, "brand", "feature", "option", "price", "rating")) == ["elaborate", "indifferent to"]
+    assert kinds(answer(k, "brand", "feature", "option", "price", "rating")) == [
+        "elaborate",
+        "indifferent to",
+    ]
     assert k.annoyed == 0
 
 
@@ -465,7 +468,7 @@ def test_guessing_before_the_customer_said_which_one_ends_it_at_the_third_time()
         assert not k.out_of_patience
         early = Mistake(Act("not told yet", CHARGER, seen=f"{number}"), (), 0, too_early=True)
         assert k.corrections([early])[0].kind == "not told yet"
-        k.pleased()  # a question between does not help
+        k.annoyed = 0  # a question between does not help
     assert k.out_of_patience
     assert k.state.withheld == [BRAND]
 
