@@ -37,10 +37,10 @@ from ecomlab.customer.opinions import Opinion, Thing, points_back
 from ecomlab.customer.reading.mentions import SURE, Said
 from ecomlab.customer.reading.reading import LEAVE, NO_ITEM, Question, Reading
 from ecomlab.customer.templates import SENTENCE_BREAK, Template
-from ecomlab.slots import slot_type
+from ecomlab.slots import PRICE, slot_type
 from ecomlab.task import Slot
 from ecomlab.values import in_speech
-from ecomlab.wishes import AnyBut, Demand, OneOf, Wish
+from ecomlab.wishes import AnyBut, Demand, If, OneOf, Wish
 from ecomlab.world.ranking import Worth
 from ecomlab.world.substitutes import noun
 
@@ -144,7 +144,7 @@ class Claim:
         """True if it says what the wish's own words do not list."""
         wish = self.slot.value if self.slot is not None else None
         wish = wish.value if isinstance(wish, Demand) else wish
-        return self.is_guess and not isinstance(wish, AnyBut | OneOf)
+        return self.is_guess and not isinstance(wish, AnyBut | OneOf | Worth)
 
 
 @dataclass
@@ -438,6 +438,8 @@ class DialogueManager:
             slots = meant(Question(name, said.item, (said.value,)), self.state, self.option)
             slots = [slot for slot in slots if said.item in (-1, slot.item) or slot.name in self.state.own]
             slots = [slot for slot in slots if comparable(name, slot) or name in ALIKE]
+            if name == PRICE.name:  # what something costs is no claim of what is wanted if it does
+                slots = [slot for slot in slots if not isinstance(slot.value, If)]
             for slot in slots:
                 so = self._is_so(slot, said.value, exactly and said.score > SURE)
                 found.append(Claim(said, slot, so if so is None else so != said.denied))
