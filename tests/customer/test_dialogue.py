@@ -285,6 +285,25 @@ def test_a_request_for_consent_may_name_what_is_to_be_done() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("Are you happy with these?", "as wanted"),
+        ("Is that what you wanted?", "as wanted"),
+        ("Shall I go with these? Is that all right?", "consent"),
+    ],
+)
+def test_a_plan_gets_a_yes_in_the_form_of_its_question(text: str, says: str) -> None:
+    reply = manager(stated=(BRAND,)).react(summary(RIGHTLY, acts="CONSENT"), text)
+    assert kinds(reply) == [says]
+
+
+def test_what_is_asked_of_the_new_one_is_not_answered_of_the_old() -> None:
+    k = manager(BRAND, FEATURE, Slot(0, "sale", "full"), stated=(RETURNED,))
+    assert told(answer(k, is_open=True, text="Anything else the new charger must have?")) == ["sale"]
+    assert told(answer(k, is_open=True, text="Anything else?")) == ["brand", "feature"]
+
+
 def test_beside_a_judgement_the_question_is_answered() -> None:
     says = calling("judge", "ask", acts="SUMMARY QUESTION", said=(WRONGLY,), questions=[Question("price")])
     reply = manager(PRICE, stated=(BRAND,)).react(says, "BarkHarbor, noted. And the price?")
