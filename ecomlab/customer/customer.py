@@ -226,7 +226,9 @@ class Customer:
             short = self._told_of_stock(text, reading, world)
             if short is not None:
                 return short
-        if shown := self.tastes.of(things, text, self.goal, self.state.known, world):
+        shown = self.tastes.of(things, text, self.goal, self.state.known, world)
+        plans = reading.acts & {"SUMMARY", "CONSENT"}  # a plan with what they like gets a yes
+        if shown and not (plans and {act.kind for act in shown} == {"like"}):
             return self._seen(shown, reading, text)
         if start := self._start_of_reference(things, reading, text, world):
             return start
@@ -534,7 +536,7 @@ class Customer:
             return None  # others will do, and it is asked of them
         acts = [act for item in named for act in self.told_short(item, world)]
         acts = [act for act in acts if act.kind != "still wanted"] or acts or self.told_short(None, world)
-        self.dialogue.pleased()
+        self.dialogue.annoyed = 0
         rest = tuple(q for q in reading.questions if q.item in items and q.item not in named)
         if not rest:
             return Reply(acts)

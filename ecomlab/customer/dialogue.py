@@ -37,10 +37,10 @@ from ecomlab.customer.opinions import Opinion, Thing, points_back
 from ecomlab.customer.reading.mentions import SURE, Said
 from ecomlab.customer.reading.reading import LEAVE, NO_ITEM, Question, Reading
 from ecomlab.customer.templates import SENTENCE_BREAK, Template
-from ecomlab.slots import slot_type
+from ecomlab.slots import PRICE, slot_type
 from ecomlab.task import Slot
 from ecomlab.values import in_speech
-from ecomlab.wishes import AnyBut, Demand, OneOf, Wish
+from ecomlab.wishes import AnyBut, Demand, If, OneOf, Wish
 from ecomlab.world.ranking import Worth
 from ecomlab.world.substitutes import noun
 
@@ -144,7 +144,7 @@ class Claim:
         """True if it says what the wish's own words do not list."""
         wish = self.slot.value if self.slot is not None else None
         wish = wish.value if isinstance(wish, Demand) else wish
-        return self.is_guess and not isinstance(wish, AnyBut | OneOf)
+        return self.is_guess and not isinstance(wish, AnyBut | OneOf | Worth)
 
 
 @dataclass
@@ -244,7 +244,7 @@ class DialogueManager:
             reply = Reply(self.mistaken(reading))
         if not reading.calls_for & {"ask", "open", "back"}:
             return reply
-        rest = self.answer(reading, text)
+        rest = self.answer(reading, text, len(reply.news))
         acts = [act for act in rest.acts if act.kind not in ("yes", "no")] if reply.acts else rest.acts
         if any(act.kind == "indifferent to" for act in reply.acts):
             acts = [act for act in acts if act.kind != "indifferent"]
@@ -367,11 +367,11 @@ class DialogueManager:
         if "SUMMARY" in reading.acts:
             asks = bool(reading.calls_for & {"ask", "open"})
             forgotten = [] if asks else self._told(self._left([])[:1])
-            fits = _yes_to(text) if "CONSENT" in reading.acts else "yes"  # "... Shall I go ahead?"
+            fits = self._yes_to(text) if "CONSENT" in reading.acts else "yes"  # "... Shall I go ahead?"
             return Reply([Act(fits), *free, *self.spoken("mention", forgotten)], (*news, *forgotten))
         if "CONSENT" in reading.acts:
             named_it = reading.names or _DEED.search(text.lower())
-            return Reply([Act(_yes_to(text) if named_it else "to what"), *free], tuple(news))
+            return Reply([Act(self._yes_to(text) if named_it else "to what"), *free], tuple(news))
         if "OFFER" in reading.acts:
             takes = "consent" if _LEAVE.search(text) else "as wanted"
             offered = [self.claim(one, exactly=False) for one in (*reading.said, *reading.mentions)]
@@ -386,6 +386,14 @@ class DialogueManager:
             return Reply(free or self.again(unsure), tuple(news))
         told = "acknowledge answer" if len(SENTENCE_BREAK.split(text)) > 1 else "say what"
         return Reply([Act("yes" if claims else told), *free], tuple(news))
+
+    def _yes_to(self, text: str) -> str:
+        """Name the act that says yes to a plan: it may be done, or where that is asked, it suits. Who tells facts
+        cannot know whether an answer is right."""
+        suits = None if _LEAVE.search(text) else _SUITS.search(text)
+        if suits and self.tells_facts:
+            return "acknowledge answer" if "what you" in suits[0].lower() else "consent"
+        return "as wanted" if suits else "consent"
 
     def _offered(self, reading: Reading, text: str) -> list[Claim]:
         """List what an offer of one thing says of it that is not as the customer has said."""
@@ -430,6 +438,8 @@ class DialogueManager:
             slots = meant(Question(name, said.item, (said.value,)), self.state, self.option)
             slots = [slot for slot in slots if said.item in (-1, slot.item) or slot.name in self.state.own]
             slots = [slot for slot in slots if comparable(name, slot) or name in ALIKE]
+            if name == PRICE.name:  # what something costs is no claim of what is wanted if it does
+                slots = [slot for slot in slots if not isinstance(slot.value, If)]
             for slot in slots:
                 so = self._is_so(slot, said.value, exactly and said.score > SURE)
                 found.append(Claim(said, slot, so if so is None else so != said.denied))
@@ -592,8 +602,8 @@ class DialogueManager:
         only |= not reading.questions and min(reading.open_items, default=0) >= NO_ITEM
         return Reply([Act("indifferent")]) if only else None  # wishes for what is only listed
 
-    def answer(self, reading: Reading, text: str) -> Reply:
-        """Answer what a message asks for."""
+    def answer(self, reading: Reading, text: str, said: int = 0) -> Reply:
+        """Answer what a message asks for, beside so many slots that have been told."""
         reading = self._opened(self._of_the_new(reading, text), text)
         vague = self._vague(reading, text)
         if vague is not None:
@@ -618,7 +628,7 @@ class DialogueManager:
         news, known = self._chosen([one.slots for one in asked])
         left = self._left(news, self._speaks_of_new(text)) if reading.open else []
         if reading.open:
-            news += self._named_first(left, reading.open_items)[: told_openly(len(left), len(news))]
+            news += self._named_first(left, reading.open_items)[: told_openly(len(left), len(news) + said)]
         again = [slot for slot in known if not self._goes_without_saying(slot, reading, text)]
         vain = bool(known) and not again and not reading.open
         known = again
@@ -659,9 +669,10 @@ class DialogueManager:
         unclear = [words for words in reading.unclear if not acts or words.endswith("?")]
         if unclear:
             acts.append(Act("ask back", seen=quoted(unclear[0])))
-        # "Which color or material for those two?" asks the one for its fabric. Who has answered all complains of nothing.
+        # "Which color or material for those two?" asks the one for its fabric. Who has told all complains of nothing.
         topics = {one.slots[0].name if one.slots else one.question.slot for one in asked}
-        if len(topics) > AT_ONCE and any(slot in self.state.withheld for one in asked for slot in one.slots):
+        untold = any(slot in self.state.withheld for one in asked for slot in one.slots)
+        if len(topics) > AT_ONCE and untold and not described(reading):
             return self.stalled([*acts, Act("one at a time")], news)
         # Asking again for what was said, or for more where there is none, and what nobody can follow.
         of_items = {("", item) for item in reading.open_items or (-1,)}
@@ -713,11 +724,9 @@ class DialogueManager:
 
     def _named_first(self, slots: Sequence[Slot], items: Sequence[int]) -> list[Slot]:
         """Put the slots of these items first, one of each item in turn."""
-        turns = [sum(other.item == slot.item for other in slots[:n]) for n, slot in enumerate(slots)]
-        order = [
-            (slot.item not in items, turn if slot.item in items else 0) for slot, turn in zip(slots, turns)
-        ]
-        return [slot for _, slot in sorted(zip(order, slots), key=lambda pair: pair[0])]
+        of_item = {item: [slot for slot in slots if slot.item == item] for item in items}
+        turn = {id(slot): at for some in of_item.values() for at, slot in enumerate(some)}
+        return sorted(slots, key=lambda slot: (slot.item not in of_item, turn.get(id(slot), 0)))
 
     def opinion(
         self, things: Sequence[tuple[Thing, Opinion]], which: bool, reading: Reading, text: str
@@ -776,7 +785,7 @@ class DialogueManager:
         if not wrong:
             certain = len(things) == 1 and things[0][1].identifies and not reading.acts & {"CONSENT", "OFFER"}
             self._identified(right if certain else ())
-            fits = _yes_to(text) if "CONSENT" in reading.acts else "as wanted"
+            fits = self._yes_to(text) if "CONSENT" in reading.acts else "as wanted"
             return self.also(Act("this one" if certain else fits), right[0], reading, text)
         first = min(wrong, key=lambda opinion: opinion.consistent)
         proposed = "judge" in reading.calls_for and all(thing.kind == "product" for thing, _ in things)
@@ -985,14 +994,6 @@ class DialogueManager:
         self.state.forget(mistake.item)
         return [Act("give up", type=mistake.act.type)]
 
-    def pleased(self) -> None:
-        """Take note that the agent made progress."""
-        self.annoyed = 0
-
-    def farewell(self) -> Act:
-        """Choose the last act of a customer who has lost patience."""
-        return Act("quit")
-
     def stalled(self, acts: Sequence[Act], news: Sequence[Slot] = ()) -> Reply:
         """Say this to a message that leads nowhere, which costs patience."""
         self.annoyed += 1
@@ -1002,12 +1003,7 @@ class DialogueManager:
 
 def told_openly(left: int, named: int) -> int:
     """Count the slots told in answer to an open question, of those that are left beside the named ones."""
-    return left if left <= AT_ONCE - named else min(OPEN, AT_ONCE - named)
-
-
-def _yes_to(text: str) -> str:
-    """Name the act that says yes to a plan: it may be done, or where that is asked, it suits."""
-    return "as wanted" if _SUITS.search(text) and not _LEAVE.search(text) else "consent"
+    return left if left <= AT_ONCE - named else max(0, min(OPEN, AT_ONCE - named))
 
 
 def _shows(reading: Reading) -> bool:

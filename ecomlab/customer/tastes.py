@@ -43,7 +43,7 @@ class Tastes:
             rows = _meant(mine, text.lower(), place[1], world)
             liked = any((place[0], _look(row, place[1], world.catalog)) in self.liked for row in rows)
             lone = kinds <= {kind} if kinds else len(places) == 1
-            named = [] if liked or kind in held else _named(text, kind, place[1], goal if lone else None, world)
+            named = [] if liked or kind in held else _named(text, kind, place[1], goal, lone, world)
             if rows or named:
                 acts += self._of_item(rows, named, place, goal, known, world)
         return acts
@@ -109,14 +109,15 @@ def _meant(things: Sequence[Thing], said: str, name: str, world: World) -> list[
     return list(dict.fromkeys(rows))
 
 
-def _named(text: str, kind: str, name: str, goal: Goal | None, world: World) -> list[int]:
-    """Find products of the looks that a sentence about a type has them choose from, among those that a tool has shown:
-    "Navy, graphite or silver for the charger?". A look alone is a guess. Where a message can be about no other item,
-    `goal` is given, and a message that names none of its types is about this one."""
+def _named(text: str, kind: str, name: str, goal: Goal, lone: bool, world: World) -> list[int]:
+    """Find products of the looks that a sentence about one type alone has them choose from, among those that a tool has
+    shown: "Navy, graphite or silver for the charger?". A look alone is a guess. `lone`: a message that names no type of
+    the goal is about this one."""
     parts, catalog = SENTENCE_BREAK.split(text), world.catalog
-    kinds = [str(goal.get("type", item=item)).split()[-1].lower() for item in goal.items] if goal else [""]
-    own = [one for one in parts if kind.split()[-1].lower() in one.lower()]
-    about = own if any(one in text.lower() for one in kinds) else parts
+    kinds = {str(goal.get("type", item=item)).split()[-1].lower() for item in goal.items}
+    of = [{one for one in kinds if one in part.lower()} for part in parts]
+    about = [part for part, some in zip(parts, of) if some == {kind.split()[-1].lower()}]
+    about = parts if lone and not any(of) else about
     rows = [row for row in map(catalog.row, sorted(world.shown)) if row is not None]
     of_look = {_look(row, name, catalog): row for row in rows if catalog.type_of(row).name == kind}
     for sentence in about:

@@ -348,7 +348,7 @@ class Episode:
         quiet = not acts and not self._answered
         acts += customer.tick(subtask.progress, self.world, quiet or self.referee.rejected)
         self._answered = self._answered or bool(acts)
-        return [*acts, customer.dialogue.farewell()] if customer.out_of_patience else acts
+        return [*acts, Act("quit")] if customer.out_of_patience else acts
 
     def _heard(self, reply: Reply) -> list[Act]:
         """Record the use of a message to the customer; return their answer."""

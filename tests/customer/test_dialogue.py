@@ -76,7 +76,10 @@ def test_a_last_wish_is_told_and_not_announced() -> None:
 
 def test_who_has_answered_all_that_was_asked_does_not_complain_of_it() -> None:
     k = manager(BRAND)
-    assert kinds(answer(k, "brand", "feature", "option", "price", "rating")) == ["elaborate", "indifferent to"]
+    assert kinds(answer(k, "brand", "feature", "option", "price", "rating")) == [
+        "elaborate",
+        "indifferent to",
+    ]
     assert k.annoyed == 0
 
 
@@ -282,6 +285,25 @@ def test_a_request_for_consent_may_name_what_is_to_be_done() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("Are you happy with these?", "as wanted"),
+        ("Is that what you wanted?", "as wanted"),
+        ("Shall I go with these? Is that all right?", "consent"),
+    ],
+)
+def test_a_plan_gets_a_yes_in_the_form_of_its_question(text: str, says: str) -> None:
+    reply = manager(stated=(BRAND,)).react(summary(RIGHTLY, acts="CONSENT"), text)
+    assert kinds(reply) == [says]
+
+
+def test_what_is_asked_of_the_new_one_is_not_answered_of_the_old() -> None:
+    k = manager(BRAND, FEATURE, Slot(0, "sale", "full"), stated=(RETURNED,))
+    assert told(answer(k, is_open=True, text="Anything else the new charger must have?")) == ["sale"]
+    assert told(answer(k, is_open=True, text="Anything else?")) == ["brand", "feature"]
+
+
 def test_beside_a_judgement_the_question_is_answered() -> None:
     says = calling("judge", "ask", acts="SUMMARY QUESTION", said=(WRONGLY,), questions=[Question("price")])
     reply = manager(PRICE, stated=(BRAND,)).react(says, "BarkHarbor, noted. And the price?")
@@ -465,7 +487,7 @@ def test_guessing_before_the_customer_said_which_one_ends_it_at_the_third_time()
         assert not k.out_of_patience
         early = Mistake(Act("not told yet", CHARGER, seen=f"{number}"), (), 0, too_early=True)
         assert k.corrections([early])[0].kind == "not told yet"
-        k.pleased()  # a question between does not help
+        k.annoyed = 0  # a question between does not help
     assert k.out_of_patience
     assert k.state.withheld == [BRAND]
 

@@ -160,7 +160,10 @@ def test_what_is_unclear_is_asked_again_and_free(big_shop: Shop) -> None:
 
 
 def test_the_last_clear_answer_counts_and_prices_to_choose_from_are_none(big_shop: Shop) -> None:
-    customer, world = (episode := Episode(task_asking(big_shop, "ask_paid"), big_shop)).customer, episode.world
+    customer, world = (
+        (episode := Episode(task_asking(big_shop, "ask_paid"), big_shop)).customer,
+        episode.world,
+    )
     for text, told in (
         ("You paid $10 in all, so the whole order came to a total of $10.", 1000),
         ("You paid $12 in total for the whole order.", 1200),
