@@ -7,7 +7,7 @@ from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.episode.episode import Episode, draw_task, make_task
 from ecomlab.episode.play import finish
 from ecomlab.steps import only
-from ecomlab.task import Task
+from ecomlab.task import SellOut, Task
 from ecomlab.world.orders.lines import expected_returns
 
 RETURN = ENVIRONMENTS["RETURN"]
@@ -36,6 +36,9 @@ def test_a_promise_is_as_often_right_as_wrong_and_counts_where_it_is_wrong(
 def test_the_record_decides_whatever_the_customer_insists_on(told: list[Task], big_shop: Shop) -> None:
     phrases = RETURN.phrases.slots
     for task in told[:10]:
+        assert (
+            len(task.events) - any(isinstance(one, SellOut) for one in task.events) == 1
+        )  # and no other change
         assert any(form in task.opening for form in phrases["promise"].texts)
         for lacks, right in (((), True), (("belief",), goes(task, big_shop))):
             episode = Episode(task, big_shop)
