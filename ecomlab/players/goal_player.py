@@ -94,7 +94,7 @@ class GoalPlayer(Asking):
         for said in nlu.read_acts(text, self.phrases, self.lexicon):
             if said.kind == "ask where":
                 named = [name for name in places.FACTS if called(name) in said.fields["seen"]]
-                self.unknown = [name for name in named if not self.slip()]
+                self.unknown += [name for name in named if name not in self.unknown and not self.slip()]
         read = {place: value for place, value in read.items() if place[1] not in self.asks}
         self.known |= {place: value for place, value in read.items() if place[1] == "type" or not self.slip()}
         for item in {item for item, _ in self.known} if self.lacks else ():
