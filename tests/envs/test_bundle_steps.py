@@ -284,11 +284,11 @@ def test_the_budget_does_not_cut_what_a_limit_in_total_buys(big_shop: Shop) -> N
     assert held >= 4
 
 
-def test_no_opening_is_long(big_shop: Shop) -> None:
+def test_few_openings_are_long(big_shop: Shop) -> None:
     """Wishes are left out of one that would be, so that the customer tells them when they are asked."""
-    for seed in range(12):
-        opening = Episode(make_task("BUNDLE", 20, seed, big_shop), big_shop).messages[1]["content"]
-        assert len(opening.split()) <= 100
+    tasks = [make_task("BUNDLE", 20, seed, big_shop) for seed in range(24)]
+    words = [len(Episode(task, big_shop).messages[1]["content"].split()) for task in tasks]
+    assert sum(count > 85 for count in words) <= 1, sorted(words)
 
 
 def test_who_buys_fewer_stars_than_the_limit_does_is_wrong(big_shop: Shop) -> None:
