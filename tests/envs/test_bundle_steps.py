@@ -2,7 +2,9 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import date, timedelta
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -30,8 +32,11 @@ from ecomlab.world.joint import (
     best,
     day_name,
     days_until,
+    evaluate,
+    key_of,
 )
 from ecomlab.world.ranking import Worth
+from ecomlab.world.shopping_list import rows_left
 
 TODAY = date(2026, 3, 16)
 BUNDLE = ENVIRONMENTS["BUNDLE"]
@@ -260,6 +265,30 @@ def test_what_is_left_out_has_to_be_named_and_nothing_else(big_shop: Shop) -> No
     assert not right(unmet=None)
     assert not right(unmet=[*answer["unmet"], other])
     assert not right(product_ids=answer["product_ids"][1:])
+
+
+def test_the_budget_does_not_cut_what_a_limit_in_total_buys(big_shop: Shop) -> None:
+    """So that "as many stars in total as that buys" has one reading."""
+    held = 0
+    for seed in range(16):
+        task = make_task("BUNDLE", 12, seed, big_shop, {"p_oos": 0, "p_switch": 0})
+        catalog, today = big_shop.catalog, date.fromisoformat(task.world["today"])
+        rows_of = partial(rows_left, catalog=catalog, sold=None)
+        demands, offers, choice = evaluate(task.goal.slots, today, rows_of, catalog)
+        stated = [kind for (_, name), kind in task.goal.slots.items() if name == "type"]
+        assert not any({*stated} == {*one.items} for one in demands.joints if isinstance(one, Total))
+        for aim in (one for one in demands.aims if isinstance(one, Total)):
+            alone = best(offers, replace(demands.aiming(aim), budget=None), today)
+            assert choice and alone and key_of(aim, alone.chosen) == key_of(aim, choice.chosen)
+            held += 1
+    assert held >= 4
+
+
+def test_few_openings_are_long(big_shop: Shop) -> None:
+    """Wishes are left out of one that would be, so that the customer tells them when they are asked."""
+    tasks = [make_task("BUNDLE", 20, seed, big_shop) for seed in range(24)]
+    words = [len(Episode(task, big_shop).messages[1]["content"].split()) for task in tasks]
+    assert sum(count > 85 for count in words) <= 1, sorted(words)
 
 
 def test_who_buys_fewer_stars_than_the_limit_does_is_wrong(big_shop: Shop) -> None:
