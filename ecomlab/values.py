@@ -14,6 +14,10 @@ MONTHS = (
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
 
+LOOKS = ("color", "pattern", "finish", "material", "fabric", "shape", "texture", "knit")
+"""Attributes that people know when they see them; their values are ordinary words."""
+
+
 @dataclass(frozen=True)
 class Format:
     """A format of values: how to write a value, the pattern that finds it in text, and how to read it back.

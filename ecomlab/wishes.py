@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Literal, TypeVar
 
 from ecomlab.other_words import ORDINALS
 from ecomlab.suggest import unknown
-from ecomlab.values import FORMATS, MONEY, NAME, Format, in_speech, money, read_money
+from ecomlab.values import FORMATS, LOOKS, MONEY, NAME, Format, in_speech, money, read_money
 
 T = TypeVar("T")
 Where = Literal["visits", "items", "orders"]
@@ -544,8 +544,6 @@ def packs_phrase(wish: Packs) -> str:
     return f"in enough packs to have {wish.count} of them"
 
 
-LOOKS = ("color", "pattern", "finish", "material", "fabric", "shape", "texture", "knit")
-"""Attributes that people know when they see them."""
 SEEN_FIRST = re.compile(rf"in a (?P<noun>{'|'.join(LOOKS)}) that I'd have to see first")
 """Phrase of a value that the customer cannot name."""
 SHOWINGS = 2

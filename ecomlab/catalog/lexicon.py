@@ -10,8 +10,7 @@ from rapidfuzz import fuzz, process
 
 from ecomlab import other_words
 from ecomlab.catalog import Catalog, ProductType
-from ecomlab.values import in_speech
-from ecomlab.wishes import LOOKS
+from ecomlab.values import LOOKS, in_speech
 
 CUTOFF = 72.0
 """Similarity (0-100, indel ratio) from which a word counts as a misspelling of a name."""
@@ -140,7 +139,8 @@ class Lexicon:
         return tuple(text for text, meant in slots.items() if meant == (slot, value) and text not in own)
 
     def said(self, value: str) -> str:
-        """Write a feature or a value as customers do: those of real products keep their capitals."""
+        """Write a feature or a value as customers do: those of real products keep their capitals
+        (but what looks like something, in `phrase`)."""
         return value if self.is_real else in_speech(value)
 
     def phrase(self, type_name: str, slot: str, value: str) -> str:

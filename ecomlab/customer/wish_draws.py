@@ -17,8 +17,8 @@ from ecomlab.seeding import pick, shuffled
 from ecomlab.slots import PRICE
 from ecomlab.steps import draw_size, is_worked_out
 from ecomlab.task import Goal, Place
+from ecomlab.values import LOOKS
 from ecomlab.wishes import (
-    LOOKS,
     MOST_LINKS,
     MOST_SHOWN,
     SHOWINGS,

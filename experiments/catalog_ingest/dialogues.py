@@ -2,10 +2,10 @@
 
     python experiments/catalog_ingest/dialogues.py CATALOG_FOLDER --count 50 > dialogues.txt
 
-CATALOG_FOLDER is what `ecomlab catalog build` wrote. Environments that the catalog can carry take turns, levels (0 to 9,
-or those after `--levels`) follow one another within each, and the number of a dialogue is its seed: the same text in every run. The agent is the
-courteous reference player; of its calls only those that stand directly before a customer's line are shown, with names
-in place of ids.
+CATALOG_FOLDER is what `ecomlab catalog build` wrote. Environments that the catalog can carry take turns, levels (0 to
+9, or those after `--levels`) follow one another within each, and the number of a dialogue is its seed: the same text in
+every run. The agent is the courteous reference player; of its calls only those that stand directly before a customer's
+line are shown, with names in place of ids.
 """
 
 import argparse
