@@ -340,7 +340,7 @@ _NOTHING = Some(0, 0, (), {})
 
 
 def _sum(one: Some, other: Some) -> Some:
-    spent = tuple(cents + others for cents, others in zip(one.spent, other.spent, strict=True))
+    spent = one.spent and tuple(cents + others for cents, others in zip(one.spent, other.spent, strict=True))
     return Some(one.key + other.key, one.cost + other.cost, spent, one.chosen | other.chosen)
 
 
@@ -364,11 +364,14 @@ def fronts(able: Offers, demands: Demands, group: Sequence[str], most: float = m
     most = min([most, *(one.limit for one in totals if {*one.items} >= {*group})])
     totals = [one for one in totals if not {*one.items} >= {*group}]
 
-    def add(some: Iterable[Some], others: Sequence[Some]) -> list[Some]:
-        sums = (_sum(one, other) for one in some for other in others if one.cost + other.cost <= most)
-        return _front(
-            one for one in sums if all(s <= t.limit for s, t in zip(one.spent, totals, strict=True))
-        )
+    def add(some: Sequence[Some], others: Sequence[Some]) -> list[Some]:
+        if some is nothing:
+            sums = [other for other in others if other.cost <= most]
+        else:
+            sums = [_sum(one, other) for one in some for other in others if one.cost + other.cost <= most]
+        if totals:
+            sums = [one for one in sums if all(s <= t.limit for s, t in zip(one.spent, totals, strict=True))]
+        return _front(sums)
 
     nothing = [Some(0, 0, (0,) * len(totals), {})]
     found = nothing
@@ -395,9 +398,10 @@ def _front(found: Iterable[Some]) -> list[Some]:
     """Keep what nothing else is as good as in every respect, in the order of keys."""
     kept: list[Some] = []
     for one in sorted(found, key=itemgetter(0, 1, 2)):
-        # Where key and cost alone count, the last one kept is the cheapest so far.
-        others = kept if one.spent else kept[-1:]
-        if not any(other.cost <= one.cost and _within(other.spent, one.spent) for other in others):
+        if not one.spent:  # where key and cost alone count, the last one kept is the cheapest so far
+            if not kept or one.cost < kept[-1].cost:
+                kept.append(one)
+        elif not any(other.cost <= one.cost and _within(other.spent, one.spent) for other in kept):
             kept.append(one)
     return kept
 

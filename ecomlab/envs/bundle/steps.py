@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import combinations, pairwise
 from operator import attrgetter
 from typing import NamedTuple
@@ -263,7 +263,7 @@ class Drawing:
         for wish in self.wishes:
             for after in (0, 1):
                 if isinstance(wish, Total) and wish.stars:
-                    if self._ways(wish, after).key(wish.limit) is None:
+                    if self._ways(wish.items, after).key(wish.limit) is None:
                         return False
                 elif isinstance(wish, Worth):
                     if not clear_best(self.listings(wish.type, self._days(wish.type))[after], wish):
@@ -376,25 +376,27 @@ class Drawing:
         alone = self.free(Worth, Total) if self.catalog.has(RATING) else []
         units = [items for items in sames if {*items} <= {*alone}]
         units += [(kind,) for kind in alone if not any(kind in items for items in sames)]
-        greedy = bool(self.random.random() < P_GREEDY)
+        greedy, ways = bool(self.random.random() < P_GREEDY), cache(self._ways)  # a group may come again
         for size in range(min(self._size(), sum(map(len, units)), self._most_in_total), 1, -1):
             for _ in range(MOST_GROUPS):
                 group: list[str] = []
                 for unit in shuffled(self.random, units):
                     group += unit if len(group) + len(unit) <= size else ()
                 total = Total(tuple(sorted(group, key=self.parts.index)), 0, True)
-                found = self._limits(total, greedy) if len(group) == size else []
+                found = self._limits(total, greedy, ways) if len(group) == size else []
                 if found:
                     total = pick(self.random, found[len(found) // 2 :])
                     self.wishes = [*self.wishes, total]
-                    self.room += _dollars(total.limit - self._ways(total, 1).points[-1].cost)
+                    self.room += _dollars(total.limit - ways(total.items, 1).points[-1].cost)
                     return True
         return None
 
-    def _limits(self, total: Total, greedy: bool) -> list[Total]:
+    def _limits(
+        self, total: Total, greedy: bool, ways: Callable[[tuple[str, ...], int], Ways]
+    ) -> list[Total]:
         """List limits in total under which whoever upgrades greedily is right, or is not, before and after a sell-out;
         under all of them the cheapest have fewer stars than can be had."""
-        states = [self._ways(total, after) for after in (0, 1)]
+        states = [ways(total.items, after) for after in (0, 1)]
         costs = [point.cost for point in states[1].points]
         limits = {_dollars(cost * (1 + TIGHT * self.random.random())) for cost in costs}
         limits |= {_dollars(one + n / 4 * (other - one)) for one, other in pairwise(costs) for n in (1, 2, 3)}
@@ -404,16 +406,17 @@ class Drawing:
             if all(one.is_greedy_right(limit) == greedy for one in states)
         ]
 
-    def _ways(self, total: Total, after: int) -> Ways:
+    def _ways(self, items: tuple[str, ...], after: int) -> Ways:
         """List what can be had of the parts of a limit in total."""
-        sames = [wish for wish in self.wishes if isinstance(wish, Same) and {*wish.items} <= {*total.items}]
-        demands = Demands({kind: {} for kind in total.items}, None, (*sames, replace(total, limit=1 << 40)))
+        sames = [wish for wish in self.wishes if isinstance(wish, Same) and {*wish.items} <= {*items}]
+        total = Total(items, 1 << 40, True)
+        demands = Demands({kind: {} for kind in items}, None, (*sames, total))
         found = self._listed(total, after)
         offers, listed = (
             {kind: offers_of(self.catalog, rows(one), kind, demands) for kind, one in found.items()}
             for rows in (attrgetter("every"), attrgetter("rows"))
         )
-        return Ways(offers, demands, *(fronts(some, demands, total.items) for some in (offers, listed)))
+        return Ways(offers, demands, *(fronts(some, demands, items) for some in (offers, listed)))
 
     def _listed(self, wish: Joint, after: int) -> dict[str, Listing]:
         """List what is to be had of the parts of a demand on the pages that are looked at."""
