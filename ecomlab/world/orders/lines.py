@@ -180,8 +180,8 @@ def has_agreed(slots: Mapping[str, Any], world: World) -> bool:
     """Tell whether the customer agreed to what they get back before the return was started, or need not."""
     order, line = line_meant(slots, world.given["orders"], world.shop)
     desk, row = Desk(world.given, world.catalog), world.row(line["product_id"])
-    if not desk.must_agree(order, line, slots):
-        return True
+    if line["price_cents"] is None or not desk.must_agree(order, line, slots):
+        return True  # without prices there is no amount to agree to
     outcome = desk.judge(order, line, slots)
     names = (line["line_id"], world.catalog.title(row), world.catalog.type_of(row).name)
     price, units = line["price_cents"] or 0, slots.get("units", 1)
