@@ -471,7 +471,8 @@ class DialogueManager:
         if said.item < 0 and len(items) > 1:  # it may be said of something else
             found = [one for one in found if one.so or not one.slot or one.slot.name in self.state.own]
         right = next((one for one in found if one.so), None)
-        wrong = next((one for one in found if one.so is False), None)
+        guess = next((one for one in found if one.is_guess), None)
+        wrong = guess or next((one for one in found if one.so is False), None)
         if wrong and not right and not said.new and said.value.lower() in self.in_hand():
             return Claim(said, None, None)
         return right or wrong or (found[0] if found else Claim(said, None, None, absent=True))

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from ecomlab.catalog import Shop
-from ecomlab.customer.dialogue import AT_ONCE, told_openly
+from ecomlab.customer.dialogue import AT_ONCE, LISTED, told_openly
 from ecomlab.customer.llm import Chat, Wording
-from ecomlab.customer.meaning import describes
+from ecomlab.customer.meaning import describes, is_demand_on
 from ecomlab.customer.reactions import table
 from ecomlab.customer.reading.model import GROUPS, QUESTIONS, SCALE
 from ecomlab.customer.reading.reading import Decided, Message, Reading
@@ -141,10 +141,12 @@ def _ask(
         s
         for slot in slots
         for s in withheld
-        if s.name == slot.name and (not mentions or s.item == item or s.name in customer.state.own)
+        if (s.name == slot.name or is_demand_on(s, slot.name))
+        and (not mentions or s.item == item or s.name in customer.state.own)
     ]
     first = list(dict.fromkeys(map(_place, named)))[:AT_ONCE]
     rest = [place for place in map(_place, withheld) if place not in first]
+    rest.sort(key=lambda place: place[1] not in LISTED)  # things first
     open_ = told_openly(len(rest), len(first)) if question["open"] else 0
     # No label says whether the open part is about the item that is named, as in "What else about the kettle?".
     of_it = sorted(rest, key=lambda place: place[0] != item) if mentions else rest
