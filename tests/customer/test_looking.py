@@ -24,7 +24,7 @@ def tasks(big_shop: Shop) -> list[Task]:
             CALM | {"p_missing": 0} | only("looking", "rules", mean=4, looking_size=1),
         )
         for env in ("POLICY", "RETURN")
-        for seed in range(20)
+        for seed in range(32)
     )
     return [task for task in drawn if [*task.goal.places] == ["tier"]]
 

@@ -42,7 +42,7 @@ def test_the_reference_player_is_right_about_a_new_slot(
     reviews: SlotType, shop: Shop, courteous: bool
 ) -> None:
     wanted = 0
-    for task in (make_task(ENV, d, seed, shop) for d in (0, 4, 8, 10, 12) for seed in range(10)):
+    for task in (make_task(ENV, d, seed, shop) for d in (0, 4, 8, 10, 12) for seed in range(14)):
         player = ENVIRONMENTS[ENV].reference_player(shop, courteous=courteous)
         assert finish(player, Episode(task, shop)).score.correct, task.key
         wanted += NAME in task.goal
@@ -101,7 +101,7 @@ def test_the_laws_look_at_a_new_slot(reviews: SlotType, shop: Shop, monkeypatch:
         for text, form in (("How many reviews do you need?", "wh"), ("Would {wrong} be enough?", "yesno"))
     ]
     asked = list(understanding.ask(bank, shop, 2))
-    assert len(asked) > 4 and all(one.exact for one in asked)
+    assert len(asked) > 3 and all(one.exact for one in asked)
 
 
 def test_a_new_slot_has_words_everywhere(reviews: SlotType, shop: Shop) -> None:
