@@ -96,7 +96,7 @@ def test_the_readmes_episode_is_played(big_shop: Shop) -> None:
     assert told
     lines = told[1].splitlines()
     assert len(lines) == 12
-    task = make_task("CART", 4, 31, big_shop)
+    task = make_task("CART", 4, 100, big_shop)
     trajectory = play(ENVIRONMENTS["CART"].reference_player(big_shop), task, big_shop)
     said = [word for message in trajectory.messages[1:] for word in words_of(message)]
     played = iter([*said, *words_of(trajectory.score.why)])
