@@ -16,6 +16,7 @@ from ecomlab.customer.goal_state import GoalState
 from ecomlab.customer.meaning import (
     CORRECTION,
     RANKED,
+    Hearing,
     Meaning,
     agrees,
     asks_to_keep,
@@ -24,7 +25,6 @@ from ecomlab.customer.meaning import (
     described,
     describes,
     is_worth,
-    meanings,
     meant,
     quoted,
     repeats,
@@ -262,9 +262,7 @@ class DialogueManager:
             or (_ASKS.search(text) or _BESIDE.search(text))
         ):
             return []
-        if asks_to_keep(text) and any(
-            one.name == "must" for one in (*self.state.known, *self.state.withheld)
-        ):
+        if asks_to_keep(text) and self.state.named("must"):
             return []  # whether it has to stay, not what it was
         claims = [self.claim(said) for said in asked]
         if any(one.so is False and one.slot is None for one in claims):
@@ -450,24 +448,18 @@ class DialogueManager:
                 found += [Claim(said, one, not said.denied) for one in named]
             replaced = None if slots else self._replaced(name, said.value)
             if replaced is not None:
-                kept = next(
-                    one for one in (*self.state.known, *self.state.withheld) if one.name == "replacement"
-                )
-                found.append(Claim(said, kept, replaced))
+                found.append(Claim(said, self.state.named("replacement"), replaced))
             if not slots and name in ("quantity", "units") and self.type_name(max(0, said.item)):
                 number = said_number(name, said.value)
                 found.append(Claim(said, None, None if number is None else number == 1))
-            if (
-                not slots and name == "relation" and said.score > SURE
-            ):  # they mean the very order that they describe
+            if not slots and name == "relation" and said.score > SURE:  # they mean the order they describe
                 found.append(Claim(said, None, said.denied))
             if not slots and name == "type":
                 listing = self._listing(said.value)
                 beside = any(by["type"] == said.value for _, by in self.state.looked_at)
                 so = None if beside else listing is not None or said.denied
                 found.append(Claim(said, listing, so))
-        every = (*self.state.known, *self.state.withheld)
-        items = {slot.item for slot in every if slot.name not in self.state.own}
+        items = {slot.item for slot in self.state.every if slot.name not in self.state.own}
         if said.item < 0 and len(items) > 1:  # it may be said of something else
             found = [one for one in found if one.so or not one.slot or one.slot.name in self.state.own]
         right = next((one for one in found if one.so), None)
@@ -494,7 +486,7 @@ class DialogueManager:
         if slot.name in ("relation", CORRECTION) and value in ("before", "after"):
             return slot.value == (1 if value == "before" else -1)
         if slot.name == "replacement":
-            if any(one.name == "only_if" for one in (*self.state.known, *self.state.withheld)):
+            if self.state.named("only_if"):
                 return None  # they want one of the two, and cannot tell which
             return {"money": not slot.value, "another": bool(slot.value)}.get(value)
         if slot.name == "must":
@@ -514,11 +506,9 @@ class DialogueManager:
 
     def _replaced(self, name: str, value: str) -> bool | None:
         """Tell whether a value is wanted of what replaces something that goes back; None if none is for the slot."""
-        slots = (one for one in (*self.state.known, *self.state.withheld) if one.name == "replacement")
+        slots = (one for one in self.state.every if one.name == "replacement")
         wanted = {str(of): one for slot in slots for of, one in slot.value}
-        if name not in wanted:
-            return None
-        if isinstance(wanted[name], Wish):
+        if name not in wanted or isinstance(wanted[name], Wish):
             return None
         if slot_type(name).op != "==":
             return said_number(name, value) == wanted[name]
@@ -580,8 +570,7 @@ class DialogueManager:
 
     def _speaks_of_new(self, text: str) -> bool:
         """Tell whether a message speaks of what comes in the place of what goes back."""
-        every = (*self.state.known, *self.state.withheld)
-        wants = any(slot.name == "replacement" and slot.value for slot in every)
+        wants = any(slot.name == "replacement" and slot.value for slot in self.state.every)
         return wants and not self.refused_by_shop and _NEW.search(text) is not None
 
     def is_known(self, question: Question) -> bool:
@@ -610,7 +599,7 @@ class DialogueManager:
         if vague is not None:
             return vague
         self.tally.questions += 1
-        heard = meanings(reading, self.state, self.templates, self.option, text, self.today)
+        heard = Hearing(self.state, self.templates, self.option, text, self.today).meanings(reading)
         asked = [one for one in heard if not one.echo]
         if not (asked or reading.open or reading.unclear):
             if "CHECK" not in reading.acts and all(q.slot == "parts" for q in reading.questions):
@@ -699,9 +688,9 @@ class DialogueManager:
         counted = {slot.item for one in each for slot in one.slots}
         if not counted:
             return []
-        every = (*self.state.known, *self.state.withheld)
-        own = {slot.item for slot in every if slot.name in self.state.own}
-        return [item for item in dict.fromkeys(slot.item for slot in every) if item not in counted | own]
+        own = {slot.item for slot in self.state.every if slot.name in self.state.own}
+        items = dict.fromkeys(slot.item for slot in self.state.every)
+        return [item for item in items if item not in counted | own]
 
     def _chosen(self, asked: Sequence[Sequence[Slot]]) -> tuple[list[Slot], list[Slot]]:
         """Choose the withheld slots to tell, and those to repeat of the questions that ask for nothing new."""
@@ -755,7 +744,8 @@ class DialogueManager:
             days = [one for one in reading.mentions if DAYS & set(one.slots) and one.score > FAINT]
             scores = {one.value: one.score for one in days}
             # "Your oldest is of May 3, so it's the one of May 9?"
-            likely = max(reversed(things), key=lambda one: scores.get(_day_of(one[0]), FAINT))
+            days_of = {thing.text: thing.text.lower().rpartition("from ")[2] for thing, _ in things}
+            likely = max(reversed(things), key=lambda one: scores.get(days_of[one[0].text], FAINT))
             other = next((thing for thing, opinion in things if opinion.right), None)
             # Which of them is said to be it, stays open.
             if other and not likely[1].right and len(things) <= AT_ONCE:
@@ -1011,11 +1001,6 @@ def _shows(reading: Reading) -> bool:
     """Tell whether a message speaks of products rather than of wishes: what they cost may be less than is allowed."""
     offered = reading.acts & {"OFFER", "LIST"} and "SUMMARY" not in reading.acts
     return bool(reading.things or offered)
-
-
-def _day_of(thing: Thing) -> str:
-    """Name the day by which a customer calls an order, as a message does."""
-    return thing.text.lower().rpartition("from ")[2]
 
 
 def _distinct(some: Iterable[_T]) -> Iterator[_T]:

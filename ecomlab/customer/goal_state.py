@@ -31,6 +31,15 @@ class GoalState:
         return [*self.stated, *self.revealed]
 
     @property
+    def every(self) -> list[Slot]:
+        """Slots that the customer knows, told or withheld."""
+        return [*self.known, *self.withheld]
+
+    def named(self, name: str) -> Slot | None:
+        """Find the first slot of a name that the customer knows."""
+        return next((slot for slot in self.every if slot.name == name), None)
+
+    @property
     def untold(self) -> list[Slot]:
         """What the agent has not been told: withheld, or unknown to the customer."""
         return [*self.withheld, *self.unknown]

@@ -20,7 +20,7 @@ from ecomlab.customer.visits import (
     visited_types,
     visits_of,
 )
-from ecomlab.customer.wish_draws import LEAST_TOLD, Drawn, carries, link, weave, words_of
+from ecomlab.customer.wish_draws import LEAST_TOLD, Drawn, carries, words_of
 from ecomlab.difficulty import Difficulty
 from ecomlab.seeding import pick, rng, shuffled
 from ecomlab.slots import LIMITS, slot_type
@@ -93,17 +93,17 @@ def draw_items(
     count = visited_types(len(kinds), axes.history, most_steps(axes))
     clusters = history_of(found, others, count)
     hidden = {(item, name) for item, outline in enumerate(outlines) for name in outline.hidden}
-    drawn = Drawn(
-        [], [], clusters[: len(kinds)], clusters[len(kinds) :], hidden, room - words_in(outlines), count - 1
-    )
+    mine, rest = clusters[: len(kinds)], clusters[len(kinds) :]
+    words = room - words_in(outlines)
+    drawn = Drawn(shop, axes, key.rng("steps"), mine, rest, hidden, words, count - 1)
     for outline, rows in zip(outlines, clusters, strict=False):
         drawn.clusters.append(Cluster(outline, tuple(rows), pick(random, rows)))
         values = values_of(drawn.clusters[-1], shop, random) | _line_values(outline, rows, shop, random)
         drawn.slots.append(values)
-    weave(drawn, steps, axes, shop, key.rng("steps"))
+    drawn.weave(steps)
     clusters = [*drawn.visits, *drawn.decoys][:count]  # as many, however many wishes stand on one
     visits = visits_of(clusters, key, shop)
-    link(drawn, visits, axes, shop, key.rng("links"))
+    drawn.link(visits, key.rng("links"))
     slots = {(item, n): value for item, values in enumerate(drawn.slots) for n, value in values.items()}
     return Goal(slots, frozenset(drawn.hidden & slots.keys())), visits, drawn.steps
 

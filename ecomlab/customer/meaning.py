@@ -54,29 +54,121 @@ class Meaning:
     """It only repeats what the customer has said."""
 
 
-def meanings(
-    reading: Reading,
-    state: GoalState,
-    templates: Mapping[str, Template],
-    option: Callable[[int], str],
-    text: str,
-    today: date | None = None,
-) -> list[Meaning]:
-    """Find what each question means; `option` names the option of an item, `today` is by the customer's clock. Where
-    candidates are described, only what tells them apart is asked for."""
-    questions = reading.questions
-    if described(reading):
-        apart = [q for q in questions if len(q.values) > 1 and slot_type(q.slot).describes]
-        had, hidden = ({slot.name for slot in slots} for slots in (state.known, state.withheld))
-        counts = {"quantity", "units"} - had  # of which one goes without saying
-        questions = tuple(
-            [q for q in apart if q.slot in had | hidden]
-            + [q for q in questions if not q.values and (q.slot in hidden or q.slot in counts)]
-            or apart
-            or questions
-        )
-    found = [_meaning(question, state, templates, option, text, today) for question in questions]
-    return [one for one in found if not _within_limits(one, state, templates)] or found
+@dataclass(frozen=True)
+class Hearing:
+    """A message as one customer hears it: `option` names the option of an item, `today` is by their clock."""
+
+    state: GoalState
+    templates: Mapping[str, Template]
+    option: Callable[[int], str]
+    text: str
+    today: date | None
+
+    def meanings(self, reading: Reading) -> list[Meaning]:
+        """Find what each question means. Where candidates are described, only what tells them apart is asked for."""
+        questions, state = reading.questions, self.state
+        if described(reading):
+            apart = [q for q in questions if len(q.values) > 1 and slot_type(q.slot).describes]
+            had, hidden = ({slot.name for slot in slots} for slots in (state.known, state.withheld))
+            counts = {"quantity", "units"} - had  # of which one goes without saying
+            questions = tuple(
+                [q for q in apart if q.slot in had | hidden]
+                + [q for q in questions if not q.values and (q.slot in hidden or q.slot in counts)]
+                or apart
+                or questions
+            )
+        found = [self._meaning(question) for question in questions]
+        return [one for one in found if not self._within_limits(one)] or found
+
+    def _meaning(self, question: Question) -> Meaning:
+        state, text, low = self.state, self.text, self.text.lower()
+        slots = meant(question, state, self.option)
+        if speaks_of_the_past(text):  # not what is to come in its place
+            names = (question.slot, *slot_type(question.slot).alike)
+            past = [slot for slot in slots if not isinstance(slot.value, Demand)]
+            slots = [
+                one
+                for one in past
+                if not any(isinstance(one.value, Worth) and is_demand_on(one, name) for name in names)
+            ]
+        kept = state.named("must")
+        about_new = any(isinstance(slot.value, Demand) for slot in slots)
+        if kept and kind_of(question.slot) == "attr" and not about_new and (not slots or asks_to_keep(text)):
+            return self._of_kept(question, kept, [question.slot.removeprefix("attr:")])
+        if kept and question.slot == "must" and question.values:
+            named = [value.replace(" ", "_") for value in question.values]
+            if " or " in text and len(named) == 1:  # "Must it be black again, or is another color fine?"
+                question = replace(question, slot=f"attr:{named[0]}", values=())
+            return self._of_kept(question, kept, named)
+        told = not any(slot in state.withheld for slot in slots)
+        if question.slot in ("thing", "parts") and re.search(r"\belse\b", text) and told:
+            return Meaning(question, ())  # beside what was said
+        correction = next((slot for slot in state.known if slot.name == CORRECTION), None)
+        if correction is not None and slots and told:
+            return Meaning(question, (correction,))
+        if self._of_others(question, slots) or self._of_the_new(question, slots):
+            slots = []
+        ranks = " or " not in text and re.search(r"\b(?:then|before|over|ahead of)\b", low)
+        if question.slot == "importance" and len(question.values) > 1 and len(slots) == 1 and ranks:
+            ranked = [RANKED.get(one, one) for one in question.values]
+            return Meaning(question, tuple(slots), ranked == list(slots[0].value)[: len(ranked)])
+        if question.values and all(self._told(value, question.slot, slots) for value in question.values):
+            return Meaning(question, tuple(slots), True, echo=True)
+        so = None
+        if len(question.values) == 1 and len(slots) == 1 and comparable(question.slot, slots[0]):
+            so = agrees(slots[0], question.values[0], self.templates.get(slots[0].name), low, self.today)
+        return Meaning(question, tuple(slots), so)
+
+    def _within_limits(self, one: Meaning) -> bool:
+        """Tell whether a question only names prices or the like of several candidates, all within a limit that was
+        said: "The purple one for $68 or the red one for $76?"."""
+        if len(one.question.values) < 2 or len(one.slots) != 1 or one.slots[0] in self.state.withheld:
+            return False
+        (slot,), template = one.slots, self.templates.get(one.slots[0].name)
+        if slot_type(slot.name).op == "==" or one.question.slot != slot.name:
+            return False
+        return all(agrees(slot, value, template, "") is not False for value in one.question.values)
+
+    def _told(self, value: str, name: str, slots: Sequence[Slot]) -> bool:
+        """Tell whether the customer has said this value of a slot, and has it nowhere still to say."""
+        names = (name, *slot_type(name).alike)
+        every = [slot for slot in self.state.known if slot.name in names]  # whichever item it was said of
+        so = [slot for slot in (*slots, *every) if self._agrees(slot, value)]
+        return bool(so) and not any(slot in self.state.withheld for slot in so)
+
+    def _agrees(self, slot: Slot, value: str) -> bool | None:
+        return agrees(slot, value, self.templates.get(slot.name), self.text.lower())
+
+    def _of_kept(self, question: Question, kept: Slot, named: Sequence[str]) -> Meaning:
+        """Judge a question whether attributes have to stay as they were."""
+        kept_ones = [noun(name) in kept.value for name in named]
+        stays = any(kept_ones)
+        if kept in self.state.withheld:
+            return Meaning(question, (kept,))
+        if not stays and question.slot != "must":  # "Should it be pink again?" is free
+            return Meaning(question, ())
+        if stays and not all(kept_ones):  # "besides the color, is there the lid or the capacity?"
+            return Meaning(question, (kept,))
+        return Meaning(question, (kept,), stays, echo=stays and bool(question.values))
+
+    def _of_others(self, question: Question, slots: Sequence[Slot]) -> bool:
+        """Tell whether a choice that names no item is about another item than those whose value was said and is not
+        among it: "Turquoise or purple?", where the mat is to be blue."""
+        if question.item >= 0 or len(question.values) < 2 or not slots:
+            return False
+        if not slot_type(question.slot).describes or len({slot.item for slot in self.state.every}) < 2:
+            return False
+        if any(isinstance(slot.value, Taste) for slot in slots):  # it may be any of them
+            return False
+        if any(slot in self.state.withheld or slot.name in self.state.own for slot in slots):
+            return False
+        return not any(self._agrees(slot, value) for slot in slots for value in question.values)
+
+    def _of_the_new(self, question: Question, slots: Sequence[Slot]) -> bool:
+        """Tell whether the brand of a replacement is asked for, where the customer only has the old one's, and has said
+        it."""
+        old = bool(slots) and all(s.name.startswith("was_") and s not in self.state.withheld for s in slots)
+        return old and not question.slot.startswith("was_") and not speaks_of_the_past(self.text)
 
 
 def described(reading: Reading) -> bool:
@@ -171,123 +263,6 @@ def quoted(text: str) -> str:
     """Prepare words of a message for a question back: a few at most, for nobody repeats a long sentence."""
     words = text.replace('"', "'").strip()
     return words if len(words.split()) <= QUOTED else ""
-
-
-def _meaning(
-    question: Question,
-    state: GoalState,
-    templates: Mapping[str, Template],
-    option: Callable[[int], str],
-    text: str,
-    today: date | None,
-) -> Meaning:
-    slots = meant(question, state, option)
-    if speaks_of_the_past(text):  # not what is to come in its place
-        names = (question.slot, *slot_type(question.slot).alike)
-        past = [slot for slot in slots if not isinstance(slot.value, Demand)]
-        slots = [
-            one
-            for one in past
-            if not any(isinstance(one.value, Worth) and is_demand_on(one, name) for name in names)
-        ]
-    kept = next((slot for slot in (*state.withheld, *state.known) if slot.name == "must"), None)
-    about_new = any(isinstance(slot.value, Demand) for slot in slots)
-    if kept and kind_of(question.slot) == "attr" and not about_new and (not slots or asks_to_keep(text)):
-        return _of_kept(question, kept, state, [question.slot.removeprefix("attr:")])
-    if kept and question.slot == "must" and question.values:
-        named = [value.replace(" ", "_") for value in question.values]
-        if " or " in text and len(named) == 1:  # "Must it be black again, or is another color fine?"
-            question = replace(question, slot=f"attr:{named[0]}", values=())
-        return _of_kept(question, kept, state, named)
-    if (
-        question.slot in ("thing", "parts")
-        and re.search(r"\belse\b", text)
-        and all(slot in state.known for slot in slots)
-    ):
-        return Meaning(question, ())  # beside what was said
-    correction = next((slot for slot in state.known if slot.name == CORRECTION), None)
-    if correction is not None and slots and not any(slot in state.withheld for slot in slots):
-        return Meaning(question, (correction,))
-    if _of_others(question, slots, state, templates, text) or _of_the_new(question, slots, state, text):
-        slots = []
-    ranks = " or " not in text and re.search(r"\b(?:then|before|over|ahead of)\b", text.lower())
-    if question.slot == "importance" and len(question.values) > 1 and len(slots) == 1 and ranks:
-        ranked = [RANKED.get(one, one) for one in question.values]
-        return Meaning(question, tuple(slots), ranked == list(slots[0].value)[: len(ranked)])
-    said = [value for value in question.values if _told(value, question.slot, slots, state, templates, text)]
-    if said and len(said) == len(question.values):
-        return Meaning(question, tuple(slots), True, echo=True)
-    so = None
-    if len(question.values) == 1 and len(slots) == 1 and comparable(question.slot, slots[0]):
-        so = agrees(slots[0], question.values[0], templates.get(slots[0].name), text.lower(), today)
-    return Meaning(question, tuple(slots), so)
-
-
-def _within_limits(one: Meaning, state: GoalState, templates: Mapping[str, Template]) -> bool:
-    """Tell whether a question only names prices or the like of several candidates, all within a limit that was said:
-    "The purple one for $68 or the red one for $76?"."""
-    if len(one.question.values) < 2 or len(one.slots) != 1 or one.slots[0] in state.withheld:
-        return False
-    (slot,) = one.slots
-    if slot_type(slot.name).op == "==" or one.question.slot != slot.name:
-        return False
-    return all(
-        agrees(slot, value, templates.get(slot.name), "") is not False for value in one.question.values
-    )
-
-
-def _told(
-    value: str,
-    name: str,
-    slots: Sequence[Slot],
-    state: GoalState,
-    templates: Mapping[str, Template],
-    text: str,
-) -> bool:
-    """Tell whether the customer has said this value of a slot, and has it nowhere still to say."""
-    names = (name, *slot_type(name).alike)
-    every = [slot for slot in state.known if slot.name in names]  # whichever item it was said of
-    so = [slot for slot in (*slots, *every) if agrees(slot, value, templates.get(slot.name), text.lower())]
-    return bool(so) and not any(slot in state.withheld for slot in so)
-
-
-def _of_kept(question: Question, kept: Slot, state: GoalState, named: Sequence[str]) -> Meaning:
-    """Judge a question whether attributes have to stay as they were."""
-    kept_ones = [noun(name) in kept.value for name in named]
-    stays = any(kept_ones)
-    if kept in state.withheld:
-        return Meaning(question, (kept,))
-    if not stays and question.slot != "must":  # "Should it be pink again?" is free
-        return Meaning(question, ())
-    if stays and not all(kept_ones):  # "besides the color, is there the lid or the capacity?"
-        return Meaning(question, (kept,))
-    return Meaning(question, (kept,), stays, echo=stays and bool(question.values))
-
-
-def _of_others(
-    question: Question, slots: Sequence[Slot], state: GoalState, templates: Mapping[str, Template], text: str
-) -> bool:
-    """Tell whether a choice that names no item is about another item than those whose value was said and is not among
-    it: "Turquoise or purple?", where the mat is to be blue."""
-    if question.item >= 0 or len(question.values) < 2 or not slot_type(question.slot).describes or not slots:
-        return False
-    items = {slot.item for slot in (*state.known, *state.withheld)}
-    if any(isinstance(slot.value, Taste) for slot in slots):  # it may be any of them
-        return False
-    if len(items) < 2 or any(slot in state.withheld or slot.name in state.own for slot in slots):
-        return False
-    return not any(
-        agrees(slot, value, templates.get(slot.name), text.lower())
-        for slot in slots
-        for value in question.values
-    )
-
-
-def _of_the_new(question: Question, slots: Sequence[Slot], state: GoalState, text: str) -> bool:
-    """Tell whether the brand of a replacement is asked for, where the customer only has the old one's, and has said
-    it."""
-    old = bool(slots) and all(slot.name.startswith("was_") and slot not in state.withheld for slot in slots)
-    return old and not question.slot.startswith("was_") and not _PAST.search(text.lower())
 
 
 def comparable(asked: str, had: Slot) -> bool:

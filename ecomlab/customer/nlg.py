@@ -74,7 +74,7 @@ class Speaker:
         """Word the request: the items that `goal` states, in one of the phrases' `leads` and what goes on from it, then
         its other slots. With `greet` it may begin with a greeting; `gaps` are words for what frames name beside
         {items}."""
-        random, used = rng("words", *self.key, "opening"), set[str]()
+        random = self._begin("opening")
         told = [slot for slot in goal.slots.items() if slot[0] not in goal.withheld]
         said = [(self.phrases.slots[name], value) for (_, name), value in told if name in self.phrases.slots]
         said += [(self.phrases.slots[name], value) for name, value in goal.asks.items()]
@@ -86,60 +86,58 @@ class Speaker:
         for slots, place in zip(items, typed, strict=True):
             if (place, "quantity") in goal.withheld:  # "a kettle" would say that one will do
                 slots["quantity"] = None
-        sentences = self._request(items, leads, gaps, random, used)
+        sentences = self._request(items, leads, gaps)
         for slot, value in said:
-            form = self._pick(slot.telling(value), random, used)
+            form = self._pick(slot.telling(value))
             sentences.append(_begun(slot.word(form.text, value)))
         if not goal.withheld:
-            complete = self._pick(self.phrases.leads["complete"], random, used)
+            complete = self._pick(self.phrases.leads["complete"])
             sentences.append([Piece(complete.text, "fixed")])
         elif random.random() < P_CLOSING:
-            sentences.append([Piece(self._pick(self.phrases.leads["closing"], random, used).text)])
+            sentences.append([Piece(self._pick(self.phrases.leads["closing"]).text)])
         curt = self.manner.registers & {"terse", "impatient"}
         if greet and random.random() < (P_CURT_GREETING if curt else P_GREETING):
-            greeting = self._pick(self.phrases.leads["greeting"], random, used).text
+            greeting = self._pick(self.phrases.leads["greeting"]).text
             if greeting.endswith(","):
                 sentences[0] = _within(sentences[0])
             sentences.insert(0, [Piece(greeting)])
         text: list[Piece] = []
         for sentence in sentences:
             text += [*([] if not text or text[-1].text.endswith("\n") else [Piece(" ")]), *sentence]
-        return _joined(self._noised(text, "opening", self.phrases.words)).strip()
+        return _joined(self._noised(text, "opening")).strip()
+
+    def _begin(self, message: int | str) -> np.random.Generator:
+        """Begin a message, in which no form has been used yet."""
+        self._random, self._used = rng("words", *self.key, message), set[str]()
+        return self._random
 
     def _request(
-        self,
-        items: Sequence[Mapping[str, Any]],
-        leads: str,
-        gaps: Mapping[str, str],
-        random: np.random.Generator,
-        used: set[str],
+        self, items: Sequence[Mapping[str, Any]], leads: str, gaps: Mapping[str, str]
     ) -> list[list[Piece]]:
         """Word what is asked for, as sentences: a list, or as many items a sentence as are not too many words."""
+        random = self._random
         further, groups = self.phrases.leads.get("also", ()), _grouped(items)
         if len(items) > 1 and (random.random() < P_LIST or (len(groups) > 1 and not further)):
-            form = self._pick(self.phrases.leads["list"], random, used)
+            form = self._pick(self.phrases.leads["list"])
             if sum(map(len, items)) > MOST_IN_A_ROW or random.random() < 0.5:
                 form = replace(form, text=form.text.replace(" {items}.", "{items}\n"))
                 joins = ("\n- ", "\n- ")
             else:
                 joins = pick(random, (IN_A_ROW, ("; ", "; ")))
-            return [_filled(form, gaps, self._row_of(items, joins, random, listed=True))]
+            return [_filled(form, gaps, self._row_of(items, joins, listed=True))]
         sentences: list[list[Piece]] = []
         for group in groups or [[]]:
-            form = self._pick(further if sentences else self.phrases.leads[leads], random, used)
-            sentences.append(_filled(form, gaps, self._row_of(group, IN_A_ROW, random)))
+            form = self._pick(further if sentences else self.phrases.leads[leads])
+            sentences.append(_filled(form, gaps, self._row_of(group, IN_A_ROW)))
         return sentences
 
     def _row_of(
-        self,
-        items: Sequence[Mapping[str, Any]],
-        joins: tuple[str, str],
-        random: np.random.Generator,
-        listed: bool = False,
+        self, items: Sequence[Mapping[str, Any]], joins: tuple[str, str], listed: bool = False
     ) -> list[Piece]:
         """Word a row of items. Where they are joined by commas, the articles tell where the next one begins."""
         join, last = joins
-        worded = [self.item(item, random, "a" if joins == IN_A_ROW else "", listed) for item in items]
+        article = "a" if joins == IN_A_ROW else ""
+        worded = [self.item(item, self._random, article, listed) for item in items]
         if joins == IN_A_ROW and len(worded) == 2 and not any("," in piece.text for piece in worded[0]):
             last = " and "
         row = _row(worded, join, last)
@@ -151,17 +149,14 @@ class Speaker:
 
     def sentences(self, acts: Sequence[Act]) -> list[str]:
         """Word these acts, in order, for one message: a text for each."""
-        random = rng("words", *self.key, self.said)
-        used: set[str] = set()
-        sentences = []
-        for act in acts:
-            tells = act.kind == "nothing" and any(one.slots for one in acts)
-            sentences.append(_begun(self._sentence(act, random, used, tells)))
+        self._begin(self.said)
+        tells = any(one.slots for one in acts)
+        sentences = [_begun(self._sentence(act, tells and act.kind == "nothing")) for act in acts]
         pieces, ends = [], []
         for act, sentence in zip(acts, sentences, strict=True):
             pieces += [Piece(piece.text, "fixed") for piece in sentence] if act.clean else sentence
             ends.append(len(pieces))
-        noisy = self._noised(pieces, self.said, self.phrases.words)
+        noisy = self._noised(pieces, self.said)
         self.said += 1
         said = [_joined(noisy[start:end]) for start, end in pairwise((0, *ends))]
         return [" ".join(text.split()).replace(" .", ".").replace(" ,", ",") for text in said]
@@ -205,9 +200,8 @@ class Speaker:
         """Word slots as phrases after the noun, joined by commas: "in size XS, for $30 or less"; the price of `several`
         is "for $30 each or less"."""
         phrases: list[list[Piece]] = []
-        for name, value in sorted(
-            slots.items(), key=lambda slot: slot_type(slot[0]).is_limit
-        ):  # limits come last
+        limits_last = sorted(slots.items(), key=lambda slot: slot_type(slot[0]).is_limit)
+        for name, value in limits_last:
             if name == "type" or (name == "quantity" and not isinstance(value, Packs)):
                 continue
             if isinstance(value, Wish):
@@ -215,13 +209,8 @@ class Speaker:
             elif name == "brand":
                 phrases.append([Piece("by ", "fixed"), Piece(str(value), "brand")])
             elif name == "feature":
-                phrases.append(
-                    [
-                        Piece("the ", "fixed"),
-                        Piece(self.lexicon.said(value), "feature"),
-                        Piece(" kind", "fixed"),
-                    ]
-                )
+                said = self.lexicon.said(value)
+                phrases.append([Piece("the ", "fixed"), Piece(said, "feature"), Piece(" kind", "fixed")])
             elif (bound := slot_type(name).format) and slot_type(name).is_limit:
                 of_each = f"{name} each" if several else name
                 form = pick(random, self.phrases.bounds.get(of_each, self.phrases.bounds[name]))
@@ -235,16 +224,14 @@ class Speaker:
                 phrases.append([Piece(said, "fixed", tuple(otherwise))])
         return _row(phrases, ", ", ", ")
 
-    def _noised(self, pieces: Sequence[Piece], about: int | str, words: frozenset[str]) -> Sequence[Piece]:
+    def _noised(self, pieces: Sequence[Piece], about: int | str) -> Sequence[Piece]:
         if self.p_noise <= 0:
             return pieces
         random = rng("noise", *self.key, about)
-        return noised(pieces, self.p_noise, words, self.lexicon, random)
+        return noised(pieces, self.p_noise, self.phrases.words, self.lexicon, random)
 
-    def _sentence(
-        self, act: Act, random: np.random.Generator, used: set[str], tells: bool = False
-    ) -> list[Piece]:
-        """Word an act by a form that no other act of the message has `used`; where these tell something, it is no
+    def _sentence(self, act: Act, tells: bool = False) -> list[Piece]:
+        """Word an act by a form that no other act of the message has used; where these tell something, it is no
         answer: "Red, please. That's all.", not "No, that's all."."""
         templates = self.phrases.slots
         spoken = [(name, value) for name, value in act.slots.items() if name in templates]
@@ -252,30 +239,28 @@ class Speaker:
             said: list[Piece] = []
             others = {name: value for name, value in act.slots.items() if name not in templates}
             if others:
-                said = _begun(self._sentence(replace(act, slots=others), random, used))
+                said = _begun(self._sentence(replace(act, slots=others)))
             elif self.phrases.before.get(act.kind):
-                said = [Piece(self._pick(self.phrases.before[act.kind], random, used).text)]
+                said = [Piece(self._pick(self.phrases.before[act.kind]).text)]
             for name, value in spoken:
                 forms = templates[name].telling(value, again=act.clean)
-                sentence = templates[name].word(self._pick(forms, random, used).text, value)
+                sentence = templates[name].word(self._pick(forms).text, value)
                 inside = bool(said) and said[-1].text.endswith(":")
-                said += [
-                    *([Piece(" ")] if said else []),
-                    *(_within(sentence) if inside else _begun(sentence)),
-                ]
+                said += [Piece(" ")] if said else []
+                said += _within(sentence) if inside else _begun(sentence)
             return said
-        form = self._form(act, random, used, tells)
+        form = self._form(act, tells)
         plural = in_speech(self.lexicon.types[act.type].plural) if act.type else ""
         filled: dict[str, list[Piece]] = {
             "type": [Piece(plural if act.number > 1 else in_speech(act.type), "type")],
             "plural": [Piece(plural, "type")],
             "seen": [Piece(act.seen, "fixed")],
             "number": [_number(act.number)],
-            "details": self.details(act.slots, act.type, random) if act.type else [],
+            "details": self.details(act.slots, act.type, self._random) if act.type else [],
         }
         for name, article in (("item", "a"), ("wanted", self.phrases.article)):
             if name in form.fields:
-                filled[name] = self.item({"type": act.type, **act.slots}, random, article)
+                filled[name] = self.item({"type": act.type, **act.slots}, self._random, article)
         pieces: list[Piece] = []
         for run, text in form.runs:
             if run != "field":
@@ -285,7 +270,7 @@ class Speaker:
                 pieces += _begun(filled[text]) if begins else filled[text]
         return pieces
 
-    def _form(self, act: Act, random: np.random.Generator, used: set[str], tells: bool) -> Form:
+    def _form(self, act: Act, tells: bool) -> Form:
         """Pick a form that has something to put into each of its fields."""
         forms = [form for form in self.phrases.acts[act.kind] if act.seen or "seen" not in form.fields]
         forms = forms or list(self.phrases.acts[act.kind])
@@ -296,13 +281,13 @@ class Speaker:
             forms = [form for form in forms if not worked_out or "number" not in form.fields] or forms
         if tells:
             forms = [form for form in forms if not form.lead.startswith(_NAY)] or forms
-        return self._pick(forms, random, used)
+        return self._pick(forms)
 
-    def _pick(self, forms: Sequence[Form], random: np.random.Generator, used: set[str]) -> Form:
+    def _pick(self, forms: Sequence[Form]) -> Form:
         """Pick a form that fits the manner, and was not used yet if there is one."""
         forms = self.manner.fitting(forms)
-        form = pick(random, [form for form in forms if form.text not in used] or forms)
-        used.add(form.text)
+        form = pick(self._random, [form for form in forms if form.text not in self._used] or forms)
+        self._used.add(form.text)
         return form
 
 

@@ -9,19 +9,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from ecomlab.customer.reading.features import ASKED, AUXILIARY, NAMED, THING_KINDS, Seen, seen
+from ecomlab.customer.reading.features import ASKED, AUXILIARY, NAMED, THING_KINDS, seen
 from ecomlab.customer.reading.mentions import ALL, Said, about, said_in
 from ecomlab.customer.reading.model import ACTS, GROUPS, NEAR, QUESTIONS, model
 from ecomlab.customer.reading.vocabulary import CLOSED, Vocabulary, items_in
-from ecomlab.customer.reading.words import (
-    ITEM,
-    LAST_THING,
-    THING,
-    THINGS,
-    Sentence,
-    is_familiar,
-    sentences,
-)
+from ecomlab.customer.reading.words import ITEM, LAST_THING, THING, THINGS, Sentence, is_familiar, sentences
 from ecomlab.slots import slot_type
 
 NO_ITEM = 1_000
@@ -311,7 +303,7 @@ class Message:
         return Reading(
             acts,
             calls_for,
-            _questions(slots, some, self.seen, self.vocabulary, self.items, every),
+            self._questions(slots, every),
             tuple(
                 dict.fromkeys(
                     item
@@ -332,6 +324,59 @@ class Message:
             any(token.means for sentence in some for token in sentence.tokens),
             "ask" in calls_for and not slots and self.is_foreign(),
         )
+
+    def _questions(self, chosen: Mapping[int, Sequence[str]], every: Sequence[Said]) -> tuple[Question, ...]:
+        """Make the questions for the slots that sentences ask for, with the values that they say."""
+        said = {(one.place, slot) for one in every for slot in one.slots}
+        found = dict[tuple[str, int], Question]()
+        for at, slots in chosen.items():
+            if RANKS & {*slots}:  # "price, then delivery" names no limits
+                slots = [slot for slot in slots if not slot_type(slot).is_limit or (at, slot) in said]
+            spots = self.seen[at].spots
+            first = {slot: min((spot[0] for spot in spots.get(slot, ())), default=99) for slot in slots}
+            for slot in sorted(slots, key=first.__getitem__):
+                values = [one for one in every if one.place == at and slot in one.slots]
+                for question in self._asked(at, slot, values):
+                    if not self._means_another(at, question, slot, slots):
+                        _add(found, question)
+        return tuple(found.values())
+
+    def _means_another(self, at: int, question: Question, slot: str, slots: Sequence[str]) -> bool:
+        """Tell whether the words for an attribute that an item has not mean something else that it has: the size of a
+        wheelbarrow is its capacity, not the diameter that an umbrella has; a barrel of 19 mm is no shape."""
+        items, spots = self.vocabulary.has, self.seen[at].spots
+        has = items[question.item] if 0 <= question.item < len(items) else frozenset[str]()
+        if not has or question.slot in has or not question.slot.startswith("attr:"):
+            return False
+        others = [other for other in slots if other in has or other == "option"]
+        words = {spot[:2] for spot in spots.get(slot, ())}
+        if others and all(spot[2] == NAMED for spot in spots.get(slot, ())):
+            return True
+        return any(words & {spot[:2] for spot in spots.get(other, ())} for other in others if other in has)
+
+    def _asked(self, at: int, slot: str, values: Sequence[Said]) -> list[Question]:
+        """Make the questions for a slot in a sentence: one for each item of which it is asked, or of which a value is
+        named."""
+        sentence, one = self.sentences[at], self.seen[at]
+        spots = one.spots.get(slot, ())
+        asking = [spot for spot in spots if spot[2] == ASKED] or list(spots)
+        found: dict[int, list[str]] = {}
+        for start, end, _ in asking or [(0, len(sentence.tokens), "")]:
+            for item in about(start, end, sentence, self.items[at]) or (-1,):
+                found.setdefault(item, [])
+        stems = {token.stem for token in sentence.tokens}
+        scope = slot_type(slot).op != "==" and bool(_EACH & stems) and bool(ALL & stems or "or" in stems)
+        for said in values:
+            for item in (said.item,) if said.item >= 0 else tuple(found):
+                found.setdefault(item, []).append(said.value)
+        if slot == "must":  # its values are the names of attributes
+            named = [of.removeprefix("attr:") for of, *_ in one.phrases if of.startswith("attr:")]
+            for some in found.values():
+                some += [name for name in named if CLOSED not in name]
+        return [
+            Question(self.vocabulary.of_item(slot, item), item, tuple(dict.fromkeys(some)), scope)
+            for item, some in found.items()
+        ]
 
 
 def _is_strange(sentence: Sentence) -> bool:
@@ -358,37 +403,6 @@ def _items(some: Sequence[Sentence]) -> list[tuple[int, ...]]:
     return found
 
 
-def _questions(
-    chosen: Mapping[int, Sequence[str]],
-    some: Sequence[Sentence],
-    views: Sequence[Seen],
-    vocabulary: Vocabulary,
-    items: Sequence[tuple[int, ...]],
-    every: Sequence[Said],
-) -> tuple[Question, ...]:
-    """Make the questions for the slots that sentences ask for, with the values that they say."""
-    said = {(one.place, slot) for one in every for slot in one.slots}
-    chosen = {  # "price, then delivery" names no limits
-        at: [
-            slot
-            for slot in slots
-            if not RANKS & {*slots} or not slot_type(slot).is_limit or (at, slot) in said
-        ]
-        for at, slots in chosen.items()
-    }
-    found = dict[tuple[str, int], Question]()
-    for at, slots in chosen.items():
-        spots = views[at].spots
-        for slot in sorted(
-            slots, key=lambda slot: min((spot[0] for spot in spots.get(slot, ())), default=99)
-        ):
-            values = [one for one in every if one.place == at and slot in one.slots]
-            for question in _asked(slot, some[at], views[at], vocabulary, items[at], values):
-                if not _means_another(question, slot, slots, spots, vocabulary):
-                    _add(found, question)
-    return tuple(found.values())
-
-
 def _by_values(every: Sequence[Said], listed: bool, some: Sequence[Sentence]) -> dict[int, list[str]]:
     """Name the slots that values ask for where no words do: "Red or blue?", "It comes in red and blue. Which one?"."""
     found: dict[int, list[str]] = {}
@@ -407,25 +421,6 @@ def _by_values(every: Sequence[Said], listed: bool, some: Sequence[Sentence]) ->
     }
 
 
-def _means_another(
-    question: Question,
-    slot: str,
-    slots: Sequence[str],
-    spots: Mapping[str, Sequence[tuple[int, int, str]]],
-    vocabulary: Vocabulary,
-) -> bool:
-    """Tell whether the words for an attribute that an item has not mean something else that it has: the size of a
-    wheelbarrow is its capacity, not the diameter that an umbrella has; a barrel of 19 mm is no shape."""
-    has = vocabulary.has[question.item] if 0 <= question.item < len(vocabulary.has) else frozenset[str]()
-    if not has or question.slot in has or not question.slot.startswith("attr:"):
-        return False
-    others = [other for other in slots if other in has or other == "option"]
-    words = {spot[:2] for spot in spots.get(slot, ())}
-    if others and all(spot[2] == NAMED for spot in spots.get(slot, ())):
-        return True
-    return any(words & {spot[:2] for spot in spots.get(other, ())} for other in others if other in has)
-
-
 def _add(found: dict[tuple[str, int], Question], question: Question) -> None:
     """Add a question; one for a slot of any item joins the one for the same slot."""
     before = [key for key in found if key[0] == question.slot]
@@ -439,37 +434,6 @@ def _add(found: dict[tuple[str, int], Question], question: Question) -> None:
         values = tuple(dict.fromkeys((*old.values, *question.values)))
         question = replace(question, item=key[1], values=values, scope=old.scope or question.scope)
     found[key] = replace(question, item=key[1])
-
-
-def _asked(
-    slot: str,
-    sentence: Sentence,
-    one: Seen,
-    vocabulary: Vocabulary,
-    topic: Sequence[int],
-    values: Sequence[Said],
-) -> list[Question]:
-    """Make the questions for a slot in a sentence: one for each item of which it is asked, or of which a value is
-    named."""
-    spots = one.spots.get(slot, ())
-    asking = [spot for spot in spots if spot[2] == ASKED] or list(spots)
-    found: dict[int, list[str]] = {}
-    for start, end, _ in asking or [(0, len(sentence.tokens), "")]:
-        for item in about(start, end, sentence, topic) or (-1,):
-            found.setdefault(item, [])
-    stems = {token.stem for token in sentence.tokens}
-    scope = slot_type(slot).op != "==" and bool(_EACH & stems) and bool(ALL & stems or "or" in stems)
-    for said in values:
-        for item in (said.item,) if said.item >= 0 else tuple(found):
-            found.setdefault(item, []).append(said.value)
-    if slot == "must":  # its values are the names of attributes
-        named = [of.removeprefix("attr:") for of, *_ in one.phrases if of.startswith("attr:")]
-        for some in found.values():
-            some += [name for name in named if CLOSED not in name]
-    return [
-        Question(vocabulary.of_item(slot, item), item, tuple(dict.fromkeys(some)), scope)
-        for item, some in found.items()
-    ]
 
 
 def marked(text: str, names: Mapping[int, Sequence[str]]) -> str:
