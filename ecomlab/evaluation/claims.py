@@ -203,7 +203,6 @@ class Shown:
         self.said += "\n" + "\n".join(said).lower()
 
     def any_of(self, ids: Collection[str]) -> bool:
-        """Tell whether any tool result contains one of these ids."""
         return any(one in text for text in self.texts for one in ids)
 
     def unseen(self, calls: Sequence[tuple[str, Mapping[str, Any]]], world: World) -> Iterator[Unseen]:

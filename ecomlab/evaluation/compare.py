@@ -111,10 +111,10 @@ class Comparison(Result):
     @property
     def lines(self) -> list[str]:
         loud = [LOUD, *self.notes] if self.notes else []
-        left = {name: count for name, count in zip(self.players, self.left_out, strict=False) if count}
         out = [
             f"left out, {name}: {count} episodes that another player has not scored"
-            for name, count in left.items()
+            for name, count in zip(self.players, self.left_out, strict=False)
+            if count
         ]
         return [*loud, INTERVALS, *out]
 
@@ -141,11 +141,8 @@ def compare(*evaluations: "Report | str | Path", strict: bool = True) -> Compari
                 "evaluate that player with `ecomlab eval`"
             )
     names = _names(reports)
-    wrong = [
-        line
-        for one, two in combinations(range(len(reports)), 2)
-        for line in _differ(reports, names, one, two)
-    ]
+    couples = combinations(range(len(reports)), 2)
+    wrong = [line for one, two in couples for line in _differ(reports, names, one, two)]
     wrong += [line for name, report in zip(names, reports, strict=True) for line in _unfit(name, report)]
     if wrong and strict:
         raise TranscriptError(
@@ -174,10 +171,9 @@ def compare_transcripts(
             )
         used[i] &= set(common)
         used[j] &= set(common)
-        groups = {
-            env: [key for key in common if key[0] == env] for env in dict.fromkeys(key[0] for key in common)
-        }
-        for env, keys in ({**groups, "all": common} if len(groups) > 1 else {"all": common}).items():
+        envs = list(dict.fromkeys(key[0] for key in common))
+        groups = {env: [key for key in common if key[0] == env] for env in envs if len(envs) > 1}
+        for env, keys in {**groups, "all": common}.items():
             rows.append(_difference((names[i], names[j]), env, keys, one, two))
     left_out = tuple(len(mine) - len(kept) for mine, kept in zip(outcomes, used, strict=True))
     return Comparison(tuple(names), tuple(rows), left_out, tuple(notes))
@@ -197,9 +193,7 @@ def _difference(
     return Difference(*names, env, len(tasks), *success, *paired_interval(first - second))
 
 
-def paired_interval(
-    differences: Sequence[float] | np.ndarray, confidence: float = CONFIDENCE
-) -> tuple[float, float, float, float]:
+def paired_interval(differences: Sequence[float] | np.ndarray) -> tuple[float, float, float, float]:
     """Compute the mean of paired differences in [-1, 1], its bounds, and the smallest detectable difference.
 
     Bonett and Price's interval (2012): Wald's, with an additional task won by the first and one won by the second. It
@@ -210,7 +204,7 @@ def paired_interval(
     values = np.asarray(differences, dtype=float)
     more = np.append(values, [1.0, -1.0])
     error = math.sqrt(more.var() / len(more))
-    z = norm.ppf((1 + confidence) / 2)
+    z = norm.ppf((1 + CONFIDENCE) / 2)
     low, high = max(-1.0, more.mean() - z * error), min(1.0, more.mean() + z * error)
     return float(values.mean()), float(low), float(high), float((z + norm.ppf(POWER)) * error)
 
@@ -237,14 +231,12 @@ def _unscored(where: object, found: Sequence[Transcript]) -> str:
 
 def _unfit(name: str, report: Report) -> list[str]:
     """List why an evaluation cannot be compared: missing episodes may be the hard ones."""
-    cells, found = report.header["cells"], []
-    tasks = (report.plan or {"tasks": cells["tasks"]})["tasks"]
+    cells, there, found = report.header["cells"], len(report.transcripts), []
+    tasks = (report.plan or cells)["tasks"]
     planned = tasks * len(cells["envs"]) * len(cells["levels"]) * cells["trials"]
-    there = len(report.transcripts)
     if there < planned:
-        found.append(
-            f"{name} is unfinished: {there} of {planned} episodes; run the same `ecomlab eval` again to finish it"
-        )
+        way = "run the same `ecomlab eval` again to finish it"
+        found.append(f"{name} is unfinished: {there} of {planned} episodes; {way}")
     if why := _unscored(name, report.transcripts):
         found.append(f"{why}; run it again with --retry-unscored")
     return found
@@ -264,10 +256,9 @@ def _differ(reports: Sequence[Report], names: Sequence[str], i: int, j: int) -> 
         del one["limits"], two["limits"]
     else:
         one["limits"], two["limits"] = _reached(one["limits"], two["limits"], pair)
-    found = differences(one, two, (f"of {names[i]}", f"of {names[j]}"))
     return [
         f"{line} (align: {next(way for name, way in ALIGN.items() if line.startswith(name))})"
-        for line in found
+        for line in differences(one, two, (f"of {names[i]}", f"of {names[j]}"))
     ]
 
 

@@ -3,12 +3,10 @@
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ecomlab.customer.llm import UNASKED, Chat
-
-if TYPE_CHECKING:
-    from ecomlab.episode.record import Trajectory
+from ecomlab.episode.record import Trajectory
 
 
 @dataclass(frozen=True)
@@ -55,7 +53,7 @@ def customer_identity(customer: Chat | None) -> dict[str, Any]:
     return {"customer": dict(known) if isinstance(known, Mapping) else repr(customer)}
 
 
-def customer_usage(trajectory: "Trajectory") -> dict[str, Usage]:
+def customer_usage(trajectory: Trajectory) -> dict[str, Usage]:
     """Add up an episode's requests to the customer's endpoint: reported tokens, and the time waited."""
     if not trajectory.wording:
         return {}
@@ -64,7 +62,7 @@ def customer_usage(trajectory: "Trajectory") -> dict[str, Usage]:
     return {"customer": sum(costs, Usage())}
 
 
-def customer_notes(trajectory: "Trajectory") -> dict[str, Any]:
+def customer_notes(trajectory: Trajectory) -> dict[str, Any]:
     """Count an episode's requests by task, and the refused ones by reason."""
     if not trajectory.wording:
         return {}

@@ -7,8 +7,9 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
+from ecomlab.catalog import Shop
 from ecomlab.envs.registry import ENVIRONMENTS, observed, version_record
 from ecomlab.episode.episode import ask_user, make_task
 from ecomlab.episode.play import ReplayError, replay
@@ -19,9 +20,6 @@ from ecomlab.evaluation.transcript import Transcript, key_of
 from ecomlab.evaluation.transcripts import Log, TranscriptError, differences, opened, read, read_header
 from ecomlab.reward import PUBLISHED, Score, Weights
 from ecomlab.seeding import digest
-
-if TYPE_CHECKING:
-    from ecomlab.catalog import Shop
 
 EVALUATION, FRONTIER, TRAINING = "evaluation", "frontier", "training"
 """Kinds of runs that write transcripts."""
@@ -37,7 +35,7 @@ class Contestant(Protocol):
     def identity(self) -> Mapping[str, Any]:
         """Everything that determines its answers, as JSON values: kind, model, digest of weights, sampling, limits."""
 
-    def play(self, jobs: Sequence[Job], shop: "Shop") -> Iterator[Transcript]:
+    def play(self, jobs: Sequence[Job], shop: Shop) -> Iterator[Transcript]:
         """Play every job, in any order, and yield each episode as soon as it is over.
 
         A caller that stops iterating cancels the running episodes. An infrastructure error makes its episode unscored,
@@ -73,7 +71,7 @@ def header_of(
     contestant: Contestant,
     envs: Sequence[str],
     axes: Axes,
-    shop: "Shop",
+    shop: Shop,
     catalog: Mapping[str, Any],
     weights: Weights = PUBLISHED,
     **more: Any,
@@ -135,7 +133,7 @@ def _check_no_secret(header: Mapping[str, Any]) -> None:
 def run_evaluation(
     contestant: Contestant,
     cells: Cells,
-    shop: "Shop",
+    shop: Shop,
     folder: Path,
     header: Mapping[str, Any],
     made_with: Mapping[str, Any],
@@ -166,7 +164,7 @@ def run_evaluation(
 def play_all(
     contestant: Contestant,
     jobs: Sequence[Job],
-    shop: "Shop",
+    shop: Shop,
     log: Log,
     retry_unscored: bool,
     on_progress: OnProgress,
@@ -197,7 +195,7 @@ def play_all(
         )
 
 
-def _iterate(contestant: Contestant, jobs: Sequence[Job], shop: "Shop") -> Generator[Transcript, None, None]:
+def _iterate(contestant: Contestant, jobs: Sequence[Job], shop: Shop) -> Generator[Transcript, None, None]:
     """Wrap any iterator in one with `close`, so that a caller that stops ends the running episodes."""
     yield from contestant.play(jobs, shop)
 
@@ -223,7 +221,7 @@ class Rescored:
     """The new score, or {"differs": the first difference between replay and record}."""
 
 
-def check_conditions(header: Mapping[str, Any], shop: "Shop") -> None:
+def check_conditions(header: Mapping[str, Any], shop: Shop) -> None:
     """Check that the environments, tools and catalog of a header are unchanged. Raises TranscriptError with all
     differences."""
     was = header["conditions"]
@@ -240,7 +238,7 @@ def check_conditions(header: Mapping[str, Any], shop: "Shop") -> None:
         )
 
 
-def rescore(folder: Path, shop: "Shop") -> Iterator[Rescored | None]:
+def rescore(folder: Path, shop: Shop) -> Iterator[Rescored | None]:
     """Replay every scored episode of `folder`, without a model, and score it again; None for an unchanged score.
 
     Raises TranscriptError if an environment, its tools or the catalog have changed since.
@@ -251,7 +249,7 @@ def rescore(folder: Path, shop: "Shop") -> Iterator[Rescored | None]:
             yield rescored(transcript, shop)
 
 
-def rescored(transcript: Transcript, shop: "Shop") -> Rescored | None:
+def rescored(transcript: Transcript, shop: Shop) -> Rescored | None:
     """Replay one scored episode; None if its score is unchanged."""
     job, was = transcript.job, asdict(transcript.score)
     try:
@@ -262,7 +260,7 @@ def rescored(transcript: Transcript, shop: "Shop") -> Rescored | None:
     return None if same else Rescored(job, was, now)
 
 
-def trajectory_of(transcript: Transcript, shop: "Shop") -> Trajectory:
+def trajectory_of(transcript: Transcript, shop: Shop) -> Trajectory:
     """Make the trajectory of a transcript, with its task. Raises ReplayError if the task has changed."""
     job = transcript.job
     task = make_task(job.env, job.d, job.seed, shop, job.axes)

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ecomlab.catalog import Shop
 from ecomlab.evaluation.compare import check_scored
 from ecomlab.evaluation.contestant import Job
 from ecomlab.evaluation.evaluation import Contestant, OnProgress, play_all
 from ecomlab.evaluation.report import ledger_lines
 from ecomlab.evaluation.result import Result, Table
-from ecomlab.evaluation.summary import Ledger
 from ecomlab.evaluation.tasks import held_out_seeds
 from ecomlab.evaluation.transcript import Key, Transcript, key_of
 from ecomlab.evaluation.transcripts import opened, player_of, read
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-    from ecomlab.catalog import Shop
-    from ecomlab.evaluation.endpoint.settings import Prices
 
 TOP = 12
 """Highest level that is searched; the lowest is 0."""
@@ -52,7 +50,6 @@ class Counts:
     won: tuple[int, ...] = (0,) * (TOP + 1)
 
     def add(self, level: int, outcomes: Sequence[bool]) -> "Counts":
-        """Count the outcomes of episodes at a level."""
         played, won = list(self.played), list(self.won)
         played[level] += len(outcomes)
         won[level] += sum(outcomes)
@@ -85,28 +82,21 @@ def _is_left(counts: Counts, share: float, level: int) -> bool:
     played, won = np.cumsum((0, *counts.played)), np.cumsum((0, *counts.won))
     for low in range(level + 1):
         count = int(played[level + 1] - played[low])
-        if counts.played[low] and _at_most(int(won[level + 1] - won[low]), count, share) < TAIL:
+        if counts.played[low] and _tail(int(won[level + 1] - won[low]), count, share) < TAIL:
             return False
     for high in range(level + 1, TOP + 1):
         count = int(played[high + 1] - played[level + 1])
-        if counts.played[high] and _at_least(int(won[high + 1] - won[level + 1]), count, share) < TAIL:
+        if counts.played[high] and _tail(int(won[high + 1] - won[level + 1]), count, share, True) < TAIL:
             return False
     return True
 
 
 @lru_cache(2**16)
-def _at_most(won: int, count: int, share: float) -> float:
-    """Probability of at most `won` successes in `count` episodes."""
+def _tail(won: int, count: int, share: float, above: bool = False) -> float:
+    """Compute the probability of at most, or if `above` at least, `won` successes in `count` episodes."""
     from scipy.stats import binom
 
-    return float(binom.cdf(won, count, share))
-
-
-@lru_cache(2**16)
-def _at_least(won: int, count: int, share: float) -> float:
-    from scipy.stats import binom
-
-    return float(binom.sf(won - 1, count, share))
+    return float(binom.sf(won - 1, count, share) if above else binom.cdf(won, count, share))
 
 
 def _fitted(counts: Counts, share: float) -> int:
@@ -188,7 +178,7 @@ class Found:
 def find_frontier(
     contestant: Contestant,
     envs: Sequence[str],
-    shop: "Shop",
+    shop: Shop,
     folder: Path,
     header: Mapping[str, Any],
     made_with: Mapping[str, Any],
@@ -245,7 +235,6 @@ class _Search:
         return self.pending
 
     def take(self, results: Mapping[Key, Transcript]) -> None:
-        """Count the results of the pending episodes."""
         played = [results[key_of(job)] for job in self.pending]
         self.asked += len(played)
         self.transcripts += played
@@ -256,7 +245,6 @@ class _Search:
                 self.counts = self.counts.add(transcript.job.d, [transcript.score.correct])
 
     def result(self) -> Found:
-        """Estimate the levels passed."""
         unscored = sum(bool(transcript.unscored) for transcript in self.transcripts)
         return Found(self.env, tuple(passed(self.counts, share) for share in SHARES), self.counts, unscored)
 
@@ -280,14 +268,6 @@ PASSED = (
 RISES = "success rises with the level, against the assumption of the search: this row is not valid"
 
 
-def ledger_of(folder: Path, prices: Mapping[str, "Prices"] | None = None) -> dict[str, dict[str, Any]]:
-    """Sum up the usage of each role's model over all episodes of a folder, with the cost if there are prices."""
-    ledger = Ledger(prices)
-    for transcript in read(folder, every=True):
-        ledger.add(transcript)
-    return ledger.to_json()
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class Frontier(Result):
     """The highest levels that a player passes, by environment."""
@@ -300,7 +280,6 @@ class Frontier(Result):
 
     @property
     def name(self) -> str:
-        """Name of the player."""
         return player_of(self.header)
 
     @property

@@ -7,16 +7,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ecomlab.customer.llm import FAILED, UNASKED
+from ecomlab.evaluation.endpoint.settings import Prices
 from ecomlab.evaluation.result import Result, Table, counts, gap, interval, number
-from ecomlab.evaluation.summary import Ledger, summary_of
+from ecomlab.evaluation.summary import DOUBTS, Ledger, summary_of
 from ecomlab.evaluation.transcript import Transcript, flat
 from ecomlab.evaluation.transcripts import FILE, player_of, read, read_header, read_plan, write
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
-
-    from ecomlab.evaluation.endpoint.settings import Prices
 
 HEADINGS = (
     "env", "d", "success", "95%", "of all", "reward", "turns", "questions", "learned", "tokens", "unscored",
@@ -57,13 +56,13 @@ class Report(Result):
     attempts: Sequence[Transcript]
     """Every played episode, in order, with all its tries."""
     plan: Mapping[str, Any] | None = None
-    prices: Mapping[str, "Prices"] = field(default_factory=dict)
+    prices: Mapping[str, Prices] = field(default_factory=dict)
     """By role; empty in a report that was read from a file."""
     folder: Path | None = None
     """Folder of the transcripts; None if they were not kept."""
 
     @classmethod
-    def read(cls, path: str | Path, prices: Mapping[str, "Prices"] | None = None) -> "Report":
+    def read(cls, path: str | Path, prices: Mapping[str, Prices] | None = None) -> "Report":
         """Read the folder that `ecomlab eval`, `evaluate` or `save` wrote. Raises TranscriptError."""
         path = Path(path).expanduser()
         folder = path if path.is_dir() else path.parent
@@ -80,7 +79,6 @@ class Report(Result):
 
     @property
     def name(self) -> str:
-        """Name of the player."""
         return player_of(self.header)
 
     @cached_property
@@ -112,11 +110,8 @@ class Report(Result):
     @cached_property
     def summary(self) -> dict[str, Any]:
         """All numbers by cell, by environment and overall, and the ledger of requests, tokens and cost."""
-        ledger = Ledger(self.prices)
-        for transcript in self.attempts:
-            ledger.add(transcript)
         found = summary_of(self.transcripts, self.header["cells"]["trials"])
-        return {**found, "ledger": ledger.to_json()}
+        return {**found, "ledger": Ledger(self.prices, self.attempts).to_json()}
 
     def plot(self) -> "Figure":
         """Draw success by level with 95% intervals, a line per environment."""
@@ -153,9 +148,7 @@ class Report(Result):
 
 def _frame_row(cell: Mapping[str, Any]) -> dict[str, Any]:
     """Turn a cell's lists and counts into numbers."""
-    row = {
-        name: value for name, value in cell.items() if name not in ("pass_k", "ends", "faults", "unscored")
-    }
+    row = {n: value for n, value in cell.items() if n not in ("pass_k", "ends", "faults", "unscored")}
     several = {f"pass^{k}": share for k, share in enumerate(cell["pass_k"], 1) if k > 1}
     counted = {"format_errors": "faults", "unscored": "unscored"}
     return {**row, **several, **{name: sum(cell[field].values()) for name, field in counted.items()}}
@@ -195,21 +188,8 @@ def lines_of(found: Mapping[str, Any]) -> list[str]:
     else:
         said = [COLUMNS, *_scored_lines(found), *lost]
     doubts = [f"{name}: {found[key]} episodes" for key, name in DOUBTS.items() if found.get(key)]
-    return [
-        *said,
-        *doubts,
-        *_customer_lines(found),
-        *ledger_lines(found["ledger"]),
-        *_warnings(found, bool(lost)),
-    ]
-
-
-DOUBTS = {
-    "calls_in_text": "calls in text",
-    "only_reasoning": "only reasoning",
-    "filtered": "ended by the content filter",
-    "unasked": "ended at a token limit before the first answer",
-}
+    used = [*_customer_lines(found), *ledger_lines(found["ledger"])]
+    return [*said, *doubts, *used, *_warnings(found, bool(lost))]
 
 
 def _scored_lines(found: Mapping[str, Any]) -> list[str]:

@@ -34,7 +34,6 @@ class Result(ABC):
         """Write as a JSON object, which may contain NaN."""
 
     def markdown(self) -> str:
-        """Write as Markdown."""
         return as_markdown(self.title, self.table, self.lines)
 
     def __repr__(self) -> str:

@@ -3,11 +3,10 @@
 import inspect
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import Any
 
 from ecomlab import own_code
+from ecomlab.catalog import Shop
 from ecomlab.customer.llm import Chat, Wording
 from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.episode.episode import Episode
@@ -23,9 +22,6 @@ from ecomlab.seeding import digest, rng
 from ecomlab.suggest import raised, unknown
 from ecomlab.task import Message, Player, Task
 
-if TYPE_CHECKING:
-    from ecomlab.catalog import Shop
-
 Make = Callable[[Job, Episode], Player]
 Function = Callable[[list[Message], list[dict[str, Any]]], Message | Awaitable[Message]]
 RATE = 0.1
@@ -34,14 +30,11 @@ AT_ONCE = 8
 """Concurrent episodes of an async function."""
 
 
-def perturbed(episode: Episode, random: np.random.Generator) -> Player:
-    """Make the reference player of an episode, with mistakes drawn from `random`."""
-    made: Player = episode.env.reference_player(episode.shop, Perturbation(random, RATE))
-    return made
-
-
 def _perturbed(job: Job, episode: Episode) -> Player:
-    return perturbed(episode, rng("perturbed", job.env, job.d, job.seed, job.trial))
+    """Make the reference player of an episode that slips at random."""
+    slips = Perturbation(rng("perturbed", job.env, job.d, job.seed, job.trial), RATE)
+    made: Player = episode.env.reference_player(episode.shop, slips)
+    return made
 
 
 PLAYERS: dict[str, Make] = {
@@ -65,7 +58,7 @@ def known_scripts() -> list[str]:
     return [*PLAYERS, *dict.fromkeys(name for env in ENVIRONMENTS for name in attackers_of(env))]
 
 
-def open_episode(job: Job, shop: "Shop", strict: bool, customer: Chat | None) -> Episode | Transcript:
+def open_episode(job: Job, shop: Shop, strict: bool, customer: Chat | None) -> Episode | Transcript:
     """Begin a job's episode. Return an unscored transcript if the task cannot be drawn or our own code fails."""
     task = draw_task(job.env, job.d, job.seed, shop, job.axes)
     if not isinstance(task, Task):
@@ -122,7 +115,7 @@ class ScriptedContestant:
             **customer_identity(self.customer),
         }
 
-    def play(self, jobs: Sequence[Job], shop: "Shop") -> Iterator[Transcript]:
+    def play(self, jobs: Sequence[Job], shop: Shop) -> Iterator[Transcript]:
         """Play the jobs one by one. Raises ValueError for an environment that has no such attacker."""
         for job in jobs:
             if self.name not in PLAYERS and self.name not in attackers_of(job.env):
@@ -167,7 +160,7 @@ class FunctionContestant:
         code = {"code": digest(source)} if (source := own_code.source_of(self.function)) else {}
         return {"kind": "function", "model": self.name, **code, **customer_identity(self.customer)}
 
-    def play(self, jobs: Sequence[Job], shop: "Shop") -> Iterator[Transcript]:
+    def play(self, jobs: Sequence[Job], shop: Shop) -> Iterator[Transcript]:
         """Play the jobs, several at once if the function is async."""
         if self.is_async:
             yield from iterate(partial(run_each, lambda job: self._play(job, shop), jobs, AT_ONCE))
@@ -184,7 +177,7 @@ class FunctionContestant:
                 opened = recorded(job, opened, "player")
             yield opened
 
-    async def _play(self, job: Job, shop: "Shop") -> Transcript:
+    async def _play(self, job: Job, shop: Shop) -> Transcript:
         opened = open_episode(job, shop, False, self.customer)
         if not isinstance(opened, Episode):
             return opened
@@ -197,7 +190,6 @@ class FunctionContestant:
         return recorded(job, opened, "player")
 
     def _made(self) -> Any:
-        """Return the function, or a new object of the class."""
         return self.function() if isinstance(self.function, type) else self.function
 
 

@@ -4,16 +4,14 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ecomlab.customer.llm import FAILED
 from ecomlab.evaluation.contestant import Usage
+from ecomlab.evaluation.endpoint.settings import Prices
 from ecomlab.evaluation.transcript import Transcript, flat
-
-if TYPE_CHECKING:
-    from ecomlab.evaluation.endpoint.settings import Prices
 
 CONFIDENCE, POWER = 0.95, 0.80
 Row = Mapping[str, Any]
@@ -23,12 +21,15 @@ MEANS = ("reward", "reward_task", "reward_efficiency", "reward_hallucination", "
 class Ledger:
     """Requests, tokens and cost by role, of all played episodes, retries included."""
 
-    def __init__(self, prices: Mapping[str, "Prices"] | None = None) -> None:
+    def __init__(
+        self, prices: Mapping[str, Prices] | None = None, transcripts: Iterable[Transcript] = ()
+    ) -> None:
         self.prices = dict(prices or {})
         self.used: dict[str, Usage] = {}
+        for transcript in transcripts:
+            self.add(transcript)
 
     def add(self, transcript: Transcript) -> None:
-        """Count an episode."""
         for role, used in transcript.usage.items():
             self.used[role] = self.used.get(role, Usage()) + used
 
@@ -53,7 +54,7 @@ class Ledger:
 # --- shares of tasks that are played one or several times ---
 
 
-def share_interval(trials: Sequence[Sequence[float]], confidence: float = CONFIDENCE) -> tuple[float, float]:
+def share_interval(trials: Sequence[Sequence[float]]) -> tuple[float, float]:
     """Bound a success rate from the outcomes (1 or 0) of each task's trials; NaN without any.
 
     Clopper and Pearson's interval for the effective number of episodes, because the trials of a task are correlated
@@ -66,7 +67,7 @@ def share_interval(trials: Sequence[Sequence[float]], confidence: float = CONFID
         return math.nan, math.nan
     count = sum(map(len, trials))
     share, worth = sum(map(sum, trials)) / count, effective_count(trials)
-    tail = (1 - confidence) / 2
+    tail = (1 - CONFIDENCE) / 2
     won, lost = share * worth, (1 - share) * worth
     low = float(beta.ppf(tail, won, lost + 1)) if won else 0.0
     high = float(beta.ppf(1 - tail, won + 1, lost)) if lost else 1.0
@@ -102,21 +103,26 @@ def flip_rate(trials: Sequence[Sequence[float]]) -> float:
     return sum(0 < sum(o) < len(o) for o in several) / len(several) if several else math.nan
 
 
-def smallest_difference(count: float, share: float = 0.5, confidence: float = CONFIDENCE) -> float:
+def smallest_difference(count: float, share: float = 0.5) -> float:
     """Compute the smallest difference in success that two samples of `count` episodes detect with a power of 80%, if
     success is about `share`. Pairing by task detects smaller ones as far as the outcomes agree."""
     from scipy.stats import norm
 
     if count <= 0:
         return math.nan
-    reach = norm.ppf((1 + confidence) / 2) + norm.ppf(POWER)
+    reach = norm.ppf((1 + CONFIDENCE) / 2) + norm.ppf(POWER)
     return float(min(1.0, reach * math.sqrt(2 * share * (1 - share) / count)))
 
 
 # --- the report ---
 
-DOUBTS = ("calls_in_text", "only_reasoning", "filtered", "unasked")
-"""Counts of episodes that may reflect the set-up rather than the model."""
+DOUBTS = {
+    "calls_in_text": "calls in text",
+    "only_reasoning": "only reasoning",
+    "filtered": "ended by the content filter",
+    "unasked": "ended at a token limit before the first answer",
+}
+"""Counts of episodes that may reflect the set-up rather than the model, and their names in words."""
 
 
 def summary_of(transcripts: Iterable[Transcript], trials: int = 1) -> dict[str, Any]:

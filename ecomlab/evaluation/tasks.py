@@ -62,10 +62,8 @@ def check_axes(axes: Axes, envs: Iterable[str]) -> list[str]:
         Difficulty.at(0, **{name: value})
         still = [env for env in envs if name not in axes_of(axes, env)]
         if still and len(still) == len(envs):
-            moved = [env for env in ENVIRONMENTS if name in (moved_by(env) or ())]
-            raise ValueError(
-                f"axis {name!r} does not move {' or '.join(envs)}; it moves {', '.join(moved) or 'none'}"
-            )
+            moved = ", ".join(env for env in ENVIRONMENTS if name in (moved_by(env) or ())) or "none"
+            raise ValueError(f"axis {name!r} does not move {' or '.join(envs)}; it moves {moved}")
         if still:
             warnings.append(f"axis {name!r} does not move {', '.join(still)}; there it changes nothing")
     return warnings
@@ -83,7 +81,6 @@ def write_axes(axes: Axes) -> str:
 
 
 def block_of(seed: int) -> int:
-    """Return the block of a held-out seed."""
     return (seed - EVALUATION_SEEDS.start) // TASKS_A_BLOCK
 
 

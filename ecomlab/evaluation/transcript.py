@@ -11,6 +11,8 @@ from ecomlab.evaluation.tasks import write_axes
 from ecomlab.reward import Score
 from ecomlab.task import Message
 
+PARTS = ("task", "efficiency", "hallucination")
+"""Parts of a score that a table has."""
 OURS = "episode"
 """Class of an episode that is unscored because our own code failed."""
 Key = tuple[str, int, int, int]
@@ -61,16 +63,15 @@ class Transcript:
         unscored = unscored or (OURS if score.unscored else "")
         if unscored and not score.unscored:
             score = Score.failed_by_us(score.why)
+        played: dict[str, Any] = {"messages": (), "end": None, "turns": 0, "calls": 0}
+        if trajectory:
+            copied = "messages", "end", "turns", "calls", "strict", "wording"
+            played = {name: getattr(trajectory, name) for name in copied}
         return cls(
             job=job,
             task=trajectory.task.digest() if trajectory else "",
-            messages=trajectory.messages if trajectory else (),
-            end=trajectory.end if trajectory else None,
             score=score,
-            turns=trajectory.turns if trajectory else 0,
-            calls=trajectory.calls if trajectory else 0,
-            strict=trajectory.strict if trajectory else False,
-            wording=trajectory.wording if trajectory else (),
+            **played,
             faults=tuple(faults),
             unscored=unscored,
             usage=dict(usage or {}),
@@ -85,7 +86,6 @@ class Transcript:
 
     @property
     def why_unscored(self) -> str:
-        """The reason why an episode is unscored."""
         return str(self.notes.get("why") or self.score.why)
 
     @property
@@ -118,7 +118,6 @@ class Transcript:
 
 
 def key_of(job: Job) -> Key:
-    """Return the key of a job within its run."""
     return job.env, job.d, job.seed, job.trial
 
 
@@ -140,10 +139,7 @@ def flat(transcript: Transcript) -> dict[str, Any]:
         "correct": float(score.correct) if scored else math.nan,
         "end": transcript.end,
         "reward": score.value,
-        **{
-            f"reward_{part}": score.parts.get(part, math.nan)
-            for part in ("task", "efficiency", "hallucination")
-        },
+        **{f"reward_{part}": score.parts.get(part, math.nan) for part in PARTS},
         "turns": transcript.turns if scored else math.nan,
         "calls": transcript.calls if scored else math.nan,
         "questions": score.asking.get("questions", math.nan),

@@ -55,7 +55,6 @@ class Log:
             self.unscored.discard(key)
 
     def decide(self, plan: Mapping[str, Any]) -> None:
-        """Append a plan of the run."""
         self._write("plan", plan)
         self.plan = plan
 
@@ -123,7 +122,6 @@ def _grown(there: Mapping[str, Any], now: Mapping[str, Any]) -> Mapping[str, Any
 
 
 def _cut_torn(path: Path) -> None:
-    """Remove an incomplete last line."""
     if not path.exists():
         return
     with path.open("rb+") as file:

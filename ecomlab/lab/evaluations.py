@@ -28,8 +28,9 @@ from ecomlab.evaluation.evaluation import (
 from ecomlab.evaluation.frontier import Frontier
 from ecomlab.evaluation.players import Playing, contestant_of, name_of
 from ecomlab.evaluation.report import Report
+from ecomlab.evaluation.summary import Ledger
 from ecomlab.evaluation.tasks import Axes, check_axes, environments_named, held_out_seeds
-from ecomlab.evaluation.transcripts import path_of, read_header
+from ecomlab.evaluation.transcripts import path_of, read, read_header
 from ecomlab.files import write_json
 from ecomlab.lab.paths import resolve, shown
 from ecomlab.lab.provenance import commit, versions
@@ -178,7 +179,7 @@ def find(config: Config, watching: Watching, say: Callable[[str], None] = lambda
                 software(made.contestant), block=config.cells.block, retry_unscored=config.retry_unscored,
                 on_progress=on_progress,
             )  # fmt: skip
-        ledger = search.ledger_of(made.folder, made.prices)
+        ledger = Ledger(made.prices, read(made.folder, every=True)).to_json()
         return Frontier(read_header(made.folder), found, ledger, made.folder if config.out else None)
 
 

@@ -31,7 +31,6 @@ from ecomlab.laws.tool_introspection import (
     results,
     sources,
     taken,
-    tools_of,
 )
 from ecomlab.laws.tool_introspection import calls as calls
 from ecomlab.seeding import rng
@@ -47,7 +46,6 @@ Choice = Callable[[Sequence[Mapping[str, Any]], np.random.Generator], int]
 
 
 def text(words: str) -> Message:
-    """Make a message to the customer."""
     return {"role": "assistant", "content": words}
 
 
@@ -167,7 +165,7 @@ def positional(env: Environment, shop: Shop | None = None) -> dict[str, Factory]
                 made[plan.name(rows)] = scripted(partial(_play, plan, choose, count))
         if plan.act and not plan.follow:
             made[plan.name("two")] = scripted(partial(_play, plan, CHOICES["random"], 2))
-        for undo in tools_of(env).values():
+        for undo in env.tools:
             if plan.act and undo.undoes is plan.act and not plan.further:
                 for place in (*PATIENT, *(choices.keys() - CHOICES.keys())):
                     made[f"{plan.name(place)} until silence"] = scripted(

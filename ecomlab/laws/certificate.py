@@ -7,13 +7,14 @@ import signal
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
+from pydantic import TypeAdapter
 
 from ecomlab.catalog import Shop, load_shop
 from ecomlab.catalog.support import unsupported
@@ -119,11 +120,8 @@ class Row:
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> "Row":
         """Read the row that `to_json` wrote."""
-        value = {name: math.nan if one is None else one for name, one in value.items()}
-        counts = ("rewards", "lacking", "contrary", "outcomes")
-        value |= {n: {key: tuple(some) for key, some in value[n].items()} for n in counts if n in value}
-        value |= {n: tuple(value[n]) for n in ("failed", "shotgun") if n in value}
-        return cls(**{one.name: value[one.name] for one in fields(cls) if one.name in value})
+        known = {name: math.nan if one is None else one for name, one in value.items()}
+        return TypeAdapter(cls).validate_python(known)
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,16 +177,16 @@ def certify_cell(
     if not tasks:
         return Row.of_refused(env_id, d, refused)
     seeds, others = min(seeds, len(tasks)), min(others, len(tasks))
-    played: dict[str, list[Played]] = {}
 
-    def play_all(name: str, make: Callable[[Episode, int], Player], count: int) -> None:
-        played[name] = []
+    def play_all(make: Callable[[Episode, int], Player], count: int) -> Iterator[Played]:
         for task in tasks[:count]:
             episode = Episode(task, shop, wording=Wording(customer(task.seed)) if customer else None)
-            played[name].append(Played.of(finish(make(episode, task.seed), episode)))
+            yield Played.of(finish(make(episode, task.seed), episode))
 
-    for name, make in players(env_id, shop).items():
-        play_all(name, make, seeds if name in EXACT else others)
+    played = {
+        name: list(play_all(make, seeds if name in EXACT else others))
+        for name, make in players(env_id, shop).items()
+    }
     traps = [outcomes_of(task, shop) for task in tasks[:seeds]]
 
     def solved(make: Callable[[], Player], held: Sequence[Task]) -> tuple[int, int]:
@@ -196,24 +194,23 @@ def certify_cell(
         return sum(finish(make(), Episode(task, shop)).score.correct for task in held), len(held)
 
     steps = Counter(kind for task in tasks[:seeds] for kind in task.steps)
+    player = partial(env.reference_player, shop)
     lacking = {
-        kind: solved(
-            partial(env.reference_player, shop, lacks=(kind,)), [t for t in tasks[:seeds] if kind in t.steps]
-        )
+        kind: solved(partial(player, lacks=(kind,)), [t for t in tasks[:seeds] if kind in t.steps])
         for kind in steps
     }
-    contrary = {
-        kind: solved(
-            partial(env.reference_player, shop, contrary=(kind,)),
-            [t for t, some in zip(tasks, traps, strict=False) if any(kind == one for one, _, _ in some)],
-        )
-        for kind in dict.fromkeys(kind for some in traps for kind, _, _ in some if kind not in BESIDE)
-    }
+    with_trap: dict[str, list[Task]] = {}
+    for task, some in zip(tasks, traps, strict=False):
+        for kind in dict.fromkeys(kind for kind, _, _ in some if kind not in BESIDE):
+            with_trap.setdefault(kind, []).append(task)
+    contrary = {kind: solved(partial(player, contrary=(kind,)), held) for kind, held in with_trap.items()}
     asked = [task for task in tasks[:seeds] if _asks(task, shop)]
     ends = [(f"{kind}: {what}", so) for some in traps for kind, what, so in some]
     outcomes = {name: (ends.count((name, True)), n) for name, n in Counter(n for n, _ in ends).items()}
     commonest = _commonest(played["fair"])
-    play_all("blind: the most common answer", lambda episode, seed: lambda messages, tools: commonest, others)
+    played["blind: the most common answer"] = [
+        *play_all(lambda episode, seed: lambda messages, tools: commonest, others)
+    ]
     share = {name: _mean([p.correct for p in ps]) for name, ps in played.items()}
     chances = [env.audit.chance(task, shop) for task in tasks[:others]]
     if not all(0 <= chance <= 1 for chance in chances):
@@ -300,36 +297,27 @@ def certify(
     fewer = max(1, others // CHAINED) if others < seeds else others
     attacked = {env_id: fewer if ENVIRONMENTS[env_id].composes else others for env_id in envs}
     cells = [(env_id, d, seeds, count, catalog) for env_id, count in attacked.items() for d in levels]
-    for _, row in _resumed("row", _cell, cells, workers, kept, Row.from_json, Row.to_json):
-        yield row
+    yield from (row for _, row in _resumed("row", Row, _cell, cells, workers, kept))
 
 
 def find_leaks(
-    envs: Sequence[str],
-    tasks: int,
-    workers: int | None = None,
-    catalog: str | int = 20_000,
-    kept: Path | None = None,
+    envs: Sequence[str], tasks: int, workers: int | None, catalog: str | int, kept: Path | None
 ) -> tuple[list[Leak], list[Comparison]]:
     """Measure leaks and compare counterfactuals, for all environments that the catalog can carry in parallel and over
     `tasks` tasks per level. What is found of an environment is kept in the file `kept` as rows are."""
     calls = _carried(envs, tasks, catalog)
-    found = dict(_resumed("leaks", _leaks, calls, workers, kept, _leaks_of, _leaks_to_json))
+    found = dict(_resumed("leaks", tuple[list[Leak], list[Comparison]], _leaks, calls, workers, kept))
     both = [found[call] for call in calls]
     return [leak for leaks, _ in both for leak in leaks], [one for _, ones in both for one in ones]
 
 
 def find_contradictions(
-    envs: Sequence[str],
-    episodes: int,
-    workers: int | None = None,
-    catalog: str | int = 20_000,
-    kept: Path | None = None,
+    envs: Sequence[str], episodes: int, workers: int | None, catalog: str | int, kept: Path | None
 ) -> list[Talked]:
     """Let talkative players play so many `episodes` of each environment that the catalog can carry, in parallel, and
     compare the customers' lines. What is found is kept in the file `kept` as rows are."""
     calls = _carried(envs, episodes, catalog)
-    found = dict(_resumed("talked", _talked, calls, workers, kept, lambda one: Talked(**one), asdict))
+    found = dict(_resumed("talked", Talked, _talked, calls, workers, kept))
     return [found[call] for call in calls]
 
 
@@ -341,40 +329,33 @@ def _carried(envs: Sequence[str], count: int, catalog: str | int) -> list[tuple[
 
 def _resumed(
     what: str,
+    kind: Any,
     function: Callable[..., T],
     calls: Sequence[Call],
     workers: int | None,
     kept: Path | None,
-    read: Callable[[Any], T],
-    write: Callable[[T], Any],
 ) -> Iterator[tuple[Call, T]]:
-    """Yield (arguments, result) of each call, whose last argument is the catalog. Results are kept in the file `kept`
-    under the name `what`, and not computed again for the same code, shop and arguments."""
-    code = package_digest()
+    """Yield (arguments, result) of each call, whose last argument is the catalog. Results, of type `kind`, are kept in
+    the file `kept` under the name `what`, and not computed again for the same code, shop and arguments."""
+    code, results = package_digest(), TypeAdapter[T](kind)
     # Loaded here, so that the workers find it in the cache.
     keys = {
         call: digest([what, call[:-1], code, load_shop(call[-1]).fingerprint, SLIP_RATE]) for call in calls
     }
     known = _kept(kept, what)
-    yield from ((call, read(known[key])) for call, key in keys.items() if key in known)
+    yield from ((call, results.validate_python(known[key])) for call, key in keys.items() if key in known)
     left = [call for call, key in keys.items() if key not in known]
     for call, result in _computed(function, left, workers):
-        _keep(kept, keys[call], what, write(result))
+        if kept:
+            record = {"key": keys[call], what: results.dump_python(result, mode="json")}
+            with kept.open("a") as file:
+                file.write("\n" + json.dumps(record))
         yield call, result
 
 
 def _talked(env_id: str, episodes: int, catalog: str | int) -> Talked:
     seeds = range(talkers.FIRST_SEED, talkers.FIRST_SEED + episodes)
     return Talked.of(env_id, talkers.check(env_id, seeds, catalog))
-
-
-def _leaks_to_json(found: tuple[list[Leak], list[Comparison]]) -> list[list[dict[str, Any]]]:
-    return [[asdict(one) for one in some] for some in found]
-
-
-def _leaks_of(value: list[list[dict[str, Any]]]) -> tuple[list[Leak], list[Comparison]]:
-    leaks, compared = value
-    return [Leak(**one) for one in leaks], [Comparison(**one) for one in compared]
 
 
 def _computed(
@@ -400,10 +381,7 @@ def _computed(
 def _leaks(env_id: str, tasks: int, catalog: str | int) -> tuple[list[Leak], list[Comparison]]:
     shop, seeds = load_shop(catalog), range(FIRST_SEED, FIRST_SEED + tasks)
     # What is only drawn, not played, is drawn more often.
-    found = [
-        *measure(env_id, shop, seeds=tasks),
-        *opening_leaks.opening_leaks(env_id, shop, seeds=3 * tasks),
-    ]
+    found = measure(env_id, shop, seeds=tasks) + opening_leaks.opening_leaks(env_id, shop, seeds=3 * tasks)
     return found, [compare(env_id, d, seeds, shop) for d in LEVELS]
 
 
@@ -421,9 +399,3 @@ def _kept(path: Path | None, what: str) -> dict[str, Any]:
         except (ValueError, KeyError, TypeError):
             continue
     return found
-
-
-def _keep(path: Path | None, key: str, what: str, value: Any) -> None:
-    if path:
-        with path.open("a") as file:
-            file.write("\n" + json.dumps({"key": key, what: value}))

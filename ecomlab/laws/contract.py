@@ -23,7 +23,7 @@ from ecomlab.episode.play import ReplayError, finish, play, record, replay
 from ecomlab.laws import attackers, counterfactual, laws, leaks, opening_leaks
 from ecomlab.laws.certificate import CHAINED, certify_cell
 from ecomlab.laws.observed import axes_of, scores_digest, tasks_digest
-from ecomlab.laws.tool_introspection import acts, calls, fields, ids_of, reference_player, results, tools_of
+from ecomlab.laws.tool_introspection import acts, calls, fields, ids_of, reference_player, results
 from ecomlab.players.base import Perturbation
 from ecomlab.seeding import rng
 from ecomlab.suggest import raised
@@ -287,7 +287,7 @@ class EnvironmentContract:
     def test_tools_are_what_they_declare(self, env: str, shop: Shop) -> None:
         """Tools that do not act change nothing and list ids only where declared; the others can change the world."""
         environment = ENVIRONMENTS[env]
-        tools, ids = tools_of(environment), ids_of(environment)
+        tools, ids = environment.offered, ids_of(environment)
         for task in _tasks(env, (0, 6, 12), 4, shop):
             episode = Episode(task, shop)
             prober, before = counterfactual.Prober(environment, rng("declared", task.seed)), _done(episode)

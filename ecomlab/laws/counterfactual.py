@@ -1,7 +1,7 @@
 """Counterfactuals, which differ from a task only in a withheld slot: no agent may distinguish them without asking."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,9 +21,8 @@ from ecomlab.laws.tool_introspection import (
     results,
     sources,
     taken,
-    tools_of,
 )
-from ecomlab.seeding import rng, shuffled
+from ecomlab.seeding import pick, rng, shuffled
 from ecomlab.task import Goal, Message, Place, Task
 from ecomlab.world.plain import with_amounts
 
@@ -56,11 +55,11 @@ class Prober:
         if not self.left:
             names = [tool.name for tool in looks(self.env)]
             self.left = [names[i] for i in self.random.permutation(len(names)).tolist()]
-        tool = tools_of(self.env)[self.left.pop()]
+        tool = self.env.offered[self.left.pop()]
         takes = taken(tool, self.env)
         names = [n for n in fields(tool) if n in tool.usual or (self.met and self.random.random() < OPTIONAL)]
         whole = [record for record in self.met if all(record.get(takes[n]) for n in names if n in takes)]
-        about = self._one(whole) if whole else {}
+        about = pick(self.random, whole) if whole else {}
         given = {n: self._value(takes.get(n, n), fields(tool)[n], about, n in takes) for n in names}
         return tool.name, {n: value for n, value in given.items() if value is not None or n in tool.usual}
 
@@ -69,7 +68,7 @@ class Prober:
         schema = {**schema, **next((k for k in schema.get("anyOf", ()) if k.get("type") != "null"), {})}
         kind, shown = schema.get("type"), [record[name] for record in self.met if record.get(name)]
         if "enum" in schema:
-            return self._one(schema["enum"])
+            return pick(self.random, schema["enum"])
         if kind == "array":
             return [self._value(name, schema["items"], about, is_id), *shown[-1:]][: 1 + is_id]
         if kind == "boolean":
@@ -77,20 +76,16 @@ class Prober:
         if kind == "integer":
             return int(self.random.integers(1, 4))
         if kind == "number":
-            return self._one(
-                [v for record in self.met for v in record.values() if isinstance(v, float)] or [10.0]
-            )
+            numbers = [v for record in self.met for v in record.values() if isinstance(v, float)]
+            return pick(self.random, numbers or [10.0])
         if kind == "object":
-            return dict([self._one(list(self._one(shown).items()))]) if shown else None
+            return dict([pick(self.random, list(pick(self.random, shown).items()))]) if shown else None
         if is_id:
             return about.get(name, "made up")
         if shown and self.random.random() < 0.5:
-            return str(self._one(shown))
+            return str(pick(self.random, shown))
         start = int(self.random.integers(len(self.words)))
         return " ".join(self.words[start : start + 3])
-
-    def _one(self, options: Sequence[Any]) -> Any:
-        return options[int(self.random.integers(len(options)))]
 
 
 def first_difference(
@@ -124,8 +119,6 @@ def first_difference(
 
 
 def _noted(chat: Chat, sent: list[list[Message]]) -> Chat:
-    """Record the requests to an endpoint."""
-
     def noted(messages: list[Message]) -> str | Answered:
         sent.append(messages)
         return chat(messages)
@@ -170,16 +163,19 @@ def draw(task: Task, shop: Shop, random: np.random.Generator) -> Task | None:
     task = replace(task, goal=goal)
     for place in shuffled(random, [place for place in goal.slots if place in goal.withheld]):
         for value in shuffled(random, environment.audit.alternatives(place, goal, task, shop)):
-            other = value if isinstance(value, Task) else replace(task, goal=_with(goal, place, value))
+            other = _with(task, place, value)
             if other.goal != goal and environment.audit.possible(other.goal, task, shop):
                 kept = {p: v for p, v in said.slots.items() if other.goal.slots.get(p) == goal.slots[p]}
                 return replace(other, goal=replace(other.goal, slots={**other.goal.slots, **kept}))
     return None
 
 
-def _with(goal: Goal, place: Place, value: Any) -> Goal:
-    """Put another value in a goal's slot; a `value` that is a goal already is returned."""
-    return value if isinstance(value, Goal) else goal.set_slots({place[1]: value}, place[0])
+def _with(task: Task, place: Place, value: Any) -> Task:
+    """Put another value in a slot of a task's goal; `value` may also be the whole goal or task."""
+    if isinstance(value, Task):
+        return value
+    goal = value if isinstance(value, Goal) else task.goal.set_slots({place[1]: value}, place[0])
+    return replace(task, goal=goal)
 
 
 def pairs(env: str, d: int, seeds: Iterable[int], shop: Shop) -> Iterator[tuple[Task, Task]]:
@@ -195,11 +191,8 @@ def compare(
 ) -> Comparison:
     """Compare the tasks of these seeds with their counterfactuals; `customer` makes the endpoint that rewords the
     customers of both, by the seed."""
-    found = [
-        (
-            task,
-            first_difference(task, other, shop, rng("prober", task.seed), customer and customer(task.seed)),
-        )
-        for task, other in pairs(env, d, seeds, shop)
-    ]
-    return Comparison(env, d, len(found), [f"seed {task.seed}: {words}" for task, words in found if words])
+    found = []
+    for task, other in pairs(env, d, seeds, shop):
+        chat = customer(task.seed) if customer else None
+        found.append((task.seed, first_difference(task, other, shop, rng("prober", task.seed), chat)))
+    return Comparison(env, d, len(found), [f"seed {seed}: {words}" for seed, words in found if words])

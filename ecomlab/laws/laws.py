@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import stats
@@ -141,29 +141,28 @@ def _pooled(rows: "Sequence[Row]") -> "Row":
     seeds, others = [row.seeds for row in rows], [row.others for row in rows]
     attacked = others if any(others) else None  # rows of players alone have no weights
 
-    def shares(kind: str) -> dict[str, float]:
-        first, *rest = (getattr(row, kind) for row in rows)
-        names = [name for name in first if all(name in more for more in rest)]
-        return {
-            n: float(np.average([getattr(row, kind)[n] for row in rows], weights=attacked)) for n in names
-        }
+    def mean(values: Sequence[float], weights: Sequence[int] | None) -> float:
+        return float(np.average(values, weights=weights))
 
+    def by_name(kind: str) -> dict[str, list[Any]]:
+        """Collect the values of a field by the names that all rows have."""
+        every = [getattr(row, kind) for row in rows]
+        return {name: [one[name] for one in every] for name in every[0] if all(name in one for one in every)}
+
+    shares: dict[str, Any] = {
+        kind: {name: mean(values, attacked) for name, values in by_name(kind).items()}
+        for kind in ("blind", "positional")
+    }
+    for name in ("solver", "fair", "courteous"):
+        shares[name] = mean([getattr(row, name) for row in rows], seeds)
     return replace(
         rows[0],
         seeds=sum(seeds),
         others=sum(others),
         jobs=max(row.jobs for row in rows),
-        solver=float(np.average([row.solver for row in rows], weights=seeds)),
-        fair=float(np.average([row.fair for row in rows], weights=seeds)),
-        courteous=float(np.average([row.courteous for row in rows], weights=seeds)),
-        chance=float(np.average([row.chance for row in rows], weights=attacked)),
-        blind=shares("blind"),
-        positional=shares("positional"),
-        rewards={
-            name: _merged([row.rewards[name] for row in rows])
-            for name in rows[0].rewards
-            if all(name in row.rewards for row in rows)
-        },
+        chance=mean([row.chance for row in rows], attacked),
+        **shares,
+        rewards={name: _merged(values) for name, values in by_name("rewards").items()},
         failed=_merged([row.failed for row in rows]),
     )
 
@@ -227,8 +226,8 @@ def sums(counts: Iterable[dict[str, tuple[int, int]]]) -> dict[str, tuple[int, i
     """Add up (right, tasks) by name."""
     found: dict[str, tuple[int, int]] = {}
     for name, (right, tasks) in (pair for some in counts for pair in some.items()):
-        so_far = found.get(name, (0, 0))
-        found[name] = (so_far[0] + right, so_far[1] + tasks)
+        before = found.get(name, (0, 0))
+        found[name] = (before[0] + right, before[1] + tasks)
     return found
 
 
@@ -259,21 +258,27 @@ def _silent(evidence: Evidence) -> Iterator[tuple[str, State, str, bool]]:
 
 
 def _harder(evidence: Evidence) -> Iterator[tuple[str, State, str, bool]]:
-    for env in dict.fromkeys(row.env for row in evidence.rows):
-        by_level = _by_level(evidence, env)
-        state = _falls([(d, row.noisy, row.seeds) for d, row in by_level.items()])
-        if state is State.NOT_SHOWN:
-            yield env, state, f"there are too few tasks from d = 0 to 12 of {env}", True
-            continue
-        yield env, state, f"the perturbed player's success does not fall with d in {env}", True
-        fall = by_level[0].noisy - by_level[12].noisy
-        state = State.KEPT if fall >= HARDER else State.BROKEN
-        why = f"the perturbed player's success falls by {fall:.2f} from d = 0 to 12 in {env}"
+    for env, by_level, state, why in _trends(evidence, "noisy", "perturbed"):
         yield env, state, why, True
+        if state is not State.NOT_SHOWN:
+            fall = by_level[0].noisy - by_level[12].noisy
+            state = State.KEPT if fall >= HARDER else State.BROKEN
+            yield (
+                env,
+                state,
+                f"the perturbed player's success falls by {fall:.2f} from d = 0 to 12 in {env}",
+                True,
+            )
 
 
-def _by_level(evidence: Evidence, env: str) -> "dict[int, Row]":
-    return {row.d: row for row in sorted(evidence.rows, key=lambda row: row.d) if row.env == env}
+def _trends(evidence: Evidence, name: str, player: str) -> "Iterator[tuple[str, dict[int, Row], State, str]]":
+    """Yield (environment, its rows by level, whether the player's share `name` of a row falls with d, why)."""
+    for env in dict.fromkeys(row.env for row in evidence.rows):
+        by_level = {row.d: row for row in sorted(evidence.rows, key=lambda row: row.d) if row.env == env}
+        state = _falls([(d, getattr(row, name), row.seeds) for d, row in by_level.items()])
+        short = f"there are too few tasks from d = 0 to 12 of {env}"
+        why = f"the {player} player's success does not fall with d in {env}"
+        yield env, by_level, state, short if state is State.NOT_SHOWN else why
 
 
 def _falls(cells: Sequence[tuple[int, float, int]]) -> State:
@@ -283,7 +288,7 @@ def _falls(cells: Sequence[tuple[int, float, int]]) -> State:
     measured = not any(math.isnan(share) for _, share, _ in cells)
     if not {0, 12} <= {d for d, _, _ in cells} or not measured or len(levels) < enough(FAIR_CHAIN):
         return State.NOT_SHOWN
-    wins = np.concatenate([_wins(share, n) for _, share, n in cells])
+    wins = np.concatenate([(np.arange(n) < round(share * n)).astype(float) for _, share, n in cells])
     falls = wins.std() > 0 and stats.pearsonr(levels, wins, alternative="less").pvalue < 1 - CONFIDENCE
     return State.KEPT if falls else State.BROKEN
 
@@ -326,27 +331,17 @@ def _truthful(evidence: Evidence) -> Iterator[tuple[str, State, str, bool]]:
 
 
 def _deep(evidence: Evidence) -> Iterator[tuple[str, State, str, bool]]:
-    for env in dict.fromkeys(row.env for row in evidence.rows):
-        by_level = _by_level(evidence, env)
-        state = _falls([(d, row.shortcut, row.seeds) for d, row in by_level.items()])
+    for env, by_level, state, why in _trends(evidence, "shortcut", "shortcut"):
+        yield env, state, why, True
         if state is State.NOT_SHOWN:
-            yield env, state, f"there are too few tasks from d = 0 to 12 of {env}", True
             continue
-        yield env, state, f"the shortcut player's success does not fall with d in {env}", True
-        first, last = by_level[0], by_level[12]
-        why = f"the shortcut player is correct on {{:.1%}} of {env} at d = {{}}"
-        state = at_least(first.shortcut, first.seeds, SHALLOW)
-        yield env, state, why.format(first.shortcut, 0), True
-        state = at_most(last.shortcut, last.seeds, DEEP)
-        yield env, state, why.format(last.shortcut, 12), True
+        for d, judge, threshold in ((0, at_least, SHALLOW), (12, at_most, DEEP)):
+            share, n = by_level[d].shortcut, by_level[d].seeds
+            why = f"the shortcut player is correct on {share:.1%} of {env} at d = {d}"
+            yield env, judge(share, n, threshold), why, True
         for kind, (right, tasks) in sums(row.lacking for row in by_level.values()).items():
             why = f"without steps of {kind}, {right} of {tasks} tasks of {env} that hold one are solved"
             yield env, at_most(right / tasks, tasks, LACKING), why, True
-
-
-def _wins(share: float, n: int) -> np.ndarray:
-    won = round(share * n)
-    return np.concatenate([np.ones(won), np.zeros(n - won)])
 
 
 LAWS = {
@@ -468,12 +463,7 @@ def states(evidence: Evidence) -> dict[str, dict[str, State]]:
     found = findings(evidence)
     for law, env in dict.fromkeys((finding.law, finding.env) for finding in found):
         mine = [finding for finding in found if (finding.law, finding.env) == (law, env)]
-        pooled = {finding.state for finding in mine if finding.pooled}
-        made.setdefault(law, {})[env] = (
-            State.BROKEN
-            if any(finding.state is State.BROKEN for finding in mine)
-            else State.KEPT
-            if pooled == {State.KEPT}
-            else State.NOT_SHOWN
-        )
+        kept = {finding.state for finding in mine if finding.pooled} == {State.KEPT}
+        broken = any(finding.state is State.BROKEN for finding in mine)
+        made.setdefault(law, {})[env] = State.BROKEN if broken else State.KEPT if kept else State.NOT_SHOWN
     return made

@@ -12,7 +12,6 @@ undelivered items are never returned and tend to be new, but that is no secret.
 
 import json
 import math
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -34,7 +33,6 @@ from ecomlab.laws.tool_introspection import (
     records,
     reference_player,
     results,
-    tools_of,
     wants_words,
 )
 from ecomlab.seeding import rng
@@ -92,16 +90,18 @@ def measure(env_id: str, shop: Shop, levels: Iterable[int] = LEVELS, seeds: int 
     """Measure the leaks of each kind of id that an environment's tools list, over `seeds` tasks per level: by places,
     by contents, and of what is meant but never said."""
     kinds: dict[str, Lists] = {}
-    number = 0
-    for d in levels:
-        for task in drawn(env_id, d, range(FIRST_SEED, FIRST_SEED + seeds), shop)[0]:
-            trajectory = play(reference_player(env_id, shop), task, shop)
-            if trajectory.score.correct:
-                for kind, rows, labels in _judged(trajectory, shop):
-                    kinds.setdefault(kind, []).append((number, rows, labels))
-            number += 1
+    for number, task in enumerate(tasks_at(env_id, shop, levels, seeds)):
+        trajectory = play(reference_player(env_id, shop), task, shop)
+        for kind, rows, labels in _judged(trajectory, shop) if trajectory.score.correct else ():
+            kinds.setdefault(kind, []).append((number, rows, labels))
     found = (auc_of(env_id, kind, lists) for kind, lists in sorted(kinds.items()))
     return [leak for leak in found if leak is not None]
+
+
+def tasks_at(env_id: str, shop: Shop, levels: Iterable[int], seeds: int) -> list[Task]:
+    """Draw `seeds` tasks of each level."""
+    numbers = range(FIRST_SEED, FIRST_SEED + seeds)
+    return [task for d in levels for task in drawn(env_id, d, numbers, shop)[0]]
 
 
 def _judged(trajectory: Trajectory, shop: Shop) -> Iterator[tuple[str, list[Features], list[bool]]]:
@@ -113,17 +113,13 @@ def _judged(trajectory: Trajectory, shop: Shop) -> Iterator[tuple[str, list[Feat
     def states(ids: Sequence[str], listed: Sequence[Mapping[str, Any]]) -> list[Any]:
         """Status of each, and what of its type is in stock: sold-out products are never bought, others not replaced.
         Of what is no product, such as a variant, it counts what its row says."""
-        rows = [shop.catalog.row(value) for value in ids]
-        left = [
-            bool(entry.get("stock")) if row is None else stock(row) > 0
-            for row, entry in zip(rows, listed, strict=True)
-        ]
-        types = [None if row is None else shop.catalog.type_of(row).name for row in rows]
-        short = {kind for kind, here in zip(types, left, strict=True) if not here}
-        return [
-            (status.get(value), here, kind in short)
-            for value, here, kind in zip(ids, left, types, strict=True)
-        ]
+        seen: list[tuple[str, bool, str | None]] = []
+        for value, entry in zip(ids, listed, strict=True):
+            row = shop.catalog.row(value)
+            here = bool(entry.get("stock")) if row is None else stock(row) > 0
+            seen.append((value, here, None if row is None else shop.catalog.type_of(row).name))
+        short = {kind for _, here, kind in seen if not here}
+        return [(status.get(value), here, kind in short) for value, here, kind in seen]
 
     unsaid = {str(value) for part in task.parts for value in part.goal.unsaid.values()}
     wants = [
@@ -164,7 +160,7 @@ def _candidates(
     env_id: str, shown: Iterable[tuple[str, Any]]
 ) -> Iterator[tuple[str, list[str], list[Mapping[str, Any]]]]:
     """Yield ("tool: id", ids in order, their rows) of every unranked list once."""
-    seen, tools = set(), tools_of(ENVIRONMENTS[env_id])
+    seen, tools = set(), ENVIRONMENTS[env_id].offered
     for name, result in shown:
         for ids, rows in tools[name].rows(result) if not tools[name].ranked else ():
             for field in ids:
@@ -176,9 +172,8 @@ def _candidates(
 
 
 def _statuses(env_id: str, shown: Iterable[tuple[str, Any]]) -> dict[str, str]:
-    """Collect the status that a tool tells, by id."""
     env = ENVIRONMENTS[env_id]
-    tools, ids, found = tools_of(env), ids_of(env), dict[str, str]()
+    tools, ids, found = env.offered, ids_of(env), dict[str, str]()
     for name, result in shown:
         if (tell := tools[name].tells) in result:
             found |= {str(result[i]): str(result[tell]) for i in ids & result.keys()}
@@ -188,21 +183,14 @@ def _statuses(env_id: str, shown: Iterable[tuple[str, Any]]) -> dict[str, str]:
 def _looked_up(task: Task, shop: Shop) -> Iterator[tuple[str, Any]]:
     """Call the tools that list or show something with all ids that any of them showed; return the results."""
     episode = Episode(replace(task, calls=10_000, turns=10_000), shop)
-    useful = [
-        tool
-        for tool in looks(episode.env)
-        if (tool.lists or tool.tells) and not wants_words(tool, episode.env)
-    ]
+    env = episode.env
+    useful = [tool for tool in looks(env) if (tool.lists or tool.tells) and not wants_words(tool, env)]
     asked: set[str] = set()
     while not episode.done:
         met = [record for _, result in results(episode.messages) for record in records(result)] or [{}]
-        found = {
-            json.dumps([tool.name, given]): (tool.name, given)
-            for tool in useful
-            for record in met
-            if all(record.get(name) for name in tool.required)
-            for given in [{name: record[name] for name in tool.required}]
-        }
+        known = [(tool, record) for tool in useful for record in met if all(map(record.get, tool.required))]
+        named = [(tool.name, {name: record[name] for name in tool.required}) for tool, record in known]
+        found = {json.dumps(call): call for call in named}
         if found.keys() <= asked:
             break
         episode.act(calls(*(call for key, call in found.items() if key not in asked)))
@@ -251,19 +239,15 @@ def content(ids: Sequence[str], rows: Sequence[Mapping[str, Any]], shop: Shop) -
     for kind in set(kinds):
         mine = [i for i, own in enumerate(kinds) if own == kind]
         for k, name in enumerate(WORDS):
-            said = Counter(texts[i][k] for i in mine if len(texts[i]) > k)
-            for i in mine:
-                found[i][f"rows with its {name} word"] = (
-                    float(said[texts[i][k]]) if len(texts[i]) > k else 0.0
-                )
+            said = [texts[i][k] if len(texts[i]) > k else None for i in mine]
+            for i, word in zip(mine, said, strict=True):
+                found[i][f"rows with its {name} word"] = 0.0 if word is None else float(said.count(word))
         for name in {name for i in mine for name in full[i]} - OPEN:
             values = [full[i].get(name) for i in mine]
             for i, value in zip(mine, values, strict=True):
                 if isinstance(value, int | float):
-                    found[i][name] = float(value)
-                    found[i][f"rank by {name}"] = sum(
-                        other < value for other in values if isinstance(other, int | float)
-                    ) / len(mine)
+                    less = sum(other < value for other in values if isinstance(other, int | float))
+                    found[i] |= {name: float(value), f"rank by {name}": less / len(mine)}
                 if not isinstance(value, dict | list):
                     found[i][f"rows with its {name}"] = float(values.count(value))
     return found
@@ -287,8 +271,7 @@ def told(env_id: str, shop: Shop, levels: Iterable[int] = LEVELS, seeds: int = 3
     everybody tells nothing.
     """
     shown: dict[tuple[str, str, str], list[tuple[Any, list[Any]]]] = {}
-    numbers = range(FIRST_SEED, FIRST_SEED + seeds)
-    for task in (task for d in levels for task in drawn(env_id, d, numbers, shop)[0]):
+    for task in tasks_at(env_id, shop, levels, seeds):
         places = _places(task, shop)
         for goal in (part.goal for part in task.parts):
             for slot in goal.said(withheld=True):
@@ -314,7 +297,7 @@ def _places(task: Task, shop: Shop) -> dict[tuple[str, str], list[Any]]:
     """Collect the values at each place of a tool's results, by (tool, path), as far as all results of the tool agree:
     in a declared list only what all its rows agree on, for its rows are what there is to choose from."""
     episode = Episode(replace(task, calls=10_000, turns=PROBES), shop)
-    prober, tools = Prober(episode.env, rng("told", task.seed)), tools_of(episode.env)
+    prober, tools = Prober(episode.env, rng("told", task.seed)), episode.env.offered
     while not episode.done:
         episode.act(prober(episode.messages, episode.tools))
     agreed: dict[tuple[str, str], list[Any]] = {}

@@ -7,7 +7,7 @@ not that none is more similar or better, and in BUNDLE not what else is on the l
 has no opinion. There a yes is worth nothing beyond what picking at random states.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from functools import partial
 from typing import Any
 
@@ -50,38 +50,50 @@ SALAD = "brand color price size rating delivery quantity budget order date"
 TOLD = 40
 """Amounts, and numbers of days, that are told at once."""
 QUESTION = "Is there anything else I should know?"
+Talked = Generator[Message, list[Message], list[Row]]
+Talk = Callable[[Environment, list[Row], np.random.Generator], Talked]
+"""Talk about rows in random order; it returns those to settle for, the first ones first."""
 
 
-def listeners(env: Environment, shop: Shop | None = None) -> dict[str, Factory]:
+def listeners(env: Environment, shop: Shop) -> dict[str, Factory]:
     """Make the one-bit listeners of an environment by name; false summaries are made of the words of a `shop`."""
     made: dict[str, Factory] = {}
-    for plan in (plan for source in sources(env) for plan in plans(env, source)):
+    every = [plan for source in sources(env) for plan in plans(env, source)]
+    for plan in every:
         made[f"yes or no of {plan.name('each')}"] = scripted(partial(_listen, plan, 1))
         made[f"which one of {plan.name('three')}"] = scripted(partial(_listen, plan, AT_ONCE))
         if plan.act and not plan.further:
             made[f"guess and ask of {plan.name('each')}"] = scripted(partial(_guess, plan))
             made[f"ask once, then guess of {plan.name('each')}"] = scripted(partial(_search, plan, 1))
             made[f"ask once, then guess two of {plan.name('each')}"] = scripted(partial(_search, plan, 2))
-    words = _vocabulary(shop)
-    for plan in (plan for source in sources(env) for plan in plans(env, source) if not plan.further):
-        for name, script in (
+    catalog = shop.catalog
+    words = [*catalog.brands, *catalog.features, *(v for some in catalog.attr_values.values() for v in some)]
+    for plan in (plan for plan in every if not plan.further):
+        for name, talk in (
             (f"ritual of {plan.name('each')}", _perform),
             (f"false summaries of {plan.name('each')}", partial(_claim, words)),
             (f"blank consent to {plan.name('random')}", _ask_for_consent),
             (f"salad, {plan.name('random')}", _toss),
             (f"show three of {plan.name('each')}", _show),
         ):
-            made[name] = scripted(partial(_in_every_job, partial(script, plan)))
+            made[name] = scripted(partial(_talk, plan, talk))
     return made
 
 
-def _in_every_job(script: Callable[[str, Any], Script], opening: str, random: np.random.Generator) -> Script:
+def _talk(plan: Plan, talk: Talk, opening: str, random: np.random.Generator) -> Script:
+    """In every job, talk about the rows of a list, and settle for the first that the talk leaves."""
     for _ in range(JOBS):
-        yield from script(opening, random)
+        rows = yield from talk(plan.env, (yield from _rows(plan, opening, random)), random)
+        yield from settle(plan, rows[: WANTED if plan.several else 1])
+
+
+def _rows(plan: Plan, opening: str, random: np.random.Generator, ids_only: bool = False) -> Talked:
+    """Look at all rows of a list, and return them in random order."""
+    return shuffled(random, (yield from explore(plan, None, 0, opening, random, ids_only=ids_only)))
 
 
 def _listen(plan: Plan, at_once: int, opening: str, random: np.random.Generator) -> Script:
-    left = shuffled(random, (yield from explore(plan, None, 0, opening, random)))
+    left = yield from _rows(plan, opening, random)
     taken: list[Row] = []
     while left and len(taken) < (WANTED if plan.several else 1):
         asked, left = left[:at_once], left[at_once:]
@@ -99,70 +111,50 @@ def _listen(plan: Plan, at_once: int, opening: str, random: np.random.Generator)
 # Attackers that live by talk: whatever costs a courteous player nothing is used as a guess.
 
 
-def _perform(plan: Plan, opening: str, random: np.random.Generator) -> Script:
+def _perform(env: Environment, rows: list[Row], random: np.random.Generator) -> Talked:
     """Perform every free act; the summary is a guess, and another one follows if it is refused."""
-    rows = shuffled(random, (yield from explore(plan, None, 0, opening, random)))
     yield text("Hello, and thank you for your message!")
     if rows:
         new = yield text(f"So you mean {_called(rows[0])}, is that right?")
-        rows = rows if _agreed(plan.env, new, CONSENTS) else rows[1:] + rows[:1]
+        rows = rows if _agreed(env, new, CONSENTS) else rows[1:] + rows[:1]
     for words in ("Shall I go ahead?", QUESTION, "Thank you very much!"):
         yield text(words)
-    yield from settle(plan, _first(plan, rows))
+    return rows
 
 
-def _claim(words: Sequence[str], plan: Plan, opening: str, random: np.random.Generator) -> Script:
+def _claim(words: Sequence[str], env: Environment, rows: list[Row], random: np.random.Generator) -> Talked:
     """Sum up random claims about the type of one row after another, and settle for the first that is not corrected."""
-    rows = shuffled(random, (yield from explore(plan, None, 0, opening, random)))
     for place, row in enumerate(rows[:CLAIMS]):
         claims = ", ".join(words[i] for i in random.integers(len(words), size=2))
         kind = _called(row).split()[-1]
         new = yield text(f"So that is {random.integers(1, 5)} of these: {kind}, {claims}. Is that right?")
-        if _agreed(plan.env, new, CONSENTS):
-            rows = rows[place:]
-            break
-    yield from settle(plan, _first(plan, rows))
+        if _agreed(env, new, CONSENTS):
+            return rows[place:]
+    return rows
 
 
-def _ask_for_consent(plan: Plan, opening: str, random: np.random.Generator) -> Script:
+def _ask_for_consent(env: Environment, rows: list[Row], random: np.random.Generator) -> Talked:
     """Ask for consent without saying to what, until it is given or patience is short, and settle for any row."""
-    rows = shuffled(random, (yield from explore(plan, None, 0, opening, random)))
     for _ in range(PATIENCE - 1):
-        new = yield text("Shall I go ahead?")
-        if _agreed(plan.env, new, CONSENTS):
+        if _agreed(env, (yield text("Shall I go ahead?")), CONSENTS):
             break
-    yield from settle(plan, _first(plan, rows))
+    return rows
 
 
-def _toss(plan: Plan, opening: str, random: np.random.Generator) -> Script:
+def _toss(env: Environment, rows: list[Row], random: np.random.Generator) -> Talked:
     """Say names of slots without a sentence, and settle for any row."""
-    rows = shuffled(random, (yield from explore(plan, None, 0, opening, random)))
     yield text(SALAD)
-    yield from settle(plan, _first(plan, rows))
+    return rows
 
 
-def _show(plan: Plan, opening: str, random: np.random.Generator) -> Script:
+def _show(env: Environment, rows: list[Row], random: np.random.Generator) -> Talked:
     """Show rows, a few at a time, until the customer has a good word for them, and settle for those."""
-    left = shuffled(random, (yield from explore(plan, None, 0, opening, random)))
-    shown, praised = left[:AT_ONCE], False
-    while left and not praised:
-        shown, left = left[:AT_ONCE], left[AT_ONCE:]
-        new = yield text(f"How about {', '.join(map(_called, shown))}?")
-        praised = _agreed(plan.env, new, CONSENTS)
-    yield from settle(plan, _first(plan, shown))
-
-
-def _first(plan: Plan, rows: Sequence[Row]) -> Sequence[Row]:
-    return rows[: WANTED if plan.several else 1]
-
-
-def _vocabulary(shop: Shop | None) -> list[str]:
-    """List values that a customer of this shop may have in mind; of no shop, the names of slots."""
-    if shop is None:
-        return SALAD.split()
-    catalog = shop.catalog
-    values = [value for some in catalog.attr_values.values() for value in some]
-    return [*catalog.brands, *catalog.features, *values]
+    shown: list[Row] = []
+    for start in range(0, len(rows), AT_ONCE):
+        shown = rows[start : start + AT_ONCE]
+        if _agreed(env, (yield text(f"How about {', '.join(map(_called, shown))}?")), CONSENTS):
+            break
+    return shown
 
 
 def shotgun_teller(env: Environment, shop: Shop) -> Player:
@@ -178,13 +170,8 @@ def shotgun_teller(env: Environment, shop: Shop) -> Player:
         prices = {round(100 * one["price"]) for one in met if isinstance(one.get("price"), float)}
         prices |= {100 * dollars for dollars in range(1, TOLD)}
         days = [DAY.write(f"{month:02d}-{day:02d}") for month in range(1, 13) for day in (3, 17)]
-        values = [
-            *map(money, sorted(prices)[:TOLD]),
-            *(f"{n} days" for n in range(1, TOLD)),
-            *days,
-            "Yes",
-            "No",
-        ]
+        numbers = [f"{n} days" for n in range(1, TOLD)]
+        values = [*map(money, sorted(prices)[:TOLD]), *numbers, *days, "Yes", "No"]
         return text(" ".join([*(f"In total: {value}." for value in values), message["content"]]))
 
     return player
@@ -193,7 +180,7 @@ def shotgun_teller(env: Environment, shop: Shop) -> Player:
 def _guess(plan: Plan, opening: str, random: np.random.Generator) -> Script:
     """Act on one row after another, with a question between, until the customer does not object."""
     assert plan.act is not None
-    left = shuffled(random, (yield from explore(plan, None, 0, opening, random, ids_only=True)))
+    left = yield from _rows(plan, opening, random, ids_only=True)
     undo = next((tool for tool in plan.env.tools if tool.undoes is plan.act), None)
     tried: Row | None = None
     while left:
@@ -210,7 +197,7 @@ def _search(plan: Plan, count: int, opening: str, random: np.random.Generator) -
     """Find `count` rows with all the guesses that a customer puts up with: ask as often as a wrong one is forgiven,
     then act on one row after another, keeping those to which the customer does not object."""
     assert plan.act is not None
-    left = shuffled(random, (yield from explore(plan, None, 0, opening, random, ids_only=True)))
+    left = yield from _rows(plan, opening, random, ids_only=True)
     undo = next(tool for tool in plan.env.tools if tool.undoes is plan.act)
     kept: list[Row] = []
     wrong: Row | None = None

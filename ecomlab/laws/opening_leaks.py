@@ -16,8 +16,8 @@ import numpy as np
 from ecomlab.catalog import Shop
 from ecomlab.customer.nlu import is_complete
 from ecomlab.envs.registry import ENVIRONMENTS
-from ecomlab.laws.leaks import FIRST_SEED, LEVELS, Features, Leak, Lists, auc_of
-from ecomlab.laws.tool_introspection import drawn
+from ecomlab.laws.leaks import LEVELS, Features, Leak, Lists, auc_of
+from ecomlab.laws.leaks import tasks_at as tasks_at
 from ecomlab.slots import limits_in
 from ecomlab.task import Event, GoalChange, Task
 from ecomlab.wishes import wishes_in
@@ -41,12 +41,6 @@ def opening_leaks(env_id: str, shop: Shop, levels: Iterable[int] = LEVELS, seeds
     return [*openings(env_id, tasks), *outcomes(env_id, tasks, shop), *bounds(env_id, tasks, shop)]
 
 
-def tasks_at(env_id: str, shop: Shop, levels: Iterable[int], seeds: int) -> list[Task]:
-    """Draw `seeds` tasks of each level."""
-    numbers = range(FIRST_SEED, FIRST_SEED + seeds)
-    return [task for d in levels for task in drawn(env_id, d, numbers, shop)[0]]
-
-
 def openings(env_id: str, tasks: Sequence[Task]) -> list[Leak]:
     """Measure what openings and budgets tell of what will happen, and budgets of how much is withheld.
 
@@ -62,9 +56,8 @@ def openings(env_id: str, tasks: Sequence[Task]) -> list[Leak]:
     for kind in kinds:
         happens = [_happens(task, kind) for task in tasks]
         for by, features in (("opening", said), ("budgets", budgets)):
-            wanted.append(
-                (f"{by}: {kind}", list(zip(alike, features, happens, strict=True)), "what will happen")
-            )
+            cases = list(zip(alike, features, happens, strict=True))
+            wanted.append((f"{by}: {kind}", cases, "what will happen"))
         items = [
             ((_alike(task), (item, "if") in task.parts[0].goal.slots), features, _happens(task, kind, item))
             for task, described in by_item
@@ -228,15 +221,11 @@ def _among_parts(task: Task, shop: Shop) -> Iterator[tuple[list[Features], list[
         left = goal["budget"] - (least_total(named, shop.catalog, None) or 0)
         least = {kind: least_total([(kind, {})], shop.catalog, None) or 0 for kind in others}
         count = len(goal["parts"])
+        about = {"count": float(count), "d": float(task.difficulty)}
         rows = [
-            {
-                "count": float(count),
-                "left": left - count * price,
-                "share": price / max(1, left),
-                "d": task.difficulty,
-            }
+            {**about, "left": float(left - count * price), "share": price / max(1, left)}
             for price in least.values()
         ]
         wanted = [kind in goal["parts"] for kind in others]
         if any(wanted) and not all(wanted):
-            yield [{name: float(value) for name, value in row.items()} for row in rows], wanted
+            yield rows, wanted

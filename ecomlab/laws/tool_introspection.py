@@ -17,7 +17,6 @@ from ecomlab.tool import Tool, plain
 
 
 def calls(*named: tuple[str, Mapping[str, Any]]) -> Message:
-    """Make a message of tool calls."""
     made = [
         {"id": f"b{i}", "type": "function", "function": {"name": name, "arguments": json.dumps(arguments)}}
         for i, (name, arguments) in enumerate(named)
@@ -47,25 +46,19 @@ def drawn(env: str, d: int, seeds: Iterable[int], shop: Shop) -> tuple[list[Task
     return tasks, dict(refused)
 
 
-def tools_of(env: Environment) -> dict[str, Tool]:
-    """Index an environment's tools by name, without `ask_user` and `submit`."""
-    tools: Any = env.tools
-    return dict(tools) if isinstance(tools, Mapping) else {tool.name: tool for tool in tools}
-
-
 def looks(env: Environment) -> list[Tool]:
     """List the tools that do not act."""
-    return [tool for tool in tools_of(env).values() if not tool.acts]
+    return [tool for tool in env.tools if not tool.acts]
 
 
 def acts(env: Environment) -> list[Tool]:
     """List the tools that act, without those that undo."""
-    return [tool for tool in tools_of(env).values() if tool.acts and not tool.undoes]
+    return [tool for tool in env.tools if tool.acts and not tool.undoes]
 
 
 def ids_of(env: Environment) -> frozenset[str]:
     """Collect every field that is declared to be an id."""
-    return frozenset(i for tool in tools_of(env).values() for ids in tool.lists.values() for i in ids)
+    return frozenset(i for tool in env.tools for ids in tool.lists.values() for i in ids)
 
 
 def taken(tool: Tool, env: Environment) -> dict[str, str]:
