@@ -36,6 +36,8 @@ SLOW_CASES = (
     "test_contract.py::TestEveryEnvironment::test_ids_and_places_do_not_tell_what_is_wanted[JOURNEY]",
     "test_contract.py::TestEveryEnvironment::test_nothing_that_is_said_foretells_what_will_happen_or_is_withheld[JOURNEY]",
     "test_contract.py::TestEveryEnvironment::test_nothing_that_is_said_foretells_what_will_happen_or_is_withheld[SUB]",
+    "test_contract.py::TestEveryEnvironment::test_nothing_that_is_said_foretells_what_will_happen_or_is_withheld[BUNDLE]",
+    "test_contract.py::TestEveryEnvironment::test_nothing_that_is_said_foretells_what_will_happen_or_is_withheld[RETURN]",
     "test_contract.py::TestEveryEnvironment::test_tools_are_what_they_declare[JOURNEY]",
     "test_contract.py::TestEveryEnvironment::test_no_tool_shows_what_is_withheld[JOURNEY]",
     "test_lab.py::test_an_ended_ablation_leaves_no_process_and_goes_on[2]",

@@ -102,12 +102,6 @@ def test_a_version_that_the_index_lacks_is_named(index: Path, asset: Asset, cach
     assert files_in(cache) == []
 
 
-def test_a_cache_that_cannot_be_a_folder_is_named(asset: Asset, cache: Path) -> None:
-    cache.write_text("a file")
-    with pytest.raises(AssetError, match="ECOMLAB_CACHE"):
-        get("tiny")
-
-
 def test_the_command_line_lists_and_fetches(index: Path, asset: Asset) -> None:
     runner = CliRunner()
     assert "tiny  a test's data (Apache-2.0): not here" in runner.invoke(app, ["assets"]).output

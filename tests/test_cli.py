@@ -272,19 +272,3 @@ def test_a_wrong_evaluation_stops_before_anything_is_loaded(
     monkeypatch.setattr("ecomlab.lab.evaluations.load_shop", lambda *_: pytest.fail("loaded"))
     code, said = ended(f"eval novice {given}", *(["--env", "CART"] * ("--env" not in given)))
     assert code == 2 and word in said
-
-
-@pytest.mark.parametrize(
-    ("change", "word"),
-    [
-        ("stepz=1", "'steps'"),
-        ("steps=many", "'many'"),
-        ("catalog_size=5", "catalog"),
-    ],
-)
-def test_a_wrong_setting_stops_before_anything_runs(
-    change: str, word: str, tmp_path: Path, ended: Callable[..., tuple[Any, str]]
-) -> None:
-    (tmp_path / "train.toml").write_text(TRAIN)
-    code, said = ended("train --config", tmp_path / "train.toml", "--set", change)
-    assert code == 2 and word in said

@@ -6,7 +6,6 @@ import re
 from functools import cache, partial
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import pytest
 from fake_tables import collection_rows, eval_rows, train_rows, write_certificate
@@ -32,15 +31,6 @@ def experiment(tmp_path):
     train_rows().to_csv(tmp_path / "train.csv", index=False)
     eval_rows().to_csv(tmp_path / "eval.csv", index=False)
     return tmp_path
-
-
-def test_good_tables_load(experiment):
-    train, evaluation = tables.load_experiment(experiment)
-    assert len(train) == 48 and len(evaluation) == 108
-    assert train.seed.dtype.kind == "i" and evaluation.success.dtype.kind == "f"
-    evaluation.loc[0, "success"] = math.nan  # unscored
-    evaluation.to_csv(experiment / "eval.csv", index=False)
-    assert tables.load_eval(experiment / "eval.csv").success.isna().sum() == 1
 
 
 @pytest.mark.parametrize(
@@ -95,13 +85,6 @@ def test_levels_are_summarized_over_steps_by_hand():
     assert (low.by_correct, low.by_reward, low.cut_off) == (0.5, 0.75, 20 / 80)
     assert (low.tokens, low.tokens_used, low.invalid, low.truncated) == (8000, 0.75, 8, 20)
     assert high.success == 1 and math.isnan(high.cut_off)
-
-
-def test_success_in_training_is_over_episodes_not_over_rows():
-    train = train_rows(seeds=(0,), steps=1).query("schedule == 'adaptive'")
-    train = train.assign(success=[0.0, 1.0], rollouts=[30, 10])
-    drawn = plots.one_run(train, eval_rows()).axes[1].get_lines()[0]
-    assert np.asarray(drawn.get_ydata()).tolist() == [0.25]
 
 
 def test_the_t_interval_is_the_textbook_one():
@@ -277,18 +260,6 @@ def test_a_figure_has_the_width_of_a_page_or_of_a_column_and_legible_text(name, 
     assert bounds.y0 >= -0.01 and bounds.y1 <= figure.get_figheight() + 0.01
 
 
-def test_the_effective_ratio_is_compared_seed_by_seed():
-    train = train_rows(seeds=(0, 1, 2))
-    better = train.schedule == "adaptive"
-    train.loc[better, "effective_correct"] += 0.1 + 0.01 * train.seed[better]
-    found = statistics.effective_differences(train).set_index(["of", "against"])
-    gain = found.loc[("correct", "static-low")]
-    assert (gain["mean"], gain.pairs) == (pytest.approx(0.11), 3)
-    assert gain.high - gain.low == pytest.approx(2 * 4.3027 * 0.01 / math.sqrt(3), abs=2e-3)
-    assert found.loc[("reward", "static-high"), "mean"] == 0
-    assert statistics.effective_differences(train[~better]).empty
-
-
 def test_a_run_holds_a_level_only_with_all_below():
     rows = eval_rows(seeds=(0,), steps=(0, 4)).assign(
         success=lambda rows: [0.95, 0.95, 0.4, 0.4, 0.6, 0.6] * 6
@@ -297,13 +268,6 @@ def test_a_run_holds_a_level_only_with_all_below():
     assert found["level"].to_dict() == {0.9: 0, 0.5: 0}, "the level above one that is not held does not count"
     better = statistics.run_frontiers(rows.assign(success=1.0))
     assert set(better["level"]) == {2}
-
-
-def test_a_run_that_is_not_finished_is_left_out_of_gains():
-    train, evaluation = collection_rows()
-    whole = statistics.gains(train, evaluation)
-    cut = evaluation[(evaluation.seed != 2) | (evaluation.step < evaluation.step.max())]
-    assert set(whole.runs) == {3} and set(statistics.gains(train, cut).runs) == {2}
 
 
 def test_a_player_of_a_certificate_holds_what_the_search_would_say(tmp_path):
@@ -411,17 +375,6 @@ def test_an_equal_figure_keeps_its_provenance_and_a_failed_one_its_file(tmp_path
         figures.save(figure, "f", out=tmp_path, parameters={"steps": 2})
     assert (tmp_path / "f.png").read_bytes() == before
     assert sorted(path.suffix for path in tmp_path.iterdir()) == [".json", ".pdf", ".png"]
-
-
-@pytest.mark.parametrize(
-    "text", ["{", '{"rows": []}', '{"rows": [{"env": "CART"}]}', "[]", "{}", '{"rows": [], "broken": []}']
-)
-def test_what_is_no_certificate_says_how_to_get_one(tmp_path, text):
-    with pytest.raises(tables.TableError, match="ecomlab certify"):
-        tables.load_certificate(tmp_path / "c.json")
-    (tmp_path / "c.json").write_text(text)
-    with pytest.raises(tables.TableError, match="ecomlab certify"):
-        tables.load_certificate(tmp_path / "c.json")
 
 
 def test_a_certificate_is_a_row_per_player_in_the_order_of_the_collection(tmp_path):

@@ -87,19 +87,6 @@ def test_a_player_without_the_low_level_is_named_with_the_command_that_plays_it(
         cascades.check_low(played({("novice", 1): [LOST], ("base", 3): [LOST]}))
 
 
-def test_effects_of_several_environments_are_not_mixed_in_one_figure() -> None:
-    with pytest.raises(ValueError, match="CART, PD; choose one"):
-        cascade_plots.error_cascade(
-            played({("a", 1): [LOST]}), pd.DataFrame({"env": ["CART", "PD"]}), pd.DataFrame()
-        )
-
-
-@pytest.mark.parametrize("name", ["played", "effect", "traces"])
-def test_a_table_that_is_not_there_is_named_with_what_writes_it(name: str, tmp_path: Path) -> None:
-    with pytest.raises(tables.TableError, match=rf"no .*python experiments/cascade/{name}\.py"):
-        getattr(tables, f"load_{name}")(tmp_path / name)
-
-
 def test_players_that_play_alike_are_drawn_once() -> None:
     table = tables.load_played(FOLDER / "played.csv")
     assert set(table.player) - set(cascades.distinct(table).player) == {"static-high"}

@@ -9,7 +9,6 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from itertools import combinations
 from pathlib import Path
 
@@ -28,9 +27,8 @@ from ecomlab.catalog import vocabulary as vocabulary_module
 from ecomlab.catalog.schema import NO_OPTION
 from ecomlab.catalog.synthetic import LOOKS, product_types
 from ecomlab.catalog.texts import document, embed_rows
-from ecomlab.catalog.vocabulary import Vocabulary, vocabulary
+from ecomlab.catalog.vocabulary import vocabulary
 from ecomlab.seeding import rng
-from ecomlab.settings import read_toml
 
 TYPES = product_types()
 DEPARTMENTS = vocabulary().departments
@@ -92,25 +90,6 @@ def test_every_attribute_serves_a_type() -> None:
     entries = [entry for department in DEPARTMENTS.values() for entry in department.types.values()]
     assert {key for entry in entries for key in entry.keys} == set(vocabulary().attributes)
     assert {name for entry in entries for name in entry.features} == set(vocabulary().features)
-
-
-@pytest.mark.parametrize(
-    ("right", "wrong", "fact"),
-    [
-        ('"Power Bank" = { option = "connector"', '"Power Bank" = { option = "conector"', "'connector'"),
-        ('"Waterproof"], price = 38', '"Waterproof"], price = "38"', 'types."Power Bank".price'),
-        ('"Rugged", "Premium", "Waterproof"]', '"Ruged", "Premium", "Waterproof"]', "'Rugged'"),
-        ("[attributes]", "[attributes", "line "),
-    ],
-)
-def test_a_mistake_in_the_vocabulary_is_named(right: str, wrong: str, fact: str, tmp_path: Path) -> None:
-    text = vocabulary_module.FILE.read_text("utf-8")
-    assert right in text
-    file = tmp_path / "vocabulary.toml"
-    file.write_text(text.replace(right, wrong, 1), "utf-8")
-    with pytest.raises(ValueError, match=re.escape(str(file))) as caught:
-        read_toml(file, Vocabulary)
-    assert fact in str(caught.value)
 
 
 def test_an_edited_vocabulary_never_reads_old_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -332,22 +311,6 @@ def test_a_product_satisfies_what_is_true_of_it(catalog: Catalog) -> None:
         assert [Constraint.from_list(truth.to_list()) for truth in truths] == truths
 
 
-@pytest.mark.parametrize(
-    ("field", "op", "value", "why"),
-    [
-        ("colour", "==", "Red", "colour"),
-        ("attr:", "==", "Red", "attr:"),
-        ("brand", "<=", "GreenLeaf", "=="),
-        ("price", "==", 3, ">="),
-        ("price", "<=", "3", "int"),
-        ("brand", "==", 3, "name"),
-    ],
-)
-def test_a_senseless_constraint_is_refused(field: str, op: str, value: str | int, why: str) -> None:
-    with pytest.raises(ValueError, match=why):
-        Constraint(field, op, value)
-
-
 # -- embedding ----
 
 
@@ -467,14 +430,6 @@ def test_filters_apply_before_the_cut_and_ties_go_to_the_lower_row(query: str, t
         )
 
 
-def test_equal_products_at_the_cut_come_in_row_order(shop: Shop) -> None:
-    query = "Modern Table Lamp"
-    whole = shop.engine.search(query, top_k=20_000)
-    assert sorted(whole) == list(range(20_000))
-    for top_k in (1, 2, 3, 7, 80, 200):
-        assert shop.engine.search(query, top_k=top_k) == whole[:top_k]
-
-
 def test_sorting_reorders_what_was_found(shop: Shop) -> None:
     found = shop.engine.search("wool cardigan", top_k=50)
     for sort, column, sign in (
@@ -501,14 +456,6 @@ def test_within_a_type_the_keys_order_all_of_it_before_the_cut(shop: Shop) -> No
     some = np.array(rows[10:40])
     found = shop.engine.search("", [of_type], ["rating", "price"], top_k=7, among=some)
     assert list(found) == [row for row in best if row in some][:7]
-
-
-def test_threads_get_the_same_answers(shop: Shop) -> None:
-    queries = [shop.catalog.title(row) for row in range(0, 20_000, 1_000)]
-    fresh = SearchEngine(shop.catalog, LexicalEmbedder())
-    with ThreadPoolExecutor(8) as pool:
-        answers = list(pool.map(fresh.search, queries * 4))
-    assert answers == [shop.engine.search(query) for query in queries] * 4
 
 
 # -- the same everywhere ----

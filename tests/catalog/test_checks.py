@@ -13,7 +13,6 @@ import pyarrow as pa
 import pytest
 from spoiling import Folder, is_sentence
 
-from ecomlab import cli
 from ecomlab.catalog import (
     Catalog,
     CatalogError,
@@ -273,13 +272,6 @@ def test_a_link_in_a_build_writes_nothing_elsewhere(folder: Folder, tmp_path: Pa
     assert (tmp_path / "precious").read_text() == "kept"
 
 
-def test_what_could_not_be_opened_is_not_written(tmp_path: Path) -> None:
-    catalog = generate(SIZE)
-    columns = catalog.columns() | {"packed_ids": np.char.replace(catalog.packed_ids, b"P", b"<")}
-    with pytest.raises(CatalogError, match="id"):
-        build_shop(Catalog.from_columns(catalog.vocabulary, columns), tmp_path)
-
-
 @pytest.mark.parametrize(
     ("spoil", "why"),
     [
@@ -296,20 +288,6 @@ def test_the_full_check_finds_what_ranges_do_not(spoil: Spoil, why: str, folder:
     assert validate(folder.out).catalog.size == SIZE
     with pytest.raises(CatalogError, match=why):
         validate(folder.out, full=True)
-
-
-def test_the_command_ends_with_two_where_a_catalog_is_not_whole(
-    folder: Folder, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("sys.argv", ["ecomlab", "catalog", "check", str(folder.out)])
-    with pytest.raises(SystemExit) as end:
-        cli.main()
-    assert not end.value.code
-    days(lambda days: days + (np.arange(SIZE) == 3).astype(np.int8))(folder)
-    folder.vouch()
-    with pytest.raises(SystemExit) as end:
-        cli.main()
-    assert end.value.code == 2
 
 
 def test_a_whole_catalog_passes_the_full_check(whole: Path, tmp_path: Path) -> None:

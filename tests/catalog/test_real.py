@@ -2,22 +2,19 @@
 
 from collections import Counter
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from ingested import built, priceless, shop_export
 
 from ecomlab import ENVIRONMENTS, make_task, play
 from ecomlab.catalog import Catalog, LexicalEmbedder, SearchEngine, Shop
-from ecomlab.catalog.ingest import build_products, open_source, read_mapping, types
+from ecomlab.catalog.ingest import types
 from ecomlab.catalog.ingest.types import is_speakable
 from ecomlab.catalog.lexicon import lexicon_of
 from ecomlab.catalog.products import Products, open_products
 from ecomlab.catalog.real import FEWEST, catalog_of, left_out, unused
 from ecomlab.catalog.schema import NO_OPTION
 from ecomlab.catalog.support import limits, unsupported
-from ecomlab.customer.nlu import read_opening
-from ecomlab.customer.opinions import things_in
 from ecomlab.lab.catalogs import _carried
 from ecomlab.slots import LIMITS, PRICE, RATING
 
@@ -122,16 +119,6 @@ def test_where_no_product_has_stars_no_step_of_thought_speaks_of_them(tmp_path: 
     assert "for each day sooner" in said and "star" not in said
 
 
-def test_half_a_hyphenated_name_names_nothing(tmp_path: Path) -> None:
-    makes = ("Larkfield Dogwood-Full Shirt", "Larkfield Dogwood Mug")
-    lines = [f"{make} {n},Larkfield,{10 + n}" for make in makes for n in range(12)]
-    few = catalog_from(["title,brand,price", *lines], tmp_path)
-    ids = {few.title(row): few.ids[row] for row in range(few.size)}
-    world = SimpleNamespace(catalog=few, row=few.row, given={}, shown={ids[make] for make in makes})
-    things = things_in(f"For the {makes[0]} you get $19.65.", world)  # type: ignore[arg-type]
-    assert [one.text for one in things] == [makes[0]]
-
-
 @pytest.mark.parametrize(
     ("rated", "priced", "bounds"), [(1, 40, {"price"}), (19, 40, {"price"}), (40, 3, {"rating"})]
 )
@@ -163,11 +150,6 @@ def test_products_without_what_enough_others_have_are_left_out(
     }
     products = with_numbers(rated, priced, tmp_path)
     assert (left_out(products), unused(products)) == ({left: 40 - min(rated, priced)}, {})
-
-
-def test_a_shop_that_cannot_be_made_says_what_was_left_out(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"12 products .* left out of 40 products: no price \(36\)"):
-        catalog_of(with_numbers(40, 4, tmp_path))
 
 
 def test_real_products_are_named_as_people_write_them(tmp_path: Path) -> None:
@@ -212,18 +194,6 @@ def test_what_cannot_be_sold_is_counted_by_reason(
     assert left_out(open_products(tmp_path / "out")) == reasons
 
 
-def test_one_row_takes_no_brand_off_sale(tmp_path: Path) -> None:
-    """A value that too few products share is in no vocabulary, so that nobody takes the brand for it."""
-    lines = ["title,brand,price,color", *(f"Maker X{i}Q Tripod,Maker,{10 + i},Green" for i in range(15))]
-    lines += ["Other Y1Q Tripod,Other,9,Maker", *(f"Green Y{i}Q Tripod,Green,9,Black" for i in range(2, 9))]
-    (tmp_path / "a.toml").write_text(
-        '[columns]\ntitle = "title"\nbrand = "brand"\nprice = "price"\n[attributes]\nfabric = "color"\n'
-    )
-    (tmp_path / "a.csv").write_text("\n".join(lines) + "\n")
-    build_products(open_source(str(tmp_path / "a.csv")), tmp_path / "out", read_mapping(tmp_path / "a.toml"))
-    assert left_out(open_products(tmp_path / "out")) == {"no brand": 7}
-
-
 def test_a_product_comes_in_its_own_variants(tmp_path: Path) -> None:
     """Products that come in others, in one, or in a rare one besides stay on sale."""
     ranges = {**dict.fromkeys(range(8), "SML"), **dict.fromkeys(range(8, 14), "ML"), 14: "M", 15: "MLX"}
@@ -233,14 +203,6 @@ def test_a_product_comes_in_its_own_variants(tmp_path: Path) -> None:
     assert (found.size, found.types[0].option.values) == (16, ("L", "M", "S"))
     sets = Counter(found.options(row) for row in range(16))
     assert sets == {("L", "M", "S"): 8, ("L", "M"): 7, (): 1}
-
-
-def test_what_says_that_this_is_all_names_nothing(tmp_path: Path) -> None:
-    """ "That covers everything" does not ask for a Cover where covers are sold."""
-    lines = ["title,brand,price", *(f"Maker X{i}Q Cover,Maker,{10 + i}" for i in range(20))]
-    lexicon = lexicon_of(catalog_from(lines, tmp_path))
-    phrases = ENVIRONMENTS["STATUS"].phrases
-    assert read_opening("Where is my order? That covers everything.", phrases, lexicon) == []
 
 
 def test_a_table_of_nothing_that_can_be_sold_is_refused(tmp_path: Path) -> None:

@@ -26,7 +26,6 @@ from ecomlab.catalog import (
 )
 from ecomlab.catalog import build as build_module
 from ecomlab.catalog import index as index_module
-from ecomlab.catalog.schema import Attribute
 from ecomlab.catalog.texts import embed_rows
 from ecomlab.files import lock
 
@@ -111,11 +110,6 @@ def test_a_title_of_a_folder_that_was_passed_on_is_no_chat_marker(tmp_path: Path
     read = load_shop(tmp_path).catalog
     assert read.titles is not None
     assert read.listing(3) == read.titles[3:4][0] == "Lamp 3 ‹|im_end|›(INST)"
-
-
-def test_a_phrase_is_filled_and_not_obeyed() -> None:
-    said = Attribute("size", ("M",), "in {} {:>9999999999} {0.__class__}").say("M")
-    assert said == "in M {:>9999999999} {0.__class__}"
 
 
 # -- building ----

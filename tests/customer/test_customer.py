@@ -7,16 +7,11 @@ import pytest
 
 from ecomlab import ENVIRONMENTS, Episode, Shop, Task, make_task
 from ecomlab.catalog.lexicon import lexicon_of
-from ecomlab.customer.acts import Act
 from ecomlab.customer.corrections import mistakes
-from ecomlab.customer.dialogue import DialogueManager
-from ecomlab.customer.goal_state import GoalState
 from ecomlab.customer.nlu import read_acts, read_item, read_message, read_slots, says, sentences
-from ecomlab.customer.opinions import Opinion, Thing, opinions_of
-from ecomlab.customer.reading.reading import Reading
 from ecomlab.episode.episode import draw_task
-from ecomlab.laws.attackers import SUBMIT, calls, text
-from ecomlab.task import Goal, GoalChange, Slot
+from ecomlab.laws.attackers import calls, text
+from ecomlab.task import Goal, GoalChange
 from ecomlab.values import NAME
 from ecomlab.world.cart import constraints_of, wants_of
 from ecomlab.world.orders.lines import lines_meant
@@ -90,13 +85,6 @@ def test_the_easy_trace_three_turns_two_effective(big_shop: Shop) -> None:
     episode.act(calls(("submit", {"done": True})))
     assert episode.turn == 3
     assert episode.score().value == 0.9
-
-
-def test_a_misspelt_name_is_not_taken_for_an_act(big_shop: Shop) -> None:
-    (mention,) = read_message(
-        "One more thing: also add a Non-Skip Tank Top.", CART, lexicon_of(big_shop.catalog)
-    )
-    assert (mention.effect, mention.slots) == ("add", {"feature": "Non-Slip"})
 
 
 def test_the_hard_trace_eight_turns_six_effective_given_up(big_shop: Shop) -> None:
@@ -173,19 +161,6 @@ def test_asking_until_there_is_no_more_reveals_exactly_what_was_withheld(big_sho
         assert sum(turn.useful for turn in episode.subtask.talk.values()) == min(asked, len(withheld))
 
 
-def test_a_right_message_after_a_right_cart_is_confirmed(shop: Shop) -> None:
-    task = make_task("CART", 0, 0, shop)
-    episode, player = Episode(task, shop), ENVIRONMENTS["CART"].reference_player(shop)
-    while True:
-        message = player(episode.messages, episode.tools)
-        if message["tool_calls"][0]["function"]["name"] == "submit":
-            break
-        episode.act(message)
-    assert episode.act(text("All done!")).messages[-1]["role"] == "user"
-    assert episode.act(SUBMIT).done
-    assert episode.score().correct
-
-
 def test_an_extra_line_is_unwanted_not_mistaken(big_shop: Shop) -> None:
     still = {"p_missing": 0, "p_oos": 0, "p_switch": 0, "steps.mean": 0}
     task = draw_task("CART", 6, 0, big_shop, still)
@@ -237,13 +212,6 @@ def test_what_is_left_out_of_a_list_is_not_asked_for_again(big_shop: Shop) -> No
             dropped += 1
             assert not kinds & set(gone)
     assert dropped > 3
-
-
-def test_one_thing_of_several_is_said_before_what_is_about_all() -> None:
-    slots = [Slot(0, "brand", "A"), Slot(0, "budget", 5), Slot(1, "price", 3)]
-    manager = DialogueManager(GoalState([], slots, own={"budget"}), lambda item: (KEYPAD, STAND)[item])
-    said = [dict(act.slots) for act in manager.spoken("elaborate", slots)]
-    assert said == [{"brand": "A"}, {"price": 3}, {"budget": 5}]
 
 
 @pytest.mark.parametrize("d", [2, 6])
@@ -305,58 +273,6 @@ def test_who_asks_for_what_is_missing_is_answered_though_a_mistake_stands(big_sh
     assert feature.lower() in str(answered.messages[-1]["content"])
 
 
-def test_a_mistake_that_is_ignored_in_a_strange_message_costs_patience_once(big_shop: Shop) -> None:
-    items = [wish(big_shop, KEYPAD)]
-    charger, *_ = ids_of(big_shop, items)
-    episode = Episode(handmade(big_shop, items, [], 5, 2), big_shop)
-    episode.act(calls(("cart_add", {"product_id": charger, "quantity": 2})))
-    before = episode.customer.dialogue.annoyed
-    episode.act(text("Blorf snag wimple drood?"))
-    assert episode.customer.dialogue.annoyed == before + 1
-
-
-def test_a_refusal_is_accepted_and_what_it_refuses_not_asked_for_again(big_shop: Shop) -> None:
-    episode = Episode(make_task("RETURN", 4, 3, big_shop), big_shop)
-    for acts, expected in (("REFUSE CONSENT", "accept refusal"), ("CONSENT", "to what")):
-        reading = Reading(frozenset(acts.split()), frozenset(("judge",)))
-        (act,) = episode.customer.reacts(reading, "Is that all right?", episode.world).acts
-        assert act.kind == expected
-
-
-def test_who_wants_five_suggestions_may_be_shown_five(big_shop: Shop) -> None:
-    task = next(
-        task
-        for seed in range(50)
-        for task in [make_task("PD", 4, seed, big_shop)]
-        if task.goal.get("count") > 3
-    )
-    episode = Episode(task, big_shop)
-    customer, catalog = episode.customer, big_shop.catalog
-    rows = list(catalog.type_rows(customer.type_name(0)))[:5]
-    things = [Thing("product", catalog.ids[row], catalog.title(row)) for row in rows]
-    reading = Reading(frozenset(("LIST",)), frozenset(("ask",)), things=frozenset(range(5)))
-    kinds = [act.kind for act in customer.reacts(reading, "How are these?", episode.world, things).acts]
-    assert "too many" not in kinds
-    customer.state.stated = [slot for slot in customer.state.stated if slot.name != "count"]
-    assert "too many" in [
-        act.kind for act in customer.reacts(reading, "How are these?", episode.world, things).acts
-    ]
-
-
-def test_stock_of_which_all_is_said_is_no_news(big_shop: Shop) -> None:
-    tasks = (make_task("CART", 8, seed, big_shop, {"p_oos": 1.0}) for seed in range(50))
-    episode = next(one for one in (Episode(task, big_shop) for task in tasks) if one.customer._instead)
-    customer = episode.customer
-    item = next(iter(customer._instead))
-    reading = Reading(frozenset(("SUMMARY",)), frozenset(("judge",)), unavailable=(item,))
-    for settled, still in ((set(), True), ({item}, False)):
-        customer._settled = settled
-        acts = customer.reacts(
-            reading, "All is in the cart; it has sold out, as you know. Right?", episode.world
-        ).acts
-        assert ("still wanted" in [act.kind for act in acts]) == still
-
-
 def test_a_customer_knows_what_they_bought_and_only_the_kinds_of_what_came_with_it(big_shop: Shop) -> None:
     catalog, others = big_shop.catalog, 0
     for seed in range(12):
@@ -371,26 +287,3 @@ def test_a_customer_knows_what_they_bought_and_only_the_kinds_of_what_came_with_
         kinds = {kind.name.lower() for kind in big_shop.catalog.types}
         assert len(known & kinds) <= len(order["lines"])  # of other orders nothing
     assert others > 3
-
-
-def test_that_is_all_is_an_answer_or_follows_what_is_told(big_shop: Shop) -> None:
-    episode = Episode(make_task("CART", 4, 1, big_shop), big_shop)
-    told, ends = Act("elaborate", STAND, {"price": 3000}), Act("nothing", clean=True)
-    alone, beside = (
-        [episode.customer.speaker.sentences(acts)[-1] for _ in range(60)] for acts in ([ends], [told, ends])
-    )
-    assert any(said.startswith("No,") for said in alone) and not any(
-        said.startswith("No,") for said in beside
-    )
-
-
-def test_either_neighbour_fits_an_order_beside_another_until_it_is_said_which(big_shop: Shop) -> None:
-    goal = Goal({(0, "type"): KEYPAD, (0, "relation"): 1}, frozenset(((0, "relation"),)))
-
-    def judge(goal: Goal, world: object, thing: Thing) -> Opinion:
-        return Opinion(thing.id == {1: "before", -1: "after"}.get(goal.get("relation")), True)
-
-    things = [Thing("order", one, one) for one in ("before", "anchor", "after")]
-    world = Episode(make_task("STATUS", 0, 1, big_shop), big_shop).world
-    found = opinions_of(things, goal, [Slot(0, "type", KEYPAD)], world, judge)
-    assert [(one.right, one.consistent) for _, one in found] == [(True, True), (False, False), (False, True)]

@@ -70,10 +70,6 @@ def test_an_open_question_is_followed_by_whether_there_is_more() -> None:
     assert kinds(answer(k, is_open=True))[-1] == "nothing"
 
 
-def test_a_last_wish_is_told_and_not_announced() -> None:
-    assert kinds(answer(manager(BRAND, FEATURE, OPTION), is_open=True)) == ["elaborate", "nothing"]
-
-
 def test_who_has_answered_all_that_was_asked_does_not_complain_of_it() -> None:
     k = manager(BRAND)
     assert kinds(answer(k, "brand", "feature", "option", "price", "rating")) == [
@@ -129,30 +125,11 @@ def test_what_nobody_can_follow_is_asked_back_and_a_stall() -> None:
         assert (reply.news, k.annoyed) == ((), 1)
 
 
-def test_beside_a_part_that_nobody_can_follow_the_other_is_answered() -> None:
-    k = manager(*ALL)
-    reply = answer(k, "brand", unclear=("Flurb?",))
-    assert (told(reply), kinds(reply)[-1], k.annoyed) == (["brand"], "ask back", 0)
-
-
-def test_beside_an_answer_what_there_is_no_wish_for_is_named() -> None:
-    reply = answer(manager(PRICE), "price", "attr:color", "brand")
-    assert kinds(reply) == ["elaborate", "indifferent to"]
-    assert reply.acts[1].seen == "the color and the brand"
-
-
 def test_who_has_no_such_slot_answers_by_one_that_serves() -> None:
     color = Slot(0, "attr:color", "Red")
     assert told(answer(manager(color), "feature")) == ["attr:color"]  # "what style?"
     assert told(answer(manager(Slot(0, "place", -1)), "placed")) == ["place"]
     assert kinds(answer(manager(), "quantity")) == ["just one"]
-
-
-def test_the_color_of_one_thing_is_an_attribute_and_of_another_its_option() -> None:
-    names = {0: "color", 1: ""}
-    state = GoalState([Slot(1, "attr:color", "Coral")], [Slot(0, "option", "Sage")])
-    k = DialogueManager(state, lambda item: (CHARGER, STAND)[item], lambda item: names[item])
-    assert told(answer(k, "attr:color")) == ["option"]
 
 
 def valued(slot: str, *values: str) -> Question:
@@ -275,45 +252,10 @@ def test_what_a_message_says_is_judged_and_nothing_wrong_affirmed(what: str) -> 
     assert kinds(reply) == expected
 
 
-def test_a_request_for_consent_may_name_what_is_to_be_done() -> None:
-    blank = summary(acts="CONSENT")
-    assert [
-        kinds(manager().react(blank, text)) for text in ("Shall I go ahead?", "Shall I send the label?")
-    ] == [
-        ["to what"],
-        ["consent"],
-    ]
-
-
-@pytest.mark.parametrize(
-    ("text", "says"),
-    [
-        ("Are you happy with these?", "as wanted"),
-        ("Is that what you wanted?", "as wanted"),
-        ("Shall I go with these? Is that all right?", "consent"),
-    ],
-)
-def test_a_plan_gets_a_yes_in_the_form_of_its_question(text: str, says: str) -> None:
-    reply = manager(stated=(BRAND,)).react(summary(RIGHTLY, acts="CONSENT"), text)
-    assert kinds(reply) == [says]
-
-
-def test_what_is_asked_of_the_new_one_is_not_answered_of_the_old() -> None:
-    k = manager(BRAND, FEATURE, Slot(0, "sale", "full"), stated=(RETURNED,))
-    assert told(answer(k, is_open=True, text="Anything else the new charger must have?")) == ["sale"]
-    assert told(answer(k, is_open=True, text="Anything else?")) == ["brand", "feature"]
-
-
 def test_beside_a_judgement_the_question_is_answered() -> None:
     says = calling("judge", "ask", acts="SUMMARY QUESTION", said=(WRONGLY,), questions=[Question("price")])
     reply = manager(PRICE, stated=(BRAND,)).react(says, "BarkHarbor, noted. And the price?")
     assert (kinds(reply), reply.news) == (["no", "elaborate", "elaborate"], (PRICE,))
-
-
-def test_after_a_correction_what_was_said_before_it_is_not_repeated() -> None:
-    place, correction = Slot(0, "place", -2), Slot(0, "correction", -1)
-    reply = answer(manager(stated=(place, correction)), "when")
-    assert reply.acts == [Act("elaborate", CHARGER, {"correction": -1}, clean=True)]
 
 
 def test_asking_once_for_what_was_said_gets_a_clean_reminder_and_again_it_is_a_stall() -> None:
@@ -352,20 +294,6 @@ def test_wrong_identifications_are_counted_over_the_episode() -> None:
 
 def order(number: int) -> Thing:
     return Thing("order", f"A{number}", f"one from May {number}")
-
-
-def test_of_several_orders_the_last_that_is_named_is_the_one_asked_about() -> None:
-    """ "Your oldest is from May 1, so it's the one from May 2?" """
-    k = manager(BRAND)
-    reply = k.opinion([(order(1), WRONG), (order(2), RIGHT)], False, THIS, "")
-    assert (kinds(reply), k.guessed) == (["this one"], 0)
-
-
-def test_what_describes_a_thing_that_is_named_asks_for_nothing_more() -> None:
-    k = manager(BRAND, PRICE)
-    named = reading(valued("brand", "SonicWave"), Question("price"))
-    assert kinds(k.opinion([(thing(1), RIGHT)], False, named, "")) == ["this one", "elaborate"]
-    assert BRAND in k.state.withheld
 
 
 def test_one_of_at_most_three_candidates_is_chosen() -> None:
@@ -492,13 +420,6 @@ def test_guessing_before_the_customer_said_which_one_ends_it_at_the_third_time()
     assert k.state.withheld == [BRAND]
 
 
-def test_the_brand_of_a_replacement_is_not_that_of_what_sold_out() -> None:
-    k = manager(stated=(Slot(0, "was_brand", "SonicWave"),))
-    assert kinds(answer(k, "brand", text="Does the brand matter?")) == ["indifferent"]
-    assert kinds(answer(k, "brand", text="Which brand was it again?")) == ["elaborate"]
-    assert told(answer(manager(Slot(0, "was_brand", "SonicWave")), "brand")) == ["was_brand"]
-
-
 SHOWN = Said(("price",), "$25", 1, score=-80)
 RETURNED = Slot(0, "replacement", [["brand", "BarkHarbor"]])
 
@@ -528,14 +449,6 @@ def test_once_what_goes_back_is_clear_questions_are_about_what_comes_in_its_plac
         assert kinds(answer(k, "feature", text="Which kind would you like?")) == [expected]
 
 
-def test_how_to_tell_what_goes_back_is_not_told_any_more_once_that_is_clear() -> None:
-    units = Slot(0, "units", 2)
-    for identified, expected in ((False, ["feature", "units"]), (True, ["units"])):
-        k = manager(FEATURE, units)
-        k.state.identified = identified
-        assert told(answer(k, is_open=True)) == expected
-
-
 def test_what_is_in_their_hands_is_never_denied() -> None:
     wrongly = summary(WRONGLY)
     k = manager(stated=(BRAND,))
@@ -549,83 +462,3 @@ def test_nothing_is_told_of_what_is_done() -> None:
     k.settled = lambda: True
     assert (kinds(answer(k, is_open=True)), k.state.withheld) == (["nothing"], [BRAND])
     assert kinds(k.react(summary(), "All done, right?")) == ["yes"]
-
-
-@pytest.mark.parametrize(
-    ("acts", "text", "expected"),
-    [
-        ("UNDERSTOOD", "Do you see what I mean?", ["say what"]),
-        ("UNDERSTOOD TELL", "It has arrived. Does that answer your question?", ["acknowledge answer"]),
-        ("SYMPATHISE", "What is it that doesn't suit you?", ["as wanted"]),
-    ],
-)
-def test_an_answer_that_is_understood_ends_the_question(acts: str, text: str, expected: list[str]) -> None:
-    groups = ["judge"] if "UNDERSTOOD" in acts else []
-    assert kinds(manager(stated=(BRAND,)).react(calling(*groups, acts=acts), text)) == expected
-
-
-def test_who_asks_for_more_hears_nothing_again() -> None:
-    k = manager(PRICE, stated=(BRAND,))
-    assert kinds(answer(k, "brand", is_open=True)) == ["elaborate", "nothing"]
-
-
-def test_yes_answers_no_open_question() -> None:
-    """ "That's correct." was said to "And the office chair, besides 4.0 stars or better?"."""
-    stars = replace(Said(("rating",), "4.0 stars", 1), asked=True)
-    reading = calling(
-        "ask", acts="CHECK", questions=(Question("rating", 1, ("4.0 stars",)),), mentions=(stars,)
-    )
-    heard = kinds(manager(stated=(RATING,)).react(reading, "And the stand, with 4.0 stars or better?"))
-    assert heard == ["yes"]
-    asks = "And the stand, besides 4.0 stars or better?"
-    assert kinds(manager(PRICE, stated=(RATING,)).react(reading, asks)) == ["elaborate", "nothing"]
-    asks = "If 4.0 stars are too much, what would you give up?"
-    assert "yes" not in kinds(manager(stated=(RATING,)).react(reading, asks))
-
-
-MAY_3, MAY_9 = (Thing("order", day, f"one from {day}", dated=True) for day in ("May 3", "May 9"))
-
-
-def test_what_a_question_does_not_claim_is_no_mistake_of_it() -> None:
-    for score, expected in ((100, "no"), (-80, "yes")):
-        shown = replace(WRONGLY, asked=True, score=score)
-        connector = Said(("option",), "USB-C", 0, asked=True)
-        reading = calling("ask", questions=[Question("option", 0, ("USB-C",))], mentions=(shown, connector))
-        reply = manager(stated=(BRAND, OPTION)).react(
-            reading, "There is one by BarkHarbor. Is it USB-C still?"
-        )
-        assert kinds(reply)[0] == expected
-
-
-def test_of_two_orders_the_right_one_is_chosen_where_the_other_may_be_meant() -> None:
-    days = (Said(("placed",), "may 3", score=40), Said(("placed",), "may 9", score=-90))
-    reading = calling("judge", acts="SUMMARY", mentions=days)
-    things = [(MAY_3, Opinion(False, True, None, False)), (MAY_9, Opinion(True, True))]
-    k = manager()
-    assert [(act.kind, act.seen) for act in k.opinion(things, False, reading, "").acts] == [
-        ("choose", MAY_9.text)
-    ]
-    assert k.guessed == 0
-
-
-@pytest.mark.parametrize(("acts", "expected"), [("CHOICE", ["elaborate"]), ("CHECK", ["yes"])])
-def test_a_choice_between_values_gets_no_bare_yes(acts: str, expected: list[str]) -> None:
-    reading = calling("ask", acts=acts, questions=(Question("brand", 0, ("SonicWave",)),))
-    assert kinds(manager(stated=(BRAND,)).answer(reading, "?")) == expected
-
-
-def test_what_else_is_on_the_list_is_open_once_the_list_is_known() -> None:
-    for withheld, expected in (((PRICE, RATING), ["price", "rating"]), ((), [])):
-        k = manager(*withheld, stated=(Slot(0, "parts", [STAND]),))
-        reply = answer(k, "parts")
-        assert (told(reply), kinds(reply)[-1]) == (expected, "nothing")
-
-
-def test_of_a_replacement_they_do_not_mind_and_of_the_order_they_do_not_know() -> None:
-    k = manager(stated=(RETURNED,))
-    k.state.identified = True
-    for slot, expected in (("feature", "no preference"), ("ordered", "indifferent")):
-        assert [act.kind for act in k.of_wishes([Act("indifferent")], asked(slot))] == [expected]
-    assert [act.kind for act in manager().of_wishes([Act("indifferent")], asked("feature"))] == [
-        "indifferent"
-    ]

@@ -185,16 +185,6 @@ def test_kinds_of_questions_are_told_apart(text: str, act: str, big_shop: Shop) 
     assert read.acts & {"SET", "CHECK", "CHOICE", "CONSENT"} == {act}
 
 
-def test_a_number_before_a_described_thing_counts_it(big_shop: Shop) -> None:
-    read = heard("So three red kettles for $60 or less, is that right?", big_shop)
-    assert [one.slots for one in read.mentions] == [("quantity",), ("option",), ("price",)]
-
-
-def test_what_is_said_behind_a_product_is_not_of_the_item_before_it(big_shop: Shop) -> None:
-    text = marked("For the kettle all is set; the Soft Lip Balm comes in matte red.", {0: ("Soft Lip Balm",)})
-    assert [one.item for one in heard(text, big_shop).mentions if "option" in one.slots] == [-1]
-
-
 def test_what_no_customer_has_is_foreign(big_shop: Shop) -> None:
     assert heard("Noted. Do you have pets at home?", big_shop).foreign
     assert not heard("What should the kettle cost?", big_shop).foreign

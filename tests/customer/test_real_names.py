@@ -60,11 +60,6 @@ def test_an_ordinary_word_is_a_name_only_where_it_is_written_as_one(
     assert names_in(text, vocabulary, "feature") == names
 
 
-def test_what_is_asked_about_holds_its_real_name(vocabulary: Vocabulary) -> None:
-    (question,) = read("Is it the Opteka one?", vocabulary).questions
-    assert (question.slot, question.values) == ("feature", ("Opteka",))
-
-
 @pytest.mark.parametrize("types", [["HDMI Cable", "Cable"], ["Cable", "HDMI Cable"]])
 def test_a_type_whose_name_ends_another_keeps_it(types: list[str], tmp_path: Path) -> None:
     names = [("Opteka", "HDMI Cable"), ("Comet", "Cable")]

@@ -14,7 +14,7 @@ from ecomlab.world.policy_book.rules import RULES
 
 TODAY = date(2026, 3, 4)
 MONEY = next(one for one in ENVIRONMENTS["CART"].questions if one.slot == "ask_total")
-BY, DAYS, TOOK, PAID = ENVIRONMENTS["STATUS"].questions[:4]
+BY, DAYS = ENVIRONMENTS["STATUS"].questions[:2]
 DAY = Asked("ask_day", "day", lambda goal, world: None, "It comes on {}.", r"\ball\b|\blast\b|\beverything\b")
 COUNT = Asked("ask_count", "count", lambda goal, world: None, "{} are still to come.", r"\bstill\b")
 
@@ -56,21 +56,6 @@ COUNT = Asked("ask_count", "count", lambda goal, world: None, "{} are still to c
 def test_one_value_is_an_answer_and_several_are_none(asked: Asked, text: str, values: list[object]) -> None:
     placed = ["2026-03-01"]
     assert list(read(text, asked, TODAY, beside=placed).values) == values
-
-
-@pytest.mark.parametrize(
-    ("asked", "about", "text", "value"),
-    [
-        (BY, "Sunday", "It is partly delivered: one parcel came on October 9, the other is on its way and expected "
-         "Monday, October 19, so not all of it will be here by Sunday. All of it came to $388.28.", "no"),
-        (PAID, "all", "You paid $130.68 for the four bird feeders and $427.05 for the whole order.", 42705),
-        (MONEY, "total", "Two tents at $99.00 each, one grill at $620.71. Together: $818.71. Is that all?", 81871),
-    ],
-)  # fmt: skip
-def test_what_models_answered_and_was_not_heard_is(
-    asked: Asked, about: str, text: str, value: object
-) -> None:
-    assert read(text, asked, date(2026, 10, 17), about).values == (value,)
 
 
 def test_an_answer_of_a_question_is_read_as_it_was_meant() -> None:
@@ -117,13 +102,6 @@ def submit(episode: Episode, text: str = "") -> None:
             episode.act(message)
 
 
-def test_the_opening_asks_and_the_players_hear_it(big_shop: Shop) -> None:
-    task = task_asking(big_shop, "ask_paid")
-    player = ENVIRONMENTS["STATUS"].reference_player(big_shop)
-    assert player.read_opening(task.opening)[0, "ask_paid"] == "all"
-    assert Task.from_json(task.to_json()).goal.asks == task.goal.asks
-
-
 @pytest.mark.parametrize(
     ("told", "correct"), [(["right"], True), ([], False), (["wrong"], False), (["wrong", "right"], True),
                           (["right", "wrong"], False)],
@@ -157,20 +135,6 @@ def test_what_is_unclear_is_asked_again_and_free(big_shop: Shop) -> None:
     submit(episode)
     assert episode.score().correct
     assert episode.score().parts["efficiency"] == 1
-
-
-def test_the_last_clear_answer_counts_and_prices_to_choose_from_are_none(big_shop: Shop) -> None:
-    customer, world = (
-        (episode := Episode(task_asking(big_shop, "ask_paid"), big_shop)).customer,
-        episode.world,
-    )
-    for text, told in (
-        ("You paid $10 in all, so the whole order came to a total of $10.", 1000),
-        ("You paid $12 in total for the whole order.", 1200),
-        ("The red one is $20 and the blue one $30. Which do you mean?", 1200),
-    ):
-        _, unclear = customer.listener.hear(text, customer.goal, world)
-        assert (world.told["ask_paid"], unclear) == (told, set())
 
 
 def test_who_has_nothing_else_to_say_asks_again_what_is_open(big_shop: Shop) -> None:
@@ -220,17 +184,3 @@ def test_a_cart_whose_total_was_not_told_is_not_correct(big_shop: Shop) -> None:
         while not episode.done:
             episode.act(player(episode.messages, episode.tools))
         assert episode.score().correct == (not lacks)
-
-
-def test_a_refusal_of_something_else_ends_no_question(big_shop: Shop) -> None:
-    """A cart's customer who had once been refused was never again reminded of the total they had asked for."""
-    axes, reminded = {"p_missing": 0, "p_noise": 0, "p_switch": 0, "p_oos": 0}, 0
-    for seed in range(20):
-        task = make_task("CART", 6, seed, big_shop, axes)
-        if "ask_total" in task.goal.asks and not task.goal.withheld:
-            episode = Episode(task, big_shop)
-            episode.act(said("I'm sorry, I can't offer you gift wrapping for that."))
-            episode.act(said("Everything you asked for is in your cart now."))
-            assert "ask agent" in {act.kind for act in episode.customer.last_said}, episode.messages[-1]
-            reminded += 1
-    assert reminded > 5

@@ -28,21 +28,7 @@ ITEMS = (
     "Storage Box",
     "Tea Kettle",
 )
-WORDS = (
-    "zero",
-    "one",
-    "two",
-    "three",
-    "four",
-    "five",
-    "six",
-    "seven",
-    "eight",
-    "nine",
-    "ten",
-    "eleven",
-    "twelve",
-)
+WORDS = "zero one two three four five six seven eight nine ten eleven twelve".split()
 SUFFIX = {1: "st", 2: "nd", 3: "rd"}
 ASKED = {one.slot: one for env in ENVIRONMENTS.values() for one in env.questions}
 
@@ -166,44 +152,13 @@ def test_no_right_answer_of_a_drawn_task_is_heard_as_another_and_no_other_as_the
 @pytest.mark.parametrize(
     ("slot", "case", "text", "value"),
     [
-        (
-            "ask_if_days",
-            "tier Onyx",
-            "For an Onyx member it would be 21 days, so March 8. For you it is 14 days.",
-            21,
-        ),
-        (
-            "ask_if_days",
-            "channel web",
-            "Ordered in the app, it takes 3 days. On the website it would be 4 days.",
-            4,
-        ),
+        ("ask_if_days", "tier Onyx", "For an Onyx member it would be 21 days, so March 8. For you it is 14 days.", 21),
         ("ask_if_days", "reason late", "If it had come late, it would be 10 days after delivery.", 10),
         ("ask_if_days", "tier none", "It is 14 days for you, and 7 days for somebody who isn't a member.", 7),
-        (
-            "ask_if_cost",
-            "opened sealed",
-            "The fee is $12 in your case. Were it still sealed, it would be $5.",
-            500,
-        ),
-        ("ask_more", "so", "The difference between that and the cheapest one is $14.02.", 1402),
+        ("ask_if_cost", "opened sealed", "The fee is $12 in your case. Were it still sealed, it would be $5.", 500),
     ],
-)
+)  # fmt: skip
 def test_another_case_is_told_apart_from_the_customers_own(
     slot: str, case: str, text: str, value: Any
 ) -> None:
     assert read(text, ASKED[slot], date(2026, 3, 3), case).values == (value,)
-
-
-@pytest.mark.parametrize(
-    ("slot", "text", "value"),
-    [
-        ("ask_left", "The rest is under way and expected on 7 November 2026.", ()),
-        ("ask_left", "Five parcels have yet to come, the last of all on 14 November 2026.", (5,)),
-        ("ask_due", "Yes, all are here by April 13: the last of all is due on 11 April.", ("2026-04-11",)),
-        ("ask_due", "The third cheapest of your last eight orders is the one of 18 March.", ()),
-    ],
-)
-def test_what_is_said_of_something_else_answers_nothing(slot: str, text: str, value: tuple[Any, ...]) -> None:
-    placed = ["2026-03-18", "2026-03-15"]
-    assert read(text, ASKED[slot], date(2026, 3, 20), "so", placed).values == value

@@ -19,7 +19,6 @@ from ecomlab.episode.play import finish
 from ecomlab.seeding import pick, rng
 from ecomlab.steps import only
 from ecomlab.wishes import AnyBut, OneOf, Wish, from_json, to_json
-from ecomlab.world.cart import constraints_of
 from ecomlab.world.joint import (
     SLOTS,
     Demands,
@@ -159,22 +158,6 @@ def test_no_list_has_more_stars_than_the_best() -> None:
     assert found > 20
 
 
-@pytest.mark.parametrize(
-    ("wish", "picked", "holds"),
-    [
-        (COLORS, (0, 0), False),
-        (COLORS, (1, 0), True),
-        (Total(("Tent", "Stove"), 7000), (0, 0), True),
-        (Total(("Tent", "Stove"), 6999), (0, 0), False),
-        (Together(("Tent", "Stove"), "Saturday the 21st"), (0, 0), True),
-        (Together(("Tent", "Stove"), "Saturday the 21st"), (1, 0), False),  # t2 takes six days
-    ],
-)
-def test_a_demand_holds_of_the_chosen_products(wish: Joint, picked: tuple[int, int], holds: bool) -> None:
-    products = {kind: OFFERS[kind][n] for kind, n in zip(wish.items, picked, strict=True)}
-    assert wish.holds(products, TODAY) == holds
-
-
 def test_where_nothing_gives_way_there_may_be_no_list() -> None:
     assert chosen(84, COLORS) is None
 
@@ -222,7 +205,7 @@ def stars(task: Task) -> list[Total]:
 
 
 def test_both_outcomes_are_drawn_and_what_gives_way_is_rare(big_shop: Shop) -> None:
-    tasks = [make_task("BUNDLE", 12, seed, big_shop) for seed in range(200)]
+    tasks = [make_task("BUNDLE", 12, seed, big_shop) for seed in range(120)]
     every: Mapping[str, int] = {
         "logic": held(tasks, OneOf) + held(tasks, AnyBut),
         "joint": held(tasks, Same) + held(tasks, Together),
@@ -235,7 +218,7 @@ def test_both_outcomes_are_drawn_and_what_gives_way_is_rare(big_shop: Shop) -> N
         share = steps / count
         assert 0.35 < share < 0.65, kind
     assert sum("none" in task.steps for task in tasks) <= 0.12 * len(tasks)
-    outcomes = [one for task in tasks[:120] for one in BUNDLE.audit.outcomes(task, big_shop).items()]
+    outcomes = [one for task in tasks for one in BUNDLE.audit.outcomes(task, big_shop).items()]
     greedy = [right for name, right in outcomes if "greedily" in name]
     assert 0.35 < sum(greedy) / len(greedy) < 0.65
 
@@ -282,48 +265,6 @@ def test_the_budget_does_not_cut_what_a_limit_in_total_buys(big_shop: Shop) -> N
             assert choice and alone and key_of(aim, alone.chosen) == key_of(aim, choice.chosen)
             held += 1
     assert held >= 4
-
-
-def test_few_openings_are_long(big_shop: Shop) -> None:
-    """Wishes are left out of one that would be, so that the customer tells them when they are asked."""
-    tasks = [make_task("BUNDLE", 20, seed, big_shop) for seed in range(24)]
-    words = [len(Episode(task, big_shop).messages[1]["content"].split()) for task in tasks]
-    assert sum(count > 85 for count in words) <= 1, sorted(words)
-
-
-def test_who_buys_fewer_stars_than_the_limit_does_is_wrong(big_shop: Shop) -> None:
-    """And it is the limit's demand that is at fault."""
-    fewer = 0
-    for seed in range(12):
-        task = make_task("BUNDLE", 12, seed, big_shop, {"p_oos": 0, "p_switch": 0})
-        episode = Episode(task, big_shop)
-        finish(BUNDLE.oracle(episode), episode)
-        assert episode.answer is not None
-        catalog, world = big_shop.catalog, episode.world
-        for total in stars(task):
-            ids = {catalog.type_of(world.row(i)).name: i for i in episode.answer["product_ids"]}
-            kind = next((kind for kind in total.items if kind in ids), None)
-            if kind is None:
-                continue
-            row = world.row(ids[kind])
-            worse = [
-                other
-                for other in catalog.type_rows(kind)
-                if catalog.satisfies(other, constraints_of(kind, Demands.of(episode.goal.slots).parts[kind]))
-                and catalog.rating_tenths[other] < catalog.rating_tenths[row]
-                and catalog.price_cents[other] <= catalog.price_cents[row]
-                and world.stock(other) > 0
-            ]
-            if worse:
-                world.show(worse[0])
-                answer = episode.answer | {
-                    "product_ids": [*(ids | {kind: catalog.record(worse[0])["product_id"]}).values()]
-                }
-                assert not BUNDLE.verify(episode.goal, world, answer, episode.customer.first).correct
-                faults = BUNDLE.audit.faults(episode.goal, world, answer, episode.customer.first)
-                assert ("subtotal",) in [fault.slots for fault in faults]
-                fewer += 1
-    assert fewer > 3
 
 
 def test_a_broken_demand_is_a_fault_of_that_demand(big_shop: Shop) -> None:

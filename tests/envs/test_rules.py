@@ -127,19 +127,21 @@ def test_an_agreement_is_to_a_thing_an_amount_and_a_form_and_comes_first(
     assert episode.score().correct == (stands and not late), episode.score().why
 
 
-def test_about_half_of_the_returns_need_an_agreement(big_shop: Shop) -> None:
-    needs = Counter(
-        bool(outcome.form)
-        for seed in range(120)
-        if (outcome := judged(draw_task("RETURN", 8, seed, big_shop), big_shop)[3]).goes
-    )
+@pytest.fixture(scope="module")
+def returns(big_shop: Shop) -> list[tuple[dict[str, Any], Outcome]]:
+    """The facts and the outcomes of returns of the level at which all is drawn."""
+    return [judged(make_task("RETURN", 12, seed, big_shop), big_shop)[2:] for seed in range(120)]
+
+
+def test_about_half_of_the_returns_need_an_agreement(returns: list[tuple[dict[str, Any], Outcome]]) -> None:
+    needs = Counter(bool(outcome.form) for _, outcome in returns if outcome.goes)
     assert 0.3 < needs[True] / needs.total() < 0.6
 
 
 def test_a_replacement_may_depend_on_the_refund_either_way(big_shop: Shop) -> None:
     """Whoever takes the condition as met submits a replacement that nobody wants, in about half of what goes back."""
     met = Counter[bool]()
-    for seed in range(160):
+    for seed in range(100):
         task = draw_task("RETURN", 8, seed, big_shop, only("logic", "rules", mean=2) | {"p_switch": 0.0})
         _, _, slots, outcome = judged(task, big_shop)
         if "only_if" in slots and outcome.goes:
@@ -147,7 +149,7 @@ def test_a_replacement_may_depend_on_the_refund_either_way(big_shop: Shop) -> No
             assert bool(wanted_for(slots, outcome)) == wants
             assert ("logic" in task.steps) == (not wants)
             met[wants] += 1
-    assert 0.25 < met[True] / met.total() < 0.75 and met.total() > 15
+    assert 0.25 < met[True] / met.total() < 0.75 and met.total() > 10
 
 
 def test_what_nothing_goes_back_for_needs_no_answer_and_a_wrong_refund_is_wrong(big_shop: Shop) -> None:
@@ -175,19 +177,16 @@ def test_what_nothing_goes_back_for_needs_no_answer_and_a_wrong_refund_is_wrong(
     assert min(ends.values()) > 2 and len(ends) == 4
 
 
-@pytest.mark.parametrize("d", [5, 12])
-def test_a_return_ends_in_every_way_whatever_the_case(d: int, big_shop: Shop) -> None:
+def test_a_return_ends_in_every_way_whatever_the_case(returns: list[tuple[dict[str, Any], Outcome]]) -> None:
     ends = Counter[str]()
     by_case: dict[Any, Counter[str]] = {}
-    for seed in range(150):
-        _, _, slots, outcome = judged(make_task("RETURN", d, seed, big_shop), big_shop)
+    for slots, outcome in returns:
         end = "declined" if not outcome.goes else "full" if outcome.is_full else "part"
         ends[end] += 1
         for fact in ("reason", "opened", "tier"):
             by_case.setdefault(slots[fact], Counter())[end] += 1
-    back = ends["full"] + ends["part"]
-    assert 0.35 < ends["declined"] / 150 < 0.65
-    assert 0.2 < ends["full"] / back < 0.65
+    assert 0.35 < ends["declined"] / ends.total() < 0.65
+    assert 0.2 < ends["full"] / (ends["full"] + ends["part"]) < 0.65
     for value, found in by_case.items():  # the case alone does not tell
         assert 0.2 < found["declined"] / found.total() < 0.8, value
 
@@ -254,23 +253,3 @@ def test_the_check_tells_facts_and_no_verdict(paid: Task, big_shop: Shop) -> Non
     for quantity, fact in ((99, "can be returned, not 99"), (0, "can be returned, not 0")):
         said = episode.act(attackers.calls(("return_initiate", {**ids, "quantity": quantity})))
         assert fact in said.messages[0]["content"]
-
-
-def test_steps_can_be_switched_off_and_forced(big_shop: Shop) -> None:
-    for env in BOTH:
-        forced = set[str]()
-        for seed in range(4):
-            assert not draw_task(env, 12, seed, big_shop, only("chain")).steps
-            forced |= {*draw_task(env, 3, seed, big_shop, only("rules", mean=2) | {"branches": 4}).steps}
-        assert forced == {"rules"}
-
-
-def test_nobody_denies_the_brand_of_what_they_hold_in_their_hands(big_shop: Shop) -> None:
-    for seed in range(20):
-        task = make_task("RETURN", 12, seed, big_shop)
-        assert "brand" in task.goal
-        _, line, slots, _ = judged(task, big_shop)
-        assert line["returned"] < line["quantity"], "sent back already"
-        own = big_shop.catalog.attributes(big_shop.catalog.row(line["product_id"]) or 0)
-        wanted = [name for name, _ in slots["replacement"] if name.startswith("attr:")]
-        assert all(name in slots for name in wanted if name.removeprefix("attr:") in own)

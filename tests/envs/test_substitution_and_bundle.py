@@ -13,10 +13,9 @@ from ecomlab.episode.play import finish
 from ecomlab.laws import attackers
 from ecomlab.reward import Verdict
 from ecomlab.task import Goal, changes_of
-from ecomlab.values import in_speech
 from ecomlab.wishes import Demand, If, Of, OneOf
 from ecomlab.world.shopping_list import least_total, parts_of
-from ecomlab.world.substitutes import original_of, requirements
+from ecomlab.world.substitutes import original_of
 
 
 def wanted(task: Task) -> dict[str, Any]:
@@ -305,43 +304,3 @@ def test_a_condition_holds_in_about_half_of_the_tasks(big_shop: Shop) -> None:
             held.append(any(one["price"] * 100 <= wish.limit + 0.5 for one in first))
     assert len(held) > 15
     assert 0.35 <= sum(held) / len(held) <= 0.65
-
-
-def test_who_asks_for_what_is_to_be_worked_out_hears_its_words(big_shop: Shop) -> None:
-    """Neither its value nor that there is no such wish."""
-    heard = 0
-    for seed in range(40):
-        task = make_task("SUB", 10, seed, big_shop, {"p_noise": 0})
-        slots = wanted(task)
-        if "price_match" in slots:
-            (said,) = say(Episode(task, big_shop), "What is the most that the new one may cost?")
-            assert in_speech(slots["price_match"].words) in said
-            heard += 1
-    assert heard > 10
-
-
-def test_what_sold_out_is_remembered_or_forgotten_and_never_a_matter_of_taste(big_shop: Shop) -> None:
-    forgotten = ENVIRONMENTS["SUB"].phrases.acts["forgotten"]
-    vague = 0
-    for seed in range(30):
-        task = make_task("SUB", 8, seed, big_shop, {"p_noise": 0})
-        if not {"brand", "was_brand"} & wanted(task).keys():
-            (said,) = say(Episode(task, big_shop), "Which brand was the one that sold out?")
-            assert said in [form.text for form in forgotten]
-            vague += 1
-    assert vague > 5
-
-
-def say(episode: Episode, text: str) -> list[str]:
-    turn = episode.act({"role": "assistant", "content": text})
-    return [message["content"] for message in turn.messages]
-
-
-def test_what_sub_wants_is_the_class_of_its_requirements(shop: Shop) -> None:
-    ops = set[str]()
-    for seed in range(40):
-        episode = Episode(make_task("SUB", 12, seed, shop), shop)
-        (want,) = episode.env.audit.wishes(episode.goal, episode.world)
-        assert set(want.constraints) == set(requirements(episode.goal, shop)), seed
-        ops |= {constraint.op for constraint in want.constraints}
-    assert ops >= {"in", "not in", "<="}

@@ -71,17 +71,6 @@ def test_the_quantile_is_the_binomial_one(n: int, p: float) -> None:
     assert quantile(n, p) == max(0, int(binom.ppf(SURE, n, p)))
 
 
-def test_the_quantile_stops_where_it_is_told_to() -> None:
-    """Far above the levels in use a goal has so many slots that their binomials are beyond a float."""
-    assert quantile(40, 0.76, 9) == 9 and quantile(9, 0.3, 9) == quantile(9, 0.3)
-    assert quantile(100_000, 0.8, 9) == 9
-
-
-@pytest.mark.parametrize("env", [env for env in ENVIRONMENTS if env not in ("JOURNEY", "POLICY")])  # seconds
-def test_levels_far_above_those_in_use_can_be_drawn(env: str, shop: Shop) -> None:
-    assert make_task(env, 300 if env in ("RETURN", "STATUS") else 3_000, 0, shop).fits
-
-
 def test_a_question_beside_calls_counts_like_one_alone(big_shop: Shop) -> None:
     """The prompt invites both, so neither costs reward."""
     compared = 0
@@ -163,23 +152,10 @@ def test_a_message_of_several_acts_is_free_if_each_of_them_is() -> None:
     assert free_turns([did("summary"), replace(both, useful=True)], 1) == 2
 
 
-def test_a_useful_question_is_never_worse_than_a_useless_one() -> None:
-    for asks in range(3):
-        for count in range(6):
-            assert free_turns([did("question", useful=True)] * count, asks) >= free_turns(
-                [did("question")] * count, asks
-            )
-
-
 def test_talk_beside_calls_excuses_a_turn_only_if_it_found_something() -> None:
     """Talk costs no turn there; else a courtesy beside a wasted call would pay for the call."""
     assert free_turns([did(kind, alone=False, asked=True) for kind in FREE], 5) == 0
     assert free_turns([did("question", useful=True, alone=False)], 5) == 1
-
-
-def test_an_answer_to_what_the_customer_asked_back_is_free_once() -> None:
-    exchange = [did(asked=True), did()]
-    assert free_turns(exchange, 0) == free_turns(exchange * 3, 0) == 1
 
 
 TALK = {
@@ -200,14 +176,6 @@ def test_courtesy_neither_costs_nor_pays(what: str, beside: bool, shop: Shop) ->
     for message in [calls(ask, view)] if beside else [text(TALK[what]), calls(view)]:
         episode.act(message)
     assert episode.effort.turns - episode.effort.excused == 1
-
-
-def test_a_second_courtesy_costs_its_turn(shop: Shop) -> None:
-    task = make_task("CART", 0, 3, shop, {"p_missing": 0, "p_oos": 0, "p_switch": 0})
-    episode = Episode(task, shop)
-    for _ in range(3):
-        episode.act(text(TALK["courtesy"]))
-    assert (episode.effort.turns, episode.effort.excused) == (3, 1)
 
 
 def after_a_sell_out(shop: Shop) -> tuple[Episode, str]:
@@ -246,14 +214,6 @@ def test_turns_that_only_look_up_alternatives_are_free_beyond_those_that_the_not
         calls(("catalog_search", {"category": kind, "page": 1, "sort": "rating"}), ("datetime_now", {}))
     )
     assert episode.effort.excused == 2
-
-
-def test_the_same_look_up_again_is_no_alternative(big_shop: Shop) -> None:
-    episode, kind = after_a_sell_out(big_shop)
-    for _ in range(5):
-        episode.act(calls(("catalog_search", {"category": kind})))
-    assert len(episode.subtask.looked) == 1
-    assert episode.effort.excused_calls == 0
 
 
 def test_look_ups_without_a_stock_notice_count(big_shop: Shop) -> None:

@@ -320,13 +320,6 @@ def to_the_end(message: Message) -> Callable[[Any, Any], Message]:
     return lambda messages, tools: message
 
 
-def test_the_turn_budget_ends_the_episode_and_the_world_is_judged(shop: Shop) -> None:
-    task = make_task("CART", 0, 0, shop)
-    trajectory = play(to_the_end(calls(("cart_view", {}))), task, shop)
-    assert (trajectory.end, trajectory.turns) == ("turns", task.turns)
-    assert "the turn budget ran out" in trajectory.score.why
-
-
 def test_a_right_cart_is_right_even_if_nobody_hands_it_in(shop: Shop) -> None:
     task = make_task("CART", 0, 0, shop)
     fair = ENVIRONMENTS["CART"].reference_player(shop)
@@ -348,12 +341,6 @@ def test_patience_ends_the_episode(shop: Shop) -> None:
     trajectory = play(again, make_task("CART", 0, 0, shop), shop)
     assert (trajectory.end, trajectory.turns) == ("patience", 4)  # asked once is no stall
     assert not trajectory.score.correct
-
-
-def test_a_truncated_episode_is_its_own_end(shop: Shop) -> None:
-    episode = Episode(make_task("CART", 0, 0, shop), shop)
-    episode.end_truncated()
-    assert (episode.end, episode.score().correct, episode.score().unscored) == ("truncated", False, False)
 
 
 def test_doing_nothing_earns_nothing(shop: Shop) -> None:

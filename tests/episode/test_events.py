@@ -12,7 +12,7 @@ from ecomlab.envs.registry import moved_by
 from ecomlab.episode.episode import draw_task
 from ecomlab.episode.play import finish, record, replay
 from ecomlab.laws.attackers import SUBMIT, calls, constant, text
-from ecomlab.task import ACT, LOOK, GoalChange, Instead, SellOut, changes_of
+from ecomlab.task import ACT, GoalChange, Instead, SellOut, changes_of
 from ecomlab.world.cart import constraints_of, identity_of
 from ecomlab.world.sell_outs import MOST_SOLD, sell_out_of
 
@@ -125,16 +125,6 @@ def test_what_nobody_wants_sells_out_beside_what_is_wanted(env: str, big_shop: S
     assert unwanted > 0.2 * (wanted + unwanted)
 
 
-@pytest.mark.parametrize("env", SINGLE)
-def test_a_moment_names_a_tool_a_kind_of_act_or_types(env: str, shop: Shop) -> None:
-    environment = ENVIRONMENTS[env]
-    for seed in range(30):
-        for event in eventful(env, seed, shop).events:
-            if not isinstance(event, Instead):
-                assert event.moment in (LOOK, ACT, *environment.offered)
-                assert (event.moment != LOOK) or event.about
-
-
 def test_any_product_of_the_type_brings_a_sell_out_about(big_shop: Shop) -> None:
     """Whether the one that is wanted was found makes no difference."""
     catalog, compared = big_shop.catalog, 0
@@ -212,13 +202,6 @@ def test_who_is_told_of_a_shortage_says_what_they_want_instead(prefers: str, big
             assert customer.goal.of(item) == expected.of(item)
 
 
-def test_what_the_shop_still_has_is_still_wanted(big_shop: Shop) -> None:
-    task = make_task("CART", 6, 1, big_shop, {"p_oos": 0.0, "p_switch": 0.0})
-    episode, before = Episode(task, big_shop), task.goal
-    assert [act.kind for act in episode.customer.told_short(0, episode.world)] == ["still wanted"]
-    assert episode.customer.goal == before
-
-
 def test_silence_is_no_way_to_an_easier_cart(big_shop: Shop) -> None:
     """Untold, the customer would still want something else: nothing in its place is missing."""
     episode, event = reacting("replace", big_shop)
@@ -287,18 +270,6 @@ def test_a_change_of_mind_changes_the_answer(env: str, big_shop: Shop) -> None:
     assert changed > 10
 
 
-@pytest.mark.parametrize("env", ["PD", "SUB"])
-def test_ratings_go_up_as_well_as_down(env: str, big_shop: Shop) -> None:
-    steps = [0]
-    for seed in range(300):
-        task = make_task(env, 10, seed, big_shop, {"p_switch": 1.0})
-        changes = [change.slots["rating"] for change in changes_of(task.events) if "rating" in change.slots]
-        steps += [value - task.goal["rating"] for value in changes]
-        if min(steps) < 0 < max(steps):
-            return
-    raise AssertionError(f"only {steps}")
-
-
 @pytest.mark.parametrize("env", ENVIRONMENTS)
 def test_an_event_costs_nobody_reward(env: str, big_shop: Shop) -> None:
     """Who reacts as the reference player does loses next to nothing."""
@@ -329,16 +300,3 @@ def test_an_episode_with_a_refused_attempt_replays(env: str, big_shop: Shop) -> 
             trajectory = record(played)
             assert replay(trajectory, big_shop) == trajectory.score
     assert refused > 3
-
-
-def test_a_later_sell_out_brings_nothing_back(big_shop: Shop) -> None:
-    """In a journey another job's sell-out comes after the cart was filled from the last units."""
-    task = make_task("CART", 6, 0, big_shop, {"p_oos": 0.0})
-    world, catalog = Episode(task, big_shop).world, big_shop.catalog
-    one, other = (kind.name for kind in catalog.types[:2])
-    row = next(row for row in catalog.type_rows(one) if catalog.stock[row] >= 8)
-    world.sell_out(SellOut(types=(one,), left=((catalog.ids[row], None, 2),)))
-    assert world.stock(row) == 2
-    world.add(catalog.ids[row], None, 2)
-    world.sell_out(sell_out_of(catalog.type_rows(other)[:3], catalog))
-    assert world.stock(row) == 0

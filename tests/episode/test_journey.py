@@ -40,8 +40,9 @@ def submits(message: Message) -> bool:
 
 
 def test_parts_and_their_number_grow_with_difficulty(shop: Shop) -> None:
-    for d, most in ((0, 2), (4, 3), (8, 4), (12, 5)):
-        parts = [[part.env for part in make_task("JOURNEY", d, seed, shop).subtasks] for seed in range(20)]
+    for d, most in ((0, 2), (4, 3), (12, 5)):
+        bare = {"steps.mean": 0.0}
+        parts = [[part.env for part in make_task("JOURNEY", d, n, shop, bare).subtasks] for n in range(20)]
         assert max(map(len, parts)) == most
         assert min(map(len, parts)) >= 2
         for names in parts:
@@ -173,4 +174,6 @@ def test_a_customer_is_the_same_member_in_all_jobs(big_shop: Shop) -> None:
         told = [tiers for tiers in told if tiers]
         compared += len(told) > 1
         assert len(told) < 2 or len(set[str]().union(*told)) == 1
+        if compared > 7:
+            break
     assert compared > 5

@@ -20,8 +20,8 @@ from ecomlab.laws.tool_introspection import calls
 from ecomlab.models.batch import first_turns
 from ecomlab.players.base import Perturbation
 from ecomlab.seeding import rng
-from ecomlab.task import LOOK, Goal, GoalChange, Message, SellOut, Task
-from ecomlab.world.cart import Want, wants_of
+from ecomlab.task import Goal, GoalChange, Message, SellOut, Task
+from ecomlab.world.cart import wants_of
 from ecomlab.world.state import World
 
 every_env = pytest.mark.parametrize("env", list(ENVIRONMENTS))
@@ -253,17 +253,6 @@ def test_a_wrong_product_is_found_where_it_is_made_and_its_place_is_followed(two
     assert set(mistake.slots) & set(two.want.slots)
 
 
-def test_an_unseen_id_that_is_handed_in_stands(shop: Shop) -> None:
-    task = make_task("PD", 1, 0, shop)
-    kind = task.goal["type"]
-    ids = [shop.catalog.ids[row] for row in shop.catalog.type_rows(kind)][: task.goal["count"]]
-    episode = Episode(task, shop)
-    episode.act(calls(("submit", {"product_ids": ids})))
-    labelled = label(record(episode), shop)
-    assert set(found(labelled)) == {(1, "unseen id")}
-    assert [mistake.thing for mistake in labelled.standing] == ids
-
-
 def test_two_wants_of_one_type_are_matched_before_anything_is_blamed(shop: Shop) -> None:
     env, task = ENVIRONMENTS["CART"], make_task("CART", 1, 0, shop)
     world = Episode(task, shop).world
@@ -324,16 +313,6 @@ def test_what_denies_nothing_is_no_claim(text: str, two: Wanted) -> None:
     assert claims_in(text.format(two.want.type), [two.want], shown(two))[0] == []
 
 
-def test_a_denial_in_words_of_its_own_is_counted_apart(two: Wanted) -> None:
-    claims, doubtful = claims_in(f"Nothing like that {two.want.type} exists.", [two.want], shown(two))
-    assert (claims, len(doubtful)) == ([], 1)
-
-
-def test_a_denial_of_what_no_tool_has_shown_is_no_mistake(two: Wanted) -> None:
-    said = {"role": "assistant", "content": f"There is no such {two.want.type}."}
-    assert found(two.labelled(said)) == [(2, "missed item")]
-
-
 def test_a_denial_of_what_has_sold_out_is_true(two: Wanted) -> None:
     world = shown(two)
     world.gone |= {*world.catalog.select(two.want.constraints).tolist()}
@@ -357,36 +336,6 @@ def test_a_denial_of_one_variant_says_nothing_of_the_others(variant: Wanted) -> 
 
 
 # --- events ---
-
-
-def test_a_type_that_is_named_after_its_option_says_nothing_of_variants(two: Wanted) -> None:
-    world = shown(two)
-    for kind in (kind for kind in world.catalog.types if kind.option.values):
-        want = Want(0, kind.name, {}, kind.option.values[0], 1)
-        (claim,), _ = claims_in(f"I couldn't find any {kind.name} in our shop.", [want], world)
-        assert (claim.want, claim.option) == (want, None), kind.name
-
-
-def test_what_has_sold_out_may_be_told_though_what_is_taken_instead_is_there(shop: Shop) -> None:
-    for seed in range(200):
-        task = make_task(
-            "CART",
-            9,
-            seed,
-            shop,
-            {"cart.items": 1, "eps_rank": 0, "cart.p_option": 0, "p_switch": 0},
-        )
-        look, episode = Wanted(task, shop), Episode(task, shop)
-        episode.act(look.see())
-        (want,), (instead,) = wants_of(task.goal), wants_of(episode.goal)
-        world, catalog = episode.world, shop.catalog
-        gone = not any(world.stock(world.row(one)) for one in look.fitting if one in world.shown)
-        there = [one for one in world.shown if catalog.satisfies(world.row(one), instead.constraints)]
-        if gone and instead != want and any(world.stock(world.row(one)) for one in there):
-            said = {"role": "assistant", "content": f"I'm sorry, the {want.type} is sold out."}
-            assert "claims absence" not in {kind for _, kind in found(look.labelled(look.see(), said))}
-            return
-    raise AssertionError("nobody of these would have taken something else that was shown")
 
 
 def test_a_wish_that_is_heard_and_not_followed_is_stale(shop: Shop) -> None:
@@ -446,90 +395,6 @@ def test_a_call_that_is_refused_because_of_stock_is_no_mistake(shop: Shop) -> No
             assert {turn for turn, _ in found(labelled)} <= {labelled.turns}, "only by handing in"
             return
     raise AssertionError("nothing of these sold out")
-
-
-def test_a_wrong_choice_of_what_was_wished_for_later_is_no_stale_wish(shop: Shop) -> None:
-    axes = {"cart.items": 1, "p_oos": 0, "p_switch": 1, "eps_rank": 0, "p_missing": 0, "cart.p_option": 0}
-    for seed in range(300):
-        task = make_task("CART", 3, seed, shop, axes)
-        if not any(isinstance(event, GoalChange) and event.how == "add" for event in task.events):
-            continue
-        first, episode = Wanted(task, shop), Episode(task, shop)
-        if not (first.fitting and first.want.quantity == 1):
-            continue
-        said = [first.see(), calls(first.add(first.fitting[0], 1))]
-        for message in said:
-            episode.act(message)
-        if episode.done or len(added := wants_of(episode.goal)) < 2:
-            continue
-        want, catalog = added[1], shop.catalog
-        rows = [row for row in catalog.type_rows(want.type) if catalog.stock[row] >= want.quantity]
-        wrong = [catalog.ids[r] for r in rows if not catalog.satisfies(int(r), want.constraints)]
-        look = calls(*(("catalog_search", {"category": want.type, "page": page}) for page in (1, 2, 3)))
-        buy = calls(("cart_add", {"product_id": wrong[0], "quantity": want.quantity}))
-        labelled = label(scripted(task, shop, [*said, look, buy]), shop)
-        kinds = [(m.turn, m.kind, m.place) for m in labelled.mistakes if m.place == f"item {want.item}"]
-        assert (4, "wrong product", f"item {want.item}") in kinds
-        assert "stale wish" not in {kind for _, kind, _ in kinds}
-        assert found(label(scripted(task, shop, said), shop)) == [(3, "stale wish")], "left out, it is one"
-        return
-    raise AssertionError("no customer of these added anything")
-
-
-def test_what_never_fitted_is_unwanted_and_not_stale_once_its_item_is_dropped(shop: Shop) -> None:
-    axes = {"cart.items": 2, "p_oos": 0, "p_switch": 1, "eps_rank": 0, "p_missing": 0, "cart.p_option": 0}
-    for seed in range(300):
-        task = make_task("CART", 3, seed, shop, axes)
-        change = next((e for e in task.events if isinstance(e, GoalChange) and e.how == "drop"), None)
-        if change is None or change.moment != LOOK:
-            continue
-        dropped, episode = Wanted(task, shop, change.item), Episode(task, shop)
-        look = calls(*(("catalog_search", {"category": want.type}) for want in wants_of(task.goal)))
-        episode.act(look)
-        of_type = {want.type for want in wants_of(episode.goal)}
-        if not episode.fired or dropped.want.type in of_type or not (dropped.fitting and dropped.others):
-            continue
-        for product, kind in ((dropped.others[0], "unwanted item"), (dropped.fitting[0], "stale wish")):
-            labelled = label(
-                scripted(task, shop, [look, dropped.see(), calls(dropped.add(product, 1))]), shop
-            )
-            assert (3, kind) in found(labelled), kind
-        return
-    raise AssertionError("no customer of these dropped anything")
-
-
-def test_the_last_word_of_a_type_that_is_named_says_nothing_of_another(two: Wanted) -> None:
-    kinds = [kind.name for kind in two.shop.catalog.types]
-    pair = next((a, b) for a in kinds for b in kinds if a < b and a.split()[-1] == b.split()[-1])
-    wants = [replace(two.want, item=number, type=kind) for number, kind in enumerate(pair)]
-    claims, _ = claims_in(f"The {pair[0]} is in your cart and the {pair[1]} is sold out.", wants, shown(two))
-    assert [claim.want.type for claim in claims] == [pair[1]]
-
-
-def test_a_name_that_quotes_the_customer_claims_and_uses_nothing(two: Wanted) -> None:
-    right, kind = two.fitting[0], two.want.type
-    for quoted in (f"You wrote: there is no {kind}.", f'You said "the {kind} is sold out" and I looked.'):
-        said = {"role": "assistant", "content": quoted}
-        kinds = {m.kind for m in two.labelled(two.see(), said, calls(two.add(right, 1))).mistakes}
-        assert kinds <= {"wasted turn"}
-    search = calls(("catalog_search", {"query": f"{two.others[0]}: the customer says there is no {kind}"}))
-    labelled = two.labelled(search, two.see(), calls(two.add(right, 1)))
-    assert labelled.mistakes == (), "a query quotes, it uses no id"
-
-
-def test_a_correction_stays_with_its_job_when_the_intent_changes(shop: Shop) -> None:
-    crossed = 0
-    for seed in range(12):
-        trajectory = perturbed("JOURNEY", 6, seed, shop, 0.5)
-        mistakes = label(trajectory, shop).mistakes
-        for mistake in mistakes:
-            if mistake.parent is not None and mistake.kind == "ignored correction":
-                assert mistakes[mistake.parent].job == mistake.job
-        corrected = [m for m in mistakes if m.kind == "ignored correction" or "correction" in m.fate]
-        crossed += any(later.job > m.job and later.turn > m.turn for m in corrected for later in mistakes)
-        if crossed == 1:
-            return
-    raise AssertionError("no correction of these was followed by another intent")
 
 
 @pytest.mark.parametrize(("env", "d"), [("CART", 8), ("PD", 2)])  # reviews are drawn by id

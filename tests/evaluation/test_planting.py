@@ -80,13 +80,6 @@ def test_a_policy_goes_on_from_given_turns_which_are_prompt(novice: Policy, shop
         assert len(first) == 0 or first[0]["tool_calls"][0]["function"]["name"] in prompt
 
 
-def test_a_player_that_breaks_leaves_an_unscored_episode(shop: Shop) -> None:
-    def broken(messages: list[Message], tools: list[dict[str, Any]]) -> Message:
-        raise LookupError("no such order")
-
-    assert play_on(broken, Episode(make_task("CART", 2, 0, shop), shop)).score.unscored
-
-
 # --- wrong acts ---
 
 
@@ -183,14 +176,6 @@ def test_both_sides_of_a_pair_begin_alike_and_draw_anew(novice: Policy, shop: Sh
         assert twin.messages[:begun] == planted.messages[:begun]
     again = [p for p in measure(plays, tasks, shop, ("wrong quantity",)) if not p.why]
     assert again == [p for p in pairs if p.kind == "wrong quantity"], "whatever else is asked for"
-
-
-def test_a_player_without_a_correct_act_has_no_pair(shop: Shop) -> None:
-    silent = by_player(
-        lambda episode, given: lambda messages, tools: {"role": "assistant", "content": ""}, shop
-    )
-    found = list(measure(silent, [make_task("CART", 2, SEEDS[0], shop)], shop, ("wrong product",)))
-    assert [pair.why for pair in found] == ["no correct act to replace"]
 
 
 def pair(seed: int, twin: bool, planted: bool, further: int = 0, mended: bool = False) -> Pair:

@@ -67,11 +67,6 @@ def test_scripts_play_every_environment_as_the_players_they_name(env: str, shop:
     assert not silent.score.correct
 
 
-def test_an_attacker_that_an_environment_lacks_is_the_callers_mistake(shop: Shop) -> None:
-    with pytest.raises(ValueError, match="no attacker of STATUS"):
-        list(ScriptedContestant("cart_add first of catalog_search").play([Job("STATUS", 0, 0)], shop))
-
-
 def test_a_task_that_cannot_be_drawn_is_unscored(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ecomlab.models.batch.make_task", lambda *_: 1 / 0)
     (found,) = ScriptedContestant("reference").play(JOBS[:1], shop)
@@ -264,17 +259,6 @@ def test_a_model_that_our_sampler_does_not_sample_exactly_is_refused_with_the_wa
         contestant_of(str(tmp_path), shop, ["STATUS"])
 
 
-def test_weights_are_moved_to_the_device(ordinary: str, shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
-    """On the device "meta", which every machine has, weights are only shapes."""
-    monkeypatch.setattr("ecomlab.evaluation.players.device_of", lambda name, ordinary: name)
-    monkeypatch.setattr("ecomlab.evaluation.local.weights_digest", lambda model: "")
-    made: list[Any] = [
-        contestant_of(name, shop, ["STATUS"], Playing(device="meta")) for name in (ordinary, "novice")
-    ]
-    assert [one.device for one in made] == ["meta", "meta"]
-    assert "meta" not in json.dumps(made[0].identity)
-
-
 # --- names ---
 
 
@@ -299,16 +283,6 @@ def test_a_name_is_a_script_weights_or_an_endpoint(shop: Shop, tmp_path: Path) -
         assert found.identity["kind"] == kind
     endpoint = contestant_of(str(file), shop, ["CART"], Playing(settings={"temperature": 0.5}))
     assert isinstance(endpoint, EndpointContestant) and endpoint.identity["temperature"] == 0.5
-
-
-def test_a_script_is_meant_where_an_evaluation_of_it_has_left_a_folder(
-    shop: Shop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "reference").mkdir()
-    monkeypatch.chdir(tmp_path)
-    assert isinstance(contestant_of("reference", shop, ["CART"]), ScriptedContestant)
-    with pytest.raises(ValueError, match="no policy is in reference"):
-        contestant_of("./reference", shop, ["CART"])
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from ecomlab import ENVIRONMENTS
 from ecomlab.difficulty import RANGES
 from ecomlab.envs.registry import COLLECTIONS, moved_by
 from ecomlab.evaluation import tasks
@@ -74,18 +73,6 @@ def test_in_a_collection_it_is_a_warning_that_names_those_that_stay_as_they_are(
     assert TrainConfig(collection="CART,PD", axes=axes).warnings == [
         "axis 'cart.items' does not move PD; there it changes nothing"
     ]
-
-
-def test_what_moves_is_what_was_observed():
-    for env in ENVIRONMENTS:
-        every = {name: low for name, (low, _) in RANGES.items()}
-        assert tuple(tasks.axes_of(every, env)) == tuple(n for n in every if n in (moved_by(env) or ()))
-
-
-@pytest.mark.parametrize("axes", [{"p_missing": 2}, {"top_k": 10.5}, {"p_mising": 0}, {"p_missing": True}])
-def test_wrong_values_of_axes_stop_before_anything_runs(axes):
-    with pytest.raises(ConfigError, match="axes"):
-        TrainConfig(axes=axes)
 
 
 def test_axes_come_from_toml_nested_or_not_and_survive_json(tmp_path):

@@ -17,12 +17,11 @@ import ecomlab
 from ecomlab import Shop
 from ecomlab.evaluation import report as reports
 from ecomlab.evaluation.contestant import Job, Usage
-from ecomlab.evaluation.evaluation import EVALUATION, rescore
+from ecomlab.evaluation.evaluation import rescore
 from ecomlab.evaluation.players import Playing, contestant_of
 from ecomlab.evaluation.report import Report
 from ecomlab.evaluation.transcripts import TranscriptError
 from ecomlab.lab.evaluation_tables import write_tables
-from ecomlab.lab.evaluations import folder_of
 
 EXPERIMENTS = Path(__file__).resolve().parents[2] / "experiments"
 
@@ -154,28 +153,6 @@ def test_a_wrong_setting_of_weights_is_refused_before_they_are_loaded(
         contestant_of("novice", shop, ["CART"], Playing(settings=settings, decoding=decoding))
 
 
-@pytest.mark.parametrize(
-    ("player", "words"),
-    [("novice", "did you mean 'cpu'"), ("reference", "reference is code"), ("there.toml", "no device")],
-)
-def test_a_device_is_one_of_this_machine_and_for_weights(player: str, words: str, shop: Shop) -> None:
-    with pytest.raises(ValueError, match=words):
-        contestant_of(player, shop, ["CART"], Playing(device="cude"))
-
-
-@pytest.mark.parametrize(
-    ("player", "folder"),
-    [
-        ("Qwen/Qwen2.5-7B-Instruct", "Qwen-Qwen2.5-7B-Instruct"),
-        ("models/gpt-4.1.toml", "models-gpt-4.1"),
-        ("./novice", "novice"),
-        ("my_agent.py:agent", "my_agent.py-agent"),
-    ],
-)
-def test_two_models_do_not_share_a_folder(player: str, folder: str) -> None:
-    assert folder_of(player, EVALUATION, None).name == folder
-
-
 # --- reports ---
 
 
@@ -222,22 +199,6 @@ def test_an_evaluation_with_a_folder_goes_on_and_grows(shop: Shop, tmp_path: Pat
     assert len(more.episodes) == 5 and few.folder == more.folder == tmp_path / "run"
     assert more.to_json()["header"]["cells"]["tasks"] == 5
     assert ecomlab.compare(few, str(tmp_path / "run")).overall[0].mean == 0
-
-
-@pytest.mark.parametrize(
-    ("given", "words"),
-    [
-        ({"env": "CRAT"}, "did you mean 'CART'"),
-        ({"difficulty": -1}, "difficulty"),
-        ({"difficulty": []}, "at least one"),
-        ({"tasks": 0}, "at least one"),
-        ({"axes": {"p_mising": 0}}, "did you mean 'p_missing'"),
-        ({"axes": {"cart.items": 2}, "env": "PD"}, "does not move PD"),
-    ],
-)
-def test_what_does_not_exist_is_refused(given: dict[str, Any], words: str, shop: Shop) -> None:
-    with pytest.raises(ValueError, match=words):
-        ecomlab.evaluate("reference", shop=shop, **given)
 
 
 # --- what stands under a report ---

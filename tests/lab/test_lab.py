@@ -51,20 +51,6 @@ def test_parameters_are_read_without_running_anything(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("given", "word"),
-    [
-        ({"stepps": 3}, "'steps'"),
-        ({"steps": "3"}, "steps: int"),
-        ({"steps": 3.0}, "float"),
-    ],
-)
-def test_wrong_parameters_are_errors(tmp_path, given, word):
-    path = write_notebook(tmp_path / "a.ipynb", PARAMETERS)
-    with pytest.raises(notebooks.NotebookError, match=word):
-        notebooks.check(path, given)
-
-
-@pytest.mark.parametrize(
     ("cell", "tags", "word"),
     [
         (PARAMETERS, (), "tagged"),
@@ -99,18 +85,6 @@ def test_a_wrong_sweep_is_an_error(tmp_path, text, word):
     (tmp_path / "sweep.toml").write_text(text)
     with pytest.raises(sweep.SweepError, match=f"sweep.toml:? .*{word}"):
         sweep.load(tmp_path / "sweep.toml")
-
-
-def test_all_mistakes_of_a_sweep_are_told_at_once_with_file_and_key(tmp_path):
-    lines = ['notebok = "a.ipynb"', "seeds = [0, 'x']", "[cluster]", 'time = "soon"', "gpu = 1", "[grid]"]
-    lines += ["out = 1", "[cost]", "hours = -1"]
-    (tmp_path / "sweep.toml").write_text("\n".join(lines))
-    with pytest.raises(sweep.SweepError) as error:
-        sweep.load(tmp_path / "sweep.toml")
-    said = str(error.value).splitlines()
-    assert all(line.startswith(f"{tmp_path / 'sweep.toml'}: ") for line in said)
-    keys = {line.split(": ")[1] for line in said}
-    assert keys == {"notebook", "notebok", "seeds.1", "cluster.time", "cluster.gpu", "grid", "cost.hours"}
 
 
 def test_a_sweep_is_every_combination_with_every_seed(toy):
@@ -256,31 +230,6 @@ def test_an_ended_ablation_leaves_no_process_and_goes_on(toy, how):
         assert trace.read_text().split() == [str(step) for step in range(20)], "no step was repeated or lost"
 
 
-def test_figures_that_belong_to_no_sweep_are_redrawn_with_the_others(tmp_path, monkeypatch):
-    files.write_text(tmp_path / "pyproject.toml", (ROOT / "pyproject.toml").read_text())
-    for name in ("fig_difficulty_growth", "fig_certificate", "fig_reward_parts"):
-        book = (ROOT / "notebooks" / f"{name}.ipynb").read_text(encoding="utf-8")
-        files.write_text(tmp_path / "notebooks" / f"{name}.ipynb", book)
-    drawing = 'from pathlib import Path\nPath(out).mkdir()\n(Path(out) / "toy.pdf").write_bytes(b"%PDF")'
-    write_notebook(tmp_path / "notebooks" / "fig_toy.ipynb", 'seed: int = 0\nout: str = "figures"', drawing)
-    monkeypatch.chdir(tmp_path)
-    text = io.StringIO()
-    assert experiment.draw_figures(console=Console(file=text, width=200)) == 0, text.getvalue()
-    for name in ("fig_certificate", "fig_reward_parts"):
-        assert f"not drawn: {name}" in text.getvalue()
-    assert [path.name for path in (tmp_path / "figures").iterdir()] == ["toy.pdf"]
-
-
-def test_outside_a_project_no_clone_is_written_to(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    assert experiment.draw_figures(console=Console(file=io.StringIO(), width=200)) == 2
-    with pytest.raises(sweep.SweepError, match="ecomlab init"):
-        sweep.load("experiments/quick/sweep.toml")
-    plan = sweep.load(ROOT / "experiments" / "quick" / "sweep.toml")
-    assert plan.notebook == ROOT / "notebooks" / "run_training.ipynb", "relative to the sweep's own project"
-    assert paths.shown(plan.file) == str(plan.file) and paths.shown("figures") == "figures"
-
-
 # --- files and words ------------------------------------------------------------------------------
 
 
@@ -293,19 +242,6 @@ def test_the_kernel_is_this_interpreter_whatever_is_installed(home):
     cache = os.environ["ECOMLAB_CACHE"]
     for name in ("IPYTHONDIR", "JUPYTER_RUNTIME_DIR", "MPLCONFIGDIR"):
         assert environment[name].startswith(cache)
-
-
-def test_wide_vectors_are_left_alone_where_they_would_change_a_runs_bits(home, tmp_path, monkeypatch):
-    cpuinfo = tmp_path / "cpuinfo"
-    monkeypatch.delenv("ATEN_CPU_CAPABILITY", raising=False)
-    monkeypatch.setattr(paths, "CPUINFO", cpuinfo)
-    assert paths.same_kernels() == {}, "no such file: macOS"
-    cpuinfo.write_text("flags\t\t: fpu sse4_2 avx2 sha_ni\n")
-    assert paths.same_kernels() == {}, "a processor without AVX2 would die of being told to use it"
-    cpuinfo.write_text("flags\t\t: fpu sse4_2 avx2 sha_ni avx512f avx512dq\n")
-    assert paths.kernel_environment()["ATEN_CPU_CAPABILITY"] == "avx2"
-    monkeypatch.setenv("ATEN_CPU_CAPABILITY", "avx512")
-    assert paths.kernel_environment()["ATEN_CPU_CAPABILITY"] == "avx512", "a person's own setting"
 
 
 def test_files_are_whole_or_not_there(tmp_path, monkeypatch):
@@ -325,15 +261,6 @@ def test_a_task_is_shown_with_what_nobody_is_told(shop):
     assert task.goal.withheld and hidden.count(": ") == len(task.goal.withheld)
     assert (table[""].str.startswith(("after ", "hearing"))).sum() == len(task.events)
     assert str(task.turns) in table["the task"].iloc[-2]
-
-
-def test_a_journey_is_shown_by_part_with_its_interruptions(shop):
-    journeys = [make_task("JOURNEY", 12, seed, shop) for seed in range(12)]
-    journey = next(task for task in journeys if task.interrupts)
-    table = show.task(journey).frame
-    begun = {about.split(":")[0] for about in table.loc["withheld until asked", "about"]}
-    assert begun <= {part.env for part in journey.subtasks}
-    assert any("interrupted by" in text for text in table["the task"])
 
 
 # --- locks and folders ----------------------------------------------------------------------------
@@ -412,12 +339,6 @@ def test_outputs_do_not_make_a_notebook_dirty_but_sources_do(clone):
     book.cells[1].source = "1 + 2"
     nbformat.write(book, path)
     assert provenance.commit(clone) == f"{clean}-dirty"
-
-
-def test_outside_a_repository_the_commit_is_unknown(tmp_path, clone):
-    assert provenance.commit(Path("/")) == "unknown"
-    (clone / "somewhere").mkdir()
-    assert provenance.commit(clone / "somewhere") == "unknown", "somebody else's repository around us"
 
 
 def record_of(starter="novice", envs=("CART",), size=2_000):

@@ -17,7 +17,7 @@ from contestants import Script
 from typer.testing import CliRunner
 
 from ecomlab import ENVIRONMENTS, Episode, Shop, Trajectory, make_task, play
-from ecomlab.cli import app, main
+from ecomlab.cli import app
 from ecomlab.episode.play import ReplayError, record, replay
 from ecomlab.evaluation.contestant import Job
 from ecomlab.evaluation.evaluation import EVALUATION, header_of
@@ -25,7 +25,6 @@ from ecomlab.evaluation.tasks import held_out_seeds
 from ecomlab.evaluation.transcript import Transcript
 from ecomlab.evaluation.transcripts import FILE, TranscriptError, write
 from ecomlab.lab.view.acting import record_of, record_of_trajectory
-from ecomlab.lab.view.notebook import watch
 from ecomlab.lab.view.page import LARGEST, row_of, write_episodes, write_page
 from ecomlab.lab.view.sources import sources_of
 from ecomlab.markup.elements import element
@@ -131,17 +130,6 @@ def ended(shop: Shop, how: str) -> Trajectory:
         episode.act({"role": "assistant", "content": "One moment."})
         episode.end_truncated() if how == "truncated" else episode.fail("a bug of ours")
     return record(episode)
-
-
-@pytest.mark.parametrize(
-    ("how", "correct", "reward"),
-    [("invalid", False, -1.0), ("truncated", False, -0.9), ("failed", None, None)],
-)
-def test_every_end_is_shown(how: str, correct: bool | None, reward: float | None, shop: Shop) -> None:
-    found = record_of_trajectory(ended(shop, how), shop)
-    assert (found.end, found.correct, found.reward) == (how, correct, reward)
-    assert found.steps[-1].state is not None and found.steps[-1].state.reward == reward
-    json.dumps(found.to_json(), allow_nan=False)
 
 
 def test_what_today_would_not_repeat_is_shown_without_states_and_says_so(shop: Shop) -> None:
@@ -272,17 +260,6 @@ def test_two_players_are_shown_on_the_same_tasks_first(shop: Shop, tmp_path: Pat
         sources_of([one, one / FILE])
 
 
-def test_a_folder_of_another_version_is_shown_as_it_was_said(shop: Shop, tmp_path: Path) -> None:
-    folder = folder_with(tmp_path / "run", shop, played("CART", shop))
-    text = (folder / FILE).read_text("utf-8")
-    (folder / FILE).write_text(re.sub(r'"version": \d+', '"version": 999', text, count=1), "utf-8")
-    (source,) = sources_of([folder])
-    assert source.shop is None and "999" in source.note
-    assert write_page(tmp_path / "view.html", [source]).not_acted_out == 1
-    (plain,) = sources_of([folder], plain=True)
-    assert plain.shop is None and not plain.note
-
-
 def test_the_command_writes_the_page(shop: Shop, tmp_path: Path) -> None:
     folder = folder_with(tmp_path / "run", shop, played("CART", shop), played("PD", shop))
     assert runner.invoke(app, ["view", str(folder)]).exit_code == 0
@@ -291,33 +268,6 @@ def test_the_command_writes_the_page(shop: Shop, tmp_path: Path) -> None:
     chosen = ["--limit", "2", "--plain", "--out", str(tmp_path / "x.html")]
     fewer = runner.invoke(app, ["view", str(folder), str(other), *chosen])
     assert "--limit" in fewer.output and len(index_in(tmp_path / "x.html")) == 2
-
-
-@pytest.mark.parametrize(
-    ("arguments", "word"),
-    [
-        (["nowhere"], "ecomlab eval"),
-        (["here.txt"], "transcripts"),
-        ([".", "--limit", "1", "."], "2"),
-        (["empty"], "episode"),
-    ],
-)
-def test_mistakes_end_with_two_and_leave_no_page(
-    arguments: list[str],
-    word: str,
-    shop: Shop,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    (tmp_path / "here.txt").write_text("hello\n")
-    folder_with(tmp_path / "empty", shop)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("sys.argv", ["ecomlab", "view", *arguments])
-    with pytest.raises(SystemExit) as ended_with:
-        main()
-    assert ended_with.value.code == 2 and word in capsys.readouterr().err
-    assert not list(tmp_path.rglob("*.html"))
 
 
 @pytest.mark.slow
@@ -334,16 +284,6 @@ def test_five_thousand_episodes_are_less_than_sixty_megabytes(shop: Shop, tmp_pa
 
 
 # --- notebooks ---
-
-
-def test_two_episodes_stand_side_by_side_in_a_notebook(shop: Shop) -> None:
-    one, two = played("CART", shop, 1), played("CART", shop, 6)
-    shown = watch(one, two, shop=shop, labels=[(), [Label(1, "wrong product")]])
-    page = shown._repr_html_()
-    assert page.count("<article") == 2 and page.count("wrong product") == 1
-    assert repr(shown).startswith("CART d = 1")
-    with pytest.raises(TypeError, match="transcripts"):
-        watch(3, shop=shop)  # type: ignore[arg-type]
 
 
 @every_environment

@@ -48,7 +48,7 @@ class TestEveryLevel(EnvironmentContract):
 
 def told_and_played(shop: Shop) -> str:
     """A digest of tasks of every environment, and of what the reference player and the customer say in them."""
-    tasks = [make_task(env, d, s, shop) for env in ENVIRONMENTS for d in (0, 5, 12) for s in range(2)]
+    tasks = [make_task(env, d, 1, shop) for env in ENVIRONMENTS for d in (0, 5, 12)]
     played = [play(ENVIRONMENTS[task.env].reference_player(shop), task, shop).messages for task in tasks]
     return digest([[task.to_json() for task in tasks], played])
 

@@ -165,13 +165,6 @@ def given(line: str) -> TrainConfig:
     return from_toml(file, options.settings(changes))
 
 
-def test_a_launch_line_with_axes_is_read_back_as_the_same_run() -> None:
-    config = LORA.replace(axes={"cart.items": 1, "p_missing": 0}, eval_block=(1, 2), reward={"task": 1})
-    for file in (FILE, None):
-        (alone,) = launches(config, file)
-        assert given(alone.lines[-1]) == config
-
-
 @pytest.mark.parametrize("name", ["train", "c4", "c8"])
 @pytest.mark.parametrize("generation", ["own", "vllm-colocate", "vllm-server"])
 def test_every_printed_line_splits_over_its_processes_and_accelerate_takes_it(

@@ -101,15 +101,6 @@ def test_recorded_log_probabilities_are_the_models_own(novice: Policy, shop: Sho
         assert all(value == 0 for value, m in zip(r.logprobs, r.mask, strict=True) if not m)
 
 
-def test_a_stream_that_repeats_gives_the_same_episode_and_another_gives_another(
-    novice: Policy, shop: Shop
-) -> None:
-    tasks = [make_task("CART", 2, 5, shop)] * 3
-    streams = [rng("a"), rng("b"), rng("a")]
-    a, b, again = play_batch(tasks, streams, shop, novice.sampler(), novice.renderer)
-    assert a.completion_ids == again.completion_ids != b.completion_ids
-
-
 def test_limits_cut_turns_and_episodes_counting_sampled_tokens_only(novice: Policy, shop: Shop) -> None:
     task = make_task("CART", 0, 1, shop)
     for limits, most in ((Limits(turn=4), 4), (Limits(episode=11), 11), (Limits(context=40), 39)):

@@ -632,25 +632,6 @@ def test_runs_beside_each_other_evaluate_their_starter_once(
     assert begin("runs/third", seed=6) == alone and played == [0, 1]
 
 
-def test_an_axis_that_does_not_move_an_environment_is_a_warning(tmp_path: Path) -> None:
-    settings = {**SMALL, "steps": 1, "prompts_per_step": 4, "collection": "CART,PD"}
-    with pytest.warns(UserWarning, match="'cart.items' does not move PD"):
-        run_to_end(TrainConfig(out=str(tmp_path / "run"), **settings, axes={"cart.items": 1}))
-    assert {row["env"] for row in rows_of(tmp_path / "run" / "train.csv")} == {"CART", "PD"}
-
-
-def test_weights_that_zero3_keeps_elsewhere_are_looked_at(shop: Shop, tmp_path: Path) -> None:
-    """There a parameter is empty, and this process's share is its `ds_tensor`."""
-    policy = load_policy("novice", shop, ["CART"])
-    trainer = trainer_of(policy, tmp_path)
-    parameter: Any = next(policy.model.parameters())
-    parameter.ds_tensor = parameter.detach().clone()
-    parameter.data = torch.empty(0)
-    assert trainer.weights_are_finite()
-    parameter.ds_tensor[0, 0] = math.nan
-    assert not trainer.weights_are_finite()
-
-
 @pytest.mark.slow
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="another kind of processor rounds otherwise")
 def test_a_run_writes_what_it_wrote_before(tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 """POLICY: the book is told and read back alike, its search finds what is asked for, and only reading it earns."""
 
-import re
 from collections import Counter
 from datetime import date
 from pathlib import Path
@@ -8,16 +7,13 @@ from typing import Any
 
 import pytest
 
-from ecomlab import ENVIRONMENTS, Episode, Shop, make_task, play
+from ecomlab import ENVIRONMENTS, Shop
 from ecomlab.answers.amounts import read_amount, read_clause_id, read_name, read_yes
 from ecomlab.catalog import load_shop
 from ecomlab.customer.nlu import sentences
 from ecomlab.difficulty import Difficulty
-from ecomlab.laws import attackers
 from ecomlab.seeding import pick, rng
-from ecomlab.settings import read_toml
 from ecomlab.task import frozen
-from ecomlab.world.policy_book import rules
 from ecomlab.world.policy_book.book import (
     decide,
     deciding,
@@ -78,7 +74,7 @@ def test_a_section_is_read_back_from_its_text(d: int, shop: Shop) -> None:
 @pytest.mark.parametrize("d", [0, 12, pytest.param(6, marks=pytest.mark.slow)])
 def test_whatever_a_customer_asks_the_search_finds_its_section_or_its_title(d: int, shop: Shop) -> None:
     asked = first = 0
-    for seed in range(3):
+    for seed in range(1 if d else 3):  # hundreds of questions a book
         drawn = book(d, seed, shop)
         for section in drawn["sections"]:
             if section["group"]:  # the section on all cases tells its title
@@ -204,15 +200,6 @@ def test_clauses_on_one_fact_leave_cases_to_the_general_one(shop: Shop) -> None:
             if isinstance(about, Named):
                 taken = {value for fact, _, values in alone if fact == name for value in values}
                 assert taken < {*about.words}, section
-
-
-def test_a_title_names_the_cases_that_are_left_to_its_section(shop: Shop) -> None:
-    """Who has opened but not used a product is not sent past a section on opened goods."""
-    for section in book(12, 1, shop)["sections"]:
-        for clause in (clause for clause in section["clauses"] if "see" in clause):
-            ((fact, _, values),) = clause["if"]
-            if isinstance(about := FACTS[fact], Named):
-                assert about.groups[clause["see"].rpartition(", ")[2]] == tuple(values)
 
 
 def test_a_book_without_steps_has_no_fees_and_no_exceptions_to_windows(shop: Shop) -> None:
@@ -346,58 +333,3 @@ def test_names_and_clauses_are_read_when_there_is_one() -> None:
     assert read_clause_id("[C-12]") == read_clause_id("clause c-12") == read_clause_id("C\u201112") == "C-12"
     assert read_clause_id("C-12, C-13") is None
     assert read_clause_id(None) is None
-
-
-@pytest.mark.parametrize("answer", ["yes", "no", "0", "30 days", "$9.99", "15%", "none", "store credit", 20])
-def test_a_constant_answer_earns_nothing(answer: Any, shop: Shop) -> None:
-    for d in (0, 6, 12):
-        for seed in range(10):
-            episode = Episode(make_task("POLICY", d, seed, shop), shop)
-            while not episode.done:  # the first is refused where the customer has more to say
-                episode.act(attackers.calls(("submit", {"answer": answer})))
-            score = episode.score()
-            assert score.parts["task"] == -1
-            assert not score.correct
-
-
-def test_the_naive_shopper_searches_the_book_and_not_the_catalog(shop: Shop) -> None:
-    """It answers most questions where a rule has one clause: a certificate that shows it at zero flatters the task."""
-    player = attackers.naive(ENVIRONMENTS["POLICY"])
-    right = [play(player(seed), make_task("POLICY", 0, seed, shop), shop).score.correct for seed in range(12)]
-    assert sum(right) > 3
-
-
-DEPOSIT = 'facts = "buying", better = "less", unit = "percent", range = [50, 510, 10] }'
-"""End of the section on deposits in `rules.toml`."""
-
-
-@pytest.mark.parametrize(
-    ("right", "wrong", "fact"),
-    [
-        ('unit = "yes" }', 'unit = "yess" }', "rules.signature.section.unit: should be 'days', "),
-        (DEPOSIT, DEPOSIT.replace("buying", "bying"), 'rules."deposit": no fact set'),
-        (DEPOSIT, DEPOSIT.replace("510", '"510"'), "rules.deposit.section.range: a range is [from, below] or "),
-        ('unit = "yes" }', 'unit = "days" }', "rules.signature.section: a number has a range, "),
-        ('"a refund takes {}"', '"a refund takes long"', 'rules."refund time": an outcome of unit "days" holds 1 {}'),
-        ('club = ["total"', 'club = ["totals"', "fact_sets.club: no fact 'totals'; did you mean 'total'?"),
-        ('"return window"', '"return windows"', 'rules: there is no "return window"'),
-    ],
-)  # fmt: skip
-def test_a_mistake_in_the_rules_is_named(right: str, wrong: str, fact: str, tmp_path: Path) -> None:
-    text = rules.FILE.read_text("utf-8")
-    assert right in text
-    file = tmp_path / "rules.toml"
-    file.write_text(text.replace(right, wrong, 1), "utf-8")
-    with pytest.raises(ValueError, match=re.escape(f"{file}: ")) as caught:
-        read_toml(file, rules.RulesFile)
-    assert fact in str(caught.value)
-
-
-def test_all_mistakes_in_the_rules_are_named_at_once(tmp_path: Path) -> None:
-    file = tmp_path / "rules.toml"
-    text = rules.FILE.read_text("utf-8").replace("range = [50, 510, 10]", "range = 7")
-    file.write_text(text.replace('stop_words = ["a",', "stop_words = [1,"), "utf-8")
-    with pytest.raises(ValueError, match="stop_words") as caught:
-        read_toml(file, rules.RulesFile)
-    lines = str(caught.value).splitlines()
-    assert len(lines) == 2 and all(line.startswith(f"{file}: ") for line in lines)

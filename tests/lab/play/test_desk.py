@@ -9,7 +9,7 @@ import ipywidgets
 import pytest
 from hands import WORDS, entries_of, moves
 
-from ecomlab.catalog import Shop, build_shop, generate
+from ecomlab.catalog import Shop
 from ecomlab.evaluation.transcripts import read
 from ecomlab.lab.play.choice import Choice
 from ecomlab.lab.play.desk import Desk
@@ -94,50 +94,3 @@ def test_a_wrong_choice_is_said_where_it_is_made_and_changes_nothing(
     getattr(made.chooser, field).value = value
     made.chooser.reset.click()
     assert word in text(made.wrong_choice) and made.seat.episode is before
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """A catalog on disk."""
-    build_shop(generate(SIZE), tmp_path / "mine")
-    return tmp_path / "mine"
-
-
-def test_a_wrong_field_is_named_and_nothing_is_spent(shop: Shop) -> None:
-    made = desk()
-    fill(made, "cart_add", {"product_id": "P0", "quantity": "many"})
-    enter(made.views["cart_add"].fields["quantity"])
-    assert "many" in text(made.wrong_call) and made.seat.left.messages == made.seat.left.of_messages
-    made.views["cart_add"].fields["quantity"].value = "2"
-    made.call.click()
-    assert made.wrong_call.value == ""
-    assert "error" in str(made.seat.episode.messages[-1]), "an unknown id is the shop's to refuse"
-
-
-def test_a_pick_enters_ids_in_every_form_and_lists_only_in_the_one_that_is_shown(shop: Shop) -> None:
-    made = desk("PD")
-    fill(made, "catalog_search", {"query": "mug"})
-    enter(made.views["catalog_search"].fields["query"])
-    (grid,) = [widget for widget in made.picks.children if isinstance(widget, ipywidgets.GridBox)]
-    buttons = [box.children[1] for box in grid.children]
-    made.tool.value = "submit"
-    buttons[0].click()
-    buttons[1].click()
-    cards = [card for entry in made.seat.latest if entry.result for card in entry.result.cards]
-    first, second = (card.ids["product_id"] for card in cards[:2])
-    assert made.views["submit"].fields["product_ids"].value == f"{first}, {second}"
-    assert made.views["catalog_get_product"].fields["product_id"].value == second
-    assert made.views["catalog_rerank"].fields["product_ids"].value == ""
-
-
-def test_a_key_begins_its_episode_and_a_wrong_one_says_why(shop: Shop) -> None:
-    made, other = desk("STATUS", 4, 1), desk("RETURN", 1, 2)
-    made.chooser.key.value = other.chooser.key.value
-    enter(made.chooser.key)
-    assert made.seat.episode.task == other.seat.episode.task
-    chooser = made.chooser
-    assert (chooser.env.value, chooser.difficulty.value, chooser.seed.value) == ("RETURN", 1, 2)
-    chooser.key.value = "RETURN 1 2"
-    enter(chooser.key)
-    assert made.wrong_choice.value != ""
-    assert made.seat.episode.task == other.seat.episode.task

@@ -87,11 +87,3 @@ def test_a_key_names_the_episode_to_play(shop: Shop, tmp_path: Path) -> None:
     assert "STATUS, d = 2, seed 4" in done.output and seat.key in done.output.replace("\n", "")
     for cut, word in ((seat.key[:-2], "changed"), ("ecomlab:play?env=SUB", "quotes")):
         assert word in str(runner.invoke(app, ["play", "--key", cut]).exception)
-
-
-def test_another_player_can_be_watched_with_an_axis_overridden(shop: Shop) -> None:
-    arguments = ["play", "--player", "say nothing", "--catalog", str(SIZE), "--axis", "p_missing=0"]
-    done = runner.invoke(app, arguments)
-    assert done.exit_code == 0 and "not correct" in done.output
-    unknown = runner.invoke(app, ["play", "--player", "refernce", "--catalog", str(SIZE)])
-    assert "'reference'" in str(unknown.exception)
