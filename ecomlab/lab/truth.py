@@ -8,9 +8,21 @@ from typing import Any
 from ecomlab.customer.templates import Phrases
 from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.reward import Score
-from ecomlab.slots import slot_type
+from ecomlab.slots import PRICE, slot_type
 from ecomlab.task import ACT, LOOK, Event, Goal, GoalChange, Instead, SellOut, Task
-from ecomlab.wishes import AnyBut, Of, OneOf, Packs, Taste, of_phrase, or_list, packs_phrase
+from ecomlab.wishes import (
+    AnyBut,
+    Earlier,
+    Of,
+    OneOf,
+    Packs,
+    Taste,
+    amount_words,
+    delivery_words,
+    of_phrase,
+    or_list,
+    packs_phrase,
+)
 from ecomlab.world.substitutes import noun
 
 HOW = {
@@ -106,6 +118,8 @@ def value_in_words(name: str, value: Any, phrases: Phrases) -> str:
     if isinstance(value, Of):
         described = (value.described.get(part) for part in ("brand", "feature", "type"))
         return of_phrase(noun(name.removeprefix("attr:")), " ".join(filter(None, described)), value)
+    if isinstance(value, Earlier):
+        return amount_words(value) if name == PRICE.name else delivery_words(value)
     if isinstance(value, Packs):
         return packs_phrase(value)
     if isinstance(value, Taste):

@@ -159,7 +159,7 @@ def _show(env: Environment, rows: list[Row], random: np.random.Generator) -> Tal
 
 def shotgun_teller(env: Environment, shop: Shop) -> Player:
     """Make the reference player that, asked something, tells every value that it may be, the right one last: prices it
-    has seen, numbers of days, yes and no."""
+    has seen, numbers of days and parcels, yes and no."""
     known = env.reference_player(shop)
 
     def player(messages: list[Message], tools: list[dict[str, Any]]) -> Message:
@@ -170,7 +170,7 @@ def shotgun_teller(env: Environment, shop: Shop) -> Player:
         prices = {round(100 * one["price"]) for one in met if isinstance(one.get("price"), float)}
         prices |= {100 * dollars for dollars in range(1, TOLD)}
         days = [DAY.write(f"{month:02d}-{day:02d}") for month in range(1, 13) for day in (3, 17)]
-        numbers = [f"{n} days" for n in range(1, TOLD)]
+        numbers = [f"{n} {unit}" for unit in ("days", "parcels") for n in range(1, TOLD)]
         values = [*map(money, sorted(prices)[:TOLD]), *numbers, *days, "Yes", "No"]
         return text(" ".join([*(f"In total: {value}." for value in values), message["content"]]))
 

@@ -107,6 +107,7 @@ class View(Generic):
         most = LISTED if len(categories) < 2 else EACH
         blocks: list[str] = []
         lists: dict[str, tuple[int, dict[str, str]]] = {}
+        alike: dict[int, Mapping[str, Any]] = {}
         for (name, arguments), message in zip(calls, messages, strict=False):
             result = _loaded(message["content"])
             category = arguments.get("category") if name == SEARCH else None
@@ -119,7 +120,8 @@ class View(Generic):
                     blocks[place] = self._in_order(arguments, result)
                     continue
                 if self._gone is not None and self._gone["type"] == category:
-                    blocks[place] = self._by_likeness(arguments, result, self._gone)
+                    self._take_alike(arguments, result, self._gone)
+                    alike[place] = self._gone
                     continue
                 for record in able(result):
                     if len(rows) < most:
@@ -128,6 +130,8 @@ class View(Generic):
             else:
                 own = None if result is None else self._own(message.get("name", name), result)
                 blocks.append(plain(message) if own is None else own)
+        for place, gone in alike.items():  # only now, because an id that has an alias counts as shown
+            blocks[place] = self._by_likeness(gone)
         return blocks
 
     def _own(self, name: str, result: Mapping[str, Any]) -> str | None:
@@ -164,15 +168,19 @@ class View(Generic):
         lines = [f"- {row_text(row, arguments['sort'])}{self.aliases.of(row['product_id'])}" for row in rows]
         return "\n".join([*lines, *([MORE] if may_be_more(result) else [])]) or NOTHING_FOUND
 
-    def _by_likeness(
+    def _take_alike(
         self, arguments: Mapping[str, Any], result: Mapping[str, Any], gone: Mapping[str, Any]
-    ) -> str:
-        """Write the rows of a search's pages so far, those that have most in common with a product first."""
+    ) -> None:
+        """Take in a page of a search for what is like a product."""
         same = {name: value for name, value in arguments.items() if name not in ("page", "attributes")}
         found = self._alike[1] if same == self._alike[0] else {}
         rows = [whole(row, arguments) for row in able(result) if row["product_id"] != gone["product_id"]]
         found |= {row["product_id"]: row for row in rows}
         self._alike = same, found
+
+    def _by_likeness(self, gone: Mapping[str, Any]) -> str:
+        """Write the rows of a search's pages so far, those that have most in common with a product first."""
+        found = self._alike[1]
         counts = {one: count_alike(row, gone, gone["attributes"]) for one, row in found.items()}
         first = sorted(counts, key=lambda one: -counts[one])[:LISTED]
         lines = [f"- {found[one]['title']}, {counts[one]}{ALIKE}{self.aliases.of(one)}" for one in first]

@@ -4,7 +4,7 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -177,9 +177,9 @@ class Worth(Wish):
             values[slot] = max(cents, values.get(slot, 0))
         return units + sum(values.values())
 
-    @cached_property
+    @property
     def _limits(self) -> list[tuple[SlotType, int]]:
-        return [(slot_type(name), cents) for name, cents in self.terms]
+        return _limits_of(self.terms)
 
     @property
     def amounts(self) -> Sequence[int]:
@@ -259,3 +259,8 @@ def among_the_best(
 def ranked_first(rows: np.ndarray, goal: Goal, count: int, shop: Shop) -> np.ndarray:
     """Return the first `count` of these rows by a goal's order of preferences."""
     return places(rows, rank_of(goal), shop.catalog)[0][:count]
+
+
+@cache  # not kept in the wish, which is pickled
+def _limits_of(terms: tuple[tuple[str, int], ...]) -> list[tuple[SlotType, int]]:
+    return [(slot_type(name), cents) for name, cents in terms]

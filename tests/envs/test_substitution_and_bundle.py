@@ -294,7 +294,7 @@ def test_who_lacks_a_kind_of_step_is_wrong_where_it_counts(kind: str, big_shop: 
 def test_a_condition_holds_in_about_half_of_the_tasks(big_shop: Shop) -> None:
     """Always the first branch is no policy, nor always the second."""
     held, catalog = [], big_shop.catalog
-    for seed in range(200):
+    for seed in range(300):
         task = calm("SUB", 8, seed, big_shop)
         if "if" in wanted(task):
             wish = wanted(task)["if"].value

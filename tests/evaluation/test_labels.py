@@ -141,6 +141,7 @@ def wanted(shop: Shop, option: bool, units: int) -> Wanted:
         "eps_rank": 0,
         "constraints": 2,
         "p_missing": 0,
+        "steps.mean": 0,
     }
     axes |= {"cart.p_option": float(option), "cart.p_quantity": float(units > 1)}
     for seed in range(300):

@@ -22,8 +22,8 @@ SETTINGS: dict[str, Any] = {
     "eval_decodings": ("sampled", "greedy"),  # a task is played twice at a step
     "transcripts_every": 2,
     "turn_tokens": 64,  # who fails may ramble
-    "episode_tokens": 128,
-    "overlong_buffer": 32,
+    "episode_tokens": 80,
+    "overlong_buffer": 20,
 }
 
 

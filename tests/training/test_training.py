@@ -363,7 +363,7 @@ def test_the_trainer_masks_truncated_episodes_where_it_is_told_to(
 ) -> None:
     """In TRL's batch: their tokens, and the advantages of the others, which see them as -1 or as they were."""
     trainer = trainer_of(load_policy("novice", shop, ["CART"]), tmp_path, prompts=1)
-    trainer.config = trainer.config.replace(mask_truncated=masked)
+    trainer.config = trainer.config.replace(mask_truncated=masked, overlong_buffer=0)
     played = trainer.hooks.collect(0).groups[0].rollouts
     group = rollouts.Group(Draw("CART", 0), tuple(
         replace(r, end="truncated" if i == 1 else "submit", score=Score(0.9 - 0.3 * i, i == 0, "x"))
