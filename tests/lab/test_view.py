@@ -82,7 +82,7 @@ def test_the_first_turn_knows_what_the_opening_stated_and_later_ones_what_was_re
             *opening.withheld,
             *(line for state in turns if state for line in state.withheld),
         }
-        assert learned or not opening.withheld
+        assert learned or not opening.withheld or env == "STATUS"  # an order may be found without asking
 
 
 @every_environment

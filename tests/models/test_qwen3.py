@@ -308,13 +308,14 @@ def test_vllm_plays_what_our_own_backend_plays(mode: str, babbler: Path, shop: S
 
 
 def sampler_of(policy: Policy, limits: Limits, **twist: Any) -> VllmSampler:
-    return VllmSampler(FakeVllm(policy.model, **twist), policy.renderer.stop_ids, limits)
+    """A sampler whose model never stops by itself."""
+    return VllmSampler(FakeVllm(policy.model, **twist), (), limits)
 
 
 def test_every_row_has_its_own_limit(policy: Policy) -> None:
-    """A random model never stops: turns end at the turn's, the episode's or the context's limit, all truncated."""
+    """Turns end at the turn's, the episode's or the context's limit, all truncated."""
     sampler = sampler_of(policy, Limits(turn=6, episode=8, context=20))
-    sampler.start([rng(i + 3) for i in range(3)])
+    sampler.start([rng(i) for i in range(3)])
     said = sampler.turn([0, 1, 2], [[5] * 4, [5] * 17, [5] * 20])
     assert [len(s.ids) for s in said] == [6, 3, 0] and all(s.truncated and not s.failure for s in said)
     again = sampler.turn([0], [[5]])
@@ -332,7 +333,7 @@ def with_a_hole(answer: dict[str, Any]) -> dict[str, Any]:
 
 def test_an_answer_without_numbers_leaves_the_episode_unscored(policy: Policy, shop: Shop) -> None:
     tasks = [make_task("CART", 0, seed, shop) for seed in (1, 2)]
-    streams = [rng(i + 3) for i in range(2)]
+    streams = [rng(i) for i in range(2)]
     for twist, lost in ((with_a_hole, 1), (without_logprobs, 2)):
         sampler = sampler_of(policy, Limits(6, 12, 4096), twist=twist)
         rollouts = play_batch(tasks, streams, shop, sampler, policy.renderer)

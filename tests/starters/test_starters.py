@@ -134,7 +134,11 @@ def test_a_customer_tells_what_a_demonstrators_question_names_and_two_things_mor
             named = withheld.count(name)
             assert told[:named] == [name] * min(named, 3)
             openly = told_openly(len(withheld) - named, min(3, named))
-            assert len(told) == min(3, named) + min(openly, len(withheld) - named), (task.opening, question)
+            most = min(3, named) + min(openly, len(withheld) - named)
+            if name == "replacement":  # nothing of what goes back is told where it is asked of the new one
+                assert min(3, named) <= len(told) <= most
+                continue
+            assert len(told) == most, (task.opening, question)
             heard += 1
     assert heard >= 100
 
