@@ -139,8 +139,7 @@ class Lexicon:
         return tuple(text for text, meant in slots.items() if meant == (slot, value) and text not in own)
 
     def said(self, value: str) -> str:
-        """Write a feature or a value as customers do: those of real products keep their capitals
-        (but what looks like something, in `phrase`)."""
+        """Write a feature or a value as customers do: those of real products keep their capitals."""
         return value if self.is_real else in_speech(value)
 
     def phrase(self, type_name: str, slot: str, value: str) -> str:

@@ -94,8 +94,8 @@ _OVER = re.compile(
     r"\b(?:over|above|beyond|exceeds?) (?:your|the) (?:budget|limit|maximum|price limit)\b", re.IGNORECASE
 )
 """Words by which what is offered costs more than is allowed."""
-_LEAVE = re.compile(r"\b(?:shall|should|may|can|could) (?:i|we)\b", re.IGNORECASE)
-"""Words by which leave is asked to do something."""
+_MAY_I = re.compile(r"\b(?:shall|should|may|can|could) (?:i|we)\b", re.IGNORECASE)
+"""Words by which leave is asked to do something, and not only whether something suits, as in `LEAVE`."""
 _SUITS = re.compile(
     r"\b(?:is|are|does|do) (?:that|this|it|these|those|they|you|everything)(?: all)?(?: be)? "
     r"(?:right|fine|good|ok(?:ay)?|all right|happy|what you|suit|like|work)\b[^.?!]*\?",
@@ -371,7 +371,7 @@ class DialogueManager:
             named_it = reading.names or _DEED.search(text.lower())
             return Reply([Act(self._yes_to(text) if named_it else "to what"), *free], tuple(news))
         if "OFFER" in reading.acts:
-            takes = "consent" if _LEAVE.search(text) else "as wanted"
+            takes = "consent" if _MAY_I.search(text) else "as wanted"
             offered = [self.claim(one, exactly=False) for one in (*reading.said, *reading.mentions)]
             if not offered:
                 takes = "decline"
@@ -388,7 +388,7 @@ class DialogueManager:
     def _yes_to(self, text: str) -> str:
         """Name the act that says yes to a plan: it may be done, or where that is asked, it suits. Who tells facts
         cannot know whether an answer is right."""
-        suits = None if _LEAVE.search(text) else _SUITS.search(text)
+        suits = None if _MAY_I.search(text) else _SUITS.search(text)
         if suits and self.tells_facts:
             return "acknowledge answer" if "what you" in suits[0].lower() else "consent"
         return "as wanted" if suits else "consent"

@@ -16,8 +16,7 @@ import numpy as np
 from ecomlab.catalog import Shop
 from ecomlab.customer.nlu import is_complete
 from ecomlab.envs.registry import ENVIRONMENTS
-from ecomlab.laws.leaks import LEVELS, Features, Leak, Lists, auc_of
-from ecomlab.laws.leaks import tasks_at as tasks_at
+from ecomlab.laws.leaks import LEVELS, Features, Leak, Lists, auc_of, tasks_at
 from ecomlab.slots import limits_in
 from ecomlab.task import Event, GoalChange, Task
 from ecomlab.wishes import wishes_in

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ecomlab import ENVIRONMENTS, Episode, Shop, Task, play
+from ecomlab import ENVIRONMENTS, Episode, Shop, Task, make_task, play
 from ecomlab.envs.discovery.player import DiscoveryPlayer
 from ecomlab.episode.episode import draw_task
 from ecomlab.steps import only
@@ -301,3 +301,12 @@ def test_the_customer_says_for_the_asking_what_a_value_is_worth_and_never_that_i
             assert all(f"for one {words}" in said for words in task.goal["worth"].words)
             heard += 1
     assert heard > 4
+
+
+def test_all_that_filters_leave_is_listed_where_reviews_decide(big_shop: Shop) -> None:
+    """No filter goes by reviews, alternatives or exceptions, and a search lists twenty at this level."""
+    drawn = [make_task("PD", 20, seed, big_shop) for seed in range(1_000_000, 1_000_024)]
+    with_reviews = [task for task in drawn if "said" in task.goal]
+    assert len(with_reviews) > 10
+    for task in with_reviews:
+        assert play(PD.reference_player(big_shop), task, big_shop).score.correct, task.key

@@ -12,6 +12,7 @@ from ecomlab.catalog import Catalog
 from ecomlab.customer import goals, visits
 from ecomlab.envs.bundle import env as bundle
 from ecomlab.laws import leaks, opening_leaks
+from ecomlab.laws.leaks import tasks_at
 from ecomlab.task import Problem
 from ecomlab.world.orders import lines
 from ecomlab.world.shopping_list import least_total, parts_of
@@ -24,11 +25,11 @@ def found(measure: Callable[..., list[leaks.Leak]], env: str, kind: str, *args: 
 
 
 def openings(env: str, *which: Any) -> list[leaks.Leak]:
-    return opening_leaks.openings(env, opening_leaks.tasks_at(env, *which))
+    return opening_leaks.openings(env, tasks_at(env, *which))
 
 
 def bounds(env: str, shop: Shop, *which: Any) -> list[leaks.Leak]:
-    return opening_leaks.bounds(env, opening_leaks.tasks_at(env, shop, *which), shop)
+    return opening_leaks.bounds(env, tasks_at(env, shop, *which), shop)
 
 
 def test_a_leak_is_found(big_shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -100,7 +101,7 @@ def test_an_opening_that_says_more_where_something_goes_back(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def outcomes() -> leaks.Leak:
-        tasks = opening_leaks.tasks_at("RETURN", shop, (6,), 400)
+        tasks = tasks_at("RETURN", shop, (6,), 400)
         (leak,) = (
             leak for leak in opening_leaks.outcomes("RETURN", tasks, shop) if "it goes back" in leak.kind
         )

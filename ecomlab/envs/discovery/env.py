@@ -153,7 +153,7 @@ class Discovery(Environment):
             if not _thinks(last, choice, count, catalog):
                 return False
             lefts = unmet.stages(some, so_far, shop)
-            shown = unmet.stages(plainer(some), so_far, shop)  # what filters leave
+            shown = unmet.stages(plainer(some.drop_slots("said")), so_far, shop)  # what filters leave
             pairs = list(zip(lefts, shown, strict=True))
             listed = max(DiscoveryPlayer.calls(left, of, count, catalog) for left, of in pairs)
             rows = max(len(last.asked), DiscoveryPlayer.rows(*pairs[-1], count, catalog))
