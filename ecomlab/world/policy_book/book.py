@@ -7,7 +7,8 @@ that `wording` makes of it. Conditions that a shop rewards only ever improve an 
 
 import math
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
+from itertools import pairwise
 from typing import Any
 
 from ecomlab.catalog import Catalog, Shop
@@ -54,6 +55,8 @@ P_AGREED = 0.8
 """Share of the books that say whether customers must agree to a refund before a return is started; half say yes."""
 P_FREE = 0.65
 """Share of the fees of a return that are charged in exceptions only."""
+TRIES = 20
+"""Times that a section is drawn until members are nowhere worse off."""
 STEPS_APART = 4
 """Most steps between a return window and an exception to it."""
 FORMS = 24
@@ -114,7 +117,17 @@ class _Drawing:
             self.departments.setdefault(kind.department, []).append(kind.name)
 
     def sections(self, name: str, department: str = "", days: int | None = None) -> list[dict[str, Any]]:
-        """Draw the section of a rule, and the one to which it may refer. Of a window the general clause says `days`."""
+        """Draw the section of a rule, and those to which it leads. Of a window the general clause says `days`. Members
+        are nowhere worse off, unless luck is out."""
+        for _ in range(TRIES):
+            found = self._sections(name, department, days)
+            if not _is_worse_for_members(found):
+                break
+        for section in found:
+            section["clauses"] = [{n: v for n, v in c.items() if n != "lean"} for c in section["clauses"]]
+        return found
+
+    def _sections(self, name: str, department: str, days: int | None) -> list[dict[str, Any]]:
         rule = RULES[name]
         exceptions = self.branches - 1 if name != WINDOW or self.levels else 0
         general, outcomes = self._outcomes(rule, exceptions, days)
@@ -124,10 +137,7 @@ class _Drawing:
         found: list[dict[str, Any]] = [
             {"rule": name, "department": department, "group": "", "clauses": clauses}
         ]
-        found += self._referred(rule, found[0], [])
-        for section in found:
-            section["clauses"] = [{n: v for n, v in c.items() if n != "lean"} for c in section["clauses"]]
-        return found
+        return found + self._referred(rule, found[0], [])
 
     def _except(
         self,
@@ -225,8 +235,8 @@ class _Drawing:
     ) -> list[dict[str, Any]]:
         """Leave, as chance has it, the last exception of a lean to a section of its own, with exceptions that go
         further, of which one may be left to one of its own in turn; nothing where no fact gives such a section a
-        name. The
-        section itself is about the cases for which the conditions `where` hold."""
+        name. No other clause overrides what is left to it. The section itself is about the cases for which the
+        conditions `where` hold."""
         random, clauses = self.random, section["clauses"]
         if len(where) >= self.levels or len(clauses) < 2:
             return []
@@ -238,14 +248,17 @@ class _Drawing:
             able = [f for f in rule.facts if f not in known and FACTS[f].group_names(lean)]
             for fact in random.some(able):
                 about, name = FACTS[fact], random.pick(FACTS[fact].group_names(lean))
-                atoms = [self._atom(fact, lean, "")]
                 if isinstance(about, Named):
                     atoms = [[fact, "in", [*about.groups[name]]]]
-                if not _all_decide([atoms if n == number else c["if"] for n, c in enumerate(clauses)], where):
+                else:
+                    atoms = [self._atom(fact, lean, "")]
+                    name = name.replace("{}", about.kind.write(atoms[0][2]))
+                others = [clause for n, clause in enumerate(clauses) if n != number]
+                if not _all_decide([*(clause["if"] for clause in others), atoms], where):
                     continue
-                value = clauses[number]["then"]
+                value, form = clauses[number]["then"], clauses[number]["form"]
                 group = REFERRED.format(section["group"], name) if section["group"] else name
-                clauses[number] = {"if": atoms, "see": group, "form": clauses[number]["form"], "lean": lean}
+                clauses[:] = [*others, {"if": atoms, "see": group, "form": form, "lean": lean}]
                 own, cases = [self._clause([], value)], [*where, *atoms]
                 for further, then in self._further(rule, value, lean):
                     self._except(rule, further, then, section["department"], own, cases)
@@ -293,40 +306,126 @@ def _some(among: int, count: int, random: Draws) -> list[int]:
     return drawn[:count]
 
 
+Masks = Mapping[str, int]
+"""By fact, the values that a case may have: a bit for each, and of a product one more for all that are not named."""
+
+
 def _all_decide(every: Sequence[Sequence[Atom]], where: Sequence[Atom]) -> bool:
     """Tell whether of clauses with these conditions, each of which overrides those before it, each decides some case
-    for which those of `where` hold."""
-    return all(_is_left([*where, *atoms], sorted(every[n + 1 :], key=len)) for n, atoms in enumerate(every))
+    for which those of `where` hold; of values joined by "either" each one does."""
+    masks = [[_mask(atom) for atom in atoms] for atoms in every]
+    around = [_mask(atom) for atom in where]
+    return all(
+        _is_left(_both({}, [*around, *one]), sorted(masks[n + 1 :], key=len))
+        for n, atoms in enumerate(every)
+        for one in _one_by_one(atoms)
+    )
 
 
-def _is_left(case: Sequence[Atom], later: Sequence[Sequence[Atom]]) -> bool:
-    """Tell whether some case fulfils all conditions of `case`, as some do, and not all of any of `later`."""
-    if not later:
-        return True
-    if not all(_can_be(atom[0], [*case, atom]) for atom in later[0]):
-        return _is_left(case, later[1:])
-    others = ([*case, (fact, _NOT[op], value)] for fact, op, value in later[0])
-    return any(_can_be(other[-1][0], other) and _is_left(other, later[1:]) for other in others)
+def _one_by_one(atoms: Sequence[Atom]) -> list[list[tuple[str, int]]]:
+    """List the conditions of a clause with each of the values that it joins by "either"."""
+    found: list[list[tuple[str, int]]] = [[]]
+    for fact, op, value in atoms:
+        about = FACTS.get(fact)
+        split = isinstance(about, Named) and set(value) not in map(set, about.together.values())
+        masks = [_mask([fact, op, [one]]) for one in value] if split else [_mask([fact, op, value])]
+        found = [[*one, mask] for one in found for mask in masks]
+    return found
 
 
-_NOT = {"in": "out", ">=": "<", "<": ">="}
-"""What of a condition that does not hold, by what it compares with; "out" is the opposite of "in"."""
+def _mask(atom: Atom) -> tuple[str, int]:
+    """Turn a condition into the bits of the values that fulfil it."""
+    fact, op, value = atom
+    return fact, _bits(fact, op, value if op != "in" else tuple(value))
 
 
-def _can_be(name: str, case: Sequence[Atom]) -> bool:
-    """Tell whether some value of a fact fulfils the conditions on it; of products there are more than are named."""
-    left = {*about.words} if isinstance(about := FACTS.get(name), Named) else None
-    least, below = 0, math.inf
-    for _, op, value in sorted((atom for atom in case if atom[0] == name), key=lambda atom: atom[1] == "out"):
-        if op == "in":
-            left = {*value} if left is None else left.intersection(value)
-        elif op == "out" and left is not None:
-            left = left.difference(value)
-        elif op == ">=":
-            least = max(least, value)
-        elif op == "<":
-            below = min(below, value)
-    return (left is None or bool(left)) and least < below
+@cache
+def _bits(fact: str, op: str, value: Any) -> int:
+    if fact == "type":
+        return sum(1 << 1 + _type_number(name) for name in value)
+    about = FACTS[fact]
+    if isinstance(about, Named):
+        return sum(1 << n for n, name in enumerate(about.words) if name in value)
+    grid = sorted({*about.limits, *about.bad_limits})
+    return sum(1 << n for n, number in enumerate((-1, *grid)) if (number >= value) == (op == ">="))
+
+
+_TYPES: dict[str, int] = {}
+
+
+def _type_number(name: str) -> int:
+    return _TYPES.setdefault(name, len(_TYPES))
+
+
+def _both(case: Masks, further: Sequence[tuple[str, int]]) -> Masks:
+    """Narrow a case by further conditions."""
+    found = dict(case)
+    for fact, bits in further:
+        found[fact] = found.get(fact, ~0) & bits
+    return found
+
+
+def _is_left(case: Masks, later: Sequence[Sequence[tuple[str, int]]]) -> bool:
+    """Tell whether some value of each fact is left to a `case`, and together they do not fulfil all conditions of any
+    of `later`."""
+    if not all(case.values()):
+        return False
+    for number, conditions in enumerate(later):
+        if all(case.get(fact, ~0) & bits for fact, bits in conditions):
+            others = (_both(case, [(fact, _ALL.get(fact, ~0) & ~bits)]) for fact, bits in conditions)
+            return any(_is_left(other, later[number + 1 :]) for other in others)
+    return True
+
+
+_ALL: Mapping[str, int] = {
+    name: (
+        1 << (len(about.words) if isinstance(about, Named) else 1 + len({*about.limits, *about.bad_limits}))
+    )
+    - 1
+    for name, about in FACTS.items()
+}
+"""Bits of all values of a fact."""
+
+
+def _is_worse_for_members(sections: Sequence[Section]) -> bool:
+    """Tell whether a rule decides some case worse for customers of a higher level than for those of a lower one; of the
+    sections on it each is the one to which the one before leads, and later clauses override."""
+    rule, about = RULES[sections[0]["rule"]], FACTS["tier"]
+    clauses = [(dict(map(_mask, atoms)), then) for atoms, then in _flat(sections)]
+    if not rule.better or not any("tier" in masks for masks, _ in clauses):
+        return False
+    assert isinstance(about, Named)
+    by_level = []
+    for level in (1 << n for n in range(len(about.words))):
+        able = [(masks, then) for masks, then in clauses if masks.get("tier", level) & level]
+        by_level.append([([i for i in masks.items() if i[0] != "tier"], then) for masks, then in able])
+    return any(
+        _is_better(one, other, rule)
+        and _is_left(_both({}, [*if_one, *if_other]), _rest(lower, n) + _rest(higher, m))
+        for lower, higher in pairwise(by_level)
+        for n, (if_one, one) in enumerate(lower)
+        for m, (if_other, other) in enumerate(higher)
+    )
+
+
+def _rest(clauses: Sequence[tuple[Any, Any]], number: int) -> list[Any]:
+    return sorted((conditions for conditions, _ in clauses[number + 1 :]), key=len)
+
+
+def _is_better(one: Any, other: Any, rule: Rule) -> bool:
+    """Tell whether customers like one outcome better than another."""
+    if rule.unit == "yes":
+        return one != other and one == rule.better
+    return bool(one > other if rule.better == "more" else one < other)
+
+
+def _flat(sections: Sequence[Section]) -> list[tuple[list[Atom], Any]]:
+    """List conditions and outcomes of all clauses that decide, those of a section in the place of what leads there."""
+    found: list[tuple[list[Atom], Any]] = []
+    for clause in sections[0]["clauses"]:
+        inner = _flat(sections[1:]) if "see" in clause else [([], clause.get("then"))]
+        found += [([*clause["if"], *atoms], then) for atoms, then in inner]
+    return found
 
 
 def holds(atom: Atom, facts: Mapping[str, Any]) -> bool:

@@ -61,7 +61,7 @@ ConditionalForm = Annotated[str, Field(pattern=r"^[^{}]*\{if\}[^{}]*\{then\}[^{}
 Texts = Annotated[tuple[str, ...], Field(min_length=1)]
 Sets = tuple[Texts, ...]
 Range = Annotated[range, PlainValidator(_read_range)]
-Precedence = Annotated[str, Field(pattern="^(first|last)$")]
+Precedence = Annotated[str, Field(pattern="^(first|last|only)$")]
 
 
 Lean = Literal["good", "bad"]
@@ -236,7 +236,7 @@ class RulesFile(Strict):
 
     type_condition: Form
     special: Annotated[tuple[ConditionalForm, ...], Field(min_length=1)]
-    general: Annotated[dict[Precedence, Forms], Field(min_length=2)]
+    general: Annotated[dict[Precedence, Forms], Field(min_length=3)]
     reference: Form
     referred: str
     precedence: Annotated[dict[Precedence, Texts], Field(min_length=2)]
@@ -324,7 +324,8 @@ TYPE_CONDITION = _READ.type_condition
 SPECIAL = _READ.special
 """Clauses with conditions."""
 GENERAL: Mapping[str, Sequence[str]] = _READ.general
-"""Clauses without conditions, by which of several clauses decides; listed first where the last one decides."""
+"""Clauses without conditions, by which of several clauses decides; listed first where the last one decides, and
+"only" where there is no other."""
 REFERENCE = _READ.reference
 """What a clause says that leaves a case to another section."""
 REFERRED = _READ.referred

@@ -19,6 +19,7 @@ from ecomlab.world.policy_book.rules import (
     SPECIAL,
     TYPE_CONDITION,
     WINDOW,
+    Amount,
     Named,
     Rule,
 )
@@ -48,7 +49,7 @@ def text_of(section: Section, book: Book, plurals: Mapping[str, str]) -> str:
     """Write a section: which of several clauses decides, then a line for each clause. `plurals` is by type name."""
     rule, clauses = RULES[section["rule"]], section["clauses"]
     several, precedence = len(clauses) > 1, book["precedence"]
-    general = GENERAL[precedence if several else "last"]
+    general = GENERAL[precedence if several else "only"]
     lines = [PRECEDENCE[precedence][book["form"]]] if several else []
     return "\n".join(
         [*lines, *(_write_clause(section, rule, clause, general, plurals) for clause in clauses)]
@@ -68,7 +69,8 @@ def _write_clause(
     else:
         then = rule.outcomes[outcome].replace("{}", rule.kind.write(clause["then"]))
     if not clause["if"]:
-        return f"[{clause['id']}] " + general[sentence % len(general)].replace("{}", then)
+        text = general[sentence % len(general)].replace("{}", then)
+        return f"[{clause['id']}] {text[0].upper()}{text[1:]}"
     conditions = ALSO.join(_write_condition(atom, plurals) for atom in clause["if"])
     form = SPECIAL[sentence % len(SPECIAL)]
     return f"[{clause['id']}] " + form.replace("{if}", conditions).replace("{then}", then)
@@ -134,11 +136,12 @@ def read_clause(line: str, rule: Rule, names: Mapping[str, str]) -> Clause | Non
     marked = re.fullmatch(r"\[([A-Z]-\d+)\] (.*)", line)
     if not marked:
         return None
-    for form in (*SPECIAL, *GENERAL["first"], *GENERAL["last"]):
+    for form in (*SPECIAL, *GENERAL["first"], *GENERAL["last"], *GENERAL["only"]):
         before = form.partition("{")[0]
         if not marked[2].startswith(before):
             continue
         body = marked[2][len(before) : -1]
+        body = body if before else body[0].lower() + body[1:]
         for atoms, outcome in _readings(body, names) if form in SPECIAL else [([], body)]:
             see = _pattern(REFERENCE).fullmatch(outcome)
             if see:
@@ -214,10 +217,15 @@ def _read_types(text: str, names: Mapping[str, str], last: str) -> list[str]:
     return found
 
 
-_NAMES = any_of(
-    [name for about in FACTS.values() for lean in about.leans() for name in about.group_names(lean)]
+_NAMES = any_of(name for about in FACTS.values() if isinstance(about, Named) for name in about.groups)
+_AMOUNTS = "|".join(
+    re.escape(name).replace(r"\{\}", about.kind.pattern)
+    for about in FACTS.values()
+    if isinstance(about, Amount)
+    for lean in about.leans()
+    for name in about.group_names(lean)
 )
-_GROUPS = f"(?:{_NAMES})"
+_GROUPS = f"(?:{_NAMES}|{_AMOUNTS})"
 
 
 @cache
