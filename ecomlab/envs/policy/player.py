@@ -148,8 +148,9 @@ class PolicyPlayer(GoalPlayer):
             if name in (*OTHERWISE.values(), TOGETHER):
                 other = clause if lacks else others.get(name)
                 values[name] = other.get("then") if other is not None else None
-                if name == TOGETHER and not lacks and values[name] is not None:
-                    values[name] += clause["then"]
+                both = values[name], clause["then"]  # no numbers where it has strayed
+                if name == TOGETHER and not lacks and all(isinstance(one, int) for one in both):
+                    values[name] = sum(both)
             elif lacks:
                 values[name] = today.isoformat() if name == WORKED["day"] else facts.get("total")
             elif RULES[rule_of(question)].worked.of in facts:  # type: ignore[union-attr]
