@@ -111,14 +111,15 @@ class PolicyPlayer(GoalPlayer):
         clause = decided.pop("")
         if clause is None or isinstance(clause, str) or "then" not in clause:
             return self.turn(self.call("submit", None))
-        told = self._tell(question, clause, decided, facts)
+        strayed = found.rule != rule_of(question)  # and has no answer of the kind that is asked for
+        told = None if strayed else self._tell(question, clause, decided, facts)
         if told is not None:
             return told
         then = clause["then"]
         if self.slip():  # a line too low
             read = [value for rule, value in self._answers if rule == found.rule]
             then = read[(read.index(then) + 1) % len(read)]
-        asked = question if rule_of(question) == found.rule else found.rule  # where it has strayed
+        asked = found.rule if strayed else question
         worked = RULES[found.rule].worked if asked.endswith(WORKED_OUT) else None
         if worked is not None and worked.of not in facts:
             return self.turn(self.call("submit", None, clause=clause["id"]))
@@ -148,9 +149,8 @@ class PolicyPlayer(GoalPlayer):
             if name in (*OTHERWISE.values(), TOGETHER):
                 other = clause if lacks else others.get(name)
                 values[name] = other.get("then") if other is not None else None
-                both = values[name], clause["then"]  # no numbers where it has strayed
-                if name == TOGETHER and not lacks and all(isinstance(one, int) for one in both):
-                    values[name] = sum(both)
+                if name == TOGETHER and not lacks and values[name] is not None:
+                    values[name] += clause["then"]
             elif lacks:
                 values[name] = today.isoformat() if name == WORKED["day"] else facts.get("total")
             elif RULES[rule_of(question)].worked.of in facts:  # type: ignore[union-attr]
