@@ -102,7 +102,7 @@ class PolicyPlayer(GoalPlayer):
         for name in OTHERWISE.values():
             if name in self.asks:
                 decided[name] = self._decide(found, other_case(self.asks[name], facts))
-        if further and further[0] is not None:
+        if also and further[0] is not None and further[0].rule == rule_of(also):
             decided[TOGETHER] = self._decide(further[0], facts)
         titles = list(dict.fromkeys(one for one in decided.values() if isinstance(one, str)))
         if titles:
