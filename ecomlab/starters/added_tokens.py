@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ecomlab.answers.status import STATUSES
 from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.starters.compact_renderer import RESULTS, call_text
-from ecomlab.starters.compact_results import ALIKE, MORE, NEVER, OTHERS, YES, heading
+from ecomlab.starters.compact_results import MORE, NEVER, OTHERS, YES, heading
 from ecomlab.starters.demonstrations import ANY
 from ecomlab.starters.questions import all_questions
 from ecomlab.values import MONTHS, WEEKDAYS
@@ -60,7 +60,6 @@ def _texts(catalog: "Catalog") -> Iterator[str]:
         *NEWS,
         OTHERS,
         MORE,
-        ALIKE,
         f" {ANY}",
         YES,
         NEVER,

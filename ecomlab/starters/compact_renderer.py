@@ -15,7 +15,7 @@ from ecomlab.starters.compact_results import KNOWN, Call, Generic, View, without
 from ecomlab.starters.id_aliases import Aliases
 
 Row = TypeVar("Row", bound=Mapping[str, Any])
-VERSION = 4
+VERSION = 5
 """Goes up when the same messages would give other text; starters trained on other text are then refused."""
 
 ASSISTANT = f"{START}assistant\n"

@@ -9,7 +9,7 @@ look as they do in a search. The forms are fixed rules on the messages and know 
   customer has bought more than one item of that type.
 - Search within a category: rows in stock that are not sponsored, each product once per turn; searches of one category
   are merged, several categories get a few rows each. Sorted ones: see `sorted_rows`; `more` if there may be more.
-  After a look at a product that is sold out, its kind's rows, of all pages so far, by how much is alike.
+  After a look at a product that is sold out, its kind's rows, of all pages so far, those most like it first.
 - Visits: those that are sold out, which is what one looks for there; all of them if none is.
 - A policy section: its heading, then per clause its conditions, its outcome and its id, and titles of other sections.
 - A notice of the shop, that something has sold out or that two messages are left: a line below a turn's last result.
@@ -46,7 +46,7 @@ LISTED = 6
 EACH = 2
 """Rows shown per category, of searches within several."""
 DONE, NOTHING_FOUND, YES, NO, NEVER, OTHERS = "ok", "nothing found", "yes", "no", " never", "also:"
-MORE, ALIKE = "more", " alike"
+MORE = "more"
 
 
 class Generic:
@@ -183,8 +183,7 @@ class View(Generic):
         found = self._alike[1]
         counts = {one: count_alike(row, gone, gone["attributes"]) for one, row in found.items()}
         first = sorted(counts, key=lambda one: -counts[one])[:LISTED]
-        lines = [f"- {found[one]['title']}, {counts[one]}{ALIKE}{self.aliases.of(one)}" for one in first]
-        return "\n".join(lines) or NOTHING_FOUND
+        return "\n".join(self._row(found[one]) for one in first) or NOTHING_FOUND
 
     def _row(self, record: Mapping[str, Any]) -> str:
         return f"- {record['title']}{self.aliases.of(record['product_id'])}"

@@ -71,8 +71,8 @@ class Phase(Settings):
 
     cells: tuple[Cell, ...]
     slip_rate: Annotated[float, Field(ge=0, le=1)]
-    """Mistakes per decision, in CART divided by the number of items squared: all of its decisions must be right, and a
-    starter that never succeeds learns nothing."""
+    """Mistakes per decision, divided by 2, in CART by the number of items squared, in SUB by 4: all of their decisions
+    must be right, and a starter that never succeeds learns nothing."""
     tokens: NonNegativeInt
     """Tokens to train on, including those of the customer and the tools."""
     episodes: PositiveInt
@@ -300,7 +300,9 @@ def _file(work: Path, recipe: Recipe, number: int) -> Path:
 
 def slip_rate(phase: Phase, task: Task) -> float:
     """Compute the mistakes per decision in a task's demonstration."""
-    return phase.slip_rate / (len(task.goal.items) ** 2 if task.env == "CART" else 2)
+    if task.env == "CART":
+        return phase.slip_rate / len(task.goal.items) ** 2
+    return phase.slip_rate / (4 if task.env == "SUB" else 2)
 
 
 def draw_task(shop: Shop, cell: Cell, *key: Any) -> Task:
