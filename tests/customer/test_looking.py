@@ -81,5 +81,5 @@ def test_a_place_is_known_by_its_words_and_by_no_others() -> None:
         assert places.named_in(f"You'll find that {words}.", places.FACTS) == [name]
     book = {fact: about.places[0] for fact, about in places.FACTS.items()}
     assert places.read_places(places.text_of(book)) == {fact: WORDS[place] for fact, place in book.items()}
-    said = "The shipping label is free, and the confirmation email is on its way."
+    said = "The shipping label is free, and the receipt is on its way."
     assert places.named_in(said, ["tier"]) == []

@@ -63,7 +63,7 @@ def test_oracle_and_reference_player_make_no_mistake(env: str, d: int, shop: Sho
             if not trajectory.score.correct:
                 continue
             # Who asks on while the customer does not know something may waste a turn.
-            assert [kind for kind in made if kind != "wasted turn" or env != "JOURNEY"] == []
+            assert [kind for kind in made if kind != "wasted turn" or env not in ("JOURNEY", "RETURN")] == []
 
 
 @every_env

@@ -173,7 +173,7 @@ def test_tasks_that_look_alike_have_the_same_budgets(shop: Shop) -> None:
 
 def test_what_happens_to_a_list_as_a_whole_tells_nothing_of_its_items(shop: Shop) -> None:
     """Told from the parts of other lists, the list itself, to which everything happens, seemed to leak in journeys."""
-    tasks = [make_task("JOURNEY", 8, seed, shop) for seed in range(40)]
+    tasks = [make_task("JOURNEY", 8, seed, shop) for seed in range(80)]
     parts = [part for task in tasks for part in task.parts]
     assert {part.env for part in parts if len(part.goal.items) > 1} == {"BUNDLE", "CART"}
     assert {task.parts[0].env for task in opening_leaks._by_item(tasks)} == {"CART"}

@@ -395,14 +395,14 @@ def _is_worse_for_members(sections: Sequence[Section]) -> bool:
     if not rule.better or not any("tier" in masks for masks, _ in clauses):
         return False
     assert isinstance(about, Named)
-    by_level = []
-    for level in (1 << n for n in range(len(about.words))):
-        able = [(masks, then) for masks, then in clauses if masks.get("tier", level) & level]
-        by_level.append([([i for i in masks.items() if i[0] != "tier"], then) for masks, then in able])
+    by_tier = []
+    for tier in (1 << n for n in range(len(about.words))):
+        able = [(masks, then) for masks, then in clauses if masks.get("tier", tier) & tier]
+        by_tier.append([([i for i in masks.items() if i[0] != "tier"], then) for masks, then in able])
     return any(
         _is_better(one, other, rule)
         and _is_left(_both({}, [*if_one, *if_other]), _rest(lower, n) + _rest(higher, m))
-        for lower, higher in pairwise(by_level)
+        for lower, higher in pairwise(by_tier)
         for n, (if_one, one) in enumerate(lower)
         for m, (if_other, other) in enumerate(higher)
     )
