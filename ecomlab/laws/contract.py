@@ -231,7 +231,7 @@ class EnvironmentContract:
     def test_what_is_withheld_shows_nowhere_until_the_customer_is_asked(
         self, env: str, big_shop: Shop
     ) -> None:
-        count = _fewer(env, 24)
+        count = _fewer(env, 16)
         for d in COMPARED:
             pairs, more = 0, iter((range(count), range(count, 10 * count)))
             while pairs < 5 and (
@@ -258,7 +258,7 @@ class EnvironmentContract:
     def test_ids_and_places_do_not_tell_what_is_wanted(self, env: str, big_shop: Shop) -> None:
         found = [
             leak
-            for leak in leaks.measure(env, big_shop, seeds=30 if not ENVIRONMENTS[env].composes else 15)
+            for leak in leaks.measure(env, big_shop, seeds=20 if not ENVIRONMENTS[env].composes else 15)
             if leak.leaks
         ]
         assert not found, "; ".join(

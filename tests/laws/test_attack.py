@@ -80,7 +80,7 @@ def test_one_bit_at_a_time_is_no_better_than_chance(env: str, big_shop: Shop) ->
 @pytest.mark.parametrize("env", [env.id for env in ENVIRONMENTS.values() if not env.composes])
 def test_talk_without_listening_is_no_better_than_chance(env: str, big_shop: Shop) -> None:
     """Greetings, summaries of nothing, blank consent, words in a heap and things shown, used as guesses."""
-    found = attack(env, TALK, (0, 12), 20, big_shop)
+    found = attack(env, TALK, (0, 12), 12, big_shop)
     assert {name for name in TALK for one in found if name in one.player} == set(TALK)
     above = [
         f for f in found if laws.at_most(f.share, f.tasks, f.chance, by_chance=True) is laws.State.BROKEN
