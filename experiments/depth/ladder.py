@@ -65,7 +65,9 @@ def play(player: str, tasks: int) -> None:
     """Evaluate a player in every environment, and put its rows in place of earlier ones."""
     report = ecomlab.evaluate(player, env="C8", difficulty=LEVELS, tasks=tasks)
     cells = report.episodes.groupby(["env", "d"]).correct.agg(episodes="count", right="sum").reset_index()
-    rows = cells.assign(player=Path(player).parent.name if player.endswith(".toml") else player)
+    rows = cells.astype({"right": int}).assign(
+        player=Path(player).parent.name if player.endswith(".toml") else player
+    )
     kept = pd.read_csv(TABLE) if TABLE.exists() else rows[:0]
     pd.concat([kept[~kept.player.isin(rows.player)], rows]).to_csv(TABLE, index=False)
 
