@@ -134,10 +134,10 @@ class Filler:
             ]
             return min(held, key=lambda place: place not in self.known, default=None)
         place = (0 if name in self.own else item, name)
-        if name == "quantity" and self.env.id == "CART":
-            return place
         if self._is_wish(place):  # the agent knows its value, the customer its words
             return None
+        if name == "quantity" and self.env.id == "CART":
+            return place
         return place if place in goal.slots and (name != "type" or place not in goal.withheld) else None
 
     def _is_wish(self, place: Place) -> bool:

@@ -116,8 +116,8 @@ class StatusPlayer(GoalPlayer):
         values = {
             slot: VALUES[slot](at, every, today, value) for slot, value in self.asks.items() if slot in VALUES
         }
-        if "telling" in self.contrary and "ask_by" in values:
-            values["ask_by"] = "no"  # whoever asks has reason to worry
+        if "telling" in self.contrary:  # whoever asks has reason to worry
+            values |= dict.fromkeys({"ask_by", "ask_all_by"} & values.keys(), "no")
         for slot, value in values.items():
             behind = len(looked_into(slot, self.asks[slot], self.orders))
             behind = behind or len(facts.arrivals) + len(facts.prices)
