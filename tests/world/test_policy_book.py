@@ -40,6 +40,9 @@ from ecomlab.world.policy_book.terms import draw_terms
 from ecomlab.world.policy_book.wording import read_section, text_of, title_of
 
 TIERS = ("none", "Silver", "Gold", "Onyx")
+NAMED = [about for about in FACTS.values() if isinstance(about, Named)]
+TOGETHER = [{*values} for about in NAMED for values in about.together.values()]
+"""Values that have words of their own in a condition, and no "either"."""
 
 
 def book(d: int, seed: int, shop: Shop) -> Any:
@@ -163,21 +166,23 @@ ORDER = {"less": -1, "more": 1}
 
 @pytest.mark.parametrize("seed", range(6))
 def test_no_privilege_costs_more_than_none(seed: int, shop: Shop) -> None:
-    """A Gold member never pays more, or waits longer, than who is not a member, all else being equal."""
+    """Nobody pays more, waits longer or may do less than somebody of a lower level, all else being equal."""
     drawn, random = book(12, seed, shop), rng("privileges", seed)
     compared = 0
     for section in drawn["sections"]:
-        sign = ORDER.get(RULES[section["rule"]].better)
-        if section["group"] or sign is None or "tier" not in relevant(section, drawn):
+        better = RULES[section["rule"]].better
+        if section["group"] or not better or "tier" not in relevant(section, drawn):
             continue
-        for _ in range(20):
+        for _ in range(40):
             names = [name for name in relevant(section, drawn) if name != "type"]
             facts: dict[str, Any] = {"type": "Kettlebell"}
             for name in names:
                 about = FACTS[name]
-                facts[name] = pick(random, list(about.words if isinstance(about, Named) else about.limits))
+                limits = () if isinstance(about, Named) else (*about.limits, *about.bad_limits)
+                facts[name] = pick(random, list(about.words) if isinstance(about, Named) else limits)
             said = [deciding(section, drawn, {**facts, "tier": tier})["then"] for tier in TIERS]
-            assert [sign * one for one in said] == sorted(sign * one for one in said), (section, facts)
+            worth = [ORDER[better] * one if better in ORDER else one == better for one in said]
+            assert worth == sorted(worth), (section, facts)
             compared += 1
     assert compared > 100
 
@@ -191,6 +196,45 @@ def test_every_clause_has_cases_of_its_own(seed: int, shop: Shop) -> None:
         for place, later in enumerate(clauses):
             for earlier in clauses[1:place]:
                 assert not set(map(repr, later["if"])) <= set(map(repr, earlier["if"])), section
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_nothing_overrides_what_is_left_to_another_section(seed: int, shop: Shop) -> None:
+    drawn = book(12, seed, shop)
+    led = [one["clauses"] for one in drawn["sections"] if any("see" in clause for clause in one["clauses"])]
+    assert len(led) > 10
+    for clauses in led:
+        assert "see" in clauses[0 if drawn["precedence"] == "first" else -1]
+
+
+def case_in(clause: Any, section: Any, drawn: Any, random: Any) -> dict[str, Any]:
+    """A random case near the limits of a section for which the conditions of a clause hold."""
+    facts: dict[str, Any] = {"type": "Kettlebell"}
+    atoms = [atom for one in section["clauses"] for atom in one["if"]]
+    for name in relevant(section, drawn):
+        about, limits = FACTS.get(name), [atom[2] for atom in atoms if atom[0] == name] or [0]
+        if about is not None:
+            numbers = [limit + step for limit in limits for step in (0, -1)] if about not in NAMED else []
+            facts[name] = pick(random, list(about.words) if about in NAMED else numbers)
+    for name, op, value in clause["if"]:
+        facts[name] = pick(random, list(value)) if op == "in" else value if op == ">=" else value - 1
+    return facts
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_each_value_of_either_decides_something(seed: int, shop: Shop) -> None:
+    drawn, random, found = book(12, seed, shop), rng("either", seed), 0
+    for section in drawn["sections"]:
+        for number, clause in enumerate(section["clauses"]):
+            either = [a for a in clause["if"] if a[0] in FACTS and a[1] == "in" and len(a[2]) > 1]
+            for name, value in [(a[0], v) for a in either for v in a[2]]:
+                if section["group"] or {*next(a[2] for a in either if a[0] == name)} in TOGETHER:
+                    continue
+                cases = (case_in(clause, section, drawn, random) | {name: value} for _ in range(2_000))
+                decided = (decide(section, drawn["precedence"], case) == number for case in cases)
+                assert any(decided), (section, clause, value)
+                found += 1
+    assert found > 10
 
 
 def test_clauses_on_one_fact_leave_cases_to_the_general_one(shop: Shop) -> None:

@@ -7,7 +7,7 @@ that `wording` makes of it. Conditions that a shop rewards only ever improve an 
 
 import math
 from collections.abc import Mapping, Sequence
-from functools import cache, lru_cache
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
@@ -55,8 +55,6 @@ P_AGREED = 0.8
 """Share of the books that say whether customers must agree to a refund before a return is started; half say yes."""
 P_FREE = 0.65
 """Share of the fees of a return that are charged in exceptions only."""
-TRIES = 20
-"""Times that a section is drawn until members are nowhere worse off."""
 STEPS_APART = 4
 """Most steps between a return window and an exception to it."""
 FORMS = 24
@@ -117,12 +115,10 @@ class _Drawing:
             self.departments.setdefault(kind.department, []).append(kind.name)
 
     def sections(self, name: str, department: str = "", days: int | None = None) -> list[dict[str, Any]]:
-        """Draw the section of a rule, and those to which it leads. Of a window the general clause says `days`. Members
-        are nowhere worse off, unless luck is out."""
-        for _ in range(TRIES):
-            found = self._sections(name, department, days)
-            if not _is_worse_for_members(found):
-                break
+        """Draw the section of a rule, and those to which it leads, anew where members are worse off. Of a window the
+        general clause says `days`."""
+        while _is_worse_for_members(found := self._sections(name, department, days)):
+            pass
         for section in found:
             section["clauses"] = [{n: v for n, v in c.items() if n != "lean"} for c in section["clauses"]]
         return found
@@ -339,7 +335,7 @@ def _mask(atom: Atom) -> tuple[str, int]:
     return fact, _bits(fact, op, value if op != "in" else tuple(value))
 
 
-@cache
+@lru_cache(maxsize=1 << 14)
 def _bits(fact: str, op: str, value: Any) -> int:
     if fact == "type":
         return sum(1 << 1 + _type_number(name) for name in value)
