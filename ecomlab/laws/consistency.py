@@ -41,9 +41,6 @@ class Claim:
     def __str__(self) -> str:
         return f"{self.type} {self.slot} {self.value}".strip()
 
-    def __hash__(self) -> int:
-        return hash(str(self))
-
 
 @dataclass(frozen=True)
 class Words:
@@ -98,7 +95,7 @@ class Record:
     """(value, line) by product type, "" for a slot with sentences of its own, and slot."""
     free: dict[tuple[str, str], Line] = field(default_factory=dict)
     """Lines that say that there is no such wish, or no such memory."""
-    denied: dict[Claim, Line] = field(default_factory=dict)
+    denied: dict[str, Line] = field(default_factory=dict)
     named: dict[str, tuple[bool, Line]] = field(default_factory=dict)
     """Answers about things that the agent named."""
     complete: Line | None = None
@@ -154,8 +151,8 @@ class Record:
         for kept in self._kept(claim.value) if claim.slot == "must" else ():
             yield from self._wish(line, kept, about)
         yield from self._wish(line, place, about)
-        if claim in self.denied:
-            yield from self._new("denied, and so", about, self.denied[claim], line)
+        if str(claim) in self.denied:
+            yield from self._new("denied, and so", about, self.denied[str(claim)], line)
         value, first = self.facts.get(place, (None, line))
         affirmed = Claim(claim.type, claim.slot, value) in first.after.claims
         if place not in self.facts or affirmed:  # what only the agent had said is news
@@ -216,7 +213,7 @@ class Record:
             first = self.facts[known[0].type, known[0].slot][1]
             yield from self._new("denied, and so", ", ".join(map(str, known)), first, line)
         elif no and len(claims) == 1:
-            self.denied[claims[0]] = line
+            self.denied[str(claims[0])] = line
         if line.after.thing and yes != no:
             before, first = self.named.setdefault(line.after.thing, (yes, line))
             if before != yes:
