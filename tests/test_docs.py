@@ -13,6 +13,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
 from ecomlab import ENVIRONMENTS, Shop, make_task, play
@@ -207,6 +208,14 @@ def drawn() -> str:
 def test_the_laws_are_those_of_the_code_and_their_figures_those_of_the_certificate() -> None:
     assert list(sections(LAWS_PAGE)) == [*LAWS, "Figures"]
     assert LAWS_PAGE.read_text("utf-8") == drawn(), "run: python tests/test_docs.py"
+
+
+def test_the_ladder_on_the_page_is_the_one_that_was_played() -> None:
+    played = pd.read_csv(ROOT / "experiments" / "depth" / "ladder.csv").groupby(["player", "d"])
+    cells = played[["right", "episodes"]].sum()
+    for player in cells.index.unique("player"):
+        counts = " | ".join(f"{one.right} of {one.episodes}" for one in cells.loc[player].itertuples())
+        assert f"| *{player}* | {counts} |" in DEPTH_PAGE.read_text("utf-8")
 
 
 # --- which axes move which environment ---
