@@ -145,12 +145,13 @@ def things_in(text: str, world: World) -> list[Thing]:
         for title, short in shorts.items()
         if title.lower() in said or (short and re.search(rf"{re.escape(short.lower())}(?![\w-])", said))
     }
+    by_id = {title for one, title in titles.items() if one not in bought and one.lower() in said}
     lines = [
         Thing("line", order["order_id"], title, line["line_id"], short=shorts[title])
         for order in every
         for line in order["lines"]
         for title in [titles[line["product_id"]]]
-        if line["line_id"].lower() in said or title in spoken
+        if line["line_id"].lower() in said or (title in spoken and title not in by_id)
     ]
     named = {order["order_id"] for order in orders}
     lines = [line for line in lines if not named or line.id in named] or lines

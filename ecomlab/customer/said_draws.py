@@ -9,10 +9,12 @@ from ecomlab.seeding import pick, shuffled
 from ecomlab.wishes import Said
 from ecomlab.world.ranking import of_rows, rank_of
 from ecomlab.world.reviews import claims_on, kept
-from ecomlab.world.unmet import MOST_READ, Nearest
+from ecomlab.world.unmet import Nearest
 
 READ = 2.5
 """Products that fit the rest, for each that is wanted."""
+MOST_READ = 50
+"""Most products of which a demand on reviews is drawn."""
 TRIED, MOST_SAID = 80, 8
 """Demands of as many claims that are drawn, and most of those that are tried among the same products."""
 AIMED = 0.75

@@ -148,8 +148,8 @@ class Demonstrator(CartPlayer):
         wish.pages, wish.more = 99, False
         return self.call("catalog_search", wish, query=_query(wish).strip(), **filters_of(wish.slots))
 
-    def _cart_calls(self, wanted: dict[tuple[str, str | None], int]) -> list[dict[str, Any]]:
-        calls = super()._cart_calls(wanted)
+    def _additions(self, wanted: dict[tuple[str, str | None], int]) -> list[dict[str, Any]]:
+        calls = super()._additions(wanted)
         return [self._shortened(call) for call in calls]
 
     def _shortened(self, call: dict[str, Any]) -> dict[str, Any]:

@@ -31,8 +31,6 @@ WORDS: Mapping[str, tuple[str, ...]] = {
     "brand": ("brand", "maker", "make", "manufacturer"),
 }
 """Words by which an answer may name a demand, beside its own name."""
-MOST_READ = 50
-"""Most products whose reviews are read; a task has fewer that fit the rest."""
 _NOTHING = ("", "none", "nothing")
 """Names of no demand."""
 _NAMES = {DAYS.name: "delivery time"}
@@ -96,8 +94,7 @@ def broken(rows: np.ndarray, wanted: Sequence[Constraint], catalog: Catalog) -> 
 
 def nearest(goal: Goal, rows: np.ndarray, catalog: Catalog) -> Nearest:
     """Find the rows, of those of the goal's type that can be bought, which meet all demands; where none does, all but
-    the first in the customer's order that lets something through when it alone is given up. Of a customer who goes by
-    reviews those of the first `MOST_READ` rows are read."""
+    the first in the customer's order that lets something through when it alone is given up."""
     wanted = demands(goal)
     fitting = catalog.select(wanted, rows)
     said: Said | None = goal.get("said")
@@ -114,7 +111,7 @@ def nearest(goal: Goal, rows: np.ndarray, catalog: Catalog) -> Nearest:
 
 def by_reviews(left: Nearest, said: Said, catalog: Catalog) -> Nearest:
     """Keep of what is left for a goal what reviews say that of."""
-    rows = reviews.kept(said, left.rows[:MOST_READ], catalog)
+    rows = reviews.kept(said, left.rows, catalog)
     return replace(left, rows=rows, asked=left.rows)
 
 

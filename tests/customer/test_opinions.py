@@ -17,3 +17,15 @@ def test_products_of_one_title_are_named_in_the_order_of_their_ids(shop: Shop) -
     for given in (sorted(ids), sorted(ids, reverse=True)):
         world.shown = dict.fromkeys(given).keys()  # type: ignore[assignment]
         assert [thing.id for thing in things_in(f"Do you mean the {title}?", world)] == sorted(ids)
+
+
+def test_an_id_names_a_product_and_not_what_was_once_bought_under_its_title(shop: Shop) -> None:
+    world = Episode(make_task("RETURN", 0, 0, shop), shop).world
+    bought = {line["product_id"] for order in world.given["orders"] for line in order["lines"]}
+    titles = {shop.catalog.title(world.row(one)) for one in bought}
+    pairs = ((one, shop.catalog.title(world.row(one))) for one in shop.catalog.ids if one not in bought)
+    one, title = next(pair for pair in pairs if pair[1] in titles)
+    world.shown = {one: None}.keys()  # type: ignore[assignment]
+    assert [(thing.kind, thing.id) for thing in things_in(f"Do you like the {title} ({one})?", world)] == [
+        ("product", one)
+    ]

@@ -11,11 +11,12 @@ from ecomlab.catalog.lexicon import lexicon_of
 from ecomlab.customer.nlg import wish_phrase
 from ecomlab.customer.nlu import read_item
 from ecomlab.customer.visits import MOST_WITHHELD, exact_value
+from ecomlab.envs.cart.player import Wish
 from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.episode.episode import Episode, draw_task
 from ecomlab.laws.tool_introspection import calls
 from ecomlab.steps import only
-from ecomlab.wishes import MOST_SHOWN, SHOWINGS, Of, Packs, Taste, wishes_in
+from ecomlab.wishes import MOST_SHOWN, SHOWINGS, If, Of, Packs, Taste, wishes_in
 from ecomlab.world.cart import constraints_of
 from ecomlab.world.plain import AtFirst, plain
 
@@ -134,3 +135,13 @@ def test_whoever_shows_different_looks_sees_one_that_is_liked_and_nobody_hears_o
 
 def _said(turn: Any) -> str:
     return " ".join(str(message["content"]) for message in turn.messages)
+
+
+def test_a_condition_is_asked_anew_once_another_product_is_wanted() -> None:
+    crank = If("Patio Umbrella", "attr:tilt", "Crank", 9100, "Push-Button")
+    wish = Wish("Patio Umbrella", {"brand": "ThistleBarn", "attr:tilt": "Push-Button"}, {"if": crank}, False)
+    wish.learn({"quantity": 2})
+    assert not wish.condition_holds
+    wish.learn({"brand": "CloverPatch"})
+    assert wish.condition_holds
+    assert "attr:tilt" not in wish.slots

@@ -8,12 +8,15 @@ import numpy as np
 import pytest
 
 from ecomlab import ENVIRONMENTS, Episode, Shop, Task, make_task, play
+from ecomlab.customer.said_draws import MOST_READ
 from ecomlab.envs.discovery.player import DiscoveryPlayer
 from ecomlab.episode.episode import draw_task
 from ecomlab.steps import only
 from ecomlab.task import Event, Goal, GoalChange
+from ecomlab.wishes import Said
 from ecomlab.world import unmet
 from ecomlab.world.ranking import Lex, Worth, of_record, of_rows
+from ecomlab.world.reviews import claims_on, meets, reviews_of
 from ecomlab.world.unmet import GIVE_WAY
 
 PD = ENVIRONMENTS["PD"]
@@ -310,3 +313,14 @@ def test_all_that_filters_leave_is_listed_where_reviews_decide(big_shop: Shop) -
     assert len(with_reviews) > 10
     for task in with_reviews:
         assert play(PD.reference_player(big_shop), task, big_shop).score.correct, task.key
+
+
+def test_however_many_fit_the_rest_the_judge_goes_by_the_reviews_of_all(big_shop: Shop) -> None:
+    """A change of mind may leave more products than a demand on reviews is drawn among."""
+    kind = max(big_shop.catalog.types, key=lambda one: len(big_shop.catalog.type_rows(one.name))).name
+    rows = big_shop.catalog.type_rows(kind)
+    said = Said((claims_on(kind)[0],))
+    left = unmet.nearest(Goal.one({"type": kind, "said": said}), np.array(rows), big_shop.catalog)
+    meeting = [row for row in rows if meets(said, reviews_of(row, big_shop.catalog))]
+    assert len(rows) > 3 * MOST_READ
+    assert left.rows.tolist() == meeting

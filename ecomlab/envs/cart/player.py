@@ -135,7 +135,16 @@ class Wish:
         if new:
             self.choice, self.again, self.told = None, False, False
         if any(name == "option" or slot_type(name).of == "product" for name in new):
+            self._ask_again()
             self.restart()
+
+    def _ask_again(self) -> None:
+        """Forget that a condition failed, because it did for a wish that has changed."""
+        condition = self.said.get("if")
+        if condition is not None and not self.condition_holds:
+            self.condition_holds = True
+            if condition.slot in self.slots and self.slots[condition.slot] == condition.other:
+                del self.slots[condition.slot]
 
     def replace(self, slots: dict[str, Any]) -> None:
         """Wish for an entirely different product; what was said about the old one no longer counts."""
@@ -209,7 +218,7 @@ class Shopper(Asking):
             wanted[line] = wanted.get(line, 0) + wish.quantity
         if not calls and self.cart.keys() <= wanted.keys() and (showing := self._show()):
             return showing  # only then: what is wrong in the cart would be all that they speak of
-        calls += [*self._cart_calls(wanted), *self.tell(short)]
+        calls = [*self._removals(wanted), *calls, *self._additions(wanted), *self.tell(short)]
         if not calls and not waiting:
             return self.answer(self.values()) or self.turn(self.call("submit", None, done=True))
         return {"role": "assistant", "content": "", "tool_calls": calls}
@@ -287,10 +296,14 @@ class Shopper(Asking):
         """Work out the answers to the customer's questions."""
         return {}
 
-    def _cart_calls(self, wanted: dict[tuple[str, str | None], int]) -> list[dict[str, Any]]:
+    def _removals(self, wanted: Collection[tuple[str, str | None]]) -> list[dict[str, Any]]:
+        """Make the calls that come before a search: the last unit of a product is not found while in the cart."""
+        return [
+            self.call("cart_remove", line, **_line(line)) for line in [*self.cart] if line not in wanted
+        ]
+
+    def _additions(self, wanted: dict[tuple[str, str | None], int]) -> list[dict[str, Any]]:
         calls = []
-        for line in [line for line in self.cart if line not in wanted]:
-            calls.append(self.call("cart_remove", line, **_line(line)))
         for line, quantity in wanted.items():
             if line not in self.cart:
                 calls.append(self.call("cart_add", line, **_line(line), quantity=quantity))

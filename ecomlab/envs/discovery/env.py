@@ -442,7 +442,7 @@ def _choices(
         if "worth" in goal:
             rank = {"worth": pick(random, goal["worth"].others())}
         rank |= {name: stated[name] for name in rank if name in stated}
-        fit = fit if said is None else reviews.kept(said, fit[: unmet.MOST_READ], shop.catalog)
+        fit = fit if said is None else reviews.kept(said, fit, shop.catalog)
         found.append(ranking.ranked_first(fit, Goal.one(rank), count, shop))
     return found
 
