@@ -18,8 +18,8 @@ from ecomlab.customer.nlu import is_complete
 from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.laws.leaks import LEVELS, Features, Leak, Lists, auc_of, tasks_at
 from ecomlab.slots import limits_in
-from ecomlab.task import Event, GoalChange, Task
-from ecomlab.wishes import wishes_in
+from ecomlab.task import Event, Goal, GoalChange, Task
+from ecomlab.wishes import Of, wishes_in
 from ecomlab.world.cart import constraints_of
 from ecomlab.world.plain import AtFirst, plain
 from ecomlab.world.shopping_list import least_total, parts_of
@@ -45,7 +45,7 @@ def openings(env_id: str, tasks: Sequence[Task]) -> list[Leak]:
 
     Tasks are compared with those of the same level whose opening shows as many items of the same environment: a journey
     begins with any, and says so. Those of journeys have as many subtasks. Items are compared with those of such tasks
-    that have a condition too, or have none: nothing that a condition is about sells out.
+    that have wishes of the same classes: nothing that a condition is about, or another item's brand, sells out.
     """
     kinds = sorted({kind for task in tasks for event in task.parts[0].events for kind in _kinds(event)})
     alike = [_alike(task) for task in tasks]
@@ -58,7 +58,7 @@ def openings(env_id: str, tasks: Sequence[Task]) -> list[Leak]:
             cases = list(zip(alike, features, happens, strict=True))
             wanted.append((f"{by}: {kind}", cases, "what will happen"))
         items = [
-            ((_alike(task), (item, "if") in task.parts[0].goal.slots), features, _happens(task, kind, item))
+            ((_alike(task), _entangled(task.parts[0].goal, item)), features, _happens(task, kind, item))
             for task, described in by_item
             for item, features in described
         ]
@@ -176,6 +176,14 @@ def _items(task: Task) -> Iterator[tuple[int, Features]]:
     for item in goal.items if len(goal.items) > 1 else ():
         names = [slot.name.partition(":")[0] for slot in said if slot.item == item]
         yield item, {"stated": float(len(names)), **{f"stated {n}": float(names.count(n)) for n in names}}
+
+
+def _entangled(goal: Goal, item: int) -> tuple[str, ...]:
+    """List the classes of an item's wishes, and of those of others that name its type."""
+    kind = goal.get("type", item=item)
+    wishes = wishes_in(goal.slots).items()
+    named = [w for (of, _), w in wishes if of != item and isinstance(w, Of) and w.described["type"] == kind]
+    return (*sorted(type(w).__name__ for (of, _), w in wishes if of == item), *("named" for _ in named[:1]))
 
 
 def _happens(task: Task, kind: str, item: int | None = None) -> bool:
