@@ -204,7 +204,13 @@ def _among_visits(task: Task, shop: Shop) -> Iterator[tuple[list[Features], list
         rows = [row for visit in part.world.get("visits", ()) if (row := catalog.row(visit)) is not None]
         for item in part.goal.items if "cart" in ENVIRONMENTS[part.env].acts_on else ():
             slots = plain(part.goal, AtFirst(shop, part.world)).of(item)
-            told = {name: value for name, value in slots.items() if (item, name) not in part.goal.withheld}
+            hidden, own = part.goal.withheld, part.goal.of(item)
+            told = {
+                name: value
+                for name, value in slots.items()
+                if (item, name if name in own else "if")
+                not in hidden  # a condition comes to slots of its own
+            }
             limits = limits_in(told)
             stated, meant = (constraints_of(slots["type"], some) for some in (told, slots))
             fits = [row for row in rows if catalog.satisfies(row, stated)]

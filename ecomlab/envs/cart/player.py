@@ -298,9 +298,7 @@ class Shopper(Asking):
 
     def _removals(self, wanted: Collection[tuple[str, str | None]]) -> list[dict[str, Any]]:
         """Make the calls that come before a search: the last unit of a product is not found while in the cart."""
-        return [
-            self.call("cart_remove", line, **_line(line)) for line in [*self.cart] if line not in wanted
-        ]
+        return [self.call("cart_remove", line, **_line(line)) for line in [*self.cart] if line not in wanted]
 
     def _additions(self, wanted: dict[tuple[str, str | None], int]) -> list[dict[str, Any]]:
         calls = []
