@@ -12,6 +12,7 @@ from ecomlab.customer.agreeing import agreement
 from ecomlab.customer.dialogue import AT_ONCE, DAYS, DialogueManager, Reply
 from ecomlab.customer.goal_state import GoalState, Progress
 from ecomlab.customer.llm import Wording
+from ecomlab.customer.meaning import CHAIN, said_again
 from ecomlab.customer.nlg import Speaker
 from ecomlab.customer.opinions import Judge, Thing, asked_of, opinions_of, points_back, things_in
 from ecomlab.customer.reactions import Person, done_by, phrase
@@ -34,6 +35,7 @@ from ecomlab.task import Event, Goal, GoalChange, Instead, SellOut, Slot
 from ecomlab.wishes import Taste
 from ecomlab.world.cart import match, wants_of
 from ecomlab.world.plain import plain, things_that_fit
+from ecomlab.world.orders.chains import chain_in
 from ecomlab.world.policy_book.places import named_in
 from ecomlab.world.state import World
 from ecomlab.world.substitutes import noun
@@ -50,6 +52,14 @@ _AMISS = re.compile(
     re.IGNORECASE,
 )
 """Words of a question for whatever is not as the agent has it."""
+_TO_KNOW = re.compile(
+    r"\b(?:you(?:'d| would| also| still)*|would you) (?:like|want|wish)(?:ed)? to know\b"
+    r"|\bbe \w+ to know\b|\blet you know\b|\byou(?:'re| are)(?: also)? (?:asking|wondering)\b"
+    r"|\bwhat(?:'s| is) your question\b",
+    re.IGNORECASE,
+)
+_FURTHER = re.compile(r"\b(?:else|more|further|other)\b", re.IGNORECASE)
+"""What a sentence asks or says of the customer's own questions; it may ask for `_FURTHER` ones."""
 _CHOICE = re.compile(r"\bwhich\b|\b(?:any|either|one) of (?:these|those|them)\b", re.IGNORECASE)
 """Words by which one of several things is to be chosen."""
 
@@ -174,7 +184,9 @@ class Customer:
         else:
             reply = self._reply(text, world)
         refused = self.dialogue.refused_by_shop
-        again = self.listener.ask_again(self.goal, world, unclear, self._has_said_all(reply), refused)
+        asks = any(act.kind == "ask agent" for act in reply.acts)
+        nothing_left = not asks and self._has_said_all(reply)
+        again = self.listener.ask_again(self.goal, world, unclear, nothing_left, refused)
         if again:
             self.dialogue.annoyed = min(patience, self.dialogue.annoyed)
             kept = reply.acts if reply.news or asked_of(text) else ()
@@ -208,8 +220,26 @@ class Customer:
         if looked is not None:
             others = [part for part in SENTENCE_BREAK.split(text) if not named_in(part, unknown)]
             return self._having_looked(looked, " ".join(others), world)
-        things = things_in(text, world)
-        return self.reacts(self.read(text, things), text, world, things)
+        if own := self._own_questions():
+            parts = SENTENCE_BREAK.split(text)
+            others = [part for part in parts if not _TO_KNOW.search(part) or _FURTHER.search(part)]
+            if len(others) < len(parts):  # nobody judges another's words for what they ask: they ask it again
+                if others:
+                    rest = self._reply(" ".join(others), world)
+                    return replace(rest, acts=[*rest.acts, *own])
+                return self.dialogue.asked_back(own)
+        named = text  # what leads to their order names none by itself
+        for slot in [slot for slot in self.state.known if slot.name == CHAIN]:
+            if chain_in(text) not in (None, slot.value) and text.rstrip().endswith("?"):
+                return Reply([Act("no"), *self.dialogue.again([slot])])
+            named = said_again(slot.value).sub("it", named)
+        things = things_in(named, world)
+        return self.reacts(self.read(named, things), text, world, things)
+
+    def _own_questions(self) -> list[Act]:
+        """Make the acts that ask what the customer has asked."""
+        asked = self.dialogue.again(slot for slot in self.state.known if slot.name == "question")
+        return [*asked, Act("ask agent", slots=dict(self.goal.asks))] if self.goal.asks else asked
 
     def _having_looked(self, looked: Reply, others: str, world: World) -> Reply:
         """Answer what the other sentences ask; nothing again that was looked up."""

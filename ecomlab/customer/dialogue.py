@@ -14,6 +14,7 @@ from typing import TypeVar
 from ecomlab.customer.acts import Act, Mistake
 from ecomlab.customer.goal_state import GoalState
 from ecomlab.customer.meaning import (
+    CHAIN,
     CORRECTION,
     RANKED,
     Hearing,
@@ -69,6 +70,8 @@ LOST = frozenset(("brand", "feature", "was_brand", "was_feature", "which"))
 """Slots of what sold out."""
 LISTS = frozenset(("parts", "must", "replacement"))
 """Slots that hold several values."""
+OWN = "own questions"
+"""Name of what an agent asks who asks for the customer's questions."""
 LISTED = frozenset(("parts", "added"))
 """Slots of what else is on a list."""
 FAULTS = 2
@@ -293,20 +296,24 @@ class DialogueManager:
         return [*self.again(known), *(a for one in faults if one.slot not in but for a in self._refused(one))]
 
     def _without_repeated(self, reading: Reading, text: str) -> tuple[Reading, list[Slot]]:
-        """Leave out what a message says in a wish's own words; return these wishes too."""
-        wishes = [slot for slot in self.state.known if isinstance(slot.value, Wish)]
+        """Leave out what a message says in a wish's own words, or a chain's; return these wishes too."""
+        wishes = [slot for slot in self.state.known if isinstance(slot.value, Wish) or slot.name == CHAIN]
         again = [slot for slot in wishes if repeats(text, slot.value)]
         if not again:
             return reading, []
         held = {value for slot in again for value in said_words(slot.value)}
+        chains = [value for slot in again if slot.name == CHAIN for value in said_words(slot.value)]
+
+        def is_held(value: str) -> bool:
+            return value.lower() in held or any(value.lower() in chain for chain in chains)
 
         def others(every: Sequence[Said]) -> tuple[Said, ...]:
-            return tuple(one for one in every if one.value.lower() not in held)
+            return tuple(one for one in every if not is_held(one.value))
 
         asked = tuple(
             one
             for one in reading.questions
-            if {value.lower() for value in one.values} - held
+            if not all(map(is_held, one.values))
             or not (one.values or any(slot in again for slot in meant(one, self.state, self.option)))
         )
         left = reading.calls_for if asked else reading.calls_for - {"ask"}
@@ -913,6 +920,11 @@ class DialogueManager:
         self.tally.learned += len(found)
         self.annoyed = 0
         return Reply(self.spoken("elaborate", found), tuple(found))
+
+    def asked_back(self, own: list[Act]) -> Reply:
+        """Ask one's `own` questions again of who asks for them; more than once that leads nowhere."""
+        fresh, self.heard = (OWN, 0) not in self.heard, self.heard | {(OWN, 0)}
+        return Reply(own) if fresh else self.stalled(own)
 
     def again(self, slots: Iterable[Slot]) -> list[Act]:
         """Make the acts that tell these slots once more."""

@@ -22,6 +22,8 @@ from ecomlab.world.substitutes import noun
 
 _TENS = re.compile(r"\b(\w+ty) (one|two|three|four|five|six|seven|eight|nine)\b")
 """Tens and ones, which a message may write without their hyphen."""
+CHAIN = "chain"
+"""Slot that leads from another order to the one that is meant."""
 CORRECTION = "correction"
 """Slot that says that another one is meant than was said before."""
 RANKED = {"days": "delivery"}
@@ -239,17 +241,28 @@ def is_demand_on(slot: Slot, name: str) -> bool:
     return isinstance(value, Demand) and value.slot == name
 
 
-def repeats(text: str, wish: Wish) -> bool:
-    """Tell whether a text says a wish's words again: all values that they hold, excluded where they exclude them."""
+def repeats(text: str, wish: Wish | str) -> bool:
+    """Tell whether a text says a wish's words again: all values that they hold, excluded where they exclude them. A
+    reference in words is said again as a whole: one that leads on to another is not the same."""
     low, meant = text.lower(), wish.value if isinstance(wish, Demand) else wish
+    if isinstance(wish, str):
+        return said_again(wish).search(text) is not None
     if isinstance(meant, AnyBut) and not _EXCLUDES.search(low):
         return False
     said = said_words(wish)
     return bool(said) and all(one in low for one in said)
 
 
-def said_words(wish: Wish) -> list[str]:
-    """Write the values that a wish's words hold as messages have them, in lower case."""
+def said_again(reference: str) -> re.Pattern[str]:
+    """Make the pattern of a reference's words in an agent's mouth; no link of a longer one stands before or after."""
+    words = re.sub(r"\bmy\b", "(?:my|your)", re.escape(reference))
+    return re.compile(rf"(?<!before )(?<!after ){words}\b(?!,? (?:before|after)\b)", re.IGNORECASE)
+
+
+def said_words(wish: Wish | str) -> list[str]:
+    """Write the values that a wish's words hold as messages have them, in lower case; of a reference in words, all."""
+    if isinstance(wish, str):
+        return [wish.lower()]
     said = [FORMATS["money"].write(one) if isinstance(one, int) else str(one) for one in wish.said_values]
     return [one.lower() for one in said]
 

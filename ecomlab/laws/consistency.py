@@ -1,6 +1,7 @@
 """Consistency of a customer's words: every line is read back by the forms that rendered it, and no two may contradict.
 
-A change of mind, a shortage and "I forgot to say" excuse what comes after them. `talkers` makes the customers talk.
+A change of mind, a shortage and "I forgot to say" excuse what comes after them, and so does the agent who says where a
+fact is shown. `talkers` makes the customers talk.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -14,6 +15,7 @@ from ecomlab.customer.templates import SENTENCE_BREAK, Phrases, common_file
 from ecomlab.task import Message
 from ecomlab.wishes import If
 from ecomlab.world.joint import SLOTS
+from ecomlab.world.policy_book.places import FACTS, named_in
 from ecomlab.world.substitutes import noun
 
 YES = frozenset(("yes", "this one", "as wanted", "go ahead"))
@@ -23,7 +25,7 @@ CHANGES = frozenset((
     "another line", "another order", "this order",
 ))  # fmt: skip
 """Kinds of acts that say that something is not as it was."""
-UPDATES = frozenset(("correction", "twist", "added", "dropped"))
+UPDATES = frozenset(("correction", "twist", "added", "dropped", "insists"))
 """Slots that say so."""
 LISTS = frozenset(("parts", "added", "dropped", "twist", "must", "relation", "question", *SLOTS))
 """Slots of which two values can both hold."""
@@ -119,7 +121,7 @@ class Record:
         kinds = {act.kind for act in acts}
         self.unread += [act.text for act in acts if not act.kind and not self._leads_in(act.text)]
         changed = bool(kinds & CHANGES or {name for name, _ in said} & UPDATES) or self._says("change", text)
-        recalled = "mention" in kinds or self._says("mention", text)
+        recalled = "mention" in kinds or self._says("mention", text) or bool(named_in(line.after.text, FACTS))
         if changed:
             self._forget(mentions, said)
         slots = [(value.type if isinstance(value, If) else "", name, value) for name, value in said]

@@ -121,6 +121,8 @@ def _summary(claims: Sequence[Claim], record: Record) -> str:
     slots = {claim.slot: claim.value for claim in claims}
     if not claims[0].type:
         said = _said(claims[0], record)
+        if said.endswith("?"):
+            return f"You would like to know this, is that right: {said}"
         return f"So {said[0].lower()}{said[1:].rstrip('.!?')}, is that right?"
     quantity = slots.get("quantity")
     name = record.lexicon.types[claims[0].type].plural if quantity and quantity > 1 else claims[0].type

@@ -1,14 +1,17 @@
 """What the customer asks in their turn: how answers are read, what counts, and what is asked again."""
 
+import re
 from dataclasses import replace
 from datetime import date
 
 import pytest
 
 from ecomlab.catalog import Shop
+from ecomlab.catalog.lexicon import lexicon_of
+from ecomlab.customer.nlu import read_acts, read_slots
 from ecomlab.customer.telling import SHARE, Asked, read
 from ecomlab.envs.registry import ENVIRONMENTS
-from ecomlab.episode.episode import Episode, make_task
+from ecomlab.episode.episode import Episode, draw_task, make_task
 from ecomlab.task import GoalChange, Message, Task
 from ecomlab.world.policy_book.rules import RULES
 
@@ -184,3 +187,49 @@ def test_a_cart_whose_total_was_not_told_is_not_correct(big_shop: Shop) -> None:
         while not episode.done:
             episode.act(player(episode.messages, episode.tools))
         assert episode.score().correct == (not lacks)
+
+
+@pytest.mark.parametrize(
+    "asks",
+    [
+        "What would you like to know?",
+        "You also want to know what it costs, right?",
+        "So you'd like to know how long it takes, is that right?",
+    ],
+)
+def test_who_is_asked_for_their_questions_asks_them_and_judges_no_one_elses_words(
+    asks: str, big_shop: Shop
+) -> None:
+    for seed in range(7_000_000, 7_000_012):
+        task = draw_task("POLICY", 8, seed, big_shop, {"p_noise": 0.0})
+        episode = Episode(task, big_shop)
+        heard = [
+            episode.act({"role": "assistant", "content": asks}).messages[-1]["content"] for _ in range(2)
+        ]
+        questions = read_slots(heard[0], episode.env.phrases, lexicon_of(big_shop.catalog))
+        assert ("question", task.goal["question"]) in questions
+        assert {name for name, _ in questions} == {"question", *task.goal.asks}
+        assert episode.customer.dialogue.annoyed == 1  # asked once more, that leads nowhere
+
+
+def test_a_chain_that_is_read_back_is_affirmed_and_a_longer_one_is_not(big_shop: Shop) -> None:
+    heard = 0
+    for seed in range(7_000_000, 7_000_020):
+        task = draw_task("STATUS", 8, seed, big_shop, {"p_noise": 0.0})
+        if (chain := task.goal.get("chain")) is None or (0, "chain") in task.goal.withheld:
+            continue
+        said = re.sub(r"\bmy\b", "your", chain)
+        for text, so in (
+            (f"Just to confirm, you mean {said}?", True),
+            (f"So it's the one right before {said}, right?", False),
+        ):
+            reply = (
+                Episode(task, big_shop).act({"role": "assistant", "content": text}).messages[-1]["content"]
+            )
+            kinds = {
+                act.kind
+                for act in read_acts(reply, ENVIRONMENTS["STATUS"].phrases, lexicon_of(big_shop.catalog))
+            }
+            assert ("yes" in kinds) == so, (text, reply)
+        heard += 1
+    assert heard > 5

@@ -29,6 +29,13 @@ MOST_SIZE = (MOST_LINKS + 1) * len(ORDINALS)
 """Size that no chain exceeds."""
 _N = rf"(?P<n>{'|'.join(ORDINALS[1:])}) "
 
+_BEGIN = re.compile(
+    rf"\bthe (?:one (?:right|between|two|three)|first|last|cheapest|most expensive|{'|'.join(ORDINALS[1:])})\b",
+    re.IGNORECASE,
+)
+_END = re.compile(r"[.,;:?!()]|\s(?:is that|isn't it)\b|\s(?:right|correct)(?! before| after)\b")
+"""Where a chain may begin in a message, and what does not belong to it any more."""
+
 
 @dataclass(frozen=True)
 class Link:
@@ -229,6 +236,15 @@ def read_chain(text: str) -> Chain | None:
             if rest is not None:
                 return (link, *rest)
     return None
+
+
+def chain_in(text: str) -> str | None:
+    """Find the first chain that an agent's message names, in the customer's words; None where it names none."""
+    said = re.sub(r"\byour\b", "my", text)
+    begin = _BEGIN.search(said)
+    words = re.split(_END, said[begin.start() :])[0].strip() if begin else ""
+    chain = read_chain(words) if words else None
+    return say(chain) if chain else None
 
 
 def _made(kind: type[Link], said: Mapping[str, str | None]) -> Link:
