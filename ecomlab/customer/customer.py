@@ -34,8 +34,8 @@ from ecomlab.customer.templates import SENTENCE_BREAK, Phrases
 from ecomlab.task import Event, Goal, GoalChange, Instead, SellOut, Slot
 from ecomlab.wishes import Taste
 from ecomlab.world.cart import match, wants_of
-from ecomlab.world.plain import plain, things_that_fit
 from ecomlab.world.orders.chains import chain_in
+from ecomlab.world.plain import plain, things_that_fit
 from ecomlab.world.policy_book.places import named_in
 from ecomlab.world.state import World
 from ecomlab.world.substitutes import noun
