@@ -601,6 +601,9 @@ class DialogueManager:
 
     def answer(self, reading: Reading, text: str, said: int = 0) -> Reply:
         """Answer what a message asks for, beside so many slots that have been told."""
+        if self._checks_the_list(reading, text):
+            self.tally.questions += 1
+            return Reply([Act("yes")])
         reading = self._opened(self._of_the_new(reading, text), text)
         vague = self._vague(reading, text)
         if vague is not None:
@@ -920,6 +923,13 @@ class DialogueManager:
         self.tally.learned += len(found)
         self.annoyed = 0
         return Reply(self.spoken("elaborate", found), tuple(found))
+
+    def _checks_the_list(self, reading: Reading, text: str) -> bool:
+        """Tell whether a message asks only whether something is on the list that the customer has put on it."""
+        listed = [kind for slot in self.state.known if slot.name in LISTED for kind in slot.value]
+        names = any(re.search(rf"\b{re.escape(kind)}s?\b", text, re.IGNORECASE) for kind in listed)
+        alone = all(q.slot == "parts" and not q.values for q in reading.questions) and not reading.mentions
+        return names and alone and "CHECK" in reading.acts and not (reading.open or reading.said)
 
     def asked_back(self, own: list[Act]) -> Reply:
         """Ask one's `own` questions again of who asks for them; more than once that leads nowhere."""

@@ -142,6 +142,8 @@ def _said(claim: Claim, record: Record) -> str:
     if template is not None:
         if template.sentences:
             return ""
+        if name == "parts":  # who reads a list back is not "delighted to find"
+            return f"the list also has {template.format.write(value)}"
         words = f" {(template.forms or template.texts)[0].replace('{}', template.format.write(value))} "
         for mine, yours in YOURS.items():
             words = words.replace(f" {mine} ", f" {yours} ")

@@ -233,3 +233,26 @@ def test_a_chain_that_is_read_back_is_affirmed_and_a_longer_one_is_not(big_shop:
             assert ("yes" in kinds) == so, (text, reply)
         heard += 1
     assert heard > 5
+
+
+@pytest.mark.parametrize("asks", ["You also need {}, right?", "So the list also has {}, is that right?"])
+def test_what_was_put_on_the_list_is_affirmed_and_what_a_star_is_worth_told(
+    asks: str, big_shop: Shop
+) -> None:
+    listed = worth = 0
+    for seed in range(7_000_000, 7_000_020):
+        task = draw_task("BUNDLE", 6, seed, big_shop, {"p_noise": 0.0})
+        episode = Episode(task, big_shop)
+        told = heard(episode, "Is there anything else?") + heard(
+            episode, "How much is a star or a day worth to you?"
+        )
+        if any(name == "worth" for _, name in task.goal.slots):
+            assert "each" in told  # extra star, or day sooner
+            worth += 1
+        known = [slot for slot in episode.customer.state.known if slot.name == "parts"]
+        if known and (0, "parts") in task.goal.withheld:
+            reply = heard(episode, asks.format(f"a {known[0].value[0].lower()}"))
+            kinds = {act.kind for act in read_acts(reply, episode.env.phrases, lexicon_of(big_shop.catalog))}
+            assert "yes" in kinds, reply
+            listed += 1
+    assert min(listed, worth) > 3
