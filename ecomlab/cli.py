@@ -22,8 +22,8 @@ from typer import Argument, BadParameter, Context, Exit, Typer
 
 import ecomlab
 from ecomlab import options
-from ecomlab.envs.registry import UnknownEnvironmentError
 from ecomlab.options import opt, spelled, writable
+from ecomlab.suggest import UnknownEnvironmentError
 
 app = Typer(
     help="ecomlab: shopping agents trained with reinforcement learning from verifiable rewards.\n\n"

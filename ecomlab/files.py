@@ -7,8 +7,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock, Timeout
-
 
 def cache_folder() -> Path:
     """Return $ECOMLAB_CACHE, by default ~/.cache/ecomlab, the only folder that is written to without request."""
@@ -53,6 +51,8 @@ def lock(path: Path, busy: Exception, wait: float = 0.0) -> Iterator[None]:
     """Hold the lock `path` for this process; raise `busy` if another process still holds it after `wait` seconds (-1:
     wait forever). The operating system releases it when the process ends in any way. The file itself stays.
     """
+    from filelock import FileLock, Timeout  # imports logging and more, which no start needs
+
     path.parent.mkdir(parents=True, exist_ok=True)
     held = FileLock(path)
     try:
@@ -67,6 +67,8 @@ def lock(path: Path, busy: Exception, wait: float = 0.0) -> Iterator[None]:
 
 def locked(path: Path) -> bool:
     """Tell whether a process holds the lock `path` now, on any machine whose locks the file system shares."""
+    from filelock import FileLock, Timeout
+
     if path.is_symlink() or not path.is_file():  # a lock is emptied when it is opened: not what a link names
         return False
     try:

@@ -4,16 +4,21 @@ import re
 import tempfile
 import tomllib
 from contextlib import suppress
-from importlib.metadata import requires
 from pathlib import Path
 from typing import Any
 
 from typer import Argument, BadParameter, Context, Option
 
-from ecomlab import ENVIRONMENTS
-from ecomlab.difficulty import RANGES
+import ecomlab
 
-COMPLETED = {"--env": lambda: list(ENVIRONMENTS), "--axis": lambda: [f"{axis}=" for axis in RANGES]}
+
+def _axes() -> list[str]:
+    from ecomlab.difficulty import RANGES
+
+    return [f"{axis}=" for axis in RANGES]
+
+
+COMPLETED = {"--env": lambda: list(ecomlab.ENVIRONMENTS), "--axis": _axes}
 """Values that a shell's tab completes, by flag."""
 
 
@@ -56,7 +61,7 @@ def environments(names: list[str] | None, player: str = "") -> list[str]:
     from ecomlab.evaluation.tasks import environments_named
     from ecomlab.models.load import made_for_environments
 
-    return environments_named(names or (player and made_for_environments(player)) or ENVIRONMENTS)
+    return environments_named(names or (player and made_for_environments(player)) or ecomlab.ENVIRONMENTS)
 
 
 def levels(text: str) -> list[int]:
@@ -125,6 +130,8 @@ def check_alone(context: Context, flag: str, *others: str) -> None:
 
 def worded(error: Exception) -> str:
     """Word an error: without a system error's number; for a missing package, with the extra that brings it."""
+    from importlib.metadata import requires
+
     if isinstance(error, OSError) and error.strerror and error.filename:
         return f"{error.filename}: {error.strerror}; give another path"
     if not isinstance(error, ModuleNotFoundError):

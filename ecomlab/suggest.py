@@ -19,6 +19,13 @@ WRITTEN = {"bool": "true or false", "list": LIST, "tuple": LIST, "dict": "a tabl
 """How TOML writes what pydantic names otherwise, by the first word of its errors' types."""
 
 
+class UnknownEnvironmentError(KeyError):
+    """No environment of that name."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
 def unknown(what: str, name: object, known: Iterable[str], listed: bool = True) -> str:
     """Describe an unknown name: `no environment 'CRAT'; did you mean 'CART'? there are BUNDLE, CART`.
 

@@ -202,6 +202,32 @@ def test_importing_ecomlab_is_light() -> None:
     assert json.loads(done.stdout) == [[], [], 1]
 
 
+HELPING = """
+import sys
+from ecomlab.__main__ import main
+sys.argv[1:] = ["--help"]
+try:
+    main()
+finally:
+    assert not {"numpy", "pydantic", "ecomlab.envs.base"} & sys.modules.keys()
+"""
+
+
+def test_the_command_line_starts_without_the_package() -> None:
+    subprocess.run([sys.executable, "-c", HELPING], check=True, cwd=ROOT, stdout=subprocess.DEVNULL)
+
+
+SEARCHING = """
+import sys, ecomlab
+assert ecomlab.load_shop(1_000).engine.search("wool cardigan", top_k=5)
+assert not {"sklearn", "pandas", "ecomlab.catalog.ingest.build"} & sys.modules.keys()
+"""
+
+
+def test_the_first_search_imports_faiss_alone() -> None:
+    subprocess.run([sys.executable, "-c", SEARCHING], check=True, cwd=ROOT)
+
+
 # --- the page ---
 
 MARKS = ("<!-- drawn by tests/test_architecture.py: begin -->", "<!-- end -->")

@@ -4,7 +4,8 @@ import re
 import threading
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Future
-from typing import Any, Final, Protocol
+from functools import lru_cache
+from typing import Final, Protocol
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from ecomlab.seeding import digest
 
 GRID: Final = 2048  # vectors are multiples of 1/2048, so that a dot product of two is exact in float32
 WORD_WEIGHT: Final = 0.35  # of the half that hashes whole words
+_MASK: Final = 0xFFFFFFFF
 _TOKEN = re.compile(r"[^\W_]+(?:\.\d+)*")
 _EMPTY = frozenset(
     "a an and are as at by for from i in is it me my of on or some that the this to with".split()
@@ -53,6 +55,32 @@ def words(text: str) -> str:
     return " ".join(word for word in _TOKEN.findall(text.lower()) if word not in _EMPTY)
 
 
+def murmur3(text: str) -> int:
+    """Hash UTF-8 by MurmurHash3 to a signed number of 32 bits: Appleby's MurmurHash3_x86_32 with seed 0."""
+    data = text.encode()
+    state, whole = 0, len(data) & ~3
+    for start in range(0, len(data), 4):
+        block = int.from_bytes(data[start : start + 4], "little") * 0xCC9E2D51 & _MASK
+        state ^= (block << 15 | block >> 17) * 0x1B873593 & _MASK
+        if start < whole:
+            state = (state << 13 | state >> 19) * 5 + 0xE6546B64 & _MASK
+    state ^= len(data)
+    state = (state ^ state >> 16) * 0x85EBCA6B & _MASK
+    state = (state ^ state >> 13) * 0xC2B2AE35 & _MASK
+    state ^= state >> 16
+    return state - (state >> 31 << 32)
+
+
+@lru_cache(1 << 15)  # 10 MB
+def hashes(word: str) -> np.ndarray:
+    """Hash a word, then its 3- and 4-grams with a space at either end: read-only int64 (n,)."""
+    padded = f" {word} "
+    grams = [padded[at : at + size] for size in (3, 4) for at in range(len(padded) - size + 1)]
+    found = np.array([murmur3(text) for text in (word, *grams)])
+    found.setflags(write=False)
+    return found
+
+
 class LexicalEmbedder:
     """Stateless lexical embedding: no vocabulary is fitted, the same text has the same vector everywhere.
 
@@ -72,7 +100,6 @@ class LexicalEmbedder:
         self.dim = dim
         self._word_dim = dim // 2
         self._weights = (WORD_WEIGHT, 1 - WORD_WEIGHT)
-        self._vectorizers: Any = None
 
     @property
     def fingerprint(self) -> str:
@@ -81,23 +108,20 @@ class LexicalEmbedder:
     def __repr__(self) -> str:
         return f"LexicalEmbedder(dim={self.dim})"
 
-    def _parts(self) -> Any:
-        if self._vectorizers is None:
-            from sklearn.feature_extraction.text import HashingVectorizer
-
-            shared = {"preprocessor": words, "norm": None, "alternate_sign": True, "dtype": np.float32}
-            self._vectorizers = (
-                HashingVectorizer(n_features=self._word_dim, token_pattern=r"\S+", **shared),
-                HashingVectorizer(
-                    n_features=self.dim - self._word_dim, analyzer="char_wb", ngram_range=(3, 4), **shared
-                ),
-            )
-        return self._vectorizers
-
     def counts(self, texts: Iterable[str]) -> np.ndarray:
         """Count hashed words and n-grams with their signs: float32 (n, dim), small whole numbers."""
-        texts = list(texts)
-        return np.hstack([part.transform(texts).toarray() for part in self._parts()])
+        hashed = [[hashes(word) for word in words(text).split()] for text in texts]
+        out = np.zeros((len(hashed), self.dim), np.float32)
+        sizes = np.array([len(word) for row in hashed for word in row], int)
+        if not len(sizes):
+            return out
+        found = np.concatenate([word for row in hashed for word in row])
+        columns = self._word_dim + abs(found) % (self.dim - self._word_dim)
+        whole = sizes.cumsum() - sizes
+        columns[whole] = abs(found[whole]) % self._word_dim
+        rows = np.repeat(np.arange(len(hashed)), [sum(map(len, row)) for row in hashed])
+        np.add.at(out, (rows, columns), np.where(found >= 0, np.float32(1), np.float32(-1)))
+        return out
 
     def finish(self, counts: np.ndarray) -> np.ndarray:
         """Turn counts into float32 rows of length 1 (to within the grid), or zero for a text without words."""

@@ -96,12 +96,12 @@ def cache_key(*parts: Any) -> str:
     """Name a folder by `parts`, this package's code and data, and libraries: an edited generator reads no old files."""
     here = sorted(path for path in Path(__file__).parent.iterdir() if path.suffix in (".py", ".toml"))
     sources = [hashlib.blake2b(path.read_bytes(), digest_size=16).hexdigest() for path in here]
-    return digest([parts, sources, [version(name) for name in ("numpy", "scikit-learn")]], 12)
+    return digest([parts, sources, version("numpy")], 12)
 
 
 def versions() -> dict[str, str]:
     """Versions of the libraries that make what is stored."""
-    return {name: version(name) for name in ("numpy", "scikit-learn", "faiss-cpu")}
+    return {name: version(name) for name in ("numpy", "faiss-cpu")}
 
 
 def read_manifest(folder: Path) -> Manifest:

@@ -12,7 +12,7 @@ from typing import Any
 from ecomlab.envs.base import Environment
 from ecomlab.markup.elements import in_notebook, table
 from ecomlab.own_code import imported
-from ecomlab.suggest import unknown
+from ecomlab.suggest import UnknownEnvironmentError, unknown
 from ecomlab.task import TaskError
 
 OBSERVED = Path(__file__).with_name("observed.json")
@@ -97,13 +97,6 @@ def version_record(env: str) -> dict[str, Any]:
 def moved_by(env: str) -> tuple[str, ...] | None:
     """List the axes that move an environment; None for one that was not observed, such as one from a file."""
     return tuple(observed()[env]["axes"]) if env in observed() else None
-
-
-class UnknownEnvironmentError(KeyError):
-    """No environment of that name."""
-
-    def __str__(self) -> str:
-        return str(self.args[0])
 
 
 def _subclasses(cls: Any) -> Iterator[type[Environment]]:

@@ -14,12 +14,13 @@ import numpy as np
 
 from ecomlab.customer.llm import Chat, Wording
 from ecomlab.difficulty import Difficulty
-from ecomlab.envs.registry import ENVIRONMENTS, UnknownEnvironmentError
+from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.episode.episode import Episode, make_task
 from ecomlab.episode.play import play as play_episode
 from ecomlab.episode.play import record
 from ecomlab.episode.record import Trajectory
 from ecomlab.reward import PUBLISHED, Score, Weights
+from ecomlab.suggest import UnknownEnvironmentError
 from ecomlab.task import Message, Player, Task
 
 if TYPE_CHECKING:

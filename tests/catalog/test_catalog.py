@@ -24,6 +24,7 @@ from ecomlab.catalog import load_shop as load_shop_once
 from ecomlab.catalog import shop as shop_module
 from ecomlab.catalog import store as store_module
 from ecomlab.catalog import vocabulary as vocabulary_module
+from ecomlab.catalog.embed import words
 from ecomlab.catalog.schema import NO_OPTION
 from ecomlab.catalog.synthetic import LOOKS, product_types
 from ecomlab.catalog.texts import document, embed_rows
@@ -330,6 +331,20 @@ def test_adding_up_words_is_embedding_the_text(shop: Shop) -> None:
     vectors = embed_rows(catalog, embedder, rows)
     texts = [" ".join([catalog.title(row)] * 3 + [*catalog.attributes(row).values()] * 2) for row in rows]
     assert np.array_equal(vectors, embedder.encode(texts))
+
+
+@given(st.lists(st.text() | st.text("ab é漢😀1.-"), min_size=1, max_size=5), st.sampled_from([16, 17, 512]))
+def test_words_are_hashed_as_scikit_learn_does(texts: list[str], dim: int) -> None:
+    from sklearn.feature_extraction.text import HashingVectorizer
+
+    whole = HashingVectorizer(
+        n_features=dim // 2, preprocessor=words, token_pattern=r"\S+", norm=None, dtype=np.float32
+    )
+    grams = HashingVectorizer(
+        n_features=dim - dim // 2, preprocessor=words, analyzer="char_wb", ngram_range=(3, 4), norm=None
+    )
+    expected = np.hstack([part.transform(texts).toarray() for part in (whole, grams)])
+    assert np.array_equal(LexicalEmbedder(dim).counts(texts), expected)
 
 
 def test_any_embedder_will_do() -> None:

@@ -13,12 +13,11 @@ from pydantic import Field
 
 from ecomlab import ENVIRONMENTS, Difficulty, Episode, Shop, Task, TaskError, make_task, play
 from ecomlab.difficulty import AXES
-from ecomlab.envs.registry import UnknownEnvironmentError
 from ecomlab.episode.play import ReplayError, record, replay
 from ecomlab.laws.attackers import SUBMIT, calls, text
 from ecomlab.reward import PUBLISHED, Weights, cart_credit, efficiency, hallucination, share_used
 from ecomlab.seeding import digest, rng
-from ecomlab.suggest import unknown
+from ecomlab.suggest import UnknownEnvironmentError, unknown
 from ecomlab.task import Message
 from ecomlab.tool import FormatError, tool
 

@@ -9,13 +9,13 @@ from pathlib import Path
 import ipywidgets
 
 from ecomlab.customer.llm import Chat
-from ecomlab.envs.registry import UnknownEnvironmentError
 from ecomlab.lab.paths import shown
 from ecomlab.lab.play import markup
 from ecomlab.lab.play.choice import Choice
 from ecomlab.lab.play.fields import Chooser, FormView, OnEnter, grid
 from ecomlab.lab.play.seat import RUNS, Seat, SeatError
 from ecomlab.markup.results import Card, plain
+from ecomlab.suggest import UnknownEnvironmentError
 
 EXPECTED = (ValueError, UnknownEnvironmentError, OSError)
 """Errors that people are told; any other is a mistake of ours, and is shown with its traceback."""
