@@ -328,13 +328,18 @@ class CachedSampler:
     def _choose(self, logits_BV: Tensor, rows: Sequence[int]) -> tuple[list[int], list[float]]:
         """Choose a token per row: the likeliest, or by inverse transform sampling with the row's next random number."""
         logp_BV = torch.log_softmax(logits_BV / (1.0 if self.greedy else self.temperature), dim=-1)
-        if torch.isnan(logp_BV).any():
-            raise FloatingPointError(
-                "the policy's logits are NaN: its training has diverged (start again with a lower lr), or its numbers "
-                "overflow (try another dtype)"
-            )
+        self._check(bool(torch.isnan(logp_BV).any()))
         if self.greedy:
             choice = logp_BV.argmax(dim=-1)
         else:
             choice = drawn(logp_BV, [self._streams[row].random() for row in rows])
         return choice.tolist(), logp_BV.gather(1, choice[:, None])[:, 0].tolist()
+
+    @staticmethod
+    def _check(broken: bool) -> None:
+        """Raise FloatingPointError for logits that are NaN."""
+        if broken:
+            raise FloatingPointError(
+                "the policy's logits are NaN: its training has diverged (start again with a lower lr), or its numbers "
+                "overflow (try another dtype)"
+            )
