@@ -175,6 +175,9 @@ class CachedSampler:
     positions, mask and random stream, of which each token takes one uniform number.
     """
 
+    name = "torch"
+    """Recorded with results: samplers of different names differ in rounding."""
+
     def __init__(
         self,
         model: Any,
@@ -192,7 +195,7 @@ class CachedSampler:
         self.limits = limits or Limits()
         self.temperature = temperature
         self.greedy = greedy
-        self._cache = _RowCache()
+        self._cache: Any = _RowCache()
 
     def start(self, streams: Sequence[np.random.Generator]) -> None:
         """Open `len(streams)` rows; the last batch's entries in the cache are never read again."""
@@ -293,7 +296,7 @@ class CachedSampler:
             self._row[there], self._row[here] = row, other
             self._slot[row], self._slot[other] = there, here
 
-    def _read(self, rows: Sequence[int], chunks: Sequence[Sequence[int]]) -> Tensor:
+    def _read(self, rows: Sequence[int], chunks: Sequence[Sequence[int]]) -> Any:
         """Feed `chunks[i]` to the row at slot i; return the logits after each chunk's last token, (B, vocabulary).
 
         Padding that would lie beyond `limits.context` goes to its last column, which no real token ever has: a row that

@@ -1,5 +1,6 @@
 """The sampler of tiny policies on a CPU: `CachedSampler`'s turns over the compiled kernel of `tiny_kernel`."""
 
+import os
 import platform
 from collections.abc import Sequence
 from functools import cache
@@ -10,6 +11,8 @@ import torch
 
 from ecomlab.models.samplers.cached import CachedSampler, Limits
 
+CHOICE = "ECOMLAB_SAMPLER"
+"""Environment variable; "torch" selects the torch sampler for every model."""
 LARGEST = 10_000_000
 """Parameters up to which a model is read by the kernel: larger ones are bound by arithmetic, where torch is as good."""
 
@@ -133,7 +136,7 @@ class TinySampler(CachedSampler):
     def __init__(self, model: Any, stop_ids: Sequence[int], limits: Limits | None = None, temperature: float = 1.0,
                  greedy: bool = False) -> None:  # fmt: skip
         super().__init__(model, stop_ids, limits, temperature, greedy)
-        self._cache: Any = _Panels(model.config)
+        self._cache = _Panels(model.config)
 
     def start(self, streams: Sequence[np.random.Generator]) -> None:
         """Open `len(streams)` rows for the model's current weights."""
@@ -166,3 +169,15 @@ class TinySampler(CachedSampler):
         choose(logits, self.model.config.vocab_size, temperature, uniforms, self.greedy, chosen, logprobs)
         self._check(bool(np.isnan(logprobs).any()))
         return chosen.tolist(), logprobs.tolist()
+
+
+def sampler_of(
+    model: Any,
+    stop_ids: Sequence[int],
+    limits: Limits | None = None,
+    temperature: float = 1.0,
+    greedy: bool = False,
+) -> CachedSampler:
+    """Make the fastest sampler of this process for a model: the kernel's if it `plays` it, else torch's."""
+    kind = TinySampler if os.environ.get(CHOICE) != "torch" and plays(model) else CachedSampler
+    return kind(model, stop_ids, limits, temperature, greedy)

@@ -185,7 +185,8 @@ def _exp(x):  # type: ignore[no-untyped-def]
     return (polynomial * (r * r) + r + ONE) * _power(rounded)
 
 
-A1, A2, A3 = (types.Array(types.float32, n, "A") for n in (1, 2, 3))
+C1, C2 = types.Array(types.float32, 1, "C"), types.Array(types.float32, 2, "C")  # contiguous, for vectors of 8
+A2, A3 = types.Array(types.float32, 2, "A"), types.Array(types.float32, 3, "A")
 
 
 @_compiled(types.void(A2, A3, A2, types.boolean))
@@ -209,7 +210,7 @@ def multiply(x, w, y, add):  # type: ignore[no-untyped-def]
             r += 1
 
 
-@_compiled(types.float32(A1))
+@_compiled(types.float32(C1))
 def _largest(x):  # type: ignore[no-untyped-def]
     """Return the largest number of a vector."""
     a = b = c = d = x[0]
@@ -224,7 +225,7 @@ def _largest(x):  # type: ignore[no-untyped-def]
     return max(max(a, b), max(c, d))
 
 
-@_compiled(types.float32(A1))
+@_compiled(types.float32(C1))
 def _total(x):  # type: ignore[no-untyped-def]
     """Sum a vector in four interleaved parts."""
     a = b = c = d = ZERO
@@ -239,7 +240,14 @@ def _total(x):  # type: ignore[no-untyped-def]
     return (a + b) + (c + d)
 
 
-@_compiled(types.void(A1, A1, A1, types.float32))
+@_compiled(types.void(C1, types.float32))
+def _exponentiate(x, top):  # type: ignore[no-untyped-def]
+    """Replace x by exp(x - top)."""
+    for i in range(len(x)):
+        x[i] = _exp(x[i] - top)
+
+
+@_compiled(types.void(C1, C1, C1, types.float32))
 def _normalize(x, weight, y, epsilon):  # type: ignore[no-untyped-def]
     """Write the root-mean-square norm of x to y, which may be x."""
     a = b = c = d = ZERO
@@ -253,7 +261,7 @@ def _normalize(x, weight, y, epsilon):  # type: ignore[no-untyped-def]
         y[i] = weight[i] * (x[i] * scale)
 
 
-@_compiled(types.void(A1, A1, A1))
+@_compiled(types.void(C1, C1, C1))
 def _rotate(x, cosine, sine):  # type: ignore[no-untyped-def]
     """Rotate the features of a head by its position's angles, in place."""
     half = len(cosine)
@@ -263,7 +271,15 @@ def _rotate(x, cosine, sine):  # type: ignore[no-untyped-def]
         x[half + i] = right * cosine[i] + left * sine[i]
 
 
-@_compiled(types.void(A2, A3, A3, types.int64, A2, A2))
+@_compiled(types.void(C1, C1))
+def _activate(gate, up):  # type: ignore[no-untyped-def]
+    """Replace `gate` by silu(gate) * up."""
+    for i in range(len(gate)):
+        g = gate[i]
+        gate[i] = g * up[i] / (ONE + _exp(-g if g > LOWEST else -LOWEST))
+
+
+@_compiled(types.void(A2, A3, A3, types.int64, C2, A2))
 def _attend(q, keys, values, first, scores, out):  # type: ignore[no-untyped-def]
     """Attend with one head from T consecutive positions, the first at `first`, to all up to their own.
 
@@ -273,15 +289,12 @@ def _attend(q, keys, values, first, scores, out):  # type: ignore[no-untyped-def
     multiply(q, keys, scores, False)
     for t in range(count):
         own = scores[t, : first + t + 1]
-        top = _largest(own)
+        _exponentiate(own, _largest(own))
+        share = ONE / _total(own)
         for i in range(len(own)):
-            own[i] = _exp(own[i] - top)
+            own[i] *= share
         scores[t, first + t + 1 : last] = ZERO
     multiply(scores[:, :last], values, out, False)
-    for t in range(count):
-        share = ONE / _total(scores[t, : first + t + 1])
-        for i in range(out.shape[1]):
-            out[t, i] *= share
 
 
 @_compiled()
@@ -342,10 +355,7 @@ def _block(w, keys, values, ids, slots, positions):  # type: ignore[no-untyped-d
             _normalize(x[t], w.between[layer], n[t], w.epsilon)
         multiply(n, w.feed[layer], wide, False)
         for t in range(count):
-            gate, up = wide[t, :feed], wide[t, feed:]
-            for i in range(feed):
-                g = gate[i]
-                gate[i] = g * up[i] / (ONE + _exp(min(-g, -LOWEST)))
+            _activate(wide[t, :feed], wide[t, feed:])
         multiply(wide[:, :feed], w.down[layer], x, True)
     return x
 
@@ -383,8 +393,8 @@ def choose(logits, size, temperature, uniforms, greedy, chosen, logprobs):  # ty
         for i in range(size):
             x[i] /= temperature
         top, total = _largest(x), 0.0
-        for i in range(size):
-            weights[i] = _exp(x[i] - top)
+        weights[:] = x
+        _exponentiate(weights, top)
         for g in range(len(groups)):
             part = 0.0
             for i in range(g * GROUP, min((g + 1) * GROUP, size)):
