@@ -57,10 +57,12 @@ def packed(model: Any) -> Any:
 
     def stacked(*names: str) -> np.ndarray:
         """Stack matrices, joined side by side, by layer."""
-        return np.stack([
-            panels(np.concatenate([plain(layer.get_submodule(name).weight) for name in names]))
-            for layer in layers
-        ])
+        return np.stack(
+            [
+                panels(np.concatenate([plain(layer.get_submodule(name).weight) for name in names]))
+                for layer in layers
+            ]
+        )
 
     def norms(name: str) -> np.ndarray:
         return np.stack([plain(layer.get_submodule(name).weight) for layer in layers])

@@ -138,9 +138,7 @@ def _tile(rows: int, columns: int) -> Any:
                 for w_pointer in ws:
                     for half in range(2):
                         at = builder.gep(w_pointer, [builder.add(step, index(8 * half))])
-                        factors.append(
-                            builder.load(builder.bitcast(at, vector.as_pointer()), align=4)
-                        )
+                        factors.append(builder.load(builder.bitcast(at, vector.as_pointer()), align=4))
                 for i, x_pointer in enumerate(xs):
                     one = builder.load(builder.gep(x_pointer, [loop.index]), align=4)
                     first = builder.insert_element(ir.Constant(vector, ir.Undefined), one, ir.IntType(32)(0))
@@ -185,7 +183,10 @@ def _exp(x):  # type: ignore[no-untyped-def]
     return (polynomial * (r * r) + r + ONE) * _power(rounded)
 
 
-C1, C2 = types.Array(types.float32, 1, "C"), types.Array(types.float32, 2, "C")  # contiguous, for vectors of 8
+C1, C2 = (
+    types.Array(types.float32, 1, "C"),
+    types.Array(types.float32, 2, "C"),
+)  # contiguous, for vectors of 8
 A2, A3 = types.Array(types.float32, 2, "A"), types.Array(types.float32, 3, "A")
 
 
