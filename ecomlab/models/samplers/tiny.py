@@ -48,8 +48,8 @@ def plays(model: Any) -> bool:
     )
 
 
-def packed(model: Any) -> Any:
-    """Pack the current weights of a model that `plays` accepts."""
+def packed(model: Any, context: int) -> Any:
+    """Pack the current weights of a model that `plays` accepts, with the angles of `context` positions."""
     from ecomlab.models.samplers.tiny_kernel import Weights, panels
 
     def plain(tensor: Any) -> np.ndarray:
@@ -69,7 +69,7 @@ def packed(model: Any) -> Any:
 
     decoder, config = model.model, model.config
     layers = decoder.layers
-    positions = np.arange(config.max_position_embeddings, dtype=np.float32)
+    positions = np.arange(context, dtype=np.float32)
     angles = (positions[:, None] * plain(decoder.rotary_emb.inv_freq)).astype(np.float64)
     return Weights(
         embedding=plain(decoder.embed_tokens.weight),
@@ -142,7 +142,7 @@ class TinySampler(CachedSampler):
 
     def start(self, streams: Sequence[np.random.Generator]) -> None:
         """Open `len(streams)` rows for the model's current weights."""
-        self._weights = packed(self.model)
+        self._weights = packed(self.model, self.limits.context)
         super().start(streams)
 
     def _read(self, rows: Sequence[int], chunks: Sequence[Sequence[int]]) -> Any:
@@ -156,6 +156,8 @@ class TinySampler(CachedSampler):
         if width > self._cache.capacity:
             self._make_room(width)
         ids = np.array([token for chunk in chunks for token in chunk])
+        if ids.min() < 0 or ids.max() >= self.model.config.vocab_size:  # the kernel would read any memory
+            raise IndexError(f"token ids must be below {self.model.config.vocab_size}, not {ids.max()}")
         positions = np.arange(len(ids)) + np.repeat(began - ends + sizes, sizes)
         slots = np.repeat(self._cache.place[: len(rows)], sizes)
         logits = read(self._weights, self._cache.keys, self._cache.values, ids, slots, positions, ends - 1)
