@@ -27,6 +27,7 @@ RECORD = "provenance.json"
 LIBRARIES = (
     "ecomlab",
     "numpy",
+    "numba",
     "torch",
     "transformers",
     "trl",

@@ -60,6 +60,6 @@ class Policy:
 
     def sampler(self, limits: "Limits | None" = None, greedy: bool = False) -> "CachedSampler":
         """Make a sampler that always uses this policy's current weights."""
-        from ecomlab.models.samplers.cached import CachedSampler
+        from ecomlab.models.samplers.tiny import sampler_of
 
-        return CachedSampler(self.model, self.renderer.stop_ids, limits, greedy=greedy)
+        return sampler_of(self.model, self.renderer.stop_ids, limits, greedy=greedy)

@@ -24,6 +24,7 @@ from ecomlab.markup.elements import in_notebook, table
 from ecomlab.models.load import load_policy
 from ecomlab.models.policy import Policy
 from ecomlab.models.process_group import join_processes
+from ecomlab.models.samplers.tiny import CHOICE
 from ecomlab.training import checkpoints
 from ecomlab.training.config import (
     ConfigError,
@@ -129,7 +130,9 @@ def train(
         chat = {name: getattr(config, name) for name in ("dtype", "lora_rank", "thinking")}
         policy = load_policy(config.starter, shop, config.played, **chat)
         if leads:  # not before: a refused run leaves no record
-            _record(out, identity, config, shop)
+            sampler = policy.sampler().name if config.generation == "own" else "torch"
+            _same_sampler(out, sampler)
+            _record(out, {**identity, **({"sampler": sampler} if sampler != "torch" else {})}, config, shop)
         on_progress = progress if leads and progress else lambda _: None
         Loop(config, shop, policy, made, identity, on_progress, processes).go()
     return Run(out)
@@ -185,6 +188,18 @@ def _same_run(out: Path, now: Mapping[str, Any]) -> None:
     if before is not None and before["steps"] > now["steps"]:
         raise ConfigError(
             f"{out} holds a run of {before['steps']} steps, more than {now['steps']}; choose another out"
+        )
+
+
+def _same_sampler(out: Path, now: str) -> None:
+    """Reject a run that began with another sampler, since its tokens' rounding differs. Raises ConfigError."""
+    before = read_json(out / CONFIG)
+    was = before.get("sampler", "torch") if before else now
+    if was != now:
+        way = f"set {CHOICE}=torch" if was == "torch" else f"unset {CHOICE}, use a CPU with AVX2, install numba"
+        raise ConfigError(
+            f"{out} began with the sampler {was!r}, and this process would continue with {now!r}; {way}, or choose "
+            "another out"
         )
 
 

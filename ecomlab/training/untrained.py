@@ -41,6 +41,7 @@ def file_of(config: TrainConfig, policy: Policy, fingerprint: str) -> Path:
     given = config.to_json()
     policy_is = [weights_digest(policy.model), policy.made_for]
     numerics = [version("torch"), torch.get_num_threads(), platform.machine(), get_cpu_capability()]
+    numerics.append(policy.sampler().name)
     settings = {name: given[name] for name in DECIDES}
     key = digest([settings, policy_is, fingerprint, package_digest(), numerics])
     return Path(config.out).absolute().parent / FOLDER / f"{key}.json"

@@ -175,6 +175,9 @@ class CachedSampler:
     positions, mask and random stream, of which each token takes one uniform number.
     """
 
+    name = "torch"
+    """Recorded with results: samplers of different names differ in rounding."""
+
     def __init__(
         self,
         model: Any,
@@ -192,7 +195,7 @@ class CachedSampler:
         self.limits = limits or Limits()
         self.temperature = temperature
         self.greedy = greedy
-        self._cache = _RowCache()
+        self._cache: Any = _RowCache()
 
     def start(self, streams: Sequence[np.random.Generator]) -> None:
         """Open `len(streams)` rows; the last batch's entries in the cache are never read again."""
@@ -293,7 +296,7 @@ class CachedSampler:
             self._row[there], self._row[here] = row, other
             self._slot[row], self._slot[other] = there, here
 
-    def _read(self, rows: Sequence[int], chunks: Sequence[Sequence[int]]) -> Tensor:
+    def _read(self, rows: Sequence[int], chunks: Sequence[Sequence[int]]) -> Any:
         """Feed `chunks[i]` to the row at slot i; return the logits after each chunk's last token, (B, vocabulary).
 
         Padding that would lie beyond `limits.context` goes to its last column, which no real token ever has: a row that
@@ -328,13 +331,18 @@ class CachedSampler:
     def _choose(self, logits_BV: Tensor, rows: Sequence[int]) -> tuple[list[int], list[float]]:
         """Choose a token per row: the likeliest, or by inverse transform sampling with the row's next random number."""
         logp_BV = torch.log_softmax(logits_BV / (1.0 if self.greedy else self.temperature), dim=-1)
-        if torch.isnan(logp_BV).any():
-            raise FloatingPointError(
-                "the policy's logits are NaN: its training has diverged (start again with a lower lr), or its numbers "
-                "overflow (try another dtype)"
-            )
+        self._check(bool(torch.isnan(logp_BV).any()))
         if self.greedy:
             choice = logp_BV.argmax(dim=-1)
         else:
             choice = drawn(logp_BV, [self._streams[row].random() for row in rows])
         return choice.tolist(), logp_BV.gather(1, choice[:, None])[:, 0].tolist()
+
+    @staticmethod
+    def _check(broken: bool) -> None:
+        """Raise FloatingPointError for logits that are NaN."""
+        if broken:
+            raise FloatingPointError(
+                "the policy's logits are NaN: its training has diverged (start again with a lower lr), or its numbers "
+                "overflow (try another dtype)"
+            )
