@@ -117,14 +117,15 @@ class LocalContestant:
 
         Raises ValueError for an unknown decoding, and a temperature that is not positive.
         """
-        from ecomlab.models.samplers.cached import CachedSampler, Limits
+        from ecomlab.models.samplers.cached import Limits
+        from ecomlab.models.samplers.graphed import sampler_kind
 
         if temperature <= 0:
             raise ValueError(f"temperature must be positive, not {temperature}; for 0 use greedy decoding")
         self.name, self.policy = name, policy
         self.decoding, self.temperature, self.batch = check_decoding(decoding), temperature, batch
         self.limits, self.customer, self.strict = limits or Limits(), customer, strict
-        self.sampler = CachedSampler(
+        self.sampler = sampler_kind(policy.model)(
             policy.model, policy.renderer.stop_ids, self.limits, temperature, greedy=decoding == "greedy"
         )
         self._digest = weights_digest(policy.model)

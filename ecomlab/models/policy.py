@@ -60,6 +60,6 @@ class Policy:
 
     def sampler(self, limits: "Limits | None" = None, greedy: bool = False) -> "CachedSampler":
         """Make a sampler that always uses this policy's current weights."""
-        from ecomlab.models.samplers.cached import CachedSampler
+        from ecomlab.models.samplers.graphed import sampler_kind
 
-        return CachedSampler(self.model, self.renderer.stop_ids, limits, greedy=greedy)
+        return sampler_kind(self.model)(self.model, self.renderer.stop_ids, limits, greedy=greedy)
