@@ -100,6 +100,24 @@ def test_steps_at_fixed_addresses_sample_the_same_tokens(
     assert greedy or graphs[1] is graphs[2], "a cache that has grown stays, and weights change in place"
 
 
+def test_a_finished_row_beside_others_has_room_behind_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The longest row stops where the cache ends; in a graph for four rows it still writes while three go on."""
+    model, prompts = made(0), [list(range(20, 60)), [21], [22], [23]]
+    streams, limits = [rng("end", row) for row in range(4)], Limits(turn=12)
+    sampler = CachedSampler(model, (), limits, greedy=True)
+    sampler.start(streams)
+    third = sampler.turn(range(4), prompts)[0].ids[2]  # type: ignore[union-attr]
+    monkeypatch.setattr(graphed, "WIDTH", 1)
+    monkeypatch.setattr(graphed, "FIRST", len(prompts[0]) + 2)
+    answers = []
+    for kind in (CachedSampler, GraphedSampler):
+        sampler = kind(model, [third], limits, greedy=True)
+        sampler.start(streams)
+        answers.append([s.ids for s in sampler.turn(range(4), prompts) if s is not None])
+    assert answers[0] == answers[1]
+    assert [len(ids) for ids in answers[0]] == [3, 12, 12, 12]
+
+
 def test_widths_are_few_and_waste_little() -> None:
     sampler = GraphedSampler(made(0), (), Limits(context=10_000))
     widths = [sampler._width(columns) for columns in range(1, 10_001)]

@@ -47,7 +47,7 @@ class GraphedSampler(CachedSampler):
         greedy: bool = False,
     ) -> None:
         super().__init__(model, stop_ids, limits, temperature, greedy)
-        self._adapters = model if hasattr(model, "peft_config") else None
+        self._adapters = model if hasattr(model, "get_base_model") else None
         self._steps: dict[tuple[int, int], _Step] = {}  # by rows and width
         self._places: list[int] = []
 
@@ -86,11 +86,11 @@ class GraphedSampler(CachedSampler):
             return super()._next(rows, chunks)
         count = len(rows)
         given = np.zeros((3, self._rows(count)))
-        # Further rows of the graph write behind their own end too: some go on in the next turn.
+        # Further rows of the graph write behind their own end, wherever that is: some go on in the next turn.
         length = self._length[: given.shape[1]]
         given[1, : len(length)] = length
-        width = self._width(int(length.max()) + 1)
-        self._make_room(width)
+        width = self._width(int(length[:count].max()) + 1)
+        self._make_room(max(width, int(length.max()) + 1))
         given[0, :count] = [token for (token,) in chunks]
         if not self.greedy:
             given[2, :count] = [self._streams[row].random() for row in rows]
@@ -117,7 +117,9 @@ class _Step:
         self.model, self.cache, self.width, self.temperature = model, cache, width, temperature
         device = model.get_output_embeddings().weight.device
         self.given_3B = torch.zeros(3, rows, dtype=torch.float64, device=device)
-        self._run, self.pool = captured(self.run, pool) if device.type == "cuda" else (self.run, None)
+        self._run, self.pool = self.run, pool
+        if device.type == "cuda":
+            self._run, self.pool = captured(self.run, pool)
 
     def __call__(self, given_3B: np.ndarray) -> np.ndarray:
         """Read a token of each row at its position and choose the next with its uniform number: from (ids, positions,

@@ -61,6 +61,7 @@ def plain_copy(model: Any) -> Any:
         layer = plain.get_submodule(name).base_layer
         layer.weight = Parameter(torch.empty_like(layer.weight), requires_grad=False)
         plain.set_submodule(name, layer)
+    plain.__dict__.pop("forward", None)  # TRL's is bound to the copy: a cycle that would keep it in memory
     return plain
 
 
