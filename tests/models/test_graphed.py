@@ -102,7 +102,7 @@ def test_steps_at_fixed_addresses_sample_the_same_tokens(
 
 def test_a_finished_row_beside_others_has_room_behind_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
     """The longest row stops where the cache ends; in a graph for four rows it still writes while three go on."""
-    model, prompts = made(0), [list(range(20, 60)), [21], [22], [23]]
+    model, prompts = made(0), [list(range(20, 62)), [21], [22], [23]]
     streams, limits = [rng("end", row) for row in range(4)], Limits(turn=12)
     sampler = CachedSampler(model, (), limits, greedy=True)
     sampler.start(streams)
