@@ -37,12 +37,16 @@ KNOWN = {  # config.json of the repositories on huggingface.co
     }
 }
 """Models whose dimensions are known without their files, in the order of `Size`'s fields."""
-GPU_GB, BANDWIDTH, PEAK = 141.0, 4.8e12, 989e12
-"""An H200's memory in GB, bytes/s, and dense bfloat16 FLOP/s, from NVIDIA's data sheets."""
+PEAK = 989e12
+"""Dense bfloat16 FLOP/s of a Hopper GPU, from NVIDIA's data sheets."""
 MFU, EFFICIENCY = 0.4, 0.6
 """Shares of the peak FLOP/s that training and prefill reach, and of the bandwidth that vLLM's decoding reaches."""
-OWN_STEP = 0.1
-"""Minimum seconds of a decoding step of our own sampler, measured on an H200 with the 8B (experiments/qwen3_8b)."""
+CARDS = {"H100": (80.0, 3.35e12), "H200": (141.0, 4.8e12)}
+"""Memory in GB and bytes/s of the GPUs that a plan is made for, from NVIDIA's data sheets."""
+OWN_KERNELS = 1.5e-4
+"""Seconds a layer in a decoding step of our own sampler besides reading weights, keys and values: some 65 replayed
+kernels of 2 microseconds, and sampling. Worked out, not measured; without graphs a step of the 8B took 0.0995 s on an
+H200, and 0.15 with unmerged LoRA. Captures are not counted."""
 OWN_LAG, VLLM_LAG = 3.6, 4.6
 """Decoding steps per sampled token of a mean episode: rows wait for the longest turn of the batch, with vLLM in every
 turn. As *novice* plays, on a laptop."""
@@ -54,7 +58,9 @@ TILE, TILE_TOKENS = 32_768, 4_096
 """Vocabulary entries and most positions of a tile of the output layer (trl.kernels)."""
 MEASURED, SHARDED = "bench.csv", "fsdp.yaml"
 """Files beside a run's: measurements of GPUs, and the launch configuration for a machine's GPUs."""
-ASSUMED = "Assumed: an H200, 40% of its FLOP/s, 60% of its bandwidth with vLLM; episodes of the token table's length."
+ASSUMED = (
+    "Assumed: 40% of a GPU's FLOP/s, 60% of its bandwidth with vLLM; episodes of the token table's length."
+)
 
 
 @dataclass(frozen=True)
@@ -132,18 +138,19 @@ def size_of(starter: str) -> Size:
         raise PolicyError(f"the config.json of {starter} has no {error}; choose a Qwen3 model") from None
 
 
-def memory(config: TrainConfig, size: Size, processes: int = 1) -> dict[str, float]:
-    """Estimate GB per GPU by part, at the limits of the configuration, weights sharded over `processes`.
+def memory(config: TrainConfig, size: Size, processes: int = 1, card: str = "H200") -> dict[str, float]:
+    """Estimate GB per GPU of `CARDS` by part, at the limits of the configuration, weights sharded over `processes`.
 
     weights         parameters x 2 or 4 bytes; trained ones x 4 under FSDP's mixed precision; adapters x 4
     gradients       trained parameters, in their type
     optimizer       AdamW: two moments, 8 bytes a trained parameter in float32; adamw-8bit: 2, and a scale per 256
     activations     of `micro_batch` episodes of `context_tokens` (`Size.activations`), LoRA too
     logits          one tile of the output layer, and the float32 gradient of the layer where it is trained
+    merged          the copy of layers with adapters that our own sampler reads
     keys, values    all rollouts of a process at `context_tokens`
     vLLM            the share given to it; on a server, nothing here
 
-    Our own sampler frees its cache before the update, so "peak" counts the larger of the two phases.
+    Our own sampler frees its cache and copy before the update, so "peak" counts the larger of the two phases.
     """
     width = 2 if config.dtype == "bfloat16" else 4
     trained = size.adapters(config.lora_rank) if config.lora_rank else size.parameters
@@ -156,19 +163,21 @@ def memory(config: TrainConfig, size: Size, processes: int = 1) -> dict[str, flo
     tokens, adapters = micro * config.context_tokens, config.lora_rank > 0 and compute == 2
     positions = min(TILE_TOKENS, tokens, micro * config.episode_tokens)
     head = 4 * size.vocabulary * size.hidden if not config.lora_rank else 0
+    merges = config.lora_rank > 0 and not config.with_vllm
     parts = {
         "weights": (frozen + trained * trained_width) / processes,
         "gradients": trained * trained_width / processes,
         "optimizer": trained * moments / processes,
         "activations": size.activations(tokens, config.gradient_checkpointing, compute, adapters),
         "logits": positions * min(TILE, size.vocabulary) * compute + head,
+        "merged": size.layers * sum(a * b for a, b in size.maps) * width if merges else 0.0,
         "keys, values": rows * config.context_tokens * size.kv_bytes(width) if not config.with_vllm else 0.0,
-        "vLLM": config.vllm_memory * GPU_GB * 1e9 if config.generation == "vllm-colocate" else 0.0,
+        "vLLM": config.vllm_memory * CARDS[card][0] * 1e9 if config.generation == "vllm-colocate" else 0.0,
     }
     gb = {name: value / 1e9 for name, value in parts.items()}
     standing, update = ("weights", "optimizer", "vLLM"), ("gradients", "activations", "logits")
     gb["peak"] = sum(gb[name] for name in standing) + max(
-        sum(gb[name] for name in update), gb["keys, values"]
+        sum(gb[name] for name in update), gb["merged"] + gb["keys, values"]
     )
     return gb
 
@@ -191,12 +200,14 @@ def mean_episode(config: TrainConfig, counts: Path = TABLE) -> Mean:
     return Mean(whole, min(sampled, config.episode_tokens, whole))
 
 
-def seconds(config: TrainConfig, size: Size, mean: Mean, processes: int = 1) -> dict[str, float]:
-    """Estimate the seconds of a step of one round by phase, given a mean episode.
+def seconds(
+    config: TrainConfig, size: Size, mean: Mean, processes: int = 1, card: str = "H200"
+) -> dict[str, float]:
+    """Estimate the seconds of a step of one round by phase on GPUs of `CARDS`, given a mean episode.
 
     - prefill: 2 N FLOP for every token that is not sampled
     - decoding: sampled tokens of a mean episode x lag steps, each reading all weights and the rollouts' keys and values
-      once; own: not under `OWN_STEP`; vLLM: at its share of the bandwidth
+      once; own: and `OWN_KERNELS` a layer; vLLM: at its share of the bandwidth
     - update: forward 2 N, backward 4 N (2 N with LoRA: frozen weights have no gradient), with gradient checkpointing
       2 N more, for every token of the batch
 
@@ -207,7 +218,8 @@ def seconds(config: TrainConfig, size: Size, mean: Mean, processes: int = 1) -> 
     flop = 2 * size.parameters
     width = VLLM_WIDTH if config.with_vllm else 2 if config.dtype == "bfloat16" else 4
     read = size.parameters * width + rows / processes * mean.whole / 2 * size.kv_bytes(width)
-    step = read / (BANDWIDTH * EFFICIENCY) if config.with_vllm else max(read / BANDWIDTH, OWN_STEP)
+    own, bandwidth = OWN_KERNELS * size.layers, CARDS[card][1]
+    step = read / (bandwidth * EFFICIENCY) if config.with_vllm else read / bandwidth + own
     passes = (2 if config.lora_rank else 3) + config.gradient_checkpointing
     return {
         "prefill": rows * (mean.whole - mean.sampled) * flop / rate,
@@ -345,8 +357,12 @@ def show_plan(config: TrainConfig, file: Path | None, console: Console, counts: 
     for words in (*config.warnings, *lacking(config)):
         console.print(f"warning: {words}", soft_wrap=True, style="yellow", markup=False)
     for way in ways:
-        fits = memory(config, size, way.processes)["peak"] <= GPU_GB
-        console.print(f"\n{_where(way)}{'' if fits else f', more than {GPU_GB:.0f} GB'}:")
+        less = [
+            f"{gb:.0f}"
+            for card, (gb, _) in CARDS.items()
+            if memory(config, size, way.processes, card)["peak"] > gb
+        ]
+        console.print(f"\n{_where(way)}{f', more than {less[-1]} GB' if less else ''}:")
         for line in way.lines:
             console.print(f"  {line}", soft_wrap=True, markup=False)
     console.print("nothing was trained")
@@ -376,11 +392,12 @@ def _run_table(config: TrainConfig, size: Size, mean: Mean) -> Table:
 
 
 def _memory_table(config: TrainConfig, size: Size, ways: list[Launch]) -> Table:
-    table = Table("GB per GPU at the limits, on paper", *(_where(way) for way in ways))
-    columns = [memory(config, size, way.processes) for way in ways]
+    each = [(way, card) for way in ways for card in CARDS]
+    table = Table("GB per GPU at the limits, on paper", *(f"{_where(way)}, {card}" for way, card in each))
+    columns = [memory(config, size, way.processes, card) for way, card in each]
     for part in columns[0]:
         table.add_row(part, *(f"{column[part]:,.1f}" for column in columns))
-    table.add_row("a GPU has", *(f"{GPU_GB:,.1f}" for _ in ways))
+    table.add_row("a GPU has", *(f"{CARDS[card][0]:,.1f}" for _, card in each))
     return table
 
 
@@ -389,8 +406,11 @@ def _seconds_table(config: TrainConfig, size: Size, mean: Mean, ways: list[Launc
     shown = {_where(way): (config, way.processes) for way in ways}
     if not config.with_vllm:
         shown["1 process, vllm-colocate"] = (config.replace(generation="vllm-colocate"), 1)
-    table = Table("seconds a round, on paper", *shown, caption=ASSUMED)
-    columns = [seconds(each, size, mean, processes) for each, processes in shown.values()]
+    names = [f"{name}, {card}" for name in shown for card in CARDS]
+    table = Table("seconds a round, on paper", *names, caption=ASSUMED)
+    columns = [
+        seconds(each, size, mean, processes, card) for each, processes in shown.values() for card in CARDS
+    ]
     for phase in columns[0]:
         table.add_row(phase, *(f"{column[phase]:,.0f}" for column in columns))
     return table

@@ -131,12 +131,33 @@ class _RowCache:
         return self._width
 
 
-def drawn(logp_BV: Tensor, uniforms: Sequence[float]) -> Tensor:
+def drawn(logp_BV: Tensor, uniforms: Sequence[float] | Tensor) -> Tensor:
     """Draw a token per row, (B,), by inverse transform sampling: each row with its own number from [0, 1)."""
     below_BV = logp_BV.double().exp().cumsum(dim=-1)
-    uniform = torch.tensor(uniforms, dtype=torch.float64, device=below_BV.device)
+    uniform = torch.as_tensor(uniforms, dtype=torch.float64, device=below_BV.device)
     threshold = uniform[:, None] * below_BV[:, -1:]
     return (below_BV <= threshold).sum(dim=-1).clamp(max=logp_BV.shape[-1] - 1)
+
+
+def read(model: Any, cache: _RowCache, ids_BL: Tensor, position_BL: Tensor, width: int) -> Tensor:
+    """Feed tokens at their positions to the rows of the first slots; return the decoder's output, (B, L, hidden).
+    `width` columns of the cache are read."""
+    mask = torch.arange(width, device=ids_BL.device) <= position_BL[:, None, :, None]  # (B, 1, L, width)
+    cache.at(position_BL, width)
+    hidden: Tensor = model.get_decoder()(
+        input_ids=ids_BL,
+        attention_mask=mask,
+        position_ids=position_BL,
+        past_key_values=cache,
+        use_cache=True,
+    ).last_hidden_state
+    return hidden
+
+
+def scores(model: Any, hidden: Tensor) -> Tensor:
+    """Compute logits, in float32 at least."""
+    logits = model.get_output_embeddings()(hidden)
+    return logits if logits.dtype == torch.float64 else logits.float()
 
 
 @torch.no_grad()
@@ -232,9 +253,9 @@ class CachedSampler:
         self._seat(active)
         active = self._row[: len(active)]  # in the order of their slots
         while active:
-            logits = self._read(active, [chunks[row] for row in active])
+            found = self._next(active, [chunks[row] for row in active])
             going = []
-            for row, token, logprob in zip(active, *self._choose(logits, active), strict=True):
+            for row, token, logprob in zip(active, *found, strict=True):
                 ids, logprobs = said[row]
                 ids.append(token)
                 logprobs.append(logprob)
@@ -296,6 +317,14 @@ class CachedSampler:
             self._row[there], self._row[here] = row, other
             self._slot[row], self._slot[other] = there, here
 
+    def _width(self, columns: int) -> int:
+        """Return the width that is read where the longest row has so many columns, padding included."""
+        return min(columns, self.limits.context)
+
+    def _next(self, rows: Sequence[int], chunks: Sequence[Sequence[int]]) -> tuple[list[int], list[float]]:
+        """Feed `chunks[i]` to the row at slot i, and sample each row's next token: ids and log-probabilities."""
+        return self._choose(self._read(rows, chunks), rows)
+
     def _read(self, rows: Sequence[int], chunks: Sequence[Sequence[int]]) -> Any:
         """Feed `chunks[i]` to the row at slot i; return the logits after each chunk's last token, (B, vocabulary).
 
@@ -310,23 +339,14 @@ class CachedSampler:
             ids_BL[i, : len(chunk)] = chunk
         slots = slice(len(rows))
         start_B = torch.from_numpy(self._length[slots].copy()).to(device)
-        width = min(int(self._length[slots].max()) + longest, self.limits.context)
+        width = self._width(int(self._length[slots].max()) + longest)
         position_BL = (start_B[:, None] + torch.arange(longest, device=device)).clamp(max=width - 1)
         if width > self._cache.capacity:
             self._make_room(width)
-        mask = torch.arange(width, device=device) <= position_BL[:, None, :, None]  # (B, 1, L, width)
-        self._cache.at(position_BL, width)
-        hidden = self.model.get_decoder()(
-            input_ids=torch.from_numpy(ids_BL).to(device),
-            attention_mask=mask,
-            position_ids=position_BL,
-            past_key_values=self._cache,
-            use_cache=True,
-        ).last_hidden_state
+        hidden = read(self.model, self._cache, torch.from_numpy(ids_BL).to(device), position_BL, width)
         self._length[slots] += sizes
         last = torch.from_numpy(sizes - 1).to(device)
-        logits = self.model.get_output_embeddings()(hidden[torch.arange(len(rows), device=device), last])
-        return logits if logits.dtype == torch.float64 else logits.float()
+        return scores(self.model, hidden[torch.arange(len(rows), device=device), last])
 
     def _choose(self, logits_BV: Tensor, rows: Sequence[int]) -> tuple[list[int], list[float]]:
         """Choose a token per row: the likeliest, or by inverse transform sampling with the row's next random number."""

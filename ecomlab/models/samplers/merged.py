@@ -1,4 +1,5 @@
-"""LoRA weights for vLLM: adapters added to copies of the base's tensors, rounded so that small updates count.
+"""LoRA weights for vLLM and for our sampler on a GPU: adapters added to copies of the base's tensors, rounded so that
+small updates count.
 
 TRL merges adapters into the bfloat16 base, sends it and subtracts them again. An update smaller than half a unit in an
 entry's last place is then rounded away, which is most of it for many steps, and the subtraction leaves the base changed
@@ -7,12 +8,14 @@ its mean exact. An entry draws once and for all: the same adapters give the same
 """
 
 from collections.abc import Iterator
+from copy import deepcopy
 from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.distributed.tensor import DTensor
+from torch.nn import Parameter
 
 from ecomlab.seeding import rng
 
@@ -44,10 +47,41 @@ def merged(generation: Any, dtype: torch.dtype) -> Iterator[tuple[str, Tensor]]:
         with generation._dist.gather_params([parameter, *factors]):
             value = _whole(parameter, generation.accelerator.device)
             if layer is not None:
-                down, up = (_whole(factor, value.device).float() for factor in factors)
-                value = value.float() + layer.scaling[_adapter(layer)] * (up @ down)
-                value = rounded(value, plain) if dtype == torch.bfloat16 else value
+                down, up = (_whole(factor, value.device) for factor in factors)
+                value = _added(layer, value, down, up, plain, dtype)
             yield plain.replace(BASE, ""), value.to(dtype)
+
+
+def plain_copy(model: Any) -> Any:
+    """Copy a PEFT model without its adapters. Adapted layers get weights of their own, which `merge` sets; all other
+    tensors are the model's."""
+    base = model.get_base_model()
+    plain = deepcopy(base, {id(tensor): tensor for tensor in (*model.parameters(), *model.buffers())})
+    for name in _adapted(base):
+        layer = plain.get_submodule(name).base_layer
+        layer.weight = Parameter(torch.empty_like(layer.weight), requires_grad=False)
+        plain.set_submodule(name, layer)
+    plain.__dict__.pop("forward", None)  # TRL's is bound to the copy: a cycle that would keep it in memory
+    return plain
+
+
+@torch.no_grad()
+def merge(model: Any, plain: Any) -> None:
+    """Set the weights of a `plain_copy`, in place, to the model's current ones with the adapters added."""
+    for name, layer in _adapted(model.get_base_model()).items():
+        down, up = (factor[_adapter(layer)].weight for factor in (layer.lora_A, layer.lora_B))
+        value, weight = layer.base_layer.weight, plain.get_submodule(name).weight
+        weight.copy_(_added(layer, value, down, up, f"{name}{BASE}.weight", weight.dtype))
+
+
+def _adapted(base: Any) -> dict[str, Any]:
+    return {name: layer for name, layer in base.named_modules() if hasattr(layer, "lora_A")}
+
+
+def _added(layer: Any, weight: Tensor, down: Tensor, up: Tensor, name: str, dtype: torch.dtype) -> Tensor:
+    """Add a layer's adapter to its weight; rounded if it is to be bfloat16, otherwise in float32."""
+    value = weight.float() + layer.scaling[_adapter(layer)] * (up.float() @ down.float())
+    return rounded(value, name) if dtype == torch.bfloat16 else value
 
 
 def rounded(value: Tensor, name: str) -> Tensor:

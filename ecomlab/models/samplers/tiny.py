@@ -10,6 +10,7 @@ import numpy as np
 import torch
 
 from ecomlab.models.samplers.cached import CachedSampler, Limits
+from ecomlab.models.samplers.graphed import sampler_kind
 
 CHOICE = "ECOMLAB_SAMPLER"
 """Environment variable; "torch" selects the torch sampler for every model."""
@@ -182,6 +183,7 @@ def sampler_of(
     temperature: float = 1.0,
     greedy: bool = False,
 ) -> CachedSampler:
-    """Make the fastest sampler of this process for a model: the kernel's if it `plays` it, else torch's."""
-    kind = TinySampler if os.environ.get(CHOICE) != "torch" and plays(model) else CachedSampler
+    """Make the fastest sampler of this process for a model: the kernel's if it `plays` it, else torch's, on a GPU by
+    graphs."""
+    kind = TinySampler if os.environ.get(CHOICE) != "torch" and plays(model) else sampler_kind(model)
     return kind(model, stop_ids, limits, temperature, greedy)
