@@ -324,3 +324,12 @@ def test_however_many_fit_the_rest_the_judge_goes_by_the_reviews_of_all(big_shop
     meeting = [row for row in rows if meets(said, reviews_of(row, big_shop.catalog))]
     assert len(rows) > 3 * MOST_READ
     assert left.rows.tolist() == meeting
+
+
+def test_pages_of_all_that_filters_leave_are_counted_and_reviews_of_all_that_fits(big_shop: Shop) -> None:
+    rows, goal = np.arange(33), Goal.one({"type": "Mug"})
+    shown = unmet.Nearest(goal, rows)
+    read = unmet.Nearest(goal, rows[:4], asked=rows[:12])
+    assert (
+        DiscoveryPlayer.calls(read, shown, 3, big_shop.catalog) == 1 + 7 + 3
+    )  # five a page, and a look at the clock

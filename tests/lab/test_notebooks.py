@@ -159,7 +159,7 @@ FRONTIER = "experiments/serve_base/frontier.json"
         ),
         ("understanding", ["banks", "below"], {"certificate": CERTIFICATE}),
         ("catalog_scale", ["sizes"], {"table": "experiments/catalog_scale/results.csv"}),
-        ("depth", ["players", "kinds"], {"certificate": "experiments/depth/players.json"}),
+        ("depth", ["players", "kinds"], {"certificate": CERTIFICATE}),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

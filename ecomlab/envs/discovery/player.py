@@ -63,7 +63,7 @@ class DiscoveryPlayer(GoalPlayer):
         """Count the searches by which it finds the `count` best of what is left for a goal, which filters have
         `shown` with more."""
         if len(left.asked):
-            return 1 + math.ceil(len(shown.asked) / PAGE) + math.ceil(len(left.asked) / PAGE)
+            return 1 + math.ceil(len(shown.rows) / PAGE) + math.ceil(len(left.asked) / PAGE)
         first = math.ceil(count / PAGE)
         pages = math.ceil(DiscoveryPlayer.rows(left, shown, count, catalog) / PAGE)
         if "worth" not in left.goal and len(shown.rows) == len(left.rows):
