@@ -132,7 +132,8 @@ def train(
         if leads:  # not before: a refused run leaves no record
             sampler = policy.sampler().name if config.generation == "own" else "torch"
             _same_sampler(out, sampler)
-            _record(out, {**identity, **({"sampler": sampler} if sampler != "torch" else {})}, config, shop)
+            identity |= {"sampler": sampler} if sampler != "torch" else {}  # which older runs do not name
+            _record(out, identity, config, shop)
         on_progress = progress if leads and progress else lambda _: None
         Loop(config, shop, policy, made, identity, on_progress, processes).go()
     return Run(out)
