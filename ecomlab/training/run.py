@@ -197,7 +197,9 @@ def _same_sampler(out: Path, now: str) -> None:
     before = read_json(out / CONFIG)
     was = before.get("sampler", "torch") if before else now
     if was != now:
-        way = f"set {CHOICE}=torch" if was == "torch" else f"unset {CHOICE}, use a CPU with AVX2, install numba"
+        way = (
+            f"set {CHOICE}=torch" if was == "torch" else f"unset {CHOICE}, use a CPU with AVX2, install numba"
+        )
         raise ConfigError(
             f"{out} began with the sampler {was!r}, and this process would continue with {now!r}; {way}, or choose "
             "another out"

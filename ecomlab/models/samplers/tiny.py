@@ -35,7 +35,9 @@ def is_compiled_here() -> bool:
 
 
 def _log_torch(reason: str) -> bool:
-    logging.getLogger(__name__).warning("%s: torch samples, with the same tokens but several times slower", reason)
+    logging.getLogger(__name__).warning(
+        "%s: torch samples, with the same tokens but several times slower", reason
+    )
     return False
 
 
