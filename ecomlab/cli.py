@@ -164,6 +164,25 @@ def bench_env(
     show_timings(timings, console, json_file)
 
 
+@bench.command("sampling")
+def bench_sampling(
+    pairs: int = opt(8, "--pairs N", "Batches of 128 episodes a policy.", min=1),
+    step_pairs: int = opt(3, "--step-pairs N", "Training runs; 0 leaves them out.", min=0),
+    steps: int = opt(6, "--steps N", "Training steps a run.", min=1),
+    json_file: Path | None = options.JSON,
+) -> None:
+    """Compare the kernel of tiny policies with the torch sampler: seconds of sampling, evaluation and training, tokens.
+
+    Example: [cyan]ecomlab bench sampling --json sampling.json[/cyan]
+    """
+    from ecomlab.lab.bench_sampling import compare, show
+    from ecomlab.lab.progress import Bar
+
+    with Bar(console) as bar:
+        found = compare(ecomlab.load_shop(), pairs, step_pairs, steps, bar.update)
+    show(found, console, json_file)
+
+
 @app.command()
 def train(
     config: Path | None = opt(

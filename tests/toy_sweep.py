@@ -118,5 +118,5 @@ def trained(run, steps=2, alarms="", size=4):
         (checkpoint / "config.json").write_text("{}")
         (checkpoint / "optimizer.pt").write_bytes(b"large")
         checkpoints.complete(checkpoint, {"step": step, "schedule": {}}, {"renderer": 3})
-    files.write_json(run.folder / "done.json", {"steps": steps})
+    files.write_json(run.folder / "done.json", {"steps": steps, "config": {"sampler": "tiny-1"}})
     files.write_json(run.folder / "finished.json", {"id": run.id, "commit": "c0ffee"})

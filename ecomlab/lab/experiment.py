@@ -134,10 +134,15 @@ def gather(plan: Sweep, runs: Sequence[Run]) -> None:
         _write(plan.folder / name, text)
     load_experiment(plan.folder)
     _gather_alarms(plan, runs)
-    files = ((run, run.folder / FINISHED, run.folder / RECORD, _keep_policy(plan, run)) for run in runs)
     record = merged(
-        {run.id: {**(read_json(a) or {}), **(read_json(b) or {}), **kept} for run, a, b, kept in files}
-    )
+        {
+            run.id: {
+                **(read_json(run.folder / FINISHED) or {}), **(read_json(run.folder / RECORD) or {}),
+                **_sampler(run), **_keep_policy(plan, run),
+            }
+            for run in runs
+        }
+    )  # fmt: skip
     if read_json(plan.folder / RECORD) != record:
         write_json(plan.folder / RECORD, record)
 
@@ -156,6 +161,12 @@ def _write(file: Path, text: str) -> None:
     """Write a text, unless the file holds it already."""
     if not file.is_file() or file.read_text(encoding="utf-8") != text:
         write_text(file, text)
+
+
+def _sampler(run: Run) -> dict[str, str]:
+    """Name the sampler of a training run, for its record."""
+    done = read_json(run.folder / DONE)
+    return {} if done is None else {"sampler": done["config"].get("sampler", "torch")}
 
 
 def _keep_policy(plan: Sweep, run: Run) -> dict[str, str]:

@@ -132,7 +132,8 @@ def train(
         if leads:  # not before: a refused run leaves no record
             sampler = policy.sampler().name if config.generation == "own" else "torch"
             _same_sampler(out, sampler)
-            _record(out, {**identity, **({"sampler": sampler} if sampler != "torch" else {})}, config, shop)
+            identity |= {"sampler": sampler} if sampler != "torch" else {}  # which older runs do not name
+            _record(out, identity, config, shop)
         on_progress = progress if leads and progress else lambda _: None
         Loop(config, shop, policy, made, identity, on_progress, processes).go()
     return Run(out)
@@ -196,7 +197,9 @@ def _same_sampler(out: Path, now: str) -> None:
     before = read_json(out / CONFIG)
     was = before.get("sampler", "torch") if before else now
     if was != now:
-        way = f"set {CHOICE}=torch" if was == "torch" else f"unset {CHOICE}, use a CPU with AVX2, install numba"
+        way = (
+            f"set {CHOICE}=torch" if was == "torch" else f"unset {CHOICE}, use a CPU with AVX2, install numba"
+        )
         raise ConfigError(
             f"{out} began with the sampler {was!r}, and this process would continue with {now!r}; {way}, or choose "
             "another out"

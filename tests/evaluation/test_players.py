@@ -31,11 +31,12 @@ from ecomlab.evaluation.local import LocalContestant, weights_digest
 from ecomlab.evaluation.players import LIMITS, Playing, contestant_of
 from ecomlab.evaluation.scripted import ScriptedContestant
 from ecomlab.evaluation.tasks import held_out_seeds
-from ecomlab.evaluation.transcripts import read
+from ecomlab.evaluation.transcripts import TranscriptError, read
 from ecomlab.models.batch import Rollout
 from ecomlab.models.load import load_policy
 from ecomlab.models.policy import Policy, PolicyError
 from ecomlab.models.samplers.cached import Limits
+from ecomlab.models.samplers.tiny import CHOICE
 from ecomlab.reward import Score
 
 SEEDS = held_out_seeds(0, 4)
@@ -183,6 +184,20 @@ def test_killed_within_a_batch_it_keeps_what_was_over_and_goes_on(
     kept = run(tmp_path / "killed", broken=4)
     assert 0 < len(kept) < 12 and kept < whole  # within the first batch
     assert run(tmp_path / "killed") == whole and len(whole) == 12
+
+
+def test_an_evaluation_does_not_go_on_with_another_sampler(
+    novice: Policy, shop: Shop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run() -> None:
+        one = LocalContestant("novice", novice)
+        header = header_of(EVALUATION, "novice", one, ("CART",), {}, shop, {"size": 1000, "seed": 0})
+        run_evaluation(one, Cells(("CART",), (0,), 2), shop, tmp_path, header, {"commit": "abc"})
+
+    run()
+    monkeypatch.setenv(CHOICE, "torch")
+    with pytest.raises(TranscriptError, match='identity.sampler is "tiny-1" there'):
+        run()
 
 
 def test_the_identity_changes_with_one_number_of_the_weights(novice: Policy) -> None:

@@ -177,6 +177,7 @@ def test_last_policies_and_alarms_are_kept_beside_the_tables(toy):
     digest = provenance.sha256(folder / "model.safetensors")
     record = json.loads((plan.folder / "provenance.json").read_text())
     assert record["common"]["policy"] == digest, "equal weights in both runs"
+    assert record["common"]["sampler"] == "tiny-1"
     before = {path: path.stat().st_mtime_ns for path in plan.folder.rglob("*") if path.is_file()}
     experiment.gather(plan, [low, adaptive])
     assert {path: path.stat().st_mtime_ns for path in before} == before, (

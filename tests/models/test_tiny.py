@@ -1,6 +1,9 @@
 """The kernel of tiny policies against the torch sampler: the same tokens and probabilities, recorded with the run."""
 
 import copy
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +11,7 @@ import pytest
 import torch
 import transformers
 
+from ecomlab.models.samplers import tiny
 from ecomlab.models.samplers.cached import CachedSampler, Limits, Sampled
 from ecomlab.models.samplers.tiny import CHOICE, TinySampler, plays, sampler_of
 from ecomlab.seeding import rng
@@ -87,6 +91,13 @@ def test_a_row_of_the_kernel_has_the_same_bits_in_any_batch(model: transformers.
     assert conversation(TinySampler(model, (5,), LIMITS), range(4, 5))[4] == together[4]
 
 
+def test_two_threads_sample_what_each_samples_alone(model: transformers.PreTrainedModel) -> None:
+    alone = conversation(TinySampler(model, (5,), LIMITS))
+    with ThreadPoolExecutor(2) as pool:
+        found = list(pool.map(lambda _: conversation(TinySampler(model, (5,), LIMITS)), range(4)))
+    assert found == [alone] * 4
+
+
 def test_logits_that_are_nan_raise(model: transformers.PreTrainedModel) -> None:
     sampler = TinySampler(model, (), LIMITS)
     sampler.start([rng("nan")])
@@ -107,6 +118,16 @@ def test_torch_samples_what_the_kernel_does_not_play(monkeypatch: pytest.MonkeyP
     assert sampler_of(qwen3, ()).name == "torch"
     monkeypatch.delenv(CHOICE)
     assert not plays(qwen3.to(torch.bfloat16)) and sampler_of(qwen3, ()).name == "torch"
+
+
+def test_without_numba_torch_samples_and_the_log_says_so_once(
+    model: transformers.PreTrainedModel, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(tiny, "is_compiled_here", cache(tiny.is_compiled_here.__wrapped__))
+    monkeypatch.setitem(sys.modules, "numba", None)
+    assert [sampler_of(model, ()).name for _ in range(2)] == ["torch", "torch"]
+    (record,) = caplog.records
+    assert "numba" in record.getMessage()
 
 
 @pytest.mark.parametrize(("recorded", "now"), [('"sampler": "tiny-1"', "torch"), ('"steps": 3', "tiny-1")])

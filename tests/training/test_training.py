@@ -43,6 +43,7 @@ from ecomlab.lab.paths import kernel_environment
 from ecomlab.models import batch
 from ecomlab.models.load import load_policy
 from ecomlab.models.policy import Policy, PolicyError
+from ecomlab.models.samplers.tiny import CHOICE, TinySampler
 from ecomlab.reward import Score, Weights, varies
 from ecomlab.seeding import EVALUATION_SEEDS, TRAINING_SEEDS, rng
 from ecomlab.training import checkpoints, loop, metrics, objective, rollouts, untrained
@@ -636,11 +637,11 @@ def test_runs_beside_each_other_evaluate_their_starter_once(
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="another kind of processor rounds otherwise")
 def test_a_run_writes_what_it_wrote_before(tmp_path: Path) -> None:
     """In its columns, to the byte. first_steps.csv is of experiments/laptop's adaptive schedule and seed 0,
-    made at 4b86189, with the vectors that every x86 processor has. It has no evaluation."""
+    made at 4b86189 by the torch sampler, with the vectors that every x86 processor has. It has no evaluation."""
     settings = {"out": str(tmp_path / "run"), "steps": 2, "eval_every": 0, "eval_difficulties": (0,)}
     code = "from ecomlab import TrainConfig, train; "
     code += f"train(TrainConfig(**{ {**settings, 'eval_episodes': 1}!r}))"
-    here = {**os.environ, **kernel_environment()}
+    here = {**os.environ, **kernel_environment(), CHOICE: "torch"}
     subprocess.run([sys.executable, "-c", code], check=True, env=here, timeout=300)
     then = rows_of(Path(__file__).with_name("first_steps.csv"))
     now = rows_of(tmp_path / "run" / "train.csv")
@@ -749,7 +750,11 @@ def test_a_killed_run_goes_on_as_if_nothing_had_happened(finished: Path, tmp_pat
 
 
 @pytest.mark.slow
-def test_ten_steps_are_five_a_kill_minus_nine_and_five_more(tmp_path: Path) -> None:
+@pytest.mark.parametrize("sampler", ["torch", TinySampler.name])
+def test_ten_steps_are_five_a_kill_minus_nine_and_five_more(
+    sampler: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(CHOICE, sampler)
     settings = {**TINY, "steps": 10, "checkpoint_every": 5}
     whole = run_to_end(TrainConfig(out=str(tmp_path / "whole"), **settings))
     out = tmp_path / "run"
@@ -757,6 +762,8 @@ def test_ten_steps_are_five_a_kill_minus_nine_and_five_more(tmp_path: Path) -> N
     assert 5 <= len(steps_of(out / "train.csv")) < 10
     run_to_end(TrainConfig(out=str(out), **settings))
     assert_same_run(out, whole)
+    assert json.loads((out / "config.json").read_text()).get("sampler", "torch") == sampler
+    assert transcripts.read_header(out)["identity"].get("sampler", "torch") == sampler
 
 
 def assert_same_steps(alone: Path, together: Path) -> None:

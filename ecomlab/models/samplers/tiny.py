@@ -1,5 +1,6 @@
 """The sampler of tiny policies on a CPU: `CachedSampler`'s turns over the compiled kernel of `tiny_kernel`."""
 
+import logging
 import os
 import platform
 from collections.abc import Sequence
@@ -19,21 +20,30 @@ LARGEST = 10_000_000
 
 
 @cache
-def is_processor_known() -> bool:
-    """Tell whether this processor has the kernel's vectors: AVX2 and fused multiply-adds, or 64-bit ARM."""
+def is_compiled_here() -> bool:
+    """Tell whether the kernel runs here: with numba, on a processor with AVX2 and fused multiply-adds or on 64-bit ARM.
+    If not, the reason is logged, once."""
     try:
+        import numba  # noqa: F401 - it refuses a NumPy that it does not know by ImportError
         from llvmlite.binding import get_host_cpu_features
-    except ImportError:
-        return False
-    if platform.machine() in ("arm64", "aarch64"):
-        return True
+    except ImportError as error:
+        return _log_torch(f"numba cannot be imported ({error})")
     features = get_host_cpu_features()
-    return bool(features.get("avx2") and features.get("fma"))
+    if platform.machine() in ("arm64", "aarch64") or (features.get("avx2") and features.get("fma")):
+        return True
+    return _log_torch("this processor has no AVX2")
+
+
+def _log_torch(reason: str) -> bool:
+    logging.getLogger(__name__).warning(
+        "%s: torch samples, with the same tokens but several times slower", reason
+    )
+    return False
 
 
 def plays(model: Any) -> bool:
     """Tell whether the kernel computes this model: a small Qwen3 without adapters, in float32, on a CPU."""
-    if type(model).__name__ != "Qwen3ForCausalLM" or not is_processor_known():
+    if type(model).__name__ != "Qwen3ForCausalLM":
         return False
     config, parameters = model.config, list(model.parameters())
     sizes = (config.hidden_size, config.intermediate_size, config.head_dim)
@@ -46,6 +56,7 @@ def plays(model: Any) -> bool:
         and config.hidden_act == "silu"
         and not config.attention_bias
         and not any(type(module).__module__.startswith("peft") for module in model.modules())
+        and is_compiled_here()  # last: it logs why not, which matters to no other model
     )
 
 
