@@ -45,7 +45,10 @@ if TYPE_CHECKING:
 CONFIG = "config.json"
 CATALOG = "catalog.json"
 """File with the location of a run's catalog, and its fingerprint."""
-FREE = ("out", "steps", "logger", "micro_batch", "gradient_checkpointing", "vllm_memory", "vllm_address")
+FREE = (
+    "out", "steps", "logger", "micro_batch", "gradient_checkpointing", "environment_workers", "vllm_memory",
+    "vllm_address",
+)  # fmt: skip
 """Settings that may change when a run resumes: its length, the logger, and those for memory and machines."""
 
 
@@ -196,7 +199,9 @@ def _same_sampler(out: Path, now: str) -> None:
     before = read_json(out / CONFIG)
     was = before.get("sampler", "torch") if before else now
     if was != now:
-        way = f"set {CHOICE}=torch" if was == "torch" else f"unset {CHOICE}, use a CPU with AVX2, install numba"
+        way = (
+            f"set {CHOICE}=torch" if was == "torch" else f"unset {CHOICE}, use a CPU with AVX2, install numba"
+        )
         raise ConfigError(
             f"{out} began with the sampler {was!r}, and this process would continue with {now!r}; {way}, or choose "
             "another out"
