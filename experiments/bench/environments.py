@@ -3,7 +3,9 @@
     python experiments/bench/environments.py OUT.json [WORKERS ...]    # 1 and 2 by default
 
 The sampler replays the reference player's turns, so that a round is environments, tokenizing and messages to workers
-only. Rounds of all numbers are interleaved, for other programs use the machine too; a ratio is of medians to the first.
+only. Rounds of all numbers are interleaved, for other programs use the machine too. What a round takes on free cores is
+counted in seconds of the processor: this process's, and in every turn those of the worker that takes longest. A ratio
+is of medians to the first number.
 """
 
 import json
@@ -14,13 +16,14 @@ import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from ecomlab import ENVIRONMENTS, Shop, Task, load_shop, make_task
 from ecomlab.episode.play import play
 from ecomlab.models.batch import Clock, play_batch
-from ecomlab.models.environment_pool import pool_of
+from ecomlab.models.environment_pool import EnvironmentPool, pool_of
 from ecomlab.models.load import load_policy
 from ecomlab.models.renderer import Renderer
 from ecomlab.models.samplers.sampled import Sampled
@@ -49,31 +52,52 @@ class Replay:
         return [Sampled(ids, [0.0] * len(ids), truncated=not ids) for ids in turns]
 
 
+class Waited:
+    """The processor's seconds of a pool's slowest worker, call by call."""
+
+    def __init__(self, pool: EnvironmentPool) -> None:
+        self.seconds, self.ask = 0.0, pool._ask
+        pool._ask = self.timed
+
+    def timed(self, calls: list[Any]) -> list[Any]:
+        clock: list[Any] = [(time.process_time,)] * len(calls)
+        before, found, after = self.ask(clock), self.ask(calls), self.ask(clock)
+        self.seconds += max(b - a for a, b in zip(before, after, strict=True))
+        return found
+
+
 def main(out: Path, numbers: Sequence[int]) -> None:
     """Measure a round with each number of workers."""
     shop = load_shop()
     renderer = load_policy("base", shop, ENVS).renderer
     tasks = [make_task(ENVS[i % len(ENVS)], DIFFICULTY, i, shop) for i in range(EPISODES)]
     sampler, streams = Replay(tasks, shop, renderer), [rng("bench", i) for i in range(EPISODES)]
-    starting, seconds, turns = {}, {number: [] for number in numbers}, []
+    starting, turns = {}, []
+    wall: dict[int, list[float]] = {number: [] for number in numbers}
+    free: dict[int, list[float]] = {number: [] for number in numbers}
     with ExitStack() as stack:
         pools = {}
         for number in numbers:
             began = time.perf_counter()
             pools[number] = stack.enter_context(pool_of(number, shop, renderer))
             starting[number] = time.perf_counter() - began
+        waited = {number: Waited(pool) for number, pool in pools.items() if pool}
         for place in range(ROUNDS + 1):
             for number, pool in pools.items():
-                clock = Clock()
+                before = waited[number].seconds if pool else 0.0
+                clock, began = Clock(), time.process_time()
                 rollouts = play_batch(tasks, streams, shop, sampler, renderer, clock, pool)
+                took = time.process_time() - began + (waited[number].seconds - before if pool else 0.0)
                 turns.append(sum(rollout.turns for rollout in rollouts))
                 if place:  # the first fills caches
-                    seconds[number].append(clock.seconds["environment"])
-    first = statistics.median(seconds[numbers[0]])
+                    wall[number].append(clock.seconds["environment"])
+                    free[number].append(took)
+    first = statistics.median(free[numbers[0]])
     rows = [
         {
-            "workers": number, "seconds_a_round": sorted(seconds[number]),
-            "ratio": statistics.median(seconds[number]) / first, "seconds_to_start": starting[number],
+            "workers": number, "seconds_on_free_cores": sorted(free[number]),
+            "ratio": statistics.median(free[number]) / first, "seconds": sorted(wall[number]),
+            "seconds_to_start": starting[number],
         }
         for number in numbers
     ]  # fmt: skip
