@@ -3,13 +3,12 @@
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ecomlab.evaluation.contestant import Job, Usage, customer_identity, customer_notes, customer_usage
 from ecomlab.evaluation.faults import faults_of_rollout
 from ecomlab.evaluation.transcript import Transcript
-from ecomlab.models.batch import Rollout, Start, draw_task, play_each
+from ecomlab.models.batch import Named, Rollout, play_each
 from ecomlab.models.environment_pool import EnvironmentPool, WorkerError, pool_of, workers_for
 from ecomlab.reward import PUBLISHED, Weights
 from ecomlab.seeding import rng
@@ -53,16 +52,11 @@ def play_jobs(
     """
     for start in range(0, len(jobs), batch):
         chunk = jobs[start : start + batch]
-        starts = [partial(_start, job, weights) for job in chunk]
+        starts = [Named(job.env, job.d, job.seed, job.axes, weights) for job in chunk]
         streams = [stream_of(job) for job in chunk]
         played = play_each(starts, streams, shop, sampler, policy.renderer, None, pool, customer, strict)
         for number, rollout in played:
             yield chunk[number], rollout
-
-
-def _start(job: Job, weights: Weights, shop: "Shop") -> Start | Exception:
-    task = draw_task(job.env, job.d, job.seed, shop, job.axes)
-    return task if isinstance(task, Exception) else Start(task, weights)
 
 
 def stream_of(job: Job) -> Any:

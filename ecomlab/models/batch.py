@@ -5,7 +5,7 @@ An exception in an episode makes it unscored; our own failures never become rewa
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -105,9 +105,23 @@ class Start:
     """Assistant messages of the first turns, in place of a reference player's."""
 
 
-Draw = Callable[["Shop"], Task | Start | Exception]
-"""Draws a task where it is played."""
-Given = Task | Start | Exception | Draw
+@dataclass(frozen=True)
+class Named:
+    """The beginning of an episode whose task is drawn where it is played."""
+
+    env: str
+    difficulty: int
+    seed: int
+    axes: Mapping[str, float]
+    weights: Weights
+
+    def draw(self, shop: "Shop") -> Start | Exception:
+        """As `draw_task`."""
+        task = draw_task(self.env, self.difficulty, self.seed, shop, self.axes)
+        return task if isinstance(task, Exception) else Start(task, self.weights)
+
+
+Given = Task | Start | Named | Exception
 Came = list[int] | Rollout
 
 
@@ -225,7 +239,7 @@ class Plays:
 
 
 def _open(given: Given, shop: "Shop", renderer: "Renderer", customer: Chat | None, strict: bool) -> _Play:
-    task = given(shop) if callable(given) else given
+    task = given.draw(shop) if isinstance(given, Named) else given
     start = Start(task) if isinstance(task, Task) else task
     play = _Play(start.task if isinstance(start, Start) else None)
     try:

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 from ecomlab.catalog import load_shop
 from ecomlab.catalog.shop import loaded_shops
 from ecomlab.envs.registry import ENVIRONMENTS
-from ecomlab.models.batch import Came, Given, Plays
+from ecomlab.models.batch import Came, Given, Named, Plays, Start
+from ecomlab.task import Task
 
 if TYPE_CHECKING:
     from ecomlab.catalog import Shop
@@ -50,7 +51,8 @@ def pool_of(workers: int, shop: "Shop", renderer: "Renderer") -> Iterator["Envir
 
 
 class EnvironmentPool:
-    """`Plays` on several processes, for one batch at a time: episode i is played by worker i modulo their number."""
+    """`Plays` on several processes, for one batch at a time. Each plays as many episodes of an environment and level as
+    the others, for they take about as long."""
 
     def __init__(self, workers: int, shop: "Shop", renderer: "Renderer") -> None:
         """Start the workers. Raises ValueError for a shop that `load_shop` did not load, WorkerError."""
@@ -60,6 +62,7 @@ class EnvironmentPool:
                 f"other processes cannot open {shop!r}, which load_shop did not load; use environment_workers = 1"
             )
         self._here = Plays(shop, renderer)
+        self._worker: dict[int, int] = {}
         # One executor for each: an episode stays where it began. Spawned: a fork would share CUDA and locks.
         context = get_context("spawn")
         self._workers = [ProcessPoolExecutor(1, context, _begin) for _ in range(workers)]
@@ -73,7 +76,9 @@ class EnvironmentPool:
         """As `Plays.open`."""
         # Not every exception can be sent.
         failed = {i: task for i, task in tasks.items() if isinstance(task, Exception)}
-        rest = {i: task for i, task in tasks.items() if i not in failed}
+        rest = {i: task for i, task in tasks.items() if not isinstance(task, Exception)}
+        alike = sorted(rest, key=lambda i: _cell(rest[i]))
+        self._worker = {i: place % len(self._workers) for place, i in enumerate(alike)}
         return dict(sorted((self._here.open(failed, strict) | self._each(Plays.open, rest, strict)).items()))
 
     def answer(self, answers: Mapping[int, "Sampled | None"], share: float) -> dict[int, Came]:
@@ -87,8 +92,9 @@ class EnvironmentPool:
 
     def _each(self, method: Any, given: Mapping[int, Any], *rest: Any) -> dict[int, Came]:
         """Call a method of every worker's `Plays` with its share of `given`, and merge the results in order."""
-        count = len(self._workers)
-        shares = [{i: one for i, one in given.items() if i % count == number} for number in range(count)]
+        shares: list[dict[int, Any]] = [{} for _ in self._workers]
+        for i, one in given.items():
+            shares[self._worker[i]][i] = one
         found = self._ask([(_call, method, share, *rest) for share in shares])
         return dict(sorted((i, came) for share in found for i, came in share.items()))
 
@@ -103,6 +109,11 @@ class EnvironmentPool:
                 'in a script whose calls are not below `if __name__ == "__main__":`; repeat the command, with '
                 "environment_workers = 1 if it happens again"
             ) from error
+
+
+def _cell(given: Task | Start | Named) -> tuple[str, int]:
+    task = given.task if isinstance(given, Start) else given
+    return task.env, task.difficulty
 
 
 _plays: Plays

@@ -29,7 +29,7 @@ from ecomlab.models.renderer import Renderer
 from ecomlab.models.samplers.sampled import Sampled
 from ecomlab.seeding import rng
 
-ENVS, DIFFICULTY, EPISODES, ROUNDS = ("CART", "PD", "STATUS", "JOURNEY"), 6, 64, 3
+ENVS, DIFFICULTY, EPISODES, ROUNDS = ("CART", "PD", "STATUS", "JOURNEY"), 6, 256, 3
 
 
 class Replay:
@@ -109,9 +109,8 @@ def main(out: Path, numbers: Sequence[int]) -> None:
     assert len(set(turns)) == 1, "the same episodes"
     out.write_text(json.dumps(record, indent=1) + "\n")
     for row in rows:
-        print(
-            f"{row['workers']} workers: {statistics.median(row['seconds_a_round']):.2f} s, {row['ratio']:.2f}"
-        )
+        free_cores, here = (statistics.median(row[name]) for name in ("seconds_on_free_cores", "seconds"))
+        print(f"{row['workers']} workers: {free_cores:.2f} s, {row['ratio']:.2f}; here {here:.2f} s")
 
 
 if __name__ == "__main__":

@@ -15,11 +15,12 @@ import pytest
 from ecomlab import ENVIRONMENTS, Shop, make_task
 from ecomlab.evaluation.contestant import Job
 from ecomlab.evaluation.local import LocalContestant
-from ecomlab.models.batch import Given, Rollout, Start, draw_task, play_batch
+from ecomlab.models.batch import Given, Named, Rollout, Start, play_batch
 from ecomlab.models.environment_pool import EnvironmentPool, WorkerError, pool_of, workers_for
 from ecomlab.models.load import load_policy
 from ecomlab.models.policy import Policy
 from ecomlab.models.samplers.cached import CachedSampler, Limits
+from ecomlab.reward import PUBLISHED
 from ecomlab.seeding import EVALUATION_SEEDS, rng
 
 FILE = Path(__file__).parents[1] / "envs" / "reviewed.py"
@@ -45,8 +46,8 @@ def tasks_of(shop: Shop) -> list[Given]:
     the worker."""
     envs = ("CART", "PD", "STATUS", "JOURNEY", "CART", "REVIEWED")
     tasks = [make_task(env, 2, seed, shop) for seed, env in enumerate(envs)]
-    failing = partial(draw_task, "CART", 2, 0, axes={"substitution.similarity": 0.5})
-    cart: Any = partial(draw_task, "CART", 2, 3)
+    failing = Named("CART", 2, 0, {"substitution.similarity": 0.5}, PUBLISHED)
+    cart = Named("CART", 2, 3, {}, PUBLISHED)
     return [Start(task, given=0.5) for task in tasks] + [ZeroDivisionError("ours"), failing, cart]
 
 
@@ -73,6 +74,15 @@ def test_a_worker_imports_no_torch(novice: Policy, shop: Shop, pool: Environment
     played(shop, novice, pool)
     asked: list[Any] = [(eval, "'torch' in __import__('sys').modules")] * len(pool._workers)
     assert pool._ask(asked) == [False] * len(pool._workers)
+
+
+def test_every_worker_plays_as_many_episodes_of_a_cell(shop: Shop, pool: EnvironmentPool) -> None:
+    """Also where the cells take turns as often as the workers."""
+    count = len(pool._workers)
+    pool.open({i: Named("CART", i % count, i, {}, PUBLISHED) for i in range(count * count)}, False)
+    assert {(i % count, worker) for i, worker in pool._worker.items()} == {
+        (d, worker) for d in range(count) for worker in range(count)
+    }
 
 
 def test_an_evaluation_does_not_depend_on_the_workers(
