@@ -29,7 +29,7 @@ from ecomlab.models.renderer import Renderer
 from ecomlab.models.samplers.sampled import Sampled
 from ecomlab.seeding import rng
 
-ENVS, DIFFICULTY, EPISODES, ROUNDS = ("CART", "PD", "STATUS", "JOURNEY"), 6, 256, 3
+ENVS, DIFFICULTY, EPISODES, ROUNDS = ("CART", "PD", "STATUS", "JOURNEY"), 6, 64, 3
 
 
 class Replay:
