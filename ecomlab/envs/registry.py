@@ -18,6 +18,9 @@ from ecomlab.task import TaskError
 OBSERVED = Path(__file__).with_name("observed.json")
 """File of observations, which `python -m ecomlab.laws.observed` makes by running every environment."""
 
+FILE = "ecomlab_env_"
+"""Beginning of the name of a module that is a file outside the package."""
+
 
 class Registry(Mapping[str, Environment]):
     """Environments by id, found by scanning `ecomlab.envs`. An unknown id raises UnknownEnvironmentError."""
@@ -44,7 +47,7 @@ class Registry(Mapping[str, Environment]):
         if not path.is_file():
             raise TaskError(f"there is no file {path}")
         before = set(_subclasses(Environment))
-        module = imported(path, f"ecomlab_env_{path.stem}")
+        module = imported(path, f"{FILE}{path.stem}")
         made = [cls for cls in _subclasses(Environment) if cls not in before and hasattr(cls, "id")]
         if not made:
             raise TaskError(f"{path} holds no environment: no subclass of Environment that has an id")
@@ -54,6 +57,13 @@ class Registry(Mapping[str, Environment]):
                 raise TaskError(f"{path}: there is an environment {cls.id} already; choose another id")
             known[cls.id] = cls()
         return [cls.id for cls in made]
+
+    @property
+    def files(self) -> list[str]:
+        """The files outside the package that `load` has added."""
+        return sorted(
+            {inspect.getfile(type(one)) for one in self.values() if type(one).__module__.startswith(FILE)}
+        )
 
     def __getitem__(self, name: str) -> Environment:
         try:

@@ -13,6 +13,7 @@ from ecomlab.reward import PUBLISHED, Weights
 
 if TYPE_CHECKING:
     from ecomlab.catalog import Shop
+    from ecomlab.models.environment_pool import EnvironmentPool
     from ecomlab.models.policy import Policy
     from ecomlab.models.samplers.cached import Sampler
 
@@ -38,6 +39,7 @@ def play_held_out(
     decodings: Sequence[str] = ("sampled",),
     sampler_of: "Callable[[str], Sampler] | None" = None,
     batch: int = BATCH,
+    pool: "EnvironmentPool | None" = None,
     processes: ProcessGroup = SINGLE_PROCESS,
     keep: Callable[[Job, Rollout, str], None] = lambda job, rollout, decoding: None,
     weights: Weights = PUBLISHED,
@@ -45,7 +47,8 @@ def play_held_out(
     """Play jobs by each decoding, environments and levels side by side; return a row for each, with columns `EPISODE`.
 
     Job i has the same task and random stream for every policy, so that results are paired. `sampler_of` makes the
-    sampler of a decoding; the default is the policy's. The processes share the jobs, and each returns all rows: by
+    sampler of a decoding; the default is the policy's. The workers of `pool` play the episodes. The processes
+    share the jobs, and each returns all rows: by
     environment and block in the order of `jobs`, then decoding, level and seed. `keep` is called with each episode of
     this process; `weights` are the reward's. Raises ValueError for an unknown decoding.
     """
@@ -53,7 +56,8 @@ def play_held_out(
     mine = jobs[processes.rank :: processes.workers] if processes.rank < processes.workers else []
     rows: list[Row] = []
     for decoding in map(check_decoding, decodings):
-        for job, rollout in play_jobs(policy, mine, shop, sampler_of(decoding), batch=batch, weights=weights):
+        sampler = sampler_of(decoding)
+        for job, rollout in play_jobs(policy, mine, shop, sampler, batch=batch, pool=pool, weights=weights):
             keep(job, rollout, decoding)
             rows.append(_row(job, rollout, decoding))
     groups = _places([(job.env, block_of(job.seed)) for job in jobs])

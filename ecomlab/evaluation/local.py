@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from ecomlab.evaluation.contestant import Job, Usage, customer_identity, customer_notes, customer_usage
 from ecomlab.evaluation.faults import faults_of_rollout
 from ecomlab.evaluation.transcript import Transcript
-from ecomlab.models.batch import Rollout, Start, draw_task, play_each
+from ecomlab.models.batch import Named, Rollout, play_each
+from ecomlab.models.environment_pool import EnvironmentPool, WorkerError, pool_of, workers_for
 from ecomlab.reward import PUBLISHED, Weights
 from ecomlab.seeding import rng
 from ecomlab.suggest import raised, unknown
@@ -38,6 +39,7 @@ def play_jobs(
     sampler: "Sampler",
     *,
     batch: int = BATCH,
+    pool: EnvironmentPool | None = None,
     customer: "Chat | None" = None,
     strict: bool = False,
     weights: Weights = PUBLISHED,
@@ -45,15 +47,14 @@ def play_jobs(
     """Play jobs of any environments and levels, `batch` at a time, and yield each as soon as it is over.
 
     A job has the same task and the same random stream in any batch and for every policy, so that results are paired.
-    `customer` words the customers; `strict` episodes end at the first format error; `weights` are the reward's. Raises
-    the errors of the sampler.
+    The workers of `pool` play the episodes. `customer` words the customers; `strict` episodes end at the first format
+    error; `weights` are the reward's. Raises the errors of the sampler, and WorkerError.
     """
     for start in range(0, len(jobs), batch):
         chunk = jobs[start : start + batch]
-        tasks = [draw_task(job.env, job.d, job.seed, shop, job.axes) for job in chunk]
+        starts = [Named(job.env, job.d, job.seed, job.axes, weights) for job in chunk]
         streams = [stream_of(job) for job in chunk]
-        starts = [task if isinstance(task, Exception) else Start(task, weights) for task in tasks]
-        played = play_each(starts, streams, shop, sampler, policy.renderer, None, customer, strict)
+        played = play_each(starts, streams, shop, sampler, policy.renderer, None, pool, customer, strict)
         for number, rollout in played:
             yield chunk[number], rollout
 
@@ -111,9 +112,11 @@ class LocalContestant:
         batch: int = BATCH,
         customer: "Chat | None" = None,
         strict: bool = False,
+        environment_workers: int = 0,
     ) -> None:
         """`name` is for the record, `batch` the number of concurrent episodes, `customer` an endpoint that words the
-        customers; `strict` episodes end at the first format error.
+        customers; `strict` episodes end at the first format error. `environment_workers` processes play the
+        environments; 0: `workers_for` the device.
 
         Raises ValueError for an unknown decoding, and a temperature that is not positive.
         """
@@ -125,6 +128,7 @@ class LocalContestant:
         self.name, self.policy = name, policy
         self.decoding, self.temperature, self.batch = check_decoding(decoding), temperature, batch
         self.limits, self.customer, self.strict = limits or Limits(), customer, strict
+        self.environment_workers = environment_workers
         self.sampler = sampler_of(
             policy.model, policy.renderer.stop_ids, self.limits, temperature, greedy=decoding == "greedy"
         )
@@ -154,20 +158,25 @@ class LocalContestant:
         return str(next(self.policy.model.parameters()).device)
 
     def play(self, jobs: Sequence[Job], shop: "Shop") -> Iterator[Transcript]:
-        """Play the jobs, a batch at a time. If the model fails, the running episodes of the batch are unscored."""
-        for start in range(0, len(jobs), self.batch):
-            chunk = jobs[start : start + self.batch]
-            left = list(chunk)
-            options: dict[str, Any] = {"customer": self.customer, "strict": self.strict}
-            try:
-                for job, rollout in play_jobs(
-                    self.policy, chunk, shop, self.sampler, batch=self.batch, **options
-                ):
-                    left.remove(job)
-                    yield transcript_of(job, rollout, self.limits.context)
-            except Exception as error:  # out of memory, NaN logits, a lost backend
-                for job in left:
-                    yield Transcript.of(job, None, unscored="sampler", notes={"why": raised(error)})
+        """Play the jobs, a batch at a time. If the model fails, the running episodes of the batch are unscored. Raises
+        WorkerError."""
+        workers = 1 if self.customer else self.environment_workers or workers_for(self.device)
+        options: dict[str, Any] = {"customer": self.customer, "strict": self.strict}
+        with pool_of(workers, shop, self.policy.renderer) as pool:
+            for start in range(0, len(jobs), self.batch):
+                chunk = jobs[start : start + self.batch]
+                left = list(chunk)
+                try:
+                    for job, rollout in play_jobs(
+                        self.policy, chunk, shop, self.sampler, batch=self.batch, pool=pool, **options
+                    ):
+                        left.remove(job)
+                        yield transcript_of(job, rollout, self.limits.context)
+                except WorkerError:
+                    raise  # every later batch would fail too
+                except Exception as error:  # out of memory, NaN logits, a lost backend
+                    for job in left:
+                        yield Transcript.of(job, None, unscored="sampler", notes={"why": raised(error)})
 
 
 def weights_digest(model: Any) -> str:

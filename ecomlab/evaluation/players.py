@@ -62,6 +62,7 @@ class LocalSettings(Settings):
     temperature: float | None = Field(None, gt=0)
     batch: int | None = Field(None, ge=1)
     strict: bool | None = None
+    environment_workers: int | None = Field(None, ge=0)
     dtype: str | None = None
     lora_rank: int | None = Field(None, ge=0)
     thinking: bool | None = None

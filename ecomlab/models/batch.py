@@ -5,7 +5,7 @@ An exception in an episode makes it unscored; our own failures never become rewa
 
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -25,8 +25,9 @@ from ecomlab.task import Message, Player, Task
 
 if TYPE_CHECKING:
     from ecomlab.catalog import Shop
+    from ecomlab.models.environment_pool import EnvironmentPool
     from ecomlab.models.renderer import Dialogue, Renderer
-    from ecomlab.models.samplers.cached import Sampler
+    from ecomlab.models.samplers.cached import Sampled, Sampler
 
 
 class Clock:
@@ -104,6 +105,26 @@ class Start:
     """Assistant messages of the first turns, in place of a reference player's."""
 
 
+@dataclass(frozen=True)
+class Named:
+    """The beginning of an episode whose task is drawn where it is played."""
+
+    env: str
+    difficulty: int
+    seed: int
+    axes: Mapping[str, float]
+    weights: Weights
+
+    def draw(self, shop: "Shop") -> Start | Exception:
+        """As `draw_task`."""
+        task = draw_task(self.env, self.difficulty, self.seed, shop, self.axes)
+        return task if isinstance(task, Exception) else Start(task, self.weights)
+
+
+Given = Task | Start | Named | Exception
+Came = list[int] | Rollout
+
+
 def first_turns(task: Task, shop: "Shop", share: float, player: Player | None = None) -> list[Message]:
     """Return this share, in [0, 1], of a task's assistant messages as the reference player (or `player`) plays it; the
     last one is never given."""
@@ -130,12 +151,13 @@ def draw_task(
 
 
 def play_batch(
-    tasks: Sequence[Task | Start | Exception],
+    tasks: Sequence[Given],
     streams: Sequence[np.random.Generator],
     shop: "Shop",
     sampler: "Sampler",
     renderer: "Renderer",
     clock: Clock | None = None,
+    pool: "EnvironmentPool | None" = None,
     customer: Chat | None = None,
     strict: bool = False,
 ) -> list[Rollout]:
@@ -143,47 +165,63 @@ def play_batch(
 
     `customer` is an endpoint that rewords the customers, one act after another; `strict` episodes end at the first
     format error. An exception in place of a task gives a failed rollout. `clock` adds up the seconds of the policy
-    ("model") and of everything else ("environment").
+    ("model") and of everything else ("environment"). The workers of `pool` play the episodes, to the same rollouts;
+    with `customer`, whose connection is of this process, this one does.
     """
-    rollouts = dict(play_each(tasks, streams, shop, sampler, renderer, clock, customer, strict))
+    rollouts = dict(play_each(tasks, streams, shop, sampler, renderer, clock, pool, customer, strict))
     return [rollouts[i] for i in range(len(tasks))]
 
 
 def play_each(
-    tasks: Sequence[Task | Start | Exception],
+    tasks: Sequence[Given],
     streams: Sequence[np.random.Generator],
     shop: "Shop",
     sampler: "Sampler",
     renderer: "Renderer",
     clock: Clock | None = None,
+    pool: "EnvironmentPool | None" = None,
     customer: Chat | None = None,
     strict: bool = False,
 ) -> Iterator[tuple[int, Rollout]]:
     """Play as `play_batch` does, and yield the index and the rollout of each episode as soon as it is over."""
     clock = clock or Clock()
+    plays = Plays(shop, renderer, customer) if pool is None or customer else pool
     with clock.phase("environment"):
-        plays = [_open(task, shop, renderer, customer, strict) for task in tasks]
+        came = plays.open(dict(enumerate(tasks)), strict)
     sampler.start(streams)
-    going = list(range(len(plays)))
     while True:
-        with clock.phase("environment"):
-            over = [(i, _rollout(plays[i], renderer.pad_id)) for i in going if plays[i].end is not None]
-        yield from over
-        going = [i for i in going if plays[i].end is None]
-        if not going:
+        yield from ((i, one) for i, one in came.items() if isinstance(one, Rollout))
+        pending = {i: one for i, one in came.items() if not isinstance(one, Rollout)}
+        if not pending:
             return
-        _turn(plays, going, sampler, clock)
+        before = clock.seconds["model"]
+        with clock.phase("model"):
+            answers = sampler.turn(list(pending), list(pending.values()))
+        share = (clock.seconds["model"] - before) / len(pending)
+        with clock.phase("environment"):
+            came = plays.answer(dict(zip(pending, answers, strict=True)), share)
 
 
-def _turn(plays: Sequence[_Play], live: Sequence[int], sampler: "Sampler", clock: Clock) -> None:
-    """Ask the sampler for the next turn of the `live` plays, and process the finished ones."""
-    before = clock.seconds["model"]
-    with clock.phase("model"):
-        answers = sampler.turn(live, [plays[i].pending for i in live])
-    share = (clock.seconds["model"] - before) / len(live)
-    with clock.phase("environment"):
-        for i, sampled in zip(live, answers, strict=True):
-            play = plays[i]
+class Plays:
+    """The running episodes of a batch, or of a worker's share of it: sampled tokens in, the tokens that the policy
+    reads next or the finished rollout out, by the episode's index."""
+
+    def __init__(self, shop: "Shop", renderer: "Renderer", customer: Chat | None = None) -> None:
+        self._shop, self._renderer, self._customer = shop, renderer, customer
+        self._plays: dict[int, _Play] = {}
+
+    def open(self, tasks: Mapping[int, Given], strict: bool) -> dict[int, Came]:
+        """Begin a batch; episodes of an earlier one are dropped."""
+        self._plays = {
+            i: _open(task, self._shop, self._renderer, self._customer, strict) for i, task in tasks.items()
+        }
+        return self._came(tasks)
+
+    def answer(self, answers: Mapping[int, "Sampled | None"], share: float) -> dict[int, Came]:
+        """Pass each turn to its episode; None, for an unfinished turn, gives no tokens to read. `share` is the time
+        that each took, in seconds."""
+        for i, sampled in answers.items():
+            play = self._plays[i]
             play.seconds += share
             if play.turns:  # before the first turn it was the prompt
                 _append(play, play.pending, 0, [0.0] * len(play.pending))
@@ -193,11 +231,15 @@ def _turn(plays: Sequence[_Play], live: Sequence[int], sampler: "Sampler", clock
             elif sampled is not None:
                 _append(play, sampled.ids, 1, sampled.logprobs)
                 _advance(play, sampled.ids, sampled.truncated)
+        return self._came(answers)
+
+    def _came(self, numbers: Iterable[int]) -> dict[int, Came]:
+        plays = ((i, self._plays[i]) for i in numbers)
+        return {i: p.pending if p.end is None else _rollout(p, self._renderer.pad_id) for i, p in plays}
 
 
-def _open(
-    task: Task | Start | Exception, shop: "Shop", renderer: "Renderer", customer: Chat | None, strict: bool
-) -> _Play:
+def _open(given: Given, shop: "Shop", renderer: "Renderer", customer: Chat | None, strict: bool) -> _Play:
+    task = given.draw(shop) if isinstance(given, Named) else given
     start = Start(task) if isinstance(task, Task) else task
     play = _Play(start.task if isinstance(start, Start) else None)
     try:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from ecomlab.files import replacing, write_json
+from ecomlab.models.environment_pool import WorkerError
 from ecomlab.models.load import MERGED
 from ecomlab.models.policy import CONFIG, MADE_FOR
 from ecomlab.models.samplers.cached import SamplerError
@@ -159,12 +160,12 @@ def prepare_folder(out: Path) -> Path:
 
 @contextmanager
 def plain_errors(out: Path) -> Iterator[None]:
-    """Turn a full disk, whichever library notices it, and a dead sampler into RunError."""
+    """Turn a full disk, whichever library notices it, and a dead sampler or worker into RunError."""
     try:
         yield
     except RunError:
         raise
-    except SamplerError as error:
+    except (SamplerError, WorkerError) as error:
         raise RunError(str(error)) from error
     except Exception as error:
         full = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)

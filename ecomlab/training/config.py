@@ -170,6 +170,9 @@ class TrainConfig(Settings):
     """Limit of all tokens of an episode, prompt, tools and customer included; beyond it, the episode is truncated."""
     generation: Annotated[str, one_of("generation", GENERATIONS)] = "own"
     """Sampler: own, vllm-server (on separate GPUs), or vllm-colocate (on the training GPUs)."""
+    environment_workers: NonNegativeInt = 0
+    """Processes that play the environments, for each training process that samples. 0: up to eight cores with a GPU,
+    which would wait for a single one; else 1, as the policy needs the cores. The rollouts do not depend on it."""
     vllm_address: str = "http://localhost:8000"
     """Address of the vLLM server."""
     vllm_memory: Annotated[float, Field(gt=0, lt=1)] = 0.3

@@ -17,8 +17,9 @@ from ecomlab.evaluation.transcript import Transcript
 from ecomlab.evaluation.transcripts import FILE, append, trim
 from ecomlab.files import write_json
 from ecomlab.models.batch import Clock, Rollout
+from ecomlab.models.environment_pool import EnvironmentPool, pool_of, workers_for
 from ecomlab.models.load import MERGED, is_ordinary
-from ecomlab.models.policy import MADE_FOR, Policy
+from ecomlab.models.policy import MADE_FOR, Policy, device_of
 from ecomlab.models.process_group import SINGLE_PROCESS, ProcessGroup
 from ecomlab.models.qwen3 import check_base
 from ecomlab.models.samplers.cached import Limits, Sampler
@@ -63,6 +64,7 @@ class Loop:
         self.ordinary = is_ordinary(config.starter)
         self.limits = Limits(config.turn_tokens, config.episode_tokens, config.context_tokens)
         self.sampler: Sampler
+        self.pool: EnvironmentPool | None = None
         self.trainer: DapoTrainer
         name = identity.get("schedule_name", config.schedule)
         self.head = {"schedule": name, "collection": config.collection, "seed": config.seed}
@@ -84,11 +86,20 @@ class Loop:
         self.sampler = self._sampler()
         if self.leads:
             self.history = metrics.whole_steps(metrics.read(self.out / "train.csv"))
-        with logger(config.logger if self.leads else "none", self.out, config.to_json()) as self.log:
+        with (
+            logger(config.logger if self.leads else "none", self.out, config.to_json()) as self.log,
+            pool_of(self._workers(), self.shop, self.policy.renderer) as self.pool,
+        ):
             self.trainer.train(resume_from_checkpoint=str(resume.folder) if resume else None)
         if self.leads:
             write_json(self.out / DONE, {"steps": config.steps, "config": self.identity})
         self.processes.all_gather(None)  # no process ends before everything is written
+
+    def _workers(self) -> int:
+        """Number of this process's environment workers: 1 for a process that plays nothing."""
+        if self.processes.rank >= self.processes.workers:
+            return 1
+        return self.config.environment_workers or workers_for(device_of(None, self.ordinary))
 
     def _sampler(self, greedy: bool = False) -> Sampler:
         """Make a sampler that always uses the policy's current weights."""
@@ -127,7 +138,7 @@ class Loop:
         )
         key = ("train", config.seed, number)
         collection = collect(
-            self.schedule, sampling, key, self.shop, sampler, self.policy.renderer, self.processes
+            self.schedule, sampling, key, self.shop, sampler, self.policy.renderer, self.processes, self.pool
         )
         self.schedule = collection.schedule
         metrics.check_alive(collection)
@@ -216,7 +227,8 @@ class Loop:
             for job in Cells((env,), levels, config.eval_episodes, block).jobs()
         ]
         episodes = play_held_out(
-            self.policy, jobs, self.shop, decodings=config.eval_decodings, batch=batch, processes=self.processes,
+            self.policy, jobs, self.shop, decodings=config.eval_decodings, batch=batch, pool=self.pool,
+            processes=self.processes,
             sampler_of=lambda decoding: self._sampler(greedy=decoding == "greedy"), keep=keep, weights=config.reward,
         )  # fmt: skip
         gathered = self.processes.all_gather(failures)

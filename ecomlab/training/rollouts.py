@@ -22,6 +22,7 @@ from ecomlab.training.schedule import Draw, Schedule, ScheduleError, end_step, r
 
 if TYPE_CHECKING:
     from ecomlab.catalog import Shop
+    from ecomlab.models.environment_pool import EnvironmentPool
     from ecomlab.models.renderer import Renderer
     from ecomlab.models.samplers.cached import Sampler
 
@@ -108,12 +109,13 @@ def collect(
     sampler: "Sampler",
     renderer: "Renderer",
     processes: ProcessGroup = SINGLE_PROCESS,
+    pool: "EnvironmentPool | None" = None,
 ) -> Collection:
     """Collect the groups of one step. `key` names its randomness: the same key and schedule give the same draws.
 
     Rounds are played one after another, each as one batch, until enough groups are kept; each is reported to the
     schedule before the next. The collection does not depend on `processes`, up to the rounding of log-probabilities:
-    each group is played by one process.
+    each group is played by one process. Nor does it depend on `pool`, whose workers play this process's episodes.
     """
     clock = Clock()
     played: list[Group] = []
@@ -127,7 +129,7 @@ def collect(
                 tasks = [_task(*drawn[i], sampling, shop) for i in mine]
             copies = [task for task in tasks for _ in range(sampling.group_size)]
             streams = [rng("sample", *key, number, i, c) for i in mine for c in range(sampling.group_size)]
-            rollouts = play_batch(copies, streams, shop, sampler, renderer, clock)
+            rollouts = play_batch(copies, streams, shop, sampler, renderer, clock, pool)
             groups = [
                 Group(
                     drawn[i][0],

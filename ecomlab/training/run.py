@@ -45,7 +45,10 @@ if TYPE_CHECKING:
 CONFIG = "config.json"
 CATALOG = "catalog.json"
 """File with the location of a run's catalog, and its fingerprint."""
-FREE = ("out", "steps", "logger", "micro_batch", "gradient_checkpointing", "vllm_memory", "vllm_address")
+FREE = (
+    "out", "steps", "logger", "micro_batch", "gradient_checkpointing", "environment_workers", "vllm_memory",
+    "vllm_address",
+)  # fmt: skip
 """Settings that may change when a run resumes: its length, the logger, and those for memory and machines."""
 
 

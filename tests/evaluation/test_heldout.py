@@ -42,13 +42,14 @@ def rollout_of(task: Any) -> Rollout:
 
 
 @pytest.fixture
-def played(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+def played(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """The tasks that are played, last first in each batch; each has an outcome by its seed."""
     seen: list[Any] = []
 
     def play(given: Any, *_: Any) -> Iterator[tuple[int, Rollout]]:
-        seen.extend(start.task for start in given)
-        return ((number, rollout_of(given[number].task)) for number in reversed(range(len(given))))
+        tasks = [named.draw(shop).task for named in given]
+        seen.extend(tasks)
+        return ((number, rollout_of(tasks[number])) for number in reversed(range(len(tasks))))
 
     monkeypatch.setattr(local, "play_each", play)
     return seen

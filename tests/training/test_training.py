@@ -927,10 +927,22 @@ def test_tasks_that_cannot_be_drawn_are_counted_and_the_run_goes_on(
 def test_more_steps_continue_a_finished_run(finished: Path, tmp_path: Path) -> None:
     """With other settings of memory, too, as after a process that ran out of it."""
     shutil.copytree(finished, tmp_path / "run")
-    more = {"steps": 5, "micro_batch": 2, "vllm_memory": 0.2, "vllm_address": "http://elsewhere:1"}
+    more = {
+        "steps": 5, "micro_batch": 2, "vllm_memory": 0.2, "vllm_address": "http://elsewhere:1",
+        "environment_workers": 1,
+    }  # fmt: skip
     run_to_end(TrainConfig(out=str(tmp_path / "run"), **{**TINY, **more}))
     rows, before = (rows_of(out / "train.csv", *SECONDS) for out in (tmp_path / "run", finished))
     assert rows[: len(before)] == before and {row["step"] for row in rows[len(before) :]} == {"5"}
+
+
+def test_a_run_resumes_with_environments_on_several_processes(finished: Path, tmp_path: Path) -> None:
+    """It continues as it would have in one."""
+    out = str(tmp_path / "run")
+    run_to_end(TrainConfig(out=out, **{**TINY, "steps": 2}))
+    run_to_end(TrainConfig(out=out, **{**TINY, "environment_workers": 2}))
+    for name in ("train.csv", "eval.csv", "episodes.csv"):
+        assert rows_of(Path(out) / name, *SECONDS) == rows_of(finished / name, *SECONDS)
 
 
 def test_a_folder_holds_one_run(finished: Path) -> None:

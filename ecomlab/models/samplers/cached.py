@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ecomlab.models.samplers.sampled import Sampled as Sampled
 from ecomlab.seeding import rng
 
 STRAGGLERS = 0.25
@@ -22,20 +23,6 @@ FIRST, GROWTH = 256, 1.25
 """Initial capacity of a cache in tokens per row, and its growth factor; every row has room for the longest."""
 SMALL = 2**28
 """Bytes up to which a cache keeps the space of finished rows, because reallocation would cost more than it frees."""
-
-
-@dataclass(frozen=True)
-class Sampled:
-    """One turn of the policy, exactly as sampled."""
-
-    ids: list[int]
-    """Token ids, including the stop token."""
-    logprobs: list[float]
-    """Log-probability of each id under the sampling distribution; under greedy decoding the model's own."""
-    truncated: bool
-    """True if a token limit cut the turn off before its stop token."""
-    failure: str = ""
-    """The reason why the backend failed on this row, which makes its episode unscored."""
 
 
 class SamplerError(RuntimeError):
