@@ -31,6 +31,9 @@ class Wish:
     def __init_subclass__(cls) -> None:
         cls.kinds[cls.__name__] = cls
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Wish":
+        return self  # no wish changes
+
     @property
     def step(self) -> str:
         """Kind of step of thought that it takes."""
