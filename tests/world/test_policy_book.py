@@ -274,7 +274,8 @@ def test_a_clause_may_leave_its_cases_to_another_section() -> None:
     ):
         assert deciding(whole, drawn, facts)["id"] == clause
     assert relevant(whole, drawn) == ["gift", "age"]
-    assert [exceptions(whole, drawn, {"gift": gift, "age": 9}) for gift in ("own", "gift")] == [0, 2]
+    cases = [{"gift": gift, "age": 9} for gift in ("own", "gift")]
+    assert [exceptions(way_of(whole, drawn, case), case) for case in cases] == [0, 2]
 
 
 def test_sections_lead_on_as_deep_as_the_level_says(shop: Shop) -> None:
