@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from itertools import combinations, product
-from operator import itemgetter, le
+from operator import add, itemgetter, le
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -340,7 +340,7 @@ _NOTHING = Some(0, 0, (), {})
 
 
 def _sum(one: Some, other: Some) -> Some:
-    spent = one.spent and tuple(cents + others for cents, others in zip(one.spent, other.spent, strict=True))
+    spent = tuple(map(add, one.spent, other.spent))
     return Some(one.key + other.key, one.cost + other.cost, spent, one.chosen | other.chosen)
 
 
@@ -365,7 +365,7 @@ def fronts(able: Offers, demands: Demands, group: Sequence[str], most: float = m
     totals = [one for one in totals if not {*one.items} >= {*group}]
     limits = tuple([one.limit for one in totals])
 
-    def add(some: Sequence[Some], others: Sequence[Some]) -> list[Some]:
+    def extended(some: Sequence[Some], others: Sequence[Some]) -> list[Some]:
         if some is nothing:
             sums = [other for other in others if other.cost <= most]
         else:
@@ -383,15 +383,15 @@ def fronts(able: Offers, demands: Demands, group: Sequence[str], most: float = m
             ways = nothing
             for kind in tied:
                 aim, wanted = demands.aim(kind), [(slot, value) for of, slot, value in fixed if of == kind]
-                fitting = [o for o in able[kind] if all([o.values.get(slot) == v for slot, v in wanted])]
+                fitting = [o for o in able[kind] if [(s, o.values.get(s)) for s, _ in wanted] == wanted]
                 counts = [kind in total.items for total in totals]
                 options = [
                     Some(key, o.price, tuple([o.price * n for n in counts]), {kind: o})
                     for key, o in frontier(fitting, aim)
                 ]
-                ways = add(ways, options)
+                ways = extended(ways, options)
             some += ways
-        found = add(found, _front(some))
+        found = extended(found, _front(some))
     return _front(one._replace(spent=()) for one in found)
 
 
@@ -449,7 +449,7 @@ def upgraded(chosen: Mapping[str, Offer], offers: Offers, demands: Demands, tota
             for kind, now, shared in [(kind, chosen[kind], demands.shared(kind)) for kind in total.items]
             for offer in offers[kind]
             if offer.rating > now.rating and offer.rating > 0 and now.price <= offer.price <= now.price + room
-            if not shared or all([offer.values[slot] == now.values[slot] for slot in shared])
+            if [offer.values[slot] for slot in shared] == [now.values[slot] for slot in shared]
         ]
         if not steps:
             return chosen

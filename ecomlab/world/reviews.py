@@ -212,6 +212,7 @@ def _claimed(topic: str, verdict: str, by: str, reviews: Sequence[Review]) -> bo
     return so > len(told) - so if verdict == good_of(topic) else not so
 
 
+@cache
 def good_of(topic: str) -> str:
     """Return the good verdict on a topic."""
     return next(iter(_file().topics[topic].verdicts))

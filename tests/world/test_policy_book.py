@@ -23,6 +23,7 @@ from ecomlab.world.policy_book.book import (
     levels,
     referred,
     relevant,
+    way_of,
 )
 from ecomlab.world.policy_book.cases import answer_of, read_as
 from ecomlab.world.policy_book.places import TITLE

@@ -366,21 +366,14 @@ def _is_left(case: Masks, later: Sequence[Sequence[tuple[str, int]]]) -> bool:
     if 0 in case.values():
         return False
     for number, conditions in enumerate(later):
-        if _may_hold(case, conditions):
-            rest = later[number + 1 :]
-            for fact, bits in conditions:
-                left = case.get(fact, ~0) & _ALL.get(fact, ~0) & ~bits
-                if left and _is_left({**case, fact: left}, rest):
-                    return True
-            return False
-    return True
-
-
-def _may_hold(case: Masks, conditions: Sequence[tuple[str, int]]) -> bool:
-    """Tell whether values of a case may fulfil all conditions."""
-    for fact, bits in conditions:
-        if not case.get(fact, ~0) & bits:
-            return False
+        if 0 in [case.get(fact, ~0) & bits for fact, bits in conditions]:
+            continue  # they never hold
+        rest = later[number + 1 :]
+        for fact, bits in conditions:
+            left = case.get(fact, ~0) & _ALL.get(fact, ~0) & ~bits
+            if left and _is_left({**case, fact: left}, rest):
+                return True
+        return False
     return True
 
 

@@ -58,7 +58,9 @@ class BookSearch:
         departments = {kind.department for kind in kinds}
         for number, section in enumerate(sections if departments else ()):
             if section["department"] in departments and not section["group"]:
-                scores[number] += round(math.log(1 + len(documents)), 6)  # as a word that no other section has
+                scores[number] += round(
+                    math.log(1 + len(documents)), 6
+                )  # as a word that no other section has
         said = short(" ".join(query.split())).casefold()
         named = [short(title).casefold() == said for title, _ in shown]
         fitting = [number for number, score in enumerate(scores) if score or named[number]]
