@@ -383,7 +383,9 @@ def fronts(able: Offers, demands: Demands, group: Sequence[str], most: float = m
             ways = nothing
             for kind in tied:
                 aim, wanted = demands.aim(kind), [(slot, value) for of, slot, value in fixed if of == kind]
-                fitting = [o for o in able[kind] if [(s, o.values.get(s)) for s, _ in wanted] == wanted]
+                fitting = able[kind]
+                if wanted:
+                    fitting = [o for o in fitting if [(s, o.values.get(s)) for s, _ in wanted] == wanted]
                 counts = [kind in total.items for total in totals]
                 options = [
                     Some(key, o.price, tuple([o.price * n for n in counts]), {kind: o})
@@ -449,7 +451,7 @@ def upgraded(chosen: Mapping[str, Offer], offers: Offers, demands: Demands, tota
             for kind, now, shared in [(kind, chosen[kind], demands.shared(kind)) for kind in total.items]
             for offer in offers[kind]
             if offer.rating > now.rating and offer.rating > 0 and now.price <= offer.price <= now.price + room
-            if [offer.values[slot] for slot in shared] == [now.values[slot] for slot in shared]
+            if not shared or [offer.values[slot] for slot in shared] == [now.values[slot] for slot in shared]
         ]
         if not steps:
             return chosen
