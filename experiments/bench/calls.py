@@ -61,7 +61,7 @@ def main() -> None:
         for courteous in (False, True)
     ]
     with given.out.open("w", newline="") as file:
-        writer = csv.DictWriter(file, rows[0])
+        writer = csv.DictWriter(file, rows[0], lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
 
