@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from ecomlab import other_words
@@ -134,6 +135,7 @@ _ORDINARY = re.compile(r"(?<![\w'])[A-Z][a-z]+(?![\w'])")
 _PROPER = frozenset("Bluetooth Braille Fi Lightning Matter Thunderbolt Tritan Velcro Wi Zigbee".split())
 
 
+@lru_cache(maxsize=4_096)
 def in_speech(name: str) -> str:
     """Write the name of a type, or a value, as people do in a sentence: ordinary words in small letters."""
     return _ORDINARY.sub(lambda word: word[0] if word[0] in _PROPER else word[0].lower(), name)

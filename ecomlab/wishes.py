@@ -31,6 +31,9 @@ class Wish:
     def __init_subclass__(cls) -> None:
         cls.kinds[cls.__name__] = cls
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Wish":
+        return self  # no wish changes
+
     @property
     def step(self) -> str:
         """Kind of step of thought that it takes."""
@@ -403,8 +406,9 @@ class Visited(Wish):
 
 def is_chained(value: Any) -> bool:
     """Tell whether a value is an amount that stands on earlier jobs, or a wish with one inside."""
-    inside = [getattr(value, one.name) for one in fields(value)] if isinstance(value, Wish) else []
-    return isinstance(value, Earlier) or any(map(is_chained, inside))
+    if not isinstance(value, Wish):
+        return False
+    return isinstance(value, Earlier) or any(is_chained(getattr(value, one.name)) for one in fields(value))
 
 
 def settled(value: Any, amount: Callable[[Earlier], Any]) -> Any:

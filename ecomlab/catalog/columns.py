@@ -23,6 +23,15 @@ _COLUMNS: Final = (
 
 REMEMBERED = 64
 """Most lists of ids of which the rows are remembered."""
+LOOKED_UP = 4_096
+"""Most ids of which the row, and most rows of which the title, is remembered."""
+
+
+def _remember(found: dict[Any, Any], name: Any, value: Any) -> None:
+    """Keep a value that was looked up, of `LOOKED_UP` at most; when they are full, all are forgotten."""
+    if len(found) >= LOOKED_UP:
+        found.clear()
+    found[name] = value
 
 
 class Ids(Sequence[str]):
@@ -142,13 +151,22 @@ class Catalog:
         return IdOrder(self.packed_ids[rows], rows)
 
     def row(self, product_id: str) -> int | None:
-        """Find the row of a product id; None for an unknown id."""
-        if not isinstance(product_id, str) or not product_id.isascii():
+        """Find the row of a product id; None for an unknown id. Those asked for lately are remembered."""
+        if not isinstance(product_id, str):
             return None
-        wanted = product_id.encode()
-        ids, rows = self.by_id
-        at = int(ids.searchsorted(wanted))
-        return rows.item(at) if at < len(ids) and ids.item(at) == wanted else None
+        row = self._row_found.get(product_id)
+        if row is None and product_id.isascii():
+            wanted = product_id.encode()
+            ids, rows = self.by_id
+            at = int(ids.searchsorted(wanted))
+            if at < len(ids) and ids.item(at) == wanted:
+                row = rows.item(at)
+                _remember(self._row_found, product_id, row)
+        return row
+
+    @cached_property
+    def _row_found(self) -> dict[str, int]:
+        return {}
 
     def rows_of(self, product_ids: Iterable[str]) -> np.ndarray:
         """Find the rows of product ids in their order, without unknown ones; those asked for lately are remembered."""
@@ -200,8 +218,16 @@ class Catalog:
 
         Of a real product this is its short name, as people call it; what its source calls it is its `listing`.
         """
-        kind = self.types[self.type_code.item(row)].name
-        return " ".join(filter(None, (self.brand(row), self.feature(row), kind)))
+        title = self._titles_composed.get(row)
+        if title is None:
+            kind = self.types[self.type_code.item(row)].name
+            title = " ".join(filter(None, (self.brand(row), self.feature(row), kind)))
+            _remember(self._titles_composed, row, title)
+        return title
+
+    @cached_property
+    def _titles_composed(self) -> dict[int, str]:
+        return {}
 
     def listing(self, row: int) -> str | None:
         """Return the title that a real product has in its source; None for a generated one."""

@@ -584,10 +584,10 @@ class Customer:
         """Tell whether a text in lower case names the type of an item, by its last word if no other item has that."""
         kind = self.lexicon.types[self.type_name(item)]
         others = {self.type_name(other).split()[-1] for other in self.goal.items if other != item}
-        names = [kind.name, kind.plural]
+        names = [kind.name.lower(), kind.plural.lower()]
         if kind.name.split()[-1] not in others:
             names += [name.split()[-1] for name in names]
-        return any(re.search(rf"\b{re.escape(name.lower())}\b", lowered) for name in names)
+        return any(name in lowered and re.search(rf"\b{re.escape(name)}\b", lowered) for name in names)
 
     def tick(self, progress: Progress, world: World, quiet: bool) -> list[Act]:
         """Let the events happen that are due after a turn; the customer tells of a change of mind only in a message of

@@ -927,9 +927,10 @@ class DialogueManager:
     def _checks_the_list(self, reading: Reading, text: str) -> bool:
         """Tell whether a message asks only whether something is on the list that the customer has put on it."""
         listed = [kind for slot in self.state.known if slot.name in LISTED for kind in slot.value]
-        names = any(re.search(rf"\b{re.escape(kind)}s?\b", text, re.IGNORECASE) for kind in listed)
         alone = all(q.slot == "parts" and not q.values for q in reading.questions) and not reading.mentions
-        return names and alone and "CHECK" in reading.acts and not (reading.open or reading.said)
+        if not alone or "CHECK" not in reading.acts or reading.open or reading.said:
+            return False
+        return any(re.search(rf"\b{re.escape(kind)}s?\b", text, re.IGNORECASE) for kind in listed)
 
     def asked_back(self, own: list[Act]) -> Reply:
         """Ask one's `own` questions again of who asks for them; more than once that leads nowhere."""

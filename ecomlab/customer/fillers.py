@@ -105,6 +105,7 @@ def words_of(text: str) -> list[str]:
     return WORD.findall(full(text))
 
 
+@lru_cache(maxsize=4_096)
 def telling(text: str) -> tuple[str, ...]:
     """List the stems of a text that are neither courtesies nor fillers, sorted: what it says, whatever the order."""
     stems = (stem(word) for word in WORD.findall(without_courtesies(text)))

@@ -143,7 +143,7 @@ def things_in(text: str, world: World) -> list[Thing]:
     spoken = {
         title
         for title, short in shorts.items()
-        if title.lower() in said or (short and re.search(rf"{re.escape(short.lower())}(?![\w-])", said))
+        if title.lower() in said or (short.lower() in said and _says_short(short, said))
     }
     by_id = {title for one, title in titles.items() if one not in bought and one.lower() in said}
     lines = [
@@ -172,6 +172,11 @@ def things_in(text: str, world: World) -> list[Thing]:
     return _in_order(shown, said)
 
 
+def _says_short(short: str, said: str) -> bool:
+    """Tell whether a text says a title without its type, and does not go on with more of the same word."""
+    return short != "" and re.search(rf"{re.escape(short.lower())}(?![\w-])", said) is not None
+
+
 def _short(title: str, kind: str) -> str:
     """Leave the type out of a title: "SonicWave Compact"; "" where less than two words are left."""
     left = title.removesuffix(kind).strip()
@@ -186,13 +191,12 @@ def asked_of(text: str) -> str:
 def _in_order(things: Sequence[Thing], said: str) -> list[Thing]:
     def last(thing: Thing) -> int:
         day = thing.text.removeprefix(_FROM)
-        names = (thing.id, thing.line or thing.id, thing.text, thing.short or thing.text, day)
-        places = (
-            found.start() for name in names for found in re.finditer(rf"{re.escape(name.lower())}\b", said)
-        )
+        names = {thing.id, thing.line or thing.id, thing.text, thing.short or thing.text, day}
+        heard = [name for name in map(str.lower, names) if name in said]
+        places = (found.start() for name in heard for found in re.finditer(rf"{re.escape(name)}\b", said))
         return max(places, default=-1)
 
-    return sorted(things, key=last)
+    return sorted(things, key=last) if len(things) > 1 else list(things)
 
 
 def _order(order: Mapping[str, Any], said: str) -> Thing:

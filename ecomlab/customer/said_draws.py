@@ -8,7 +8,7 @@ from ecomlab.catalog import Catalog
 from ecomlab.seeding import pick, shuffled
 from ecomlab.wishes import Said
 from ecomlab.world.ranking import of_rows, rank_of
-from ecomlab.world.reviews import claims_on, kept
+from ecomlab.world.reviews import claimed, claims_on
 from ecomlab.world.unmet import Nearest
 
 READ = 2.5
@@ -36,8 +36,9 @@ def draw_saids(
     if not least < len(rows) <= MOST_READ:
         return []
     claims = defaultdict[str, list[tuple[tuple[str, str, str], np.ndarray]]](list)
-    for claim in claims_on(kind):
-        claims[claim[0]].append((claim, np.isin(rows, kept(Said((claim,)), rows, catalog))))
+    able = claims_on(kind)
+    for claim, so in zip(able, claimed(able, rows, catalog), strict=True):
+        claims[claim[0]].append((claim, so))
     prices, ratings = catalog.price_cents[rows], catalog.rating_tenths[rows]
     plain = [one for one in (prices == prices.min(), ratings == ratings.max()) if random.random() < AIMED]
     found: list[tuple[float, Said]] = []

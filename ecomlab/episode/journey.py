@@ -142,7 +142,7 @@ def _begun(part: Task, random: Any) -> str:
     return f"{pick(random, ENVIRONMENTS[part.env].phrases.intros)} {part.opening}"
 
 
-def _memberships(parts: Sequence[Task]) -> set[str]:
+def _memberships(parts: Sequence[Problem]) -> set[str]:
     """Collect what the customer says of their membership, where more than one of these subtasks asks for it."""
     said = []
     for part in parts:
@@ -152,8 +152,8 @@ def _memberships(parts: Sequence[Task]) -> set[str]:
     return set[str]().union(*said) if len(said) > 1 else set()
 
 
-def _types(task: Task, shop: Shop) -> set[str]:
-    """Collect the product types that a task's goal, notes and events name, or of which something is sold out."""
+def _types(problem: Problem, shop: Shop) -> set[str]:
+    """Collect the product types that a goal, its notes and events name, or of which something is sold out."""
 
     def walk(value: Any) -> Iterator[str]:
         if isinstance(value, Mapping):
@@ -164,8 +164,8 @@ def _types(task: Task, shop: Shop) -> set[str]:
             for entry in value:
                 yield from walk(entry)
 
-    data = [task.goal.to_json(), task.notes, [event.to_json() for event in task.events]]
-    return _types_of(task.world.get("gone", ()), shop) | {
+    data = [problem.goal.to_json(), problem.notes, [event.to_json() for event in problem.events]]
+    return _types_of(problem.world.get("gone", ()), shop) | {
         name for name in walk(data) if name in shop.catalog.type_codes
     }
 
@@ -212,12 +212,11 @@ def _agreeing(
             problem = environment.draw(key, axes, shop)
         except TaskError:  # too small a shop for this one; others may do
             continue
-        part = make(environment, problem, key, axes, shop, part=True)
-        types, seen = _types(part, shop), _types_of(part.world.get("visits", ()), shop)
+        types, seen = _types(problem, shop), _types_of(problem.world.get("visits", ()), shop)
         # Two subtasks about one type could not be told apart; a type visited for two of them would stand out.
         alike = types & taken or seen & visited
-        if not alike and len(_memberships([*(job.task for job in chosen), part])) < 2:
-            chosen.append(Job(problem, part))
+        if not alike and len(_memberships([*(job.problem for job in chosen), problem])) < 2:
+            chosen.append(Job(problem, make(environment, problem, key, axes, shop, part=True)))
             taken |= types
             visited |= seen
     return chosen, taken, visited

@@ -25,6 +25,13 @@ class Perturbation:
         return wrong
 
 
+class Shown(dict[str, Any]):
+    """An object that a tool has shown. No player changes it, so that copies of a player share it."""
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Shown":
+        return self
+
+
 class Planner:
     """A player that reads each message once and plans one turn at a time."""
 
@@ -46,9 +53,9 @@ class Planner:
             if message["role"] == "tool":
                 about = self._asked_for.pop(message["tool_call_id"], None)
                 given = self._given.pop(message["tool_call_id"], {})
-                result = json.loads(message["content"])
+                result = json.loads(message["content"], object_hook=Shown)
                 if message["name"] == catalog_search.name and "results" in result:
-                    result["results"] = [whole(row, given) for row in result["results"]]
+                    result["results"] = [Shown(whole(row, given)) for row in result["results"]]
                 if "notice" in result:
                     self.notice(result["notice"])
                 if "customer" in result:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from itertools import combinations, product
-from operator import itemgetter
+from operator import add, itemgetter, le
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -340,7 +340,7 @@ _NOTHING = Some(0, 0, (), {})
 
 
 def _sum(one: Some, other: Some) -> Some:
-    spent = one.spent and tuple(cents + others for cents, others in zip(one.spent, other.spent, strict=True))
+    spent = tuple(map(add, one.spent, other.spent))
     return Some(one.key + other.key, one.cost + other.cost, spent, one.chosen | other.chosen)
 
 
@@ -363,14 +363,15 @@ def fronts(able: Offers, demands: Demands, group: Sequence[str], most: float = m
     totals = [one for one in joints if isinstance(one, Total)]
     most = min([most, *(one.limit for one in totals if {*one.items} >= {*group})])
     totals = [one for one in totals if not {*one.items} >= {*group}]
+    limits = tuple([one.limit for one in totals])
 
-    def add(some: Sequence[Some], others: Sequence[Some]) -> list[Some]:
+    def extended(some: Sequence[Some], others: Sequence[Some]) -> list[Some]:
         if some is nothing:
             sums = [other for other in others if other.cost <= most]
         else:
             sums = [_sum(one, other) for one in some for other in others if one.cost + other.cost <= most]
         if totals:
-            sums = [one for one in sums if all(s <= t.limit for s, t in zip(one.spent, totals, strict=True))]
+            sums = [one for one in sums if _within(one.spent, limits)]
         return _front(sums)
 
     nothing = [Some(0, 0, (0,) * len(totals), {})]
@@ -382,15 +383,17 @@ def fronts(able: Offers, demands: Demands, group: Sequence[str], most: float = m
             ways = nothing
             for kind in tied:
                 aim, wanted = demands.aim(kind), [(slot, value) for of, slot, value in fixed if of == kind]
-                fitting = [o for o in able[kind] if all(o.values.get(slot) == v for slot, v in wanted)]
+                fitting = able[kind]
+                if wanted:
+                    fitting = [o for o in fitting if [(s, o.values.get(s)) for s, _ in wanted] == wanted]
                 counts = [kind in total.items for total in totals]
                 options = [
-                    Some(_key(aim, o), o.price, tuple(o.price * n for n in counts), {kind: o})
-                    for o in frontier(fitting, aim)
+                    Some(key, o.price, tuple([o.price * n for n in counts]), {kind: o})
+                    for key, o in frontier(fitting, aim)
                 ]
-                ways = add(ways, options)
+                ways = extended(ways, options)
             some += ways
-        found = add(found, _front(some))
+        found = extended(found, _front(some))
     return _front(one._replace(spent=()) for one in found)
 
 
@@ -407,7 +410,7 @@ def _front(found: Iterable[Some]) -> list[Some]:
 
 
 def _within(spent: tuple[int, ...], other: tuple[int, ...]) -> bool:
-    return all(mine <= its for mine, its in zip(spent, other, strict=True))
+    return all(map(le, spent, other))
 
 
 def _shared_values(same: Same, able: Offers) -> list[Any]:
@@ -416,12 +419,13 @@ def _shared_values(same: Same, able: Offers) -> list[Any]:
     return sorted(set.intersection(*each), key=str)
 
 
-def frontier(offers: Sequence[Offer], aim: Worth | Total | None) -> list[Offer]:
-    """Keep the offers that no cheaper one beats: the cheapest alone where the price alone counts."""
-    kept: list[Offer] = []
-    for offer in sorted(offers, key=lambda one: (one.price, _key(aim, one))):
-        if not kept or (aim is not None and _key(aim, offer) < _key(aim, kept[-1])):
-            kept.append(offer)
+def frontier(offers: Sequence[Offer], aim: Worth | Total | None) -> list[tuple[int, Offer]]:
+    """Keep the offers that no cheaper one beats, each with its key: the cheapest alone where the price alone counts."""
+    kept: list[tuple[int, Offer]] = []
+    keyed = [(offer.price, _key(aim, offer), offer) for offer in offers]
+    for _, key, offer in sorted(keyed, key=itemgetter(0, 1)):
+        if not kept or (aim is not None and key < kept[-1][0]):
+            kept.append((key, offer))
     return kept
 
 
@@ -444,15 +448,14 @@ def upgraded(chosen: Mapping[str, Offer], offers: Offers, demands: Demands, tota
             room = min(room, demands.budget - sum(offer.price for offer in chosen.values()))
         steps = [
             ((now.rating - offer.rating) / max(1, offer.price - now.price), offer.price, kind, offer)
-            for kind, now in chosen.items()
-            if kind in total.items
+            for kind, now, shared in [(kind, chosen[kind], demands.shared(kind)) for kind in total.items]
             for offer in offers[kind]
-            if offer.rating > max(0, now.rating) and now.price <= offer.price <= now.price + room
-            if all(offer.values[slot] == now.values[slot] for slot in demands.shared(kind))
+            if offer.rating > now.rating and offer.rating > 0 and now.price <= offer.price <= now.price + room
+            if not shared or [offer.values[slot] for slot in shared] == [now.values[slot] for slot in shared]
         ]
         if not steps:
             return chosen
-        *_, kind, offer = min(steps, key=lambda step: step[:3])
+        *_, kind, offer = min(steps, key=itemgetter(0, 1, 2))
         chosen[kind] = offer
 
 

@@ -212,6 +212,7 @@ def _claimed(topic: str, verdict: str, by: str, reviews: Sequence[Review]) -> bo
     return so > len(told) - so if verdict == good_of(topic) else not so
 
 
+@cache
 def good_of(topic: str) -> str:
     """Return the good verdict on a topic."""
     return next(iter(_file().topics[topic].verdicts))
@@ -219,16 +220,23 @@ def good_of(topic: str) -> str:
 
 def kept(said: Said, rows: np.ndarray, catalog: Catalog) -> np.ndarray:
     """Keep the rows, of one type, whose reviews say what is demanded."""
-    so = np.ones(len(rows), bool)
-    if len(rows):
-        kind = catalog.type_of(int(rows[0])).name
-        span = catalog.type_rows(kind)
-        for claim in said.claims:
-            known = _known(catalog.fingerprint, kind, len(span), claim)
-            for row in rows[known[rows - span.start] < 0].tolist():
-                known[row - span.start] = _claimed(*claim, reviews_of(row, catalog))
-            so &= known[rows - span.start] > 0
-    return rows[so]
+    return rows[np.all(claimed(said.claims, rows, catalog), axis=0)]
+
+
+def claimed(claims: Sequence[tuple[str, str, str]], rows: np.ndarray, catalog: Catalog) -> np.ndarray:
+    """Tell by claim and row, of one type, whether the reviews say what the claim demands."""
+    if not len(rows):
+        return np.ones((len(claims), 0), bool)
+    kind = catalog.type_of(int(rows[0])).name
+    span = catalog.type_rows(kind)
+    known, at = [_known(catalog.fingerprint, kind, len(span), claim) for claim in claims], rows - span.start
+    unknown = np.any([one[at] < 0 for one in known], axis=0)
+    for row in rows[unknown].tolist():
+        reviews, place = reviews_of(row, catalog), row - span.start
+        for claim, one in zip(claims, known, strict=True):
+            if one[place] < 0:
+                one[place] = _claimed(*claim, reviews)
+    return np.array([one[at] > 0 for one in known])
 
 
 @lru_cache(maxsize=10_000)  # drawing a task asks for the same ones many times

@@ -1,6 +1,7 @@
 """The world of one episode: stock, variants, cart and visits over the shared shop, which never changes (ISOLATED)."""
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from ecomlab.seeding import digest, rng
 from ecomlab.slots import SHIPPED, SlotType
 from ecomlab.task import SellOut
 from ecomlab.tool import RefusedError
+from ecomlab.world.policy_book.search import BookSearch
 
 PAGE = 5
 """Search results per page, not counting sponsored ones."""
@@ -72,6 +74,12 @@ class World:
         """(row, option) pairs whose stock the agent has seen or run into since the turn began."""
         self.short: list[str] = []
         """Ids of products of which the agent tried to take more than there are since the turn began."""
+
+    @cached_property
+    def book(self) -> BookSearch | None:
+        """The search of the store's policy book; None where there is none."""
+        book = self.given.get("policies")
+        return BookSearch(book, self.catalog) if book else None
 
     def spend_call(self) -> None:
         """Count a tool call. Raises RefusedError when the budget is spent."""

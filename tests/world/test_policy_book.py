@@ -23,6 +23,7 @@ from ecomlab.world.policy_book.book import (
     levels,
     referred,
     relevant,
+    way_of,
 )
 from ecomlab.world.policy_book.cases import answer_of, read_as
 from ecomlab.world.policy_book.places import TITLE
@@ -35,7 +36,7 @@ from ecomlab.world.policy_book.rules import (
     WINDOW,
     Named,
 )
-from ecomlab.world.policy_book.search import TITLES, search, short, words_without
+from ecomlab.world.policy_book.search import TITLES, BookSearch, short
 from ecomlab.world.policy_book.terms import draw_terms
 from ecomlab.world.policy_book.wording import read_section, text_of, title_of
 
@@ -79,13 +80,14 @@ def test_whatever_a_customer_asks_the_search_finds_its_section_or_its_title(d: i
     asked = first = 0
     for seed in range(1 if d else 3):  # hundreds of questions a book
         drawn = book(d, seed, shop)
+        find = BookSearch(drawn, shop.catalog).find
         for section in drawn["sections"]:
             if section["group"]:  # the section on all cases tells its title
                 continue
             kinds = [k.name for k in shop.catalog.types if k.department == section["department"]]
             for question in RULES[section["rule"]].questions:
                 for kind in kinds or [""]:
-                    shown, others = search(drawn, f"{question} {kind}", shop.catalog)
+                    shown, others = find(f"{question} {kind}")
                     found = [short(hit["section"]) for hit in shown]
                     assert short(title_of(section, shop.catalog)) in [*found, *others], question
                     asked, first = asked + 1, first + (found == [short(title_of(section, shop.catalog))])
@@ -96,23 +98,24 @@ def test_in_a_real_catalog_each_type_finds_its_department(real_folder: Path) -> 
     """Whose plural is another word, as Hoodies is, was not found: nobody could tell which department sells it."""
     shop = load_shop(real_folder)
     for seed in range(5):
-        drawn = book(11, seed, shop)
+        find = BookSearch(book(11, seed, shop), shop.catalog).find
         for kind in shop.catalog.drawable_types:
-            shown, others = search(drawn, f"{RULES[WINDOW].questions[0]} {kind.name}", shop.catalog)
+            shown, others = find(f"{RULES[WINDOW].questions[0]} {kind.name}")
             found = [short(hit["section"]) for hit in shown] + others[:1]
             assert f"Return window: {kind.department} department" in found
 
 
 def test_a_search_opens_one_section_and_a_title_opens_its_own(shop: Shop) -> None:
     drawn = book(6, 0, shop)
+    find = BookSearch(drawn, shop.catalog).find
     titles = [*(title_of(section, shop.catalog) for section in drawn["sections"]), TITLE]
     for title in titles:
         for said in (title, short(title).upper()):
-            shown, others = search(drawn, said, shop.catalog)
+            shown, others = find(said)
             assert [hit["section"] for hit in shown] == [title] and short(title) not in others
             assert len(others) <= TITLES and set(others) < set(map(short, titles))
-    assert search(drawn, "xyzzy", shop.catalog) == ([], [])
-    assert search(drawn, " ", shop.catalog) == ([], sorted(map(short, titles)))
+    assert find("xyzzy") == ([], [])
+    assert find(" ") == ([], sorted(map(short, titles)))
 
 
 def test_a_search_says_which_words_no_title_has(shop: Shop) -> None:
@@ -122,11 +125,12 @@ def test_a_search_says_which_words_no_title_has(shop: Shop) -> None:
     lacking = 0
     for drawn in books:
         rules_in = {section["rule"] for section in drawn["sections"]}
+        words_without = BookSearch(drawn, shop.catalog).words_without
         for rule, words in kinds.items():
-            said = words_without(drawn, f"the {words}, xyzzy", shop.catalog)
+            said = words_without(f"the {words}, xyzzy")
             assert said == ([] if rule in rules_in else [words.split()[rule == LABEL]]) + ["xyzzy"]
             lacking += rule not in rules_in
-        assert words_without(drawn, "Return window of a Kettlebell?", shop.catalog) == []
+        assert words_without("Return window of a Kettlebell?") == []
     assert lacking > 2
 
 
@@ -271,7 +275,8 @@ def test_a_clause_may_leave_its_cases_to_another_section() -> None:
     ):
         assert deciding(whole, drawn, facts)["id"] == clause
     assert relevant(whole, drawn) == ["gift", "age"]
-    assert [exceptions(whole, drawn, {"gift": gift, "age": 9}) for gift in ("own", "gift")] == [0, 2]
+    cases = [{"gift": gift, "age": 9} for gift in ("own", "gift")]
+    assert [exceptions(way_of(whole, drawn, case), case) for case in cases] == [0, 2]
 
 
 def test_sections_lead_on_as_deep_as_the_level_says(shop: Shop) -> None:

@@ -165,6 +165,7 @@ def names(meanings: Iterable[tuple[str, tuple[str, str]]], written: bool = False
     return _Names((first, tuple(sorted(some, key=lambda one: -len(one[0])))) for first, some in found.items())
 
 
+@lru_cache(maxsize=8_192)
 def stems_of_name(name: str) -> tuple[str, ...]:
     """Split a name into the stems of its words."""
     return tuple(token.stem for token in _words(name.lower(), 0, len(name)))

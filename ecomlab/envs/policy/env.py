@@ -38,6 +38,7 @@ from ecomlab.world.policy_book.book import (
     draw_book,
     exceptions,
     section_of,
+    way_of,
     ways,
     with_referred,
 )
@@ -166,7 +167,7 @@ class Policy(Environment):
             PolicyPlayer.need(deep, question, asks, bool(goal.places)),
             "default" if product else "without",
         )
-        count = exceptions(section, book, last) if may_hold(axes, "rules") else 0
+        count = exceptions(way_of(section, book, last), last) if may_hold(axes, "rules") else 0
         rules = min(count, max(1, rules))  # whoever lacks them is wrong here, though none was drawn
         steps = (
             ["rules"] * (rules + (rules > 0 and question.endswith(WORKED_OUT)))

@@ -166,14 +166,14 @@ class SubstitutionPlayer(GoalPlayer):
 
     def _described(self, visit: Mapping[str, Any], by: Mapping[str, Any]) -> bool:
         """Tell whether a visit is of a type and has what describes it."""
-        kind = max(
-            (name for name in self.lexicon.types if visit["title"].endswith(name)), key=len, default=""
-        )
+        if not titled(visit["title"], by):
+            return False
+        words = visit["title"].split(" ")
+        ends = [" ".join(words[at:]) for at in range(len(words))]  # the longest first
+        kind = next((end for end in ends if end in self.lexicon.types), "")
         attributes = {name[5:]: value for name, value in by.items() if name.startswith("attr:")}
-        return (
-            kind == by["type"]
-            and titled(visit["title"], by)
-            and all(visit["attributes"].get(name) == value for name, value in attributes.items())
+        return kind == by["type"] and all(
+            visit["attributes"].get(name) == value for name, value in attributes.items()
         )
 
     def _fitting(self) -> list[str]:

@@ -356,7 +356,7 @@ def _links(target: int, seen: Sequence[Seen]) -> Iterator[tuple[Link, int]]:
 
 def holds(order: Seen, kind: str) -> bool:
     """Tell whether an order has an item of a type, written in small letters or not."""
-    return any(in_speech(item["type"]) == in_speech(kind) for item in order["items"])
+    return in_speech(kind) in [in_speech(item["type"]) for item in order["items"]]
 
 
 def _ordinal(n: int) -> str:
@@ -367,6 +367,6 @@ def _total(order: Seen, units: bool) -> int | None:
     prices = order.get("prices")
     if prices is None or None in prices:
         return None
-    return sum(
-        price * (item["quantity"] if units else 1) for price, item in zip(prices, order["items"], strict=True)
-    )
+    if not units:
+        return sum(prices)
+    return sum([price * item["quantity"] for price, item in zip(prices, order["items"], strict=True)])

@@ -3,12 +3,21 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
+from functools import cached_property
 from itertools import product
 from typing import Any
 
 from ecomlab.catalog import Catalog
 from ecomlab.world.orders.history import Line, Order, delivered
-from ecomlab.world.policy_book.book import Section, deciding, exceptions, general, section_of, way_of
+from ecomlab.world.policy_book.book import (
+    Clause,
+    Section,
+    exceptions,
+    general,
+    relevant,
+    section_of,
+    way_of,
+)
 from ecomlab.world.policy_book.rules import AGREEMENT, FACTS, FORM, OF_RETURNS, Named, is_odd
 
 CASE = ("reason", "opened", "tier", "sale")
@@ -70,20 +79,40 @@ class Desk:
     def __init__(self, given: Mapping[str, Any], catalog: Catalog) -> None:
         self.book, self.catalog = given["policies"], catalog
         self.today = date.fromisoformat(given["today"])
-        self._sections: dict[str, list[Section | None]] = {}
+        self._lines: dict[str, tuple[dict[str, Any], list[Section | None]]] = {}
+        """By line id, the facts that tools show of it, and the sections on its return."""
+        self._ways: dict[tuple[Any, ...], list[tuple[Section, Clause]]] = {}
+        """Ways through sections, by these and what they ask for."""
+        self._asked: dict[tuple[str, str], list[str]] = {}
+
+    @cached_property
+    def _agreeing(self) -> tuple[Section | None, Section | None]:
+        """The sections on the customer's agreement and on the form of a refund."""
+        return section_of(self.book, AGREEMENT), section_of(self.book, FORM)
+
+    def _way(self, section: Section, facts: Mapping[str, Any]) -> list[tuple[Section, Clause]]:
+        """Follow a case, as `way_of` does, once for all cases alike in what the section asks for."""
+        name = section["rule"], section["department"]
+        if name not in self._asked:
+            self._asked[name] = relevant(section, self.book)
+        key = (*name, *map(facts.get, self._asked[name]))
+        if key not in self._ways:
+            self._ways[key] = way_of(section, self.book, facts)
+        return self._ways[key]
+
+    def _outcome_of(self, section: Section | None, facts: Mapping[str, Any]) -> Any:
+        """Find what a section says on a case; None for none."""
+        return None if section is None else self._way(section, facts)[-1][1]["then"]
 
     def judge(self, order: Order, line: Line, case: Mapping[str, Any], standard: bool = False) -> Outcome:
         """Judge a return in a customer's case; `standard`: by the general clauses alone."""
-        facts = self.facts(order, line, case)
-        found = [
-            None if s is None else (general(s) if standard else deciding(s, self.book, facts))["then"]
-            for s in self.sections(line)
-        ]
-        agreed, paid = (section_of(self.book, rule) for rule in (AGREEMENT, FORM))
-        form = ""
-        if agreed and paid and not standard and deciding(agreed, self.book, facts)["then"] == "yes":
-            form = deciding(paid, self.book, facts)["then"]
-        return self._outcome(order, line, found, form)
+        sections = self.sections(order, line)
+        if standard:
+            return self._outcome(order, line, [None if s is None else general(s)["then"] for s in sections])
+        facts, (agreed, paid) = self.facts(order, line, case), self._agreeing
+        found = [self._outcome_of(section, facts) for section in sections]
+        must_agree = paid is not None and self._outcome_of(agreed, facts) == "yes"
+        return self._outcome(order, line, found, self._outcome_of(paid, facts) if must_agree else "")
 
     def _outcome(self, order: Order, line: Line, said: Sequence[Any], form: str = "") -> Outcome:
         """Put together what the book says on the window, the restocking fee and the label."""
@@ -98,10 +127,10 @@ class Desk:
         if not self.must_agree(order, line, slots):
             return 0
         facts = self.facts(order, line, slots)
-        needed, form = (section_of(self.book, rule) for rule in (AGREEMENT, FORM))
+        needed, form = self._agreeing
         assert needed and form
-        counts = [exceptions(section, self.book, facts) for section in (needed, form)]
-        differs = deciding(form, self.book, facts)["then"] != general(form)["then"]
+        counts = [exceptions(self._way(section, facts), facts) for section in (needed, form)]
+        differs = self._outcome_of(form, facts) != general(form)["then"]
         return max(1, counts[0]) + (counts[1] if differs and not slots["replacement"] else 0)
 
     def must_agree(self, order: Order, line: Line, slots: Mapping[str, Any]) -> bool:
@@ -113,42 +142,44 @@ class Desk:
         """Count the clauses with conditions that apply to a case, whether or not others override them, in the sections
         on the window and on fees whose general clause alone would lead to another end, and in those that these refer
         to."""
-        facts, sections = self.facts(order, line, case), self.sections(line)
-        said = [None if s is None else deciding(s, self.book, facts)["then"] for s in sections]
+        facts, sections = self.facts(order, line, case), self.sections(order, line)
+        said = [self._outcome_of(section, facts) for section in sections]
         ends, count = self._outcome(order, line, said), 0
         for number, section in enumerate(sections):
             if section is not None:
                 plain = [*said[:number], general(section)["then"], *said[number + 1 :]]
                 differs = ends.differs(self._outcome(order, line, plain), line["price_cents"])
-                count += exceptions(section, self.book, facts) if differs else 0
+                count += exceptions(self._way(section, facts), facts) if differs else 0
         return count
 
     def references(self, order: Order, line: Line, case: Mapping[str, Any]) -> list[int]:
         """Count the further sections to which each of those on a return leads in a case."""
         facts = self.facts(order, line, case)
-        agreement = (section_of(self.book, rule) for rule in (AGREEMENT, FORM))
-        sections = [section for section in (*self.sections(line), *agreement) if section is not None]
-        return [len(way_of(section, self.book, facts)) - 1 for section in sections]
+        sections = (*self.sections(order, line), *self._agreeing)
+        return [len(self._way(section, facts)) - 1 for section in sections if section is not None]
 
     def facts(self, order: Order, line: Line, case: Mapping[str, Any]) -> dict[str, Any]:
         """Collect the facts that conditions may be about: those of the line that tools show, and those of the case."""
-        row, day = self.catalog.row(line["product_id"]), delivered(order, line)
-        facts = {name: case[name] for name in CASE if name in case}
-        if row is not None:
-            facts["type"] = self.catalog.type_of(row).name
-        if day is not None:
-            facts["age"] = (self.today - date.fromisoformat(day)).days
-        if all(other["price_cents"] is not None for other in order["lines"]):
-            facts["total"] = sum(other["price_cents"] * other["quantity"] for other in order["lines"])
-        return facts
+        return {**{name: case[name] for name in CASE if name in case}, **self._known(order, line)[0]}
 
-    def sections(self, line: Line) -> list[Section | None]:
+    def sections(self, order: Order, line: Line) -> list[Section | None]:
         """List the sections on the window, the restocking fee and the label, None for those that the book lacks."""
-        row = self.catalog.row(line["product_id"])
-        department = "" if row is None else self.catalog.type_of(row).department
-        if department not in self._sections:
-            self._sections[department] = [section_of(self.book, rule, department) for rule in OF_RETURNS]
-        return self._sections[department]
+        return self._known(order, line)[1]
+
+    def _known(self, order: Order, line: Line) -> tuple[dict[str, Any], list[Section | None]]:
+        """Find the facts that tools show of a line, and the sections on its return."""
+        if line["line_id"] not in self._lines:
+            row, day = self.catalog.row(line["product_id"]), delivered(order, line)
+            kind = None if row is None else self.catalog.type_of(row)
+            facts: dict[str, Any] = {} if kind is None else {"type": kind.name}
+            if day is not None:
+                facts["age"] = (self.today - date.fromisoformat(day)).days
+            if all(other["price_cents"] is not None for other in order["lines"]):
+                facts["total"] = sum(other["price_cents"] * other["quantity"] for other in order["lines"])
+            department = "" if kind is None else kind.department
+            sections = [section_of(self.book, rule, department) for rule in OF_RETURNS]
+            self._lines[line["line_id"]] = facts, sections
+        return self._lines[line["line_id"]]
 
 
 def judge(

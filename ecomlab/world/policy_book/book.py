@@ -8,7 +8,7 @@ that `wording` makes of it. Conditions that a shop rewards only ever improve an 
 import math
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Any
 
 from ecomlab.catalog import Catalog, Shop
@@ -310,29 +310,28 @@ def _all_decide(every: Sequence[Sequence[Atom]], where: Sequence[Atom]) -> bool:
     """Tell whether of clauses with these conditions, each of which overrides those before it, each decides some case
     for which those of `where` hold; of values joined by "either" each one does."""
     masks = [[_mask(atom) for atom in atoms] for atoms in every]
-    around = [_mask(atom) for atom in where]
-    return all(
-        _is_left(_both({}, [*around, *one]), sorted(masks[n + 1 :], key=len))
-        for n, atoms in enumerate(every)
-        for one in _one_by_one(atoms)
-    )
-
-
-def _one_by_one(atoms: Sequence[Atom]) -> list[list[tuple[str, int]]]:
-    """List the conditions of a clause with each of the values that it joins by "either"."""
-    found: list[list[tuple[str, int]]] = [[]]
-    for fact, op, value in atoms:
-        about = FACTS.get(fact)
-        split = isinstance(about, Named) and set(value) not in map(set, about.together.values())
-        masks = [_mask([fact, op, [one]]) for one in value] if split else [_mask([fact, op, value])]
-        found = [[*one, mask] for one in found for mask in masks]
-    return found
+    around = _both({}, [_mask(atom) for atom in where])
+    for number, atoms in enumerate(every):
+        later = sorted(masks[number + 1 :], key=len)
+        for one in product(*[_masks(atom) for atom in atoms]):
+            if not _is_left(_both(around, one), later):
+                return False
+    return True
 
 
 def _mask(atom: Atom) -> tuple[str, int]:
     """Turn a condition into the bits of the values that fulfil it."""
     fact, op, value = atom
     return fact, _bits(fact, op, value if op != "in" else tuple(value))
+
+
+def _masks(atom: Atom) -> list[tuple[str, int]]:
+    """Turn a condition into the bits of each of the values that it joins by "either"."""
+    fact, op, value = atom
+    about = FACTS.get(fact)
+    if isinstance(about, Named) and set(value) not in map(set, about.together.values()):
+        return [(fact, _bits(fact, op, (one,))) for one in value]
+    return [_mask(atom)]
 
 
 @lru_cache(maxsize=1 << 14)
@@ -364,12 +363,17 @@ def _both(case: Masks, further: Sequence[tuple[str, int]]) -> Masks:
 def _is_left(case: Masks, later: Sequence[Sequence[tuple[str, int]]]) -> bool:
     """Tell whether some value of each fact is left to a `case`, and together they do not fulfil all conditions of any
     of `later`."""
-    if not all(case.values()):
+    if 0 in case.values():
         return False
     for number, conditions in enumerate(later):
-        if all(case.get(fact, ~0) & bits for fact, bits in conditions):
-            others = (_both(case, [(fact, _ALL.get(fact, ~0) & ~bits)]) for fact, bits in conditions)
-            return any(_is_left(other, later[number + 1 :]) for other in others)
+        if 0 in [case.get(fact, ~0) & bits for fact, bits in conditions]:
+            continue  # they never hold
+        rest = later[number + 1 :]
+        for fact, bits in conditions:
+            left = case.get(fact, ~0) & _ALL.get(fact, ~0) & ~bits
+            if left and _is_left({**case, fact: left}, rest):
+                return True
+        return False
     return True
 
 
@@ -391,17 +395,20 @@ def _is_worse_for_members(sections: Sequence[Section]) -> bool:
     if not rule.better or not any("tier" in masks for masks, _ in clauses):
         return False
     assert isinstance(about, Named)
-    by_tier = []
+    by_tier: list[list[tuple[list[tuple[str, int]], Any]]] = []
     for tier in (1 << n for n in range(len(about.words))):
         able = [(masks, then) for masks, then in clauses if masks.get("tier", tier) & tier]
         by_tier.append([([i for i in masks.items() if i[0] != "tier"], then) for masks, then in able])
-    return any(
-        _is_better(one, other, rule)
-        and _is_left(_both({}, [*if_one, *if_other]), _rest(lower, n) + _rest(higher, m))
-        for lower, higher in pairwise(by_tier)
-        for n, (if_one, one) in enumerate(lower)
-        for m, (if_other, other) in enumerate(higher)
-    )
+    for lower, higher in pairwise(by_tier):
+        if lower == higher:  # nothing depends on which of the two levels it is
+            continue
+        for n, (if_one, one) in enumerate(lower):
+            for m, (if_other, other) in enumerate(higher):
+                if _is_better(one, other, rule):
+                    later = _rest(lower, n) + _rest(higher, m)
+                    if _is_left(_both({}, [*if_one, *if_other]), later):
+                        return True
+    return False
 
 
 def _rest(clauses: Sequence[tuple[Any, Any]], number: int) -> list[Any]:
@@ -491,10 +498,9 @@ def deciding(section: Section, book: Book, facts: Mapping[str, Any]) -> Clause:
     return way_of(section, book, facts)[-1][1]
 
 
-def exceptions(section: Section, book: Book, facts: Mapping[str, Any]) -> int:
-    """Count the clauses with conditions that apply to a case, whether or not others override them, in the sections
-    through which it leads. Where the general clause decides, none of them counts."""
-    way = way_of(section, book, facts)
+def exceptions(way: Sequence[tuple[Section, Clause]], facts: Mapping[str, Any]) -> int:
+    """Count the clauses with conditions that apply to a case, whether or not others override them, in the sections of
+    its `way_of`. Where the general clause decides, none of them counts."""
     if not way[0][1]["if"]:
         return 0
     clauses = (clause for one, _ in way for clause in one["clauses"])

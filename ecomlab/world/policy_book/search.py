@@ -19,55 +19,62 @@ _WORD = re.compile(r"[a-z0-9]+")
 _ENDING = re.compile(r"(?:ing|ed|es|e|s)$")
 
 
-def search(book: Book, query: str, catalog: Catalog) -> tuple[list[dict[str, str]], list[str]]:
-    """Find the section that shares most words with the query, each word weighted by its inverse document frequency, and
-    the titles of the next best, without what they list in brackets.
+class BookSearch:
+    """The search of one book, whose sections are written once."""
 
-    A word in a heading counts three times; a section without any of the words is never shown. A title finds its own. In
-    a real catalog, types share words and have plurals of their own: a query for a mouse finds the section on mice, and
-    a query for covers ranks covers before binder covers. Sections on a group of cases come after all others: they are
-    opened by the titles that refer to them. An empty query finds all titles.
-    """
-    kinds, shown = _kinds_in(query, catalog), _texts(book, catalog)
-    if not query.strip():
-        return [], sorted(short(title) for title, _ in shown)
-    documents = tuple((_stems_of(title), _stems_of(text)) for title, text in shown)
-    frequency = _frequency(documents)
-    weights = {
-        stem: round(math.log(1 + len(documents) / frequency[stem]), 6)
-        for stem in dict.fromkeys(stems(" ".join([query, *(kind.plural for kind in kinds)])))
-        if frequency[stem]
-    }
-    scores = [
-        sum(weight * (3 * (stem in title) + (stem in text)) for stem, weight in weights.items())
-        for title, text in documents
-    ]
-    departments = {kind.department for kind in kinds}
-    for number, section in enumerate(book["sections"] if departments else ()):
-        if section["department"] in departments and not section["group"]:
-            scores[number] += round(math.log(1 + len(documents)), 6)  # as a word that no other section has
-    said = short(" ".join(query.split())).casefold()
-    named = [short(title).casefold() == said for title, _ in shown]
-    fitting = [number for number, score in enumerate(scores) if score or named[number]]
-    groups = [section["group"] != "" for section in book["sections"]] + [False]
-    best = [shown[n] for n in sorted(fitting, key=lambda n: (not named[n], groups[n], -scores[n], n))]
-    sections = [{"section": title, "text": text} for title, text in best[:1]]
-    return sections, [short(title) for title, _ in best[1 : 1 + TITLES]]
+    def __init__(self, book: Book, catalog: Catalog) -> None:
+        self.book, self.catalog = book, catalog
+        plurals = {kind.name: kind.plural for kind in catalog.types}
+        self.shown = [(title_of(one, catalog), text_of(one, book, plurals)) for one in book["sections"]]
+        """Title and text of all sections."""
+        if book.get("places"):
+            self.shown.append((places.TITLE, places.text_of(book["places"])))
 
+    def find(self, query: str) -> tuple[list[dict[str, str]], list[str]]:
+        """Find the section that shares most words with the query, each word weighted by its inverse document frequency,
+        and the titles of the next best, without what they list in brackets.
 
-def words_without(book: Book, query: str, catalog: Catalog) -> list[str]:
-    """List the telling words of a query that no title has, in its order; titles have the products they list."""
-    known = frozenset[str]().union(*(_stems_of(short(title)) for title, _ in _texts(book, catalog)))
-    known |= {stem for kind in _kinds_in(query, catalog) for stem in stems(kind.name)}
-    words = dict.fromkeys(_WORD.findall(query.lower()))
-    return [word for word in words if (stem := _stem(word)) and stem not in known]
+        A word in a heading counts three times; a section without any of the words is never shown. A title finds its
+        own. In a real catalog, types share words and have plurals of their own: a query for a mouse finds the section
+        on mice, and a query for covers ranks covers before binder covers. Sections on a group of cases come after all
+        others: they are opened by the titles that refer to them. An empty query finds all titles.
+        """
+        shown = self.shown
+        if not query.strip():
+            return [], sorted(short(title) for title, _ in shown)
+        kinds = _kinds_in(query, self.catalog)
+        documents = tuple([(_stems_of(title), _stems_of(text)) for title, text in shown])
+        frequency = _frequency(documents)
+        weights = {
+            stem: round(math.log(1 + len(documents) / frequency[stem]), 6)
+            for stem in dict.fromkeys(stems(" ".join([query, *(kind.plural for kind in kinds)])))
+            if frequency[stem]
+        }
+        scores = [
+            sum([weight * (3 * (stem in title) + (stem in text)) for stem, weight in weights.items()])
+            for title, text in documents
+        ]
+        sections = self.book["sections"]
+        departments = {kind.department for kind in kinds}
+        for number, section in enumerate(sections if departments else ()):
+            if section["department"] in departments and not section["group"]:
+                scores[number] += round(
+                    math.log(1 + len(documents)), 6
+                )  # as a word that no other section has
+        said = short(" ".join(query.split())).casefold()
+        named = [short(title).casefold() == said for title, _ in shown]
+        fitting = [number for number, score in enumerate(scores) if score or named[number]]
+        groups = [section["group"] != "" for section in sections] + [False]
+        best = [shown[n] for n in sorted(fitting, key=lambda n: (not named[n], groups[n], -scores[n], n))]
+        found = [{"section": title, "text": text} for title, text in best[:1]]
+        return found, [short(title) for title, _ in best[1 : 1 + TITLES]]
 
-
-def _texts(book: Book, catalog: Catalog) -> list[tuple[str, str]]:
-    """Write title and text of all sections."""
-    plurals = {kind.name: kind.plural for kind in catalog.types}
-    shown = [(title_of(section, catalog), text_of(section, book, plurals)) for section in book["sections"]]
-    return shown + ([(places.TITLE, places.text_of(book["places"]))] if book.get("places") else [])
+    def words_without(self, query: str) -> list[str]:
+        """List the telling words of a query that no title has, in its order; titles have the products they list."""
+        known = frozenset[str]().union(*(_stems_of(short(title)) for title, _ in self.shown))
+        known |= {stem for kind in _kinds_in(query, self.catalog) for stem in stems(kind.name)}
+        words = dict.fromkeys(_WORD.findall(query.lower()))
+        return [word for word in words if (stem := _stem(word)) and stem not in known]
 
 
 def _kinds_in(query: str, catalog: Catalog) -> list[ProductType]:

@@ -5,7 +5,6 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from ecomlab.tool import tool
-from ecomlab.world.policy_book.search import search, words_without
 from ecomlab.world.state import World
 
 
@@ -15,12 +14,8 @@ def policy_search(
 ) -> dict[str, Any]:
     """Search the store's policy book. Shows the section that fits best, clause ids in brackets, titles of others, and
     the words of the query that no title has. Search for a title to read its section, for "" to list all titles."""
-    book = world.given.get("policies")
-    if not book:
+    book = world.book
+    if book is None:
         return {"sections": [], "others": [], "not_in_titles": []}
-    sections, others = search(book, query, world.catalog)
-    return {
-        "sections": sections,
-        "others": others,
-        "not_in_titles": words_without(book, query, world.catalog),
-    }
+    sections, others = book.find(query)
+    return {"sections": sections, "others": others, "not_in_titles": book.words_without(query)}
