@@ -115,7 +115,7 @@ class LexicalEmbedder:
         sizes = np.array([len(word) for row in hashed for word in row], int)
         if not len(sizes):
             return out
-        found = np.concatenate([word for row in hashed for word in row])
+        found: np.ndarray = np.concatenate([word for row in hashed for word in row])
         columns = self._word_dim + abs(found) % (self.dim - self._word_dim)
         whole = sizes.cumsum() - sizes
         columns[whole] = abs(found[whole]) % self._word_dim

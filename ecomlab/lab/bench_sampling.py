@@ -195,7 +195,7 @@ def compare(
     shop: Shop, pairs: int, step_pairs: int, steps: int, on_progress: Callable[[str], None]
 ) -> dict[str, Any]:
     """Make all comparisons: {"comparisons", "agreements", "shares"}. `on_progress` is called with what is done."""
-    comparisons, agreements, shares = list[Comparison](), [], {}
+    comparisons, agreements, shares = list[Comparison](), list[Any](), dict[str, Any]()
     for starter, collection in SUBJECTS:
         found, agreement = compare_sampling(starter, collection, shop, pairs)
         comparisons += found
