@@ -116,7 +116,7 @@ class LexicalEmbedder:
         if not len(sizes):
             return out
         found: np.ndarray = np.concatenate([word for row in hashed for word in row])
-        columns = self._word_dim + abs(found) % (self.dim - self._word_dim)
+        columns: np.ndarray = self._word_dim + abs(found) % (self.dim - self._word_dim)
         whole = sizes.cumsum() - sizes
         columns[whole] = abs(found[whole]) % self._word_dim
         rows = np.repeat(np.arange(len(hashed)), [sum(map(len, row)) for row in hashed])
