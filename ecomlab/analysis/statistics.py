@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from ecomlab.analysis.tables import RUN, chosen
-from ecomlab.evaluation.frontier import SHARES, Counts, passed
+from ecomlab.evaluation.frontier import SHARES, TOP, Counts, passed
 from ecomlab.laws.laws import UNDERSTOOD, UNDERSTOOD_GROUP, at_least
 
 MIN_RUNS = 3
@@ -87,11 +87,12 @@ def understood(table: pd.DataFrame) -> pd.DataFrame:
 def frontiers(table: pd.DataFrame, players: Sequence[str]) -> pd.DataFrame:
     """Find the highest level that each player passes in each environment of a certificate, as `ecomlab frontier` does.
 
-    `table` is that of `tables.load_certificate`. Columns: env, player, share (of tasks that is asked for), level, low,
-    high (95% interval); -1 stands for below 0.
+    `table` is that of `tables.load_certificate`, of which levels beyond `TOP` are left out. Columns: env, player, share
+    (of tasks that is asked for), level, low, high (95% interval); -1 stands for below 0.
     """
     rows = []
-    for (env, player), mine in table[table.player.isin(players)].groupby(["env", "player"], sort=False):
+    table = table[table.player.isin(players) & (table.d <= TOP)]
+    for (env, player), mine in table.groupby(["env", "player"], sort=False):
         counts = Counts()
         for one in mine.itertuples():
             won = round(one.share * one.n)
