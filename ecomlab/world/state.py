@@ -1,7 +1,6 @@
 """The world of one episode: stock, variants, cart and visits over the shared shop, which never changes (ISOLATED)."""
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -74,12 +73,9 @@ class World:
         """(row, option) pairs whose stock the agent has seen or run into since the turn began."""
         self.short: list[str] = []
         """Ids of products of which the agent tried to take more than there are since the turn began."""
-
-    @cached_property
-    def book(self) -> BookSearch | None:
-        """The search of the store's policy book; None where there is none."""
         book = self.given.get("policies")
-        return BookSearch(book, self.catalog) if book else None
+        self.book = BookSearch(book, self.catalog) if book else None
+        """The search of the store's policy book; None where there is none."""
 
     def spend_call(self) -> None:
         """Count a tool call. Raises RefusedError when the budget is spent."""
