@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -25,7 +25,6 @@ from ecomlab.task import Message, Player, Task
 
 if TYPE_CHECKING:
     from ecomlab.catalog import Shop
-    from ecomlab.models.environment_pool import EnvironmentPool
     from ecomlab.models.renderer import Dialogue, Renderer
     from ecomlab.models.samplers.cached import Sampled, Sampler
 
@@ -157,7 +156,7 @@ def play_batch(
     sampler: "Sampler",
     renderer: "Renderer",
     clock: Clock | None = None,
-    pool: "EnvironmentPool | None" = None,
+    pool: "Pool | None" = None,
     customer: Chat | None = None,
     strict: bool = False,
 ) -> list[Rollout]:
@@ -179,7 +178,7 @@ def play_each(
     sampler: "Sampler",
     renderer: "Renderer",
     clock: Clock | None = None,
-    pool: "EnvironmentPool | None" = None,
+    pool: "Pool | None" = None,
     customer: Chat | None = None,
     strict: bool = False,
 ) -> Iterator[tuple[int, Rollout]]:
@@ -200,6 +199,16 @@ def play_each(
         share = (clock.seconds["model"] - before) / len(pending)
         with clock.phase("environment"):
             came = plays.answer(dict(zip(pending, answers, strict=True)), share)
+
+
+class Pool(Protocol):
+    """What plays episodes as `Plays` does, here or in other processes."""
+
+    def open(self, tasks: Mapping[int, Given], strict: bool) -> dict[int, "Came"]:
+        """Begin a batch."""
+
+    def answer(self, answers: Mapping[int, "Sampled | None"], share: float) -> dict[int, "Came"]:
+        """Pass each turn to its episode."""
 
 
 class Plays:

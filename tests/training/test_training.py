@@ -35,7 +35,7 @@ from safetensors.torch import load_file
 
 from ecomlab import ENVIRONMENTS, Episode, Run, Shop, load_shop, make_task, train
 from ecomlab.analysis.tables import load_episodes, load_eval
-from ecomlab.evaluation import local, transcripts
+from ecomlab.evaluation import transcripts
 from ecomlab.evaluation.evaluation import Cells
 from ecomlab.evaluation.heldout import play_held_out, summarize
 from ecomlab.evaluation.tasks import held_out_seeds
@@ -569,7 +569,7 @@ def test_a_run_overrides_axes_and_evaluates_blocks(tmp_path: Path, monkeypatch: 
         drawn.append(given)
         return real(*given)
 
-    for module in (rollouts, local):
+    for module in (rollouts, batch):
         monkeypatch.setattr(module, "draw_task", draw)
     settings = {**SMALL, "steps": 1, "axes": {"p_missing": 0}, "eval_block": [0, 2]}
     run_to_end(TrainConfig(out=str(tmp_path / "run"), **settings))
