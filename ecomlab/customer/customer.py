@@ -220,9 +220,10 @@ class Customer:
         if looked is not None:
             others = [part for part in SENTENCE_BREAK.split(text) if not named_in(part, unknown)]
             return self._having_looked(looked, " ".join(others), world)
-        if own := self._own_questions():
+        if own := self._own_questions(world):
             parts = SENTENCE_BREAK.split(text)
-            others = [part for part in parts if not _TO_KNOW.search(part) or _FURTHER.search(part)]
+            asks = [_TO_KNOW.search(part) and part.rstrip().endswith("?") for part in parts]
+            others = [part for part, so in zip(parts, asks) if not so or _FURTHER.search(part)]
             if len(others) < len(parts):  # nobody judges another's words for what they ask: they ask it again
                 if others:
                     rest = self._reply(" ".join(others), world)
@@ -236,10 +237,11 @@ class Customer:
         things = things_in(named, world)
         return self.reacts(self.read(named, things), text, world, things)
 
-    def _own_questions(self) -> list[Act]:
-        """Make the acts that ask what the customer has asked."""
+    def _own_questions(self, world: World) -> list[Act]:
+        """Make the acts that ask what the customer has asked and has not been told."""
         asked = self.dialogue.again(slot for slot in self.state.known if slot.name == "question")
-        return [*asked, Act("ask agent", slots=dict(self.goal.asks))] if self.goal.asks else asked
+        left = {name: about for name, about in self.goal.asks.items() if name not in world.told}
+        return [*asked, Act("ask agent", slots=left)] if left else asked
 
     def _having_looked(self, looked: Reply, others: str, world: World) -> Reply:
         """Answer what the other sentences ask; nothing again that was looked up."""

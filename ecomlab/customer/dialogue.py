@@ -302,18 +302,14 @@ class DialogueManager:
         if not again:
             return reading, []
         held = {value for slot in again for value in said_words(slot.value)}
-        chains = [value for slot in again if slot.name == CHAIN for value in said_words(slot.value)]
-
-        def is_held(value: str) -> bool:
-            return value.lower() in held or any(value.lower() in chain for chain in chains)
 
         def others(every: Sequence[Said]) -> tuple[Said, ...]:
-            return tuple(one for one in every if not is_held(one.value))
+            return tuple(one for one in every if one.value.lower() not in held)
 
         asked = tuple(
             one
             for one in reading.questions
-            if not all(map(is_held, one.values))
+            if any(value.lower() not in held for value in one.values)
             or not (one.values or any(slot in again for slot in meant(one, self.state, self.option)))
         )
         left = reading.calls_for if asked else reading.calls_for - {"ask"}
