@@ -26,9 +26,9 @@ TESTED = "constraints.txt"
 INDEX = "https://pypi.org/simple"
 PYTHON, PLATFORM = "3.11.0", "x86_64-manylinux_2_28"
 """The oldest Python that pyproject.toml accepts, and a Linux that has wheels of every package."""
-LIFTED = {"vllm": ("lark", "numpy", "pillow"), "loggers": ("pillow",)}
+LIFTED = {"vllm": ("lark", "llvmlite", "numba", "numpy", "pillow"), "loggers": ("pillow",)}
 """Extras that contradict constraints.txt, in order of precedence, and the pins that they contradict: vLLM needs older
-versions of lark and numpy, trackio of pillow."""
+versions of lark, numba and numpy, trackio of pillow."""
 WHOLE = {"vllm": "all,gpu,vllm,loggers,dev", "loggers": "all,loggers,dev"}
 """Installations from which the constraints of such an extra are made."""
 TOGETHER = ("all,dev", "all,gpu,dev", *WHOLE.values())
