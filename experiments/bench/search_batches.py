@@ -11,9 +11,8 @@ import time
 from collections.abc import Callable
 
 import faiss
-import numpy as np
 
-from ecomlab import load_shop
+from ecomlab import Shop, load_shop
 from ecomlab.catalog.texts import title_of
 
 TOGETHER, ROUNDS = 32, 5
@@ -37,23 +36,24 @@ def main() -> None:
     faiss.omp_set_num_threads(1)
     print(f"{'products':>8}  {'what':24} {'alone':>8} {'together':>8}  ratio")
     for products in parser.parse_args().products:
-        shop = load_shop(products)
-        titles = [title_of(shop.catalog, 37 * at % products) for at in range(400)]
-        words = [" ".join(title.split()[:3]) for title in titles]
-        index, embedder = shop.engine.index, shop.engine.embedder
-        queries = embedder.encode(words[:TOGETHER])
-        lines = {
-            "embedding": (lambda: [embedder.encode([one]) for one in words], lambda: embedder.encode(words))
-        }
-        for k in (10, 232):
-            lines[f"scan for {k}"] = (
-                lambda k=k, q=queries: [index.scan(one, None, k) for one in q[:, None]],
-                lambda k=k, q=queries: index.exact.search(q, k),
-            )
-        for what, (alone, together) in lines.items():
-            count = len(words) if what == "embedding" else TOGETHER
-            one, all_ = milliseconds(alone, count), milliseconds(together, count)
-            print(f"{products:>8}  {what:24} {one:8.3f} {all_:8.3f}  {all_ / one:.2f}", flush=True)
+        for what, (alone, together) in timed(load_shop(products)).items():
+            print(f"{products:>8}  {what:24} {alone:8.3f} {together:8.3f}  {together / alone:.2f}")
+
+
+def timed(shop: Shop) -> dict[str, tuple[float, float]]:
+    """Time embedding and scans: milliseconds a query, alone and together."""
+    size, index, embedder = shop.catalog.size, shop.engine.index, shop.engine.embedder
+    titles = [title_of(shop.catalog, 37 * at % size) for at in range(400)]
+    words = [" ".join(title.split()[:3]) for title in titles]
+    alone = milliseconds(lambda: [embedder.encode([one]) for one in words], len(words))
+    found = {"embedding": (alone, milliseconds(lambda: embedder.encode(words), len(words)))}
+    queries = embedder.encode(words[:TOGETHER])
+
+    def scans(k: int) -> tuple[float, float]:
+        alone = milliseconds(lambda: [index.scan(one, None, k) for one in queries[:, None]], TOGETHER)
+        return alone, milliseconds(lambda: index.exact.search(queries, k), TOGETHER)
+
+    return found | {f"scan for {k}": scans(k) for k in (10, 232)}
 
 
 if __name__ == "__main__":
