@@ -4,8 +4,8 @@
 
 Plays episodes of the reference player and of the courteous player, after some that fill what is made once a process,
 and writes a row per environment, level and player: the mean calls of Python functions, those of any functions, and a
-digest of every task, message and score, which two versions that behave alike share. calls.csv is of this version,
-calls_before.csv of 213339ae, both at level 8.
+digest of every task, message and score, which two versions that behave alike share. calls.csv is of the issue `Fast`,
+calls_before.csv of 1e4161dc, before it: all 48 digests are equal.
 """
 
 import argparse
