@@ -79,7 +79,7 @@ remake: $(STAMP) cache ## make anew what stands on the bytes of tasks: observati
 	@$(BIN)/python -m ecomlab.laws.observed
 	@PYTHONPATH=.:tests $(BIN)/python tests/net.py && PYTHONPATH=.:tests $(BIN)/python tests/episode/test_calls.py
 	@for name in novice base; do $(BIN)/python -m ecomlab.starters.recipe make $$name || exit 1; done
-	@$(BIN)/python experiments/tokens/count.py --again
+	@$(BIN)/ecomlab assets get qwen-tokenizer && $(BIN)/python experiments/tokens/count.py --again
 
 bridges: $(addprefix bridge-,$(BRIDGES)) ## test the bridges to other ecosystems, each in an environment of its own
 

@@ -23,6 +23,7 @@ from ecomlab.customer.meaning import (
     asks_to_keep,
     called,
     comparable,
+    decides,
     described,
     describes,
     is_worth,
@@ -72,6 +73,8 @@ LISTS = frozenset(("parts", "must", "replacement"))
 """Slots that hold several values."""
 OWN = "own questions"
 """Name of what an agent asks who asks for the customer's questions."""
+REPLACING = frozenset(("replacement", "only_if"))
+"""Slots of what comes in place of what goes back, and of when."""
 LISTED = frozenset(("parts", "added"))
 """Slots of what else is on a list."""
 FAULTS = 2
@@ -328,7 +331,7 @@ class DialogueManager:
         chosen = [one for one in map(self.claim, choices) if one.so]
         claims += chosen or [self.claim(said) for said in choices[:1]]
         claims += self._offered(reading, text)
-        claims += [Claim(Said((slot.name,), ""), slot, True) for slot in again]
+        claims += [Claim(Said((s.name,), ""), s, None if decides(text, s.value) else True) for s in again]
         faults = list(_distinct(one for one in claims if one.so is False))
         if not faults and self._unknown([one.said.slots[0] for one in claims if one.absent]):
             return Reply(self._ask_where([one.said.slots[0] for one in claims if one.absent]))
@@ -708,10 +711,10 @@ class DialogueManager:
         """List what can still be told to an open question: things first, then what they are to be like; nothing of what
         is done, nor how to tell what goes back once that is clear or where it is asked of what comes in its place."""
         left = [slot for slot in self.state.withheld if slot not in news]
-        if self.settled():
-            return []
+        if self.settled():  # but what comes in place of what goes back is only said at the end
+            left = [slot for slot in left if slot.name in REPLACING]
         if self.refused_by_shop:  # what would come in its place is no wish any more
-            left = [slot for slot in left if slot.name not in ("replacement", "only_if")]
+            left = [slot for slot in left if slot.name not in REPLACING]
         if self.state.found:
             left = [slot for slot in left if slot.name not in LOST]
         if self.state.identified or of_new:

@@ -42,6 +42,7 @@ _LOOSE = re.compile(
     r"\b(?:e\.g\.|for example|for instance|such as|say|like|matters?|at least|any|some|prefer\w*)"
 )
 _EXCLUDES = re.compile(r"\b(?:not?|but|except|other than|without|never|avoid\w*|exclud\w*|anything)\b|n't\b")
+_CONDITION = re.compile(r"\b(?:if|unless|otherwise|else|in case|when|should|were|whether|provided)\b")
 _PAST = re.compile(r"\b(?:was|were|did|had|made|bought|original(?:ly)?|old)\b")
 
 
@@ -251,6 +252,12 @@ def repeats(text: str, wish: Wish | str) -> bool:
         return False
     said = said_words(wish)
     return bool(said) and all(one in low for one in said)
+
+
+def decides(text: str, wish: Wish | str) -> bool:
+    """Tell whether a text that has a condition's words says what it comes to: "no aluminum one is $46 or less"."""
+    meant = wish.value if isinstance(wish, Demand) else wish
+    return isinstance(meant, If) and not _CONDITION.search(text.lower())
 
 
 def said_again(reference: str) -> re.Pattern[str]:

@@ -50,7 +50,7 @@ def main() -> None:
 def play_again() -> None:
     """Play the kept steps of the last round, and list what ends otherwise than it did."""
     shop, rows = ecomlab.load_shop(), {one["episode"]: one for one in csv.DictReader(PLAYED.open())}
-    for line in PLAYED.with_name("third.jsonl").open():
+    for line in PLAYED.with_name("fourth.jsonl").open():
         kept = json.loads(line)
         episode = ecomlab.Episode(ecomlab.make_task(kept["env"], kept["d"], kept["seed"], shop), shop)
         for step in kept["steps"]:

@@ -462,3 +462,15 @@ def test_nothing_is_told_of_what_is_done() -> None:
     k.settled = lambda: True
     assert (kinds(answer(k, is_open=True)), k.state.withheld) == (["nothing"], [BRAND])
     assert kinds(k.react(summary(), "All done, right?")) == ["yes"]
+
+
+ONLY_IF = Slot(0, "only_if", "part")
+
+
+def test_what_comes_in_place_of_what_went_back_is_still_told() -> None:
+    for refused, expected in ((False, [ONLY_IF]), (True, [])):
+        k = manager(BRAND, ONLY_IF, stated=(RETURNED,))
+        k.settled, k.refused_by_shop = lambda: True, refused
+        assert [slot for act in k.react(summary(), "Is that all?").acts for slot in act.slots] == [
+            slot.name for slot in expected
+        ]

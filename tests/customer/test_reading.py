@@ -161,6 +161,8 @@ def test_no_phrase_holds_a_word_that_is_left_out() -> None:
     [
         ("Got it: no BasilForge kettle.", True),
         ("Got it: no rug, a BasilForge kettle.", False),
+        ("Got it: no BasilForge kettle, no rug.", True),
+        ("No BasilForge kettle costs less.", False),
         ("Any brand rather than BasilForge for the kettle, then.", True),
         ("Noted, a BasilForge kettle, for no more than $30.", False),
         ("So a kettle without red or BasilForge on it, right?", True),

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from ecomlab.catalog import Shop
+from ecomlab.customer.meaning import decides
 from ecomlab.customer.nlg import wish_phrase
 from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.episode.episode import Episode, draw_task
@@ -89,3 +90,14 @@ def test_a_summary_in_the_words_of_a_wish_is_affirmed(env: str, shop: Shop) -> N
             summaries += 1
             wrong += [] if "yes" in said and not said & DENIES else [(text, wish, said)]
     assert len(wrong) <= 0.03 * summaries, wrong
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("No aluminum stand is $46 or less, so the cheapest is a plastic one.", True),
+        ("An aluminum stand if there is any for $46 or less, otherwise the cheapest.", False),
+    ],
+)
+def test_what_a_condition_comes_to_is_not_its_words(text: str, expected: bool) -> None:
+    assert decides(text, If("Monitor Stand", "attr:material", "Aluminum", 4600, None)) == expected

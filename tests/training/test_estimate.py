@@ -122,7 +122,7 @@ def test_the_plan_shows_memory_seconds_and_the_line_and_trains_nothing(tmp_path:
     for name in parts[0]:
         assert row_of(text, name) == [f"{gb[name]:,.1f}" for gb in parts]
     mean = mean_episode(LORA, ROOT / "experiments" / "tokens" / "tokens.csv")
-    assert row_of(text, "tokens a round") == [f"{64 * mean.whole:,}"] == ["204,224"]
+    assert row_of(text, "tokens a round") == [f"{64 * mean.whole:,}"] == ["328,256"]
     colocated = LORA.replace(generation="vllm-colocate")
     both = [seconds(each, SIZE, mean, card=card)["decoding"] for each in (LORA, colocated) for card in CARDS]
     assert row_of(text, "decoding") == [f"{value:,.0f}" for value in both]
@@ -291,12 +291,12 @@ def test_every_file_fits_the_gpu_that_it_is_for(name: str) -> None:
 
 
 @pytest.mark.parametrize(("name", "collections"), [("train", ["C1"]), ("c4", ["C2", "C4"]), ("c8", ["C8"])])
-def test_the_limits_of_a_collections_file_hold_at_every_level(name: str, collections: list[str]) -> None:
+def test_the_limits_of_a_collections_file_hold_up_to_eight(name: str, collections: list[str]) -> None:
     config, counts = from_toml(FILE.with_name(f"{name}.toml")), ROOT / "experiments" / "tokens" / "tokens.csv"
     assert config.collection == collections[-1]
     for collection in collections:
         found = list(reaches(config.replace(collection=collection), counts))
-        assert found and all(one.breaks is None for one in found)
+        assert found and all(one.holds >= 8 for one in found)
 
 
 @pytest.mark.slow

@@ -94,11 +94,11 @@ def limits_of(file: Path) -> tuple[dict[str, Any], list[str]]:
 
 @pytest.mark.parametrize("name", ["qwen3_8b/train.toml", "paper/sweep.toml"])
 def test_the_limits_of_a_run_follow_the_table(name: str) -> None:
-    """Its contexts hold what the law allows, its turns and episodes all that the table's player wrote."""
+    """Up to d = 8 its contexts hold what is allowed, its turns and episodes all that the table's player wrote."""
     run, collections = limits_of(ROOT / "experiments" / name)
     envs = {env for collection in collections for env in COLLECTIONS[collection]}
     for one in read_table(ROOT / TABLE):
-        if one.env in envs:
+        if one.env in envs and one.d <= COUNTING["EASIER"]:
             assert one.limit <= run["context_tokens"], one
             assert one.turn <= run["turn_tokens"], one
             assert one.written <= run["episode_tokens"] - run["overlong_buffer"], one  # no penalty

@@ -199,7 +199,7 @@ def _is_denied(place: int, sentence: Sentence) -> bool:
     denied with it: "neither red nor blue". "No difference for a member" denies no membership, and "no red lamp costs
     less" no color."""
     thing = any(one.stem == ITEM for one in sentence.tokens[place + 1 : place + 2])
-    goes_on = len(sentence.tokens) > place + 2
+    goes_on = any(one.stem not in _JOINTS for one in sentence.tokens[place + 2 : place + 3])
     for at in range(place - 1, max(-1, place - 4), -1):
         token = sentence.tokens[at]
         if token.stem in _DENIED:
