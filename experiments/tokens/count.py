@@ -31,7 +31,7 @@ PROMPT, PROMPTS = 1_300, {"RETURN": 1_900, "JOURNEY": 3_300}
 """Most tokens of system prompt and tools: usually, and where it is more."""
 EPISODE, EPISODES = 8_192, {"CART": 16_384, "BUNDLE": 28_672, "PD": 32_768, "SUB": 10_240, "JOURNEY": 49_152}
 """Most tokens of an episode up to d = 12: usually, and where it is more."""
-EASIER, EASIER_EPISODES = 8, {"CART": 12_288, "BUNDLE": 16_384, "PD": 24_576, "SUB": 8_192, "JOURNEY": 24_576}
+EASIER, EASIER_EPISODES = 8, {"CART": 11_264, "BUNDLE": 16_384, "PD": 24_576, "SUB": 8_192, "JOURNEY": 24_576}
 """Most tokens of an episode up to this level, where that is less than up to d = 12."""
 
 
