@@ -1,6 +1,6 @@
-"""Gymnasium: every environment as `gymnasium.make("ecomlab/CART-v3")`, with text for actions and observations.
+"""Gymnasium: every environment as `gymnasium.make("ecomlab/CART-v4")`, with text for actions and observations.
 
-Importing this module registers them; `gymnasium.make("ecomlab.bridges.gymnasium:ecomlab/CART-v3")` does both.
+Importing this module registers them; `gymnasium.make("ecomlab.bridges.gymnasium:ecomlab/CART-v4")` does both.
 """
 
 import json

@@ -16,6 +16,7 @@ from ecomlab.bridges.common import score_from_json
 from ecomlab.reward import INVALID
 
 IDS = bridge.register()
+CART = f"ecomlab/CART-v{ENVIRONMENTS['CART'].version}"
 
 
 def played(job):
@@ -61,7 +62,7 @@ def test_the_version_in_the_id_is_the_environments():
 
 
 def test_a_seed_names_a_task_and_none_draws_another_each_time():
-    env = gymnasium.make("ecomlab.bridges.gymnasium:ecomlab/CART-v3", size=SHOP)
+    env = gymnasium.make(f"ecomlab.bridges.gymnasium:{CART}", size=SHOP)
     named, again = env.reset(seed=5), env.reset(seed=5)
     assert named == again
     drawn = [env.reset()[1]["task"]["seed"] for _ in range(3)]
@@ -71,7 +72,7 @@ def test_a_seed_names_a_task_and_none_draws_another_each_time():
 
 
 def test_options_choose_the_level_and_axes():
-    env = gymnasium.make("ecomlab/CART-v3", size=SHOP)
+    env = gymnasium.make(CART, size=SHOP)
     assert env.reset(seed=5, options={"difficulty": 4})[1]["task"]["level"] == 4
     with pytest.raises(ValueError, match="axis"):
         env.reset(seed=5, options={"overrides": {"p_mising": 1}})
@@ -80,7 +81,7 @@ def test_options_choose_the_level_and_axes():
 
 
 def test_raw_output_of_a_model_is_an_action_and_broken_json_is_invalid():
-    env = gymnasium.make("ecomlab/CART-v3", size=SHOP, render_mode="ansi")
+    env = gymnasium.make(CART, size=SHOP, render_mode="ansi")
     env.reset(seed=5)
     answer = json.loads(env.step('<tool_call>{"name": "cart_view", "arguments": {}}</tool_call>')[0])
     assert [message["role"] for message in answer] == ["tool"]
@@ -98,7 +99,7 @@ def test_stepping_before_the_first_reset_is_told():
 
 
 def test_several_environments_step_together():
-    envs = gymnasium.make_vec("ecomlab/CART-v3", num_envs=3, vectorization_mode="sync", size=SHOP)
+    envs = gymnasium.make_vec(CART, num_envs=3, vectorization_mode="sync", size=SHOP)
     envs.reset(seed=[1, 2, 3])
     messages, rewards, *_ = envs.step(("Any other details?",) * 3)
     assert all(json.loads(text)[-1]["role"] == "user" for text in messages) and list(rewards) == [0.0] * 3

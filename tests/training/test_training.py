@@ -205,8 +205,10 @@ def gradient_of(model: Any, loss: torch.Tensor) -> torch.Tensor:
 def test_trls_loss_and_gradient_are_the_six_line_ones(shop: Shop, tmp_path: Path) -> None:
     """On one batch, with a policy that has moved since sampling, so that ratios and clipping matter."""
     policy = load_policy("novice", shop, ["CART"])
-    trainer = trainer_of(policy, tmp_path)
+    trainer = trainer_of(policy, tmp_path, prompts=6)
     batch = batch_of(trainer)
+    prompts = {len(r.prompt_ids) for r, a in zip(trainer.rollouts, batch["advantages"], strict=True) if a}
+    assert len(prompts) > 1, "rows of one prompt have no padding before it"
     noise = rng("moved")
     with torch.no_grad():
         for p in policy.model.parameters():
