@@ -48,7 +48,7 @@ def tasks_of(shop: Shop) -> list[Given]:
     tasks = [make_task(env, 2, seed, shop) for seed, env in enumerate(envs)]
     failing = Named("CART", 2, 0, {"substitution.similarity": 0.5}, PUBLISHED)
     cart = Named("CART", 2, 3, {}, PUBLISHED)
-    return [Start(task, given=0.5) for task in tasks] + [ZeroDivisionError("ours"), failing, cart]
+    return [*(Start(task, given=0.5) for task in tasks), ZeroDivisionError("ours"), failing, cart]
 
 
 def played(shop: Shop, policy: Policy, pool: EnvironmentPool | None, strict: bool = False) -> list[Rollout]:
@@ -97,7 +97,12 @@ def test_an_evaluation_does_not_depend_on_the_workers(
     here = found(1)
     kept: list[EnvironmentPool] = []
     real = EnvironmentPool.open
-    monkeypatch.setattr(EnvironmentPool, "open", lambda self, *rest: kept.append(self) or real(self, *rest))
+
+    def opened(pool: EnvironmentPool, *rest: Any) -> Any:
+        kept.append(pool)
+        return real(pool, *rest)
+
+    monkeypatch.setattr(EnvironmentPool, "open", opened)
     assert found(2) == here
     assert len(kept) == 2 and len(set(kept)) == 1, "its workers play every batch"
 

@@ -80,9 +80,8 @@ def test_steps_at_fixed_addresses_sample_the_same_tokens(
     monkeypatch.setattr(graphed, "SMALL", 0 if greedy else 2**28)
     monkeypatch.setattr(graphed, "_Step", Fixed)
     model = made(rank)
-    reference, sampler = (
-        kind(model, STOPS, LIMITS, greedy=greedy) for kind in (CachedSampler, GraphedSampler)
-    )
+    reference = CachedSampler(model, STOPS, LIMITS, greedy=greedy)
+    sampler = GraphedSampler(model, STOPS, LIMITS, greedy=greedy)
     graphs: list[dict[tuple[int, int], Any]] = []
     for _ in range(3):
         for one, other in zip(played(reference), played(sampler), strict=True):
