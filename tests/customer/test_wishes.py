@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from ecomlab.catalog import Shop
-from ecomlab.customer.meaning import decides
+from ecomlab.customer.meaning import said_words
 from ecomlab.customer.nlg import wish_phrase
 from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.episode.episode import Episode, draw_task
@@ -79,6 +79,16 @@ def test_a_guess_at_a_wish_is_neither_affirmed_nor_denied(env: str, shop: Shop) 
             assert not said & (AFFIRMS | DENIES), (text, wish, said)
 
 
+def test_what_a_condition_comes_to_is_neither_affirmed_nor_denied(shop: Shop) -> None:
+    conditions = [one for env in ENVS for one in _wishes(env, shop) if isinstance(one[3], If)]
+    for task, kind, _, wish, _ in conditions:
+        first, limit, other = said_words(wish)
+        text = f"About the {kind.lower()}: no {first} one is {limit} or less, so I take the {other} one there is."
+        said = _kinds(task, shop, text)
+        assert not said & (AFFIRMS | DENIES), (text, wish, said)
+    assert conditions
+
+
 @pytest.mark.parametrize("env", ENVS)
 def test_a_summary_in_the_words_of_a_wish_is_affirmed(env: str, shop: Shop) -> None:
     wrong, summaries = list[tuple[str, Wish, set[str]]](), 0
@@ -90,14 +100,3 @@ def test_a_summary_in_the_words_of_a_wish_is_affirmed(env: str, shop: Shop) -> N
             summaries += 1
             wrong += [] if "yes" in said and not said & DENIES else [(text, wish, said)]
     assert len(wrong) <= 0.03 * summaries, wrong
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("No aluminum stand is $46 or less, so the cheapest is a plastic one.", True),
-        ("An aluminum stand if there is any for $46 or less, otherwise the cheapest.", False),
-    ],
-)
-def test_what_a_condition_comes_to_is_not_its_words(text: str, expected: bool) -> None:
-    assert decides(text, If("Monitor Stand", "attr:material", "Aluminum", 4600, None)) == expected
