@@ -78,6 +78,17 @@ class Agreement:
     """Largest difference of a token's log-probabilities in these."""
 
 
+@dataclass(frozen=True)
+class Speed:
+    """Billions of floating point operations a second of the processor while sampling, and what a core has."""
+
+    subject: str
+    torch: float
+    kernel: float
+    core: float
+    """Of a product of two dense matrices by BLAS on one thread."""
+
+
 class _Timed:
     """A sampler that sums the processor's seconds spent in it."""
 
@@ -106,9 +117,33 @@ def _torch_only(chosen: bool) -> Iterator[None]:
         yield
 
 
+def _operations(model: Any, rollouts: Sequence[Rollout]) -> float:
+    """Count multiplications and additions: matrices for every token, logits for sampled ones, attention."""
+    config = model.config
+    head = config.vocab_size * config.hidden_size
+    inner = sum(p.numel() for p in model.model.layers.parameters() if p.dim() == 2)
+    attended = config.num_hidden_layers * config.num_attention_heads * config.head_dim
+    sizes = np.array([len(one.prompt_ids) + len(one.completion_ids) for one in rollouts], float)
+    pairs = float((sizes * (sizes + 1)).sum()) / 2
+    return 2.0 * (
+        inner * float(sizes.sum()) + head * sum(one.sampled for one in rollouts) + 2 * attended * pairs
+    )
+
+
+def _core_speed(side: int = 512, repeats: int = 20) -> float:
+    """Measure operations a second of the processor of a dense product in float32 by BLAS, the fastest of `repeats`."""
+    a, b = (np.full((side, side), value, np.float32) for value in (0.5, 0.25))
+    seconds = []
+    for _ in range(repeats):
+        began = time.process_time()
+        a @ b
+        seconds.append(time.process_time() - began)
+    return float(2 * side**3 / min(seconds))
+
+
 def compare_sampling(
     starter: str, collection: str, shop: Shop, pairs: int
-) -> tuple[list[Comparison], Agreement]:
+) -> tuple[list[Comparison], Agreement, Speed]:
     """Evaluate `BATCH` held-out episodes a pair with both samplers, each time other ones, after a pair that is not
     counted: it compiles, and fills caches. Raises RuntimeError where the kernel does not play the policy."""
     envs = environments_of(collection)
@@ -119,13 +154,14 @@ def compare_sampling(
             samplers.append(_Timed(policy.sampler()))
     if not isinstance(samplers[1].sampler, TinySampler):
         raise RuntimeError(f"the kernel does not play {starter!r} here; see {CHOICE} in docs/install.md")
-    a_token, an_episode, episodes, agreed, gap = [], [], 0, 0, 0.0
+    a_token, an_episode, speeds, episodes, agreed, gap = [], [], [], 0, 0, 0.0
     for block in range(pairs + 1):
         jobs = Cells(envs, LEVELS, BATCH // (len(envs) * len(LEVELS)), block).jobs()
         played = [_play(policy, jobs, shop, sampler) for sampler in samplers]
         if block:
             a_token.append([one.sampling / sum(r.sampled for r in one.rollouts) for one in played])
             an_episode.append([one.whole / len(jobs) for one in played])
+            speeds.append([_operations(policy.model, one.rollouts) / one.sampling for one in played])
         for theirs, ours in zip(*(one.rollouts for one in played), strict=True):
             episodes += 1
             if theirs.completion_ids == ours.completion_ids:
@@ -136,7 +172,9 @@ def compare_sampling(
         Comparison.of(name, "us a sampled token", a_token, 1e6),
         Comparison.of(name, "ms an evaluated episode", an_episode, 1e3),
     ]
-    return comparisons, Agreement(name, episodes, agreed, gap)
+    torch_speed, kernel_speed = np.median(speeds, axis=0) / 1e9
+    speed = Speed(name, float(torch_speed), float(kernel_speed), _core_speed() / 1e9)
+    return comparisons, Agreement(name, episodes, agreed, gap), speed
 
 
 class _Played(NamedTuple):
@@ -194,17 +232,19 @@ def _shares(runs: Sequence[Path]) -> dict[str, float]:
 def compare(
     shop: Shop, pairs: int, step_pairs: int, steps: int, on_progress: Callable[[str], None]
 ) -> dict[str, Any]:
-    """Make all comparisons: {"comparisons", "agreements", "shares"}. `on_progress` is called with what is done."""
-    comparisons, agreements, shares = list[Comparison](), list[Any](), dict[str, Any]()
+    """Make all comparisons: {"comparisons", "agreements", "speeds", "shares"}. `on_progress` is called with what is done."""
+    comparisons, agreements, speeds = list[Comparison](), list[Agreement](), list[Speed]()
+    shares = dict[str, dict[str, float]]()
     for starter, collection in SUBJECTS:
-        found, agreement = compare_sampling(starter, collection, shop, pairs)
+        found, agreement, speed = compare_sampling(starter, collection, shop, pairs)
         comparisons += found
         agreements.append(agreement)
+        speeds.append(speed)
         on_progress(f"compared {starter} on {collection}")
     if step_pairs:
         found_step, shares = compare_steps(step_pairs, steps)
         comparisons.append(found_step)
-    return {"comparisons": comparisons, "agreements": agreements, "shares": shares}
+    return {"comparisons": comparisons, "agreements": agreements, "speeds": speeds, "shares": shares}
 
 
 def show(found: Mapping[str, Any], console: Console, json_file: Path | None = None) -> None:
@@ -221,9 +261,16 @@ def show(found: Mapping[str, Any], console: Console, json_file: Path | None = No
             f"{one.subject}: {one.equal:,} of {one.episodes:,} episodes have equal tokens; their log-probabilities "
             f"differ by at most {one.gap:.1e}"
         )
+    for one in found["speeds"]:
+        console.print(
+            f"{one.subject}: {one.torch:.1f} GFLOP/s by torch, {one.kernel:.1f} by the kernel; the limit of a core, a "
+            f"dense product by BLAS, is {one.core:.0f}"
+        )
     for name, phases in found["shares"].items():
         console.print(f"a step with {name}: " + ", ".join(f"{p} {100 * s:.0f}%" for p, s in phases.items()))
     if json_file is not None:
-        rows = {name: [asdict(one) for one in found[name]] for name in ("comparisons", "agreements")}
+        rows = {
+            name: [asdict(one) for one in found[name]] for name in ("comparisons", "agreements", "speeds")
+        }
         write_json(json_file, {"versions": versions(), "clock": "cpu", **rows, "shares": found["shares"]})
         console.print(f"written to {json_file}")
