@@ -232,7 +232,7 @@ def _shares(runs: Sequence[Path]) -> dict[str, float]:
 def compare(
     shop: Shop, pairs: int, step_pairs: int, steps: int, on_progress: Callable[[str], None]
 ) -> dict[str, Any]:
-    """Make all comparisons: {"comparisons", "agreements", "speeds", "shares"}. `on_progress` is called with what is done."""
+    """Make all comparisons: {"comparisons", "agreements", "speeds", "shares"}; call `on_progress` with what is done."""
     comparisons, agreements, speeds = list[Comparison](), list[Agreement](), list[Speed]()
     shares = dict[str, dict[str, float]]()
     for starter, collection in SUBJECTS:
