@@ -244,6 +244,14 @@ RANGES: dict[str, tuple[float, float]] = {name: one["range"] for name, one in _D
 """Lowest and highest permitted value of everything that can be overridden, by name."""
 
 
+COMPOSED: Mapping[str, float] = {
+    "constraints": 2, "p_missing": 0.0, "eps_rank": 0.0, "p_oos": 0.0, "turn_slack": 4, "tool_slack": 8,
+    "p_noise": 0.0, "p_switch": 0.0, "top_k": 200, "history": 5, "steps.mean": 0.0,
+}  # fmt: skip
+"""Overrides that hold everything at its easiest but what a cart is made of. A level of CART then says how many steps a
+cart composes, items beyond the first, options and quantities: .5, 1.4, 2.4, 3.8, 5.2, 6.1 in the mean at d = 1 to 6."""
+
+
 def about(axis: str) -> str:
     """Say what an axis is and in which unit, as its field does."""
     return str(_DECLARED[axis]["about"])

@@ -195,3 +195,42 @@ def _axis_panels(figure: Any, place: SubplotSpec, table: pd.DataFrame, columns: 
         ax.xaxis.set_major_locator(MaxNLocator(4, integer=True))
         made.append(ax)
     return made
+
+
+@laid_out
+def alone(table: pd.DataFrame, width: float = PAGE_WIDTH) -> Figure:
+    """Draw what moving one axis, or adding one kind of step of thought, does to each player's success.
+
+    `table` has a row per player, axis and value, with `difference`, `low` and `high`; players are drawn in the order in
+    which they come. A cell without a row of a player has no mark.
+    """
+    steps = table.axis.str.startswith("steps.")
+    players = list(dict.fromkeys(table.player))
+    marks = {player: _alone_mark(i) for i, player in enumerate(players)}
+    panels = [table[~steps], table[steps]]
+    rows = [list(dict.fromkeys(zip(panel.axis, panel.value, strict=True))) for panel in panels]
+    page = width > COLUMN_WIDTH
+    height = 0.5 + 0.17 * (max(map(len, rows)) if page else sum(map(len, rows)) + 3)
+    figure = plt.figure(figsize=(width, height), layout="constrained")
+    grid = figure.add_gridspec(1, 2) if page else figure.add_gridspec(2, 1, height_ratios=[*map(len, rows)])
+    for place, (panel, cells) in enumerate(zip(panels, rows, strict=True)):
+        ax = figure.add_subplot(grid[place])
+        for i, player in enumerate(players):
+            mine = panel[panel.player == player]
+            shift = 0.7 * (i / max(1, len(players) - 1) - 0.5)
+            where = [cells.index(cell) + shift for cell in zip(mine.axis, mine.value, strict=True)]
+            ax.hlines(where, mine.low, mine.high, color=marks[player]["color"], linewidth=0.9)
+            ax.plot(mine.difference, where, linestyle="", markersize=2.8, **marks[player])
+        ax.axvline(0, color=".3", linewidth=0.6)
+        ax.set_yticks(range(len(cells)), [f"{axis.removeprefix('steps.')}, {value}" for axis, value in cells])
+        ax.set_ylim(len(cells) - 0.4, -0.6)
+        ax.set_xlabel("change of success")
+    handles = [
+        Line2D([], [], label=player, linestyle="", markersize=3.5, **marks[player]) for player in players
+    ]
+    figure.legend(handles=handles, loc="outside upper center", ncols=5 if page else 3, frameon=False)
+    return figure
+
+
+def _alone_mark(number: int) -> dict[str, Any]:
+    return {"color": sns.color_palette("colorblind", 10)[number % 10], "marker": "osD^v<>Ph*"[number % 10]}

@@ -232,6 +232,22 @@ def _thinkers(cell: "certificate.Row") -> Iterable[tuple[str, float, int, float]
             yield f"{word} {kind}", right / n, n, cell.steps.get(kind, 0.0)
 
 
+def load_axes_alone(paths: Iterable[str | Path]) -> pd.DataFrame:
+    """Read tables axes_PLAYER.csv of `experiments/frontier/axes.py`: a row per player, axis and value that was changed.
+
+    Columns: player, axis, value, tasks, success, difference (to the same tasks without the change), low, high. Raises
+    TableError.
+    """
+    found = []
+    for path in map(Path, paths):
+        if not path.exists():
+            raise TableError(f"{path} is missing; experiments/frontier/axes.py makes it")
+        table = pd.read_csv(path)
+        changed = table[(table.axis != "none") & ~table.axis.str.startswith("room of ")]
+        found.append(changed.assign(player=path.stem.removeprefix("axes_").replace("_", " ")))
+    return pd.concat(found, ignore_index=True)
+
+
 def load_understanding(path: str | Path) -> pd.DataFrame:
     """Read how well customers understood the banks of questions from the certificate of `ecomlab certify --json`: a row
     per bank and environment, and per bank and form of question.

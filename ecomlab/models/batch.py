@@ -268,7 +268,9 @@ def _open(given: Given, shop: "Shop", renderer: "Renderer", customer: Chat | Non
 def _give(play: _Play, start: Start, shop: "Shop") -> None:
     """Play the given first turns, in tokens that the policy would read as its own."""
     assert play.episode is not None and play.dialogue is not None
-    given = first_turns(start.task, shop, start.given) if start.given else []
+    given = []
+    if start.given:
+        given = first_turns(start.task, shop, start.given, play.dialogue.teacher(start.task.env, shop))
     for message in start.first or given:
         ids = play.dialogue.say(message)
         play.dialogue.read(ids)  # it remembers the calls

@@ -16,13 +16,16 @@ from contextlib import contextmanager
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ecomlab.episode.messages import invalid, parse_output
 from ecomlab.files import read_json
 from ecomlab.models.policy import CONFIG, DTYPES, MADE_FOR, Policy, PolicyError, serve_it
 from ecomlab.models.renderer import END, START, TAGS, Message, TextRenderer
 from ecomlab.suggest import unknown
+
+if TYPE_CHECKING:
+    from ecomlab.catalog import Shop
 
 KIND = "qwen3"
 """Name of this renderer in made_for.json."""
@@ -97,6 +100,9 @@ class ChatDialogue:
         asked = [{"role": "user", "content": ""}]
         whole = self._renderer.text([*asked, message], speak=False)
         return self._renderer.encode(whole[len(self._renderer.text(asked)) :].rstrip("\n"))
+
+    def teacher(self, env: str, shop: "Shop") -> None:
+        return None
 
     def read(self, ids: Sequence[int]) -> dict[str, Any]:
         """Parse the message in sampled ids, leaving out thinking.

@@ -2,7 +2,11 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from ecomlab.catalog import Shop
+    from ecomlab.task import Player
 
 START, END = "<|im_start|>", "<|im_end|>"
 TAGS = ("<think>", "</think>", "<tool_call>", "</tool_call>", "<tool_response>", "</tool_response>")
@@ -28,6 +32,9 @@ class Dialogue(Protocol):
 
     def follow(self, messages: Sequence[Message]) -> list[int]:
         """Render the ids between the policy's last stop token and its next turn."""
+
+    def teacher(self, env: str, shop: "Shop") -> "Player | None":
+        """Make the player that wrote what the policy imitated, which plays given turns; None: the reference player."""
 
 
 class Renderer(Protocol):

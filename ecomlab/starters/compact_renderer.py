@@ -7,12 +7,16 @@ holds the lines of results outside plain CART tasks. Nothing is ever tokenised a
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ecomlab.episode.messages import invalid, parse_output
 from ecomlab.models.renderer import END, START, Message, TextRenderer
 from ecomlab.starters.compact_results import KNOWN, Call, Generic, View, without_notices
 from ecomlab.starters.id_aliases import Aliases
+
+if TYPE_CHECKING:
+    from ecomlab.catalog import Shop
+    from ecomlab.task import Player
 
 Row = TypeVar("Row", bound=Mapping[str, Any])
 VERSION = 5
@@ -167,6 +171,18 @@ class ShortDialogue(ShortLines):
         if not message["tool_calls"]:
             del message["tool_calls"]
         return message
+
+    def teacher(self, env: str, shop: "Shop") -> "Player":
+        from ecomlab.starters.demonstrations import demonstrator  # which imports this module
+        from ecomlab.starters.narrator import asked
+
+        player = demonstrator(env, shop, None, self.aliases.knows)
+
+        def turn(messages: Any, tools: Any) -> dict[str, Any]:
+            message = player(messages, tools)
+            return message if message.get("tool_calls") else asked(message)
+
+        return turn
 
     def _translated(self, call: Mapping[str, Any]) -> dict[str, Any]:
         """Strip outer spaces from a tool call's strings and replace aliases by ids."""

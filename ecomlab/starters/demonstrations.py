@@ -111,7 +111,14 @@ class Demonstrator(CartPlayer):
         return [r for r in visible(wish.found) if r["product_id"] not in gone]
 
     def result(self, about: Any, result: dict[str, Any]) -> None:
-        """Take in a result; what sells out does so with all products of its title."""
+        """Take in a result; what sells out does so with all products of its title. A product that does not come in the
+        wanted variant is not the one."""
+        if isinstance(about, tuple) and "has no variant" in result.get("error", ""):
+            for wish in self.wishes:
+                if wish.choice == about[0]:
+                    self.refused.setdefault(id(wish), set()).add(about[0])
+                    wish.choice = None
+            return
         super().result(about, result)
         if "error" in result and isinstance(about, tuple):
             product_id, option = about

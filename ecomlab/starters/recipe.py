@@ -1,11 +1,11 @@
 """Recipes of the starters: a tokenizer made from the shop's words, then imitation of reference players.
 
-    python -m ecomlab.starters.recipe make novice           # into ecomlab/starters/weights/novice
+    python -m ecomlab.starters.recipe make novice           # into ecomlab/starters/weights/novice; ten minutes
+    python -m ecomlab.starters.recipe make singles
     python -m ecomlab.starters.recipe make base
 
 `make` writes its log and checkpoints into `--work`; the same command resumes where a killed one stopped. The same
-recipe gives the same result on the same machine. The novice's demonstrations contain mistakes, so that reinforcement
-learning has something to improve: clean ones reach 1.0.
+recipe gives the same result on the same machine.
 """
 
 import time
@@ -20,6 +20,7 @@ from pydantic import Field, NonNegativeInt, PositiveInt
 from typer import Option
 
 from ecomlab.catalog import Shop, load_shop
+from ecomlab.difficulty import COMPOSED
 from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.episode.episode import make_task
 from ecomlab.models.policy import Policy
@@ -53,6 +54,10 @@ class Cell(Settings):
     weight: Annotated[float, Field(gt=0)] = 1.0
     slips: bool = True
     """True if its demonstrations contain the phase's mistakes."""
+    slip_rate: Annotated[float, Field(ge=0, le=1)] | None = None
+    """Mistakes per decision, whatever the task's size; None: the phase's, divided as that says."""
+    axes: Mapping[str, float] = Field(default_factory=dict)
+    """Overridden axes of its tasks."""
 
 
 ALL = (
@@ -60,8 +65,6 @@ ALL = (
     *(Cell(env=env) for env in ("STATUS", "RETURN", "SUB", "POLICY", "PD", "BUNDLE")),
     Cell(env="JOURNEY", difficulties=EASY, weight=0.7),
 )
-CAREFUL_JOURNEYS = tuple(cell.replace(slips=cell.env != "JOURNEY") for cell in ALL)
-"""All, with no mistakes in journeys: all their jobs must be right, and a starter that never succeeds learns nothing."""
 CORRECTED = tuple(cell.replace(slips=cell.env == "JOURNEY") for cell in ALL if cell.env != "CART")
 """All but CART, with mistakes only in journeys: elsewhere the customer sees and corrects too few of them."""
 
@@ -89,6 +92,9 @@ class Recipe(Settings):
     tokens_per_batch: PositiveInt = 2_000
     muon_lr: Annotated[float, Field(gt=0)] = 0.02
     adamw_lr: Annotated[float, Field(gt=0)] = 4e-3
+    decay: Annotated[float, Field(ge=0)] = 0.0
+    """Weight decay of the matrices, times the learning rate a step. Without it their size, and so what a learning rate
+    means to them later, depends on how long they were trained."""
     cooldown: Annotated[float, Field(gt=0, le=1)] = 0.3
     """Share of the steps, at the end, over which both learning rates fall to zero."""
     corpus_episodes: PositiveInt = 2_400
@@ -127,13 +133,65 @@ MIX = (*ALL, COPYING.replace(weight=2.0))
 BASE_CART = Cell(env="CART", difficulties=(0, 1, 2, 3, 3, 4, 4), weight=5.0)
 LOOKED_UP = {"CART": 3.0, "STATUS": 3.0, "RETURN": 2.0, "JOURNEY": 2.0}
 """Weights of *base*'s last phase: what it got wrong was the id among many lines of an order that it had looked up."""
+OTHERS = tuple(
+    Cell(env=env, difficulties=EASY, weight=0.8, slips=env != "JOURNEY")
+    for env in ENVIRONMENTS
+    if env != "CART"
+)
+"""No mistakes in journeys: all their jobs must be right, and a starter that never succeeds learns nothing."""
+
+
+def _carts(
+    weight: float, difficulties: tuple[int, ...] = EASY, slip_rate: float | None = None, **axes: float
+) -> Cell:
+    """Make a cell of carts on the axes on which a level says how many steps they compose."""
+    chosen = {f"cart.{name}": value for name, value in axes.items()}
+    return Cell(
+        env="CART", difficulties=difficulties, weight=weight, slip_rate=slip_rate, axes={**COMPOSED, **chosen}
+    )
+
+
+SINGLES = (
+    _carts(1.3),
+    *(_carts(1.3, items=count) for count in (2, 3, 4, 5)),
+    _carts(1.7, p_option=1),
+    _carts(1.2, p_quantity=1),
+)
+"""Each step of a cart alone."""
+PAIRS = (
+    _carts(0.4, p_option=1, p_quantity=1),
+    _carts(0.4, items=2, p_option=0.5),
+    _carts(0.4, items=2, p_quantity=0.5),
+)
+"""One cart in ten holds two or three steps: without any the starter solves none that holds two, whatever it knows of
+each alone, and no schedule has where to begin."""
+
+
+def _composed(slip_rate: float) -> tuple[Cell, ...]:
+    return (
+        _carts(6.0, tuple(range(7)), slip_rate),
+        Cell(env="CART", difficulties=(0, 1, 2, 3), weight=1.5, slip_rate=slip_rate),
+        *OTHERS,
+    )
+
+
 RECIPES: Mapping[str, Recipe] = {
+    "singles": Recipe(
+        phases=(
+            COPY_DRILLS,
+            Phase(
+                cells=(*SINGLES, *PAIRS, *OTHERS, COPYING), slip_rate=0.0, tokens=8_000_000, episodes=10_000
+            ),
+        ),
+        decay=0.02,
+    ),
     "novice": Recipe(
         phases=(
             COPY_DRILLS,
-            Phase(cells=MIX, slip_rate=0.0, tokens=5_500_000, episodes=6_000),
-            Phase(cells=CAREFUL_JOURNEYS, slip_rate=0.5, tokens=2_500_000, episodes=3_000),
-        )
+            Phase(cells=(*_composed(0.0), COPYING), slip_rate=0.0, tokens=7_000_000, episodes=8_500),
+            Phase(cells=_composed(0.1), slip_rate=0.5, tokens=2_500_000, episodes=3_000),
+        ),
+        decay=0.02,
     ),
     "base": Recipe(
         phases=(
@@ -150,8 +208,9 @@ RECIPES: Mapping[str, Recipe] = {
         size=tiny_qwen3.Size(hidden=128, layers=3, heads=4, feed_forward=352),
     ),
 }
-"""First without mistakes, so that copying is learned quickly, then with them: the novice learns the mistakes, *base*
-learns to act on a customer's corrections, which clean demonstrations never show."""
+"""*singles* knows the steps of a cart one at a time. *novice* composes them and makes a mistake in a tenth of its
+decisions, so that success falls smoothly with their number. *base* learns to act on a customer's corrections, which
+clean demonstrations never show."""
 
 
 def make_starter(
@@ -228,7 +287,10 @@ def _train_stage(
         on_progress(f"phase {number} drawn in {time.perf_counter() - started:.0f} s")
     kept = Checkpoint(work, digest((recipe.through(stage), stage), size=8)) if work else None
     rate, cooldown = (recipe.finish_rate, 1.0) if stage else (1.0, recipe.cooldown)
-    imitate(policy.model, batches, rate * recipe.muon_lr, rate * recipe.adamw_lr, cooldown, on_progress, kept)
+    imitate(
+        policy.model, batches, rate * recipe.muon_lr, rate * recipe.adamw_lr, cooldown, on_progress, kept,
+        decay=recipe.decay,
+    )  # fmt: skip
     if kept:
         kept.path.unlink(missing_ok=True)  # the next stage begins its own
 
@@ -268,7 +330,7 @@ def play_demonstrations(
             )
         else:
             task = draw_task(shop, cell, *key)
-            rate = slip_rate(phase, task) if cell.slips else 0.0
+            rate = slip_rate(phase, cell, task) if cell.slips else 0.0
             played = transcribe(task, shop, slips_for(rate, *key))
             sound = None if phase.imitate_slips else played.sound
             demonstration = Demonstration.of(
@@ -298,8 +360,10 @@ def _file(work: Path, recipe: Recipe, number: int) -> Path:
     return work / f"phase-{number}-{digest(recipe.to_json(), size=8)}.pt"
 
 
-def slip_rate(phase: Phase, task: Task) -> float:
+def slip_rate(phase: Phase, cell: Cell, task: Task) -> float:
     """Compute the mistakes per decision in a task's demonstration."""
+    if cell.slip_rate is not None:
+        return cell.slip_rate
     if task.env == "CART":
         return phase.slip_rate / len(task.goal.items) ** 2
     return phase.slip_rate / (4 if task.env == "SUB" else 2)
@@ -310,7 +374,7 @@ def draw_task(shop: Shop, cell: Cell, *key: Any) -> Task:
     random = rng("warm start", *key)
     d = cell.difficulties[int(random.integers(len(cell.difficulties)))]
     seed = int(random.integers(TRAINING_SEEDS.start, TRAINING_SEEDS.stop))
-    return make_task(cell.env, difficulty=d, seed=seed, shop=shop)
+    return make_task(cell.env, difficulty=d, seed=seed, shop=shop, overrides=cell.axes)
 
 
 def shrunk(recipe: Recipe, only: str | None, millions: float | None) -> Recipe:

@@ -22,6 +22,8 @@ def imitate(
     cooldown: float,
     on_progress: Callable[[str], None] = lambda _: None,
     kept: "Checkpoint | None" = None,
+    *,
+    decay: float = 0.0,
 ) -> None:
     """Train `model` by cross-entropy on the demonstrators' tokens alone, one step per batch.
 
@@ -30,7 +32,7 @@ def imitate(
     matrices = [p for name, p in model.named_parameters() if p.ndim == 2 and "embed" not in name]
     chosen = {id(p) for p in matrices}
     others = [p for p in model.parameters() if id(p) not in chosen]
-    muon = torch.optim.Muon(matrices, lr=muon_lr, weight_decay=0.0)
+    muon = torch.optim.Muon(matrices, lr=muon_lr, weight_decay=decay)
     adamw = torch.optim.AdamW(others, lr=adamw_lr, weight_decay=0.0, betas=(0.9, 0.98))
     parts = {"model": model, "muon": muon, "adamw": adamw}
     model.train()

@@ -93,6 +93,8 @@ class TrainConfig(Settings):
     axes: AxisValues = Field(default_factory=dict)
     """Overridden axes of all training tasks, such as {"p_missing": 0}; `difficulty.Difficulty` lists them. In a
     collection, environments that an axis does not move are played without the override."""
+    eval_axes: AxisValues = Field(default_factory=dict)
+    """The same for held-out tasks."""
     seed: Annotated[int, Field(ge=0, lt=2**32)] = 0
     """Below 2**32, because transformers seeds NumPy's legacy generator with it."""
     steps: PositiveInt = 60
@@ -123,6 +125,8 @@ class TrainConfig(Settings):
     lr: Annotated[float, Field(gt=0, lt=1)] = 3e-4
     """Learning rate; 3e-4 suits the laptop policy. All weights of a large model need about a tenth of LoRA's learning
     rate."""
+    adam_beta2: Annotated[float, Field(gt=0, lt=1)] = 0.999
+    """Decay of Adam's second moment; .98, as in RLVE, forgets the first steps in 50 instead of 1,000."""
     warmup: NonNegativeInt = 0
     """Linear warmup steps (Adam's first updates are full-size regardless of gradient scale)."""
     max_grad_norm: Annotated[float, Field(gt=0)] = 1.0
@@ -205,6 +209,7 @@ class TrainConfig(Settings):
                 yield f"{buffer} {getattr(self, buffer)} exceeds {limit} {getattr(self, limit)}; choose a smaller one"
         checks: dict[str, Callable[[], Any]] = {
             "axes": lambda: check_axes(self.axes, self.envs),
+            "eval_axes": lambda: check_axes(self.eval_axes, self.eval_envs),
             "schedule": self.make_schedule,
             "eval_episodes": lambda: held_out_seeds(0, self.eval_episodes),
         }

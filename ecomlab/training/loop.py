@@ -224,7 +224,7 @@ class Loop:
             job
             for env in config.eval_envs
             for block in config.eval_block
-            for job in Cells((env,), levels, config.eval_episodes, block).jobs()
+            for job in Cells((env,), levels, config.eval_episodes, block, axes=config.eval_axes).jobs()
         ]
         episodes = play_held_out(
             self.policy, jobs, self.shop, decodings=config.eval_decodings, batch=batch, pool=self.pool,

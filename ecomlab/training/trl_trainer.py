@@ -385,6 +385,7 @@ def _arguments(config: TrainConfig) -> GRPOConfig:
         "disable_dropout": True,
         "shuffle_dataset": False,
         "learning_rate": config.lr,
+        "adam_beta2": config.adam_beta2,
         "lr_scheduler_type": "constant_with_warmup" if config.warmup else "constant",
         "warmup_steps": config.warmup * config.minibatches,
         "weight_decay": 0.0,

@@ -23,8 +23,8 @@ from ecomlab.training.config import TrainConfig
 FOLDER = ".untrained"
 """Folder beside the runs' folders."""
 DECIDES = (
-    "collection", "eval_collection", "eval_difficulties", "eval_episodes", "eval_block", "eval_decodings", "reward",
-    "turn_tokens", "episode_tokens", "context_tokens",
+    "collection", "eval_collection", "eval_axes", "eval_difficulties", "eval_episodes", "eval_block", "eval_decodings",
+    "reward", "turn_tokens", "episode_tokens", "context_tokens",
 )  # fmt: skip
 """Settings on which the evaluation of a starter depends."""
 

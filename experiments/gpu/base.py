@@ -32,6 +32,7 @@ SIZES = {
     "laptop": tiny_qwen3.Size(128, 3, 4, 352),
     "5M": tiny_qwen3.Size(256, 6, 8, 704),
     "20M": tiny_qwen3.Size(448, 8, 14, 1216),
+    "30M": tiny_qwen3.Size(512, 10, 16, 1408),
 }
 CART_LEVELS, OTHER_LEVELS = range(9), (0, 2, 4)
 

@@ -35,6 +35,7 @@ from ecomlab.models.batch import Start, first_turns, play_batch
 from ecomlab.models.load import load_policy
 from ecomlab.models.policy import Policy
 from ecomlab.seeding import rng
+from ecomlab.starters.demonstrations import transcribe
 from ecomlab.task import Message, Task
 
 SEEDS = held_out_seeds(0, 4)
@@ -78,6 +79,17 @@ def test_a_policy_goes_on_from_given_turns_which_are_prompt(novice: Policy, shop
         assert rollout.turns == len(said) - len(first) > 0, "the policy's own turns"
         prompt = novice.renderer.decode(rollout.prompt_ids)
         assert len(first) == 0 or first[0]["tool_calls"][0]["function"]["name"] in prompt
+
+
+def test_given_turns_of_a_starter_are_in_the_words_that_it_imitated(novice: Policy, shop: Shop) -> None:
+    encode = novice.renderer.encode
+    for task in carts(shop):
+        streams = [rng("given", task.seed)]
+        [rollout] = play_batch([Start(task, given=0.5)], streams, shop, novice.sampler(), novice.renderer)
+        pieces = transcribe(task, shop).pieces
+        turns = len(pieces[1::2])
+        given = min(round(0.5 * turns), turns - 1)
+        assert rollout.prompt_ids == [i for piece in pieces[: 2 * given + 1] for i in encode(piece)]
 
 
 # --- wrong acts ---

@@ -90,9 +90,12 @@ def test_at_the_levels_of_a_recipe_demonstrations_fit_its_length_and_what_a_poli
 ) -> None:
     """Without mistakes, most of them: longer ones, which hold steps of thought, are left out of imitation."""
     made, may_say = RECIPES[name], TrainConfig.model_fields["episode_tokens"].default
-    cells = {(cell.env, d) for phase in made.phases for cell in phase.cells for d in cell.difficulties}
-    for env, d in sorted(cells - {(COPYING.env, 0)}):
-        tasks = [make_task(env, d, 700 + seed, big_shop) for seed in range(10)]
+    cells = {
+        (cell.env, d, tuple(sorted(cell.axes.items())))
+        for phase in made.phases for cell in phase.cells for d in cell.difficulties
+    }  # fmt: skip
+    for env, d, axes in sorted(cells - {(COPYING.env, 0, ())}):
+        tasks = [make_task(env, d, 700 + seed, big_shop, dict(axes)) for seed in range(10)]
         played = [demonstrate(task, big_shop, renderer) for task in tasks]
         assert sum(len(one.ids) <= made.longest for one in played) >= (9 if d < 3 else 2), (env, d)
         assert sum(sum(one.mask) <= may_say for one in played) >= (9 if d < 3 else 2), (env, d)

@@ -486,6 +486,7 @@ def test_prompt_reward_and_advantage_belong_to_the_same_task(
         ({"stesp": 3}, "no key 'stesp'; did you mean 'steps'"),
         ({"reward": {"tsak": 1}}, "did you mean 'task'"),
         ({"axes": {"p_mising": 0}}, "did you mean 'p_missing'"),
+        ({"eval_axes": {"p_mising": 0}}, "did you mean 'p_missing'"),
         ({"minibatches": 5}, "choose a divisor of prompts_per_step"),
         ({"overlong_buffer": 10_000}, "exceeds episode_tokens"),
         ({"eval_at": (99,)}, "eval_at"),
@@ -563,7 +564,7 @@ def test_evaluations_are_drawn_from_their_episodes(finished: Path) -> None:
 
 
 def test_a_run_overrides_axes_and_evaluates_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Training's axes are its own: the held-out tasks have none."""
+    """Training's axes are its own: the held-out tasks have theirs."""
     drawn: list[Any] = []
     real = batch.draw_task
 
@@ -573,17 +574,23 @@ def test_a_run_overrides_axes_and_evaluates_blocks(tmp_path: Path, monkeypatch: 
 
     for module in (rollouts, batch):
         monkeypatch.setattr(module, "draw_task", draw)
-    settings = {**SMALL, "steps": 1, "axes": {"p_missing": 0}, "eval_block": [0, 2]}
+    settings = {
+        **SMALL,
+        "steps": 1,
+        "axes": {"p_missing": 0},
+        "eval_axes": {"p_noise": 0},
+        "eval_block": [0, 2],
+    }
     run_to_end(TrainConfig(out=str(tmp_path / "run"), **settings))
     held = [given for given in drawn if given[2] in EVALUATION_SEEDS]
     trained = [given for given in drawn if given[2] in TRAINING_SEEDS]
     assert trained and all(given[4] == {"p_missing": 0} for given in trained)
-    assert held and not any(given[4] for given in held)
+    assert held and all(given[4] == {"p_noise": 0} for given in held)
     seeds = [seed for block in (0, 2) for seed in held_out_seeds(block, 2)]
     assert sorted(given[2] for given in held) == sorted(seeds * 2), "before training, and at its end"
     rows = rows_of(tmp_path / "run" / "eval.csv")
     assert [(row["step"], row["block"], row["axes"]) for row in rows] == [
-        (step, block, "") for step in ("0", "1") for block in ("0", "2")
+        (step, block, "p_noise=0") for step in ("0", "1") for block in ("0", "2")
     ]
     assert "seed" in rows[0] and len(rows_of(tmp_path / "run" / "episodes.csv")) == 8
 

@@ -1,0 +1,126 @@
+"""Every axis and every step of thought of a cart alone: what moving one does to a player's success, the rest held.
+
+    python experiments/frontier/axes.py PLAYER [--tasks 384] [--level 2]      # writes axes_PLAYER.csv beside this file
+
+PLAYER is a starter, a folder with a policy, or one of the players made of rules: `reference`, `shortcut`, and `without
+KIND`, which lacks one kind of step of thought. An axis goes to its value at d = 0 and at d = 8, a step of thought is
+drawn once in every task, or as often as at d = 12. Tasks have the same seeds in all cells, so that differences are
+paired; intervals are normal, 95%.
+"""
+
+import argparse
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from ecomlab.catalog import Shop, load_shop
+from ecomlab.difficulty import Difficulty
+from ecomlab.envs.cart.env import STEPS
+from ecomlab.envs.registry import ENVIRONMENTS, moved_by
+from ecomlab.episode.episode import Episode, make_task
+from ecomlab.episode.play import finish
+from ecomlab.evaluation.evaluation import Cells
+from ecomlab.evaluation.heldout import play_held_out
+from ecomlab.models.load import load_policy
+
+HERE = Path(__file__).resolve().parent
+ENV = "CART"
+ENDS = (0, 8)
+"""Levels whose values an axis takes alone."""
+DEEP = Difficulty.at(12)
+Axes = Mapping[str, float]
+
+
+def steps(kind: str | None, mean: float, size: float | None = None) -> dict[str, float]:
+    """Make the axes that leave one kind of step, or none."""
+    if kind is None:
+        return {"steps.mean": 0.0}
+    size = {} if size is None else {f"steps.{kind}_size": size}
+    return {**{f"steps.{other}": 0.0 for other in STEPS if other != kind}, "steps.mean": mean, **size}
+
+
+def cells(level: int) -> Iterator[tuple[str, str, Axes]]:
+    """Yield names and axes: the level without steps of thought, each axis alone, each kind of step alone."""
+    plain = steps(None, 0)
+    here = Difficulty.at(level)
+    yield "none", "as it is", plain
+    for axis in moved_by(ENV) or ():
+        for end in ENDS:
+            value = Difficulty.at(end).value(axis)
+            if not axis.startswith("steps.") and value != here.value(axis):
+                yield axis, f"d = {end}", {**plain, axis: value}
+    for kind in STEPS:
+        # a step needs things to be about: two items and the demands of d = 8
+        room = {"cart.items": 2.0, "constraints": Difficulty.at(8).constraints}
+        yield f"room of {kind}", "no step", {**room, **plain}
+        yield f"steps.{kind}", "one", {**room, **steps(kind, 1)}
+        yield (
+            f"steps.{kind}",
+            "as at d = 12",
+            {**room, **steps(kind, DEEP.steps.mean, DEEP.value(f"steps.{kind}_size"))},
+        )
+
+
+def player_of(name: str, shop: Shop) -> Callable[[Cells], list[bool]]:
+    """Make the function that plays cells: for each task, in order, whether it was solved."""
+    reference = ENVIRONMENTS[ENV].reference_player
+    scripted = {
+        "reference": partial(reference, shop),
+        "shortcut": partial(reference, shop, lacks=STEPS),
+        **{f"without {kind}": partial(reference, shop, lacks=(kind,)) for kind in STEPS},
+    }
+    if name in scripted:
+
+        def solved(cells: Cells) -> list[bool]:
+            tasks = [make_task(ENV, job.d, job.seed, shop, job.axes) for job in cells.jobs()]
+            return [finish(scripted[name](), Episode(task, shop)).score.correct for task in tasks]
+
+        return solved
+    policy = load_policy(name, shop, [ENV])
+
+    def sampled(cells: Cells) -> list[bool]:
+        rows = sorted(play_held_out(policy, cells.jobs(), shop), key=lambda row: row["task_seed"])
+        return [bool(row["correct"]) for row in rows]
+
+    return sampled
+
+
+def compared(found: Mapping[tuple[str, str], np.ndarray]) -> Iterator[dict[str, object]]:
+    """Yield success by cell, and its paired difference to the cell that it changes."""
+    for (axis, value), solved in found.items():
+        base = ("none", "as it is")
+        if axis.startswith("steps."):
+            base = (f"room of {axis.removeprefix('steps.')}", "no step")
+        difference = solved - found[base]
+        half = 1.96 * difference.std(ddof=1) / np.sqrt(len(difference))
+        yield {
+            "axis": axis, "value": value, "tasks": len(solved), "success": round(solved.mean(), 4),
+            "difference": round(difference.mean(), 4), "low": round(difference.mean() - half, 4),
+            "high": round(difference.mean() + half, 4),
+        }  # fmt: skip
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("player")
+    parser.add_argument("--tasks", type=int, default=384)
+    parser.add_argument("--level", type=int, default=2)
+    parser.add_argument("--out", type=Path)
+    given = parser.parse_args()
+    shop = load_shop()
+    play = player_of(given.player, shop)
+    found = {}
+    for axis, value, axes in cells(given.level):
+        found[axis, value] = np.array(play(Cells((ENV,), (given.level,), given.tasks, axes=axes)), float)
+        print(f"{axis:22} {value:14} {found[axis, value].mean():.3f}", flush=True)
+    out = given.out or HERE / f"axes_{Path(given.player).name.replace(' ', '_')}.csv"
+    pd.DataFrame(compared(found)).to_csv(out, index=False, lineterminator="\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,129 @@
+"""Gates, passed before the study is registered: does reinforcement learning teach a tiny policy to compose steps?
+
+    python experiments/frontier/gates.py first [--dry-run]      # rollouts x learning rate x starter: block 0
+    python experiments/frontier/gates.py second                 # the best two again, two fresh seeds each: block 1
+    python experiments/frontier/gates.py long                   # 600 steps of each schedule, with the best settings
+    python experiments/frontier/gates.py table                  # gains over the starters: gates.csv
+
+All draw levels 0 to 6 uniformly but the long ones. The first have equally many rollouts. A gain is the success of a
+level's tasks after training minus that of the starter on the same tasks, in the mean over levels 0 to 6 (drawn) or 7 and
+8 (never drawn); its interval is normal, as if the two sides were independent, which is wider than a paired one. The
+second gate is passed if the lower bound of both seeds together exceeds .03, sampled and greedy.
+"""
+
+import sys
+from collections.abc import Iterable
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from composition import measured
+from runs import HERE, OWN, Run, main
+
+from ecomlab.catalog import load_shop
+from ecomlab.models.load import load_policy
+
+ROLLOUTS = 16_384
+PROMPTS, RATES, STARTERS = (8, 32, 64), (1e-4, 3e-4, 1e-3), ("singles", "novice")
+TASKS = {0: 96, 1: 192}
+"""Held-out tasks of a level, by block."""
+LEVELS = {"0-6": range(7), "7-8": (7, 8)}
+LONG = {
+    "adaptive": {"schedule": "adaptive"},
+    "static-0-6": {"schedule": "static-0-6"},
+    "singles": {"schedule": OWN + "singles"},
+    "static-4-6": {"schedule": "static-4-6"},
+    "prefix": {"schedule": OWN + "prefix"},
+}
+
+
+def settings(prompts: int, rate: float) -> dict[str, Any]:
+    return {"prompts_per_step": prompts, "lr": rate}
+
+
+def first() -> list[Run]:
+    return [
+        Run(
+            "gate-1", f"{8 * prompts}-rollouts-{rate:g}", starter, 0,
+            {"schedule": "static-0-6", "steps": ROLLOUTS // (8 * prompts), **settings(prompts, rate)},
+            tasks=TASKS[0], blocks=(0,),
+        )
+        for starter, prompts, rate in product(STARTERS, PROMPTS, RATES)
+    ]  # fmt: skip
+
+
+def second() -> list[Run]:
+    """The two runs of the first gate that gained most, with seeds of their own."""
+    gains = table(first()).query("decoding == 'sampled' and levels == '0-6'").nlargest(2, "gain")
+    chosen = [run for run in first() if run.name in set(gains.name)]
+    return [
+        Run("gate-2", run.arm, run.starter, seed, run.settings, tasks=TASKS[1], blocks=(1,))
+        for run, seed in product(chosen, (1, 2))
+    ]
+
+
+def long() -> list[Run]:
+    """Six hundred steps of each schedule, from the starter and with the settings that gained most."""
+    best = table(first()).query("decoding == 'sampled' and levels == '0-6'").nlargest(1, "gain").name.item()
+    run = next(run for run in first() if run.name == best)
+    steps = 600 * 8 // run.settings["prompts_per_step"]  # as many rollouts as 600 steps of 64 have
+    more = {"steps": steps, "eval_every": steps // 6}
+    return [
+        Run(
+            "gate-long",
+            arm,
+            run.starter,
+            0,
+            {**run.settings, **schedule, **more},
+            tasks=TASKS[0],
+            blocks=(0,),
+        )
+        for arm, schedule in LONG.items()
+    ]
+
+
+def start(starter: str, block: int) -> pd.DataFrame:
+    """Read a starter's table of a block, or make it."""
+    path = HERE / "results" / f"start-{starter}-{block}.csv"
+    if not path.exists():
+        shop = load_shop()
+        path.parent.mkdir(exist_ok=True)
+        found = measured(load_policy(starter, shop, ["CART"]), shop, TASKS[block], block)
+        found.to_csv(path, index=False, lineterminator="\n")
+    return pd.read_csv(path).set_index("cell")
+
+
+def table(runs: Iterable[Run]) -> pd.DataFrame:
+    """Tabulate the gains of the runs that are done: a row for each, decoding and range of levels."""
+    rows = []
+    for run in runs:
+        file = HERE / "results" / run.name / "end.csv"
+        if not file.exists():
+            continue
+        after, before = pd.read_csv(file).set_index("cell"), start(run.starter, run.blocks[0])
+        for decoding, (name, levels) in product(("sampled", "greedy"), LEVELS.items()):
+            cells = [f"d = {d}" for d in levels]
+            two = [side.loc[cells, decoding].to_numpy() for side in (before, after)]
+            gain = float((two[1] - two[0]).mean())
+            error = float(np.sqrt(sum((p * (1 - p)).sum() for p in two) / run.tasks) / len(cells))
+            rows.append(
+                {"name": run.name, "decoding": decoding, "levels": name, "before": two[0].mean(),
+                 "after": two[1].mean(), "gain": gain, "low": gain - 1.96 * error, "high": gain + 1.96 * error}
+            )  # fmt: skip
+    return pd.DataFrame(rows).round(4)
+
+
+STAGES = {"first": first, "second": second, "long": long}
+
+
+if __name__ == "__main__":
+    stage = sys.argv.pop(1) if len(sys.argv) > 1 else "table"
+    if stage in STAGES:
+        main(STAGES[stage](), __doc__ or "")
+    else:
+        everything = [run for make in STAGES.values() for run in make()]
+        found = table(everything)
+        found.to_csv(Path(HERE / "gates.csv"), index=False, lineterminator="\n")
+        print(found.pivot(index="name", columns=["decoding", "levels"], values="gain").round(3).to_string())

@@ -1,0 +1,205 @@
+"""Runs of the gates and of the study: each trains, measures its final policy, and leaves its tables in a folder.
+
+A run whose folder holds `end.csv` is done, whoever made it; one that was stopped goes on from its last checkpoint.
+Nothing is committed here.
+"""
+
+import argparse
+import json
+import os
+import shutil
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from composition import AXES, HELD_OUT, SEEN, measured
+
+from ecomlab.catalog import load_shop
+from ecomlab.envs.registry import ENVIRONMENTS
+from ecomlab.episode.episode import make_task
+from ecomlab.evaluation.evaluation import Cells
+from ecomlab.evaluation.heldout import play_held_out, summarize
+from ecomlab.evaluation.local import DECODINGS
+from ecomlab.evaluation.planting import PLANTABLE, by_policy, measure
+from ecomlab.evaluation.tasks import held_out_seeds
+from ecomlab.lab.provenance import made_with, provenance
+from ecomlab.models.load import load_policy
+from ecomlab.seeding import TRAINING_SEEDS, rng
+from ecomlab.starters.demonstrations import Demonstration, demonstrate
+from ecomlab.starters.policy import save_policy
+from ecomlab.starters.sft import batches_of, imitate
+from ecomlab.training.config import TrainConfig
+from ecomlab.training.run import train
+
+HERE = Path(__file__).resolve().parent
+OWN = f"{HERE / 'schedules.py'}:"
+CURVE, LEVELS = (0, 2, 4, 6, 8), (*SEEN, *HELD_OUT)
+SETTINGS: Mapping[str, Any] = {
+    "collection": "C1", "axes": dict(AXES), "eval_axes": dict(AXES), "rounds": 1, "adam_beta2": 0.98,
+    "eval_difficulties": CURVE, "eval_episodes": 64, "eval_decodings": ("sampled",), "eval_every": 0,
+    "transcripts_every": 0, "checkpoint_every": 25,
+}  # fmt: skip
+"""Common to all runs; a run's own settings take precedence."""
+KEPT = ("train.csv", "eval.csv", "config.json", "alarms.txt")
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run: the part of the study, arm, starter and seed, and its settings."""
+
+    part: str
+    arm: str
+    starter: str
+    seed: int
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    tasks: int = 192
+    """Held-out tasks of a level and block at the end."""
+    blocks: Sequence[int] = (0, 1)
+    planted: int = 0
+    """Tasks of a level in whose correct beginnings mistakes are planted at the end."""
+    held_out: str = ""
+    """An environment that is not trained, measured at the end beside the others; empty: measure composition."""
+
+    imitate: tuple[Mapping[str, float], ...] = ()
+    """Axes of the carts whose clean demonstrations are imitated, in place of reinforcement learning."""
+    levels: Sequence[int] = (0,)
+    """Levels of these demonstrations."""
+    own_tokens: int = 0
+    """Tokens of the demonstrator to imitate: as many as a policy samples in a run of `STEPS`."""
+
+    @property
+    def name(self) -> str:
+        return f"{self.part}/{self.arm}-{self.starter}-{self.seed}"
+
+    @property
+    def config(self) -> dict[str, Any]:
+        return {**SETTINGS, "starter": self.starter, "seed": self.seed, **self.settings}
+
+
+def execute(runs: Iterable[Run], results: Path, work: Path) -> None:
+    """Make what is not in `results` yet, one after another; running ones are kept in `work`."""
+    shop = load_shop()
+    for run in runs:
+        if (results / run.name / "end.csv").exists():
+            continue
+        began, folder = time.process_time(), work / run.name
+        print(f"{time.strftime('%H:%M')} {run.name}", flush=True)
+        if run.imitate:
+            imitated(run, folder, shop)
+        else:
+            train(TrainConfig(out=str(folder), **run.config), lambda event: None)
+        trained = time.process_time() - began
+        keep(run, folder, results, shop)
+        spent = time.process_time() - began
+        with (results / run.name / "seconds.json").open("w") as file:
+            json.dump({"train": round(trained, 1), "all": round(spent, 1)}, file)
+        print(f"{time.strftime('%H:%M')} {run.name}: {spent:.0f} s of the processor", flush=True)
+        shutil.rmtree(folder / "checkpoints", ignore_errors=True)
+
+
+def keep(run: Run, folder: Path, results: Path, shop: Any) -> None:
+    """Measure a run's final policy, and put its tables in their place."""
+    policy = load_policy(str(folder / "policy"), shop, list(ENVIRONMENTS))
+    if run.held_out:
+        tables = [environments(policy, shop, run)]
+    else:
+        tables = [
+            measured(policy, shop, run.tasks, block, "d =" if i else "").assign(block=block)
+            for i, block in enumerate(run.blocks)
+        ]
+    place = results / run.name
+    new = place.with_name(f".{place.name}")
+    shutil.rmtree(new, ignore_errors=True)
+    new.mkdir(parents=True)
+    for name in KEPT:
+        if (folder / name).exists():
+            shutil.copy(folder / name, new / name)
+    record = provenance(
+        {"arm": run.arm, **run.config}, catalog=shop.fingerprint, made_with=made_with(run.starter, ["CART"])
+    )
+    (new / "provenance.json").write_text(json.dumps(record, indent=1) + "\n")
+    if run.planted:
+        planted(policy, shop, run.planted).to_csv(new / "planted.csv", index=False, lineterminator="\n")
+    pd.concat(tables).to_csv(new / "end.csv", index=False, lineterminator="\n")
+    shutil.rmtree(place, ignore_errors=True)
+    new.rename(place)
+
+
+def imitated(run: Run, folder: Path, shop: Any) -> None:
+    """Imitate clean demonstrations from training seeds, once through, with the recipe's optimizer and a tenth of its
+    learning rates."""
+    policy = load_policy(run.starter, shop, list(ENVIRONMENTS))
+    random = rng("imitation", run.arm, run.seed)
+    played: list[Demonstration] = []
+    own = 0
+    while own < run.own_tokens:
+        level = int(random.choice(run.levels))
+        axes = {**AXES, **run.imitate[int(random.integers(len(run.imitate)))]}
+        seed = int(random.integers(TRAINING_SEEDS.start, TRAINING_SEEDS.stop))
+        played.append(demonstrate(make_task("CART", level, seed, shop, axes), shop, policy.renderer))
+        own += sum(played[-1].mask)
+    batches = list(batches_of(played, 2_000, sum(len(one.ids) for one in played), ("imitation", run.seed)))
+    imitate(policy.model, batches, 0.002, 4e-4, 0.5)
+    save_policy(folder / "policy", policy, recipe={"imitation": run.arm, "seed": run.seed})
+
+
+def environments(policy: Any, shop: Any, run: Run) -> pd.DataFrame:
+    """Measure the held-out environment in all blocks, and the others in the first with a quarter of the tasks."""
+    rows = []
+    for env, block in product(ENVIRONMENTS, run.blocks):
+        if env == run.held_out or block == run.blocks[0]:
+            tasks = run.tasks if env == run.held_out else run.tasks // 4
+            jobs = Cells((env,), (0, 1), tasks, block, axes=run.config["eval_axes"]).jobs()
+            rows += summarize(play_held_out(policy, jobs, shop, decodings=DECODINGS))
+    return pd.DataFrame(rows)
+
+
+def planted(policy: Any, shop: Any, tasks: int, levels: Sequence[int] = (1, 8)) -> pd.DataFrame:
+    """Plant mistakes in the policy's own correct beginnings: a row for each pair."""
+    drawn = [make_task("CART", d, seed, shop, AXES) for d in levels for seed in held_out_seeds(0, tasks)]
+    return pd.DataFrame(
+        [vars(pair) for pair in measure(by_policy(policy, shop), drawn, shop, tuple(PLANTABLE))]
+    )
+
+
+def main(runs: Sequence[Run], about: str) -> None:
+    """The command line of a list of runs."""
+    parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", nargs="+", default=[""], help="runs whose names contain one of these")
+    parser.add_argument(
+        "--dry-run", action="store_true", help="list runs and measured seconds, and start nothing"
+    )
+    parser.add_argument("--results", type=Path, default=HERE / "results")
+    parser.add_argument("--work", type=Path, default=HERE / "runs")
+    given = parser.parse_args()
+    chosen = [run for run in runs if any(word in run.name for word in given.only)]
+    if given.dry_run:
+        print(cost(chosen, given.results).to_string())
+    else:
+        os.environ.setdefault("OMP_NUM_THREADS", "1")
+        execute(chosen, given.results, given.work)
+
+
+def cost(runs: Sequence[Run], results: Path) -> pd.DataFrame:
+    """Tabulate runs, runs done and hours by part and arm: an arm's runs cost the mean of those done, of all done where
+    none of its own is."""
+    rows = []
+    for run in runs:
+        file = results / run.name / "seconds.json"
+        seconds = json.loads(file.read_text())["all"] if file.exists() else float("nan")
+        rows.append({"part": run.part, "arm": run.arm, "starter": run.starter, "seconds": seconds})
+    table = pd.DataFrame(rows)
+    known = table.groupby(["part", "arm", "starter"]).seconds.transform("mean")
+    known = known.fillna(table.groupby(["part", "arm"]).seconds.transform("mean")).fillna(
+        table.seconds.mean()
+    )
+    table["hours"] = known / 3600
+    found = table.groupby(["part", "arm"], sort=False).agg(
+        runs=("hours", "size"), done=("seconds", "count"), hours=("hours", "sum")
+    )
+    found.loc[("all", ""), :] = found.sum()
+    return found.round(2)

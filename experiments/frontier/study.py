@@ -1,0 +1,67 @@
+"""The study that REGISTERED.md describes: its runs in their order.
+
+make study                      # all that is not done, from a worktree at the registered commit, one niced process
+make study ARGS=--dry-run       # runs and hours by arm
+make study ARGS="--only S1/"    # one part
+"""
+
+from collections.abc import Iterator
+from itertools import product
+
+from composition import ALONE
+from runs import OWN, Run, main
+
+from ecomlab.envs.registry import ENVIRONMENTS
+from ecomlab.seeding import rng
+
+STEPS, STARTERS = 150, ("singles", "novice")
+S1_ARMS = {
+    "adaptive": {"schedule": "adaptive"},
+    "static-0-6": {"schedule": "static-0-6"},
+    "singles": {"schedule": OWN + "singles"},
+    "static-4-6": {"schedule": "static-4-6"},
+    "adaptive-narrow": {"schedule": "adaptive", "tau_acc": 0.7, "d_delta": 2},
+    "prefix": {"schedule": OWN + "prefix"},
+    "target": {"schedule": OWN + "target"},
+    "skill-wise": {"schedule": OWN + "skill_wise"},
+    "skill-wise-shuffled": {"schedule": OWN + "skill_wise_shuffled"},
+}
+IMITATION = {
+    "imitate-singles": {
+        "imitate": tuple(axes for name, axes in ALONE.items() if name in ("option", "quantity", "2 items"))
+    },
+    "imitate-compositions": {"imitate": ({},), "levels": range(7)},
+}
+OWN_TOKENS = 500_000
+"""Tokens that imitation gets."""
+PRIMARY = ("adaptive", "static-0-6")
+SEEDS, MORE = 5, 8
+ORDERS, COUNTS = 10, (1, 2, 4, 7)
+
+
+def composition() -> Iterator[Run]:
+    """S1: one seed of all arms and both starters after the other; the primary arms get three seeds more."""
+    for seed, starter, (arm, settings) in product(range(MORE), STARTERS, S1_ARMS.items()):
+        if seed < SEEDS or arm in PRIMARY:
+            more = {"steps": STEPS, "eval_every": 25}
+            yield Run("S1", arm, starter, seed, {**settings, **more}, planted=48)
+    for seed, starter, (arm, demonstrations) in product(range(SEEDS), STARTERS, IMITATION.items()):
+        yield Run("S1", arm, starter, seed, planted=48, own_tokens=OWN_TOKENS, **demonstrations)
+
+
+def environments() -> Iterator[Run]:
+    """S2: the first 1, 2, 4 or 7 environments of ten random orders; the last is never trained."""
+    axes = {"steps.mean": 0.0}
+    for number, count in product(range(ORDERS), COUNTS):
+        order = rng("order of environments", number).permutation(sorted(ENVIRONMENTS)).tolist()
+        settings = {
+            "collection": ",".join(order[:count]), "eval_collection": ",".join(order), "schedule": "adaptive",
+            "axes": axes, "eval_axes": axes, "eval_difficulties": (0,), "eval_episodes": 32, "steps": STEPS,
+        }  # fmt: skip
+        yield Run("S2", f"{count}-environments", "novice", number, settings, held_out=order[-1])
+
+
+RUNS = [*composition(), *environments()]
+
+if __name__ == "__main__":
+    main(RUNS, __doc__ or "")

@@ -1,0 +1,100 @@
+"""The axes of experiments/frontier, on which a level says how many steps a cart composes, and the list of its runs."""
+
+import sys
+from collections import Counter
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from ecomlab import Shop, make_task
+from ecomlab.envs.registry import ENVIRONMENTS
+from ecomlab.evaluation.tasks import check_axes
+from ecomlab.seeding import rng
+from ecomlab.training.config import TrainConfig
+from ecomlab.training.schedule import Draw
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "experiments/frontier"))
+
+import composition
+import runs
+import simulate
+import study
+
+
+def drawn(shop: Shop, level: int, axes: dict[str, float], tasks: int = 40) -> list[Counter[str]]:
+    return [
+        composition.composed(make_task("CART", level, seed, shop, {**composition.AXES, **axes}))
+        for seed in range(tasks)
+    ]
+
+
+def test_composed_steps_grow_with_the_level(shop: Shop) -> None:
+    means = [np.mean([sum(one.values()) for one in drawn(shop, d, {})]) for d in (0, 2, 4, 6, 8)]
+    assert means[0] == 0 and all(b > a + 0.5 for a, b in pairwise(means))
+
+
+@pytest.mark.parametrize("name", composition.ALONE)
+def test_a_step_alone_is_alone(name: str, shop: Shop) -> None:
+    """A few things of a small shop come without options."""
+    wanted = {"plain": set(), "option": {"option"}, "quantity": {"quantity"}}.get(name, {"item"})
+    kinds = [
+        {kind for kind, count in one.items() if count}
+        for one in drawn(shop, 0, dict(composition.ALONE[name]))
+    ]
+    assert all(found <= wanted for found in kinds) and np.mean([found == wanted for found in kinds]) > 0.8
+
+
+def test_nothing_but_the_cart_moves_with_the_level(shop: Shop) -> None:
+    """Withheld slots, noise, shortages, budgets and steps of thought stay as they are at the easiest."""
+    for d in (0, 8):
+        task = make_task("CART", d, 3, shop, composition.AXES)
+        assert not task.events and not task.goal.withheld and not task.steps
+
+
+def test_every_run_of_the_study_is_a_valid_configuration_with_a_name_of_its_own() -> None:
+    assert len({run.name for run in study.RUNS}) == len(study.RUNS)
+    for run in study.RUNS:
+        if not run.imitate:
+            config = TrainConfig(out="unused", **run.config)
+            assert config.rounds == 1 and config.steps >= 100
+        assert run.held_out == "" or run.held_out not in run.config["collection"].split(",")
+    assert {run.starter for run in study.RUNS if run.part == "S1"} == {"singles", "novice"}
+    held = [run for run in study.RUNS if run.part == "S2"]
+    assert len({run.held_out for run in held}) > 3 and check_axes(composition.AXES, ["CART"]) == []
+    assert set(held[-1].config["collection"].split(",")) | {held[-1].held_out} == set(ENVIRONMENTS)
+
+
+def test_costs_are_those_of_the_runs_that_are_done(tmp_path: Path) -> None:
+    made = [runs.Run("S9", arm, "novice", seed) for arm in ("a", "b") for seed in range(3)]
+    for run, seconds in zip(made[:2], (1800, 5400), strict=True):
+        (tmp_path / run.name).mkdir(parents=True)
+        (tmp_path / run.name / "seconds.json").write_text(f'{{"all": {seconds}}}')
+    table = runs.cost(made, tmp_path)
+    assert table.loc[("S9", "a")].to_list() == [3, 2, 3.0] and table.loc[("S9", "b")].to_list() == [3, 0, 3.0]
+
+
+def test_the_simulation_finds_the_skills_that_made_a_table() -> None:
+    logits = np.array([3.0, 1.0, 0.5, 0.0, -1.0, -0.5, 1.5])
+    rows: list[dict[str, Any]] = [
+        {
+            "level": level,
+            "overrides": composition.json.dumps(dict(axes)),
+            "sampled": simulate.success(logits, Draw("CART", level, axes)),
+        }
+        for _, level, axes in composition.cells()
+    ]
+    found = simulate.fitted(pd.DataFrame(rows))
+    assert simulate.right(found) == pytest.approx(simulate.right(logits), abs=0.03)
+
+
+def test_a_simulated_learner_gains_where_groups_are_mixed() -> None:
+    start = np.array([3.0, 1.0, 0.5, 0.0, -1.0, -0.5, 1.5])
+    before = simulate.success(start, Draw("CART", 4))
+    easy, told = simulate.trained(start, "static-0-6", 0, 100_000, 0.1)
+    assert simulate.success(easy, Draw("CART", 4)) > before + 0.1 and 0 < told["mixed"] < 1
+    carts = [simulate.uses(Draw("CART", 6), rng("carts", i)) for i in range(50)]
+    assert all(one[0] == 1 for one in carts) and np.mean([one.sum() for one in carts]) > 5
