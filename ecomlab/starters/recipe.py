@@ -134,7 +134,7 @@ BASE_CART = Cell(env="CART", difficulties=(0, 1, 2, 3, 3, 4, 4), weight=5.0)
 LOOKED_UP = {"CART": 3.0, "STATUS": 3.0, "RETURN": 2.0, "JOURNEY": 2.0}
 """Weights of *base*'s last phase: what it got wrong was the id among many lines of an order that it had looked up."""
 OTHERS = tuple(
-    Cell(env=env, difficulties=EASY, weight=0.8, slips=env != "JOURNEY")
+    Cell(env=env, difficulties=EASY, weight=1.1, slips=env != "JOURNEY")
     for env in ENVIRONMENTS
     if env != "CART"
 )
@@ -188,8 +188,8 @@ RECIPES: Mapping[str, Recipe] = {
     "novice": Recipe(
         phases=(
             COPY_DRILLS,
-            Phase(cells=(*_composed(0.0), COPYING), slip_rate=0.0, tokens=7_000_000, episodes=8_500),
-            Phase(cells=_composed(0.1), slip_rate=0.5, tokens=2_500_000, episodes=3_000),
+            Phase(cells=(*_composed(0.0), COPYING), slip_rate=0.0, tokens=9_000_000, episodes=10_000),
+            Phase(cells=_composed(0.1), slip_rate=0.3, tokens=3_000_000, episodes=3_500),
         ),
         decay=0.02,
     ),
