@@ -171,7 +171,7 @@ def _composed(slip_rate: float) -> tuple[Cell, ...]:
     return (
         _carts(6.0, tuple(range(7)), slip_rate),
         Cell(env="CART", difficulties=(0, 1, 2, 3), weight=1.5, slip_rate=slip_rate),
-        *OTHERS,
+        *(cell.replace(weight=1.1) for cell in OTHERS),
     )
 
 

@@ -5,10 +5,10 @@
     python experiments/frontier/gates.py long                   # 600 steps of each schedule, with the best settings
     python experiments/frontier/gates.py table                  # gains over the starters: gates.csv
 
-All draw levels 0 to 6 uniformly but the long ones. The first have equally many rollouts. A gain is the success of a
-level's tasks after training minus that of the starter on the same tasks, in the mean over levels 0 to 6 (drawn) or
-7 and 8 (never drawn); its interval is normal, as if the two sides were independent, which is wider than a paired one. The
-second gate is passed if the lower bound of both seeds together exceeds .03, sampled and greedy.
+All draw levels 0 to 6 uniformly but the long ones. The first have equally many rollouts. A gain is success after
+training minus that of the starter on the same tasks, in the mean over levels 0 to 6 (drawn) or 7 and 8 (never drawn);
+its interval is normal, as if the two sides were independent, which is wider than a paired one. The second gate is
+passed if the lower bound of both seeds together exceeds .03, sampled and greedy.
 """
 
 import sys

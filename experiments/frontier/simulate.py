@@ -3,8 +3,8 @@ probability.
 
     python experiments/frontier/simulate.py START.csv OUT.csv [--tokens 1e6] [--seeds 3] [--rate 0.1]
 
-A cart uses: the first item, each further item, each option, each quantity; it is right if all uses are. A skill is one
-logit. Groups of eight with mixed outcomes give REINFORCE's gradient, and a step has a fixed length, as Adam's nearly
+A cart uses: the first item, each further item, each option, each quantity, and "pair" for every two of its composed
+steps, which must not disturb each other; it is right if all uses are. A skill is one logit. Groups of eight with mixed outcomes give REINFORCE's gradient, and a step has a fixed length, as Adam's nearly
 has. START.csv is a starter's table by `composition.py`, to which the logits are fitted. The
 schedules are the objects that train.
 """
@@ -23,7 +23,7 @@ from ecomlab.seeding import rng, whole_near
 from ecomlab.training.schedule import Draw, end_step, make_schedule, report
 
 HERE = Path(__file__).resolve().parent
-SKILLS = ("first item", "second item", "third item", "fourth item", "fifth item", "option", "quantity")
+SKILLS = ("first item", "second item", "third item", "fourth item", "fifth item", "option", "quantity", "pair")
 LEVELS = tuple(range(9))
 PROMPTS, GROUP = 8, 8
 A_CART, A_USE = 45, 28
@@ -43,6 +43,8 @@ def uses(draw: Draw, random: np.random.Generator) -> np.ndarray:
     found = np.zeros(len(SKILLS))
     found[: min(items, 5)] = 1
     found[5], found[6] = random.binomial(items, cart.p_option), random.binomial(items, cart.p_quantity)
+    steps = found[1:7].sum()
+    found[7] = steps * (steps - 1) / 2
     return found
 
 
@@ -85,7 +87,7 @@ def trained(
             hits = random.binomial(n.astype(int), p, size=(GROUP, len(SKILLS)))
             correct = (hits == n).all(axis=1)
             schedule = report(schedule, draw, list(correct))
-            spent += GROUP * (A_CART + A_USE * n.sum())
+            spent += GROUP * (A_CART + A_USE * n[:7].sum())
             groups += 1
             if 0 < correct.sum() < GROUP:
                 mixed += 1

@@ -34,7 +34,14 @@ IMITATION = {
 }
 OWN_TOKENS = 500_000
 """Tokens that imitation gets."""
-PRIMARY = ("adaptive", "static-0-6")
+PRIMARY = ("adaptive", "prefix")
+CONTRASTS = (
+    ("adaptive", "singles"),  # does the low one saturate
+    ("adaptive", "static-4-6"),  # does the high one starve
+    ("adaptive", "static-0-6"),  # is the window worth more than its range
+    ("prefix", "adaptive"),  # does a reference that begins do better
+)
+"""Primary contrasts: success over levels 0 to 6, sampled."""
 SEEDS, MORE = 5, 8
 ORDERS, COUNTS = 10, (1, 2, 4, 7)
 

@@ -19,6 +19,7 @@ from ecomlab.training.schedule import Draw
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "experiments/frontier"))
 
+import analyse
 import composition
 import runs
 import simulate
@@ -78,7 +79,7 @@ def test_costs_are_those_of_the_runs_that_are_done(tmp_path: Path) -> None:
 
 
 def test_the_simulation_finds_the_skills_that_made_a_table() -> None:
-    logits = np.array([3.0, 1.0, 0.5, 0.0, -1.0, -0.5, 1.5])
+    logits = np.array([3.0, 1.0, 0.5, 0.0, -1.0, -0.5, 1.5, 2.5])
     rows: list[dict[str, Any]] = [
         {
             "level": level,
@@ -92,9 +93,36 @@ def test_the_simulation_finds_the_skills_that_made_a_table() -> None:
 
 
 def test_a_simulated_learner_gains_where_groups_are_mixed() -> None:
-    start = np.array([3.0, 1.0, 0.5, 0.0, -1.0, -0.5, 1.5])
+    start = np.array([3.0, 1.0, 0.5, 0.0, -1.0, -0.5, 1.5, 2.5])
     before = simulate.success(start, Draw("CART", 4))
     easy, told = simulate.trained(start, "static-0-6", 0, 100_000, 0.1)
     assert simulate.success(easy, Draw("CART", 4)) > before + 0.1 and 0 < told["mixed"] < 1
     carts = [simulate.uses(Draw("CART", 6), rng("carts", i)) for i in range(50)]
-    assert all(one[0] == 1 for one in carts) and np.mean([one.sum() for one in carts]) > 5
+    assert all(one[0] == 1 for one in carts) and np.mean([one[1:7].sum() for one in carts]) > 5
+    assert all(one[7] == sum(range(int(one[1:7].sum()))) for one in carts), "every two of the steps"
+
+
+def test_contrasts_are_paired_by_seed_and_corrected_within_a_starter(tmp_path: Path) -> None:
+    gains = {"adaptive": (0.5, 0.6, 0.7), "singles": (0.3, 0.4, 0.5), "static-4-6": (0.5, 0.6, 0.7)}
+    for arm, values in gains.items():
+        for seed, value in enumerate(values):
+            for starter in study.STARTERS:
+                folder = tmp_path / "S1" / f"{arm}-{starter}-{seed}"
+                folder.mkdir(parents=True)
+                rows = [
+                    {"cell": f"d = {d}", "block": block, "sampled": value + noise, "greedy": value}
+                    for d in range(9) for block, noise in ((0, 0.01), (1, -0.01))
+                ]  # fmt: skip
+                pd.DataFrame(rows).to_csv(folder / "end.csv", index=False)
+    made = analyse.contrasts(analyse.ends(tmp_path)).query("decoding == 'sampled' and levels == '0-6'")
+    assert set(made.contrast) == {"adaptive - singles", "adaptive - static-4-6"} and (made.seeds == 3).all()
+    for contrast, mean in (("adaptive - singles", 0.2), ("adaptive - static-4-6", 0.0)):
+        assert made[made.contrast == contrast].difference.to_numpy() == pytest.approx(mean)
+
+
+def test_holm_by_hand() -> None:
+    assert analyse.holm(pd.Series([0.01, 0.04, 0.03])).to_list() == pytest.approx([0.03, 0.06, 0.06])
+    one = analyse.compared(pd.Series([0.1, 0.3]), pd.Series([0.0, 0.0]))
+    assert one["difference"] == pytest.approx(0.2) and one["high"] == pytest.approx(
+        0.2 + 12.706 * 0.1, abs=1e-3
+    )
