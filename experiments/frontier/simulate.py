@@ -23,7 +23,16 @@ from ecomlab.seeding import rng, whole_near
 from ecomlab.training.schedule import Draw, end_step, make_schedule, report
 
 HERE = Path(__file__).resolve().parent
-SKILLS = ("first item", "second item", "third item", "fourth item", "fifth item", "option", "quantity", "pair")
+SKILLS = (
+    "first item",
+    "second item",
+    "third item",
+    "fourth item",
+    "fifth item",
+    "option",
+    "quantity",
+    "pair",
+)
 LEVELS = tuple(range(9))
 PROMPTS, GROUP = 8, 8
 A_CART, A_USE = 45, 28
