@@ -4,9 +4,9 @@ probability.
     python experiments/frontier/simulate.py START.csv OUT.csv [--tokens 1e6] [--seeds 3] [--rate 0.1]
 
 A cart uses: the first item, each further item, each option, each quantity, and "pair" for every two of its composed
-steps, which must not disturb each other; it is right if all uses are. A skill is one logit. Groups of eight with mixed outcomes give REINFORCE's gradient, and a step has a fixed length, as Adam's nearly
-has. START.csv is a starter's table by `composition.py`, to which the logits are fitted. The
-schedules are the objects that train.
+steps, which must not disturb each other; it is right if all uses are. A skill is one logit. Groups of eight with mixed
+outcomes give REINFORCE's gradient, and a step has a fixed length, as Adam's nearly has. START.csv is a starter's table
+by `composition.py`, to which the logits are fitted. The schedules are the objects that train.
 """
 
 import argparse
