@@ -30,7 +30,6 @@ from ecomlab.lab.provenance import made_with, provenance
 from ecomlab.models.load import load_policy
 from ecomlab.seeding import TRAINING_SEEDS, rng
 from ecomlab.starters.demonstrations import Demonstration, demonstrate
-from ecomlab.starters.policy import save_policy
 from ecomlab.starters.sft import batches_of, imitate
 from ecomlab.training.config import TrainConfig
 from ecomlab.training.run import train
@@ -89,11 +88,11 @@ def execute(runs: Iterable[Run], results: Path, work: Path) -> None:
         began, folder = time.process_time(), work / run.name
         print(f"{time.strftime('%H:%M')} {run.name}", flush=True)
         if run.imitate:
-            imitated(run, folder, shop)
+            policy = imitated(run, folder, shop)
         else:
-            train(TrainConfig(out=str(folder), **run.config), lambda event: None)
+            policy = train(TrainConfig(out=str(folder), **run.config), lambda event: None).policy()
         trained = time.process_time() - began
-        keep(run, folder, results, shop)
+        keep(run, policy, folder, results, shop)
         spent = time.process_time() - began
         with (results / run.name / "seconds.json").open("w") as file:
             json.dump({"train": round(trained, 1), "all": round(spent, 1)}, file)
@@ -101,9 +100,8 @@ def execute(runs: Iterable[Run], results: Path, work: Path) -> None:
         shutil.rmtree(folder / "checkpoints", ignore_errors=True)
 
 
-def keep(run: Run, folder: Path, results: Path, shop: Any) -> None:
+def keep(run: Run, policy: Any, folder: Path, results: Path, shop: Any) -> None:
     """Measure a run's final policy, and put its tables in their place."""
-    policy = load_policy(str(folder / "policy"), shop, list(ENVIRONMENTS))
     if run.held_out:
         tables = [environments(policy, shop, run)]
     else:
@@ -129,7 +127,7 @@ def keep(run: Run, folder: Path, results: Path, shop: Any) -> None:
     new.rename(place)
 
 
-def imitated(run: Run, folder: Path, shop: Any) -> None:
+def imitated(run: Run, folder: Path, shop: Any) -> Any:
     """Imitate clean demonstrations from training seeds, once through, with the recipe's optimizer and a tenth of its
     learning rates."""
     policy = load_policy(run.starter, shop, list(ENVIRONMENTS))
@@ -144,7 +142,9 @@ def imitated(run: Run, folder: Path, shop: Any) -> None:
         own += sum(played[-1].mask)
     batches = list(batches_of(played, 2_000, sum(len(one.ids) for one in played), ("imitation", run.seed)))
     imitate(policy.model, batches, 0.002, 4e-4, 0.5)
-    save_policy(folder / "policy", policy, recipe={"imitation": run.arm, "seed": run.seed})
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "config.json").write_text(json.dumps({"tokens": own, "demonstrations": len(played)}) + "\n")
+    return policy
 
 
 def environments(policy: Any, shop: Any, run: Run) -> pd.DataFrame:
