@@ -115,7 +115,7 @@ def keep(run: Run, policy: Any, folder: Path, results: Path, shop: Any) -> None:
     new.mkdir(parents=True)
     for name in KEPT:
         if (folder / name).exists():
-            shutil.copy(folder / name, new / name)
+            (new / name).write_text((folder / name).read_text("utf-8"), "utf-8", newline="\n")
     record = provenance(
         {"arm": run.arm, **run.config}, catalog=shop.fingerprint, made_with=made_with(run.starter, ["CART"])
     )

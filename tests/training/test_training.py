@@ -646,7 +646,7 @@ def test_runs_beside_each_other_evaluate_their_starter_once(
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="another kind of processor rounds otherwise")
 def test_a_run_writes_what_it_wrote_before(tmp_path: Path) -> None:
     """In its columns, to the byte. first_steps.csv is of experiments/laptop's adaptive schedule and seed 0,
-    made at 1e4161dc by the torch sampler, with the vectors that every x86 processor has. It has no evaluation."""
+    made at 4fdb7452 by the torch sampler, with the vectors that every x86 processor has. It has no evaluation."""
     settings = {"out": str(tmp_path / "run"), "steps": 2, "eval_every": 0, "eval_difficulties": (0,)}
     code = "from ecomlab import TrainConfig, train; "
     code += f"train(TrainConfig(**{ {**settings, 'eval_episodes': 1}!r}))"
