@@ -180,7 +180,7 @@ RECIPES: Mapping[str, Recipe] = {
         phases=(
             COPY_DRILLS,
             Phase(
-                cells=(*SINGLES, *PAIRS, *OTHERS, COPYING), slip_rate=0.0, tokens=11_000_000, episodes=13_000
+                cells=(*SINGLES, *PAIRS, *OTHERS, COPYING), slip_rate=0.0, tokens=11_000_000, episodes=30_000
             ),
         ),
         decay=0.02,
