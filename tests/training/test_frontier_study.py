@@ -1,6 +1,7 @@
 """The axes of experiments/frontier, on which a level says how many steps a cart composes, and the list of its runs."""
 
 import sys
+import tomllib
 from collections import Counter
 from itertools import pairwise
 from pathlib import Path
@@ -126,3 +127,10 @@ def test_holm_by_hand() -> None:
     assert one["difference"] == pytest.approx(0.2) and one["high"] == pytest.approx(
         0.2 + 12.706 * 0.1, abs=1e-3
     )
+
+
+def test_the_quick_ablation_is_on_the_axes_of_composition() -> None:
+    file = Path(__file__).parents[2] / "experiments/quick/sweep.toml"
+    fixed = tomllib.loads(file.read_text("utf-8"))["fixed"]
+    made = TrainConfig(out="unused", axes=fixed["axes"], **fixed["more"])
+    assert made.axes == made.eval_axes == composition.AXES
