@@ -61,7 +61,7 @@ help: ## list the targets
 venv: $(STAMP) ## install the locked environment in .venv
 	@echo "$(VENV) is ready ([$(EXTRAS)])"
 
-ablation: $(STAMP) cache ## run the quick ablation: three schedules, two seeds, a figure (about 4 minutes)
+ablation: $(STAMP) cache ## run the quick ablation: three schedules, two seeds, a figure (about 7 minutes)
 	@$(BIN)/ecomlab sweep --figures $(ARGS)
 
 test: $(STAMP) cache ## run the tests, but those marked slow (make certify runs these too)
