@@ -6,7 +6,7 @@ holds the lines of results outside plain CART tasks. Nothing is ever tokenised a
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ecomlab.episode.messages import invalid, parse_output
@@ -17,6 +17,8 @@ from ecomlab.starters.id_aliases import Aliases
 if TYPE_CHECKING:
     from ecomlab.catalog import Shop
     from ecomlab.task import Player
+
+    Teacher = Callable[[str, Shop, Callable[[str], bool]], Player]
 
 Row = TypeVar("Row", bound=Mapping[str, Any])
 VERSION = 5
@@ -40,8 +42,10 @@ IDS = ("product_id", "order_id", "line_id", "clause", "replacement", "product_id
 class ShortRenderer(TextRenderer):
     """The renderer, around the laptop policy's tokenizer."""
 
-    def __init__(self, tokenizer: Any) -> None:
+    def __init__(self, tokenizer: Any, teacher: "Teacher | None" = None) -> None:
         super().__init__(tokenizer)
+        self.teacher = teacher
+        """Makes the player whose words the policy imitated."""
         self.stop_ids: Sequence[int] = (tokenizer.convert_tokens_to_ids(END),)
         self.pad_id = int(tokenizer.pad_token_id)
 
@@ -172,17 +176,9 @@ class ShortDialogue(ShortLines):
             del message["tool_calls"]
         return message
 
-    def teacher(self, env: str, shop: "Shop") -> "Player":
-        from ecomlab.starters.demonstrations import demonstrator  # which imports this module
-        from ecomlab.starters.narrator import asked
-
-        player = demonstrator(env, shop, None, self.aliases.knows)
-
-        def turn(messages: Any, tools: Any) -> dict[str, Any]:
-            message = player(messages, tools)
-            return message if message.get("tool_calls") else asked(message)
-
-        return turn
+    def teacher(self, env: str, shop: "Shop") -> "Player | None":
+        make = self._renderer.teacher
+        return make and make(env, shop, self.aliases.knows)
 
     def _translated(self, call: Mapping[str, Any]) -> dict[str, Any]:
         """Strip outer spaces from a tool call's strings and replace aliases by ids."""

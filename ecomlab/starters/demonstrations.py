@@ -256,17 +256,29 @@ def demonstrator(
     return narrated(env, ENVIRONMENTS[env].reference_player(shop, perturbation), knows)
 
 
+def teacher(
+    env: str, shop: "Shop", knows: Callable[[str], bool], perturbation: Perturbation | None = None
+) -> Player:
+    """Make the demonstrator that puts everything it says to the customer as a question, as starters imitate it."""
+    player = demonstrator(env, shop, perturbation, knows)
+
+    def turn(messages: list[Message], tools: list[dict[str, Any]]) -> Message:
+        message = player(messages, tools)
+        return message if message.get("tool_calls") else asked(message)
+
+    return turn
+
+
 def transcribe(task: Task, shop: "Shop", perturbation: Perturbation | None = None) -> Transcript:
     """Play a task with its demonstrator and transcribe it as the laptop policy sees it."""
     episode, dialogue = Episode(task, shop), ShortLines()
-    player = demonstrator(task.env, shop, perturbation, dialogue.aliases.knows)
+    player = teacher(task.env, shop, dialogue.aliases.knows, perturbation)
     pieces = [dialogue.opening(episode.messages, episode.tools)]
     sound: list[bool] = []
     astray = False
     while True:
         mistakes = perturbation.count if perturbation else 0
         message = player(list(episode.messages), episode.tools)
-        message = message if message.get("tool_calls") else asked(message)
         astray = astray or (perturbation is not None and perturbation.count > mistakes)
         sound.append(not astray)
         calls = [

@@ -11,6 +11,7 @@ from ecomlab.models.policy import CONFIG, MADE_FOR, Policy, PolicyError
 from ecomlab.models.renderer import END
 from ecomlab.seeding import digest
 from ecomlab.starters.compact_renderer import VERSION, ShortRenderer
+from ecomlab.starters.demonstrations import teacher
 from ecomlab.starters.tiny_qwen3 import PAD, vocabulary_digest
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ class Starters:
             )
         model.tie_weights()
         _check(folder, record, made_for(tokenizer, shop, envs))
-        return Policy(model.eval(), ShortRenderer(tokenizer), record)
+        return Policy(model.eval(), ShortRenderer(tokenizer, teacher), record)
 
 
 STARTERS = Starters()
