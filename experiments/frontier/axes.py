@@ -3,9 +3,9 @@
     python experiments/frontier/axes.py PLAYER [--tasks 384] [--level 2]      # writes axes_PLAYER.csv beside this file
 
 PLAYER is a starter, a folder with a policy, or one of the players made of rules: `reference`, `shortcut`, and `without
-KIND`, which lacks one kind of step of thought. An axis goes to its value at d = 0 and at d = 8, a step of thought is
-drawn once in every task, or as often as at d = 12. Tasks have the same seeds in all cells, so that differences are
-paired; intervals are normal, 95%.
+KIND`, which lacks one kind of step of thought; these are asked about steps alone, as no axis moves them. An axis goes
+to its value at d = 0 and at d = 8; a step of thought is drawn once in every task, or as often as at d = 12. Tasks have
+the same seeds in all cells, so that differences are paired; intervals are normal, 95%.
 """
 
 import argparse
@@ -32,6 +32,8 @@ ENDS = (0, 8)
 """Levels whose values an axis takes alone."""
 DEEP = Difficulty.at(12)
 Axes = Mapping[str, float]
+SCRIPTED = {"reference": (), "shortcut": STEPS, **{f"without {kind}": (kind,) for kind in STEPS}}
+"""Players made of rules, by the kinds of steps that they lack."""
 
 
 def steps(kind: str | None, mean: float, size: float | None = None) -> dict[str, float]:
@@ -66,17 +68,12 @@ def cells(level: int) -> Iterator[tuple[str, str, Axes]]:
 
 def player_of(name: str, shop: Shop) -> Callable[[Cells], list[bool]]:
     """Make the function that plays cells: for each task, in order, whether it was solved."""
-    reference = ENVIRONMENTS[ENV].reference_player
-    scripted = {
-        "reference": partial(reference, shop),
-        "shortcut": partial(reference, shop, lacks=STEPS),
-        **{f"without {kind}": partial(reference, shop, lacks=(kind,)) for kind in STEPS},
-    }
-    if name in scripted:
+    if name in SCRIPTED:
+        make = partial(ENVIRONMENTS[ENV].reference_player, shop, lacks=SCRIPTED[name])
 
         def solved(cells: Cells) -> list[bool]:
             tasks = [make_task(ENV, job.d, job.seed, shop, job.axes) for job in cells.jobs()]
-            return [finish(scripted[name](), Episode(task, shop)).score.correct for task in tasks]
+            return [finish(make(), Episode(task, shop)).score.correct for task in tasks]
 
         return solved
     policy = load_policy(name, shop, [ENV])
@@ -115,7 +112,10 @@ def main() -> None:
     shop = load_shop()
     play = player_of(given.player, shop)
     found = {}
+    scripted = given.player in SCRIPTED
     for axis, value, axes in cells(given.level):
+        if scripted and not axis.startswith(("none", "room", "steps")):
+            continue
         found[axis, value] = np.array(play(Cells((ENV,), (given.level,), given.tasks, axes=axes)), float)
         print(f"{axis:22} {value:14} {found[axis, value].mean():.3f}", flush=True)
     out = given.out or HERE / f"axes_{Path(given.player).name.replace(' ', '_')}.csv"

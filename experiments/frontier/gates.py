@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from composition import measured
-from runs import HERE, OWN, Run, main
+from trials import HERE, OWN, Run, main
 
 from ecomlab.catalog import load_shop
 from ecomlab.models.load import load_policy

@@ -34,7 +34,9 @@ def main() -> None:
     if not (PLACE / ".git").exists():
         git("worktree", "prune")
         git("worktree", "add", "--detach", str(PLACE), wanted)
-    there = subprocess.run(["git", "rev-parse", "HEAD"], cwd=PLACE, check=True, capture_output=True, text=True)
+    there = subprocess.run(
+        ["git", "rev-parse", "HEAD"], cwd=PLACE, check=True, capture_output=True, text=True
+    )
     if there.stdout.strip() != wanted:
         sys.exit(f"{PLACE} is at another commit than {wanted}, which registered the study; delete it")
     script = PLACE / HERE.relative_to(ROOT) / "study.py"

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from itertools import product
 
 from composition import ALONE
-from runs import OWN, Run, main
+from trials import OWN, Run, main
 
 from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.seeding import rng

@@ -22,9 +22,9 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "experiments/frontier"))
 
 import analyse
 import composition
-import runs
 import simulate
 import study
+import trials
 
 
 def drawn(shop: Shop, level: int, axes: dict[str, float], tasks: int = 40) -> list[Counter[str]]:
@@ -71,11 +71,11 @@ def test_every_run_of_the_study_is_a_valid_configuration_with_a_name_of_its_own(
 
 
 def test_costs_are_those_of_the_runs_that_are_done(tmp_path: Path) -> None:
-    made = [runs.Run("S9", arm, "novice", seed) for arm in ("a", "b") for seed in range(3)]
+    made = [trials.Run("S9", arm, "novice", seed) for arm in ("a", "b") for seed in range(3)]
     for run, seconds in zip(made[:2], (1800, 5400), strict=True):
         (tmp_path / run.name).mkdir(parents=True)
         (tmp_path / run.name / "seconds.json").write_text(f'{{"all": {seconds}}}')
-    table = runs.cost(made, tmp_path)
+    table = trials.cost(made, tmp_path)
     assert table.loc[("S9", "a")].to_list() == [3, 2, 3.0] and table.loc[("S9", "b")].to_list() == [3, 0, 3.0]
 
 

@@ -218,15 +218,16 @@ def test_a_task_that_cannot_be_drawn_costs_its_group_alone(
 
 
 @pytest.mark.parametrize("given", [0.0, 0.3, 0.7, 0.99])
-def test_turns_that_a_reference_player_gives_are_read_and_never_trained(
+def test_turns_that_a_demonstrator_gives_are_read_and_never_trained(
     given: float, novice: Policy, shop: Shop
 ) -> None:
     tasks = tasks_of(shop, 6, (0, 2, 4))
     starts = [Start(task, Weights(task=0.5), given) for task in tasks]
     rollouts = play_batch(starts, streams_of(tasks), shop, novice.sampler(), novice.renderer)
     for task, rollout in zip(tasks, rollouts, strict=True):
-        reference = play(ENVIRONMENTS["CART"].reference_player(shop), task, shop)
-        whole = [m for m in reference.messages if m["role"] == "assistant"]
+        teacher = novice.renderer.dialogue().teacher("CART", shop)
+        assert teacher is not None
+        whole = [m for m in play(teacher, task, shop).messages if m["role"] == "assistant"]
         turns = min(round(given * len(whole)), len(whole) - 1)
         assert rollout.trajectory is not None and rollout.turns >= 1
         messages = [m for m in rollout.trajectory.messages if m["role"] == "assistant"]

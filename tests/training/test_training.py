@@ -35,6 +35,7 @@ from safetensors.torch import load_file
 
 from ecomlab import ENVIRONMENTS, Episode, Run, Shop, load_shop, make_task, train
 from ecomlab.analysis.tables import load_episodes, load_eval
+from ecomlab.difficulty import COMPOSED
 from ecomlab.evaluation import transcripts
 from ecomlab.evaluation.evaluation import Cells
 from ecomlab.evaluation.heldout import play_held_out, summarize
@@ -172,8 +173,8 @@ def test_the_metrics_of_two_processes_by_hand() -> None:
 def sampled_by_novice(prompts: int) -> rollouts.Collection:
     """Groups of four rollouts, sampled once for all tests that train on them."""
     shop = load_shop(1_000)
-    policy, schedule = load_policy("novice", shop, ["CART"]), make_schedule("static-0-2", ["CART"])
-    sampling = rollouts.DynamicSampling(prompts, 4, 2)
+    policy, schedule = load_policy("novice", shop, ["CART"]), make_schedule("static-2-6", ["CART"])
+    sampling = rollouts.DynamicSampling(prompts, 4, 2, axes=COMPOSED)
     return rollouts.collect(schedule, sampling, ("parity", 7), shop, policy.sampler(), policy.renderer)
 
 
