@@ -23,7 +23,7 @@ def git(*arguments: str) -> str:
 def commit() -> str:
     """Find the commit that added REGISTERED.md; exits if there is none."""
     path = str((HERE / "REGISTERED.md").relative_to(ROOT))
-    found = git("log", "--diff-filter=A", "--format=%H", "--", path)
+    found = git("log", "--no-renames", "--diff-filter=A", "--format=%H", "--", path)
     if not found:
         sys.exit(f"{path} is not committed: nothing is registered yet")
     return found.splitlines()[-1]
