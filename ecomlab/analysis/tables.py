@@ -243,7 +243,7 @@ def load_axes_alone(paths: Iterable[str | Path]) -> pd.DataFrame:
         if not path.exists():
             raise TableError(f"{path} is missing; experiments/frontier/axes.py makes it")
         table = pd.read_csv(path)
-        changed = table[(table.axis != "none") & ~table.axis.str.startswith("room of ")]
+        changed = table[~table.axis.isin(["none", "room"])]
         found.append(changed.assign(player=path.stem.removeprefix("axes_").replace("_", " ")))
     return pd.concat(found, ignore_index=True)
 

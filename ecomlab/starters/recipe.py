@@ -163,8 +163,8 @@ PAIRS = (
     _carts(0.4, items=2, p_option=0.5),
     _carts(0.4, items=2, p_quantity=0.5),
 )
-"""One cart in ten holds two or three steps: without any the starter solves none that holds two, whatever it knows of
-each alone, and no schedule has where to begin."""
+"""One cart in ten holds two or three steps: a trial without any solved one in a hundred that holds two, so that no
+schedule had where to begin."""
 
 
 def _composed(slip_rate: float) -> tuple[Cell, ...]:

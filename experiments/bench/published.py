@@ -39,13 +39,16 @@ def milliseconds(act: Callable[[], Any]) -> float:
 
 def published(world: Any, env: str, d: int, seed: int) -> dict[str, float]:
     """Time an episode's acts in the published implementation."""
-    search = {"name": "catalog.search", "args": {"query": f"gift {seed}", "top_k": 10}}
-    call = json.dumps({"assistant_message": "", "tool_calls": [search], "answer": None})
+    search = {"name": "catalog.search", "args": {"query": f"gift {env} {d} {seed}", "top_k": 10}}
+    call = json.dumps({"assistant_message": "One moment.", "tool_calls": [search], "answer": None})
     message = json.dumps({"assistant_message": SAID, "tool_calls": [], "answer": None})
     found = {"reset": milliseconds(lambda: world.reset(env_id=env, difficulty=d, seed=seed))}
     if env not in WITHOUT_SEARCH:
-        # a step is one search and an empty message to its customer
+        # a step is a search and a message to its customer, which may not be empty
         found["search"] = milliseconds(lambda: world.step(call))
+        searched = world.get_episode_state().tool_results_history[-1]
+        if searched["name"] != "catalog.search" or searched["error"]:
+            raise RuntimeError(f"no search: {searched}")
         world.reset(env_id=env, difficulty=d, seed=seed)
     found["message"] = milliseconds(lambda: world.step(message))
     return found
@@ -56,9 +59,13 @@ def ours(shop: Shop, env: str, d: int, seed: int) -> dict[str, float]:
     opened: list[Episode] = []
     found = {"reset": milliseconds(lambda: opened.append(Episode(make_task(env, d, seed, shop), shop)))}
     if env not in WITHOUT_SEARCH:
-        function = {"name": "search_products", "arguments": {"query": f"gift {seed}"}}
-        call = {"role": "assistant", "content": "", "tool_calls": [{"function": function}]}
-        found["search"] = milliseconds(lambda: opened[0].act(call))
+        arguments = json.dumps({"query": f"gift {env} {d} {seed}"})
+        function = {"name": "catalog_search", "arguments": arguments}
+        call = {"id": "1", "type": "function", "function": function}
+        message = {"role": "assistant", "content": "", "tool_calls": [call]}
+        found["search"] = milliseconds(lambda: opened[0].act(message))
+        if not any(m["role"] == "tool" and '"results"' in m["content"] for m in opened[0].messages):
+            raise RuntimeError(f"no search: {opened[0].messages}")
         opened.append(Episode(make_task(env, d, seed, shop), shop))
     found["message"] = milliseconds(lambda: opened[-1].act({"role": "assistant", "content": SAID}))
     return found
@@ -80,6 +87,7 @@ def main() -> None:
 
     llm_backend._ollama_generate = lambda *_, **__: None
     world = EcomRLVEEnv("C8", config={"n_synthetic_products": given.size, "embedding_debug": True})
+    world.dump_dir = ""  # it would write every episode that ends to the disk
     shop = load_shop(given.size)
     cells = [(env, d) for env in ENVIRONMENTS for d in LEVELS]
     means = defaultdict[tuple[str, int, str], list[tuple[float, float]]](list)

@@ -5,7 +5,7 @@
 PLAYER is a starter, a folder with a policy, or one of the players made of rules: `reference`, `shortcut`, and `without
 KIND`, which lacks one kind of step of thought; these are asked about steps alone, as no axis moves them. An axis goes
 to its value at d = 0 and at d = 8; a step of thought is drawn once in every task, or as often as at d = 12. Tasks have
-the same seeds in all cells, so that differences are paired; intervals are normal, 95%.
+the same seeds in all cells, so that differences are paired (`compare.paired_interval`, 95%).
 """
 
 import argparse
@@ -22,9 +22,11 @@ from ecomlab.envs.cart.env import STEPS
 from ecomlab.envs.registry import ENVIRONMENTS, moved_by
 from ecomlab.episode.episode import Episode, make_task
 from ecomlab.episode.play import finish
+from ecomlab.evaluation.compare import paired_interval
 from ecomlab.evaluation.evaluation import Cells
 from ecomlab.evaluation.heldout import play_held_out
 from ecomlab.models.load import load_policy
+from ecomlab.steps import only
 
 HERE = Path(__file__).resolve().parent
 ENV = "CART"
@@ -36,17 +38,9 @@ SCRIPTED = {"reference": (), "shortcut": STEPS, **{f"without {kind}": (kind,) fo
 """Players made of rules, by the kinds of steps that they lack."""
 
 
-def steps(kind: str | None, mean: float, size: float | None = None) -> dict[str, float]:
-    """Make the axes that leave one kind of step, or none."""
-    if kind is None:
-        return {"steps.mean": 0.0}
-    size = {} if size is None else {f"steps.{kind}_size": size}
-    return {**{f"steps.{other}": 0.0 for other in STEPS if other != kind}, "steps.mean": mean, **size}
-
-
 def cells(level: int) -> Iterator[tuple[str, str, Axes]]:
     """Yield names and axes: the level without steps of thought, each axis alone, each kind of step alone."""
-    plain = steps(None, 0)
+    plain = {"steps.mean": 0.0}
     here = Difficulty.at(level)
     yield "none", "as it is", plain
     for axis in moved_by(ENV) or ():
@@ -54,16 +48,13 @@ def cells(level: int) -> Iterator[tuple[str, str, Axes]]:
             value = Difficulty.at(end).value(axis)
             if not axis.startswith("steps.") and value != here.value(axis):
                 yield axis, f"d = {end}", {**plain, axis: value}
+    # a step needs things to be about: two items and the demands of d = 8
+    room = {"cart.items": 2.0, "constraints": Difficulty.at(8).constraints}
+    yield "room", "no step", {**room, **plain}
     for kind in STEPS:
-        # a step needs things to be about: two items and the demands of d = 8
-        room = {"cart.items": 2.0, "constraints": Difficulty.at(8).constraints}
-        yield f"room of {kind}", "no step", {**room, **plain}
-        yield f"steps.{kind}", "one", {**room, **steps(kind, 1)}
-        yield (
-            f"steps.{kind}",
-            "as at d = 12",
-            {**room, **steps(kind, DEEP.steps.mean, DEEP.value(f"steps.{kind}_size"))},
-        )
+        size = {f"{kind}_size": DEEP.value(f"steps.{kind}_size")}
+        yield f"steps.{kind}", "one", {**room, **only(kind, mean=1)}
+        yield f"steps.{kind}", "as at d = 12", {**room, **only(kind, mean=DEEP.steps.mean, **size)}
 
 
 def player_of(name: str, shop: Shop) -> Callable[[Cells], list[bool]]:
@@ -88,15 +79,11 @@ def player_of(name: str, shop: Shop) -> Callable[[Cells], list[bool]]:
 def compared(found: Mapping[tuple[str, str], np.ndarray]) -> Iterator[dict[str, object]]:
     """Yield success by cell, and its paired difference to the cell that it changes."""
     for (axis, value), solved in found.items():
-        base = ("none", "as it is")
-        if axis.startswith("steps."):
-            base = (f"room of {axis.removeprefix('steps.')}", "no step")
-        difference = solved - found[base]
-        half = 1.96 * difference.std(ddof=1) / np.sqrt(len(difference))
+        base = ("room", "no step") if axis.startswith("steps.") else ("none", "as it is")
+        difference, low, high, _ = paired_interval(solved - found[base])
         yield {
             "axis": axis, "value": value, "tasks": len(solved), "success": round(solved.mean(), 4),
-            "difference": round(difference.mean(), 4), "low": round(difference.mean() - half, 4),
-            "high": round(difference.mean() + half, 4),
+            "difference": round(difference, 4), "low": round(low, 4), "high": round(high, 4),
         }  # fmt: skip
 
 

@@ -2,9 +2,10 @@
 
     python experiments/frontier/composition.py POLICY OUT.csv [--tasks 192] [--block 0]
 
-AXES hold everything at its easiest but what a cart is made of: items, options, quantities. `composed` counts them in a
-task. The table has success at levels 0 to 8, at each step alone and at pairs of them, by both decodings, with
-the mean number of composed steps and p^n: what independent steps would make, each as likely to be right as it is alone.
+`ecomlab.difficulty.COMPOSED` holds everything at its easiest but what a cart is made of: items, options, quantities.
+`composed` counts them in a task. The table has success at levels 0 to 8, at each step alone and at pairs of them, by
+both decodings, with the mean number of composed steps and p^n: what independent steps would make, each as likely to be
+right as it is alone.
 """
 
 import argparse
@@ -26,7 +27,6 @@ from ecomlab.evaluation.local import DECODINGS
 from ecomlab.models.load import load_policy
 from ecomlab.task import Task
 
-AXES = COMPOSED
 SEEN, HELD_OUT = tuple(range(7)), (7, 8)
 """Levels that arms may draw, and levels that none sees."""
 ALONE: Mapping[str, Mapping[str, float]] = {
@@ -55,7 +55,7 @@ def composed(task: Task) -> Counter[str]:
 
 
 def cells() -> Iterator[tuple[str, int, Mapping[str, float]]]:
-    """Yield names, levels and axes beyond `AXES`."""
+    """Yield names, levels and axes beyond `COMPOSED`."""
     yield from ((f"d = {d}", d, {}) for d in (*SEEN, *HELD_OUT))
     yield from ((name, 0, axes) for name, axes in (ALONE | PAIRS).items())
 
@@ -67,7 +67,7 @@ def measured(policy: Any, shop: Any, tasks: int, block: int, only: str = "") -> 
     for name, level, more in cells():
         if not name.startswith(only):
             continue
-        axes = {**AXES, **more}
+        axes = {**COMPOSED, **more}
         jobs = Cells(("CART",), (level,), tasks, block, axes=axes).jobs()
         steps = sum((composed(make_task("CART", level, job.seed, shop, axes)) for job in jobs), Counter())
         row = {"cell": name, "level": level, "overrides": json.dumps(dict(more)), "tasks": tasks}

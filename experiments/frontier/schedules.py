@@ -102,7 +102,7 @@ class Prefix:
     """Wanted levels from the start; the demonstrator plays the first turns, as many as bring success near one half.
 
     A level's two cuts enclose that share: each of its groups is played from one of them, and moves it. One group in
-    `whole` is played from its beginning and moves nothing.
+    `whole` is played from its beginning; it moves nothing unless a cut is there too.
     """
 
     envs: tuple[str, ...]

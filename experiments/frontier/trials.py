@@ -16,9 +16,10 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from composition import AXES, HELD_OUT, SEEN, measured
+from composition import measured
 
 from ecomlab.catalog import load_shop
+from ecomlab.difficulty import COMPOSED
 from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.episode.episode import make_task
 from ecomlab.evaluation.evaluation import Cells
@@ -30,16 +31,16 @@ from ecomlab.lab.provenance import made_with, provenance
 from ecomlab.models.load import load_policy
 from ecomlab.seeding import TRAINING_SEEDS, rng
 from ecomlab.starters.demonstrations import Demonstration, demonstrate
+from ecomlab.starters.recipe import RECIPES
 from ecomlab.starters.sft import batches_of, imitate
 from ecomlab.training.config import TrainConfig
 from ecomlab.training.run import train
 
 HERE = Path(__file__).resolve().parent
 OWN = f"{HERE / 'schedules.py'}:"
-CURVE, LEVELS = (0, 2, 4, 6, 8), (*SEEN, *HELD_OUT)
 SETTINGS: Mapping[str, Any] = {
-    "collection": "C1", "axes": dict(AXES), "eval_axes": dict(AXES), "rounds": 1, "adam_beta2": 0.98,
-    "eval_difficulties": CURVE, "eval_episodes": 64, "eval_decodings": ("sampled",), "eval_every": 0,
+    "collection": "C1", "axes": dict(COMPOSED), "eval_axes": dict(COMPOSED), "rounds": 1, "adam_beta2": 0.98,
+    "eval_difficulties": (0, 2, 4, 6, 8), "eval_episodes": 64, "eval_decodings": ("sampled",), "eval_every": 0,
     "transcripts_every": 0, "checkpoint_every": 25,
 }  # fmt: skip
 """Common to all runs; a run's own settings take precedence."""
@@ -86,6 +87,7 @@ def execute(runs: Iterable[Run], results: Path, work: Path) -> None:
         if (results / run.name / "end.csv").exists():
             continue
         began, folder = time.process_time(), work / run.name
+        resumed = (folder / "train.csv").exists()
         print(f"{time.strftime('%H:%M')} {run.name}", flush=True)
         if run.imitate:
             policy = imitated(run, folder, shop)
@@ -94,8 +96,9 @@ def execute(runs: Iterable[Run], results: Path, work: Path) -> None:
         trained = time.process_time() - began
         keep(run, policy, folder, results, shop)
         spent = time.process_time() - began
-        with (results / run.name / "seconds.json").open("w") as file:
-            json.dump({"train": round(trained, 1), "all": round(spent, 1)}, file)
+        if not resumed:  # what came before the interruption is not known
+            seconds = {"train": round(trained, 1), "all": round(spent, 1)}
+            (results / run.name / "seconds.json").write_text(json.dumps(seconds) + "\n")
         print(f"{time.strftime('%H:%M')} {run.name}: {spent:.0f} s of the processor", flush=True)
         shutil.rmtree(folder / "checkpoints", ignore_errors=True)
 
@@ -117,7 +120,9 @@ def keep(run: Run, policy: Any, folder: Path, results: Path, shop: Any) -> None:
         if (folder / name).exists():
             (new / name).write_text((folder / name).read_text("utf-8"), "utf-8", newline="\n")
     record = provenance(
-        {"arm": run.arm, **run.config}, catalog=shop.fingerprint, made_with=made_with(run.starter, ["CART"])
+        {"arm": run.arm, **run.config},
+        catalog=shop.fingerprint,
+        made_with=made_with(run.starter, list(ENVIRONMENTS) if run.held_out else ["CART"]),
     )
     (new / "provenance.json").write_text(json.dumps(record, indent=1) + "\n")
     if run.planted:
@@ -136,12 +141,13 @@ def imitated(run: Run, folder: Path, shop: Any) -> Any:
     own = 0
     while own < run.own_tokens:
         level = int(random.choice(run.levels))
-        axes = {**AXES, **run.imitate[int(random.integers(len(run.imitate)))]}
+        axes = {**COMPOSED, **run.imitate[int(random.integers(len(run.imitate)))]}
         seed = int(random.integers(TRAINING_SEEDS.start, TRAINING_SEEDS.stop))
         played.append(demonstrate(make_task("CART", level, seed, shop, axes), shop, policy.renderer))
         own += sum(played[-1].mask)
     batches = list(batches_of(played, 2_000, sum(len(one.ids) for one in played), ("imitation", run.seed)))
-    imitate(policy.model, batches, 0.002, 4e-4, 0.5)
+    recipe = RECIPES["novice"]
+    imitate(policy.model, batches, recipe.muon_lr / 10, recipe.adamw_lr / 10, 0.5, decay=recipe.decay)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "config.json").write_text(json.dumps({"tokens": own, "demonstrations": len(played)}) + "\n")
     return policy
@@ -160,7 +166,7 @@ def environments(policy: Any, shop: Any, run: Run) -> pd.DataFrame:
 
 def planted(policy: Any, shop: Any, tasks: int, levels: Sequence[int] = (1, 8)) -> pd.DataFrame:
     """Plant mistakes in the policy's own correct beginnings: a row for each pair."""
-    drawn = [make_task("CART", d, seed, shop, AXES) for d in levels for seed in held_out_seeds(0, tasks)]
+    drawn = [make_task("CART", d, seed, shop, COMPOSED) for d in levels for seed in held_out_seeds(0, tasks)]
     return pd.DataFrame(
         [vars(pair) for pair in measure(by_policy(policy, shop), drawn, shop, tuple(PLANTABLE))]
     )

@@ -10,15 +10,11 @@ steps a cart composes. Leaves train.csv, eval.csv and window.csv.
 
 import argparse
 import os
-import sys
 from pathlib import Path
 
 import pandas as pd
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "frontier"))
-
-from composition import AXES
-
+from ecomlab.difficulty import COMPOSED
 from ecomlab.training.config import TrainConfig
 from ecomlab.training.run import train
 
@@ -35,7 +31,7 @@ def main() -> None:
     given = parser.parse_args()
     out = given.out.resolve() / "frontier"
     config = TrainConfig(
-        out=str(out), starter=given.policy, schedule="adaptive", axes=AXES, eval_axes=AXES, steps=given.steps,
+        out=str(out), starter=given.policy, schedule="adaptive", axes=COMPOSED, eval_axes=COMPOSED, steps=given.steps,
         prompts_per_step=given.prompts, rounds=1, lr=given.lr, adam_beta2=0.98, eval_every=0, eval_episodes=32,
         eval_difficulties=(0, 2, 4, 6, 8), eval_decodings=("sampled",), transcripts_every=0, checkpoint_every=1000,
         environment_workers=max(1, (os.cpu_count() or 1) - 3),

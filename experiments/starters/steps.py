@@ -25,6 +25,7 @@ from ecomlab.models.batch import draw_task
 from ecomlab.models.load import load_policy
 from ecomlab.seeding import EVALUATION_SEEDS, TRAINING_SEEDS, rng
 from ecomlab.starters.demonstrations import Demonstration, transcribe
+from ecomlab.starters.recipe import RECIPES
 from ecomlab.starters.sft import batches_of, imitate
 from ecomlab.steps import only
 
@@ -87,7 +88,7 @@ def learned(name: str, env: str, kind: str, shop: Any, seconds: float, tasks: in
     imitate(policy.model, trial, 1e-9, 1e-9, 1.0)
     pace = sum(len(d.ids) for batch in trial for d in batch) / (time.process_time() - began)
     batches = list(batches_of(demonstrations, 2_000, int(pace * seconds), ("steps alone", env, kind)))
-    imitate(policy.model, batches, 0.01, 2e-3, 0.5, decay=0.3)
+    imitate(policy.model, batches, 0.01, 2e-3, 0.5, decay=RECIPES["singles"].decay)
     row |= {"tasks": len(jobs), "after": success(), "tokens": int(pace * seconds)}
     print(
         {name: round(value, 3) if isinstance(value, float) else value for name, value in row.items()},

@@ -11,6 +11,7 @@ import torch
 
 from ecomlab import ENVIRONMENTS, Episode, Shop, make_task
 from ecomlab.customer.dialogue import told_openly
+from ecomlab.difficulty import COMPOSED
 from ecomlab.models.load import load_policy
 from ecomlab.seeding import rng
 from ecomlab.starters import recipe, sft, tiny_qwen3
@@ -99,6 +100,14 @@ def test_at_the_levels_of_a_recipe_demonstrations_fit_its_length_and_what_a_poli
         played = [demonstrate(task, big_shop, renderer) for task in tasks]
         assert sum(len(one.ids) <= made.longest for one in played) >= (9 if d < 3 else 2), (env, d)
         assert sum(sum(one.mask) <= may_say for one in played) >= (9 if d < 3 else 2), (env, d)
+
+
+@pytest.mark.parametrize("seed", [1006, 1032, 1047])
+def test_a_demonstrator_takes_the_row_that_comes_in_the_wanted_option(seed: int, big_shop: Shop) -> None:
+    """Titles do not show options: the first row of these comes in others."""
+    task = make_task("CART", 0, seed, big_shop, {**COMPOSED, "constraints": 5, "cart.p_option": 1})
+    played = transcribe(task, big_shop)
+    assert played.correct and any("has no variant" in heard for heard in played.pieces[::2])
 
 
 # Questions.

@@ -1,5 +1,6 @@
 """The axes of experiments/frontier, on which a level says how many steps a cart composes, and the list of its runs."""
 
+import json
 import sys
 import tomllib
 from collections import Counter
@@ -12,8 +13,10 @@ import pandas as pd
 import pytest
 
 from ecomlab import Shop, make_task
+from ecomlab.difficulty import COMPOSED
 from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.evaluation.tasks import check_axes
+from ecomlab.lab.provenance import sha256
 from ecomlab.seeding import rng
 from ecomlab.training.config import TrainConfig
 from ecomlab.training.schedule import Draw
@@ -29,7 +32,7 @@ import trials
 
 def drawn(shop: Shop, level: int, axes: dict[str, float], tasks: int = 40) -> list[Counter[str]]:
     return [
-        composition.composed(make_task("CART", level, seed, shop, {**composition.AXES, **axes}))
+        composition.composed(make_task("CART", level, seed, shop, {**COMPOSED, **axes}))
         for seed in range(tasks)
     ]
 
@@ -53,7 +56,7 @@ def test_a_step_alone_is_alone(name: str, shop: Shop) -> None:
 def test_nothing_but_the_cart_moves_with_the_level(shop: Shop) -> None:
     """Withheld slots, noise, shortages, budgets and steps of thought stay as they are at the easiest."""
     for d in (0, 8):
-        task = make_task("CART", d, 3, shop, composition.AXES)
+        task = make_task("CART", d, 3, shop, COMPOSED)
         assert not task.events and not task.goal.withheld and not task.steps
 
 
@@ -66,7 +69,7 @@ def test_every_run_of_the_study_is_a_valid_configuration_with_a_name_of_its_own(
         assert run.held_out == "" or run.held_out not in run.config["collection"].split(",")
     assert {run.starter for run in study.RUNS if run.part == "S1"} == {"singles", "novice"}
     held = [run for run in study.RUNS if run.part == "S2"]
-    assert len({run.held_out for run in held}) > 3 and check_axes(composition.AXES, ["CART"]) == []
+    assert len({run.held_out for run in held}) > 3 and check_axes(COMPOSED, ["CART"]) == []
     assert set(held[-1].config["collection"].split(",")) | {held[-1].held_out} == set(ENVIRONMENTS)
 
 
@@ -84,7 +87,7 @@ def test_the_simulation_finds_the_skills_that_made_a_table() -> None:
     rows: list[dict[str, Any]] = [
         {
             "level": level,
-            "overrides": composition.json.dumps(dict(axes)),
+            "overrides": json.dumps(dict(axes)),
             "sampled": simulate.success(logits, Draw("CART", level, axes)),
         }
         for _, level, axes in composition.cells()
@@ -133,4 +136,11 @@ def test_the_quick_ablation_is_on_the_axes_of_composition() -> None:
     file = Path(__file__).parents[2] / "experiments/quick/sweep.toml"
     fixed = tomllib.loads(file.read_text("utf-8"))["fixed"]
     made = TrainConfig(out="unused", axes=fixed["axes"], **fixed["more"])
-    assert made.axes == made.eval_axes == composition.AXES
+    assert made.axes == made.eval_axes == COMPOSED
+
+
+def test_the_starters_that_ship_are_those_that_were_frozen() -> None:
+    folder = Path(__file__).parents[2]
+    frozen = json.loads((folder / "experiments/frontier/starters.json").read_text())
+    for name, digest in frozen.items():
+        assert sha256(folder / "ecomlab/starters/weights" / name / "model.safetensors") == digest
