@@ -210,7 +210,7 @@ def alone(table: pd.DataFrame, width: float = PAGE_WIDTH) -> Figure:
     panels = [table[~steps], table[steps]]
     rows = [list(dict.fromkeys(zip(panel.axis, panel.value, strict=True))) for panel in panels]
     page = width > COLUMN_WIDTH
-    height = 0.5 + 0.17 * (max(map(len, rows)) if page else sum(map(len, rows)) + 3)
+    height = 0.5 + 0.17 * (max(map(len, rows)) if page else sum(map(len, rows)) + 5)
     figure = plt.figure(figsize=(width, height), layout="constrained")
     grid = figure.add_gridspec(1, 2) if page else figure.add_gridspec(2, 1, height_ratios=[*map(len, rows)])
     for place, (panel, cells) in enumerate(zip(panels, rows, strict=True)):
@@ -228,7 +228,7 @@ def alone(table: pd.DataFrame, width: float = PAGE_WIDTH) -> Figure:
     handles = [
         Line2D([], [], label=player, linestyle="", markersize=3.5, **marks[player]) for player in players
     ]
-    figure.legend(handles=handles, loc="outside upper center", ncols=5 if page else 3, frameon=False)
+    figure.legend(handles=handles, loc="outside upper center", ncols=5 if page else 2, frameon=False)
     return figure
 
 

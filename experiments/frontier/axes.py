@@ -4,8 +4,9 @@
 
 PLAYER is a starter, a folder with a policy, or one of the players made of rules: `reference`, `shortcut`, and `without
 KIND`, which lacks one kind of step of thought; these are asked about steps alone, as no axis moves them. An axis goes
-to its value at d = 0 and at d = 8; a step of thought is drawn once in every task, or as often as at d = 12. Tasks have
-the same seeds in all cells, so that differences are paired (`compare.paired_interval`, 95%).
+to its value at d = 0 and at d = 8; a step of thought is drawn once in every task, or as often as at d = 12, into carts
+of d = 0 with the room that a step needs. Tasks have the same seeds in all cells, so that differences are paired
+(`compare.paired_interval`, 95%).
 """
 
 import argparse
@@ -38,23 +39,25 @@ SCRIPTED = {"reference": (), "shortcut": STEPS, **{f"without {kind}": (kind,) fo
 """Players made of rules, by the kinds of steps that they lack."""
 
 
-def cells(level: int) -> Iterator[tuple[str, str, Axes]]:
-    """Yield names and axes: the level without steps of thought, each axis alone, each kind of step alone."""
+ROOM = {"cart.items": 2.0, "constraints": Difficulty.at(4).constraints}
+"""Steps are about things and demands: fewer hold none of most kinds, and more are too many for every starter."""
+
+
+def cells(level: int) -> Iterator[tuple[str, str, int, Axes]]:
+    """Yield names, level and axes: the level without steps of thought, each axis alone, each kind of step alone."""
     plain = {"steps.mean": 0.0}
     here = Difficulty.at(level)
-    yield "none", "as it is", plain
+    yield "none", "as it is", level, plain
     for axis in moved_by(ENV) or ():
         for end in ENDS:
             value = Difficulty.at(end).value(axis)
             if not axis.startswith("steps.") and value != here.value(axis):
-                yield axis, f"d = {end}", {**plain, axis: value}
-    # a step needs things to be about: two items and the demands of d = 8
-    room = {"cart.items": 2.0, "constraints": Difficulty.at(8).constraints}
-    yield "room", "no step", {**room, **plain}
+                yield axis, f"d = {end}", level, {**plain, axis: value}
+    yield "room", "no step", 0, {**ROOM, **plain}
     for kind in STEPS:
         size = {f"{kind}_size": DEEP.value(f"steps.{kind}_size")}
-        yield f"steps.{kind}", "one", {**room, **only(kind, mean=1)}
-        yield f"steps.{kind}", "as at d = 12", {**room, **only(kind, mean=DEEP.steps.mean, **size)}
+        yield f"steps.{kind}", "one", 0, {**ROOM, **only(kind, mean=1)}
+        yield f"steps.{kind}", "as at d = 12", 0, {**ROOM, **only(kind, mean=DEEP.steps.mean, **size)}
 
 
 def player_of(name: str, shop: Shop) -> Callable[[Cells], list[bool]]:
@@ -100,10 +103,10 @@ def main() -> None:
     play = player_of(given.player, shop)
     found = {}
     scripted = given.player in SCRIPTED
-    for axis, value, axes in cells(given.level):
+    for axis, value, level, axes in cells(given.level):
         if scripted and not axis.startswith(("none", "room", "steps")):
             continue
-        found[axis, value] = np.array(play(Cells((ENV,), (given.level,), given.tasks, axes=axes)), float)
+        found[axis, value] = np.array(play(Cells((ENV,), (level,), given.tasks, axes=axes)), float)
         print(f"{axis:22} {value:14} {found[axis, value].mean():.3f}", flush=True)
     out = given.out or HERE / f"axes_{Path(given.player).name.replace(' ', '_')}.csv"
     pd.DataFrame(compared(found)).to_csv(out, index=False, lineterminator="\n")
