@@ -3,6 +3,7 @@
     python experiments/frontier/gates.py first [--dry-run]      # rollouts x learning rate x starter: block 0
     python experiments/frontier/gates.py second                 # the best two again, two fresh seeds each: block 1
     python experiments/frontier/gates.py long                   # 600 steps of each schedule, with the best settings
+    python experiments/frontier/gates.py environments           # novice as it starts, all eight: for S2's gains
     python experiments/frontier/gates.py table                  # gains over the starters: gates.csv, gates_skills.csv
 
 All draw levels 0 to 6 uniformly but the long ones. The first have equally many rollouts. A gain is success after
@@ -20,9 +21,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from composition import measured
-from trials import HERE, OWN, Run, main
+from trials import HERE, OWN, Run, environments, main
 
 from ecomlab.catalog import load_shop
+from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.models.load import load_policy
 
 ROLLOUTS = 16_384
@@ -96,6 +98,14 @@ def start(starter: str, block: int) -> pd.DataFrame:
     return pd.read_csv(path).set_index("cell")
 
 
+def start_environments() -> None:
+    """Measure *novice* in all environments, on the tasks on which S2 measures those that it holds out."""
+    shop = load_shop()
+    tasks = dict.fromkeys(product(ENVIRONMENTS, (0, 1)), 192)
+    found = environments(load_policy("novice", shop, list(ENVIRONMENTS)), shop, tasks)
+    found.to_csv(HERE / "results/start-environments.csv", index=False, lineterminator="\n")
+
+
 def table(runs: Iterable[Run]) -> pd.DataFrame:
     """Tabulate the gains of the runs that are done: a row for each, decoding and range of levels."""
     rows = []
@@ -143,6 +153,8 @@ if __name__ == "__main__":
     stage = sys.argv.pop(1) if len(sys.argv) > 1 else "table"
     if stage in STAGES:
         main(STAGES[stage](), __doc__ or "")
+    elif stage == "environments":
+        start_environments()
     else:
         everything = [run for make in STAGES.values() for run in make()]
         gains = table(everything)

@@ -1,12 +1,13 @@
 """What schedules do to a learner of skills, in simulation: a task is a bag of uses of skills, each right with its own
 probability.
 
-    python experiments/frontier/simulate.py START.csv OUT.csv [--tokens 1e6] [--seeds 3] [--rate 0.1]
+    python experiments/frontier/simulate.py START.csv OUT.csv [--tokens 1e6] [--seeds 3] [--rate 0.1 | --gain 0.2]
 
 A cart uses: the first item, each further item, each option, each quantity, and "pair" for every two of its composed
 steps, which must not disturb each other; it is right if all uses are. A skill is one logit. Groups of eight with mixed
 outcomes give REINFORCE's gradient, and a step has a fixed length, as Adam's nearly has. START.csv is a starter's table
-by `composition.py`, to which the logits are fitted. The schedules are the objects that train.
+by `composition.py`, to which the logits are fitted. The schedules are the objects that train. With --gain, the length of
+a step is what makes levels 0 to 6 drawn evenly gain so much, as a run of the gates did with as many tokens.
 """
 
 import argparse
@@ -16,7 +17,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.optimize import least_squares
+from scipy.optimize import brentq, least_squares
 
 from ecomlab.difficulty import Difficulty
 from ecomlab.seeding import rng, whole_near
@@ -111,6 +112,17 @@ def trained(
     return logits, {"steps": steps, "mixed": mixed / groups, "top": top}
 
 
+def rate_of(start: np.ndarray, gain: float, tokens: float) -> float:
+    """Find the length of a step with which `static-0-6` gains so much over levels 0 to 6."""
+    before = np.mean([success(start, Draw("CART", d)) for d in range(7)])
+
+    def missing(rate: float) -> float:
+        after, _ = trained(start, "static-0-6", 0, tokens, rate)
+        return float(np.mean([success(after, Draw("CART", d)) for d in range(7)]) - before - gain)
+
+    return float(brentq(missing, 1e-4, 1.0, xtol=1e-4))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -120,13 +132,16 @@ def main() -> None:
     parser.add_argument("--tokens", type=float, default=1e6)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--rate", type=float, default=0.1, help="length of a step, in logits")
+    parser.add_argument("--gain", type=float, help="of static-0-6 over levels 0 to 6; fits the length of a step")
     given = parser.parse_args()
     start = fitted(pd.read_csv(given.start))
     print({name: round(float(p), 3) for name, p in zip(SKILLS, right(start), strict=True)})
+    rate = given.rate if given.gain is None else rate_of(start, given.gain, given.tokens)
+    print(f"length of a step: {rate:.4f}")
     rows = []
     for arm in ARMS:
         for seed in range(given.seeds):
-            logits, told = trained(start, arm, seed, given.tokens, given.rate)
+            logits, told = trained(start, arm, seed, given.tokens, rate)
             levels = {f"d{d}": round(success(logits, Draw("CART", d)), 3) for d in LEVELS}
             rows.append({"arm": arm, "seed": seed, **told, **levels})
     table = pd.DataFrame(rows)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from itertools import product
 
 from composition import ALONE
-from trials import OWN, Run, main
+from trials import NATURAL, OWN, Run, main
 
 from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.seeding import rng
@@ -58,12 +58,12 @@ def composition() -> Iterator[Run]:
 
 def environments() -> Iterator[Run]:
     """S2: the first 1, 2, 4 or 7 environments of ten random orders; the last is never trained."""
-    axes = {"steps.mean": 0.0}
     for number, count in product(range(ORDERS), COUNTS):
         order = rng("order of environments", number).permutation(sorted(ENVIRONMENTS)).tolist()
         settings = {
             "collection": ",".join(order[:count]), "eval_collection": ",".join(order), "schedule": "adaptive",
-            "axes": axes, "eval_axes": axes, "eval_difficulties": (0,), "eval_episodes": 32, "steps": STEPS,
+            "axes": dict(NATURAL), "eval_axes": dict(NATURAL), "eval_difficulties": (0,), "eval_episodes": 32,
+            "steps": STEPS,
         }  # fmt: skip
         yield Run("S2", f"{count}-environments", "novice", number, settings, held_out=order[-1])
 

@@ -11,7 +11,6 @@ import shutil
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +43,8 @@ SETTINGS: Mapping[str, Any] = {
     "transcripts_every": 0, "checkpoint_every": 25,
 }  # fmt: skip
 """Common to all runs; a run's own settings take precedence."""
+NATURAL: Mapping[str, float] = {"steps.mean": 0.0}
+"""Axes of runs over several environments: a level as it is, without steps of thought."""
 KEPT = ("train.csv", "eval.csv", "config.json", "alarms.txt")
 
 
@@ -106,7 +107,9 @@ def execute(runs: Iterable[Run], results: Path, work: Path) -> None:
 def keep(run: Run, policy: Any, folder: Path, results: Path, shop: Any) -> None:
     """Measure a run's final policy, and put its tables in their place."""
     if run.held_out:
-        tables = [environments(policy, shop, run)]
+        others = {(env, run.blocks[0]): run.tasks // 4 for env in ENVIRONMENTS}
+        held_out = {(run.held_out, block): run.tasks for block in run.blocks}
+        tables = [environments(policy, shop, others | held_out)]
     else:
         tables = [
             measured(policy, shop, run.tasks, block, "d =" if i else "").assign(block=block)
@@ -153,14 +156,12 @@ def imitated(run: Run, folder: Path, shop: Any) -> Any:
     return policy
 
 
-def environments(policy: Any, shop: Any, run: Run) -> pd.DataFrame:
-    """Measure the held-out environment in all blocks, and the others in the first with a quarter of the tasks."""
-    rows = []
-    for env, block in product(ENVIRONMENTS, run.blocks):
-        if env == run.held_out or block == run.blocks[0]:
-            tasks = run.tasks if env == run.held_out else run.tasks // 4
-            jobs = Cells((env,), (0, 1), tasks, block, axes=run.config["eval_axes"]).jobs()
-            rows += summarize(play_held_out(policy, jobs, shop, decodings=DECODINGS))
+def environments(policy: Any, shop: Any, tasks: Mapping[tuple[str, int], int]) -> pd.DataFrame:
+    """Measure environments, by both decodings at the two easiest levels, with so many tasks a level and block."""
+    rows: list[Any] = []
+    for (env, block), count in tasks.items():
+        jobs = Cells((env,), (0, 1), count, block, axes=NATURAL).jobs()
+        rows += summarize(play_held_out(policy, jobs, shop, decodings=DECODINGS))
     return pd.DataFrame(rows)
 
 

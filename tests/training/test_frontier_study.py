@@ -25,6 +25,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "experiments/frontier"))
 
 import analyse
 import composition
+import gates
 import simulate
 import study
 import trials
@@ -144,3 +145,14 @@ def test_the_starters_that_ship_are_those_that_were_frozen() -> None:
     frozen = json.loads((folder / "experiments/frontier/starters.json").read_text())
     for name, digest in frozen.items():
         assert sha256(folder / "ecomlab/starters/weights" / name / "model.safetensors") == digest
+
+
+def test_both_seeds_of_a_second_gate_are_put_together() -> None:
+    rows = [
+        {"name": f"gate-2/64-novice-{seed}", "decoding": "sampled", "levels": "0-6", "gain": gain, "low": gain - 0.04}
+        for seed, gain in ((1, 0.06), (2, 0.10))
+    ] + [{"name": "gate-1/64-novice-0", "decoding": "sampled", "levels": "0-6", "gain": 0.3, "low": 0.26}]  # fmt: skip
+    found = gates.both(pd.DataFrame(rows))
+    assert found[["name", "gain", "low", "passed"]].values.tolist() == [
+        ["gate-2/64-novice", 0.08, 0.04, True]
+    ]
