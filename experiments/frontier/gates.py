@@ -1,7 +1,7 @@
 """Gates, passed before the study is registered: does reinforcement learning teach a tiny policy to compose steps?
 
     python experiments/frontier/gates.py first [--dry-run]      # rollouts x learning rate x starter: block 0
-    python experiments/frontier/gates.py second                 # the best two again, two fresh seeds each: block 1
+    python experiments/frontier/gates.py second                 # the best again, two fresh seeds each: block 1
     python experiments/frontier/gates.py long                   # 600 steps of each schedule, with the best settings
     python experiments/frontier/gates.py environments           # novice as it starts, all eight: for S2's gains
     python experiments/frontier/gates.py table                  # gains over the starters: gates.csv, gates_skills.csv
@@ -58,9 +58,13 @@ def first() -> list[Run]:
 
 
 def second() -> list[Run]:
-    """The two runs of the first gate that gained most, with seeds of their own."""
-    gains = table(first()).query("decoding == 'sampled' and levels == '0-6'").nlargest(2, "gain")
-    chosen = [run for run in first() if run.name in set(gains.name)]
+    """The two runs of the first gate that gained most, and each starter's best, with seeds of their own."""
+    gains = (
+        table(first()).query("decoding == 'sampled' and levels == '0-6'").sort_values("gain", ascending=False)
+    )
+    starters = gains.name.str.extract(f"({'|'.join(STARTERS)})", expand=False)
+    best = {*gains.name[:2], *gains.name[~starters.duplicated()]}
+    chosen = [run for run in first() if run.name in best]
     return [
         Run("gate-2", run.arm, run.starter, seed, run.settings, tasks=TASKS[1], blocks=(1,))
         for run, seed in product(chosen, (1, 2))

@@ -132,7 +132,9 @@ def main() -> None:
     parser.add_argument("--tokens", type=float, default=1e6)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--rate", type=float, default=0.1, help="length of a step, in logits")
-    parser.add_argument("--gain", type=float, help="of static-0-6 over levels 0 to 6; fits the length of a step")
+    parser.add_argument(
+        "--gain", type=float, help="of static-0-6 over levels 0 to 6; fits the length of a step"
+    )
     given = parser.parse_args()
     start = fitted(pd.read_csv(given.start))
     print({name: round(float(p), 3) for name, p in zip(SKILLS, right(start), strict=True)})
