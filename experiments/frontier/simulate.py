@@ -6,8 +6,8 @@ probability.
 A cart uses: the first item, each further item, each option, each quantity, and "pair" for every two of its composed
 steps, which must not disturb each other; it is right if all uses are. A skill is one logit. Groups of eight with mixed
 outcomes give REINFORCE's gradient, and a step has a fixed length, as Adam's nearly has. START.csv is a starter's table
-by `composition.py`, to which the logits are fitted. The schedules are the objects that train. With --gain, the length of
-a step is what makes levels 0 to 6 drawn evenly gain so much, as a run of the gates did with as many tokens.
+by `composition.py`, to which the logits are fitted. The schedules are the objects that train. With --gain, a step is as
+long as it takes for levels 0 to 6, drawn evenly, to gain so much, as a run of the gates did with as many tokens.
 """
 
 import argparse
