@@ -72,22 +72,16 @@ def second() -> list[Run]:
 
 
 def long() -> list[Run]:
-    """Six hundred steps of each schedule, from the starter and with the settings that gained most."""
+    """Six hundred steps of each schedule with the settings that gained most, and *singles* with a reference that begins,
+    the schedule that needs no success of its own to start."""
     best = table(first()).query("decoding == 'sampled' and levels == '0-6'").nlargest(1, "gain").name.item()
     run = next(run for run in first() if run.name == best)
     steps = 600 * 8 // run.settings["prompts_per_step"]  # as many rollouts as 600 steps of 64 have
     more = {"steps": steps, "eval_every": steps // 6}
+    arms = [(arm, run.starter) for arm in LONG] + [("prefix", starter) for starter in STARTERS]
     return [
-        Run(
-            "gate-long",
-            arm,
-            run.starter,
-            0,
-            {**run.settings, **schedule, **more},
-            tasks=TASKS[0],
-            blocks=(0,),
-        )
-        for arm, schedule in LONG.items()
+        Run("gate-long", arm, starter, 0, {**run.settings, **LONG[arm], **more}, tasks=TASKS[0], blocks=(0,))
+        for arm, starter in dict.fromkeys(arms)
     ]
 
 
