@@ -72,8 +72,8 @@ def second() -> list[Run]:
 
 
 def long() -> list[Run]:
-    """Six hundred steps of each schedule with the settings that gained most, and *singles* with a reference that begins,
-    the schedule that needs no success of its own to start."""
+    """Six hundred steps of each schedule with the settings that gained most, and of *singles* with a reference that
+    begins, the schedule that needs no success of the policy's own."""
     best = table(first()).query("decoding == 'sampled' and levels == '0-6'").nlargest(1, "gain").name.item()
     run = next(run for run in first() if run.name == best)
     steps = 600 * 8 // run.settings["prompts_per_step"]  # as many rollouts as 600 steps of 64 have

@@ -1,13 +1,13 @@
 """What schedules do to a learner of skills, in simulation: a task is a bag of uses of skills, each right with its own
 probability.
 
-    python experiments/frontier/simulate.py START.csv OUT.csv [--tokens 1e6] [--seeds 3] [--rate 0.1 | --gain 0.2]
+    python experiments/frontier/simulate.py START.csv OUT.csv [--steps 256] [--seeds 3] [--rate 0.1 | --gain 0.2]
 
 A cart uses: the first item, each further item, each option, each quantity, and "pair" for every two of its composed
 steps, which must not disturb each other; it is right if all uses are. A skill is one logit. Groups of eight with mixed
 outcomes give REINFORCE's gradient, and a step has a fixed length, as Adam's nearly has. START.csv is a starter's table
 by `composition.py`, to which the logits are fitted. The schedules are the objects that train. With --gain, a step is as
-long as it takes for levels 0 to 6, drawn evenly, to gain so much, as a run of the gates did with as many tokens.
+long as it takes for levels 0 to 6, drawn evenly, to gain so much, as a run of the gates did.
 """
 
 import argparse
@@ -36,8 +36,8 @@ SKILLS = (
 )
 LEVELS = tuple(range(9))
 PROMPTS, GROUP = 8, 8
-A_CART, A_USE = 45, 28
-"""Tokens of an episode: of any cart, and for each use of a skill."""
+A_CART, A_USE = 13, 17
+"""Sampled tokens of an episode of *novice*: of any cart, and for each use of a skill."""
 ARMS: dict[str, dict[str, Any]] = {
     "static-0-1": {}, "static-4-6": {}, "static-0-6": {},
     "adaptive": {}, "adaptive narrow": {"tau_acc": 0.7, "d_delta": 2},
@@ -82,14 +82,14 @@ def fitted(measured: pd.DataFrame) -> np.ndarray:
 
 
 def trained(
-    logits: np.ndarray, arm: str, seed: int, tokens: float, rate: float
+    logits: np.ndarray, arm: str, seed: int, steps: int, rate: float
 ) -> tuple[np.ndarray, dict[str, float]]:
-    """Train for so many tokens; return the logits, and steps, share of mixed groups and the window's upper edge."""
+    """Train for so many steps; return the logits, and tokens, share of mixed groups and the window's upper edge."""
     name = arm.split()[0]
     which = name if name.startswith(BUILT_IN) else f"{HERE / 'schedules.py'}:{name}"
     schedule, random = make_schedule(which, ["CART"], **ARMS[arm]), rng("simulated", arm, seed)
-    spent = steps = mixed = groups = 0
-    while spent < tokens:
+    spent = mixed = 0
+    for _ in range(steps):
         gradient = np.zeros(len(SKILLS))
         for _ in range(PROMPTS):
             draw = schedule.draw(random)
@@ -98,7 +98,6 @@ def trained(
             correct = (hits == n).all(axis=1)
             schedule = report(schedule, draw, list(correct))
             spent += GROUP * (A_CART + A_USE * n[:7].sum())
-            groups += 1
             if 0 < correct.sum() < GROUP:
                 mixed += 1
                 advantage = (correct - correct.mean()) / correct.std()
@@ -106,18 +105,17 @@ def trained(
         schedule = end_step(schedule)
         if gradient.any():
             logits = np.clip(logits + rate * gradient / np.linalg.norm(gradient), -6, 8)
-        steps += 1
     window = getattr(schedule, "window", None)
     top = window("CART")[1] if window else np.nan
-    return logits, {"steps": steps, "mixed": mixed / groups, "top": top}
+    return logits, {"tokens": round(spent), "mixed": mixed / (steps * PROMPTS), "top": top}
 
 
-def rate_of(start: np.ndarray, gain: float, tokens: float) -> float:
+def rate_of(start: np.ndarray, gain: float, steps: int) -> float:
     """Find the length of a step with which `static-0-6` gains so much over levels 0 to 6."""
     before = np.mean([success(start, Draw("CART", d)) for d in range(7)])
 
     def missing(rate: float) -> float:
-        after, _ = trained(start, "static-0-6", 0, tokens, rate)
+        after, _ = trained(start, "static-0-6", 0, steps, rate)
         return float(np.mean([success(after, Draw("CART", d)) for d in range(7)]) - before - gain)
 
     return float(brentq(missing, 1e-4, 1.0, xtol=1e-4))
@@ -129,7 +127,7 @@ def main() -> None:
     )
     parser.add_argument("start", type=Path)
     parser.add_argument("out", type=Path)
-    parser.add_argument("--tokens", type=float, default=1e6)
+    parser.add_argument("--steps", type=int, default=256)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--rate", type=float, default=0.1, help="length of a step, in logits")
     parser.add_argument(
@@ -138,12 +136,12 @@ def main() -> None:
     given = parser.parse_args()
     start = fitted(pd.read_csv(given.start))
     print({name: round(float(p), 3) for name, p in zip(SKILLS, right(start), strict=True)})
-    rate = given.rate if given.gain is None else rate_of(start, given.gain, given.tokens)
+    rate = given.rate if given.gain is None else rate_of(start, given.gain, given.steps)
     print(f"length of a step: {rate:.4f}")
     rows = []
     for arm in ARMS:
         for seed in range(given.seeds):
-            logits, told = trained(start, arm, seed, given.tokens, rate)
+            logits, told = trained(start, arm, seed, given.steps, rate)
             levels = {f"d{d}": round(success(logits, Draw("CART", d)), 3) for d in LEVELS}
             rows.append({"arm": arm, "seed": seed, **told, **levels})
     table = pd.DataFrame(rows)

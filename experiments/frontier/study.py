@@ -14,7 +14,9 @@ from trials import NATURAL, OWN, Run, main
 from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.seeding import rng
 
-STEPS, STARTERS = 150, ("singles", "novice")
+STEPS, STARTERS = 256, ("singles", "novice")
+CHOSEN = {"prompts_per_step": 8, "lr": 3e-4, "steps": STEPS}
+"""What passed the gates (gates.csv), for both starters: 64 rollouts a step."""
 S1_ARMS = {
     "adaptive": {"schedule": "adaptive"},
     "static-0-6": {"schedule": "static-0-6"},
@@ -32,8 +34,8 @@ IMITATION = {
     },
     "imitate-compositions": {"imitate": ({},), "levels": range(7)},
 }
-OWN_TOKENS = 500_000
-"""Tokens that imitation gets."""
+OWN_TOKENS = 650_000
+"""Tokens of the demonstrator that imitation gets: about as many as *novice* samples under `adaptive`."""
 PRIMARY = ("adaptive", "prefix")
 CONTRASTS = (
     ("adaptive", "singles"),  # does the low one saturate
@@ -50,8 +52,7 @@ def composition() -> Iterator[Run]:
     """S1: one seed of all arms and both starters after the other; the primary arms get three seeds more."""
     for seed, starter, (arm, settings) in product(range(MORE), STARTERS, S1_ARMS.items()):
         if seed < SEEDS or arm in PRIMARY:
-            more = {"steps": STEPS, "eval_every": 25}
-            yield Run("S1", arm, starter, seed, {**settings, **more}, planted=48)
+            yield Run("S1", arm, starter, seed, {**CHOSEN, **settings, "eval_every": 32}, planted=48)
     for seed, starter, (arm, demonstrations) in product(range(SEEDS), STARTERS, IMITATION.items()):
         yield Run("S1", arm, starter, seed, planted=48, own_tokens=OWN_TOKENS, **demonstrations)
 
@@ -61,9 +62,8 @@ def environments() -> Iterator[Run]:
     for number, count in product(range(ORDERS), COUNTS):
         order = rng("order of environments", number).permutation(sorted(ENVIRONMENTS)).tolist()
         settings = {
-            "collection": ",".join(order[:count]), "eval_collection": ",".join(order), "schedule": "adaptive",
+            **CHOSEN, "collection": ",".join(order[:count]), "eval_collection": ",".join(order), "schedule": "adaptive",
             "axes": dict(NATURAL), "eval_axes": dict(NATURAL), "eval_difficulties": (0,), "eval_episodes": 32,
-            "steps": STEPS,
         }  # fmt: skip
         yield Run("S2", f"{count}-environments", "novice", number, settings, held_out=order[-1])
 
