@@ -3,9 +3,12 @@
 make study                      # all that is not done, from a worktree at the registered commit, one niced process
 make study ARGS=--dry-run       # runs and hours by arm
 make study ARGS="--only S1/"    # one part
+python study.py pilot           # before: one run of each kind with a seed of no other, for its seconds
 """
 
+import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import product
 
 from composition import ALONE
@@ -69,6 +72,15 @@ def environments() -> Iterator[Run]:
 
 
 RUNS = [*composition(), *environments()]
+PILOTS = [
+    replace(run, part=f"pilot-{run.part}", seed=900)
+    for run in RUNS
+    if run.seed == 0
+    and run.starter == "novice"
+    and run.arm in ("adaptive", "imitate-compositions", "7-environments")
+]
 
 if __name__ == "__main__":
-    main(RUNS, __doc__ or "")
+    pilot = sys.argv[1:2] == ["pilot"]
+    del sys.argv[1 : 1 + pilot]
+    main(PILOTS if pilot else RUNS, __doc__ or "")

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from composition import measured
 
@@ -192,21 +193,29 @@ def main(runs: Sequence[Run], about: str) -> None:
 
 
 def cost(runs: Sequence[Run], results: Path) -> pd.DataFrame:
-    """Tabulate runs, runs done and hours by part and arm: an arm's runs cost the mean of those done, of all done where
-    none of its own is."""
+    """Tabulate runs, runs done and hours by part and arm: an arm's runs cost the mean of those done, of all done of
+    their part where none of its own is, and of the part's pilots where none is at all."""
     rows = []
     for run in runs:
-        file = results / run.name / "seconds.json"
-        seconds = json.loads(file.read_text())["all"] if file.exists() else float("nan")
+        seconds = _seconds(results / run.name)
         rows.append({"part": run.part, "arm": run.arm, "starter": run.starter, "seconds": seconds})
     table = pd.DataFrame(rows)
+    pilots = {
+        part: np.mean([_seconds(folder) for folder in (results / f"pilot-{part}").glob("*")] or [np.nan])
+        for part in table.part.unique()
+    }
     known = table.groupby(["part", "arm", "starter"]).seconds.transform("mean")
-    known = known.fillna(table.groupby(["part", "arm"]).seconds.transform("mean")).fillna(
-        table.seconds.mean()
-    )
-    table["hours"] = known / 3600
+    for wider in (["part", "arm"], ["part"]):
+        known = known.fillna(table.groupby(wider).seconds.transform("mean"))
+    table["hours"] = known.fillna(table.part.map(pilots)) / 3600
     found = table.groupby(["part", "arm"], sort=False).agg(
         runs=("hours", "size"), done=("seconds", "count"), hours=("hours", "sum")
     )
     found.loc[("all", ""), :] = found.sum()
     return found.round(2)
+
+
+def _seconds(folder: Path) -> float:
+    """Read the seconds that a run took; NaN if it is not done, or was interrupted."""
+    file = folder / "seconds.json"
+    return float(json.loads(file.read_text())["all"]) if file.exists() else np.nan
