@@ -27,6 +27,7 @@ from ecomlab.evaluation.local import DECODINGS
 from ecomlab.models.load import load_policy
 from ecomlab.task import Task
 
+KINDS = ("item", "option", "quantity")
 SEEN, HELD_OUT = tuple(range(7)), (7, 8)
 """Levels that arms may draw, and levels that none sees."""
 ALONE: Mapping[str, Mapping[str, float]] = {
@@ -60,24 +61,44 @@ def cells() -> Iterator[tuple[str, int, Mapping[str, float]]]:
     yield from ((name, 0, axes) for name, axes in (ALONE | PAIRS).items())
 
 
-def measured(policy: Any, shop: Any, tasks: int, block: int, only: str = "") -> pd.DataFrame:
-    """Play the cells whose names begin with `only`: a row each, with success by decoding and the mean number of steps
-    of each kind."""
-    rows = []
+def played(policy: Any, shop: Any, tasks: int, block: int, only: str = "") -> pd.DataFrame:
+    """Play the cells whose names begin with `only`: a row a task, with its steps by kind and success by decoding."""
+    frames = []
     for name, level, more in cells():
         if not name.startswith(only):
             continue
         axes = {**COMPOSED, **more}
         jobs = Cells(("CART",), (level,), tasks, block, axes=axes).jobs()
-        steps = sum((composed(make_task("CART", level, job.seed, shop, axes)) for job in jobs), Counter())
-        row = {"cell": name, "level": level, "overrides": json.dumps(dict(more)), "tasks": tasks}
-        row |= {kind: round(steps[kind] / tasks, 3) for kind in ("item", "option", "quantity")}
-        played = play_held_out(policy, jobs, shop, decodings=DECODINGS)
+        steps = [composed(make_task("CART", level, job.seed, shop, axes)) for job in jobs]
+        rows = pd.DataFrame(
+            {"cell": name, "level": level, "overrides": json.dumps(dict(more)), "seed": job.seed,
+             **{kind: counts[kind] for kind in KINDS}}
+            for job, counts in zip(jobs, steps, strict=True)
+        )  # fmt: skip
+        solved = pd.DataFrame(play_held_out(policy, jobs, shop, decodings=DECODINGS))
         for decoding in DECODINGS:
-            row[decoding] = round(np.mean([r["correct"] for r in played if r["decoding"] == decoding]), 4)
-        rows.append(row)
-    table = pd.DataFrame(rows)
-    for decoding in DECODINGS if not only else ():
+            right = solved[solved.decoding == decoding].set_index("task_seed").correct
+            rows[decoding] = rows.seed.map(right).astype(float)
+        frames.append(rows)
+    return pd.concat(frames, ignore_index=True)
+
+
+def by_steps(tasks: pd.DataFrame) -> pd.DataFrame:
+    """Count levels' tasks of `played`, and those solved, by the exact number of composed steps."""
+    levels = tasks[tasks.cell.str.startswith("d =")]
+    groups = levels.assign(steps=levels[list(KINDS)].sum(axis=1), tasks=1).groupby(["level", "steps"])
+    return groups[["tasks", *DECODINGS]].sum().astype(int).reset_index()
+
+
+def measured(tasks: pd.DataFrame) -> pd.DataFrame:
+    """Tabulate what `played` returned: a row a cell, with success by decoding, the mean number of steps of each kind,
+    and where every cell was played, p^n."""
+    names = ["cell", "level", "overrides"]
+    groups = tasks.groupby(names, sort=False)
+    table = groups.size().rename("tasks").reset_index()
+    means = groups[[*KINDS, *DECODINGS]].mean().reset_index(drop=True)
+    table = pd.concat([table, means[list(KINDS)].round(3), means[list(DECODINGS)].round(4)], axis=1)
+    for decoding in DECODINGS if "plain" in set(table.cell) else ():
         alone = table.set_index("cell")[decoding].clip(lower=1e-3)
         plain = alone["plain"]
         by_items = np.interp(table["item"], range(5), [plain, *(alone[f"{n} items"] for n in (2, 3, 4, 5))])
@@ -102,7 +123,7 @@ def main() -> None:
     given = parser.parse_args()
     shop = load_shop()
     policy = load_policy(given.policy, shop, ["CART"])
-    table = measured(policy, shop, given.tasks, given.block, given.only)
+    table = measured(played(policy, shop, given.tasks, given.block, given.only))
     table.to_csv(given.out, index=False, lineterminator="\n")
     print(table.drop(columns="overrides").to_string(index=False))
 

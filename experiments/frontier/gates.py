@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from composition import measured
+from composition import measured, played
 from trials import HERE, OWN, Run, environments, main
 
 from ecomlab.catalog import load_shop
@@ -91,7 +91,7 @@ def start(starter: str, block: int) -> pd.DataFrame:
     if not path.exists():
         shop = load_shop()
         path.parent.mkdir(exist_ok=True)
-        found = measured(load_policy(starter, shop, ["CART"]), shop, TASKS[block], block)
+        found = measured(played(load_policy(starter, shop, ["CART"]), shop, TASKS[block], block))
         found.to_csv(path, index=False, lineterminator="\n")
     return pd.read_csv(path).set_index("cell")
 

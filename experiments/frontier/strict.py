@@ -5,7 +5,7 @@ python experiments/frontier/strict.py          # eleven minutes of a core; write
 
 from pathlib import Path
 
-from composition import measured
+from composition import measured, played
 
 from ecomlab.catalog import load_shop
 from ecomlab.starters.recipe import PAIRS, RECIPES, make_starter
@@ -20,7 +20,9 @@ def main() -> None:
     work = HERE / "runs/strict"
     work.mkdir(parents=True, exist_ok=True)
     policy = make_starter(shop, recipe.replace(phases=(drills, alone)), print, work)
-    measured(policy, shop, 192, 0).to_csv(HERE / "skills_strict.csv", index=False, lineterminator="\n")
+    measured(played(policy, shop, 192, 0)).to_csv(
+        HERE / "skills_strict.csv", index=False, lineterminator="\n"
+    )
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from composition import measured
+from composition import by_steps, measured, played
 
 from ecomlab.catalog import load_shop
 from ecomlab.difficulty import COMPOSED
@@ -112,10 +112,12 @@ def keep(run: Run, policy: Any, folder: Path, results: Path, shop: Any) -> None:
         held_out = {(run.held_out, block): run.tasks for block in run.blocks}
         tables = [environments(policy, shop, others | held_out)]
     else:
-        tables = [
-            measured(policy, shop, run.tasks, block, "d =" if i else "").assign(block=block)
+        tasks = {
+            block: played(policy, shop, run.tasks, block, "d =" if i else "")
             for i, block in enumerate(run.blocks)
-        ]
+        }
+        tables = [measured(found).assign(block=block) for block, found in tasks.items()]
+        steps = pd.concat(by_steps(found).assign(block=block) for block, found in tasks.items())
     place = results / run.name
     new = place.with_name(f".{place.name}")
     shutil.rmtree(new, ignore_errors=True)
@@ -129,6 +131,8 @@ def keep(run: Run, policy: Any, folder: Path, results: Path, shop: Any) -> None:
         made_with=made_with(run.starter, list(ENVIRONMENTS) if run.held_out else ["CART"]),
     )
     (new / "provenance.json").write_text(json.dumps(record, indent=1) + "\n")
+    if not run.held_out:
+        steps.to_csv(new / "steps.csv", index=False, lineterminator="\n")
     if run.planted:
         planted(policy, shop, run.planted).to_csv(new / "planted.csv", index=False, lineterminator="\n")
     pd.concat(tables).to_csv(new / "end.csv", index=False, lineterminator="\n")
