@@ -58,7 +58,7 @@ def composed(task: Task) -> Counter[str]:
 def cells() -> Iterator[tuple[str, int, Mapping[str, float]]]:
     """Yield names, levels and axes beyond `COMPOSED`."""
     yield from ((f"d = {d}", d, {}) for d in (*SEEN, *HELD_OUT))
-    yield from ((name, 0, axes) for name, axes in (ALONE | PAIRS).items())
+    yield from ((name, 0, axes) for name, axes in {**ALONE, **PAIRS}.items())
 
 
 def played(policy: Any, shop: Any, tasks: int, block: int, only: str = "") -> pd.DataFrame:

@@ -7,9 +7,10 @@ python study.py pilot           # before: one run of each kind with a seed of no
 """
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import product
+from typing import Any
 
 from composition import ALONE
 from trials import NATURAL, OWN, Run, main
@@ -17,10 +18,11 @@ from trials import NATURAL, OWN, Run, main
 from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.seeding import rng
 
+Settings = Mapping[str, Any]
 STEPS, STARTERS = 256, ("singles", "novice")
-CHOSEN = {"prompts_per_step": 8, "lr": 3e-4, "steps": STEPS}
+CHOSEN: Settings = {"prompts_per_step": 8, "lr": 3e-4, "steps": STEPS}
 """What passed the gates (gates.csv), for both starters: 64 rollouts a step."""
-S1_ARMS = {
+S1_ARMS: Mapping[str, Settings] = {
     "adaptive": {"schedule": "adaptive"},
     "static-0-6": {"schedule": "static-0-6"},
     "singles": {"schedule": OWN + "singles"},
@@ -31,7 +33,7 @@ S1_ARMS = {
     "skill-wise": {"schedule": OWN + "skill_wise"},
     "skill-wise-shuffled": {"schedule": OWN + "skill_wise_shuffled"},
 }
-IMITATION = {
+IMITATION: Mapping[str, Settings] = {
     "imitate-singles": {
         "imitate": tuple(axes for name, axes in ALONE.items() if name in ("option", "quantity", "2 items"))
     },
