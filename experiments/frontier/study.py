@@ -57,9 +57,9 @@ def composition() -> Iterator[Run]:
     """S1: one seed of all arms and both starters after the other; the primary arms get three seeds more."""
     for seed, starter, (arm, settings) in product(range(MORE), STARTERS, S1_ARMS.items()):
         if seed < SEEDS or arm in PRIMARY:
-            yield Run("S1", arm, starter, seed, {**CHOSEN, **settings, "eval_every": 32}, planted=48)
+            yield Run("S1", arm, starter, seed, {**CHOSEN, **settings, "eval_every": 32}, planted=192)
     for seed, starter, (arm, demonstrations) in product(range(SEEDS), STARTERS, IMITATION.items()):
-        yield Run("S1", arm, starter, seed, planted=48, own_tokens=OWN_TOKENS, **demonstrations)
+        yield Run("S1", arm, starter, seed, planted=192, own_tokens=OWN_TOKENS, **demonstrations)
 
 
 def environments() -> Iterator[Run]:

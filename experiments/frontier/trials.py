@@ -25,7 +25,7 @@ from ecomlab.episode.episode import make_task
 from ecomlab.evaluation.evaluation import Cells
 from ecomlab.evaluation.heldout import play_held_out, summarize
 from ecomlab.evaluation.local import DECODINGS
-from ecomlab.evaluation.planting import PLANTABLE, by_policy, measure
+from ecomlab.evaluation.planting import by_policy, measure
 from ecomlab.evaluation.tasks import held_out_seeds
 from ecomlab.lab.provenance import made_with, provenance
 from ecomlab.models.load import load_policy
@@ -46,7 +46,13 @@ SETTINGS: Mapping[str, Any] = {
 """Common to all runs; a run's own settings take precedence."""
 NATURAL: Mapping[str, float] = {"steps.mean": 0.0}
 """Axes of runs over several environments: a level as it is, without steps of thought."""
-KEPT = ("train.csv", "eval.csv", "config.json", "alarms.txt")
+KEPT = ("eval.csv", "config.json", "alarms.txt")
+"""Files of a run's folder that are kept as they are."""
+COLUMNS = (
+    "step", "env", "d", "d_low", "d_high", "success", "reward", "groups", "kept", "rollouts", "unscored", "truncated",
+    "invalid", "tokens_generated", "tokens_used", "entropy", "clip_share", "grad_norm", "logp_gap",
+)  # fmt: skip
+"""Columns of its train.csv that are kept, with five digits: 162 whole tables would be half of the repository."""
 
 
 @dataclass(frozen=True)
@@ -125,6 +131,9 @@ def keep(run: Run, policy: Any, folder: Path, results: Path, shop: Any) -> None:
     for name in KEPT:
         if (folder / name).exists():
             (new / name).write_text((folder / name).read_text("utf-8"), "utf-8", newline="\n")
+    if (folder / "train.csv").exists():
+        columns = pd.read_csv(folder / "train.csv", usecols=list(COLUMNS))[list(COLUMNS)]
+        columns.to_csv(new / "train.csv", index=False, lineterminator="\n", float_format="%.5g")
     record = provenance(
         {"arm": run.arm, **run.config},
         catalog=shop.fingerprint,
@@ -134,7 +143,11 @@ def keep(run: Run, policy: Any, folder: Path, results: Path, shop: Any) -> None:
     if not run.held_out:
         steps.to_csv(new / "steps.csv", index=False, lineterminator="\n")
     if run.planted:
-        planted(policy, shop, run.planted).to_csv(new / "planted.csv", index=False, lineterminator="\n")
+        pairs = planted(policy, shop, run.planted)
+        left_out = pairs[pairs.why != ""].groupby(["d", "kind", "why"]).size().rename("tasks").reset_index()
+        left_out.to_csv(new / "left_out.csv", index=False, lineterminator="\n")
+        pairs = pairs[pairs.why == ""].drop(columns=["env", "why"])
+        pairs.to_csv(new / "planted.csv", index=False, lineterminator="\n")
     pd.concat(tables).to_csv(new / "end.csv", index=False, lineterminator="\n")
     shutil.rmtree(place, ignore_errors=True)
     new.rename(place)
@@ -170,12 +183,16 @@ def environments(policy: Any, shop: Any, tasks: Mapping[tuple[str, int], int]) -
     return pd.DataFrame(rows)
 
 
-def planted(policy: Any, shop: Any, tasks: int, levels: Sequence[int] = (1, 8)) -> pd.DataFrame:
+PLANTED: Mapping[str, float] = {**COMPOSED, "cart.p_option": 0.0}
+"""Axes of carts in which mistakes are planted: with an option, a tiny policy adds the product in the message that asks for
+its options, which is a mistake from its first act on."""
+
+
+def planted(policy: Any, shop: Any, tasks: int, levels: Sequence[int] = (1, 4)) -> pd.DataFrame:
     """Plant mistakes in the policy's own correct beginnings: a row for each pair."""
-    drawn = [make_task("CART", d, seed, shop, COMPOSED) for d in levels for seed in held_out_seeds(0, tasks)]
-    return pd.DataFrame(
-        [vars(pair) for pair in measure(by_policy(policy, shop), drawn, shop, tuple(PLANTABLE))]
-    )
+    drawn = [make_task("CART", d, seed, shop, PLANTED) for d in levels for seed in held_out_seeds(0, tasks)]
+    kinds = ("wrong quantity", "wrong product", "unwanted item")
+    return pd.DataFrame([vars(pair) for pair in measure(by_policy(policy, shop), drawn, shop, kinds)])
 
 
 def main(runs: Sequence[Run], about: str) -> None:
