@@ -184,8 +184,8 @@ def environments(policy: Any, shop: Any, tasks: Mapping[tuple[str, int], int]) -
 
 
 PLANTED: Mapping[str, float] = {**COMPOSED, "cart.p_option": 0.0}
-"""Axes of carts in which mistakes are planted: with an option, a tiny policy adds the product in the message that asks for
-its options, which is a mistake from its first act on."""
+"""Axes of carts in which mistakes are planted: with an option, a tiny policy adds the product in the message that asks
+for its options, which is a mistake from its first act on."""
 
 
 def planted(policy: Any, shop: Any, tasks: int, levels: Sequence[int] = (1, 4)) -> pd.DataFrame:
