@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from ecomlab.training.config import TrainConfig as TrainConfig
     from ecomlab.training.run import Run as Run
     from ecomlab.training.run import train as train
+    from ecomlab.training.stream import Stream as Stream
 else:  # when it is used: the command line starts before numpy is imported
 
     def __getattr__(name):
@@ -51,6 +52,7 @@ _MODULES = {
     "Run": "ecomlab.training.run",
     "Score": "ecomlab.reward",
     "Shop": "ecomlab.catalog",
+    "Stream": "ecomlab.training.stream",
     "Task": "ecomlab.task",
     "TaskError": "ecomlab.task",
     "TrainConfig": "ecomlab.training.config",

@@ -13,12 +13,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from ecomlab.envs.registry import ENVIRONMENTS
-from ecomlab.evaluation.tasks import Axes, axes_of
-from ecomlab.models.batch import Clock, Rollout, Start, draw_task, play_batch
+from ecomlab.evaluation.tasks import Axes
+from ecomlab.models.batch import Clock, Rollout, play_batch
 from ecomlab.models.process_group import SINGLE_PROCESS, ProcessGroup
 from ecomlab.reward import PUBLISHED, Weights, varies
-from ecomlab.seeding import TRAINING_SEEDS, rng
-from ecomlab.training.schedule import Draw, Schedule, ScheduleError, end_step, report
+from ecomlab.seeding import rng
+from ecomlab.training.schedule import Draw, Schedule
+from ecomlab.training.stream import Stream
 
 if TYPE_CHECKING:
     from ecomlab.catalog import Shop
@@ -117,22 +118,26 @@ def collect(
     schedule before the next. The collection does not depend on `processes`, up to the rounding of log-probabilities:
     each group is played by one process. Nor does it depend on `pool`, whose workers play this process's episodes.
     """
+    stream = Stream(
+        schedule, sampling.envs or tuple(ENVIRONMENTS), groups_per_step=None, axes=sampling.axes,
+        weights=sampling.weights, shop=shop, key=key[:-1], step=key[-1],
+    )  # fmt: skip
     clock = Clock()
     played: list[Group] = []
     missing = sampling.prompts
     for number in range(sampling.rounds):
-        drawn = [_draw(schedule, (*key, number, i)) for i in range(missing)]
+        drawn = [stream.next_group() for _ in range(missing)]
         mine = [i for i in range(len(drawn)) if i % processes.workers == processes.rank]
         groups = []
         if mine:
             with clock.phase("environment"):
-                tasks = [_task(*drawn[i], sampling, shop) for i in mine]
+                tasks = [stream.start(drawn[i]) for i in mine]
             copies = [task for task in tasks for _ in range(sampling.group_size)]
             streams = [rng("sample", *key, number, i, c) for i in mine for c in range(sampling.group_size)]
             rollouts = play_batch(copies, streams, shop, sampler, renderer, clock, pool)
             groups = [
                 Group(
-                    drawn[i][0],
+                    drawn[i].draw,
                     tuple(rollouts[g * sampling.group_size : (g + 1) * sampling.group_size]),
                     number,
                 )
@@ -144,33 +149,18 @@ def collect(
             group = shares[i % processes.workers][i // processes.workers]
             played.append(group)
             missing -= group.effective(sampling.keep)
-            schedule = report(schedule, group.draw, group.outcomes)
+            stream.report(drawn[i], group.outcomes)
         if not missing:
             break
+        stream.next_round()
+    stream.end_step()
     kept = [group for group in played if group.effective(sampling.keep)]
     discarded = [group for group in played if not group.effective(sampling.keep)]
     return Collection(
         kept=tuple(kept),
         padding=tuple(discarded[: sampling.prompts - len(kept)]),
         groups=tuple(played),
-        schedule=end_step(schedule),
+        schedule=stream.schedule,
         rounds=number + 1,
         seconds=dict(clock.seconds),
     )
-
-
-def _draw(schedule: Schedule, key: Sequence[Any]) -> tuple[Draw, int]:
-    """Draw what a group plays, and a training seed."""
-    random = rng("draw", *key)
-    draw = schedule.draw(random)
-    if not isinstance(draw, Draw):
-        raise ScheduleError(f"a schedule's draw returned {draw!r}; return a Draw(env, level)")
-    return draw, int(random.integers(TRAINING_SEEDS.start, TRAINING_SEEDS.stop))
-
-
-def _task(draw: Draw, seed: int, sampling: DynamicSampling, shop: "Shop") -> Start | Exception:
-    """Draw the task of a group. Raises ScheduleError for a draw that cannot be played."""
-    draw.check(sampling.envs or ENVIRONMENTS)
-    overrides = {**axes_of(sampling.axes, draw.env), **draw.overrides}
-    task = draw_task(draw.env, draw.level, seed, shop, overrides)
-    return task if isinstance(task, Exception) else Start(task, sampling.weights, draw.given)

@@ -1,0 +1,217 @@
+"""A stream of training tasks: what a trainer of any kind plugs in. It draws by a schedule and hears the outcomes::
+
+    stream = Stream("adaptive", "C8", seed=0)
+    ticket = stream.next_group()                                # a task of training, for a group of rollouts
+    episodes = [stream.open(ticket) for _ in range(8)]          # messages in, messages out
+    ...
+    stream.report(ticket, [episode.score() for episode in episodes])
+    state = stream.state()                                      # JSON, from which `restore` goes on
+
+`open_tokens` plays in token ids instead. No held-out task can come out of a stream: a ticket with another seed than
+those of `TRAINING_SEEDS` cannot be made.
+"""
+
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ecomlab.catalog import load_shop
+from ecomlab.episode.episode import Episode
+from ecomlab.evaluation.tasks import Axes, axes_of, check_axes, environments_of
+from ecomlab.models.batch import Plays, Rollout, Start, draw_task, first_turns
+from ecomlab.reward import PUBLISHED, Score, Weights
+from ecomlab.seeding import TRAINING_SEEDS, rng
+from ecomlab.training.schedule import Draw, Factory, Schedule, ScheduleError, end_step, make_schedule, report
+
+if TYPE_CHECKING:
+    from ecomlab.catalog import Shop
+    from ecomlab.models.renderer import Renderer
+    from ecomlab.models.samplers.cached import Sampled
+
+Place = tuple[Any, int, int]
+"""Step, round within the step, and number within the round."""
+Outcome = Score | bool | np.bool_ | None
+
+
+@dataclass(frozen=True)
+class Ticket:
+    """What a group of rollouts plays: a draw, a training seed, and the draw's place in the stream. It travels as
+    JSON."""
+
+    draw: Draw
+    seed: int
+    place: Place
+
+    def __post_init__(self) -> None:
+        if self.seed not in TRAINING_SEEDS:
+            raise ValueError(f"{self.seed} is no training seed: those are below {TRAINING_SEEDS.stop}")
+
+    def to_json(self) -> dict[str, Any]:
+        draw = {**vars(self.draw), "overrides": dict(self.draw.overrides)}
+        return {**draw, "seed": self.seed, "place": list(self.place)}
+
+    @classmethod
+    def from_json(cls, state: Mapping[str, Any]) -> "Ticket":
+        rest = dict(state)
+        seed, (step, number, index) = rest.pop("seed"), rest.pop("place")
+        return cls(Draw(**rest), seed, (step, number, index))
+
+
+class Stream:
+    """Draws tickets from a schedule, opens their episodes, and hears their outcomes; safe to use from several threads.
+
+    Tickets may be reported in any order. What was drawn and not reported when `state` was taken is drawn first by
+    whoever restores it, so that a resumed run draws what an uninterrupted one draws.
+    """
+
+    def __init__(
+        self,
+        schedule: str | Factory | Schedule = "adaptive",
+        envs: str | Sequence[str] = "C8",
+        *,
+        seed: int = 0,
+        groups_per_step: int | None = 8,
+        axes: Axes | None = None,
+        weights: Weights = PUBLISHED,
+        shop: "Shop | None" = None,
+        key: Sequence[Any] | None = None,
+        step: Any = 0,
+        **settings: Any,
+    ) -> None:
+        """`schedule` is a name, a class or function, called with the environments and `settings`, or an object, which
+        is used itself; `envs` a collection or environments; `axes` are overridden in all tasks, but for what a draw
+        overrides. The schedule's step ends once `groups_per_step` tickets were reported; None: by `end_step`.
+        `key` names the randomness, by default as in `ecomlab train` with this seed; `step` is the first step's number.
+        Raises ValueError."""
+        self.envs = tuple(environments_of(envs if isinstance(envs, str) else ",".join(envs)))
+        made = isinstance(schedule, str | type) or not hasattr(schedule, "draw")
+        self.schedule: Schedule = make_schedule(schedule, self.envs, **settings) if made else schedule  # type: ignore[arg-type, assignment]
+        self.groups_per_step, self.axes, self.weights = groups_per_step, dict(axes or {}), weights
+        check_axes(self.axes, self.envs)
+        self.key = ("train", seed) if key is None else tuple(key)
+        self._shop, self._lock = shop, threading.RLock()
+        self._place: Place = (step, 0, 0)
+        self._reported = 0
+        self._waiting: dict[Place, Ticket] = {}
+        self._again: list[Ticket] = []
+
+    @property
+    def shop(self) -> "Shop":
+        """The shop of its tasks."""
+        self._shop = self._shop or load_shop()
+        return self._shop
+
+    def next_group(self) -> Ticket:
+        """Draw what the next group plays. Raises ScheduleError for a draw that cannot be played."""
+        with self._lock:
+            if self._again:
+                return self._again.pop(0)
+            random = rng("draw", *self.key, *self._place)
+            draw = self.schedule.draw(random)
+            if not isinstance(draw, Draw):
+                raise ScheduleError(f"a schedule's draw returned {draw!r}; return a Draw(env, level)")
+            draw.check(self.envs)
+            ticket = Ticket(
+                draw, int(random.integers(TRAINING_SEEDS.start, TRAINING_SEEDS.stop)), self._place
+            )
+            self._waiting[ticket.place] = ticket
+            step, number, index = self._place
+            last = index + 1 == self.groups_per_step
+            self._place = (step + 1, 0, 0) if last else (step, number, index + 1)
+            return ticket
+
+    def start(self, ticket: Ticket) -> Start | Exception:
+        """Draw a ticket's task, as `draw_task`."""
+        draw = ticket.draw
+        overrides = {**axes_of(self.axes, draw.env), **draw.overrides}
+        task = draw_task(draw.env, draw.level, ticket.seed, self.shop, overrides)
+        return task if isinstance(task, Exception) else Start(task, self.weights, draw.given)
+
+    def open(self, ticket: Ticket, strict: bool = False) -> Episode:
+        """Open an episode, given turns played. Raises what the environment raised if its task could not be drawn: the
+        outcome to report is None then."""
+        start = self.start(ticket)
+        if isinstance(start, Exception):
+            raise start
+        episode = Episode(start.task, self.shop, strict=strict, weights=self.weights)
+        for message in first_turns(start.task, self.shop, start.given) if start.given else ():
+            episode.act(message)
+        return episode
+
+    def open_tokens(self, ticket: Ticket, renderer: "Renderer", strict: bool = False) -> "TokenEpisode":
+        """Open an episode that is played in token ids. It is over at once, unscored, if its task could not be drawn."""
+        return TokenEpisode(self.start(ticket), self.shop, renderer, strict)
+
+    def report(self, ticket: Ticket, outcomes: Iterable[Outcome]) -> None:
+        """Report the outcomes of all of a ticket's rollouts to the schedule. Raises KeyError for a ticket that
+        waits for none."""
+        found = [_verdict(outcome) for outcome in outcomes]
+        with self._lock:
+            if self._waiting.pop(ticket.place, None) is None:
+                raise KeyError(f"the group at {ticket.place} was not drawn here, or has been reported")
+            self.schedule = report(self.schedule, ticket.draw, found)
+            self._reported += 1
+            if self._reported == self.groups_per_step:
+                self.schedule, self._reported = end_step(self.schedule), 0
+
+    def next_round(self) -> None:
+        """Begin another round of the same step, in place of groups that taught nothing."""
+        self._place = (self._place[0], self._place[1] + 1, 0)
+
+    def end_step(self) -> None:
+        """End the schedule's step."""
+        with self._lock:
+            self.schedule, self._place, self._reported = (
+                end_step(self.schedule),
+                (self._place[0] + 1, 0, 0),
+                0,
+            )
+
+    def state(self) -> dict[str, Any]:
+        """Return the state as JSON values."""
+        with self._lock:
+            waiting = [ticket.to_json() for ticket in self._waiting.values()]
+            counts = {"place": list(self._place), "reported": self._reported}
+            return {"schedule": self.schedule.to_json(), **counts, "waiting": waiting}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from a state of a stream that was made alike."""
+        with self._lock:
+            self.schedule = self.schedule.from_json(state["schedule"])
+            self._place, self._reported = tuple(state["place"]), state["reported"]
+            self._again = [Ticket.from_json(one) for one in state["waiting"]]
+            self._waiting = {ticket.place: ticket for ticket in self._again}
+
+
+class TokenEpisode:
+    """One episode in token ids: `reads` are the ids that the policy reads next, the whole prompt at first; `rollout` is
+    what there is to train on, once it is over."""
+
+    def __init__(
+        self, start: Start | Exception, shop: "Shop", renderer: "Renderer", strict: bool = False
+    ) -> None:
+        self._plays = Plays(shop, renderer)
+        self.reads: list[int] = []
+        self.rollout: Rollout | None = None
+        self._came(self._plays.open({0: start}, strict)[0])
+
+    @property
+    def done(self) -> bool:
+        return self.rollout is not None
+
+    def act(self, sampled: "Sampled") -> None:
+        """Play one turn of the policy: its ids with the stop token, and their log-probabilities."""
+        if self.done:
+            raise RuntimeError("the episode is over")
+        self._came(self._plays.answer({0: sampled}, 0.0)[0])
+
+    def _came(self, came: list[int] | Rollout) -> None:
+        self.reads, self.rollout = ([], came) if isinstance(came, Rollout) else (came, None)
+
+
+def _verdict(outcome: Outcome) -> Any:
+    """Read correctness; None for an unscored rollout."""
+    return (None if outcome.unscored else outcome.correct) if isinstance(outcome, Score) else outcome
