@@ -187,14 +187,15 @@ class Stream:
 
 
 class TokenEpisode:
-    """One episode in token ids: `reads` are the ids that the policy reads next, the whole prompt at first; `rollout` is
-    what there is to train on, once it is over."""
+    """One episode in token ids: `reads` are the ids that the policy reads next, the whole prompt at first, and `context`
+    all ids up to its next turn; `rollout` is what there is to train on, once it is over."""
 
     def __init__(
         self, start: Start | Exception, shop: "Shop", renderer: "Renderer", strict: bool = False
     ) -> None:
         self._plays = Plays(shop, renderer)
         self.reads: list[int] = []
+        self.context: list[int] = []
         self.rollout: Rollout | None = None
         self._came(self._plays.open({0: start}, strict)[0])
 
@@ -206,10 +207,12 @@ class TokenEpisode:
         """Play one turn of the policy: its ids with the stop token, and their log-probabilities."""
         if self.done:
             raise RuntimeError("the episode is over")
+        self.context += sampled.ids
         self._came(self._plays.answer({0: sampled}, 0.0)[0])
 
     def _came(self, came: list[int] | Rollout) -> None:
         self.reads, self.rollout = ([], came) if isinstance(came, Rollout) else (came, None)
+        self.context += self.reads
 
 
 def _verdict(outcome: Outcome) -> Any:
