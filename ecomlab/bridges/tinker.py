@@ -2,15 +2,15 @@
 
     StreamDataset(stream, renderer, batches=100)        # what an RLDatasetBuilder of yours returns
 
-Episodes are played in token ids by our renderer of the model, which only appends, so that the cookbook trains each as one
-sequence. Outcomes reach the stream in the process that plays: leave its rollouts in one process, which is its default.
+Episodes are played in token ids by our renderer of the model, which only appends, so that the cookbook trains each as
+one sequence. Outcomes reach the stream in the process that plays, so its rollouts stay in one process, its default.
 """
 
 from collections.abc import Sequence
 from typing import Any
 
 import tinker
-from tinker_cookbook.rl.types import Env, EnvGroupBuilder, RLDataset, StepResult, Trajectory
+from tinker_cookbook.rl.types import Env, EnvGroupBuilder, RLDataset, StepResult
 
 from ecomlab.models.renderer import Renderer
 from ecomlab.models.samplers.sampled import Sampled

@@ -127,8 +127,8 @@ def _sample(rollout: Rollout, advantage: float, version: int, ticket: Ticket) ->
 
 
 class SaveStream(TrainerCallback):
-    """Puts the stream's state into the trainer's checkpoints; `resume` goes on from one. Groups that were played and not
-    trained when a run stopped stay reported and are not played again."""
+    """Puts the stream's state into the trainer's checkpoints; `resume` goes on from one. Groups that were played and
+    not trained when a run stopped stay reported and are not played again."""
 
     def __init__(self, worker: StreamWorker) -> None:
         self.worker = worker
