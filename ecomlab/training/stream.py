@@ -193,11 +193,13 @@ class TokenEpisode:
     def __init__(
         self, start: Start | Exception, shop: "Shop", renderer: "Renderer", strict: bool = False
     ) -> None:
+        self.renderer = renderer
         self._plays = Plays(shop, renderer)
         self.reads: list[int] = []
         self.context: list[int] = []
         self.rollout: Rollout | None = None
         self._came(self._plays.open({0: start}, strict)[0])
+        self.prompt = list(self.context)
 
     @property
     def done(self) -> bool:
