@@ -1,4 +1,4 @@
-"""A reference player as a policy in token ids: what it says in every state of a ticket's episode, by all ids before it."""
+"""A reference player as a policy in token ids: its turn in every state of a ticket's episode, by all ids before it."""
 
 from typing import Any
 

@@ -83,7 +83,8 @@ def test_its_loop_moves_the_window_and_a_restored_loader_draws_alike(
     loader, client = loader_of(config, tokenizer), Scripted()
     worker, renderer = AgentLoopWorker(config, client), ChatRenderer(tokenizer)
     data: Any = loader.dataset
-    windows, saved, drawn = [], None, []
+    windows, drawn = [], []
+    saved = before = loader.state_dict()
     for number, row in zip(range(12), loader, strict=False):
         if number == 6:
             saved = json.loads(json.dumps(before))
