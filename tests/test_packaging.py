@@ -160,7 +160,12 @@ def test_the_wheel_holds_starters_notebooks_and_sweeps(tmp_path: Path) -> None:
         expected.add(f"ecomlab/_layout/{path.relative_to(ROOT).as_posix()}")
     assert "ecomlab/starters/weights/novice/model.safetensors" in expected
     assert expected <= held
-    ours = {"ecomlab", "ecomlab_verifiers.py", "ecomlab-0.1.0.dist-info"}  # verifiers wants a top-level name
+    ours = {
+        "ecomlab",
+        "ecomlab_verifiers.py",
+        "ecomlab_training.py",
+        "ecomlab-0.1.0.dist-info",
+    }  # verifiers wants top-level names
     assert {name.partition("/")[0] for name in held} == ours
 
 

@@ -4,7 +4,7 @@ verifiers names a plugin by a top-level module; `ecomlab_verifiers` is that name
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 import verifiers.v1 as vf
 from openai import APIStatusError, AsyncOpenAI
@@ -20,6 +20,8 @@ from ecomlab.evaluation.tasks import environments_of, held_out_seeds
 
 PLUGIN = "ecomlab-verifiers"
 """The id by which verifiers finds taskset and harness."""
+TRAINING = "ecomlab-training"
+"""The id of the taskset of training tasks (`ecomlab.bridges.verifiers_training`)."""
 OUTCOME = "ecomlab"
 """Key of the score in a trace's `info`."""
 
@@ -67,6 +69,9 @@ class ShoppingTask(vf.Task[ShoppingData]):
         over = trace.info[OUTCOME]
         counts = {"turns": over["turns"], "calls": over["calls"]}
         return {"correct": over["score"]["correct"], **over["score"]["parts"], **counts}
+
+
+TaskT = TypeVar("TaskT", bound=ShoppingTask)
 
 
 class ShoppingTaskset(vf.Taskset[ShoppingTask, ShoppingConfig]):
@@ -148,14 +153,16 @@ class ShoppingEnv(vf.Env[ShoppingEnvConfig]):
         await agents.agent.run(task)
 
 
-def make_task(job: Job, size: int, config: vf.TaskConfig | None = None) -> ShoppingTask:
+def make_task(
+    job: Job, size: int, config: vf.TaskConfig | None = None, kind: type[TaskT] = ShoppingTask, name: str = ""
+) -> TaskT:
     """Make the task of a job, in the shop of `size` products."""
     shop = load_shop(size)
     system, opening = (message["content"] for message in Episode(task_of(job, shop), shop).messages)
     version = ENVIRONMENTS[job.env].version
     data = ShoppingData(
         id=f"{job.env}-v{version}-{job.d}-{job.seed}",
-        name=f"{job.env} d={job.d} #{job.seed}",
+        name=name or f"{job.env} d={job.d} #{job.seed}",
         prompt=opening,
         system_prompt=system,
         env=job.env,
@@ -165,9 +172,11 @@ def make_task(job: Job, size: int, config: vf.TaskConfig | None = None) -> Shopp
         axes=dict(job.axes),
         size=size,
     )
-    return ShoppingTask(data, config)
+    return kind(data, config)
 
 
-def load_environment(**taskset: Any) -> vf.Env:
-    """Make the environment that `vf-eval` runs; `taskset` are settings of `ShoppingConfig`."""
-    return load(ShoppingEnvConfig.model_validate({"taskset": {"id": PLUGIN, **taskset}}))
+def load_environment(schedule: str = "", **taskset: Any) -> vf.Env:
+    """Make the environment of held-out tasks that `vf-eval` runs, or with a `schedule` the endless one of training tasks;
+    `taskset` are settings of `ShoppingConfig` or `TrainingConfig`."""
+    given = {"id": TRAINING, "schedule": schedule} if schedule else {"id": PLUGIN}
+    return load(ShoppingEnvConfig.model_validate({"taskset": {**given, **taskset}}))

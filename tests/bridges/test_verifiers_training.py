@@ -1,0 +1,113 @@
+"""Training through verifiers' v1 interface and prime-rl's sampler: tasks from a stream, outcomes back to it."""
+
+import asyncio
+import json
+import sys
+import types
+from itertools import islice
+from typing import Any
+
+import pytest
+
+vf = pytest.importorskip("verifiers.v1")
+
+from verifiers.v1.cli.eval.runner import run_eval
+from verifiers.v1.configs.cli.eval import EvalConfig
+from verifiers.v1.utils.loaders import load_taskset
+
+from bridges.test_verifiers import reference, serve, traces_of  # noqa: F401
+from bridges.twenty import SHOP
+from ecomlab import Shop
+from ecomlab.bridges import verifiers_training as bridge
+from ecomlab.bridges.verifiers import OUTCOME, TRAINING, load_environment
+from ecomlab.evaluation.contestant import Job
+from ecomlab.seeding import TRAINING_SEEDS
+
+GIVEN = {"id": TRAINING, "envs": "CART,PD", "size": SHOP, "groups_per_step": 2, "settings": {"tau_num": 8}}
+
+
+def taskset_of(**more: Any) -> Any:
+    return load_environment(
+        schedule="adaptive", **{k: v for k, v in {**GIVEN, **more}.items() if k != "id"}
+    ).taskset
+
+
+def episode_of(task: Any, correct: bool | None, error: bool = False) -> Any:
+    """What prime-rl's orchestrator gets back of an episode."""
+    score = {"correct": bool(correct), "unscored": correct is None}
+    agent = types.SimpleNamespace(trainable=True)
+    trace = types.SimpleNamespace(
+        agent=agent, has_error=error, info={} if error else {OUTCOME: {"score": score}}
+    )
+    return types.SimpleNamespace(task=types.SimpleNamespace(key=task.key), traces=[trace])
+
+
+def test_its_tasks_are_endless_and_of_training() -> None:
+    taskset = taskset_of()
+    assert type(taskset).INFINITE
+    tasks = list(islice(iter(taskset), 30))
+    assert all(task.data.seed in TRAINING_SEEDS for task in tasks) and len({task.key for task in tasks}) == 30
+    with pytest.raises(ValueError, match="infinite"):
+        taskset.shuffle()
+
+
+@pytest.fixture
+def prime_rl(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """prime-rl is in no registry: its module of samplers, with a standard one as its is."""
+
+    class StandardSampler:
+        def __init__(self, tasks: Any) -> None:
+            self.tasks = tasks
+
+        def __next__(self) -> Any:
+            return next(self.tasks)
+
+    samplers = types.ModuleType("prime_rl.orchestrator.curriculum.samplers")
+    samplers.StandardSampler = StandardSampler  # type: ignore[attr-defined]
+    for name in ("prime_rl", "prime_rl.orchestrator", "prime_rl.orchestrator.curriculum"):
+        monkeypatch.setitem(sys.modules, name, types.ModuleType(name))
+    sys.modules["prime_rl.orchestrator.curriculum"].samplers = samplers  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, samplers.__name__, samplers)
+    return samplers
+
+
+def test_prime_rls_sampler_moves_the_window_and_a_resumed_run_draws_alike(prime_rl: Any) -> None:
+    bridge.adapt_prime_rl()
+    sampler = prime_rl.StandardSampler(iter(taskset_of()))
+    assert isinstance(sampler, bridge.StreamSampler)
+    assert not isinstance(prime_rl.StandardSampler(iter([])), bridge.StreamSampler)
+    drawn, saved = [], {}
+
+    def report(sampler: Any, task: Any) -> None:
+        failed = [episode_of(task, None), episode_of(task, None, error=True)]
+        sampler.observe([episode_of(task, True)] * 8 + failed)
+
+    for number in range(24):
+        task = next(sampler)
+        if number == 12:
+            saved = json.loads(json.dumps(sampler.state_dict()))
+        drawn.append(task.key)
+        report(sampler, task)
+    assert max(sampler.metrics().values()) >= 2
+    again = prime_rl.StandardSampler(iter(taskset_of()))
+    again.load_state_dict(saved)
+    for key in drawn[12:]:
+        task = next(again)
+        assert task.key == key
+        report(again, task)
+
+
+def test_verifiers_plays_them(serve: Any, tmp_path: Any, monkeypatch: Any, bridge_shop: Shop) -> None:  # noqa: F811
+    """Its evaluation over the first tasks, by the reference player: what comes back is what the sampler reports."""
+    monkeypatch.setenv("NO_KEY", "none")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    tasks = list(islice(iter(load_taskset(taskset_of().config)), 4))
+    jobs = [Job(task.data.env, task.data.d, task.data.seed, axes=task.data.axes) for task in tasks]
+    given = {
+        "model": "reference", "push": False, "output_dir": str(tmp_path), "run": {"dir": "run"}, "rich": None, "select": {"limit": 4},
+        "client": {"base_url": serve(reference(jobs, bridge_shop)), "api_key_var": "NO_KEY"}, "env": {"taskset": GIVEN},
+    }  # fmt: skip
+    asyncio.run(run_eval(EvalConfig.model_validate(given)))
+    traces = traces_of(tmp_path)
+    assert len(traces) == 4 and {trace["task"]["key"] for trace in traces} == {task.key for task in tasks}
+    assert all("correct" in trace["info"][OUTCOME]["score"] for trace in traces)
