@@ -1,6 +1,14 @@
-"""OpenEnv: all environments behind one server, `uvicorn ecomlab.bridges.openenv:app`, with one session per client."""
+"""OpenEnv: all environments behind one server, `uvicorn ecomlab.bridges.openenv:app`, with one session per client.
 
-from functools import partial
+A client names a task, or with ECOMLAB_SCHEDULE=adaptive a group: the first reset with a new group's name draws a
+training task from the server's stream, the others get the same one, and once ECOMLAB_GROUP of them have ended, the
+schedule hears their outcomes. Each worker process has a stream of its own, and /counts tells what it has done.
+"""
+
+import os
+import threading
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 from uuid import uuid4
 
@@ -9,17 +17,106 @@ from openenv.core.client_types import StepResult
 from openenv.core.env_client import EnvClient
 from openenv.core.env_server.http_server import create_app
 from openenv.core.env_server.interfaces import Environment
-from openenv.core.env_server.types import Action, EnvironmentMetadata, Observation, State
+from openenv.core.env_server.types import Action, ConcurrencyConfig, EnvironmentMetadata, Observation, State
 from pydantic import Field
+from pydantic_settings import BaseSettings, SettingsConfigDict
 
 import ecomlab
 from ecomlab.bridges.common import outcome, read_message
-from ecomlab.catalog import load_shop
+from ecomlab.catalog import Shop, load_shop
 from ecomlab.episode.episode import Episode, make_task
+from ecomlab.reward import Score
 from ecomlab.seeding import TRAINING_SEEDS, rng
+from ecomlab.training.schedule import windows
+from ecomlab.training.stream import Stream, Ticket
 
-SESSIONS = 64
-"""Maximum number of simultaneous sessions."""
+
+class Settings(BaseSettings):
+    """Settings of a server, from variables such as ECOMLAB_SESSIONS."""
+
+    model_config = SettingsConfigDict(env_prefix="ECOMLAB_", extra="ignore")
+
+    products: int = 20_000
+    """Number of products in the shop."""
+    sessions: int = 64
+    """Maximum number of simultaneous sessions of a worker."""
+    session_timeout: float = 600.0
+    """Seconds after which a session without messages gives its place back."""
+    schedule: str = ""
+    """Of the training tasks of groups; empty: clients name their tasks."""
+    envs: str = "C8"
+    group: int = 8
+    """Rollouts of a group."""
+    groups_per_step: int = 8
+    seed: int = 0
+
+
+@dataclass
+class _Group:
+    ticket: Ticket
+    begun: int = 0
+    scores: list[Score | None] = field(default_factory=list)
+
+
+class Desk:
+    """What the sessions of a worker share: the shop, the stream, its open groups, and counts."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.counts = {"pid": os.getpid(), "sessions": 0, "resets": 0, "episodes": 0, "steps": 0, "errors": 0}
+        self._groups: dict[str, _Group] = {}
+        self._lock = threading.Lock()
+
+    @cached_property
+    def shop(self) -> Shop:
+        """The shop, loaded by the first reset."""
+        return load_shop(self.settings.products)
+
+    @cached_property
+    def stream(self) -> Stream | None:
+        """The stream of training tasks, if the server has a schedule."""
+        its = self.settings
+        if not its.schedule:
+            return None
+        return Stream(
+            its.schedule, its.envs, seed=its.seed, groups_per_step=its.groups_per_step, shop=self.shop
+        )
+
+    def count(self, what: str, by: int = 1) -> None:
+        with self._lock:
+            self.counts[what] += by
+
+    def open(self, name: str) -> Episode:
+        """Open a rollout of a group, and draw the group if it is new. Raises ValueError."""
+        if self.stream is None:
+            raise ValueError(
+                "this server has no schedule: set ECOMLAB_SCHEDULE, or name a task in place of a group"
+            )
+        with self._lock:
+            if name not in self._groups:
+                self._groups[name] = _Group(self.stream.next_group())
+            group = self._groups[name]
+            if group.begun == self.settings.group:
+                raise ValueError(
+                    f"all {group.begun} rollouts of group {name!r} have begun: give the next one a new name"
+                )
+            group.begun += 1
+        return self.stream.open(group.ticket)
+
+    def end(self, name: str, score: Score | None) -> None:
+        """Hear how a rollout of a group ended; None if it was left unfinished."""
+        with self._lock:
+            group = self._groups[name]
+            group.scores.append(score)
+            if len(group.scores) == self.settings.group and self.stream is not None:
+                self.stream.report(self._groups.pop(name).ticket, group.scores)
+
+    def told(self) -> dict[str, Any]:
+        """Tell counts and, of a schedule with windows, their upper edges."""
+        stream = self.stream
+        found = windows(stream.schedule, stream.envs) if stream else {}
+        tops = {env: high for env, (_, high) in found.items()}
+        return {**self.counts, "groups": len(self._groups), "tops": tops}
 
 
 class ShoppingAction(Action):
@@ -47,36 +144,48 @@ class ShoppingState(State):
 
 
 class ShoppingEnvironment(Environment[ShoppingAction, ShoppingObservation, ShoppingState]):
-    """One session: an episode at a time. All sessions share the shop, which never changes."""
+    """One session: an episode at a time."""
 
     SUPPORTS_CONCURRENT_SESSIONS = True
 
-    def __init__(self, size: int = 20_000) -> None:
-        """Load the generated shop of `size` products."""
+    def __init__(self, desk: Desk | None = None) -> None:
         super().__init__()
-        self.shop = load_shop(size)
+        self.desk = desk or Desk(Settings())
         self.episode: Episode | None = None
         self._id: str | None = None
+        self._group: str | None = None
         self._steps = 0
+        self.desk.count("sessions")
 
     def reset(
         self,
         seed: int | None = None,
         episode_id: str | None = None,
-        env: str = "CART",
-        difficulty: int = 0,
+        env: str | None = None,
+        difficulty: int | None = None,
         overrides: dict[str, float] | None = None,
+        group: str | None = None,
         **others: Any,
     ) -> ShoppingObservation:
-        """Begin the task that (env, difficulty, overrides, seed) names; without a seed, a training task
-        chosen by the episode's id. Raises the errors of `make_task`, and ValueError for any other argument."""
+        """Begin the task that (env, difficulty, overrides, seed) names; without a seed, a training task chosen by the
+        episode's id; or a rollout of a `group`. Raises what `make_task` raises, and ValueError for other arguments."""
         if others:
-            raise ValueError(f"reset takes env, difficulty, overrides and seed, not {', '.join(others)}")
+            raise ValueError(
+                f"reset takes env, difficulty, overrides, seed and group, not {', '.join(others)}"
+            )
+        self._leave()
         self._id = episode_id or uuid4().hex
-        if seed is None:
-            seed = int(rng("openenv", self._id).integers(len(TRAINING_SEEDS)))
-        self.episode = Episode(make_task(env, difficulty, seed, self.shop, overrides), self.shop)
+        if group is not None:
+            if (seed, env, difficulty, overrides) != (None,) * 4:
+                raise ValueError("a group's task is drawn by the server: name a group or a task, not both")
+            self.episode, self._group = self.desk.open(group), group
+        else:
+            if seed is None:
+                seed = int(rng("openenv", self._id).integers(len(TRAINING_SEEDS)))
+            task = make_task(env or "CART", difficulty or 0, seed, self.desk.shop, overrides)
+            self.episode = Episode(task, self.desk.shop)
         self._steps = 0
+        self.desk.count("resets")
         return ShoppingObservation(messages=self.episode.messages, tools=self.episode.tools)
 
     def step(
@@ -86,13 +195,30 @@ class ShoppingEnvironment(Environment[ShoppingAction, ShoppingObservation, Shopp
         if self.episode is None:
             raise RuntimeError("there is no episode yet; call reset first")
         before, message = len(self.episode.messages) + 1, action.message
-        turn = self.episode.act(read_message(message) if isinstance(message, str) else message)
+        try:
+            turn = self.episode.act(read_message(message) if isinstance(message, str) else message)
+        except Exception:
+            self.desk.count("errors")
+            self._leave()
+            raise
         self._steps += 1
+        self.desk.count("steps")
         seen = self.episode.messages[before:]
         if not turn.done:
             return ShoppingObservation(messages=seen)
         over = outcome(self.episode)
+        self.desk.count("episodes")
+        self._leave(self.episode.score())
         return ShoppingObservation(messages=seen, done=True, reward=over["score"]["value"], **over)
+
+    def close(self) -> None:
+        """Give a group's rollout up; OpenEnv calls this when the session ends or its time is out."""
+        self._leave()
+
+    def _leave(self, score: Score | None = None) -> None:
+        if self._group is not None:
+            self.desk.end(self._group, score)
+        self._group = None
 
     @property
     def state(self) -> ShoppingState:
@@ -102,7 +228,7 @@ class ShoppingEnvironment(Environment[ShoppingAction, ShoppingObservation, Shopp
 
     def get_metadata(self) -> EnvironmentMetadata:
         """Describe the server for OpenEnv's pages."""
-        about = "Verifiable shopping-assistant environments: reset takes env, difficulty, overrides and seed."
+        about = "Verifiable shopping-assistant environments: reset takes env, difficulty, overrides, seed, or a group."
         return EnvironmentMetadata(name="ecomlab", description=about, version=ecomlab.__version__)
 
 
@@ -120,17 +246,22 @@ class ShoppingClient(EnvClient[ShoppingAction, ShoppingObservation, ShoppingStat
         return ShoppingState(**payload)
 
 
-def make_app(size: int = 20_000, sessions: int = SESSIONS) -> FastAPI:
-    """Make the server's application: a shop of `size` products and a maximum number of sessions."""
-    environment = partial(ShoppingEnvironment, size=size)
-    return create_app(
-        environment,
+def make_app(settings: Settings | None = None) -> FastAPI:
+    """Make a worker's application."""
+    desk = Desk(settings or Settings())
+    limits = ConcurrencyConfig(
+        max_concurrent_envs=desk.settings.sessions, session_timeout=desk.settings.session_timeout
+    )
+    made: FastAPI = create_app(
+        lambda: ShoppingEnvironment(desk),
         ShoppingAction,
         ShoppingObservation,
         env_name="ecomlab",
-        max_concurrent_envs=sessions,
+        concurrency_config=limits,
         state_cls=ShoppingState,
     )
+    made.add_api_route("/counts", desk.told, methods=["GET"])
+    return made
 
 
 app = make_app()

@@ -176,7 +176,7 @@ def make_task(
 
 
 def load_environment(schedule: str = "", **taskset: Any) -> vf.Env:
-    """Make the environment of held-out tasks that `vf-eval` runs, or with a `schedule` the endless one of training tasks;
-    `taskset` are settings of `ShoppingConfig` or `TrainingConfig`."""
+    """Make the environment of held-out tasks that `vf-eval` runs, or with a `schedule` the endless one of training
+    tasks; `taskset` are settings of `ShoppingConfig` or `TrainingConfig`."""
     given = {"id": TRAINING, "schedule": schedule} if schedule else {"id": PLUGIN}
     return load(ShoppingEnvConfig.model_validate({"taskset": {**given, **taskset}}))

@@ -20,6 +20,7 @@ from ecomlab.bridges.verifiers import OUTCOME, ShoppingTask, make_task
 from ecomlab.catalog import load_shop
 from ecomlab.evaluation.contestant import Job
 from ecomlab.evaluation.tasks import axes_of
+from ecomlab.training.schedule import windows
 from ecomlab.training.stream import Stream, Ticket
 
 
@@ -105,8 +106,8 @@ class StreamSampler(Iterator[TrainingTask]):
 
     def metrics(self) -> dict[str, float]:
         """Return the upper edge of each window."""
-        window = getattr(self.tasks.stream.schedule, "window", None)
-        return {f"top/{env}": float(window(env)[1]) for env in self.tasks.stream.envs} if window else {}
+        found = windows(self.tasks.stream.schedule, self.tasks.stream.envs)
+        return {f"top/{env}": float(high) for env, (_, high) in found.items()}
 
 
 def adapt_prime_rl() -> None:

@@ -187,8 +187,8 @@ class Stream:
 
 
 class TokenEpisode:
-    """One episode in token ids: `reads` are the ids that the policy reads next, the whole prompt at first, and `context`
-    all ids up to its next turn; `rollout` is what there is to train on, once it is over."""
+    """One episode in token ids: `reads` are the ids that the policy reads next, the whole prompt at first, and
+    `context` all ids up to its next turn; `rollout` is what there is to train on, once it is over."""
 
     def __init__(
         self, start: Start | Exception, shop: "Shop", renderer: "Renderer", strict: bool = False

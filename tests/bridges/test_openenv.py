@@ -1,8 +1,11 @@
 """OpenEnv: a server and its clients over loopback play the twenty tasks to our scores, several sessions at a time."""
 
 import asyncio
+import json
 import threading
 import time
+import urllib.request
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -15,6 +18,7 @@ from openenv.validation.parsers.openenv_yaml import OpenEnvYamlParser
 
 import ecomlab
 from bridges.twenty import SHOP, sample_jobs, sample_player, write_message
+from ecomlab import ENVIRONMENTS
 from ecomlab.bridges import openenv as bridge
 from ecomlab.bridges.common import score_from_json
 from ecomlab.reward import INVALID
@@ -23,10 +27,15 @@ JOBS = sample_jobs()
 SESSIONS = 4
 
 
-@pytest.fixture(scope="module")
-def url():
+@contextmanager
+def served(**settings):
     """Address of a server in a thread of its own."""
-    config = uvicorn.Config(bridge.make_app(SHOP, SESSIONS), host="127.0.0.1", port=0, log_level="warning")
+    config = uvicorn.Config(
+        bridge.make_app(bridge.Settings(products=SHOP, sessions=SESSIONS, **settings)),
+        host="127.0.0.1",
+        port=0,
+        log_level="warning",
+    )
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
@@ -36,6 +45,12 @@ def url():
     yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
     server.should_exit = True
     thread.join()
+
+
+@pytest.fixture(scope="module")
+def url():
+    with served() as address:
+        yield address
 
 
 def started(job):
@@ -118,3 +133,69 @@ def test_the_manifest_is_one_that_openenv_reads_and_names_our_app():
     assert (manifest.name, manifest.version) == ("ecomlab", ecomlab.__version__)
     assert f"app: {bridge.__name__}:app" in (folder / "openenv.yaml").read_text()
     assert bridge.app.openapi()["paths"]["/reset"]
+
+
+def counts(url):
+    with urllib.request.urlopen(f"{url}/counts") as answer:
+        return json.load(answer)
+
+
+def test_idle_sessions_give_their_places_back():
+    """All places are taken by clients that say nothing more; a newcomer gets one once their time is out."""
+    with served(session_timeout=1.0) as url:
+
+        async def crowd():
+            idle = [bridge.ShoppingClient(base_url=url) for _ in range(SESSIONS)]
+            for client in idle:
+                await client.connect()
+                await client.reset(env="CART", difficulty=0, seed=1)
+            for attempt in range(40):
+                try:
+                    async with bridge.ShoppingClient(base_url=url) as newcomer:
+                        return (await newcomer.reset(env="CART", difficulty=0, seed=2)).observation.messages
+                except Exception:
+                    if attempt == 39:
+                        raise
+                    await asyncio.sleep(0.5)
+
+        assert asyncio.run(crowd())
+
+
+def test_groups_are_drawn_by_the_servers_stream_and_move_its_window(bridge_shop, log):
+    settings = {"schedule": "adaptive", "envs": "CART", "group": 4, "groups_per_step": 2}
+    with served(**settings) as url:
+
+        async def play(client, name):
+            result = await client.reset(group=name)
+            opening = result.observation.messages[1]["content"]
+            task = (await client.state()).task
+            player = ENVIRONMENTS[task["env"]].reference_player(bridge_shop)
+            messages, tools = list(result.observation.messages), result.observation.tools
+            while not result.done:
+                message = player(list(messages), tools)
+                result = await client.step(bridge.ShoppingAction(message=message))
+                messages += [message, *result.observation.messages]
+            return opening
+
+        async def everything():
+            clients = [bridge.ShoppingClient(base_url=url) for _ in range(SESSIONS)]
+            for client in clients:
+                await client.connect()
+            tops = []
+            for number in range(40):
+                openings = await asyncio.gather(*(play(client, f"g{number}") for client in clients))
+                assert len(set(openings)) == 1, "one task a group"
+                tops.append(counts(url)["tops"]["CART"])
+            with pytest.raises(RuntimeError, match="not both"):
+                await clients[0].reset(group="x", env="CART")
+            return tops
+
+        tops = asyncio.run(everything())
+        told = counts(url)
+    log["tops"] = tops
+    assert tops[0] == 0 and tops[-1] >= 2 and told["episodes"] == 160 and told["groups"] == 0
+
+
+def test_a_server_without_a_schedule_has_no_groups(url):
+    with bridge.ShoppingClient(base_url=url).sync() as client, pytest.raises(RuntimeError, match="SCHEDULE"):
+        client.reset(group="a")

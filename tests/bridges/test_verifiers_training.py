@@ -104,7 +104,8 @@ def test_verifiers_plays_them(serve: Any, tmp_path: Any, monkeypatch: Any, bridg
     tasks = list(islice(iter(load_taskset(taskset_of().config)), 4))
     jobs = [Job(task.data.env, task.data.d, task.data.seed, axes=task.data.axes) for task in tasks]
     given = {
-        "model": "reference", "push": False, "output_dir": str(tmp_path), "run": {"dir": "run"}, "rich": None, "select": {"limit": 4},
+        "model": "reference", "push": False, "output_dir": str(tmp_path), "run": {"dir": "run"}, "rich": None,
+        "select": {"limit": 4},
         "client": {"base_url": serve(reference(jobs, bridge_shop)), "api_key_var": "NO_KEY"}, "env": {"taskset": GIVEN},
     }  # fmt: skip
     asyncio.run(run_eval(EvalConfig.model_validate(given)))
