@@ -1,27 +1,37 @@
 """TRL's `environment_factory`: an environment of ecomlab as a class whose methods are the tools.
 
     GRPOTrainer(..., train_dataset=prompt_dataset(jobs, shop), environment_factory=factories(envs, shop))
+    GRPOTrainer(..., train_dataset=stream_dataset(stream, 8), environment_factory=factories(stream.envs, stream.shop))
+
+The second draws its tasks from a stream, which hears the outcomes: set `shuffle_dataset=False`, for a shuffled one is
+drawn a thousand rows ahead, and `num_generations` to the group size.
 
 TRL calls tools one by one and ends a rollout at the first message without a call, so this is for interoperation: the
-customer is reached by `ask_user` alone, and each call counts as a message. `ecomlab.training` has neither limit.
+customer is reached by `ask_user` alone, and each call counts as a message. `ecomlab.training` has neither limit, nor
+has `ecomlab.bridges.trl_async`.
 """
 
 import inspect
 import json
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from datasets import Dataset, Features, Json, List, Value
+from datasets import Dataset, Features, IterableDataset, Json, List, Value
 
 from ecomlab.bridges.common import task_of
 from ecomlab.bridges.datasets import AXES, read_axes, write_axes
-from ecomlab.catalog import Shop
+from ecomlab.catalog import Shop, load_shop
+from ecomlab.catalog.shop import loaded_shops
 from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.episode.episode import Episode, ask_user, make_task, system_of
 from ecomlab.evaluation.contestant import Job
+from ecomlab.reward import Score
 from ecomlab.suggest import raised
+from ecomlab.task import Task
 from ecomlab.tool import Tool
+from ecomlab.training.stream import Stream, Ticket
 
 RULES = " Talk to the customer by ask_user alone; a message without a tool call ends the conversation."
 """Differences of TRL's loop, for the system prompt."""
@@ -47,11 +57,18 @@ class ShoppingRollout:
 
     def __init__(self) -> None:
         self._episode: Episode | None = None
+        self._ticket = ""
 
-    def reset(self, difficulty: int, seed: int, overrides: Any = (), **others: Any) -> None:
+    def reset(
+        self, difficulty: int = 0, seed: int = 0, overrides: Any = (), ticket: str = "", **others: Any
+    ) -> None:
         """Begin the task of a row of the data set."""
-        task = make_task(self._env, difficulty, seed, self._shop, read_axes(overrides))
-        self._episode = Episode(task, self._shop)
+        self._ticket = ticket
+        if ticket:
+            self._episode = _drawn(ticket).stream.open(Ticket.from_json(json.loads(ticket)))
+        else:
+            task = make_task(self._env, difficulty, seed, self._shop, read_axes(overrides))
+            self._episode = Episode(task, self._shop)
 
     def get_reward(self) -> float:
         """Score the rollout: NaN, which TRL leaves out, if it is unscored. A rollout that stopped before its end is
@@ -60,6 +77,9 @@ class ShoppingRollout:
         if not episode.done:
             episode.end_truncated(STOPPED)
         score = episode.score()
+        if self._ticket:
+            _drawn(self._ticket).hear(self._ticket, score)
+            self._ticket = ""
         return math.nan if score.unscored else score.value
 
     def _call(self, name: str, arguments: dict[str, Any]) -> str:
@@ -92,9 +112,91 @@ def rollout_class(env: str, shop: Shop) -> type[ShoppingRollout]:
     return type(f"{env.title()}Rollout", (ShoppingRollout,), {**methods, "_env": env, "_shop": shop})
 
 
+@dataclass(frozen=True)
+class Factory:
+    """Makes rollouts of an environment. It can be pickled, as TRL's worker processes want, and opens its shop there."""
+
+    env: str
+    shop: Shop
+
+    def __call__(self) -> ShoppingRollout:
+        return _class_of(self)()
+
+    def __reduce__(self) -> Any:
+        origin = next((origin for origin, one in loaded_shops() if one is self.shop), None)
+        if origin is None:
+            raise ValueError(f"other processes cannot open {self.shop!r}, which load_shop did not load")
+        return _reopened, (self.env, origin)
+
+
+def _reopened(env: str, origin: tuple[Any, ...]) -> Factory:
+    return Factory(env, load_shop(*origin))
+
+
+_CLASSES: dict[tuple[str, int], type[ShoppingRollout]] = {}
+
+
+def _class_of(factory: Factory) -> type[ShoppingRollout]:
+    key = factory.env, id(factory.shop)
+    if key not in _CLASSES:
+        _CLASSES[key] = rollout_class(factory.env, factory.shop)
+    return _CLASSES[key]
+
+
 def factories(envs: Iterable[str], shop: Shop) -> dict[str, Callable[[], ShoppingRollout]]:
     """Make the argument `environment_factory`; a row's `environment` selects the class."""
-    return {env: rollout_class(env, shop) for env in envs}
+    return {env: Factory(env, shop) for env in envs}
+
+
+class _Drawn:
+    """A stream whose tickets are rows of a data set, and the scores that are in."""
+
+    def __init__(self, stream: Stream, group_size: int) -> None:
+        self.stream, self.group_size = stream, group_size
+        self.scores: dict[str, list[Score]] = {}
+
+    def hear(self, ticket: str, score: Score) -> None:
+        """Report a group once all of its scores are in."""
+        scores = self.scores.setdefault(ticket, [])
+        scores.append(score)
+        if len(scores) == self.group_size:
+            self.stream.report(Ticket.from_json(json.loads(ticket)), self.scores.pop(ticket))
+
+
+_STREAMS: list[_Drawn] = []
+
+
+def _drawn(ticket: str) -> _Drawn:
+    return _STREAMS[json.loads(ticket)["stream"]]
+
+
+def stream_dataset(stream: Stream, group_size: int, ahead: int = 64) -> IterableDataset:
+    """Make an endless data set of a stream's tasks, for a trainer in this process whose groups have this size. Raises
+    RuntimeError once `ahead` groups were drawn that nobody has reported."""
+    _STREAMS.append(_Drawn(stream, group_size))
+    return IterableDataset.from_generator(_rows, gen_kwargs={"number": len(_STREAMS) - 1, "ahead": ahead})
+
+
+def _rows(number: int, ahead: int) -> Iterator[dict[str, Any]]:
+    stream = _STREAMS[number].stream
+    while True:
+        if len(stream.state()["waiting"]) >= ahead:
+            raise RuntimeError(
+                f"the trainer has drawn {ahead} groups ahead, so that no schedule can adapt: set shuffle_dataset=False"
+            )
+        ticket = stream.next_group()
+        yield {
+            "prompt": _prompt(stream.open(ticket).task),
+            "environment": ticket.draw.env,
+            "ticket": json.dumps({**ticket.to_json(), "stream": number}),
+        }
+
+
+def _prompt(task: Task) -> list[dict[str, str]]:
+    return [
+        {"role": "system", "content": system_of(task) + RULES},
+        {"role": "user", "content": task.opening},
+    ]
 
 
 def prompt_dataset(jobs: Iterable[Job], shop: Shop) -> Dataset:
@@ -102,17 +204,13 @@ def prompt_dataset(jobs: Iterable[Job], shop: Shop) -> Dataset:
     rows = []
     for job in jobs:
         task = task_of(job, shop)
-        prompt = [
-            {"role": "system", "content": system_of(task) + RULES},
-            {"role": "user", "content": task.opening},
-        ]
         row = {
             "environment": job.env,
             "difficulty": job.d,
             "seed": job.seed,
             "overrides": write_axes(job.axes),
         }
-        rows.append({**row, "prompt": prompt})
+        rows.append({**row, "prompt": _prompt(task)})
     return Dataset.from_list(rows, features=PROMPTS)
 
 

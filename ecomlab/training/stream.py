@@ -55,9 +55,9 @@ class Ticket:
 
     @classmethod
     def from_json(cls, state: Mapping[str, Any]) -> "Ticket":
-        rest = dict(state)
-        seed, (step, number, index) = rest.pop("seed"), rest.pop("place")
-        return cls(Draw(**rest), seed, (step, number, index))
+        draw = Draw(state["env"], state["level"], state["overrides"], state["given"])
+        step, number, index = state["place"]
+        return cls(draw, state["seed"], (step, number, index))
 
 
 class Stream:

@@ -2,6 +2,7 @@
 
 import json
 import math
+import pickle
 from typing import Any
 
 import pytest
@@ -16,7 +17,7 @@ from transformers.utils import get_json_schema
 from trl import GRPOConfig, GRPOTrainer, SFTConfig, SFTTrainer
 
 from bridges.twenty import sample_jobs, sample_player
-from ecomlab import ENVIRONMENTS, Episode
+from ecomlab import ENVIRONMENTS, Episode, Stream
 from ecomlab.bridges import trl as bridge
 from ecomlab.bridges.common import task_of
 from ecomlab.bridges.datasets import TRANSCRIPTS, transcript_dataset
@@ -115,6 +116,44 @@ def test_the_twenty_tasks_score_as_in_our_own_loop(same, log, tell_versions, bri
         same(job, first._episode.score(), mine)
         assert first.get_reward() == second.get_reward() == mine.score.value
         assert (first._episode.end, first._episode.turn) == (mine.end, mine.turns)
+
+
+def streaming(folder, out, shop, **settings):
+    """TRL's trainer on a stream of carts, with the reference player's words."""
+    stream = Stream("adaptive", "CART", shop=shop, groups_per_step=1, tau_num=2)
+    config = GRPOConfig(
+        output_dir=str(out), use_cpu=True, report_to="none", save_strategy="no", disable_tqdm=True, num_generations=2,
+        per_device_train_batch_size=2, max_completion_length=150_000, logging_steps=1,
+        chat_template_kwargs={"enable_thinking": False}, **settings,
+    )  # fmt: skip
+    trainer = Replaying(
+        model=Qwen3ForCausalLM.from_pretrained(folder, max_position_embeddings=200_000),
+        processing_class=AutoTokenizer.from_pretrained(folder),
+        args=config,
+        train_dataset=bridge.stream_dataset(stream, 2, ahead=8),
+        environment_factory=bridge.factories(["CART"], shop),
+    )
+    trainer.player_of = lambda episode: one_at_a_time(ENVIRONMENTS["CART"].reference_player(shop))
+    return stream, trainer
+
+
+def test_a_streams_window_rises_in_its_trainer(log, bridge_shop, folder, tmp_path):
+    stream, trainer = streaming(folder, tmp_path, bridge_shop, max_steps=8, shuffle_dataset=False)
+    trainer.train()
+    log["window"] = stream.schedule.window("CART")
+    assert log["window"][1] >= 2 and len(stream.state()["waiting"]) <= 2
+
+
+def test_a_shuffled_stream_is_refused(bridge_shop, folder, tmp_path):
+    _, trainer = streaming(folder, tmp_path, bridge_shop, max_steps=2)
+    with pytest.raises(Exception, match="shuffle_dataset=False"):
+        trainer.train()
+
+
+def test_its_environments_can_be_pickled(bridge_shop):
+    made = pickle.loads(pickle.dumps(bridge.factories(["CART"], bridge_shop)))["CART"]()
+    made.reset(difficulty=0, seed=5)
+    assert made.get_reward() < 0 and type(made).__name__ == "CartRollout"
 
 
 @pytest.mark.parametrize("env", list(ENVIRONMENTS))
