@@ -35,9 +35,11 @@ app = Typer(
 bench = Typer(help="Benchmarks.", no_args_is_help=True)
 assets = Typer(help="List third-party files; `get` fetches one.")
 catalog = Typer(help="Catalogs of real products.", no_args_is_help=True)
+data = Typer(help="Data for trainers.", no_args_is_help=True)
 app.add_typer(bench, name="bench")
 app.add_typer(assets, name="assets")
 app.add_typer(catalog, name="catalog")
+app.add_typer(data, name="data")
 console = Console(highlight=False)
 INTERRUPTED = "interrupted; the same command goes on from what is kept"
 
@@ -449,6 +451,39 @@ def check_catalog(folder: Path = Argument(help="Folder that holds a catalog.")) 
     shop = validate(folder, full=True)
     counts = f"{shop.catalog.size:,} products, {shop.engine.texts.count:,} texts"
     console.print(f"whole: {counts}, fingerprint {shop.fingerprint}", soft_wrap=True)
+
+
+@data.command("demonstrations")
+def write_data(
+    out: Path = Argument(help="Folder for the files."),
+    episodes: int = opt(20_000, "--episodes N", "Number of correct episodes."),
+    env: str = opt("C8", "--env LIST", "A collection, or environments."),
+    difficulty: str = opt("0:8", "--difficulty LIST", "Levels, such as 0:8 or 0,2,4."),
+    form: str = opt("messages", "--form NAME", "messages (TRL), or prompt-completion (verifiers, prime-rl)."),
+    seed: int = opt(0, "--seed N", "Other seeds draw other tasks; all are of training."),
+    workers: int = opt(2, "--workers N", "Processes; they change nothing in the files."),
+) -> None:
+    """Write demonstrations for a warm start: reference and courteous players, as chats with tools, with a digest.
+
+    Example: [cyan]ecomlab data demonstrations runs/demonstrations --episodes 200 --env CART[/cyan]
+    """
+    from ecomlab.evaluation.demonstrations import FORMS, write_demonstrations
+    from ecomlab.evaluation.tasks import environments_of
+    from ecomlab.suggest import unknown
+
+    if form not in FORMS:
+        raise BadParameter(unknown("form", form, FORMS))
+
+    def tell(done: int) -> None:
+        console.print(f"{done:,} of {episodes:,} episodes")
+
+    made = write_demonstrations(
+        out, episodes, envs=environments_of(env), levels=options.levels(difficulty), form=form, seed=seed,
+        workers=workers, on_progress=tell,
+    )  # fmt: skip
+    console.print(
+        f"{episodes:,} episodes in {escape(str(out))}, sha256 {made['sha256'][:16]}", soft_wrap=True
+    )
 
 
 @app.command()
