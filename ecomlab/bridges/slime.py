@@ -32,7 +32,7 @@ def _stream(given: str) -> Stream:
     return Stream(**json.loads(given))
 
 
-class StreamSource(DataSource):  # type: ignore[misc]
+class StreamSource(DataSource):
     """Groups of samples without end."""
 
     def __init__(self, args: Any) -> None:
@@ -75,7 +75,7 @@ class StreamSource(DataSource):  # type: ignore[misc]
         return Path(folder) / f"rollout/ecomlab_stream_{rollout_id}.json"
 
     def __len__(self) -> int:
-        return self.args.rollout_batch_size  # type: ignore[no-any-return]  # an epoch; it has no end
+        return self.args.rollout_batch_size  # an epoch; it has no end
 
 
 async def generate(args: Any, sample: Sample, sampling_params: dict[str, Any]) -> Sample:

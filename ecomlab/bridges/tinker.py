@@ -63,7 +63,7 @@ class StreamGroup(EnvGroupBuilder):
         """Report the outcomes; a rollout that did not end has none."""
         over = [env.episode.rollout for env in self._envs]
         if self._envs:
-            self.stream.report(self.ticket, [rollout and rollout.score for rollout in over])
+            self.stream.report(self.ticket, [rollout.score if rollout else None for rollout in over])
         self._envs = []
 
     def logging_tags(self) -> list[str]:

@@ -57,7 +57,8 @@ class StreamWorker:
         self.metrics_queue: queue.Queue[dict[str, float]] = queue.Queue()
         self.playing = threading.Lock()
         """Held while a batch is played: whoever changes the weights in this process takes it."""
-        self._version, self._beat, self._error = 0, time.monotonic(), None
+        self._version, self._beat = 0, time.monotonic()
+        self._error: Exception | None = None
         self._stopped, self._thread = threading.Event(), threading.Thread(target=self._run, daemon=True)
 
     def start(self) -> None:
@@ -188,6 +189,6 @@ class ServedSampler(VllmSampler):
             model=self.model, prompt=prompts, max_tokens=most, temperature=1.0, top_p=1.0, logprobs=0, extra_body=more
         )  # fmt: skip
         return [
-            (choice.token_ids, choice.logprobs and choice.logprobs.token_logprobs)  # type: ignore[attr-defined]
+            (choice.token_ids, choice.logprobs and choice.logprobs.token_logprobs)
             for choice in answer.choices
         ]

@@ -14,7 +14,7 @@ those of `TRAINING_SEEDS` cannot be made.
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -87,8 +87,9 @@ class Stream:
         `key` names the randomness, by default as in `ecomlab train` with this seed; `step` is the first step's number.
         Raises ValueError."""
         self.envs = tuple(environments_of(envs if isinstance(envs, str) else ",".join(envs)))
-        made = isinstance(schedule, str | type) or not hasattr(schedule, "draw")
-        self.schedule: Schedule = make_schedule(schedule, self.envs, **settings) if made else schedule  # type: ignore[arg-type, assignment]
+        if isinstance(schedule, str | type) or not hasattr(schedule, "draw"):
+            schedule = make_schedule(schedule, self.envs, **settings)
+        self.schedule = cast(Schedule, schedule)
         self.groups_per_step, self.axes, self.weights = groups_per_step, dict(axes or {}), weights
         check_axes(self.axes, self.envs)
         self.key = ("train", seed) if key is None else tuple(key)

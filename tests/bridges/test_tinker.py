@@ -60,12 +60,12 @@ def test_its_rollouts_move_the_window_and_a_restored_stream_draws_alike(
         builders = data.get_batch(number)
         again = stream_of(bridge_shop)
         again.restore(state)
-        assert [again.next_group() for _ in builders] == [one.ticket for one in builders]  # type: ignore[attr-defined]
+        assert [again.next_group() for _ in builders] == [one.ticket for one in builders]
         for builder in builders:
             group = asyncio.run(do_group_rollout(builder, completer))
             rewards = group.get_total_rewards()
             assert len(rewards) == 4 and all(-1 <= value <= 1 for value in rewards)
-        windows.append(stream.schedule.window("CART"))  # type: ignore[attr-defined]
+        windows.append(stream.schedule.window("CART"))
     log["windows"] = windows
     assert windows[-1][1] >= 2 and stream.state()["waiting"] == []
 
@@ -81,7 +81,7 @@ def test_an_episode_is_one_sequence_whose_mask_is_what_was_sampled(novice: Polic
         envs.extend(await made())
         return envs
 
-    builder.make_envs = remembered  # type: ignore[method-assign]
+    builder.make_envs = remembered
     group = asyncio.run(do_group_rollout(builder, Completer(novice)))
     for trajectory, env in zip(group.trajectories_G, envs, strict=True):
         (datum,) = trajectory_to_data(trajectory, 1.0)

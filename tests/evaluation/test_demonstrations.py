@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,7 +13,7 @@ from ecomlab.evaluation.demonstrations import MANIFEST, write_demonstrations
 from ecomlab.seeding import TRAINING_SEEDS
 
 SIZE = 1_000
-GIVEN = {"envs": ("CART", "STATUS"), "levels": (0, 2), "size": SIZE}
+GIVEN: dict[str, Any] = {"envs": ("CART", "STATUS"), "levels": (0, 2), "size": SIZE}
 
 
 @pytest.fixture
@@ -20,7 +21,7 @@ def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(demonstrations, "PART", 3)
 
 
-def rows(folder: Path) -> list[dict]:
+def rows(folder: Path) -> list[dict[str, Any]]:
     return [
         json.loads(line)
         for file in sorted(folder.glob("part-*.jsonl"))
