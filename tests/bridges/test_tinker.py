@@ -20,6 +20,7 @@ from ecomlab.models.load import load_policy
 from ecomlab.models.policy import Policy
 from ecomlab.models.samplers.cached import Limits
 from ecomlab.seeding import rng
+from ecomlab.training.schedule import windows as windows_of
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +66,7 @@ def test_its_rollouts_move_the_window_and_a_restored_stream_draws_alike(
             group = asyncio.run(do_group_rollout(builder, completer))
             rewards = group.get_total_rewards()
             assert len(rewards) == 4 and all(-1 <= value <= 1 for value in rewards)
-        windows.append(stream.schedule.window("CART"))
+        windows.append(windows_of(stream.schedule, ["CART"])["CART"])
     log["windows"] = windows
     assert windows[-1][1] >= 2 and stream.state()["waiting"] == []
 
