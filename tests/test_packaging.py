@@ -30,7 +30,7 @@ LOCKED = (
     "all",
     "dev",
 )  # the extras that constraints.txt pins; gpu and vllm depend on the machine, loggers on taste
-BRIDGES = {"gymnasium", "datasets", "openenv", "inspect-ai", "verifiers", "trl"}
+BRIDGES = {"gymnasium", "datasets", "openenv", "inspect-ai", "verifiers", "trl", "verl", "tinker"}
 """Extras of the bridges, which are tested in environments of their own (experiments/bridges)."""
 
 CUDA = re.compile(r"nvidia-|cuda-|triton$")
