@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 from datasets import Dataset
-from openai import OpenAI
 from transformers import TrainerCallback
 from trl.experimental.async_grpo.async_rollout_worker import RolloutSample
 
@@ -177,6 +176,8 @@ class ServedSampler(VllmSampler):
         patience: float = 900.0,
     ) -> None:
         """`patience` is the most seconds for a turn of all rows."""
+        from openai import OpenAI  # of the extra endpoint
+
         super().__init__(None, stop_ids, limits)
         self.model, self.client = (
             model,

@@ -7,11 +7,11 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from importlib.metadata import version
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-import ecomlab
 from ecomlab.catalog import load_shop
 from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.episode.episode import Episode, make_task
@@ -93,7 +93,7 @@ def write_demonstrations(
     settings |= {"form": form, "environments": {env: ENVIRONMENTS[env].version for env in envs}}
     out.mkdir(parents=True, exist_ok=True)
     shop = load_shop(size)
-    settings |= {"ecomlab": ecomlab.__version__, "catalog": shop.fingerprint}
+    settings |= {"ecomlab": version("ecomlab"), "catalog": shop.fingerprint}
     begun = out / MANIFEST
     if begun.exists() and {**json.loads(begun.read_text()), **settings} != json.loads(begun.read_text()):
         raise ValueError(f"{out} holds demonstrations of other settings; choose another folder, or delete it")
