@@ -487,7 +487,7 @@ def test_gradient_checkpointing_and_the_masked_output_layer_change_memory_not_th
             sampler = policy.sampler(Limits(12, 60, 4096))
             schedule = make_schedule("static-0-1", ["CART"])
             return collect(
-                schedule, DynamicSampling(2, 4, 2), ("checkpointing",), shop, sampler, policy.renderer
+                schedule, DynamicSampling(2, 4, 2), ("checkpointing", 0), shop, sampler, policy.renderer
             )
 
         trainer = DapoTrainer(policy, config, Hooks(gather, lambda _: None, lambda _: None))

@@ -47,7 +47,7 @@ from ecomlab.models.policy import Policy, PolicyError
 from ecomlab.models.samplers.tiny import CHOICE, TinySampler
 from ecomlab.reward import Score, Weights, varies
 from ecomlab.seeding import EVALUATION_SEEDS, TRAINING_SEEDS, rng
-from ecomlab.training import checkpoints, loop, metrics, objective, rollouts, untrained
+from ecomlab.training import checkpoints, loop, metrics, objective, rollouts, stream, untrained
 from ecomlab.training.checkpoints import CheckpointError
 from ecomlab.training.config import ConfigError, RunError, TrainConfig, from_toml
 from ecomlab.training.objective import (
@@ -573,7 +573,7 @@ def test_a_run_overrides_axes_and_evaluates_blocks(tmp_path: Path, monkeypatch: 
         drawn.append(given)
         return real(*given)
 
-    for module in (rollouts, batch):
+    for module in (stream, batch):
         monkeypatch.setattr(module, "draw_task", draw)
     settings = {
         **SMALL,
