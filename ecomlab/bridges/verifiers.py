@@ -3,7 +3,7 @@
 verifiers names a plugin by a top-level module; `ecomlab_verifiers` is that name for what this module exports.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 import verifiers.v1 as vf
@@ -175,8 +175,19 @@ def make_task(
     return kind(data, config)
 
 
-def load_environment(schedule: str = "", **taskset: Any) -> vf.Env:
-    """Make the environment of held-out tasks that `vf-eval` runs, or with a `schedule` the endless one of training
-    tasks; `taskset` are settings of `ShoppingConfig` or `TrainingConfig`."""
-    given = {"id": TRAINING, "schedule": schedule} if schedule else {"id": PLUGIN}
-    return load(ShoppingEnvConfig.model_validate({"taskset": {**given, **taskset}}))
+def load_environment(
+    env: str = "C8", difficulty: int | Sequence[int] | None = None, schedule: str = "", **taskset: Any
+) -> vf.Env:
+    """Make the environment of held-out tasks that `vf-eval` runs, at one or more difficulties, or with a `schedule` the
+    endless one of training tasks; `taskset` are further settings of `ShoppingConfig` or `TrainingConfig`.
+
+    Raises ValueError for both a difficulty and a schedule, which draws it.
+    """
+    if schedule:
+        if difficulty is not None:
+            raise ValueError("a schedule draws the difficulty: give one or the other")
+        given: dict[str, Any] = {"id": TRAINING, "schedule": schedule}
+    else:
+        levels = [difficulty] if isinstance(difficulty, int) else list(difficulty or [0])
+        given = {"id": PLUGIN, "levels": levels}
+    return load(ShoppingEnvConfig.model_validate({"taskset": {**given, "envs": env, **taskset}}))

@@ -200,7 +200,7 @@ def test_a_server_that_fails_makes_an_error_and_no_reward(serve, tmp_path, monke
 
 
 def test_an_environment_is_loaded_in_python_too():
-    environment = bridge.load_environment(envs="CART,PD", levels=[0, 3], episodes=2, size=SHOP)
+    environment = bridge.load_environment(env="CART,PD", difficulty=[0, 3], episodes=2, size=SHOP)
     tasks = list(environment.taskset)
     assert [(task.data.env, task.data.d) for task in tasks] == [
         (env, d) for env in ("CART", "PD") for d in (0, 3) for _ in range(2)

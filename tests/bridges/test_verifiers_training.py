@@ -27,9 +27,8 @@ GIVEN = {"id": TRAINING, "envs": "CART,PD", "size": SHOP, "groups_per_step": 2, 
 
 
 def taskset_of(**more: Any) -> Any:
-    return load_environment(
-        schedule="adaptive", **{k: v for k, v in {**GIVEN, **more}.items() if k != "id"}
-    ).taskset
+    given = {name: value for name, value in {**GIVEN, **more}.items() if name not in ("id", "envs")}
+    return load_environment("CART,PD", schedule="adaptive", **given).taskset
 
 
 def episode_of(task: Any, correct: bool | None, error: bool = False) -> Any:
@@ -49,6 +48,8 @@ def test_its_tasks_are_endless_and_of_training() -> None:
     assert all(task.data.seed in TRAINING_SEEDS for task in tasks) and len({task.key for task in tasks}) == 30
     with pytest.raises(ValueError, match="infinite"):
         taskset.shuffle()
+    with pytest.raises(ValueError, match="one or the other"):
+        load_environment("CART", 2, "adaptive")
 
 
 @pytest.fixture
