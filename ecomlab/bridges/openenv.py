@@ -7,7 +7,6 @@ schedule hears their outcomes. Each worker process has a stream of its own, and 
 
 import os
 import threading
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 from uuid import uuid4
@@ -28,7 +27,7 @@ from ecomlab.episode.episode import Episode, make_task
 from ecomlab.reward import Score
 from ecomlab.seeding import TRAINING_SEEDS, rng
 from ecomlab.training.schedule import windows
-from ecomlab.training.stream import Stream, Ticket
+from ecomlab.training.stream import Groups, Stream
 
 
 class Settings(BaseSettings):
@@ -51,20 +50,12 @@ class Settings(BaseSettings):
     seed: int = 0
 
 
-@dataclass
-class _Group:
-    ticket: Ticket
-    begun: int = 0
-    scores: list[Score | None] = field(default_factory=list)
-
-
 class Desk:
     """What the sessions of a worker share: the shop, the stream, its open groups, and counts."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.counts = {"pid": os.getpid(), "sessions": 0, "resets": 0, "episodes": 0, "steps": 0, "errors": 0}
-        self._groups: dict[str, _Group] = {}
         self._lock = threading.Lock()
 
     @cached_property
@@ -73,50 +64,33 @@ class Desk:
         return load_shop(self.settings.products)
 
     @cached_property
-    def stream(self) -> Stream | None:
-        """The stream of training tasks, if the server has a schedule."""
+    def groups(self) -> Groups | None:
+        """Groups of training tasks, if the server has a schedule."""
         its = self.settings
         if not its.schedule:
             return None
-        return Stream(
+        stream = Stream(
             its.schedule, its.envs, seed=its.seed, groups_per_step=its.groups_per_step, shop=self.shop
         )
+        return Groups(stream, its.group)
 
     def count(self, what: str, by: int = 1) -> None:
         with self._lock:
             self.counts[what] += by
 
     def open(self, name: str) -> Episode:
-        """Open a rollout of a group, and draw the group if it is new. Raises ValueError."""
-        if self.stream is None:
-            raise ValueError(
-                "this server has no schedule: set ECOMLAB_SCHEDULE, or name a task in place of a group"
-            )
-        with self._lock:
-            if name not in self._groups:
-                self._groups[name] = _Group(self.stream.next_group())
-            group = self._groups[name]
-            if group.begun == self.settings.group:
-                raise ValueError(
-                    f"all {group.begun} rollouts of group {name!r} have begun: give the next one a new name"
-                )
-            group.begun += 1
-        return self.stream.open(group.ticket)
-
-    def end(self, name: str, score: Score | None) -> None:
-        """Hear how a rollout of a group ended; None if it was left unfinished."""
-        with self._lock:
-            group = self._groups[name]
-            group.scores.append(score)
-            if len(group.scores) == self.settings.group and self.stream is not None:
-                self.stream.report(self._groups.pop(name).ticket, group.scores)
+        """Open a rollout of a group. Raises ValueError."""
+        if self.groups is None:
+            raise ValueError("this server has no schedule: set ECOMLAB_SCHEDULE, or name a task, not a group")
+        return self.groups.stream.open(self.groups.begin(name))
 
     def told(self) -> dict[str, Any]:
         """Tell counts and, of a schedule with windows, their upper edges."""
-        stream = self.stream
-        found = windows(stream.schedule, stream.envs) if stream else {}
-        tops = {env: high for env, (_, high) in found.items()}
-        return {**self.counts, "groups": len(self._groups), "tops": tops}
+        if self.groups is None:
+            return dict(self.counts)
+        stream = self.groups.stream
+        tops = {env: high for env, (_, high) in windows(stream.schedule, stream.envs).items()}
+        return {**self.counts, "groups": len(self.groups), "tops": tops}
 
 
 class ShoppingAction(Action):
@@ -216,8 +190,8 @@ class ShoppingEnvironment(Environment[ShoppingAction, ShoppingObservation, Shopp
         self._leave()
 
     def _leave(self, score: Score | None = None) -> None:
-        if self._group is not None:
-            self.desk.end(self._group, score)
+        if self._group is not None and self.desk.groups is not None:
+            self.desk.groups.end(self._group, score)
         self._group = None
 
     @property

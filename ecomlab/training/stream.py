@@ -13,7 +13,7 @@ those of `TRAINING_SEEDS` cannot be made.
 
 import threading
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -185,6 +185,48 @@ class Stream:
             self._place, self._reported = tuple(state["place"]), state["reported"]
             self._again = [Ticket.from_json(one) for one in state["waiting"]]
             self._waiting = {ticket.place: ticket for ticket in self._again}
+
+
+@dataclass
+class _Open:
+    ticket: Ticket
+    begun: int = 0
+    outcomes: list[Outcome] = field(default_factory=list)
+
+
+class Groups:
+    """A stream's groups by names that a caller chooses, for engines in which every rollout begins and ends on its own.
+    A group is reported once `size` of its rollouts have ended."""
+
+    def __init__(self, stream: Stream, size: int) -> None:
+        self.stream, self.size = stream, size
+        self._open: dict[str, _Open] = {}
+        self._lock = threading.Lock()
+
+    def __len__(self) -> int:
+        """Count the groups that have begun and not been reported."""
+        return len(self._open)
+
+    def begin(self, name: str) -> Ticket:
+        """Begin a rollout of a group, which is drawn if it is new. Raises ValueError once all have begun."""
+        with self._lock:
+            if name not in self._open:
+                self._open[name] = _Open(self.stream.next_group())
+            group = self._open[name]
+            if group.begun == self.size:
+                raise ValueError(
+                    f"all {self.size} rollouts of group {name!r} have begun: give the next a new name"
+                )
+            group.begun += 1
+            return group.ticket
+
+    def end(self, name: str, outcome: Outcome) -> None:
+        """Note how a rollout ended; None if it was left unfinished."""
+        with self._lock:
+            group = self._open[name]
+            group.outcomes.append(outcome)
+            if len(group.outcomes) == self.size:
+                self.stream.report(self._open.pop(name).ticket, group.outcomes)
 
 
 class TokenEpisode:

@@ -6,6 +6,7 @@ import threading
 import time
 import urllib.request
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -14,13 +15,17 @@ pytest.importorskip("openenv")
 
 import uvicorn
 from openenv.core.generic_client import GenericEnvClient
+from openenv.core.harness import TrainableSession
 from openenv.validation.parsers.openenv_yaml import OpenEnvYamlParser
 
 import ecomlab
+from bridges.scripts import one_at_a_time, script
 from bridges.twenty import SHOP, sample_jobs, sample_player, write_message
-from ecomlab import ENVIRONMENTS
+from ecomlab import ENVIRONMENTS, Stream
 from ecomlab.bridges import openenv as bridge
 from ecomlab.bridges.common import score_from_json
+from ecomlab.bridges.openenv_harness import StreamSessions
+from ecomlab.models.samplers.sampled import Sampled
 from ecomlab.reward import INVALID
 
 JOBS = sample_jobs()
@@ -199,3 +204,67 @@ def test_groups_are_drawn_by_the_servers_stream_and_move_its_window(bridge_shop,
 def test_a_server_without_a_schedule_has_no_groups(url):
     with bridge.ShoppingClient(base_url=url).sync() as client, pytest.raises(RuntimeError, match="SCHEDULE"):
         client.reset(group="a")
+
+
+def test_sessions_of_its_harness_api_report_groups(bridge_shop):
+    stream = Stream("adaptive", "CART", shop=bridge_shop, groups_per_step=1, tau_num=2)
+    sessions = StreamSessions(stream, size=2)
+    for number in range(6):
+        pair = [sessions.create(f"group {number}") for _ in range(2)]
+        assert pair[0].initial_messages() == pair[1].initial_messages()
+        for session in pair:
+            episode = session._episode
+            player = one_at_a_time(ENVIRONMENTS["CART"].reference_player(bridge_shop))
+            names = {tool.name for tool in session.list_tools()}
+            while not episode.done:
+                (call,) = player(list(episode.messages), episode.tools)["tool_calls"]
+                assert call["function"]["name"] in names
+                session.call_tool(call["function"]["name"], json.loads(call["function"]["arguments"]))
+            assert session.verify([]).env_reward > 0.5
+            session.close()
+    assert stream.schedule.window("CART")[1] >= 2 and stream.state()["waiting"] == []
+    left = sessions.create("left")
+    left.close()
+    assert sessions.create("left").verify([]).env_reward < 0
+
+
+class Bytes:
+    """A renderer in the bytes of JSON, for an environment without transformers."""
+
+    tokenizer, stop_ids, pad_id = None, (10,), 0
+
+    def dialogue(self):
+        return self
+
+    def encode(self, text):
+        return list(text.encode())
+
+    def open(self, messages, tools):
+        return self.encode(json.dumps(list(messages)))
+
+    def say(self, message):
+        return [*self.encode(json.dumps(message)), 10]
+
+    def read(self, ids):
+        return json.loads(bytes(ids))
+
+    def follow(self, messages):
+        return self.encode(json.dumps(list(messages)))
+
+    def teacher(self, env, shop):
+        return None
+
+
+def test_a_session_that_plays_its_own_loop_returns_what_is_trained(bridge_shop):
+    stream, twin = (Stream("adaptive", "CART", shop=bridge_shop) for _ in range(2))
+    said = script(twin, twin.next_group(), Bytes())
+    sample = lambda ids: Sampled(said[tuple(ids)], [-0.5] * len(said[tuple(ids)]), truncated=False)  # noqa: E731
+    session = StreamSessions(stream, 1, Bytes(), sample).create("one")
+    assert isinstance(session, TrainableSession) and session.wait_for_completion() == 0
+    turns = session.fetch_training_trace().turns
+    assert len(turns) == len(said)
+    for one, after in pairwise(turns):
+        whole = [*one.prompt_token_ids, *one.completion_token_ids]
+        assert list(after.prompt_token_ids[: len(whole)]) == whole, "strictly appended"
+    assert all(sum(turn.loss_mask) == len(turn.completion_token_ids) for turn in turns)
+    assert session.verify([]).env_reward > 0.5 and stream.state()["waiting"] == []

@@ -16,6 +16,7 @@ from transformers import AutoTokenizer, Qwen3ForCausalLM
 from transformers.utils import get_json_schema
 from trl import GRPOConfig, GRPOTrainer, SFTConfig, SFTTrainer
 
+from bridges.scripts import one_at_a_time
 from bridges.twenty import sample_jobs, sample_player
 from ecomlab import ENVIRONMENTS, Episode, Stream
 from ecomlab.bridges import trl as bridge
@@ -29,27 +30,6 @@ IMITATED = 80
 """Steps of imitation: so many that some rollouts succeed and some do not."""
 REINFORCED = 5
 pytestmark = pytest.mark.slow
-
-
-def one_at_a_time(player):
-    """The player as TRL's loop lets it speak: one call a message, and to the customer by `ask_user`."""
-    waiting: list[dict[str, Any]] = []
-    issued: list[str] = []
-
-    def play(messages, tools):
-        if not waiting:
-            ids = iter(
-                issued
-            )  # TRL's loop has none of its own: the player knows results by those that it gave
-            heard = [{**m, "tool_call_id": next(ids)} if m["role"] == "tool" else m for m in messages]
-            message = player(heard, tools)
-            question = {"name": "ask_user", "arguments": json.dumps({"question": message["content"]})}
-            asked = {"id": f"a{len(messages)}", "type": "function", "function": question}
-            waiting.extend(message.get("tool_calls") or [asked])
-            issued.extend(call["id"] for call in waiting)
-        return {"role": "assistant", "content": "", "tool_calls": [waiting.pop(0)]}
-
-    return play
 
 
 @pytest.fixture(scope="module")
