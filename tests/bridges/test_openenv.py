@@ -27,6 +27,7 @@ from ecomlab.bridges.common import score_from_json
 from ecomlab.bridges.openenv_harness import StreamSessions
 from ecomlab.models.samplers.sampled import Sampled
 from ecomlab.reward import INVALID
+from ecomlab.training.schedule import windows
 
 JOBS = sample_jobs()
 SESSIONS = 4
@@ -222,7 +223,7 @@ def test_sessions_of_its_harness_api_report_groups(bridge_shop):
                 session.call_tool(call["function"]["name"], json.loads(call["function"]["arguments"]))
             assert session.verify([]).env_reward > 0.5
             session.close()
-    assert stream.schedule.window("CART")[1] >= 2 and stream.state()["waiting"] == []
+    assert windows(stream.schedule, ["CART"])["CART"][1] >= 2 and stream.state()["waiting"] == []
     left = sessions.create("left")
     left.close()
     assert sessions.create("left").verify([]).env_reward < 0
@@ -238,6 +239,9 @@ class Bytes:
 
     def encode(self, text):
         return list(text.encode())
+
+    def decode(self, ids):
+        return bytes(ids).decode()
 
     def open(self, messages, tools):
         return self.encode(json.dumps(list(messages)))
