@@ -19,7 +19,11 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 BESIDE = {
-    "trl": ["torch==2.13.0", "requests", "openai>=3.57,<4"],  # this form of torch is a CPU build where one is at hand
+    "trl": [
+        "torch==2.13.0",
+        "requests",
+        "openai>=3.57,<4",
+    ],  # this form of torch is a CPU build where one is at hand
     "tinker": ["torch==2.13.0"],
     "verl": ["torch==2.13.0"],
     "tau2": ["addict", "deepdiff", "loguru", "python-dotenv", "pyyaml", "toml"],
