@@ -14,6 +14,7 @@ from ecomlab.episode.play import play
 from ecomlab.episode.record import Trajectory
 from ecomlab.evaluation.contestant import Job
 from ecomlab.reward import Score
+from ecomlab.suggest import raised
 from ecomlab.task import Message, Task
 
 
@@ -52,6 +53,21 @@ def score_to_json(score: Score) -> dict[str, Any]:
 def score_from_json(value: Mapping[str, Any]) -> Score:
     """Read what `score_to_json` wrote."""
     return Score(**{**value, "value": math.nan if value["unscored"] else value["value"]})
+
+
+def play_call(episode: Episode, name: str, arguments: Mapping[str, Any]) -> str:
+    """Play a message with one call, for loops that call tools one by one; return the tool's result and the customer's
+    words. An exception makes the episode unscored, and is raised."""
+    function = {"name": name, "arguments": json.dumps(arguments)}
+    calls = [{"id": f"call_{len(episode.messages)}", "type": "function", "function": function}]
+    try:
+        turn = episode.act({"role": "assistant", "content": "", "tool_calls": calls})
+    except Exception as error:  # such a loop would show it to the model as a tool's result, and go on
+        episode.fail(raised(error))
+        raise
+    said = [message["content"] for message in turn.messages if message["role"] == "user"]
+    result = next((message["content"] for message in turn.messages if message["role"] == "tool"), "")
+    return "\n".join([result, *(f"The customer: {words}" for words in said)])
 
 
 def outcome(episode: Episode) -> dict[str, Any]:

@@ -82,7 +82,7 @@ class Desk:
         """Open a rollout of a group. Raises ValueError."""
         if self.groups is None:
             raise ValueError("this server has no schedule: set ECOMLAB_SCHEDULE, or name a task, not a group")
-        return self.groups.stream.open(self.groups.begin(name))
+        return self.groups.open(name)[1]
 
     def told(self) -> dict[str, Any]:
         """Tell counts and, of a schedule with windows, their upper edges."""

@@ -6,7 +6,6 @@ the session plays its own loop, the customer's words included, and returns what 
 `TrainableSession`.
 """
 
-import json
 from collections.abc import Callable
 from typing import Any
 from uuid import uuid4
@@ -20,12 +19,11 @@ from openenv.core.harness import (
     VerifyResult,
 )
 
-from ecomlab.bridges.common import score_to_json
-from ecomlab.episode.episode import Episode, ask_user
+from ecomlab.bridges.common import play_call, score_to_json
+from ecomlab.episode.episode import ask_user
 from ecomlab.models.renderer import Renderer
 from ecomlab.models.samplers.sampled import Sampled
 from ecomlab.reward import Score
-from ecomlab.suggest import raised
 from ecomlab.training.stream import Groups, Stream
 
 Sample = Callable[[list[int]], Sampled]
@@ -38,8 +36,7 @@ class StreamSession(ResourceSession):
 
     def __init__(self, groups: Groups, name: str, renderer: Renderer | None, sample: Sample | None) -> None:
         self._groups, self._name, self._renderer, self._sample = groups, name, renderer, sample
-        self._ticket = groups.begin(name)
-        self._episode: Episode = groups.stream.open(self._ticket)
+        self._ticket, self._episode = groups.open(name)
         self._turns: list[dict[str, Any]] = []
         self._score: Score | None = None
         self._reported = False
@@ -60,15 +57,7 @@ class StreamSession(ResourceSession):
         episode = self._episode
         if episode.done:
             return ToolResult(error="the conversation is over", done=True)
-        call = {"id": f"call_{len(episode.messages)}", "type": "function"}
-        call["function"] = {"name": name, "arguments": json.dumps(arguments)}  # type: ignore[assignment]
-        try:
-            turn = episode.act({"role": "assistant", "content": "", "tool_calls": [call]})
-        except Exception as error:  # the harness would show it to the model, and go on
-            episode.fail(raised(error))
-            raise
-        said = [message["content"] for message in turn.messages]
-        return ToolResult(data="\n".join(said), done=turn.done)
+        return ToolResult(data=play_call(episode, name, arguments), done=episode.done)
 
     def wait_for_completion(self, timeout_s: float | None = None) -> int:
         """Play the whole rollout by `sample`. Raises ValueError for a session without one."""

@@ -20,7 +20,7 @@ from typing import Any, ClassVar
 
 from datasets import Dataset, Features, IterableDataset, Json, List, Value
 
-from ecomlab.bridges.common import task_of
+from ecomlab.bridges.common import play_call, task_of
 from ecomlab.bridges.datasets import AXES, read_axes, write_axes
 from ecomlab.catalog import Shop, load_shop
 from ecomlab.catalog.shop import loaded_shops
@@ -28,7 +28,6 @@ from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.episode.episode import Episode, ask_user, make_task, system_of
 from ecomlab.evaluation.contestant import Job
 from ecomlab.reward import Score
-from ecomlab.suggest import raised
 from ecomlab.task import Task
 from ecomlab.tool import Tool
 from ecomlab.training.stream import Stream, Ticket
@@ -87,16 +86,7 @@ class ShoppingRollout:
         episode = self._running()
         if episode.done:
             return json.dumps({"error": "the conversation is over"})
-        function = {"name": name, "arguments": json.dumps(arguments)}
-        calls = [{"id": f"call_{len(episode.messages)}", "type": "function", "function": function}]
-        try:
-            turn = episode.act({"role": "assistant", "content": "", "tool_calls": calls})
-        except Exception as error:  # TRL would show it to the model as a tool's result, and go on
-            episode.fail(raised(error))
-            raise
-        said = [message["content"] for message in turn.messages if message["role"] == "user"]
-        result = next((message["content"] for message in turn.messages if message["role"] == "tool"), "")
-        return "\n".join([result, *(f"The customer: {words}" for words in said)])
+        return play_call(episode, name, arguments)
 
     def _running(self) -> Episode:
         if self._episode is None:
@@ -185,8 +175,12 @@ def _rows(number: int, ahead: int) -> Iterator[dict[str, Any]]:
                 f"the trainer has drawn {ahead} groups ahead, so that no schedule can adapt: set shuffle_dataset=False"
             )
         ticket = stream.next_group()
+        start = stream.start(ticket)
+        if isinstance(start, Exception):  # a bug of ours costs one group, not the run
+            stream.report(ticket, [None])
+            continue
         yield {
-            "prompt": _prompt(stream.open(ticket).task),
+            "prompt": _prompt(start.task),
             "environment": ticket.draw.env,
             "ticket": json.dumps({**ticket.to_json(), "stream": number}),
         }

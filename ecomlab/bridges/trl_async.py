@@ -12,6 +12,7 @@ import queue
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ from ecomlab.models.samplers.cached import Limits, Sampler
 from ecomlab.models.samplers.vllm import VllmSampler
 from ecomlab.seeding import rng
 from ecomlab.training.objective import group_advantages
-from ecomlab.training.stream import Stream, Ticket
+from ecomlab.training.stream import Stream
 
 NO_ROWS = Dataset.from_dict({"prompt": [""]})
 """Stands for a data set, which the trainer asks for and never reads."""
@@ -58,6 +59,7 @@ class StreamWorker:
         """Held while a batch is played: whoever changes the weights in this process takes it."""
         self._version, self._beat = 0, time.monotonic()
         self._error: Exception | None = None
+        self._numbers = count()
         self._stopped, self._thread = threading.Event(), threading.Thread(target=self._run, daemon=True)
 
     def start(self) -> None:
@@ -99,6 +101,7 @@ class StreamWorker:
         ]
         rollouts = play_batch(starts, streams, self.stream.shop, self.sampler, self.renderer)
         for i, ticket in enumerate(tickets):
+            number = next(self._numbers)
             group = rollouts[i * self.group_size : (i + 1) * self.group_size]
             self.stream.report(ticket, [rollout.score for rollout in group])
             self.metrics_queue.put({f"level/{ticket.draw.env}": float(ticket.draw.level)})
@@ -106,10 +109,10 @@ class StreamWorker:
                 group, group_advantages([r.score.value for r in group]), strict=True
             ):
                 if advantage:
-                    self.rollout_buffer.put(_sample(rollout, float(advantage), version, ticket))
+                    self.rollout_buffer.put(_sample(rollout, float(advantage), version, number))
 
 
-def _sample(rollout: Rollout, advantage: float, version: int, ticket: Ticket) -> RolloutSample:
+def _sample(rollout: Rollout, advantage: float, version: int, group: int) -> RolloutSample:
     messages = [*rollout.trajectory.messages] if rollout.trajectory else []
     prompt = len(rollout.prompt_ids)
     return RolloutSample(
@@ -120,7 +123,7 @@ def _sample(rollout: Rollout, advantage: float, version: int, ticket: Ticket) ->
         old_log_probs=np.array([0.0] * prompt + rollout.logprobs, np.float32),
         advantage=advantage,
         model_version=version,
-        group_id=hash(ticket.place),
+        group_id=group,
         metrics={"reward": rollout.score.value, "correct": float(rollout.score.correct)},
         enqueued_at=time.time(),
     )

@@ -220,6 +220,16 @@ class Groups:
             group.begun += 1
             return group.ticket
 
+    def open(self, name: str) -> tuple[Ticket, Episode]:
+        """Begin a rollout and open its episode. If its task cannot be drawn, it has ended without an outcome, and what
+        the environment raised is raised."""
+        ticket = self.begin(name)
+        try:
+            return ticket, self.stream.open(ticket)
+        except Exception:
+            self.end(name, None)
+            raise
+
     def end(self, name: str, outcome: Outcome) -> None:
         """Note how a rollout ended; None if it was left unfinished."""
         with self._lock:

@@ -262,7 +262,10 @@ class Bytes:
 def test_a_session_that_plays_its_own_loop_returns_what_is_trained(bridge_shop):
     stream, twin = (Stream("adaptive", "CART", shop=bridge_shop) for _ in range(2))
     said = script(twin, twin.next_group(), Bytes())
-    sample = lambda ids: Sampled(said[tuple(ids)], [-0.5] * len(said[tuple(ids)]), truncated=False)  # noqa: E731
+
+    def sample(ids):
+        return Sampled(said[tuple(ids)], [-0.5] * len(said[tuple(ids)]), truncated=False)
+
     session = StreamSessions(stream, 1, Bytes(), sample).create("one")
     assert isinstance(session, TrainableSession) and session.wait_for_completion() == 0
     turns = session.fetch_training_trace().turns

@@ -15,7 +15,7 @@ from ecomlab.reward import Score
 from ecomlab.seeding import EVALUATION_SEEDS, TRAINING_SEEDS, rng
 from ecomlab.training.rollouts import DynamicSampling, collect
 from ecomlab.training.schedule import Draw, ScheduleError, make_schedule
-from ecomlab.training.stream import Ticket
+from ecomlab.training.stream import Groups, Ticket
 
 
 @pytest.fixture(scope="module")
@@ -198,3 +198,17 @@ def test_reference_players_play_its_episodes_to_the_end(shop: Shop) -> None:
         episode = stream.open(ticket)
         player = ENVIRONMENTS[ticket.draw.env].reference_player(shop)
         assert play(player, episode.task, shop).score.correct
+
+
+def test_a_group_whose_task_breaks_is_still_reported(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = Stream("adaptive", "CART", shop=shop)
+    groups = Groups(stream, 2)
+
+    def broken(*_: Any) -> Any:
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr(type(ENVIRONMENTS["CART"]), "draw", broken)
+    for _ in range(2):
+        with pytest.raises(RuntimeError, match="a bug"):
+            groups.open("one")
+    assert len(groups) == 0 and stream.state()["waiting"] == []
