@@ -26,8 +26,19 @@ nb_mime_priority_overrides = [("html", "image/png", 0)]
 
 # The reference: a page for each package, from docstrings that write code in single backticks.
 default_role = "code"
-ELSEWHERE = ("gymnasium", "inspect_ai", "openenv", "verifiers")
+ELSEWHERE = []
 """Bridges to packages that are not installed here; docs/bridges.md is about them."""
+for found in pkgutil.walk_packages(
+    ecomlab.__path__, "ecomlab."
+):  # as they are: Sphinx alters pydantic's annotations
+    if found.name.endswith("__main__"):
+        continue
+    try:
+        importlib.import_module(found.name)
+    except ModuleNotFoundError:
+        if not found.name.startswith("ecomlab.bridges."):
+            raise
+        ELSEWHERE.append(found.name.rpartition(".")[2])
 apidoc_modules = [
     {
         "path": "../ecomlab",
@@ -36,11 +47,6 @@ apidoc_modules = [
         "automodule_options": {"members", "show-inheritance"},
     }
 ]
-for found in pkgutil.walk_packages(
-    ecomlab.__path__, "ecomlab."
-):  # as they are: Sphinx alters pydantic's annotations
-    if not found.name.endswith((*ELSEWHERE, "__main__")):
-        importlib.import_module(found.name)
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"
 autodoc_class_signature = "separated"
