@@ -145,8 +145,21 @@ class FakeVllm:
         self.random = torch.Generator().manual_seed(0)
         self.synced = 0
         self.asked: list[dict[str, Any]] = []
+        self.enable_sleep_mode = False
+        self.resting: set[str] = set()
+        """What it has given back, by vLLM's tags."""
+        self.slept = 0
+
+    def sleep(self, level: int) -> None:
+        assert level == 2 and not self.resting
+        self.resting, self.slept = {"weights", "kv_cache"}, self.slept + 1
+
+    def wake_up(self, tags: list[str]) -> None:
+        assert self.resting >= set(tags)
+        self.resting -= set(tags)
 
     def generate(self, prompts: Sequence[list[int]], **given: Any) -> Any:
+        assert not self.resting and not self.enable_sleep_mode, "it would sleep after every turn"
         if self.mode == "server":
             assert given["n"] == 1 and given["top_p"] == 1.0 and given["logprobs"] == 0
             given |= given.pop("generation_kwargs")
@@ -184,4 +197,5 @@ class FakeVllm:
         return True
 
     def sync_weights(self) -> None:
+        assert "weights" not in self.resting
         self.synced += 1

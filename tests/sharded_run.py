@@ -40,6 +40,8 @@ class Copy(VLLMGeneration):
     def _init_vllm(self) -> None:
         self.copy = Qwen3ForCausalLM.from_pretrained(config.starter)
         self.vllm_client = self.llm = FakeVllm(self.copy, self.mode)
+        if self.enable_sleep_mode:
+            self.llm.sleep(level=2)
 
     @torch.no_grad()
     def sync_weights(self) -> None:
@@ -47,6 +49,10 @@ class Copy(VLLMGeneration):
         assert kinds == {"DTensor"}, f"the weights are not sharded: {kinds}"
         given = {name: self.copy.get_parameter(name).copy_(p) for name, p in self._iter_named_params()}
         assert len(given) == len(list(self.copy.parameters()))
+        bits = torch.cat([p.flatten().view(torch.int32) for p in self.copy.parameters()])
+        self.llm.random.manual_seed(
+            int(bits.sum())
+        )  # a run that goes on with these weights draws as this one
 
     def generate(self, prompts: list[list[int]], images: Any, num_generations: int) -> Any:
         self.vllm_client.generation_kwargs = self.generation_kwargs

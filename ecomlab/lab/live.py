@@ -36,6 +36,7 @@ def train_from_file(file: Path | None, changes: Mapping[str, Any], console: Cons
     code."""
     from ecomlab.training.config import RunError, from_toml
     from ecomlab.training.run import train
+    from ecomlab.training.stopping import Stopped
 
     asked = from_toml(file, changes)
     out = str(resolve(asked.out))
@@ -55,7 +56,7 @@ def train_from_file(file: Path | None, changes: Mapping[str, Any], console: Cons
             )
     except RunError as error:
         Console(stderr=True, highlight=False, soft_wrap=True).print(f"[red]error[/red]  {escape(str(error))}")
-        return 2
+        return 128 + error.number if isinstance(error, Stopped) else 2
     if os.environ.get("RANK", "0") == "0":
         console.print(f"finished: {run.folder}")
     return 0

@@ -122,6 +122,9 @@ _plays: Plays
 
 def _begin() -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C reaches workers too, which then end silently
+    for name in ("SIGTERM", "SIGUSR1"):  # so may a request to end: the run still finishes its step
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
 

@@ -24,6 +24,9 @@ GROUP = "ecomlab.policies"
 MERGED = "policy"
 """Folder in a checkpoint of a shipped policy's LoRA adapters: the whole policy, adapters added to its weights."""
 
+SHARDS = "pytorch_model_fsdp_0"
+"""Folder in a checkpoint of all weights of a sharded run: a file of each process."""
+
 
 class PolicySource(Protocol):
     """A kind of policy: the folder of the shipped ones, a test for its folders, and a loader."""
@@ -118,6 +121,10 @@ def policy_folder(name: str | Path) -> Path:
 def _check_holds_one(folder: Path) -> None:
     """Raise PolicyError for a folder without a policy: a run, whose checkpoints are policies, or anything else. A
     shipped policy's name is no folder, though a run's stands there."""
+    if (folder / SHARDS).is_dir() and not (folder / "model.safetensors").exists():
+        raise PolicyError(
+            f"the weights in {folder} are in shards; `accelerate merge-weights {folder / SHARDS} {folder}` joins them"
+        )
     if str(folder) in _shipped() or not folder.is_dir() or (folder / MADE_FOR).exists():
         return
     saved = [path.parent for path in folder.glob(f"checkpoints/step-*/{MADE_FOR}")]

@@ -181,6 +181,8 @@ class TrainConfig(Settings):
     """Address of the vLLM server."""
     vllm_memory: Annotated[float, Field(gt=0, lt=1)] = 0.3
     """Share of each GPU's memory for a colocated vLLM, its copy of the weights included."""
+    vllm_sleep: bool = True
+    """Free a colocated vLLM's memory during the update. It wakes with the next weights, which it gets in any case."""
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
@@ -280,6 +282,7 @@ class TrainConfig(Settings):
                 "vllm_mode": self.generation.removeprefix("vllm-"),
                 "vllm_server_base_url": self.vllm_address,
                 "vllm_gpu_memory_utilization": self.vllm_memory,
+                "vllm_enable_sleep_mode": self.vllm_sleep and self.generation == "vllm-colocate",
                 "vllm_max_model_length": self.context_tokens + self.turn_tokens,
                 "vllm_importance_sampling_correction": False,  # the loss takes vLLM's log-probabilities as the old ones
             }

@@ -37,12 +37,27 @@ KNOWN = {  # config.json of the repositories on huggingface.co
     }
 }
 """Models whose dimensions are known without their files, in the order of `Size`'s fields."""
-PEAK = 989e12
-"""Dense bfloat16 FLOP/s of a Hopper GPU, from NVIDIA's data sheets."""
 MFU, EFFICIENCY = 0.4, 0.6
 """Shares of the peak FLOP/s that training and prefill reach, and of the bandwidth that vLLM's decoding reaches."""
-CARDS = {"H100": (80.0, 3.35e12), "H200": (141.0, 4.8e12)}
-"""Memory in GB and bytes/s of the GPUs that a plan is made for, from NVIDIA's data sheets."""
+
+
+class Card(NamedTuple):
+    """A GPU, by NVIDIA's data sheet."""
+
+    gb: float
+    bandwidth: float
+    """Bytes/s of its memory."""
+    peak: float
+    """Dense bfloat16 FLOP/s."""
+
+
+CARDS = {
+    "A100": Card(40.0, 1.555e12, 312e12),
+    "H100": Card(80.0, 3.35e12, 989e12),
+    "H200": Card(141.0, 4.8e12, 989e12),
+}
+"""The GPUs that a plan is made for."""
+SHOWN = {name: f"{card.gb:.0f} GB" for name, card in CARDS.items()}
 OWN_KERNELS = 1.5e-4
 """Seconds a layer in a decoding step of our own sampler besides reading weights, keys and values: some 65 replayed
 kernels of 2 microseconds, and sampling. Worked out, not measured; without graphs a step of the 8B took 0.0995 s on an
@@ -150,7 +165,8 @@ def memory(config: TrainConfig, size: Size, processes: int = 1, card: str = "H20
     keys, values    all rollouts of a process at `context_tokens`
     vLLM            the share given to it; on a server, nothing here
 
-    Our own sampler frees its cache and copy before the update, so "peak" counts the larger of the two phases.
+    Before the update our own sampler frees its cache and copy, and a vLLM that sleeps its share, so "peak" counts the
+    larger of the two phases.
     """
     width = 2 if config.dtype == "bfloat16" else 4
     trained = size.adapters(config.lora_rank) if config.lora_rank else size.parameters
@@ -172,14 +188,23 @@ def memory(config: TrainConfig, size: Size, processes: int = 1, card: str = "H20
         "logits": positions * min(TILE, size.vocabulary) * compute + head,
         "merged": size.layers * sum(a * b for a, b in size.maps) * width if merges else 0.0,
         "keys, values": rows * config.context_tokens * size.kv_bytes(width) if not config.with_vllm else 0.0,
-        "vLLM": config.vllm_memory * CARDS[card][0] * 1e9 if config.generation == "vllm-colocate" else 0.0,
+        "vLLM": config.vllm_memory * CARDS[card].gb * 1e9 if config.generation == "vllm-colocate" else 0.0,
     }
     gb = {name: value / 1e9 for name, value in parts.items()}
-    standing, update = ("weights", "optimizer", "vLLM"), ("gradients", "activations", "logits")
-    gb["peak"] = sum(gb[name] for name in standing) + max(
-        sum(gb[name] for name in update), gb["merged"] + gb["keys, values"]
-    )
+    standing = ["weights", "optimizer"]
+    sampling, update = ["merged", "keys, values"], ["gradients", "activations", "logits"]
+    (sampling if config.vllm_sleep else standing).append("vLLM")
+    phases = [sum(gb[name] for name in names) for names in (sampling, update)]
+    gb["peak"] = sum(gb[name] for name in standing) + max(phases)
     return gb
+
+
+def fits(config: TrainConfig, size: Size, processes: int = 1, card: str = "H200") -> bool:
+    """Tell whether a GPU of `CARDS` holds the run on paper, and vLLM's share its weights and one row."""
+    gb = memory(config, size, processes, card)
+    row = VLLM_WIDTH * size.parameters + config.context_tokens * size.kv_bytes(VLLM_WIDTH)
+    starts = config.generation != "vllm-colocate" or gb["vLLM"] >= row / 1e9
+    return starts and gb["peak"] <= CARDS[card].gb
 
 
 class Mean(NamedTuple):
@@ -205,6 +230,8 @@ def seconds(
 ) -> dict[str, float]:
     """Estimate the seconds of a step of one round by phase on GPUs of `CARDS`, given a mean episode.
 
+    "evaluation" is that of the whole run over its steps; a held-out episode takes what a rollout takes.
+
     - prefill: 2 N FLOP for every token that is not sampled
     - decoding: sampled tokens of a mean episode x lag steps, each reading all weights and the rollouts' keys and values
       once; own: and `OWN_KERNELS` a layer; vLLM: at its share of the bandwidth
@@ -214,18 +241,27 @@ def seconds(
     at `MFU` of the peak where FLOP count. Attention's own FLOP are left out: 4% at 2,000 tokens of the 8B.
     """
     rows = config.rollouts_per_step
-    rate = MFU * PEAK * processes
+    rate = MFU * CARDS[card].peak * processes
     flop = 2 * size.parameters
     width = VLLM_WIDTH if config.with_vllm else 2 if config.dtype == "bfloat16" else 4
     read = size.parameters * width + rows / processes * mean.whole / 2 * size.kv_bytes(width)
-    own, bandwidth = OWN_KERNELS * size.layers, CARDS[card][1]
+    own, bandwidth = OWN_KERNELS * size.layers, CARDS[card].bandwidth
     step = read / (bandwidth * EFFICIENCY) if config.with_vllm else read / bandwidth + own
     passes = (2 if config.lora_rank else 3) + config.gradient_checkpointing
+    prefill = rows * (mean.whole - mean.sampled) * flop / rate
+    decoding = mean.sampled * (VLLM_LAG if config.with_vllm else OWN_LAG) * step
     return {
-        "prefill": rows * (mean.whole - mean.sampled) * flop / rate,
-        "decoding": mean.sampled * (VLLM_LAG if config.with_vllm else OWN_LAG) * step,
+        "prefill": prefill,
+        "decoding": decoding,
         "update": rows * mean.whole * flop * passes / rate,
+        "evaluation": held_out_share(config) * (prefill + decoding),
     }
+
+
+def held_out_share(config: TrainConfig) -> float:
+    """Return the held-out episodes of a run for each rollout of its steps of one round."""
+    held_out = len(config.eval_steps) * config.evaluation_episodes
+    return held_out / (config.steps * config.rollouts_per_step)
 
 
 # --- how far the token limits reach ---
@@ -357,12 +393,8 @@ def show_plan(config: TrainConfig, file: Path | None, console: Console, counts: 
     for words in (*config.warnings, *lacking(config)):
         console.print(f"warning: {words}", soft_wrap=True, style="yellow", markup=False)
     for way in ways:
-        less = [
-            f"{gb:.0f}"
-            for card, (gb, _) in CARDS.items()
-            if memory(config, size, way.processes, card)["peak"] > gb
-        ]
-        console.print(f"\n{_where(way)}{f', more than {less[-1]} GB' if less else ''}:")
+        less = [name for card, name in SHOWN.items() if not fits(config, size, way.processes, card)]
+        console.print(f"\n{_where(way)}{f', more than {less[-1]}' if less else ''}:")
         for line in way.lines:
             console.print(f"  {line}", soft_wrap=True, markup=False)
     console.print("nothing was trained")
@@ -385,19 +417,24 @@ def _run_table(config: TrainConfig, size: Size, mean: Mean) -> Table:
         "tokens a round": f"{rows * mean.whole:,}",
         "sampled tokens a round": f"{rows * mean.sampled:,}",
         "evaluations": f"{evaluations:,}",
-        "held-out episodes": f"{evaluations * config.evaluation_episodes:,}",
+        "held-out episodes": f"{evaluations * config.evaluation_episodes:,}, {held_out_share(config):.0%} of a "
+        "round's rollouts",
     }.items():
         table.add_row(name, value)
     return table
 
 
 def _memory_table(config: TrainConfig, size: Size, ways: list[Launch]) -> Table:
-    each = [(way, card) for way in ways for card in CARDS]
-    table = Table("GB per GPU at the limits, on paper", *(f"{_where(way)}, {card}" for way, card in each))
-    columns = [memory(config, size, way.processes, card) for way, card in each]
-    for part in columns[0]:
-        table.add_row(part, *(f"{column[part]:,.1f}" for column in columns))
-    table.add_row("a GPU has", *(f"{CARDS[card][0]:,.1f}" for _, card in each))
+    """Show each part, and apart for each card what depends on it."""
+    table = Table("GB per GPU at the limits, on paper", *map(_where, ways))
+    for part in memory(config, size):
+        rows = {
+            name: [memory(config, size, way.processes, card)[part] for way in ways]
+            for card, name in SHOWN.items()
+        }
+        alike = len(set(map(tuple, rows.values()))) == 1
+        for name, values in list(rows.items())[: 1 if alike else None]:
+            table.add_row(part if alike else f"{part}, {name}", *(f"{value:,.1f}" for value in values))
     return table
 
 
@@ -406,13 +443,16 @@ def _seconds_table(config: TrainConfig, size: Size, mean: Mean, ways: list[Launc
     shown = {_where(way): (config, way.processes) for way in ways}
     if not config.with_vllm:
         shown["1 process, vllm-colocate"] = (config.replace(generation="vllm-colocate"), 1)
-    names = [f"{name}, {card}" for name in shown for card in CARDS]
-    table = Table("seconds a round, on paper", *names, caption=ASSUMED)
-    columns = [
-        seconds(each, size, mean, processes, card) for each, processes in shown.values() for card in CARDS
-    ]
-    for phase in columns[0]:
-        table.add_row(phase, *(f"{column[phase]:,.0f}" for column in columns))
+    found = {
+        f"{way}, {name}": seconds(each, size, mean, processes, card)
+        for way, (each, processes) in shown.items()
+        for card, name in SHOWN.items()
+    }
+    phases = next(iter(found.values()))
+    table = Table("seconds a round, on paper", *phases, "hours", caption=ASSUMED)
+    for way, spent in found.items():
+        hours = config.steps * sum(spent.values()) / 3600
+        table.add_row(way, *(f"{value:,.0f}" for value in spent.values()), f"{hours:,.1f}")
     return table
 
 

@@ -18,7 +18,7 @@ from ecomlab.evaluation.transcripts import FILE, append, trim
 from ecomlab.files import write_json
 from ecomlab.models.batch import Clock, Rollout
 from ecomlab.models.environment_pool import EnvironmentPool, pool_of, workers_for
-from ecomlab.models.load import MERGED, is_ordinary
+from ecomlab.models.load import MERGED, SHARDS, is_ordinary
 from ecomlab.models.policy import MADE_FOR, Policy, device_of
 from ecomlab.models.process_group import SINGLE_PROCESS, ProcessGroup
 from ecomlab.models.qwen3 import check_base
@@ -32,6 +32,7 @@ from ecomlab.training.metrics import ALARMS, DONE
 from ecomlab.training.rollouts import Collection, DynamicSampling, collect
 from ecomlab.training.run_transcripts import header_of, of_groups, of_rollout
 from ecomlab.training.schedule import Schedule, windows
+from ecomlab.training.stopping import Stopped, StopRequest
 
 if TYPE_CHECKING:
     from ecomlab.training.trl_trainer import DapoTrainer, Step
@@ -81,16 +82,21 @@ class Loop:
             if self.ordinary:
                 check_base(resume.folder, self.policy.made_for)
         before = (lambda: None) if begun else partial(self._evaluate, 0)
-        hooks = Hooks(self._collect, self._after, self._save, before)
+        stop = StopRequest()
+        hooks = Hooks(self._collect, self._after, self._save, before, lambda: stop.among(self.processes) > 0)
         self.trainer = DapoTrainer(self.policy, config, hooks, self.processes)
         self.sampler = self._sampler()
         if self.leads:
             self.history = metrics.whole_steps(metrics.read(self.out / "train.csv"))
         with (
+            stop,
             logger(config.logger if self.leads else "none", self.out, config.to_json()) as self.log,
             pool_of(self._workers(), self.shop, self.policy.renderer) as self.pool,
         ):
             self.trainer.train(resume_from_checkpoint=str(resume.folder) if resume else None)
+        asked = stop.among(self.processes)
+        if asked and self.trainer.number < config.steps:
+            raise Stopped(asked, self.trainer.number)
         if self.leads:
             write_json(self.out / DONE, {"steps": config.steps, "config": self.identity})
         self.processes.all_gather(None)  # no process ends before everything is written
@@ -231,6 +237,8 @@ class Loop:
             processes=self.processes,
             sampler_of=lambda decoding: self._sampler(greedy=decoding == "greedy"), keep=keep, weights=config.reward,
         )  # fmt: skip
+        if config.with_vllm:
+            self.trainer.rest()
         gathered = self.processes.all_gather(failures)
         return untrained.Evaluation(episodes, [transcript for share in gathered for transcript in share])
 
@@ -239,6 +247,9 @@ class Loop:
         step = int(folder.name.rpartition("-")[2]) // self.config.minibatches
         if self.config.lora_rank and not self.ordinary:
             self._save_merged(folder / MERGED)
+        if (folder / SHARDS).is_dir():  # beside which TRL saves no description of the policy
+            self.policy.model.config.save_pretrained(folder)
+            self.policy.tokenizer.save_pretrained(folder)
         checkpoints.complete(
             folder, {"step": step, "schedule": self.schedule.to_json()}, self.policy.made_for
         )

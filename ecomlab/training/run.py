@@ -47,7 +47,7 @@ CATALOG = "catalog.json"
 """File with the location of a run's catalog, and its fingerprint."""
 FREE = (
     "out", "steps", "logger", "micro_batch", "gradient_checkpointing", "environment_workers", "vllm_memory",
-    "vllm_address",
+    "vllm_sleep", "vllm_address",
 )  # fmt: skip
 """Settings that may change when a run resumes: its length, the logger, and those for memory and machines."""
 

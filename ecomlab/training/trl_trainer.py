@@ -32,7 +32,7 @@ from ecomlab.models.batch import Clock
 from ecomlab.models.policy import Policy
 from ecomlab.models.process_group import SINGLE_PROCESS, ProcessGroup
 from ecomlab.models.samplers.merged import send_merged
-from ecomlab.models.samplers.vllm import insist_on_resets, limit_patience
+from ecomlab.models.samplers.vllm import Sleep, insist_on_resets, limit_patience
 from ecomlab.seeding import rng
 from ecomlab.training import objective
 from ecomlab.training.config import RunError, TrainConfig
@@ -72,6 +72,8 @@ class Hooks:
     """Completes a checkpoint in its folder."""
     before: Callable[[], None] = lambda: None
     """Called ahead of the first step, when the model is on its device."""
+    stops: Callable[[], bool] = lambda: False
+    """Tells after a step whether the run is to be saved and left. Every process calls this."""
 
 
 @contextmanager
@@ -122,8 +124,11 @@ class DapoTrainer(GRPOTrainer):
                 callbacks=[_Bookkeeping(self, hooks)],
             )
         self.remove_callback(PrinterCallback)
+        self.vllm_sleep = None
         if config.with_vllm:
             limit_patience(self.vllm_generation)
+            if self.args.vllm_enable_sleep_mode:
+                self.vllm_sleep = Sleep(self.vllm_generation)
             insist_on_resets(self.vllm_generation)
             if is_peft_model(self.model):
                 send_merged(self.vllm_generation, getattr(torch, config.dtype))
@@ -131,6 +136,10 @@ class DapoTrainer(GRPOTrainer):
         if plugin is not None and getattr(plugin.mixed_precision_policy, "output_dtype", None) is not None:
             # log-probabilities must leave the model as float32: bfloat16 is too coarse for their differences
             plugin.mixed_precision_policy = replace(plugin.mixed_precision_policy, output_dtype=None)
+        if plugin is not None and not config.lora_rank:
+            # Every process writes its shard: gathered, weights and moments of an 8B are 98 GB of the first one's memory
+            plugin.state_dict_config = plugin.optim_state_dict_config = None
+            plugin.set_state_dict_type("SHARDED_STATE_DICT")
 
     def train(self, *args: Any, **kwargs: Any) -> Any:
         with _quiet():
@@ -164,6 +173,7 @@ class DapoTrainer(GRPOTrainer):
         self.clock.seconds["sync"] = time.perf_counter() - self.asked
         self.update_metrics = UpdateMetrics(self.args.epsilon, self.args.epsilon_high)
         collection = self.collection = self.hooks.collect(self.number)
+        self.rest()
         self.rolled = time.perf_counter()
         batch, kept = collection.batch, len(collection.kept)
         self.rollouts = [r for number in self.groups for r in batch[number].rollouts]
@@ -310,6 +320,12 @@ class DapoTrainer(GRPOTrainer):
             self.vllm_generation.sync_weights()
             self._last_loaded_step = self.state.global_step
 
+    def rest(self) -> None:
+        """Let a colocated vLLM give back its memory until the next sync, if it may. Every process calls this."""
+        if self.vllm_sleep:
+            self.vllm_sleep.sleep()
+            self._last_loaded_step = -1
+
     def _as_sampled(self, width: int) -> Tensor:
         """Return the sampler's log-probabilities, (rollouts, width), padded with zeros."""
         padded = [r.logprobs + [0.0] * (width - len(r.logprobs)) for r in self.rollouts]
@@ -346,6 +362,8 @@ class _Bookkeeping(TrainerCallback):
         if trainer.collection is None or logs is None or "train_runtime" in logs:
             return
         trainer.end_step(trainer.number, "" if trainer.weights_are_finite() else "the weights are not finite")
+        if self.hooks.stops():
+            control.should_save = control.should_training_stop = True
 
     def on_pre_optimizer_step(self, args: Any, state: Any, control: Any, model: Any = None, **_: Any) -> None:
         """Drop the gradients if nothing was trained: momentum alone would move the weights."""

@@ -16,7 +16,8 @@
 #     CONFIG=experiments/qwen3_8b/c8.toml GPUS=4 sbatch --nodes 2 --gpus-per-node 4 experiments/qwen3_8b/nodes.sh
 #
 # The clone and the run's folder are on a file system that all machines see. The same command goes on from the last
-# checkpoint, which SLURM gives again when it requeues. A step has two groups for each GPU, so it grows with the machines.
+# checkpoint, which SLURM gives again when it requeues. Ten minutes before its time is over the run saves its step and
+# ends. A step has 64 groups on any number of machines; PROMPTS=128 has more. One GPU: --set prompts_per_step=64.
 #SBATCH --job-name=qwen3-8b
 #SBATCH --ntasks-per-node=1
 #SBATCH --gpus-per-node=8
@@ -24,10 +25,12 @@
 #SBATCH --mem=0
 #SBATCH --time=1-00:00:00
 #SBATCH --requeue
+#SBATCH --signal=USR1@600
 set -euo pipefail
 here=experiments/qwen3_8b
 config=${CONFIG:-$here/train.toml}
 gpus=${GPUS:-8}
+trap '' USR1 # for srun and the launchers; the processes that train note it
 
 if [ -z "${RANK:-}" ] && [ -n "${SLURM_JOB_NODELIST:-}" ]; then # the batch script, which starts itself on every node
   mapfile -t nodes < <(scontrol show hostnames "$SLURM_JOB_NODELIST")
@@ -51,7 +54,7 @@ if [ -z "${RANK:-}" ] && [ -n "${SLURM_JOB_NODELIST:-}" ]; then # the batch scri
   exit
 fi
 
-if [ -n "${SERVER:-}" ]; then # one engine over all of the machine's GPUs
+if [ -n "${SERVER:-}" ]; then # an engine on each of the machine's GPUs, behind one address: an 8B fits on one
   serving=$(python - "$config" "$@" <<'END'
 import sys
 from itertools import pairwise
@@ -65,7 +68,7 @@ changes = [word for before, word in pairwise(sys.argv[2:]) if before == "--set"]
 print(serving(from_toml(Path(sys.argv[1]), settings(changes))))
 END
   )
-  eval "exec env $serving --tensor-parallel-size $gpus"
+  eval "exec env $serving --data-parallel-size $gpus"
 fi
 
 : "${NODES:?is not set: the number of machines that train}"
@@ -76,4 +79,4 @@ exec accelerate launch --config_file $here/fsdp.yaml \
   --num_machines "$NODES" --machine_rank "$RANK" --num_processes "$processes" \
   --main_process_ip "$HEAD" --main_process_port "${PORT:-29500}" \
   -m ecomlab train --config "$config" --set generation=vllm-colocate \
-  --set prompts_per_step=$((2 * processes)) "$@"
+  --set prompts_per_step=${PROMPTS:-64} "$@"

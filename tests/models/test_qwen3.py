@@ -530,8 +530,11 @@ def vllm_in_trl(made: list[Any], monkeypatch: pytest.MonkeyPatch, kind: type[Fak
 
     from ecomlab.training import config
 
-    def generation(model: Any, mode: str, **_: Any) -> FakeVllm:
+    def generation(model: Any, mode: str, enable_sleep_mode: bool = False, **_: Any) -> FakeVllm:
         made.append(kind(model, mode))
+        made[-1].enable_sleep_mode = enable_sleep_mode
+        if enable_sleep_mode:  # as TRL leaves it
+            made[-1].sleep(level=2)
         return made[-1]
 
     monkeypatch.setattr(grpo, "VLLMGeneration", generation)
@@ -547,7 +550,10 @@ def test_a_run_with_vllm_samples_and_evaluates_with_the_weights_as_they_are(
     settings: dict[str, Any] = {**PAIRS, "starter": str(babbler), "generation": f"vllm-{mode}"}
     out = run_to_end(TrainConfig(out=str(tmp_path / "run"), **settings))
     (fake,) = made
-    assert fake.mode == mode and fake.synced == 3, "before steps 1 and 2, and before the last evaluation"
+    asleep = mode == "colocate"
+    expected = "each evaluation and each step" if asleep else "steps 1 and 2, and the last evaluation"
+    assert fake.mode == mode and fake.synced == (4 if asleep else 3), f"before {expected}"
+    assert fake.slept == (5 if asleep else 0) and bool(fake.resting) == asleep
     assert {asked["temperature"] for asked in fake.asked} == {0.0, 1.0}
     assert [row["step"] for row in rows_of(out / "eval.csv")] == ["0", "2"]
     rows = rows_of(out / "train.csv")
@@ -617,7 +623,7 @@ def test_one_process_talks_to_the_server_and_the_others_hear_of_it() -> None:
     assert one.groups and [g.rewards for g in one.groups] == [g.rewards for g in two.groups]
 
 
-def run_sharded(config: TrainConfig, folder: Path, machines: int = 1) -> None:
+def run_sharded(config: TrainConfig, folder: Path, machines: int = 1, run: Path | None = None) -> None:
     """Train `config` with FSDP2 in two processes, started as the dry run prints it; with several `machines` in one
     process on each, by a launcher for each of them, as experiments/qwen3_8b/nodes.sh has it."""
     import yaml
@@ -650,7 +656,7 @@ def run_sharded(config: TrainConfig, folder: Path, machines: int = 1) -> None:
     # DTensor's caches hold on to the process group, hence to gloo's threads, which on a busy machine now and then abort
     # an interpreter that is on its way out. By then all is on disk; a run on GPUs has no gloo.
     late = "terminate called without an active exception" in said
-    done = folder / "run" / "done.json"
+    done = (run or folder / "run") / "done.json"
     assert done.exists() and json.loads(done.read_text())["steps"] == config.steps and (all(ended) or late), (
         said
     )
@@ -676,7 +682,34 @@ def test_sharded_weights_train_and_reach_the_sampler(kind: str, babbler: Path, t
     given = {**(SHARDED_LORA if lora else SHARDED), "starter": str(babbler)}
     given["generation"] = "vllm-server" if "server" in kind else "vllm-colocate"
     run_sharded(TrainConfig(out=str(tmp_path / "run"), **given), tmp_path)
+    if not lora:
+        join_shards(tmp_path / "run")
     assert_sampled_with_what_was_learned(tmp_path / "run", 0.02 if lora else 1e-5)
+
+
+def join_shards(run: Path) -> None:
+    """Join the newest checkpoint's shards by the command that loading it names."""
+    last = checkpoints.newest(run / "checkpoints")
+    assert last is not None
+    with pytest.raises(PolicyError, match="in shards") as told:
+        load_policy(last.folder, load_shop(2_000), ["CART"])
+    command = str(told.value).split("`")[1]
+    launcher = [sys.executable, "-m", "accelerate.commands.accelerate_cli", *shlex.split(command)[1:]]
+    subprocess.run(launcher, check=True, capture_output=True)
+    assert load_policy(last.folder, load_shop(2_000), ["CART"]).model.num_parameters() > 0
+
+
+@pytest.mark.slow
+def test_a_sharded_run_goes_on_from_its_shards(babbler: Path, tmp_path: Path) -> None:
+    given = {**SHARDED, "starter": str(babbler), "generation": "vllm-colocate"}
+    for name, lengths in (("whole", [3]), ("run", [2, 3])):
+        (tmp_path / f"for-{name}").mkdir()
+        for steps in lengths:
+            config = TrainConfig(out=str(tmp_path / name), **{**given, "steps": steps})
+            run_sharded(config, tmp_path / f"for-{name}", run=tmp_path / name)
+        join_shards(tmp_path / name)
+    one, two = weights_of(tmp_path / "whole"), weights_of(tmp_path / "run")
+    assert one.keys() == two.keys() and all(torch.equal(tensor, two[name]) for name, tensor in one.items())
 
 
 @pytest.mark.slow

@@ -23,6 +23,8 @@ from ecomlab.training.estimate import (
     KNOWN,
     Mean,
     Reach,
+    fits,
+    held_out_share,
     launches,
     mean_episode,
     memory,
@@ -88,6 +90,10 @@ def test_a_step_takes_what_was_worked_out() -> None:
     slower = seconds(FULL, SIZE, EVEN, card="H100")
     assert slower["decoding"] == pytest.approx(1_000 * 3.6 * (0.0054 + 25.8e9 / 3.35e12), rel=0.01)
     assert vllm["decoding"] == pytest.approx(1_000 * 4.6 * 25.8e9 / (0.6 * 4.8e12), rel=0.01)
+    a_tenth = seconds(FULL.replace(eval_every=60), SIZE, EVEN)
+    assert a_tenth["evaluation"] == pytest.approx(0.1 * (own["prefill"] + own["decoding"])), (
+        "6 x 320 of 19,200"
+    )
     lora = seconds(LORA, SIZE, EVEN)
     assert lora["update"] < own["update"] and lora["decoding"] == own["decoding"]
 
@@ -118,14 +124,16 @@ def test_the_plan_shows_memory_seconds_and_the_line_and_trains_nothing(tmp_path:
     shutil.copy(FILE, file)
     text = plan(LORA.replace(out=str(tmp_path / "run")), file)
     assert row_of(text, "trained parameters") == ["174,587,904"]
-    parts = [memory(LORA, SIZE, card=card) for card in CARDS]
-    for name in parts[0]:
-        assert row_of(text, name) == [f"{gb[name]:,.1f}" for gb in parts]
+    for name, gb in memory(LORA, SIZE).items():
+        assert row_of(text, name) == [f"{gb:,.1f}"]
     mean = mean_episode(LORA, ROOT / "experiments" / "tokens" / "tokens.csv")
     assert row_of(text, "tokens a round") == [f"{64 * mean.whole:,}"] == ["328,256"]
     colocated = LORA.replace(generation="vllm-colocate")
-    both = [seconds(each, SIZE, mean, card=card)["decoding"] for each in (LORA, colocated) for card in CARDS]
-    assert row_of(text, "decoding") == [f"{value:,.0f}" for value in both]
+    for name, config in (("1 process", LORA), ("1 process, vllm-colocate", colocated)):
+        for card, (gb, *_) in CARDS.items():
+            spent = seconds(config, SIZE, mean, card=card)
+            hours = f"{300 * sum(spent.values()) / 3600:,.1f}"
+            assert row_of(text, f"{name}, {gb:.0f} GB") == [*(f"{s:,.0f}" for s in spent.values()), hours]
     assert "measured on" not in text and text.rstrip().endswith("nothing was trained")
     assert not (tmp_path / "run").exists()
 
@@ -142,7 +150,7 @@ def test_the_plan_refuses_what_no_run_takes_and_warns_of_what_this_machine_lacks
         text = plan(asked)
         for package in ("torchao", "vllm", "wandb"):
             assert (f"needs {package}, which is not installed" in text) == (there is None)
-        assert "\n1 process, more than 80 GB:" in text
+        assert "\n1 process, more than 40 GB:" in text
 
 
 ROW = Count("CART", 0, 100, 50, 400, 900, 950, 1000, 1.0, 0.96, 1.0, written=150, turn=80)
@@ -219,15 +227,6 @@ echo "cpus=$SRUN_CPUS_PER_TASK bind=$SLURM_CPU_BIND" >> "{log}.srun"
 [ "$many" = 1 ] && exec env SLURM_NODEID=0 "$@"
 for node in $(seq 0 $((many - 1))); do SLURM_NODEID=$node "$@"; done
 """
-SERVE = """#!/bin/sh
-printf '%s\\n' "$*" > "{log}.serve"
-exec "{python}" -c "import socket, time
-try:
-    listens = socket.create_server(('127.0.0.1', 8000))
-except OSError:
-    pass  # taken: whoever has it answers
-time.sleep(60)"
-"""
 PYTHON = """#!/bin/sh
 exec "{python}" "$@"
 """
@@ -239,7 +238,7 @@ printf 'node-a\\nnode-b\\n127.0.0.1\\n'
 def stand_in(folder: Path, patch: pytest.MonkeyPatch) -> None:
     """Put commands into PATH that write down what they are asked."""
     for name, script in (
-        ("accelerate", TELL), ("srun", SRUN), ("scontrol", SCONTROL), ("vllm", SERVE), ("python", PYTHON),
+        ("accelerate", TELL), ("srun", SRUN), ("scontrol", SCONTROL), ("vllm", TELL), ("python", PYTHON),
     ):  # fmt: skip
         (folder / name).write_text(script.format(log=folder / "log", python=sys.executable))
         (folder / name).chmod(0o755)
@@ -278,16 +277,39 @@ def test_a_machines_line_splits_over_all_gpus_and_accelerate_takes_it(
         assert asked == (nodes, 8 * nodes, "node-a")
         assert chosen.use_fsdp and (chosen.module, chosen.training_script) == (True, "ecomlab")
         check_split(given(line), chosen.num_processes)
-        assert (given(line).seed, given(line).generation) == (3, "vllm-colocate")
+        config = given(line)
+        assert (config.seed, config.generation, config.prompts_per_step) == (3, "vllm-colocate", 64)
         ranks.append(chosen.machine_rank)
     assert ranks == list(range(nodes))
+
+
+def test_a_machine_that_serves_has_an_engine_on_each_gpu(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stand_in(tmp_path, monkeypatch)
+    command = ["bash", str(FILE.parent / "nodes.sh"), "--set", "context_tokens=9000"]
+    subprocess.run(command, check=True, env={**os.environ, "SERVER": "1", "GPUS": "4"})
+    line = (tmp_path / "log").read_text().split()
+    asked = dict(pairwise(line))
+    assert line[:2] == ["serve", "Qwen/Qwen3-8B"] and asked["--data-parallel-size"] == "4"
+    assert asked["--max-model-len"] == str(9000 + LORA.turn_tokens) and "--tensor-parallel-size" not in line
 
 
 @pytest.mark.parametrize("name", ["train", "c4", "c8"])
 def test_every_file_fits_the_gpu_that_it_is_for(name: str) -> None:
     file = FILE.with_name(f"{name}.toml")
-    assert memory(from_toml(file), SIZE)["peak"] < CARDS["H200"][0]
-    assert "more than 141 GB" not in plan(from_toml(file), file)
+    config = from_toml(file)
+    assert [fits(config, SIZE, card=card) for card in CARDS] == [False, name != "train", True]
+    assert "more than 141 GB" not in plan(config, file)
+    assert held_out_share(config) <= 0.1, "evaluation costs at most a tenth of the training's rollouts"
+
+
+def test_a_vllm_that_sleeps_shares_its_memory_with_the_update() -> None:
+    awake = memory(C8.replace(vllm_sleep=False), SIZE)
+    asleep = memory(C8, SIZE)
+    update = sum(awake[name] for name in ("gradients", "activations", "logits"))
+    assert asleep["peak"] == pytest.approx(awake["peak"] - update) and update < awake["vLLM"]
+    assert not fits(C8.replace(vllm_memory=0.2), SIZE, card="H100"), "its own weights and one row are 20 GB"
 
 
 @pytest.mark.parametrize(("name", "collections"), [("train", ["C1"]), ("c4", ["C2", "C4"]), ("c8", ["C8"])])

@@ -6,6 +6,7 @@ import math
 import os
 import platform
 import shutil
+import signal
 import subprocess
 import sys
 import warnings
@@ -61,6 +62,7 @@ from ecomlab.training.objective import (
     step_advantages,
 )
 from ecomlab.training.schedule import Adaptive, Draw, make_schedule
+from ecomlab.training.stopping import Stopped
 from ecomlab.training.update_metrics import UpdateMetrics
 
 TINY: dict[str, Any] = {
@@ -774,6 +776,39 @@ def test_ten_steps_are_five_a_kill_minus_nine_and_five_more(
     assert_same_run(out, whole)
     assert json.loads((out / "config.json").read_text()).get("sampler", "torch") == sampler
     assert transcripts.read_header(out)["identity"].get("sampler", "torch") == sampler
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGUSR1])
+def test_a_run_that_is_asked_to_end_saves_the_step_and_goes_on(
+    number: signal.Signals, tmp_path: Path
+) -> None:
+    """TINY takes its checkpoints after steps 2 and 4; here the only one is the one that the signal asks for."""
+    out = tmp_path / "run"
+    settings = {**TINY, "checkpoint_every": 10}
+
+    def ask(event: dict[str, Any]) -> None:
+        if event["kind"] == "step" and event["step"] == 1:
+            os.kill(os.getpid(), number)
+
+    before = signal.getsignal(number)
+    with pytest.raises(Stopped, match=f"{number.name} after step 1, which is saved") as told:
+        train(TrainConfig(out=str(out), **settings), ask)
+    assert told.value.number == number and signal.getsignal(number) == before
+    assert [path.name for path in (out / "checkpoints").iterdir()] == ["step-1"]
+    assert list(steps_of(out / "train.csv")) == [1] and not (out / "done.json").exists()
+    whole = run_to_end(TrainConfig(out=str(tmp_path / "whole"), **settings))
+    run_to_end(TrainConfig(out=str(out), **settings))
+    assert_same_run(out, whole)
+
+
+def test_a_second_signal_ends_a_process_at_once() -> None:
+    code = (
+        "import os, signal\nfrom ecomlab.training.stopping import StopRequest\n"
+        "with StopRequest():\n    os.kill(os.getpid(), signal.SIGTERM)\n    print('noted', flush=True)\n"
+        "    os.kill(os.getpid(), signal.SIGTERM)\n    print('still here')"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout == "noted\n" and done.returncode == -signal.SIGTERM
 
 
 def assert_same_steps(alone: Path, together: Path) -> None:

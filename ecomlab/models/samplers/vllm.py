@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import torch
 
 from ecomlab.models.samplers.cached import Limits, Sampled, SamplerError
 
@@ -151,6 +152,37 @@ def insist_on_resets(generation: Any, pause: float = PAUSE) -> None:
         )
 
     engine.reset_prefix_cache = reset
+
+
+class Sleep:
+    """Memory of a colocated vLLM, given back while the policy is trained.
+
+    TRL's own sleep mode ends every call, so that each turn of an episode would send all weights again. Here the engine
+    sleeps when it is told to, and wakes with the next `sync_weights`; asleep, it has no weights.
+    """
+
+    def __init__(self, generation: Any) -> None:
+        """Take over a `VLLMGeneration` that has been started with `enable_sleep_mode`, which is asleep."""
+        self.engine, self.send = generation.llm, generation.sync_weights
+        self.asleep = True
+        generation.enable_sleep_mode = False
+        generation.sync_weights = self.wake
+
+    def wake(self) -> None:
+        """Send the weights, after making room for them if the engine is asleep."""
+        if self.asleep:
+            torch.cuda.empty_cache()
+            self.engine.wake_up(tags=["weights"])
+        self.send()
+        if self.asleep:
+            self.engine.wake_up(tags=["kv_cache"])
+        self.asleep = False
+
+    def sleep(self) -> None:
+        """Drop weights, keys and values (vLLM's level 2)."""
+        if not self.asleep:
+            self.engine.sleep(level=2)
+        self.asleep = True
 
 
 def _reset_server(client: Any) -> Any:
