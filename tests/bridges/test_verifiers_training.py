@@ -2,9 +2,12 @@
 
 import asyncio
 import json
+import signal
+import subprocess
 import sys
 import types
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -96,6 +99,45 @@ def test_prime_rls_sampler_moves_the_window_and_a_resumed_run_draws_alike(prime_
         task = next(again)
         assert task.key == key
         report(again, task)
+
+
+ORCHESTRATOR = """
+import json, os, sys, types
+from pathlib import Path
+for name in ("prime_rl", "prime_rl.orchestrator", "prime_rl.orchestrator.curriculum"):
+    sys.modules[name] = types.ModuleType(name)
+samplers = types.ModuleType("prime_rl.orchestrator.curriculum.samplers")
+samplers.StandardSampler = type("StandardSampler", (), {"__init__": lambda self, tasks: None})
+sys.modules[samplers.__name__] = sys.modules["prime_rl.orchestrator.curriculum"].samplers = samplers
+from bridges.test_verifiers_training import bridge, episode_of, taskset_of
+bridge.adapt_prime_rl()
+sampler, kept = samplers.StandardSampler(iter(taskset_of())), Path(sys.argv[1])
+if kept.exists():
+    sampler.load_state_dict(json.loads(kept.read_text()))
+for number in range(int(sys.argv[2])):
+    task = next(sampler)
+    print(task.key, flush=True)
+    sampler.observe([episode_of(task, True)] * 8)
+    if number % 4 == 3:
+        kept.with_suffix(".new").write_text(json.dumps(sampler.state_dict()))
+        os.replace(kept.with_suffix(".new"), kept)
+    if number == int(sys.argv[3]):
+        os.kill(os.getpid(), 9)
+"""
+"""As prime-rl's orchestrator does: draw, observe, and keep the sampler's state with every fourth checkpoint."""
+
+
+def test_an_orchestrator_killed_minus_nine_draws_on_from_its_checkpoint(tmp_path: Path) -> None:
+    def keys(name: str, tasks: int, killed: int = -1) -> list[str]:
+        command = [sys.executable, "-c", ORCHESTRATOR, str(tmp_path / name), str(tasks), str(killed)]
+        done = subprocess.run(command, cwd=Path(__file__).parents[1], stdout=subprocess.PIPE, text=True)
+        assert done.returncode == (-signal.SIGKILL if killed >= 0 else 0)
+        return done.stdout.splitlines()
+
+    whole = keys("whole", 12)
+    before = keys("killed", 12, killed=5)
+    assert before == whole[:6]
+    assert keys("killed", 8) == whole[4:], "from the checkpoint after the fourth"
 
 
 def test_verifiers_plays_them(serve: Any, tmp_path: Any, monkeypatch: Any, bridge_shop: Shop) -> None:  # noqa: F811
