@@ -2,10 +2,12 @@
 
 import asyncio
 import json
+import re
 import signal
 import subprocess
 import sys
 import types
+import zipfile
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -155,3 +157,19 @@ def test_verifiers_plays_them(serve: Any, tmp_path: Any, monkeypatch: Any, bridg
     traces = traces_of(tmp_path)
     assert len(traces) == 4 and {trace["task"]["key"] for trace in traces} == {task.key for task in tasks}
     assert all("correct" in trace["info"][OUTCOME]["score"] for trace in traces)
+
+
+def test_the_hubs_package_builds_and_its_readme_loads(tmp_path: Path) -> None:
+    """Its wheel holds metadata alone: the modules come with ecomlab."""
+    folder = Path(__file__).parents[2] / "experiments/bridges/hub/ecomlab_verifiers"
+    readme = (folder / "README.md").read_text()
+    assert len([line for line in readme.splitlines() if line.strip()]) <= 10
+    for call in re.findall(r"load_environment\(.*?\)(?= +#)", readme):
+        assert eval(call, {"load_environment": load_environment}).taskset is not None
+    command = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", str(tmp_path), str(folder)]
+    subprocess.run(command, check=True)
+    (wheel,) = tmp_path.glob("ecomlab_verifiers-*.whl")
+    with zipfile.ZipFile(wheel) as file:
+        names = file.namelist()
+        (metadata,) = [file.read(name).decode() for name in names if name.endswith("METADATA")]
+    assert all(".dist-info/" in name for name in names) and "Requires-Dist: ecomlab[verifiers]" in metadata
