@@ -30,6 +30,7 @@ from transformers import Qwen3ForCausalLM  # noqa: E402
 from trl.generation.vllm_generation import VLLMGeneration  # noqa: E402
 
 from ecomlab.training import config as settings  # noqa: E402
+from ecomlab.training import trl_trainer  # noqa: E402
 from ecomlab.training.config import TrainConfig  # noqa: E402
 from ecomlab.training.run import train  # noqa: E402
 
@@ -61,5 +62,6 @@ class Copy(VLLMGeneration):
 
 grpo.VLLMGeneration = Copy
 vars(settings).update(find_spec=lambda name: object())  # there is no vLLM to find
+vars(trl_trainer).update(can_sleep=lambda: True)
 lottery()
 train(config)

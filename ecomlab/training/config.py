@@ -182,7 +182,8 @@ class TrainConfig(Settings):
     vllm_memory: Annotated[float, Field(gt=0, lt=1)] = 0.3
     """Share of each GPU's memory for a colocated vLLM, its copy of the weights included."""
     vllm_sleep: bool = True
-    """Free a colocated vLLM's memory during the update. It wakes with the next weights, which it gets in any case."""
+    """Free a colocated vLLM's memory during the update, and after an evaluation; it wakes with the next weights. Only
+    on a GPU."""
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:

@@ -67,6 +67,8 @@ OWN_LAG, VLLM_LAG = 3.6, 4.6
 turn. As *novice* plays, on a laptop."""
 WRITES = 0.5
 """Tokens of a policy's mean episode per token of the courteous player's longest."""
+VLLM_OWN = 2.5
+"""GB of a vLLM besides weights, keys and values: graphs, workspaces, activations. They stay while it sleeps."""
 VLLM_WIDTH = 2
 """Bytes per number in vLLM's weights and KV cache, whatever `dtype`."""
 TILE, TILE_TOKENS = 32_768, 4_096
@@ -191,20 +193,26 @@ def memory(config: TrainConfig, size: Size, processes: int = 1, card: str = "H20
         "vLLM": config.vllm_memory * CARDS[card].gb * 1e9 if config.generation == "vllm-colocate" else 0.0,
     }
     gb = {name: value / 1e9 for name, value in parts.items()}
+    asleep = VLLM_OWN if config.generation == "vllm-colocate" else 0.0
     standing = ["weights", "optimizer"]
     sampling, update = ["merged", "keys, values"], ["gradients", "activations", "logits"]
     (sampling if config.vllm_sleep else standing).append("vLLM")
     phases = [sum(gb[name] for name in names) for names in (sampling, update)]
+    phases[1] += asleep if config.vllm_sleep else 0.0
     gb["peak"] = sum(gb[name] for name in standing) + max(phases)
     return gb
 
 
 def fits(config: TrainConfig, size: Size, processes: int = 1, card: str = "H200") -> bool:
-    """Tell whether a GPU of `CARDS` holds the run on paper, and vLLM's share its weights and one row."""
-    gb = memory(config, size, processes, card)
-    row = VLLM_WIDTH * size.parameters + config.context_tokens * size.kv_bytes(VLLM_WIDTH)
-    starts = config.generation != "vllm-colocate" or gb["vLLM"] >= row / 1e9
-    return starts and gb["peak"] <= CARDS[card].gb
+    """Tell whether a GPU of `CARDS` holds the run on paper, and vLLM's share its weights and its longest row."""
+    longest = (config.context_tokens + config.turn_tokens) * size.kv_bytes(VLLM_WIDTH) / 1e9
+    starts = config.generation != "vllm-colocate" or room(config, size, card) >= longest
+    return starts and memory(config, size, processes, card)["peak"] <= CARDS[card].gb
+
+
+def room(config: TrainConfig, size: Size, card: str = "H200") -> float:
+    """Estimate the GB that a colocated vLLM has for keys and values; below 0 it does not start."""
+    return config.vllm_memory * CARDS[card].gb - VLLM_WIDTH * size.parameters / 1e9 - VLLM_OWN
 
 
 class Mean(NamedTuple):
@@ -238,7 +246,8 @@ def seconds(
     - update: forward 2 N, backward 4 N (2 N with LoRA: frozen weights have no gradient), with gradient checkpointing
       2 N more, for every token of the batch
 
-    at `MFU` of the peak where FLOP count. Attention's own FLOP are left out: 4% at 2,000 tokens of the 8B.
+    at `MFU` of the peak where FLOP count. Left out are attention's own FLOP (4% at 2,000 tokens of the 8B), and
+    prefixes for which vLLM has no `room` and which it reads again.
     """
     rows = config.rollouts_per_step
     rate = MFU * CARDS[card].peak * processes

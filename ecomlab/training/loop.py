@@ -81,8 +81,14 @@ class Loop:
             self.schedule = self.schedule.from_json(resume.extra["schedule"])
             if self.ordinary:
                 check_base(resume.folder, self.policy.made_for)
-        before = (lambda: None) if begun else partial(self._evaluate, 0)
         stop = StopRequest()
+
+        def before() -> None:
+            if not begun:
+                self._evaluate(0)
+                if asked := stop.among(self.processes):
+                    raise Stopped(asked, 0)
+
         hooks = Hooks(self._collect, self._after, self._save, before, lambda: stop.among(self.processes) > 0)
         self.trainer = DapoTrainer(self.policy, config, hooks, self.processes)
         self.sampler = self._sampler()
@@ -93,7 +99,7 @@ class Loop:
             logger(config.logger if self.leads else "none", self.out, config.to_json()) as self.log,
             pool_of(self._workers(), self.shop, self.policy.renderer) as self.pool,
         ):
-            self.trainer.train(resume_from_checkpoint=str(resume.folder) if resume else None)
+            self.trainer.train(resume.folder if resume else None)
         asked = stop.among(self.processes)
         if asked and self.trainer.number < config.steps:
             raise Stopped(asked, self.trainer.number)

@@ -29,6 +29,7 @@ from transformers.utils.logging import disable_progress_bar, enable_progress_bar
 from trl import GRPOConfig, GRPOTrainer
 
 from ecomlab.models.batch import Clock
+from ecomlab.models.load import SHARDS
 from ecomlab.models.policy import Policy
 from ecomlab.models.process_group import SINGLE_PROCESS, ProcessGroup
 from ecomlab.models.samplers.merged import send_merged
@@ -136,14 +137,21 @@ class DapoTrainer(GRPOTrainer):
         if plugin is not None and getattr(plugin.mixed_precision_policy, "output_dtype", None) is not None:
             # log-probabilities must leave the model as float32: bfloat16 is too coarse for their differences
             plugin.mixed_precision_policy = replace(plugin.mixed_precision_policy, output_dtype=None)
-        if plugin is not None and not config.lora_rank:
-            # Every process writes its shard: gathered, weights and moments of an 8B are 98 GB of the first one's memory
+
+    def train(self, resume: Path | None = None) -> Any:
+        """Train, from a checkpoint if one is given."""
+        plugin = getattr(self.accelerator.state, "fsdp_plugin", None)
+        if (
+            plugin is not None
+            and not self.config.lora_rank
+            and (resume is None or (resume / SHARDS).is_dir())
+        ):
+            # Every process writes its shard: gathered, weights and moments of an 8B are 98 GB of one's memory. A run
+            # that began with whole checkpoints, as older ones did, goes on with them.
             plugin.state_dict_config = plugin.optim_state_dict_config = None
             plugin.set_state_dict_type("SHARDED_STATE_DICT")
-
-    def train(self, *args: Any, **kwargs: Any) -> Any:
         with _quiet():
-            return super().train(*args, **kwargs)
+            return super().train(resume_from_checkpoint=str(resume) if resume else None)
 
     def create_model_card(self, *_: Any, **__: Any) -> None:
         """Disable TRL's model card, which would claim base model None."""
@@ -339,6 +347,11 @@ def held(parameter: Tensor) -> Tensor:
     return local.to_local() if isinstance(local, DTensor) else local
 
 
+def can_sleep() -> bool:
+    """Tell whether a colocated vLLM can give its memory back here, which one on a CPU refuses."""
+    return torch.cuda.is_available()
+
+
 def _reward(prompts: list[Any], completions: list[Any], reward: list[float], **_: Any) -> list[float]:
     """Return the rewards, for TRL's own log; the advantages used are those of `step_advantages`."""
     return reward
@@ -421,4 +434,7 @@ def _arguments(config: TrainConfig) -> GRPOConfig:
         "report_to": "none",
         "disable_tqdm": True,
     }
-    return GRPOConfig(**{**arguments, **config.trl})
+    trl = config.trl
+    if "vllm_enable_sleep_mode" in trl:
+        trl["vllm_enable_sleep_mode"] &= can_sleep()
+    return GRPOConfig(**{**arguments, **trl})

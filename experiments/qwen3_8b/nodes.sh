@@ -16,8 +16,9 @@
 #     CONFIG=experiments/qwen3_8b/c8.toml GPUS=4 sbatch --nodes 2 --gpus-per-node 4 experiments/qwen3_8b/nodes.sh
 #
 # The clone and the run's folder are on a file system that all machines see. The same command goes on from the last
-# checkpoint, which SLURM gives again when it requeues. Ten minutes before its time is over the run saves its step and
-# ends. A step has 64 groups on any number of machines; PROMPTS=128 has more. One GPU: --set prompts_per_step=64.
+# checkpoint, which SLURM gives again when it requeues. Twenty minutes before its time is over the run saves its step
+# and ends. A step has 64 groups on any number of machines; PROMPTS=128 has more. One GPU plays the same steps with
+# --set prompts_per_step=64 --set generation=vllm-colocate.
 #SBATCH --job-name=qwen3-8b
 #SBATCH --ntasks-per-node=1
 #SBATCH --gpus-per-node=8
@@ -25,12 +26,12 @@
 #SBATCH --mem=0
 #SBATCH --time=1-00:00:00
 #SBATCH --requeue
-#SBATCH --signal=USR1@600
+#SBATCH --signal=USR1@1200
 set -euo pipefail
 here=experiments/qwen3_8b
 config=${CONFIG:-$here/train.toml}
 gpus=${GPUS:-8}
-trap '' USR1 # for srun and the launchers; the processes that train note it
+trap '' USR1 # srun and the launcher inherit this; the processes that train note the signal
 
 if [ -z "${RANK:-}" ] && [ -n "${SLURM_JOB_NODELIST:-}" ]; then # the batch script, which starts itself on every node
   mapfile -t nodes < <(scontrol show hostnames "$SLURM_JOB_NODELIST")
@@ -75,8 +76,16 @@ fi
 : "${RANK:?is not set: the number of this machine, from 0}"
 : "${HEAD:?is not set: the address of the machine whose RANK is 0}"
 processes=$((NODES * gpus))
-exec accelerate launch --config_file $here/fsdp.yaml \
+accelerate launch --config_file $here/fsdp.yaml \
   --num_machines "$NODES" --machine_rank "$RANK" --num_processes "$processes" \
   --main_process_ip "$HEAD" --main_process_port "${PORT:-29500}" \
   -m ecomlab train --config "$config" --set generation=vllm-colocate \
-  --set prompts_per_step=${PROMPTS:-64} "$@"
+  --set prompts_per_step=${PROMPTS:-64} "$@" &
+launcher=$!
+# SLURM signals this shell alone, and torch's launcher passes no SIGUSR1 on
+trap 'pkill -USR1 -P $launcher || true' USR1
+trap 'kill $launcher 2>/dev/null || true' TERM INT
+while :; do # a signal ends `wait`
+  wait $launcher && code=0 || code=$?
+  kill -0 $launcher 2>/dev/null || exit $code
+done

@@ -528,7 +528,9 @@ def vllm_in_trl(made: list[Any], monkeypatch: pytest.MonkeyPatch, kind: type[Fak
     """Let TRL make a `kind` in place of its VLLMGeneration, and note it in `made`."""
     import trl.trainer.grpo_trainer as grpo
 
-    from ecomlab.training import config
+    from ecomlab.training import config, trl_trainer
+
+    monkeypatch.setattr(trl_trainer, "can_sleep", lambda: True)
 
     def generation(model: Any, mode: str, enable_sleep_mode: bool = False, **_: Any) -> FakeVllm:
         made.append(kind(model, mode))

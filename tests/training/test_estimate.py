@@ -5,8 +5,10 @@ import os
 import re
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
+import time
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -281,6 +283,42 @@ def test_a_machines_line_splits_over_all_gpus_and_accelerate_takes_it(
         assert (config.seed, config.generation, config.prompts_per_step) == (3, "vllm-colocate", 64)
         ranks.append(chosen.machine_rank)
     assert ranks == list(range(nodes))
+
+
+LAUNCHER = """#!/bin/sh
+"{python}" -c "
+import os, signal, sys, time
+if os.fork():
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    sys.exit(os.waitstatus_to_exitcode(os.wait()[1]))
+def told(*_):
+    with open('{log}', 'a') as file:
+        print('told', file=file)
+    os._exit(0)
+signal.signal(signal.SIGUSR1, told)
+open('{log}.up', 'w').close()
+time.sleep(60)"
+"""
+
+
+def test_a_signal_to_the_machines_shell_reaches_the_processes_that_train(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SLURM signals its task, the shell; the launcher between it and the trainers passes on no SIGUSR1."""
+    stand_in(tmp_path, monkeypatch)
+    (tmp_path / "accelerate").write_text(
+        LAUNCHER.format(python=sys.executable, log=tmp_path / "log").replace(
+            '#!/bin/sh\n"', '#!/bin/sh\nexec "'
+        )
+    )
+    known = {"RANK": "0", "NODES": "1", "HEAD": "node-a"}
+    with subprocess.Popen(["bash", str(FILE.parent / "nodes.sh")], env={**os.environ, **known}) as shell:
+        while not (tmp_path / "log.up").exists():
+            assert shell.poll() is None
+            time.sleep(0.05)
+        shell.send_signal(signal.SIGUSR1)
+        assert shell.wait(30) == 0
+    assert (tmp_path / "log").read_text() == "told\n"
 
 
 def test_a_machine_that_serves_has_an_engine_on_each_gpu(

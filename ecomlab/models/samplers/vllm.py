@@ -1,8 +1,9 @@
 """Sampling by vLLM, on a server or beside the trainer, through TRL's `VLLMGeneration`, which sends it our weights.
 
 vLLM draws its own random numbers, and its tokens depend on the rest of the batch: a run with vLLM can be resumed, but
-not repeated token by token. Every turn sends the whole conversation; vLLM's prefix cache makes that cheap, and is
-emptied with every new set of weights.
+not repeated token by token. Every turn sends the whole conversation; an engine's prefix cache makes that cheap, and is
+emptied with every new set of weights. Of several engines behind one address each turn may meet another, which reads the
+conversation anew.
 """
 
 import functools
@@ -187,7 +188,8 @@ class Sleep:
 
 def _reset_server(client: Any) -> Any:
     """Ask a server to empty its prefix cache and return whether it did."""
-    answer = client.session.post(f"{client.base_url}/reset_prefix_cache")
+    # Of several engines only the first one's answer comes back; where requests are reset too, a failure raises.
+    answer = client.session.post(f"{client.base_url}/reset_prefix_cache?reset_running_requests=true")
     answer.raise_for_status()
     return answer.json().get("success")
 
