@@ -4,6 +4,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 from ecomlab.catalog import Shop
@@ -16,6 +17,8 @@ from ecomlab.evaluation.contestant import Job
 from ecomlab.reward import Score
 from ecomlab.suggest import raised
 from ecomlab.task import Message, Task
+from ecomlab.training.schedule import settings_of
+from ecomlab.training.stream import Groups, Stream
 
 
 def task_of(job: Job, shop: Shop) -> Task:
@@ -53,6 +56,13 @@ def score_to_json(score: Score) -> dict[str, Any]:
 def score_from_json(value: Mapping[str, Any]) -> Score:
     """Read what `score_to_json` wrote."""
     return Score(**{**value, "value": math.nan if value["unscored"] else value["value"]})
+
+
+def groups_of(schedule: str, envs: str, size: int, kept: str = "", **settings: Any) -> Groups:
+    """Make the groups of a server's stream, with the articles' `tau_num` of 8 groups, and the file in which their state
+    is kept. Raises ValueError."""
+    usual = settings_of(schedule, {"tau_num": 8 * size})
+    return Groups(Stream(schedule, envs, **{**usual, **settings}), size, Path(kept) if kept else None)
 
 
 def play_call(episode: Episode, name: str, arguments: Mapping[str, Any]) -> str:

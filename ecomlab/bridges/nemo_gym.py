@@ -1,18 +1,22 @@
 """NeMo Gym: a resources server whose tasks come from a stream, and the agent that plays them.
 
 NeMo Gym's rows hold prompts ahead of a run. Ours hold a group's name alone (`rows`): the server draws the group's task
-when its first rollout resets, and the agent takes prompt and tools from that reset, so that difficulty adapts. A folder
-`resources_servers/ecomlab` with an `app.py` of `from ecomlab.bridges.nemo_gym import ShoppingServer` and
-`ShoppingServer.run_webserver()`, and one `responses_api_agents/ecomlab_agent` likewise, are what its launcher starts.
+when its first rollout resets, and the agent takes prompt and tools from that reset, so that difficulty adapts. Its
+launcher starts the folder `experiments/bridges/nemo_gym` of the repository, in which `ecomlab.yaml` has the settings::
+
+    python -c "from ecomlab.bridges import nemo_gym; nemo_gym.write_rows('train.jsonl', 10_000)"
+    gym env start --search-dir experiments/bridges/nemo_gym --resources-server ecomlab --model-type openai_model ...
+    gym eval run --no-serve --agent ecomlab_agent --input train.jsonl --output out.jsonl --num-repeats 8
 """
 
+import json
 import threading
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from fastapi import FastAPI, Request
+from fastapi import FastAPI, HTTPException, Request
 from nemo_gym.base_resources_server import BaseResourcesServerConfig
 from nemo_gym.openai_utils import NeMoGymResponse
 from nemo_gym.server_utils import SESSION_ID_KEY
@@ -20,19 +24,23 @@ from pydantic import Field, PrivateAttr
 from resources_servers.gymnasium import GymnasiumServer
 from responses_api_agents.gymnasium_agent.app import GymnasiumAgent, GymnasiumRunResponse
 
-from ecomlab.bridges.common import outcome
-from ecomlab.catalog import load_shop
-from ecomlab.files import read_json, write_json
+from ecomlab.bridges.common import groups_of, outcome
+from ecomlab.files import write_text
 from ecomlab.task import Message
-from ecomlab.training.stream import Groups, Outcome, Stream
+from ecomlab.training.stream import Groups, Outcome
 
 
 def rows(groups: int, agent: str = "ecomlab_agent") -> Iterator[dict[str, Any]]:
-    """Write a data set of so many groups; each row is to be repeated as often as the server's `group` says, and the
-    rows may be read again and again."""
+    """Yield the rows of a data set of so many groups; each is to be repeated as often as the server's `group` says, and
+    the rows may be read again and again: once a row's group has ended, the row names a new one."""
     reference = {"type": "responses_api_agents", "name": agent}
     for number in range(groups):
         yield {"responses_create_params": {"input": []}, "group": str(number), "agent_ref": reference}
+
+
+def write_rows(path: str | Path, groups: int, agent: str = "ecomlab_agent") -> None:
+    """Write `rows` as a file of JSON lines."""
+    write_text(Path(path), "".join(f"{json.dumps(row)}\n" for row in rows(groups, agent)))
 
 
 class ShoppingServerConfig(BaseResourcesServerConfig):
@@ -40,11 +48,11 @@ class ShoppingServerConfig(BaseResourcesServerConfig):
 
     schedule: str = "adaptive"
     settings: dict[str, Any] = Field(default_factory=dict)
-    """Of the schedule, as `Stream` takes them."""
+    """Of the schedule, as `Stream` takes them; adaptive's `tau_num` is by default 8 times the group."""
     envs: str = "C8"
-    group: int = 8
+    group: int = Field(8, ge=1)
     """Rollouts of a group."""
-    groups_per_step: int = 8
+    groups_per_step: int = Field(8, ge=1)
     seed: int = 0
     products: int = 20_000
     state: str = ""
@@ -61,13 +69,8 @@ class ShoppingServer(GymnasiumServer):
     def groups(self) -> Groups:
         """The stream's groups, restored from the state file if there is one."""
         its = self.config
-        shop = load_shop(its.products)
         more = {"seed": its.seed, "groups_per_step": its.groups_per_step, **its.settings}
-        stream = Stream(its.schedule, its.envs, shop=shop, **more)
-        kept = read_json(Path(its.state)) if its.state else None
-        if kept:
-            stream.restore(kept)
-        return Groups(stream, its.group)
+        return groups_of(its.schedule, its.envs, its.group, its.state, shop=its.products, **more)
 
     def setup_webserver(self) -> FastAPI:
         app = super().setup_webserver()
@@ -87,7 +90,10 @@ class ShoppingServer(GymnasiumServer):
         with self._lock:
             groups = self.groups
         group = str(metadata["group"])
-        _, episode = groups.open(group)
+        try:
+            _, episode = groups.open(group)
+        except ValueError as error:
+            raise HTTPException(409, str(error)) from error
         self.session_state[session_id] = (group, episode)
         prompt = {"input": items_of(episode.messages), "tools": tools_of(episode.tools)}
         return None, {**prompt, "supports_explicit_close": True}
@@ -121,8 +127,6 @@ class ShoppingServer(GymnasiumServer):
     def _end(self, session_id: str | None, found: Outcome) -> None:
         group, _ = self.session_state.pop(session_id)
         self.groups.end(group, found)
-        if self.config.state:
-            write_json(Path(self.config.state), self.groups.stream.state())
 
 
 class ShoppingAgent(GymnasiumAgent):

@@ -21,13 +21,12 @@ from pydantic import Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 import ecomlab
-from ecomlab.bridges.common import outcome, read_message
+from ecomlab.bridges.common import groups_of, outcome, read_message
 from ecomlab.catalog import Shop, load_shop
 from ecomlab.episode.episode import Episode, make_task
 from ecomlab.reward import Score
 from ecomlab.seeding import TRAINING_SEEDS, rng
-from ecomlab.training.schedule import windows
-from ecomlab.training.stream import Groups, Stream
+from ecomlab.training.stream import Groups
 
 
 class Settings(BaseSettings):
@@ -37,24 +36,30 @@ class Settings(BaseSettings):
 
     products: int = 20_000
     """Number of products in the shop."""
-    sessions: int = 64
+    sessions: int = Field(64, ge=1)
     """Maximum number of simultaneous sessions of a worker."""
     session_timeout: float = 600.0
     """Seconds after which a session without messages gives its place back."""
     schedule: str = ""
     """Of the training tasks of groups; empty: clients name their tasks."""
     envs: str = "C8"
-    group: int = 8
-    """Rollouts of a group."""
-    groups_per_step: int = 8
+    group: int = Field(8, ge=1)
+    """Rollouts of a group; adaptive decides after 8 groups at the window's edge."""
+    groups_per_step: int = Field(8, ge=1)
     seed: int = 0
+    state: str = ""
+    """File in which the stream's state is kept, from which a server that starts again goes on; for one worker."""
 
 
 class Desk:
     """What the sessions of a worker share: the shop, the stream, its open groups, and counts."""
 
     def __init__(self, settings: Settings) -> None:
-        self.settings = settings
+        self.settings = its = settings
+        self.groups: Groups | None = None
+        if its.schedule:
+            more: dict[str, Any] = {"seed": its.seed, "groups_per_step": its.groups_per_step}
+            self.groups = groups_of(its.schedule, its.envs, its.group, its.state, shop=its.products, **more)
         self.counts = {"pid": os.getpid(), "sessions": 0, "resets": 0, "episodes": 0, "steps": 0, "errors": 0}
         self._lock = threading.Lock()
 
@@ -62,17 +67,6 @@ class Desk:
     def shop(self) -> Shop:
         """The shop, loaded by the first reset."""
         return load_shop(self.settings.products)
-
-    @cached_property
-    def groups(self) -> Groups | None:
-        """Groups of training tasks, if the server has a schedule."""
-        its = self.settings
-        if not its.schedule:
-            return None
-        stream = Stream(
-            its.schedule, its.envs, seed=its.seed, groups_per_step=its.groups_per_step, shop=self.shop
-        )
-        return Groups(stream, its.group)
 
     def count(self, what: str, by: int = 1) -> None:
         with self._lock:
@@ -88,8 +82,7 @@ class Desk:
         """Tell counts and, of a schedule with windows, their upper edges."""
         if self.groups is None:
             return dict(self.counts)
-        stream = self.groups.stream
-        tops = {env: high for env, (_, high) in windows(stream.schedule, stream.envs).items()}
+        tops = {env: high for env, (_, high) in self.groups.stream.windows().items()}
         return {**self.counts, "groups": len(self.groups), "tops": tops}
 
 

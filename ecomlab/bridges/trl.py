@@ -3,8 +3,10 @@
     GRPOTrainer(..., train_dataset=prompt_dataset(jobs, shop), environment_factory=factories(envs, shop))
     GRPOTrainer(..., train_dataset=stream_dataset(stream, 8), environment_factory=factories(stream.envs, stream.shop))
 
-The second draws its tasks from a stream, which hears the outcomes: set `shuffle_dataset=False`, for a shuffled one is
-drawn a thousand rows ahead, and `num_generations` to the group size.
+The second draws its tasks from a stream, which hears the outcomes, for a trainer of one process: set
+`shuffle_dataset=False`, for a shuffled one is drawn a thousand rows ahead, `num_generations` to the group size, and
+`ignore_data_skip=True`, so that a resumed trainer does not draw what it has trained. `SaveStream(stream)` among the
+callbacks saves the stream with every checkpoint, and its `resume` restores it.
 
 TRL calls tools one by one and ends a rollout at the first message without a call, so this is for interoperation: the
 customer is reached by `ask_user` alone, and each call counts as a message. `ecomlab.training` has neither limit, nor
@@ -14,11 +16,14 @@ has `ecomlab.bridges.trl_async`.
 import inspect
 import json
 import math
+import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar
 
 from datasets import Dataset, Features, IterableDataset, Json, List, Value
+from transformers import TrainerCallback
 
 from ecomlab.bridges.common import play_call, task_of
 from ecomlab.bridges.datasets import AXES, read_axes, write_axes
@@ -27,6 +32,7 @@ from ecomlab.catalog.shop import loaded_shops
 from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.episode.episode import Episode, ask_user, make_task, system_of
 from ecomlab.evaluation.contestant import Job
+from ecomlab.evaluation.tasks import environments_of
 from ecomlab.reward import Score
 from ecomlab.task import Task
 from ecomlab.tool import Tool
@@ -34,6 +40,8 @@ from ecomlab.training.stream import Stream, Ticket
 
 RULES = " Talk to the customer by ask_user alone; a message without a tool call ends the conversation."
 """Differences of TRL's loop, for the system prompt."""
+STATE = "ecomlab_stream.json"
+"""The stream's state in a checkpoint."""
 STOPPED = "a message without a tool call, or TRL's limit, ended the rollout"
 PROMPTS = Features(
     {
@@ -133,9 +141,27 @@ def _class_of(factory: Factory) -> type[ShoppingRollout]:
     return _CLASSES[key]
 
 
-def factories(envs: Iterable[str], shop: Shop) -> dict[str, Callable[[], ShoppingRollout]]:
-    """Make the argument `environment_factory`; a row's `environment` selects the class."""
-    return {env: Factory(env, shop) for env in envs}
+def factories(envs: str | Iterable[str], shop: Shop) -> dict[str, Callable[[], ShoppingRollout]]:
+    """Make the argument `environment_factory` for a collection or environments; a row's `environment` selects the
+    class. Raises ValueError for unknown ones."""
+    return {
+        env: Factory(env, shop) for env in environments_of(envs if isinstance(envs, str) else ",".join(envs))
+    }
+
+
+class SaveStream(TrainerCallback):
+    """Puts a stream's state into the trainer's checkpoints; `resume` goes on from one."""
+
+    def __init__(self, stream: Stream) -> None:
+        self.stream = stream
+
+    def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        folder = Path(args.output_dir) / f"checkpoint-{state.global_step}"
+        (folder / STATE).write_text(json.dumps(self.stream.state()))
+
+    def resume(self, checkpoint: str | Path) -> None:
+        """Restore the stream, before `trainer.train(resume_from_checkpoint=checkpoint)`."""
+        self.stream.restore(json.loads((Path(checkpoint) / STATE).read_text()))
 
 
 class _Drawn:
@@ -161,8 +187,14 @@ def _drawn(ticket: str) -> _Drawn:
 
 
 def stream_dataset(stream: Stream, group_size: int, ahead: int = 64) -> IterableDataset:
-    """Make an endless data set of a stream's tasks, for a trainer in this process whose groups have this size. Raises
-    RuntimeError once `ahead` groups were drawn that nobody has reported."""
+    """Make an endless data set of a stream's tasks, for a trainer in this process whose groups have this size. `ahead`
+    exceeds the groups of a generation batch: once as many were drawn that nobody has reported, RuntimeError is raised.
+    Also raises it in one of several processes, each of which would hear a part of the outcomes."""
+    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+        raise RuntimeError(
+            "each of several processes would have a stream of its own and hear a part of each group: train in one "
+            "process, or with TRL's asynchronous trainer (ecomlab.bridges.trl_async)"
+        )
     _STREAMS.append(_Drawn(stream, group_size))
     return IterableDataset.from_generator(_rows, gen_kwargs={"number": len(_STREAMS) - 1, "ahead": ahead})
 
@@ -172,7 +204,9 @@ def _rows(number: int, ahead: int) -> Iterator[dict[str, Any]]:
     while True:
         if len(stream.state()["waiting"]) >= ahead:
             raise RuntimeError(
-                f"the trainer has drawn {ahead} groups ahead, so that no schedule can adapt: set shuffle_dataset=False"
+                f"{ahead} groups are drawn and not reported, so that no schedule can adapt: set shuffle_dataset=False, "
+                "num_generations to this data set's group size, after a resume ignore_data_skip=True, or `ahead` above "
+                "the groups of a generation batch"
             )
         ticket = stream.next_group()
         start = stream.start(ticket)

@@ -1,24 +1,22 @@
 """TRL's asynchronous trainer, whose rollouts a stream of ecomlab draws and plays.
 
     worker = StreamWorker(stream, renderer, sampler)
-    AsyncGRPOTrainer(model, args=config, train_dataset=NO_ROWS, rollout_worker=worker, callbacks=[SaveStream(worker)])
+    AsyncGRPOTrainer(model, args=config, train_dataset=NO_ROWS, rollout_worker=worker, callbacks=[SaveStream(stream)])
 
 The trainer takes packing, limits of staleness and weight sync from TRL. `ServedSampler` samples from its vLLM server;
-`LocalWeights` is for a policy in this process: pass it as `weight_transfer`, and the policy's own sampler.
+`LocalWeights` is for a policy in this process: pass it as `weight_transfer`, and the policy's own sampler. Groups that
+were played and not trained when a run stopped stay reported and are not played again.
 """
 
-import json
 import queue
 import threading
 import time
 from collections.abc import Iterator, Sequence
 from itertools import count
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from datasets import Dataset
-from transformers import TrainerCallback
 from trl.experimental.async_grpo.async_rollout_worker import RolloutSample
 
 from ecomlab.models.batch import Rollout, play_batch
@@ -32,8 +30,6 @@ from ecomlab.training.stream import Stream
 
 NO_ROWS = Dataset.from_dict({"prompt": [""]})
 """Stands for a data set, which the trainer asks for and never reads."""
-STATE = "ecomlab_stream.json"
-"""The stream's state in a checkpoint."""
 
 
 class StreamWorker:
@@ -127,22 +123,6 @@ def _sample(rollout: Rollout, advantage: float, version: int, group: int) -> Rol
         metrics={"reward": rollout.score.value, "correct": float(rollout.score.correct)},
         enqueued_at=time.time(),
     )
-
-
-class SaveStream(TrainerCallback):
-    """Puts the stream's state into the trainer's checkpoints; `resume` goes on from one. Groups that were played and
-    not trained when a run stopped stay reported and are not played again."""
-
-    def __init__(self, worker: StreamWorker) -> None:
-        self.worker = worker
-
-    def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        folder = Path(args.output_dir) / f"checkpoint-{state.global_step}"
-        (folder / STATE).write_text(json.dumps(self.worker.stream.state()))
-
-    def resume(self, checkpoint: str | Path) -> None:
-        """Restore the stream, before `trainer.train(resume_from_checkpoint=checkpoint)`."""
-        self.worker.stream.restore(json.loads((Path(checkpoint) / STATE).read_text()))
 
 
 class LocalWeights:

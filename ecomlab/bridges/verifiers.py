@@ -17,6 +17,7 @@ from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.episode.episode import Episode
 from ecomlab.evaluation.contestant import Job
 from ecomlab.evaluation.tasks import environments_of, held_out_seeds
+from ecomlab.training.schedule import factory_of
 
 PLUGIN = "ecomlab-verifiers"
 """The id by which verifiers finds taskset and harness."""
@@ -181,13 +182,19 @@ def load_environment(
     """Make the environment of held-out tasks that `vf-eval` runs, at one or more difficulties, or with a `schedule` the
     endless one of training tasks; `taskset` are further settings of `ShoppingConfig` or `TrainingConfig`.
 
-    Raises ValueError for both a difficulty and a schedule, which draws it.
+    Raises ValueError for unknown names, and for both a difficulty and a schedule, which draws it.
     """
+    environments_of(env)
     if schedule:
         if difficulty is not None:
             raise ValueError("a schedule draws the difficulty: give one or the other")
+        factory_of(schedule)
         given: dict[str, Any] = {"id": TRAINING, "schedule": schedule}
     else:
-        levels = [difficulty] if isinstance(difficulty, int) else list(difficulty or [0])
+        levels = (
+            [difficulty] if isinstance(difficulty, int) else list([0] if difficulty is None else difficulty)
+        )
+        if not levels or min(levels) < 0:
+            raise ValueError(f"a difficulty is 0 or more, or several of these, not {difficulty!r}")
         given = {"id": PLUGIN, "levels": levels}
     return load(ShoppingEnvConfig.model_validate({"taskset": {**given, "envs": env, **taskset}}))

@@ -11,9 +11,11 @@
 those of `TRAINING_SEEDS` cannot be made.
 """
 
+import json
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -21,10 +23,21 @@ import numpy as np
 from ecomlab.catalog import load_shop
 from ecomlab.episode.episode import Episode
 from ecomlab.evaluation.tasks import Axes, axes_of, check_axes, environments_of
+from ecomlab.files import write_json
 from ecomlab.models.batch import Plays, Rollout, Start, draw_task, first_turns
 from ecomlab.reward import PUBLISHED, Score, Weights
 from ecomlab.seeding import TRAINING_SEEDS, rng
-from ecomlab.training.schedule import Draw, Factory, Schedule, ScheduleError, end_step, make_schedule, report
+from ecomlab.suggest import whole
+from ecomlab.training.schedule import (
+    Draw,
+    Factory,
+    Schedule,
+    ScheduleError,
+    end_step,
+    make_schedule,
+    report,
+    windows,
+)
 
 if TYPE_CHECKING:
     from ecomlab.catalog import Shop
@@ -76,23 +89,30 @@ class Stream:
         groups_per_step: int | None = 8,
         axes: Axes | None = None,
         weights: Weights = PUBLISHED,
-        shop: "Shop | None" = None,
+        shop: "Shop | int | None" = None,
         key: Sequence[Any] | None = None,
         step: Any = 0,
         **settings: Any,
     ) -> None:
         """`schedule` is a name, a class or function, called with the environments and `settings`, or an object, which
         is used itself; `envs` a collection or environments; `axes` are overridden in all tasks, but for what a draw
-        overrides. The schedule's step ends once `groups_per_step` tickets were reported; None: by `end_step`.
-        `key` names the randomness, by default as in `ecomlab train` with this seed; `step` is the first step's number.
-        Raises ValueError."""
+        overrides. The schedule's step ends once `groups_per_step` tickets were reported; None: by `end_step`. Of
+        adaptive's settings `tau_num`, the rollouts at the window's edge that a decision takes, is 64; the articles have
+        8 times the group's size. `shop` is a shop or a number of generated products, which are loaded when they are
+        needed. `key` names the randomness, by default as in `ecomlab train` with this seed; `step` is the first step's
+        number. Raises ValueError."""
+        if groups_per_step is not None and whole(groups_per_step, "groups_per_step") < 1:
+            raise ValueError(f"groups_per_step is at least 1, or None, not {groups_per_step}")
         self.envs = tuple(environments_of(envs if isinstance(envs, str) else ",".join(envs)))
         if isinstance(schedule, str | type) or not hasattr(schedule, "draw"):
-            schedule = make_schedule(schedule, self.envs, **settings)
+            try:
+                schedule = make_schedule(schedule, self.envs, **settings)
+            except TypeError as error:
+                raise ScheduleError(f"the schedule {schedule!r} takes no such setting: {error}") from error
         self.schedule = cast(Schedule, schedule)
         self.groups_per_step, self.axes, self.weights = groups_per_step, dict(axes or {}), weights
         check_axes(self.axes, self.envs)
-        self.key = ("train", seed) if key is None else tuple(key)
+        self.key = ("train", whole(seed, "a seed")) if key is None else tuple(key)
         self._shop, self._lock = shop, threading.RLock()
         self._place: Place = (step, 0, 0)
         self._reported = 0
@@ -102,8 +122,13 @@ class Stream:
     @property
     def shop(self) -> "Shop":
         """The shop of its tasks."""
-        self._shop = self._shop or load_shop()
+        if self._shop is None or isinstance(self._shop, int):
+            self._shop = load_shop() if self._shop is None else load_shop(self._shop)
         return self._shop
+
+    def windows(self) -> dict[str, tuple[int, int]]:
+        """Return the window of levels of each environment now; none for a schedule without windows."""
+        return windows(self.schedule, self.envs)
 
     def next_group(self) -> Ticket:
         """Draw what the next group plays. Raises ScheduleError for a draw that cannot be played."""
@@ -147,13 +172,16 @@ class Stream:
         return TokenEpisode(self.start(ticket), self.shop, renderer, strict)
 
     def report(self, ticket: Ticket, outcomes: Iterable[Outcome]) -> None:
-        """Report the outcomes of all of a ticket's rollouts to the schedule. Raises KeyError for a ticket that
-        waits for none."""
+        """Report the outcomes of all of a ticket's rollouts to the schedule. Raises KeyError for a ticket that waits
+        for none, ValueError without outcomes, and what the schedule raises; the ticket waits on then."""
         found = [_verdict(outcome) for outcome in outcomes]
+        if not found:
+            raise ValueError("a group has outcomes: True, False or None (unscored) for each rollout")
         with self._lock:
-            if self._waiting.pop(ticket.place, None) is None:
+            if self._waiting.get(ticket.place) != ticket:
                 raise KeyError(f"the group at {ticket.place} was not drawn here, or has been reported")
             self.schedule = report(self.schedule, ticket.draw, found)
+            del self._waiting[ticket.place]
             self._reported += 1
             if self._reported == self.groups_per_step:
                 self.schedule, self._reported = end_step(self.schedule), 0
@@ -176,10 +204,27 @@ class Stream:
         with self._lock:
             waiting = [ticket.to_json() for ticket in self._waiting.values()]
             counts = {"place": list(self._place), "reported": self._reported}
-            return {"schedule": self.schedule.to_json(), **counts, "waiting": waiting}
+            return {"of": self._made(), "schedule": self.schedule.to_json(), **counts, "waiting": waiting}
+
+    def _made(self) -> dict[str, Any]:
+        """Say what the stream was made with, as far as its draws depend on it."""
+        name = getattr(self.schedule, "name", None) or type(self.schedule).__name__
+        made = {"schedule": name, "envs": list(self.envs), "key": list(self.key), "axes": self.axes}
+        return {**made, "groups_per_step": self.groups_per_step}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on from a state of a stream that was made alike."""
+        """Go on from a state of a stream that was made alike. Raises ValueError for one that was not."""
+        if not isinstance(state, Mapping) or not {"of", "schedule", "place", "reported", "waiting"} <= set(
+            state
+        ):
+            raise ValueError("this is no stream's state: give what state() returned, as a dict")
+        mine = json.loads(json.dumps(self._made()))
+        if wrong := [
+            f"{n} = {was!r}, here {mine.get(n)!r}" for n, was in state["of"].items() if was != mine.get(n)
+        ]:
+            raise ValueError(
+                f"the state is of another stream ({'; '.join(wrong)}); make this one as that one"
+            )
         with self._lock:
             self.schedule = self.schedule.from_json(state["schedule"])
             self._place, self._reported = tuple(state["place"]), state["reported"]
@@ -196,10 +241,15 @@ class _Open:
 
 class Groups:
     """A stream's groups by names that a caller chooses, for engines in which every rollout begins and ends on its own.
-    A group is reported once `size` of its rollouts have ended."""
+    A group is reported once `size` of its rollouts have ended; after that its name begins another. With a file `kept`
+    the stream goes on from the state in it, and its state is written there after every report."""
 
-    def __init__(self, stream: Stream, size: int) -> None:
-        self.stream, self.size = stream, size
+    def __init__(self, stream: Stream, size: int, kept: Path | None = None) -> None:
+        if whole(size, "a group's size") < 1:
+            raise ValueError(f"a group has at least one rollout, not {size}")
+        self.stream, self.size, self.kept = stream, size, kept
+        if kept is not None and kept.exists():
+            stream.restore(json.loads(kept.read_text()))
         self._open: dict[str, _Open] = {}
         self._lock = threading.Lock()
 
@@ -237,6 +287,8 @@ class Groups:
             group.outcomes.append(outcome)
             if len(group.outcomes) == self.size:
                 self.stream.report(self._open.pop(name).ticket, group.outcomes)
+                if self.kept is not None:
+                    write_json(self.kept, self.stream.state())
 
 
 class TokenEpisode:

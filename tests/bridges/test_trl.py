@@ -102,16 +102,17 @@ def streaming(folder, out, shop, **settings):
     """TRL's trainer on a stream of carts, with the reference player's words."""
     stream = Stream("adaptive", "CART", shop=shop, groups_per_step=1, tau_num=2)
     config = GRPOConfig(
-        output_dir=str(out), use_cpu=True, report_to="none", save_strategy="no", disable_tqdm=True, num_generations=2,
+        output_dir=str(out), use_cpu=True, report_to="none", disable_tqdm=True, num_generations=2,
         per_device_train_batch_size=2, max_completion_length=150_000, logging_steps=1,
-        chat_template_kwargs={"enable_thinking": False}, **settings,
+        chat_template_kwargs={"enable_thinking": False}, **{"save_strategy": "no", **settings},
     )  # fmt: skip
     trainer = Replaying(
         model=Qwen3ForCausalLM.from_pretrained(folder, max_position_embeddings=200_000),
         processing_class=AutoTokenizer.from_pretrained(folder),
         args=config,
         train_dataset=bridge.stream_dataset(stream, 2, ahead=8),
-        environment_factory=bridge.factories(["CART"], shop),
+        environment_factory=bridge.factories("CART", shop),
+        callbacks=[bridge.SaveStream(stream)],
     )
     trainer.player_of = lambda episode: one_at_a_time(ENVIRONMENTS["CART"].reference_player(shop))
     return stream, trainer
@@ -122,6 +123,22 @@ def test_a_streams_window_rises_in_its_trainer(log, bridge_shop, folder, tmp_pat
     trainer.train()
     log["window"] = stream.schedule.window("CART")
     assert log["window"][1] >= 2 and len(stream.state()["waiting"]) <= 2
+
+
+def test_a_resumed_trainer_draws_what_it_would_have_drawn(bridge_shop, folder, tmp_path):
+    saving = {"max_steps": 4, "shuffle_dataset": False, "ignore_data_skip": True, "save_strategy": "steps"}
+    whole, trainer = streaming(folder, tmp_path, bridge_shop, save_steps=2, **saving)
+    trainer.train()
+    again, trainer = streaming(folder, tmp_path, bridge_shop, save_steps=9, **saving)
+    bridge.SaveStream(again).resume(tmp_path / "checkpoint-2")
+    trainer.train(resume_from_checkpoint=str(tmp_path / "checkpoint-2"))
+    assert again.windows() == whole.windows() and again.state()["place"] == whole.state()["place"]
+
+
+def test_one_of_several_processes_is_refused(bridge_shop, monkeypatch):
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    with pytest.raises(RuntimeError, match="one process"):
+        bridge.stream_dataset(Stream("adaptive", "CART", shop=bridge_shop), 2)
 
 
 def test_a_shuffled_stream_is_refused(bridge_shop, folder, tmp_path):

@@ -19,7 +19,8 @@ torch = pytest.importorskip("torch")
 from trl.experimental.async_grpo import AsyncGRPOConfig, AsyncGRPOTrainer, async_grpo_trainer, packing
 
 from ecomlab import Shop, Stream, load_shop
-from ecomlab.bridges.trl_async import NO_ROWS, STATE, LocalWeights, SaveStream, ServedSampler, StreamWorker
+from ecomlab.bridges.trl import STATE, SaveStream
+from ecomlab.bridges.trl_async import NO_ROWS, LocalWeights, ServedSampler, StreamWorker
 from ecomlab.difficulty import COMPOSED
 from ecomlab.models.load import load_policy
 from ecomlab.models.policy import Policy
@@ -84,7 +85,7 @@ def trainer_of(folder: Path, out: Path, worker: StreamWorker, policy: Policy, st
     )  # fmt: skip
     return AsyncGRPOTrainer(
         str(folder), args=args, train_dataset=NO_ROWS, processing_class=policy.tokenizer, rollout_worker=worker,
-        weight_transfer=LocalWeights(policy, worker), callbacks=[SaveStream(worker)],
+        weight_transfer=LocalWeights(policy, worker), callbacks=[SaveStream(worker.stream)],
     )  # fmt: skip
 
 
@@ -113,7 +114,7 @@ def main(folder: str, out: str, steps: str) -> None:
     async_grpo_trainer.get_peak_flops_per_device = lambda *_: 1e12
     worker, policy = worker_of(load_shop(2_000))
     if last := last_checkpoint(Path(out)):
-        SaveStream(worker).resume(last)
+        SaveStream(worker.stream).resume(last)
         saved = worker.stream.state()
         first = saved["waiting"][0]["place"] if saved["waiting"] else saved["place"]
         assert list(worker.stream.next_group().place) == first, "what was drawn and not reported comes first"

@@ -2,6 +2,7 @@
 
 import json
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -212,3 +213,62 @@ def test_a_group_whose_task_breaks_is_still_reported(shop: Shop, monkeypatch: py
         with pytest.raises(RuntimeError, match="a bug"):
             groups.open("one")
     assert len(groups) == 0 and stream.state()["waiting"] == []
+
+
+def test_a_report_that_is_refused_leaves_the_ticket_waiting(shop: Shop) -> None:
+    stream = Stream("adaptive", "CART", shop=shop, groups_per_step=1)
+    ticket = stream.next_group()
+    for outcomes, error in (([1.0], TypeError), ([], ValueError)):
+        with pytest.raises(error):
+            stream.report(ticket, outcomes)  # type: ignore[arg-type]
+    other = Stream("adaptive", "CART", shop=shop, seed=9).next_group()
+    with pytest.raises(KeyError, match="not drawn here"):
+        stream.report(other, [True])
+    assert len(stream.state()["waiting"]) == 1
+    stream.report(ticket, [True])
+    assert stream.state()["waiting"] == [] and stream.state()["place"][0] == 1
+
+
+@pytest.mark.parametrize(
+    ("other", "word"),
+    [
+        ({"seed": 1}, "key"),
+        ({"groups_per_step": 50}, "groups_per_step = 50"),
+        ({"schedule": "static-low"}, "static-low"),
+        ({"envs": "C8"}, "envs"),
+        ({"axes": {"p_missing": 0}}, "p_missing"),
+    ],
+)
+def test_a_state_of_another_stream_is_refused(other: dict[str, Any], word: str, shop: Shop) -> None:
+    given: dict[str, Any] = {"schedule": "adaptive", "envs": "CART", "shop": shop}
+    stream = Stream(**given)
+    before = stream.state()
+    with pytest.raises(ValueError, match=word):
+        stream.restore(json.loads(json.dumps(Stream(**{**given, **other}).state())))
+    for nothing in ({}, "{}"):
+        with pytest.raises(ValueError, match="no stream's state"):
+            stream.restore(nothing)  # type: ignore[arg-type]
+    assert stream.state() == before
+
+
+def test_a_stream_is_checked_when_it_is_made() -> None:
+    for given in ({"groups_per_step": 0}, {"groups_per_step": 2.5}, {"seed": "a"}, {"tau": 3}):
+        with pytest.raises(ValueError):
+            Stream("adaptive", "CART", **given)  # type: ignore[arg-type]
+    assert Stream("adaptive", "CART", shop=2_000).windows() == {"CART": (0, 0)}
+
+
+def test_groups_go_on_from_their_file(tmp_path: Path, shop: Shop) -> None:
+    def groups() -> Groups:
+        return Groups(Stream("adaptive", "CART", shop=shop, groups_per_step=1), 2, tmp_path / "kept.json")
+
+    first = groups()
+    for name in "ab":
+        for _ in range(2):
+            first.begin(name)
+            first.end(name, True)
+    again = groups()
+    assert again.stream.state() == first.stream.state()
+    assert again.begin("c") == first.begin("c")
+    with pytest.raises(ValueError, match="at least one"):
+        Groups(first.stream, 0)
