@@ -109,7 +109,7 @@ class Without:
 sys.meta_path[:] = map(Without, sys.meta_path)
 import ecomlab
 for module in pkgutil.walk_packages(ecomlab.__path__, "ecomlab."):
-    if module.name.split(".")[1] not in {left_out!r}:
+    if not {{module.name.split(".")[1], module.name}} & {left_out!r}:
         importlib.import_module(module.name)
 """
 AUDIT = """
@@ -131,7 +131,7 @@ TRAINERS, NOTEBOOKS = {"models", "starters", "training", "evaluation"}, {"analys
     [
         ((), {"__main__"} | TRAINERS | NOTEBOOKS, AUDIT),
         (("train",), {"__main__"} | NOTEBOOKS, ""),
-        (("lab",), {"__main__", "bridges"} | TRAINERS, ""),
+        (("lab",), {"__main__", "bridges", "ecomlab.lab.bench_sampling"} | TRAINERS, ""),
     ],
     ids=["nothing", "train", "lab"],
 )
