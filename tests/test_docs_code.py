@@ -94,7 +94,7 @@ def test_commands_and_their_options_exist(page: Path, line: str) -> None:
     while words and re.fullmatch(r"\w+=.*", words[0]):
         words.pop(0)
     if "--wrap" in words:  # sbatch's: the command that it is to run, as one word
-        words = shlex.split(words[words.index("--wrap") + 1])
+        words = shlex.split(words[words.index("--wrap") + 1].removeprefix("exec "))
     if words[0] == "make":
         targets = re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
         assert {word for word in words[1:] if "=" not in word} <= set(targets), line
