@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from ecomlab.analysis.tables import load_runs as load_runs
     from ecomlab.catalog import Catalog as Catalog
     from ecomlab.catalog import Shop as Shop
     from ecomlab.catalog import load_shop as load_shop
@@ -61,6 +62,7 @@ _MODULES = {
     "compare": "ecomlab.evaluation.compare",
     "evaluate": "ecomlab.lab.evaluations",
     "frontier": "ecomlab.lab.evaluations",
+    "load_runs": "ecomlab.analysis.tables",
     "load_shop": "ecomlab.catalog",
     "make_task": "ecomlab.episode.episode",
     "play": "ecomlab.episode.play",

@@ -389,14 +389,17 @@ def sweep(
 def figures(
     sweep: Path | None = Argument(None, help="One sweep's file. Default: every figure."),
     out: Path = options.FIGURES,
+    changes: list[str] = opt(
+        [], "--set NAME=VALUE", "A parameter of the notebooks, such as look=neurips or decoding=greedy."
+    ),
 ) -> None:
     """Redraw figures from committed tables, without training.
 
-    Example: [cyan]ecomlab figures experiments/quick/sweep.toml[/cyan]
+    Example: [cyan]ecomlab figures experiments/quick/sweep.toml --set look=neurips --out /tmp/figures[/cyan]
     """
     from ecomlab.lab.experiment import draw_figures
 
-    raise Exit(draw_figures(sweep, figures=out))
+    raise Exit(draw_figures(sweep, figures=out, given=options.settings(changes)))
 
 
 @assets.callback(invoke_without_command=True)

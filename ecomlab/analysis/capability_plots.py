@@ -2,26 +2,14 @@
 
 from collections.abc import Sequence
 
-import matplotlib.pyplot as plt
 import pandas as pd
-import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MultipleLocator, PercentFormatter
 
-from ecomlab.analysis.plots import (
-    COLUMN_WIDTH,
-    MARKERS,
-    PAGE_WIDTH,
-    UNTRAINED,
-    UNTRAINED_LOOK,
-    arms,
-    laid_out,
-    lettered,
-    look,
-    places_of,
-)
+from ecomlab.analysis.plots import UNTRAINED, UNTRAINED_LOOK, arms, lettered, look, places_of
+from ecomlab.analysis.style import MARKERS, Width, canvas, current, laid_out
 from ecomlab.analysis.tables import chosen, in_order
 from ecomlab.evaluation.frontier import TOP
 from ecomlab.laws.laws import UNDERSTOOD, UNDERSTOOD_GROUP
@@ -42,9 +30,7 @@ FORMS = {
 
 
 @laid_out
-def capability(
-    players: pd.DataFrame, runs: pd.DataFrame, env: str = "CART", width: float = PAGE_WIDTH
-) -> Figure:
+def capability(players: pd.DataFrame, runs: pd.DataFrame, env: str = "CART", width: Width = "page") -> Figure:
     """Draw the highest level that players pass in each environment, with 95% intervals, and that runs of an ablation
     pass in one environment before and after training, a mark each.
 
@@ -52,8 +38,7 @@ def capability(
     Filled marks pass in half of the tasks, hollow ones in nine of ten. Raises TableError where no run was
     evaluated in `env`.
     """
-    page = width > COLUMN_WIDTH
-    figure = plt.figure(figsize=(width, 2.9 if page else 4.9), layout="constrained")
+    figure, page = canvas(width, 2.9, 4.9)
     grid = figure.add_gridspec(1, 2) if page else figure.add_gridspec(2, 1, height_ratios=(1.5, 1))
     left, right = (figure.add_subplot(place) for place in places_of(grid))
     _by_environment(left, players)
@@ -66,7 +51,7 @@ def _by_environment(ax: Axes, table: pd.DataFrame) -> None:
     envs, players = in_order(set(table.env)), list(dict.fromkeys(table.player))
     shares = sorted(set(table.share))
     for i, player in enumerate(players):
-        colour, marker = sns.color_palette("colorblind")[i + 1], MARKERS[i + 2]
+        colour, marker = current().colour(i + 1), MARKERS[i + 2]
         for j, share in enumerate(shares):
             mine = table[(table.player == player) & (table.share == share)].set_index("env").reindex(envs)
             place = (i * len(shares) + j) - (len(players) * len(shares) - 1) / 2
@@ -109,13 +94,13 @@ def _by_run(ax: Axes, runs: pd.DataFrame, env: str) -> None:
 
 
 @laid_out
-def understanding(table: pd.DataFrame, width: float = PAGE_WIDTH) -> Figure:
+def understanding(table: pd.DataFrame, width: Width = "page") -> Figure:
     """Draw the share of questions that are understood exactly, by environment and by form, with exact 95% intervals: a
     mark per bank of questions, where it has questions, and the thresholds of the law as lines. `table` is that of
     `statistics.understood`.
     """
-    page, banks = width > COLUMN_WIDTH, list(dict.fromkeys(table.bank))
-    figure = plt.figure(figsize=(width, 3.2 if page else 6.0), layout="constrained")
+    banks = list(dict.fromkeys(table.bank))
+    figure, page = canvas(width, 3.2, 6.0)
     grid = figure.add_gridspec(*((1, 2) if page else (2, 1)))
     left, right = (figure.add_subplot(place) for place in places_of(grid))
     _understood(
@@ -126,7 +111,7 @@ def understanding(table: pd.DataFrame, width: float = PAGE_WIDTH) -> Figure:
     right.set_yticks(range(len(forms)), [FORMS[form] for form in forms])
     lettered([left, right])
     handles = [
-        Line2D([], [], color=sns.color_palette("colorblind")[i], marker=MARKERS[i], linestyle="", label=bank)
+        Line2D([], [], color=current().colour(i), marker=MARKERS[i], linestyle="", label=bank)
         for i, bank in enumerate(banks)
     ]
     figure.legend(
@@ -143,7 +128,7 @@ def _understood(ax: Axes, table: pd.DataFrame, by: str, order: Sequence[str], ba
         bars = [mine.exact - mine.low, mine.high - mine.exact]
         places = [order.index(one) + 0.19 * (i - (len(banks) - 1) / 2) for one in mine.index]
         ax.errorbar(
-            mine.exact, places, xerr=bars, fmt=MARKERS[i], color=sns.color_palette("colorblind")[i], markersize=3,
+            mine.exact, places, xerr=bars, fmt=MARKERS[i], color=current().colour(i), markersize=3,
             linewidth=0.9,
         )  # fmt: skip
     last = len(order) - 1

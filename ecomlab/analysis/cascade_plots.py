@@ -3,7 +3,7 @@ their labels."""
 
 import textwrap
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 import matplotlib.pyplot as plt
@@ -18,8 +18,9 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from ecomlab.analysis import cascades
-from ecomlab.analysis.cascades import LOW, ORDER, OTHER, PAIRS
-from ecomlab.analysis.plots import COLUMN_WIDTH, PAGE_WIDTH, laid_out, lettered, look, places_of
+from ecomlab.analysis.cascades import LOW, ORDER, PAIRS
+from ecomlab.analysis.plots import lettered, look, places_of
+from ecomlab.analysis.style import BASE, Width, canvas, current, is_page, laid_out, small
 from ecomlab.evaluation.mistakes import WORLD
 
 _OTHERS: dict[str, tuple[int, str]] = {"perturbed": (7, "X"), "base": (9, "p"), "novice": (5, "P")}
@@ -34,9 +35,8 @@ _FATES: dict[str, str] = {
 
 def looks_of(players: Sequence[str]) -> dict[str, Any]:
     """Choose colour and marker of each player; schedules look as in every figure."""
-    palette = sns.color_palette("colorblind", 10)
     schedules = [name for name in players if name not in _OTHERS]
-    found = {name: (palette[i], marker) for name, (i, marker) in _OTHERS.items() if name in players}
+    found = {name: (current().colour(i), marker) for name, (i, marker) in _OTHERS.items() if name in players}
     return {**found, **look(pd.DataFrame({"schedule": schedules}))}
 
 
@@ -47,51 +47,83 @@ def in_order(players: Sequence[str]) -> list[str]:
 
 
 @laid_out
-def error_cascade(
-    played: pd.DataFrame, effects: pd.DataFrame, gained: pd.DataFrame, width: float = PAGE_WIDTH
-) -> Figure:
-    """Draw where players go wrong at d = 1, and beside it at their hard level (`cascades.hard_levels`).
+def error_cascade(played: pd.DataFrame, width: Width = "page") -> Figure:
+    """Draw where players go wrong at d = 1, and beside it at their hard level (`cascades.hard_levels`): first mistakes
+    by kind, the share of episodes without a mistake over turns, and fates of mistakes in the world.
 
-    First mistakes by kind; the share of episodes without a mistake over turns; kinds that follow each other; fates of
-    mistakes in the world; and for each kind of planted mistake the share that the player mends and the success that it
-    loses, with what training adds to either. Players that play alike are drawn once. Raises ValueError for effects in
-    several environments, and TableError where a player lacks d = 1.
+    Players that play alike are drawn once. Raises TableError where a player lacks d = 1.
+    """
+    cascades.check_low(played)
+    played = cascades.distinct(played)
+    players = in_order(list(played.player.unique()))
+    looks = looks_of(players)
+    sides = [
+        cascades.at_levels(played, some) for some in (dict.fromkeys(players, LOW), _hard(played, players))
+    ]
+    heights = (0.25, 2.1, 2.0) if is_page(width) else (0.35, 2.1, 1.4, 1.8)
+    figure, page = canvas(width, sum(heights), layout=_close())
+    legend, *rows = places_of(figure.add_gridspec(len(heights), 1, height_ratios=heights))
+    below = places_of(rows[1].subgridspec(1, 2)) if page else rows[1:]
+    panels = [
+        _first(figure, rows[0], sides, cascades.kinds_of(pd.concat(sides))),
+        _survival(figure, below[0], sides, looks),
+        _fates(figure, below[1], sides),
+    ]
+    lettered(panels)
+    _legend(figure.add_subplot(legend), _handles(players), len(players) if page else 3, "center")
+    return figure
+
+
+@laid_out
+def error_mending(
+    played: pd.DataFrame, effects: pd.DataFrame, gained: pd.DataFrame, width: Width = "page"
+) -> Figure:
+    """Draw for each kind of planted mistake the share that players mend and the success that they lose, at d = 1 and at
+    their hard level, with what training adds to either.
+
+    Raises ValueError for effects in several environments, and TableError where a player lacks d = 1.
     """
     cascades.check_low(played)
     if len(envs := sorted(set(effects.env))) > 1:
         raise ValueError(
             f"the effects are of {', '.join(envs)}; choose one: effects[effects.env == '{envs[0]}']"
         )
-    played, page = cascades.distinct(played), width > COLUMN_WIDTH
+    played = cascades.distinct(played)
     players = in_order(list(played.player.unique()))
-    levels, looks = cascades.hard_levels(played), looks_of(players)
-    hard = {player: levels[player] for player in players}
-    sides = [cascades.at_levels(played, some) for some in (dict.fromkeys(players, LOW), hard)]
-    kinds = cascades.kinds_of(pd.concat(sides))
-    heights = PAGE_HEIGHTS if page else COLUMN_HEIGHTS
-    close = ConstrainedLayoutEngine(h_pad=0.02, w_pad=0.03, hspace=0.01, wspace=0.02)
-    figure = plt.figure(figsize=(width, sum(heights)), layout=close)
+    looks, hard = looks_of(players), _hard(played, players)
+    heights = (0.3, 2.2) if is_page(width) else (0.5, 1.75, 1.75)
+    figure, page = canvas(width, sum(heights), layout=_close())
     legend, *rows = places_of(figure.add_gridspec(len(heights), 1, height_ratios=heights))
-    blocks = [one for row in rows for one in (places_of(row.subgridspec(1, 2)) if page else [row])]
-    panels = [
-        _first(figure, blocks[0], sides, kinds),
-        _survival(figure, blocks[1], sides, looks),
-        _follows(figure, blocks[2], sides, [kind for kind in kinds if kind != OTHER]),
-        _fates(figure, blocks[3], sides),
-        _planted(figure, blocks[4], effects, gained, hard, looks, "mended"),
-        _planted(figure, blocks[5], effects, gained, hard, looks, "effect"),
+    blocks = places_of(rows[0].subgridspec(1, 2)) if page else rows
+    lettered(
+        [
+            _planted(figure, place, effects, gained, hard, looks, value)
+            for place, value in zip(blocks, ("mended", "effect"), strict=True)
+        ]
+    )
+    levels = [
+        Line2D(
+            [], [], color=".3", marker="o", linestyle="", markersize=3.5, markerfacecolor=fill, label=label
+        )
+        for label, fill in ((f"d = {LOW}", ".3"), ("hard level", "white"))
     ]
-    lettered(panels)
-    handles = [
-        Line2D([], [], color=looks[n][0], marker=looks[n][1], markersize=3.5, label=n) for n in players
-    ]
-    _legend(figure.add_subplot(legend), handles, len(players) if page else 3, "center")
+    handles = [*_handles(players), *levels]
+    _legend(figure.add_subplot(legend), handles, len(handles) if page else 3, "center")
     return figure
 
 
-PAGE_HEIGHTS = (0.25, 2.0, 1.9, 2.2)
-COLUMN_HEIGHTS = (0.35, 1.6, 1.2, 1.4, 1.4, 1.6, 1.75)
-"""Of the figure's legend and of each row of panels, in inches."""
+def _hard(played: pd.DataFrame, players: Sequence[str]) -> dict[str, int]:
+    levels = cascades.hard_levels(played)
+    return {player: levels[player] for player in players}
+
+
+def _close() -> ConstrainedLayoutEngine:
+    return ConstrainedLayoutEngine(h_pad=0.02, w_pad=0.03, hspace=0.01, wspace=0.02)
+
+
+def _handles(players: Sequence[str]) -> list[Line2D]:
+    looks = looks_of(players)
+    return [Line2D([], [], color=looks[n][0], marker=looks[n][1], markersize=3.5, label=n) for n in players]
 
 
 Side = Literal["center", "center right"]
@@ -101,7 +133,7 @@ def _legend(ax: Axes, handles: Sequence[Any], columns: int, loc: Side = "center 
     """Draw a legend in a place of its own: below panels to the right, so that it may begin under their labels."""
     ax.axis("off")
     ax.legend(
-        handles=handles, loc=loc, ncols=columns, frameon=False, fontsize=7,
+        handles=handles, loc=loc, ncols=columns, frameon=False, fontsize=small(),
         handlelength=1.2, columnspacing=0.9, labelspacing=0.2, borderpad=0, borderaxespad=0,
     )  # fmt: skip
 
@@ -141,16 +173,16 @@ def _bar(ax: Axes, row: int, shares: Mapping[str, float], looks: Mapping[str, Ma
 def _first(figure: Figure, place: SubplotSpec, sides: Sequence[pd.DataFrame], kinds: Sequence[str]) -> Axes:
     """Draw a bar per player and level: the shares of first mistakes by kind."""
     left, right, below = _beside(figure, place, 0.5)
-    shades, hatches = sns.color_palette("colorblind", 10), ("", "", "", "", "////", "....", "xxxx", "")
-    looks = {kind: {"facecolor": shades[i], "hatch": hatches[i]} for i, kind in enumerate(kinds)}
+    hatches = ("", "", "", "", "////", "....", "xxxx", "")
+    looks = {kind: {"facecolor": current().colour(i), "hatch": hatches[i]} for i, kind in enumerate(kinds)}
     for ax, side in zip((left, right), sides, strict=True):
         players = side.groupby("player", sort=False)
         for row, (_, mine) in enumerate(players):
             _bar(ax, row, cascades.first_mistakes(mine, kinds), looks)
         _shares(ax, list(players.groups))
     for row, d in enumerate(sides[1].groupby("player", sort=False).d.first()):
-        right.text(1.04, row, f"{d}", fontsize=7, va="center", ha="left")
-    right.text(1.04, -1, "d", fontsize=7, va="center", ha="left", style="italic")
+        right.text(1.04, row, f"{d}", fontsize=small(), va="center", ha="left")
+    right.text(1.04, -1, "d", fontsize=small(), va="center", ha="left", style="italic")
     _under(left, right, "episodes, by first mistake")
     if below:
         _legend(below, [Patch(**look, edgecolor="white", label=kind) for kind, look in looks.items()], 3)
@@ -178,30 +210,6 @@ def _survival(
     return left
 
 
-def _follows(figure: Figure, place: SubplotSpec, sides: Sequence[pd.DataFrame], kinds: Sequence[str]) -> Axes:
-    """Draw which kind of new mistake follows which in the next turn, beyond what independent turns would give. Columns
-    have the numbers of the rows."""
-    left, right, _ = _beside(figure, place)
-    found = [cascades.follows(side, kinds) for side in sides]
-    most = max(abs(surplus).max(initial=1.0) for surplus in found)
-    for ax, surplus in zip((left, right), found, strict=True):
-        if kinds:
-            ax.imshow(surplus, cmap="PuOr_r", vmin=-most, vmax=most, aspect="auto")
-        for row, values in enumerate(surplus):
-            for column, value in enumerate(values):
-                colour = "white" if abs(value) > 0.6 * most else ".15"
-                text = f"{round(value):d}"  # never "-0"
-                ax.text(column, row, text, ha="center", va="center", fontsize=7, color=colour)
-        numbers = range(len(kinds))
-        ax.set_xticks(numbers, [f"{n + 1}" for n in numbers])
-        ax.set_yticks(numbers, [f"{kind} {n + 1}" for n, kind in enumerate(kinds)])
-        ax.tick_params(length=2, pad=2)
-        ax.grid(visible=False)
-    _under(left, right, "mistake in the next turn")
-    left.set_ylabel("in a turn")
-    return left
-
-
 def _fates(figure: Figure, place: SubplotSpec, sides: Sequence[pd.DataFrame]) -> Axes:
     """Draw the fates of mistakes in the world, a bar per kind, over all players, and how many there were."""
     left, right, below = _beside(figure, place, 0.35)
@@ -220,7 +228,7 @@ def _fates(figure: Figure, place: SubplotSpec, sides: Sequence[pd.DataFrame]) ->
             row = table.loc[kind] if kind in table.index else pd.Series(dtype=int)
             if count := int(row.sum()):
                 _bar(ax, place_, {fate: row.get(fate, 0) / count for fate in _FATES}, looks)
-            ax.text(1.04, place_, f"{count}", fontsize=7, va="center", ha="left")
+            ax.text(1.04, place_, f"{count}", fontsize=small(), va="center", ha="left")
     _under(left, right, "what became of it, and how many")
     if below:
         handles = [Patch(**look, edgecolor="white", label=_FATES[fate]) for fate, look in looks.items()]
@@ -289,34 +297,46 @@ def _interval(ax: Axes, y: float, row: Any, value: str, look: Any, full: bool) -
 
 
 @laid_out
-def traces(shown: Sequence[Mapping[str, Any]], width: float = PAGE_WIDTH) -> Figure:
+def traces(shown: Sequence[Mapping[str, Any]], width: Width = "page") -> Figure:
     """Draw episodes of experiments/cascade/traces.py as text, beside each other, or as wide as a column below each
     other: each turn's words and calls, what the customer said, and the mistakes, by kind and number of times."""
-    page = width > COLUMN_WIDTH
-    wide = (width / len(shown) if page else width) - 0.2
-    told = [list(_told(one, int(wide * CHARACTERS))) for one in shown]
+    page, inches, line = is_page(width), current().inches(width), LINE * current().size / BASE
+    wide = (inches / len(shown) if page else inches) - 0.2
+    told = [_cut(_told(one, int(wide * CHARACTERS * BASE / current().size))) for one in shown]
     lines = [len(one) for one in told]
-    high = 0.25 + LINE * (max(lines) if page else sum(lines) + 1)
-    figure = plt.figure(figsize=(width, high))
+    high = 0.25 + line * (max(lines) if page else sum(lines) + 1)
+    figure = plt.figure(figsize=(inches, high))
     for number, one in enumerate(told):
-        x = 0.1 + number * width / len(shown) if page else 0.1
-        y = high - 0.2 - (0 if page else LINE * (sum(lines[:number]) + number))
-        for line, (text, style) in enumerate(one):
-            at = (x / width, (y - LINE * line) / high)
-            figure.text(*at, text, fontsize=7, family="monospace", va="center", **_STYLES[style])
+        x = 0.1 + number * inches / len(shown) if page else 0.1
+        y = high - 0.2 - (0 if page else line * (sum(lines[:number]) + number))
+        for place, (text, kind) in enumerate(one):
+            at = (x / inches, (y - line * place) / high)
+            figure.text(*at, text, fontsize=small(), family="monospace", va="center", **_STYLES[kind])
     return figure
 
 
 LINE, CHARACTERS = 0.118, 16.4
 """Height of a line of traces in inches, and its characters an inch."""
-MOST = 4
+MOST = 3
 """Lines of what is said in a turn that are shown."""
+LINES = 34
+"""Lines of an episode that are shown: two below each other fit a page."""
 _STYLES: dict[str, dict[str, Any]] = {
     "head": {"fontweight": "bold", "color": ".1"},
-    "agent": {"color": sns.color_palette("colorblind")[0]},
+    "agent": {"color": "#0173b2"},
     "customer": {"color": ".25"},
-    "mistake": {"fontweight": "bold", "color": sns.color_palette("colorblind")[3]},
+    "mistake": {"fontweight": "bold", "color": "#d55e00"},
 }
+
+
+def _cut(lines: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Keep the beginning and the end of an episode, with the number of lines between them."""
+    every = list(lines)
+    if len(every) <= LINES:
+        return every
+    last = LINES // 3
+    left_out = len(every) - LINES + 1
+    return [*every[: LINES - last - 1], (f"... {left_out} lines ...", "customer"), *every[-last:]]
 
 
 def _told(trace: Mapping[str, Any], wide: int) -> Iterator[tuple[str, str]]:

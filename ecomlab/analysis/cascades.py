@@ -94,27 +94,6 @@ def survival(played: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame({"share": SHARES, "at_risk": at_risk, "surviving": surviving})
 
 
-def follows(played: pd.DataFrame, kinds: Sequence[str]) -> np.ndarray:
-    """Compute how many more times a new mistake of one kind (row) is followed by one of another kind (column) in the
-    next turn than if turns were independent within player, environment, level and turn, for each 100 episodes.
-
-    Mistakes that follow from an earlier one by rule are not new.
-    """
-    every, place = episodes(played), {kind: number for number, kind in enumerate(kinds)}
-    new = played[played.parent.isna() & played.kind.isin(kinds)]
-    surplus = np.zeros((len(kinds), len(kinds)))
-    for _, cell in every.groupby(EPISODE[:3], sort=False):
-        made = np.zeros((len(cell), int(cell.turns.max()) + 2, len(kinds)))  # episodes, turns, kinds
-        number = {tuple(one): at for at, one in enumerate(cell[EPISODE].itertuples(index=False))}
-        for row in new.merge(cell[EPISODE]).itertuples():
-            made[number[row.player, row.env, row.d, row.seed], int(row.turn), place[row.kind]] = 1
-        for turn in range(1, int(cell.turns.max())):
-            going = made[(cell.turns > turn).to_numpy()]
-            now, then = going[:, turn], going[:, turn + 1]
-            surplus += now.T @ then - np.outer(now.sum(0), then.sum(0)) / len(going)
-    return 100 * surplus / max(1, len(every))
-
-
 def fates(played: pd.DataFrame) -> pd.DataFrame:
     """Count the fates (columns) of the mistakes of each kind (rows)."""
     return pd.crosstab(played.kind, played.fate).drop(index=NONE, errors="ignore")

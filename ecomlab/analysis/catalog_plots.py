@@ -3,14 +3,13 @@
 from collections.abc import Mapping
 from typing import Any
 
-import matplotlib.pyplot as plt
 import numpy as np
 import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullLocator
 
-from ecomlab.analysis.plots import PAGE_WIDTH, laid_out
+from ecomlab.analysis.style import canvas, current, laid_out, small
 from ecomlab.catalog.columns import Catalog
 from ecomlab.catalog.ingest import Report
 from ecomlab.catalog.real import ENOUGH
@@ -28,7 +27,7 @@ KEPT, REPAIRED, ASIDE = ".6", 0, 3
 def contents(report: Report, catalog: Catalog) -> Figure:
     """Draw what became of a source's rows, how many products of each type there are and are sold, their prices by
     department, and of how many each property is known."""
-    figure = plt.figure(figsize=(PAGE_WIDTH, 5.2), layout="constrained")
+    figure, _ = canvas("page", 5.2, 5.2)
     halves: Any = figure.subfigures(2, 1)  # so that the long names of the upper half do not narrow the lower
     panels = [ax for half in halves for ax in half.subplots(1, 2)]
     _rows(panels[0], report)
@@ -43,15 +42,16 @@ def contents(report: Report, catalog: Catalog) -> Figure:
 
 def _rows(ax: Axes, report: Report) -> None:
     """Draw the numbers of rows by what became of them."""
-    palette = sns.color_palette("colorblind")
     bars = [("unchanged", report.kept, KEPT)]
-    bars += [(f"repaired: {name}", count, palette[REPAIRED]) for name, count in _most(report.repairs)]
-    bars += [(f"set aside: {name}", count, palette[ASIDE]) for name, count in _most(report.reasons)]
+    bars += [
+        (f"repaired: {name}", count, current().colour(REPAIRED)) for name, count in _most(report.repairs)
+    ]
+    bars += [(f"set aside: {name}", count, current().colour(ASIDE)) for name, count in _most(report.reasons)]
     names, counts, colours = zip(*bars, strict=True)
     ax.barh(names, counts, color=colours)
     ax.invert_yaxis()
     ax.set(xscale="symlog", xlabel="rows")
-    ax.bar_label(ax.containers[0], [f"{count:,}" for count in counts], padding=2, fontsize=7)  # type: ignore[arg-type]
+    ax.bar_label(ax.containers[0], [f"{count:,}" for count in counts], padding=2, fontsize=small())  # type: ignore[arg-type]
     ax.margins(x=0.15)
 
 
@@ -62,7 +62,7 @@ def _types(ax: Axes, report: Report, catalog: Catalog) -> None:
     sold = [len(catalog.type_rows(name)) if name in codes else 0 for name, _ in counts]
     names = [name for name, _ in counts]
     ax.barh(names, [count for _, count in counts], color=".85", label="products")
-    ax.barh(names, sold, color=sns.color_palette("colorblind")[REPAIRED], label="sold")
+    ax.barh(names, sold, color=current().colour(REPAIRED), label="sold")
     ax.axvline(ENOUGH, color=".2", linestyle=":", linewidth=1, label=f"{ENOUGH}: enough")
     ax.invert_yaxis()
     ax.set_xlabel("products")
@@ -91,11 +91,10 @@ def _prices(ax: Axes, catalog: Catalog) -> None:
 def _known(ax: Axes, report: Report) -> None:
     """Draw each property's share of products with a known value, and name the properties that were drawn."""
     counts = [(WORDS.get(name, name.replace("_", " ")), count) for name, count in _most(report.coverage)]
-    palette = sns.color_palette("colorblind")
     shares = [count / max(1, report.products) for _, count in counts]
-    ax.barh([name for name, _ in counts], shares, color=palette[REPAIRED], label="in the source")
+    ax.barh([name for name, _ in counts], shares, color=current().colour(REPAIRED), label="in the source")
     drawn = [WORDS.get(name, name) for name in report.drawn]
-    ax.barh(drawn, [1.0] * len(drawn), color=palette[1], label="drawn from the id")
+    ax.barh(drawn, [1.0] * len(drawn), color=current().colour(1), label="drawn from the id")
     ax.invert_yaxis()
     ax.set(xlim=(0, 1), xlabel="share of products")
     _legend(ax, 2)
@@ -103,7 +102,13 @@ def _known(ax: Axes, report: Report) -> None:
 
 def _legend(ax: Axes, columns: int) -> None:
     """Put a panel's legend above it."""
-    look = {"frameon": False, "fontsize": 6, "handlelength": 1.2, "columnspacing": 0.8, "borderpad": 0.0}
+    look = {
+        "frameon": False,
+        "fontsize": small() - 1,
+        "handlelength": 1.2,
+        "columnspacing": 0.8,
+        "borderpad": 0.0,
+    }
     ax.legend(loc="lower right", bbox_to_anchor=(1, 1.02), ncols=columns, **look)
 
 

@@ -7,14 +7,13 @@ from typing import Any
 
 import matplotlib.pyplot as plt
 import pandas as pd
-import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.gridspec import SubplotSpec
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
-from ecomlab.analysis.plots import COLUMN_WIDTH, PAGE_WIDTH, laid_out
+from ecomlab.analysis.style import MARKERS, Width, canvas, current, is_page, laid_out, room, small
 from ecomlab.difficulty import STEPS
 
 Looks = Mapping[str, tuple[int | str, str, str]]
@@ -57,24 +56,24 @@ AXIS_WORDS = {
 @laid_out
 def axes_over_difficulty(table: pd.DataFrame) -> Figure:
     """Draw a panel per axis (row of `table`) over difficulties (its columns)."""
-    figure = plt.figure(figsize=(PAGE_WIDTH, 4.2), layout="constrained")
+    figure, _ = canvas("page", 4.2, 4.2)
     _axis_panels(figure, figure.add_gridspec(1, 1)[0], table, 4)
-    figure.supxlabel("difficulty d", fontsize=8)
+    figure.supxlabel("difficulty d")
     return figure
 
 
 @laid_out
-def axes_and_environments(table: pd.DataFrame, matrix: pd.DataFrame, width: float = PAGE_WIDTH) -> Figure:
+def axes_and_environments(table: pd.DataFrame, matrix: pd.DataFrame, width: Width = "page") -> Figure:
     """Draw rows of panels: each axis (row of `table`) over difficulties (its columns), and below them the axes (columns
     of `matrix`) that move each environment (its rows)."""
-    page = width > COLUMN_WIDTH
-    figure = plt.figure(figsize=(width, 5.0 if page else 7.4), layout="constrained")
+    broad = room(width) > 6
+    figure, page = canvas(width, 5.0 if broad else 5.8, 7.4)
     halves: Any = figure.subfigures(2, 1, height_ratios=(1.6, 1) if page else (2, 1))
     upper, lower = halves
-    panels = _axis_panels(upper, upper.add_gridspec(1, 1)[0], table, 6 if page else 3)
-    upper.supxlabel("difficulty d", fontsize=8)
+    panels = _axis_panels(upper, upper.add_gridspec(1, 1)[0], table, 6 if broad else 4 if page else 3)
+    upper.supxlabel("difficulty d")
     ax = lower.add_subplot()
-    moving_axes(ax, matrix, 20 if page else 90)
+    moving_axes(ax, matrix, (20 if broad else 40) if page else 90)
     for first, letter in ((panels[0], "a"), (ax, "b")):
         corner: Any = {"xytext": (-4, 8), "xycoords": "axes fraction", "textcoords": "offset points"}
         first.annotate(letter, (0, 1), ha="right", fontweight="bold", **corner)
@@ -84,7 +83,7 @@ def axes_and_environments(table: pd.DataFrame, matrix: pd.DataFrame, width: floa
 def moving_axes(ax: Axes, matrix: pd.DataFrame, rotation: int = 0) -> None:
     """Draw a dot where an axis (column) moves an environment (row); the columns' names are turned by `rotation`."""
     rows, columns = matrix.to_numpy(dtype=bool).nonzero()
-    ax.scatter(columns, rows, s=42, color=sns.color_palette("colorblind")[0], linewidths=0, zorder=2)
+    ax.scatter(columns, rows, s=42, color=current().colour(0), linewidths=0, zorder=2)
     ax.set_xticks(range(matrix.shape[1]), matrix.columns)
     ax.set_yticks(range(matrix.shape[0]), matrix.index)
     ax.set(xlim=(-0.5, matrix.shape[1] - 0.5), ylim=(matrix.shape[0] - 0.5, -0.5))
@@ -95,7 +94,7 @@ def moving_axes(ax: Axes, matrix: pd.DataFrame, rotation: int = 0) -> None:
 
 
 @laid_out
-def certificate(table: pd.DataFrame, width: float = PAGE_WIDTH) -> Figure:
+def certificate(table: pd.DataFrame, width: Width = "page") -> Figure:
     """Draw a panel per environment: the share of tasks that each player gets right, over difficulty.
 
     `table` is that of `tables.load_certificate` with bounds, which are drawn as bands. The best of several attackers is
@@ -105,31 +104,30 @@ def certificate(table: pd.DataFrame, width: float = PAGE_WIDTH) -> Figure:
 
 
 @laid_out
-def depth(table: pd.DataFrame, width: float = PAGE_WIDTH) -> Figure:
+def depth(table: pd.DataFrame, width: Width = "page") -> Figure:
     """Draw a panel per environment: the share of tasks that each player of `tables.load_depth` gets right, over
     difficulty, with bounds as bands; a player without a kind of step in the tasks that hold it, without a band."""
     return _by_environment(table, _LACKING, width)
 
 
-def _by_environment(table: pd.DataFrame, looks: Looks, width: float) -> Figure:
+def _by_environment(table: pd.DataFrame, looks: Looks, width: Width) -> Figure:
     """Draw a panel per environment, a line per player, and a legend of the players that there are."""
     looks = {name: look for name, look in looks.items() if name in set(table.player)}
     envs = list(dict.fromkeys(table.env))
-    page = width > COLUMN_WIDTH
-    columns = min(4 if page else 2, len(envs))
+    columns = min(4 if is_page(width) else 2, len(envs))
     rows = math.ceil(len(envs) / columns)
-    figure = plt.figure(figsize=(width, (0.6 if page else 0.9) + 1.55 * rows), layout="constrained")
+    figure, page = canvas(width, 0.6 + 1.55 * rows, 0.9 + 1.55 * rows)
     grid = figure.add_gridspec(rows, columns)
     for place, env in enumerate(envs):
         ax = figure.add_subplot(grid[place // columns, place % columns])
         _players(ax, table[table.env == env], looks)
         ax.set_title(env)
         ax.tick_params(labelleft=place % columns == 0, labelbottom=place + columns >= len(envs))
-    figure.supxlabel("difficulty d", fontsize=8)
-    figure.supylabel("tasks solved", fontsize=8)
+    figure.supxlabel("difficulty d")
+    figure.supylabel("tasks solved")
     handles = [Line2D([], [], label=name, **_mark(name, looks)) for name in looks]
     few = len(handles) <= 7
-    side_by_side = (7 if few else 5) if page else 3 if few else 2
+    side_by_side = (7 if few else 5) if room(width) > 6 else (4 if page else 3) if few else 2
     figure.legend(
         handles=handles, loc="outside upper center", ncols=side_by_side, frameon=False,
         handlelength=1.8, columnspacing=1.3,
@@ -159,7 +157,7 @@ def _players(ax: Axes, table: pd.DataFrame, looks: Looks) -> None:
 def _mark(name: str, looks: Looks) -> dict[str, Any]:
     """Choose a player's colour, marker and line; the oracle's squares surround the reference player's dots."""
     colour, marker, line = looks[name]
-    shade = sns.color_palette("colorblind", 10)[colour] if isinstance(colour, int) else colour
+    shade = current().colour(colour) if isinstance(colour, int) else colour
     size, fill = {"oracle": (5, "none"), "reference": (2.4, shade), "best blind": (2.6, shade)}.get(
         name, (3.4, shade)
     )
@@ -183,12 +181,12 @@ def _axis_panels(figure: Any, place: SubplotSpec, table: pd.DataFrame, columns: 
     made = []
     for number, (name, values) in enumerate(table.iterrows()):
         ax = figure.add_subplot(grid[number // columns, number % columns])
-        ax.stairs(values, edges, baseline=None, color=sns.color_palette("colorblind")[0], linewidth=1.5)
+        ax.stairs(values, edges, baseline=None, color=current().colour(0), linewidth=1.5)
         words, unit = AXIS_WORDS.get(str(name), ("", ""))
-        ax.set_title(words, pad=13, fontsize=8 if columns > 3 else 7)
-        ax.set_ylabel(unit, fontsize=7, color=".4", labelpad=2)
+        ax.set_title(words, pad=13, fontsize=small() + (columns > 3))
+        ax.set_ylabel(unit, fontsize=small(), color=".4", labelpad=2)
         above: Any = {"xytext": (0, 4), "xycoords": "axes fraction", "textcoords": "offset points"}
-        ax.annotate(str(name), (0.5, 1), ha="center", fontsize=7, color=".4", **above)
+        ax.annotate(str(name), (0.5, 1), ha="center", fontsize=small(), color=".4", **above)
         ax.set_ylim(bottom=0)
         whole = bool((values % 1 == 0).all())
         ax.yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10], integer=whole))
@@ -198,7 +196,7 @@ def _axis_panels(figure: Any, place: SubplotSpec, table: pd.DataFrame, columns: 
 
 
 @laid_out
-def alone(table: pd.DataFrame, width: float = PAGE_WIDTH) -> Figure:
+def alone(table: pd.DataFrame, width: Width = "page") -> Figure:
     """Draw what moving one axis, or adding one kind of step of thought, does to each player's success.
 
     `table` has a row per player, axis and value, with `difference`, `low` and `high`; players are drawn in the order in
@@ -209,9 +207,8 @@ def alone(table: pd.DataFrame, width: float = PAGE_WIDTH) -> Figure:
     marks = {player: _alone_mark(i) for i, player in enumerate(players)}
     panels = [table[~steps], table[steps]]
     rows = [list(dict.fromkeys(zip(panel.axis, panel.value, strict=True))) for panel in panels]
-    page = width > COLUMN_WIDTH
-    height = 0.5 + 0.17 * (max(map(len, rows)) if page else sum(map(len, rows)) + 5)
-    figure = plt.figure(figsize=(width, height), layout="constrained")
+    lines = (max(map(len, rows)), sum(map(len, rows)) + 5)
+    figure, page = canvas(width, *(0.5 + 0.17 * count for count in lines))
     grid = figure.add_gridspec(1, 2) if page else figure.add_gridspec(2, 1, height_ratios=[*map(len, rows)])
     for place, (panel, cells) in enumerate(zip(panels, rows, strict=True)):
         ax = figure.add_subplot(grid[place])
@@ -233,4 +230,4 @@ def alone(table: pd.DataFrame, width: float = PAGE_WIDTH) -> Figure:
 
 
 def _alone_mark(number: int) -> dict[str, Any]:
-    return {"color": sns.color_palette("colorblind", 10)[number % 10], "marker": "osD^v<>Ph*"[number % 10]}
+    return {"color": current().colour(number), "marker": MARKERS[number % len(MARKERS)]}

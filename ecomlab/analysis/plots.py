@@ -1,12 +1,9 @@
 """Figures of ablations: a thin line per run, a thick one for their mean, a colour per schedule or collection."""
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from functools import wraps
-from typing import Any, ParamSpec
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import seaborn as sns
@@ -14,7 +11,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.gridspec import GridSpecBase, SubplotSpec
 from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator, PercentFormatter
+from scipy.stats import t
 
 from ecomlab.analysis.statistics import (
     collections_compared,
@@ -25,54 +24,17 @@ from ecomlab.analysis.statistics import (
     held_out,
     learned,
 )
+from ecomlab.analysis.style import Look, Width, canvas, current, laid_out, small
 from ecomlab.analysis.tables import RUN, chosen, in_order
 
-P = ParamSpec("P")
-Look = tuple[tuple[float, float, float], str]
-"""Colour and marker of an arm."""
-PAGE_WIDTH, COLUMN_WIDTH = 6.9, 3.3  # inches: of a two-column paper's page and of one of its columns
-MARKERS = "osDv^P"
 AXES = {"step": "training steps", "rollouts": "rollouts, thousands", "tokens": "generated tokens, millions"}
 UNITS = {"rollouts": 1e3, "tokens": 1e6}
+BAND = 3
+"""Fewest runs of an arm that have a band."""
 UNTRAINED = "untrained"
 UNTRAINED_LOOK: dict[str, Look] = {UNTRAINED: ((0.35, 0.35, 0.35), "o")}
 SHARED = "CART"  # the environment that every collection has
-_ORDER = ("static-low", "static-high", "adaptive")  # have the same colours in every figure
-
-
-@contextmanager
-def paper_style() -> Iterator[None]:
-    """Set the style of figures: text of 8 points at print size, thin grid; in a notebook, twice the usual dots an inch,
-    so that a figure of a page's width fills the window."""
-    small: dict[Any, Any] = {"font.size": 8, "axes.labelsize": 8, "axes.titlesize": 8, "legend.fontsize": 8}
-    small |= {"xtick.labelsize": 7, "ytick.labelsize": 7, "axes.linewidth": 0.6, "grid.linewidth": 0.4}
-    small |= {"figure.dpi": 144}
-    with sns.axes_style("ticks", {"axes.grid": True, "grid.color": ".9"}), plt.rc_context(small):
-        yield
-
-
-def laid_out(draw: Callable[P, Figure]) -> Callable[P, Figure]:
-    """Draw in the style of papers, without upper and right spines, and fix the layout to a ten-thousandth of the size.
-
-    Otherwise the solver would run again at each drawing, with slightly different results: a figure that a notebook has
-    shown would be saved with other bytes than one that it has not. The results also differ in their last bit between
-    processes.
-    """
-
-    @wraps(draw)
-    def drawn(*args: P.args, **more: P.kwargs) -> Figure:
-        with paper_style():
-            figure = draw(*args, **more)
-            sns.despine(figure)
-        plt.close(figure)  # the notebook's last expression shows it, once
-        figure.draw_without_rendering()
-        figure.set_layout_engine("none")
-        for ax in figure.axes:
-            ax.set_position(np.round(ax.get_position(original=True).bounds, 4))
-            ax.set_in_layout(True)  # else what it holds would not count as part of the figure
-        return figure
-
-    return drawn
+_ORDER = ("static-low", "static-high", "adaptive")  # come first in legends
 
 
 def arms(table: pd.DataFrame) -> list[str]:
@@ -82,10 +44,8 @@ def arms(table: pd.DataFrame) -> list[str]:
 
 
 def look(table: pd.DataFrame) -> dict[str, Look]:
-    """Choose colour and marker per schedule, from a palette for colour-blind readers."""
-    palette = sns.color_palette("colorblind", 10)
-    names = [*_ORDER, *(name for name in arms(table) if name not in _ORDER)]
-    return {name: (palette[i % 10], MARKERS[i % len(MARKERS)]) for i, name in enumerate(names)}
+    """Return the colour and marker of each of a table's schedules."""
+    return {name: current().look(name) for name in arms(table)}
 
 
 def frontier(ax: Axes, train: pd.DataFrame) -> None:
@@ -104,17 +64,18 @@ def frontier(ax: Axes, train: pd.DataFrame) -> None:
         if level <= 2 * most + 1:
             ax.axhline(level, color=colour, linewidth=1.2, linestyle=(0, (4, 2)))
         else:
-            ax.set_title(f"{name}: {level:g}", color=colour, fontsize=7, loc="right")
-    ax.set(xlabel=AXES["step"], xlim=(0, None), ylim=(0, None))
-    ax.margins(y=0.15)
+            ax.set_title(f"{name}: {level:g}", color=colour, fontsize=small(), loc="right")
+    ax.set(xlabel=AXES["step"], xlim=(0, max(1, train.step.max())))
+    low, high = ax.get_ylim()
+    ax.set_ylim(min(low, -0.08 * max(high, 1)), high + 0.1 * max(high, 1))  # a line at 0 is seen
     ax.yaxis.set_major_locator(MaxNLocator(integer=True))
 
 
 def success(ax: Axes, train: pd.DataFrame, rows: pd.DataFrame, x: str = "step") -> None:
-    """Draw held-out success over steps, rollouts or generated tokens; `rows` has a `success` per run and step."""
+    """Draw held-out success over steps, rollouts or generated tokens; `rows` has a `success` per run and step. The axis
+    spans what there is."""
     _lines(ax, _with_x(rows, train, x), x, "success", look(train), marked=True)
-    ax.set_ylim(0, 1)
-    ax.yaxis.set_major_formatter(PercentFormatter(1))
+    ax.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
 
 
 def lead(
@@ -155,19 +116,18 @@ def _differences(
     ax.set_xlim(-0.5, len(order) - 0.5)
     ax.grid(axis="x", visible=False)
     if len(rows) and rows.low.isna().all():
-        ax.set_title(f"{rows.pairs.max()} seeds: no interval", fontsize=7, loc="right")
+        ax.set_title(f"{rows.pairs.max()} seeds: no interval", fontsize=small(), loc="right")
 
 
 @laid_out
 def difficulty_growth(
-    train: pd.DataFrame, evaluation: pd.DataFrame, decoding: str = "sampled", width: float = PAGE_WIDTH
+    train: pd.DataFrame, evaluation: pd.DataFrame, decoding: str = "sampled", width: Width = "page"
 ) -> Figure:
     """Draw the ablation of one collection.
 
-    As wide as a page: the highest difficulty trained on; mean held-out success over steps and over generated tokens;
-    the adaptive arm minus the others; below, held-out success at each difficulty. As wide as a column,
-    without the tokens and the single difficulties. Raises ValueError for tables of several collections, and of none
-    evaluated with `decoding`.
+    The highest difficulty trained on; mean held-out success over steps and, as wide as a page, over generated tokens;
+    the adaptive arm minus the others; held-out success at the lowest, the middle and the highest level. Raises
+    ValueError for tables of several collections, and of none evaluated with `decoding`.
     """
     chosen(evaluation, "eval.csv", decoding=decoding)
     if len(collections := sorted(set(train.collection))) > 1:
@@ -175,38 +135,49 @@ def difficulty_growth(
             f"the tables hold {', '.join(collections)}; choose one: train[train.collection == 'C1']"
         )
     means, levels = held_out(evaluation, decoding), sorted(evaluation.d.unique())
-    page = width > COLUMN_WIDTH
-    figure = plt.figure(figsize=(width, 4.1 if page else 3.9), layout="constrained")
-    rows = figure.add_gridspec(2, 1, height_ratios=(1.15, 1))
-    upper = _row(figure, rows[0], 4 if page else 2)
-    frontier(upper[0], train)
-    upper[0].set_ylabel("highest difficulty\ntrained on")
-    success(upper[1], train, means)
-    upper[1].set_ylabel(f"held-out success,\n{decoding}, d = {levels[0]}–{levels[-1]}")
+    figure, page = canvas(width, 4.4, 5.6)
+    rows = figure.add_gridspec(2, 1, height_ratios=(1, 1.1)) if page else figure.add_gridspec(3, 1)
+    window, steps = _row(figure, rows[0], 3 if page else 2)[:2]
+    frontier(window, train)
+    window.set_ylabel("highest difficulty\ntrained on")
+    success(steps, train, means)
+    steps.set_ylabel(f"held-out success,\n{decoding}, d = {levels[0]}–{levels[-1]}")
     if page:
-        success(upper[2], train, means, "tokens")
-        lower = _row(figure, rows[1], len(levels))
-        panels = [*upper, lower[0]]
-        lead(upper[3], train, evaluation, decoding)
-        for ax, d in zip(lower, levels, strict=True):
-            at_d = evaluation[(evaluation.d == d) & (evaluation.decoding == decoding)]
-            success(ax, train, at_d.groupby([*RUN, "step"], as_index=False)["success"].mean())
-            ax.set_title(f"d = {d}")
-            ax.set_xlabel("")
-            ax.tick_params(labelleft=ax is lower[0])
-        lower[0].set_ylabel("held-out success")
-        figure.supxlabel("training steps", fontsize=8)
+        tokens = figure.axes[2]
+        success(tokens, train, means, "tokens")
+        ahead, *single = _row(figure, rows[1], 4, (1.9, 1, 1, 1))
+        panels = [window, steps, tokens, ahead, single[0]]
     else:
-        below = figure.add_subplot(rows[1])
-        lead(below, train, evaluation, decoding)
-        panels = [*upper, below]
+        ahead, single = figure.add_subplot(rows[1]), _row(figure, rows[2], 3)
+        panels = [window, steps, ahead, single[0]]
+    lead(ahead, train, evaluation, decoding)
+    _levels(single, train, evaluation, decoding, levels)
     lettered(panels)
     _legend(figure, train, 6 if page else 3)
     return figure
 
 
+def _levels(
+    axes: Sequence[Axes], train: pd.DataFrame, evaluation: pd.DataFrame, decoding: str, levels: Sequence[int]
+) -> None:
+    """Draw success over steps at three levels: the lowest, the middle and the highest. Panels without a level are
+    left empty."""
+    shown = list(dict.fromkeys([levels[0], levels[len(levels) // 2], levels[-1]]))
+    for ax in axes[len(shown) :]:
+        ax.set_axis_off()
+    axes = axes[: len(shown)]
+    for ax, d in zip(axes, shown, strict=True):
+        at_d = evaluation[(evaluation.d == d) & (evaluation.decoding == decoding)]
+        success(ax, train, at_d.groupby([*RUN, "step"], as_index=False)["success"].mean())
+        ax.set_title(f"d = {d}")
+        ax.set_xlabel(AXES["step"] if ax is axes[len(axes) // 2] else "")
+        ax.set_ylim(0, 1)
+        ax.tick_params(labelleft=ax is axes[0])
+    axes[0].set_ylabel("held-out success")
+
+
 @laid_out
-def effective_ratio(train: pd.DataFrame, window: int = 10, width: float = PAGE_WIDTH) -> Figure:
+def effective_ratio(train: pd.DataFrame, window: int = 10, width: Width = "page") -> Figure:
     """Draw the effective prompt ratio over steps: the share of groups whose rewards differ, and the share in which some
     rollouts are correct and some are not; the share of tokens in the loss; and the adaptive arm minus the others in
     each, over whole runs.
@@ -232,15 +203,14 @@ def effective_ratio(train: pd.DataFrame, window: int = 10, width: float = PAGE_W
         ("correct", "groups", "effective prompt ratio,\nby correctness"),
         ("tokens_used", "tokens_generated", "generated tokens\nin the loss"),
     )
-    page = width > COLUMN_WIDTH
-    figure = plt.figure(figsize=(width, 2.2 if page else 3.9), layout="constrained")
+    figure, page = canvas(width, 2.2, 3.9)
     grid = figure.add_gridspec(*((1, 4) if page else (2, 2)))
     places = [figure.add_subplot(place) for place in places_of(grid)]
     for ax, (part, whole, label) in zip(places, panels, strict=False):
         rows = rolled.assign(share=rolled[part] / rolled[whole].clip(lower=1))
         _lines(ax, rows, "step", "share", look(train), marked=True, marks=6)
         ax.set(ylabel=label, ylim=(0, 1.02))
-        ax.yaxis.set_major_formatter(PercentFormatter(1))
+        ax.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
     rows = effective_differences(train)
     _differences(places[3], rows, [name for name in arms(train) if name != "adaptive"], look(train), "of")
     places[3].set(ylabel="adaptive minus the\nother schedule,\npercentage points")
@@ -252,7 +222,7 @@ def effective_ratio(train: pd.DataFrame, window: int = 10, width: float = PAGE_W
 
 @laid_out
 def environment_scaling(
-    train: pd.DataFrame, evaluation: pd.DataFrame, decoding: str = "sampled", width: float = PAGE_WIDTH
+    train: pd.DataFrame, evaluation: pd.DataFrame, decoding: str = "sampled", width: Width = "page"
 ) -> Figure:
     """Draw a comparison of collections of environments.
 
@@ -276,8 +246,7 @@ def environment_scaling(
     # An arm is a collection here: it takes the schedule's place.
     train, evaluation = (t.assign(schedule=t.collection) for t in (train, evaluation))
     shared = held_out(evaluation[evaluation.env == SHARED], decoding)
-    page = width > COLUMN_WIDTH
-    figure = plt.figure(figsize=(width, 4.8 if page else 6.0), layout="constrained")
+    figure, page = canvas(width, 4.8, 6.0)
     rows = figure.add_gridspec(
         *((2, 1) if page else (3, 1)), height_ratios=(1, 1.35) if page else (1.5, 0.9, 1.4)
     )
@@ -317,7 +286,7 @@ def _mark_cut(ax: Axes, rows: pd.DataFrame, x: str, looks: Mapping[str, Look]) -
         ax.annotate("", (1, height), (0.9, height), xycoords=at, textcoords=at, arrowprops=arrow)
         ax.annotate(
             f"{name} continues to {mean[x].max():.0f}", (1, 0), (-2, 4 + 9 * number), xycoords="axes fraction",
-            textcoords="offset points", ha="right", color=colour, fontsize=7,
+            textcoords="offset points", ha="right", color=colour, fontsize=small(),
         )  # fmt: skip
 
 
@@ -362,7 +331,7 @@ def _gained(ax: Axes, table: pd.DataFrame, envs: Sequence[str], looks: Mapping[s
 
 
 @laid_out
-def reward_parts(parts: pd.DataFrame, decoding: str = "sampled", width: float = PAGE_WIDTH) -> Figure:
+def reward_parts(parts: pd.DataFrame, decoding: str = "sampled", width: Width = "page") -> Figure:
     """Draw the mean reward of held-out episodes, and its parts for the task and for efficiency, over difficulty: of
     each schedule after its last step, and before the first, which all schedules share. Raises ValueError where
     `decoding` was not evaluated."""
@@ -375,8 +344,7 @@ def reward_parts(parts: pd.DataFrame, decoding: str = "sampled", width: float = 
         "reward_task": "for the task",
         "reward_efficiency": "for efficiency",
     }
-    page = width > COLUMN_WIDTH
-    figure = plt.figure(figsize=(width, 2.2 if page else 3.9), layout="constrained")
+    figure, page = canvas(width, 2.2, 3.9)
     grid = figure.add_gridspec(*((1, 4) if page else (2, 2)))
     panels = [figure.add_subplot(place) for place in places_of(grid)]
     for ax, (name, label) in zip(panels, shown.items(), strict=False):
@@ -421,7 +389,7 @@ def one_run(
     )
     done["success"] = done.won / done.scored.where(done.scored > 0)
     rows = evaluation[evaluation.decoding == decoding]
-    figure = plt.figure(figsize=(PAGE_WIDTH, 2.2), layout="constrained")
+    figure, _ = canvas("page", 2.2, 2.2)
     window, training, held = _row(figure, figure.add_gridspec(1, 1)[0], 3)
     window.fill_between(done.index, done.low, done.high, step="mid", alpha=0.3)
     window.plot(done.index, done.high, drawstyle="steps-mid")
@@ -438,7 +406,7 @@ def one_run(
         held.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
     for ax in (training, held):
         ax.set_ylim(0, 1)
-        ax.yaxis.set_major_formatter(PercentFormatter(1))
+        ax.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
     for ax in (window, training, held):
         ax.set(xlabel="training steps", xlim=(0, max(steps or train.step.max(), 1)))
         ax.xaxis.set_major_locator(MaxNLocator(4, integer=True))
@@ -456,9 +424,9 @@ def lettered(panels: Sequence[Axes]) -> None:
         ax.set_title(letter, loc="left", fontweight="bold")
 
 
-def _row(figure: Figure, place: SubplotSpec, count: int) -> list[Axes]:
-    """Add `count` axes side by side."""
-    grid = place.subgridspec(1, count)
+def _row(figure: Figure, place: SubplotSpec, count: int, widths: Sequence[float] | None = None) -> list[Axes]:
+    """Add `count` axes side by side, of these relative widths."""
+    grid = place.subgridspec(1, count, width_ratios=widths)
     return [figure.add_subplot(grid[0, i]) for i in range(count)]
 
 
@@ -481,16 +449,20 @@ def _lines(
     marked: bool = False,
     marks: int | None = None,
 ) -> None:
-    """Draw a thin line per run, and a thick one for the mean of x and y over runs at each step, with a marker at each
-    point, or at about as many as `marks`."""
+    """Draw a thick line for the mean of x and y over runs at each step, with a marker at each point, or at about as
+    many as `marks`; around it Student's 95% interval of y where there are `BAND` runs, else a thin line per run."""
     for name in arms(rows):
         colour, marker = looks[name]
         mine = rows[rows.schedule == name].sort_values("step")
-        for _, run in mine.groupby(RUN):
-            ax.plot(run[x], run[y], color=colour, linewidth=0.7, alpha=0.55)
         # Only steps that all runs have reached: a mean over fewer runs would jump.
-        steps = mine.groupby("step").agg(x=(x, "mean"), y=(y, "mean"), runs=(y, "count"))
+        steps = mine.groupby("step").agg(x=(x, "mean"), y=(y, "mean"), sem=(y, "sem"), runs=(y, "count"))
         mean = steps[steps.runs == steps.runs.max()]
+        if mean.runs.max() >= BAND:
+            reach = mean["sem"].fillna(0) * t.ppf(0.975, mean.runs - 1)
+            ax.fill_between(mean.x, mean.y - reach, mean.y + reach, color=colour, alpha=0.2, linewidth=0)
+        else:
+            for _, run in mine.groupby(RUN):
+                ax.plot(run[x], run[y], color=colour, linewidth=0.7, alpha=0.55)
         shape = marker if marked else ""
         ax.plot(
             mean.x, mean.y, color=colour, linewidth=1.8, marker=shape, markersize=3.5, markeredgewidth=0,
@@ -502,15 +474,17 @@ def _lines(
 
 
 def _legend(figure: Figure, train: pd.DataFrame, columns: int = 6) -> None:
-    """Draw one legend above all panels: the schedules, and the meaning of thick and thin lines."""
+    """Draw one legend above all panels: the schedules, and the meaning of bands and thin lines."""
     looks, grey = look(train), ".35"
-    entries = [
+    entries: list[Any] = [
         Line2D([], [], color=looks[n][0], marker=looks[n][1], markersize=3.5, linewidth=1.8, label=n)
         for n in arms(train)
     ]
-    runs = train.groupby(RUN).ngroups
-    entries += [Line2D([], [], color=grey, linewidth=0.7, label=f"one of {runs} runs")]
-    entries += [Line2D([], [], color=grey, linewidth=1.8, label="their mean")]
+    each = train[RUN].drop_duplicates().groupby("schedule").size()
+    if each.max() >= BAND:
+        entries.append(Patch(color=grey, alpha=0.3, linewidth=0, label=f"95%, {each.max()} runs an arm"))
+    if each.min() < BAND:
+        entries.append(Line2D([], [], color=grey, linewidth=0.7, label=f"one of {each.sum()} runs"))
     figure.legend(
         handles=entries, loc="outside upper center", ncols=min(columns, len(entries)), frameon=False,
         handlelength=1.6, columnspacing=1.2,

@@ -3,15 +3,14 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-import matplotlib.pyplot as plt
 import pandas as pd
-import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
-from ecomlab.analysis.plots import COLUMN_WIDTH, MARKERS, PAGE_WIDTH, laid_out, lettered
+from ecomlab.analysis.plots import lettered
+from ecomlab.analysis.style import MARKERS, Width, canvas, current, laid_out, small
 
 PANELS: Final[tuple[tuple[str, Mapping[str, str]], ...]] = (
     (
@@ -34,11 +33,10 @@ PANELS: Final[tuple[tuple[str, Mapping[str, str]], ...]] = (
 
 
 @laid_out
-def catalog_scale(table: pd.DataFrame, width: float = PAGE_WIDTH) -> Figure:
+def catalog_scale(table: pd.DataFrame, width: Width = "page") -> Figure:
     """Draw the table of `tables.load_catalog_scale` over the number of products: lexical search as lines, sentence
     models as hollow marks."""
-    page = width > COLUMN_WIDTH
-    figure = plt.figure(figsize=(width, 3.1 if page else 8.0), layout="constrained")
+    figure, page = canvas(width, 3.1, 8.0)
     panels = list(figure.subplots(*((1, 3) if page else (3, 1))))
     for ax, (unit, columns) in zip(panels, PANELS, strict=True):
         _panel(ax, table, unit, columns)
@@ -47,10 +45,9 @@ def catalog_scale(table: pd.DataFrame, width: float = PAGE_WIDTH) -> Figure:
 
 
 def _panel(ax: Axes, table: pd.DataFrame, unit: str, columns: Mapping[str, str]) -> None:
-    palette = sns.color_palette("colorblind")
     handles = []
     for number, (column, name) in enumerate(columns.items()):
-        look: dict[str, Any] = {"color": palette[number], "marker": MARKERS[number], "markersize": 4}
+        look: dict[str, Any] = {"color": current().colour(number), "marker": MARKERS[number], "markersize": 4}
         for embedder, rows in table.groupby("embedder"):
             lexical = embedder == "lexical"
             hollow: dict[str, Any] = {} if lexical else {"markerfacecolor": "none"}
@@ -72,4 +69,4 @@ def _panel(ax: Axes, table: pd.DataFrame, unit: str, columns: Mapping[str, str])
     ax.set_ylim(low, high * (high / low) ** (share / (1 - share)))
     ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if high < 100 * low else (1,)))
     ax.yaxis.set_minor_locator(NullLocator())
-    ax.legend(handles=handles, loc="upper left", frameon=False, fontsize=7, handlelength=1.6)
+    ax.legend(handles=handles, loc="upper left", frameon=False, fontsize=small(), handlelength=1.6)

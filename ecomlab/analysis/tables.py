@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import pandas as pd
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, WrapValidator, create_model
@@ -130,6 +130,35 @@ def load_experiment(folder: str | Path) -> tuple[pd.DataFrame, pd.DataFrame]:
             f"{folder}: {has} has the run {unpaired[0]} and {lacks} has not; gather the tables again"
         )
     return train, evaluation
+
+
+class Runs(NamedTuple):
+    """Tables of runs, as the plots take them."""
+
+    train: pd.DataFrame
+    evaluation: pd.DataFrame
+
+
+def load_runs(*folders: str | Path) -> Runs:
+    """Join the tables of experiments, and of single runs, to draw an arm beside others::
+
+        runs = ecomlab.load_runs("experiments/laptop", "experiments/runs/mine")
+        plots.difficulty_growth(*runs)
+
+    Raises TableError for tables that hold the same run.
+    """
+    tables = [load_experiment(Path(folder).expanduser()) for folder in folders]
+    if not tables:
+        raise TableError("name at least one folder with train.csv and eval.csv")
+    seen: dict[Any, str | Path] = {}
+    for folder, (train, _) in zip(folders, tables, strict=True):
+        for run in sorted(set(train[RUN].itertuples(index=False, name=None))):
+            if run in seen:
+                raise TableError(
+                    f"{seen[run]} and {folder} both hold the run {run}; leave one out, or give it another seed"
+                )
+            seen[run] = folder
+    return Runs(*(pd.concat(kind, ignore_index=True) for kind in zip(*tables, strict=True)))
 
 
 def chosen(table: pd.DataFrame, where: str | Path, **values: object) -> pd.DataFrame:

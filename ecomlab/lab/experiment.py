@@ -4,6 +4,7 @@ import csv
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pandas as pd
@@ -19,6 +20,7 @@ from ecomlab.lab.paths import project_root, resolve, shown
 from ecomlab.lab.provenance import RECORD, merged, sha256
 from ecomlab.lab.runner import ClusterExecutor, Failure, ProcessExecutor, jobs_of
 from ecomlab.lab.sweep import FINISHED, LOG, NO_PROJECT, Run, Sweep, SweepError, load
+from ecomlab.suggest import unknown
 from ecomlab.training.metrics import ALARMS, DONE
 
 TABLES = {"train.csv": load_train, "eval.csv": load_eval}
@@ -75,11 +77,15 @@ def run_sweep(
 
 
 def draw_figures(
-    file: str | Path | None = None, *, figures: str | Path = "figures", console: Console | None = None
+    file: str | Path | None = None,
+    *,
+    figures: str | Path = "figures",
+    given: Mapping[str, Any] | None = None,
+    console: Console | None = None,
 ) -> int:
     """Redraw the figures of one sweep; by default those of every sweep that has tables, and those of no sweep (`fig_*`
     notebooks without a parameter `experiment`) that have what they read. Names the others, with the command that makes
-    their tables. Returns the exit code."""
+    their tables. `given` sets parameters of the notebooks that have them. Returns the exit code."""
     errors, console = console or Console(stderr=True), console or Console()
 
     def work() -> int:
@@ -97,13 +103,18 @@ def draw_figures(
         others = [path for path in others if path.stem not in absent]
         for name, why in absent.items():
             console.print(f"not drawn: {name}; {why}", soft_wrap=True)
+        for name in given or {}:
+            books = [*others, *(book for plan in drawable for book in plan.figures)]
+            every = sorted({known for book in books for known in notebooks.parameters_of(book)})
+            if name not in every:
+                raise notebooks.NotebookError(f"the notebooks have {unknown('parameter', name, every)}")
         failures = []
         for books, plan in ([(others, None)] if others else []) + [(plan.figures, plan) for plan in drawable]:
             if plan:
                 load_experiment(plan.folder)
             folder = _figures_folder(plan)
             with lock(folder / ".lock", _busy(folder)):
-                failures += draw(books, plan, resolve(figures), console)
+                failures += draw(books, plan, resolve(figures), console, given or {})
         return _show_failures(failures, console)
 
     return _guarded(work, errors)
@@ -188,11 +199,31 @@ def _keep_policy(plan: Sweep, run: Run) -> dict[str, str]:
     return {"policy": sha256(folder / checkpoints.WEIGHTS)}
 
 
-def draw(books: Sequence[Path], plan: Sweep | None, out: Path, console: Console) -> list[Failure]:
-    """Execute fig_* notebooks, on the tables of `plan` if one is given; print the PDFs written, return the failures."""
-    given: Mapping[str, Any] = {"experiment": str(plan.folder)} if plan else {}
+def draw(
+    books: Sequence[Path],
+    plan: Sweep | None,
+    out: Path,
+    console: Console,
+    given: Mapping[str, Any] = MappingProxyType({}),
+) -> list[Failure]:
+    """Execute fig_* notebooks, on the tables of `plan` if one is given, and with those of the `given` parameters that
+    they have; print the PDFs written, return the failures."""
+    declared = {path: notebooks.parameters_of(path) for path in books}
+    fixed: Mapping[str, Any] = {"experiment": str(plan.folder)} if plan else {}
     folder, before = _figures_folder(plan), _written(out)
-    drawings = [Run(path.stem, folder / path.stem, path, {**given, "out": str(out)}) for path in books]
+    drawings = [
+        Run(
+            path.stem,
+            folder / path.stem,
+            path,
+            {
+                **{name: value for name, value in given.items() if name in declared[path]},
+                **fixed,
+                "out": str(out),
+            },
+        )
+        for path in books
+    ]
     for drawing in drawings:
         notebooks.check(drawing.notebook, drawing.given)
         (drawing.folder / FINISHED).unlink(missing_ok=True)

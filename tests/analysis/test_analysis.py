@@ -9,6 +9,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from fake_tables import collection_rows, eval_rows, train_rows, write_certificate
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
@@ -21,9 +22,11 @@ from ecomlab.analysis import (
     plots,
     scale_plots,
     statistics,
+    style,
     tables,
 )
 from ecomlab.lab import figures, provenance, show
+from ecomlab.settings import ConfigError
 
 
 @pytest.fixture
@@ -228,36 +231,100 @@ def every_figure():
         "parts": partial(plots.reward_parts, parts),
         "frontier": partial(capability_plots.capability, players, runs),
         "understanding": partial(capability_plots.understanding, asked),
-        "cascade": partial(cascade_plots.error_cascade, played, effects, gained),
+        "cascade": partial(cascade_plots.error_cascade, played),
+        "mending": partial(cascade_plots.error_mending, played, effects, gained),
         "traces": partial(cascade_plots.traces, shown),
         "sizes": partial(scale_plots.catalog_scale, sizes),
     }
 
 
 FIGURES = (
-    "growth", "ratio", "scaling", "certificate", "axes", "parts", "frontier", "understanding", "cascade", "traces",
-    "sizes",
+    "growth", "ratio", "scaling", "certificate", "axes", "parts", "frontier", "understanding", "cascade",
+    "mending", "traces", "sizes",
 )  # fmt: skip
 
 
 @pytest.fixture(scope="module")
 def drawings():
-    """Figures by name and width, each drawn once."""
+    """Figures by name, style and width, each drawn once."""
     found = every_figure()
     assert tuple(found) == FIGURES
-    return cache(lambda name, width: found[name](width=width))
+
+    @cache
+    def draw(name, look, width):
+        with style.using(look):
+            return found[name](width=width)
+
+    return draw
 
 
-@pytest.mark.parametrize("width", [plots.PAGE_WIDTH, plots.COLUMN_WIDTH])
+LOOKS = [("screen", "page"), ("screen", "column"), ("neurips", "page"), ("acl", "column")]
+PAPER = 9.0
+"""Inches of text on a page of NeurIPS and ICML."""
+
+
+@pytest.mark.parametrize(("look", "width"), LOOKS)
 @pytest.mark.parametrize("name", FIGURES)
-def test_a_figure_has_the_width_of_a_page_or_of_a_column_and_legible_text(name, width, drawings):
-    figure = drawings(name, width)
-    assert figure.get_figwidth() == pytest.approx(width)
+def test_a_figure_has_its_width_fits_a_page_and_has_legible_text(name, look, width, drawings):
+    figure = drawings(name, look, width)
+    wanted = style.PRESETS[look].inches(width)
+    assert figure.get_figwidth() == pytest.approx(wanted) and figure.get_figheight() <= PAPER
     bounds = figure.get_tightbbox()
     texts = [text for text in figure.findobj(Text) if text.get_text() and text.get_visible()]
     assert min(float(text.get_fontsize()) for text in texts) >= 7
-    assert bounds.x0 >= -0.01 and bounds.x1 <= width + 0.01, "nothing is cut off"
+    assert bounds.x0 >= -0.01 and bounds.x1 <= wanted + 0.01, "nothing is cut off"
     assert bounds.y0 >= -0.01 and bounds.y1 <= figure.get_figheight() + 0.01
+
+
+def test_an_arm_looks_the_same_whatever_is_drawn_beside_it():
+    few, many = ["adaptive", "mine"], ["a", "adaptive", "mine", "prefix", "static-low", "z"]
+    looks = [plots.look(pd.DataFrame({"schedule": names})) for names in (few, many)]
+    assert all(looks[0][name] == looks[1][name] for name in few)
+    assert looks[0]["mine"][0] not in {looks[1][name][0] for name in ("adaptive", "static-low")}
+    with style.using({"preset": "icml", "arms": {"mine": "#112233"}}) as mine:
+        assert plots.look(pd.DataFrame({"schedule": few}))["mine"][0] == to_rgb("#112233")
+        assert (mine.page, mine.font) == (style.PRESETS["icml"].page, style.PRESETS["icml"].font)
+
+
+def test_every_figure_follows_the_style(drawings):
+    figure = drawings("certificate", "slides", "page")
+    assert max(text.get_fontsize() for text in figure.findobj(Text)) == 16 and figure.get_figwidth() == 12
+    serif = drawings("growth", "neurips", "page")
+    assert {tuple(text.get_fontfamily()) for text in serif.findobj(Text)} == {style.PRESETS["neurips"].font}
+
+
+@pytest.mark.parametrize(
+    ("given", "word"),
+    [
+        ("nips", "neurips"),
+        ({"palete": "deep"}, "palette"),
+        ({"arms": {"a": "blu"}}, "blu"),
+        ("gone.toml", "gone.toml"),
+    ],
+)
+def test_a_style_that_is_none_is_refused(given, word):
+    with pytest.raises(ConfigError, match=word):
+        style.use(given)
+
+
+def test_an_arm_is_added_by_naming_its_folder(tmp_path):
+    for name, arms in (("one", ["adaptive", "static-low"]), ("two", ["mine"])):
+        (tmp_path / name).mkdir()
+        for file, rows in (("train.csv", train_rows()), ("eval.csv", eval_rows())):
+            mine = rows[rows.schedule == "adaptive"]
+            pd.concat([mine.assign(schedule=arm) for arm in arms]).to_csv(tmp_path / name / file, index=False)
+    runs = tables.load_runs(tmp_path / "one", tmp_path / "two")
+    assert plots.arms(runs.train) == plots.arms(runs.evaluation) == ["static-low", "adaptive", "mine"]
+    with pytest.raises(tables.TableError, match="both hold the run"):
+        tables.load_runs(tmp_path / "two", tmp_path / "two")
+
+
+def test_a_sweep_of_few_steps_in_which_no_window_moves_is_drawn_over_its_steps():
+    train = train_rows(seeds=(0,))
+    still = train.assign(d_high=train.d_low)
+    figure = plots.difficulty_growth(still.assign(d_low=0, d_high=0), eval_rows(seeds=(0,)))
+    window = figure.axes[0]
+    assert window.get_xlim()[1] == still.step.max() and window.get_ylim()[0] < 0
 
 
 def test_a_run_holds_a_level_only_with_all_below():
@@ -349,7 +416,7 @@ def test_equal_data_give_equal_pdf_bytes(experiment):
         assert png.stat().st_size > 10_000
     assert made[0] == made[1]
     box = re.search(rb"/MediaBox \[ 0 0 ([\d.]+)", made[0])
-    assert box and float(box[1]) == pytest.approx(72 * plots.PAGE_WIDTH, abs=0.5)
+    assert box and float(box[1]) == pytest.approx(72 * style.PRESETS["screen"].page, abs=0.5)
     assert '"run": "a"' in (experiment / "a/growth.json").read_text()
 
 

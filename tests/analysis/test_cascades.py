@@ -67,20 +67,6 @@ def test_survival_is_kaplan_and_meiers() -> None:
     assert (found.surviving[1.0], found.at_risk[1.0]) == (pytest.approx(3 / 8), 2)
 
 
-def test_what_follows_by_chance_is_no_surplus() -> None:
-    one, two, kinds = (1, "wrong product"), (2, "wrong variant"), ["wrong product", "wrong variant"]
-
-    def surplus(*made: Made) -> np.ndarray:
-        return cascades.follows(played({("a", 1): [(some, False) for some in made]}), kinds)
-
-    assert not surplus([one, two], [one], [two], []).any()
-    linked = surplus([one, two], [], [], [one, two])
-    assert linked[0, 1] == pytest.approx(100 * (2 - 2 * 2 / 4) / 4) and linked[1, 0] == 0
-    both = played({("a", 1): [([one, two], False)] * 4})
-    easy = played({("a", 1): [WON] * 4}, env="PD")  # an environment with fewer mistakes is no surplus
-    assert not cascades.follows(pd.concat([both, easy]), kinds).any()
-
-
 def test_a_player_without_the_low_level_is_named_with_the_command_that_plays_it() -> None:
     command = r"python experiments/cascade/played.py base --env CART --levels 1$"
     with pytest.raises(tables.TableError, match=f"no rows at d = 1 of base; .*{command}"):
