@@ -9,10 +9,10 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MultipleLocator, PercentFormatter
 
 from ecomlab.analysis.plots import UNTRAINED, UNTRAINED_LOOK, arms, lettered, look, places_of
-from ecomlab.analysis.style import MARKERS, Width, canvas, current, laid_out
 from ecomlab.analysis.tables import chosen, in_order
 from ecomlab.evaluation.frontier import TOP
 from ecomlab.laws.laws import UNDERSTOOD, UNDERSTOOD_GROUP
+from ecomlab.style import MARKERS, Width, canvas, current, laid_out
 
 FORMS = {
     "wh": "what is wanted",

@@ -20,8 +20,8 @@ from matplotlib.ticker import MaxNLocator, PercentFormatter
 from ecomlab.analysis import cascades
 from ecomlab.analysis.cascades import LOW, ORDER, PAIRS
 from ecomlab.analysis.plots import lettered, look, places_of
-from ecomlab.analysis.style import BASE, Width, canvas, current, is_page, laid_out, small
 from ecomlab.evaluation.mistakes import WORLD
+from ecomlab.style import BASE, Width, canvas, current, is_page, laid_out, small
 
 _OTHERS: dict[str, tuple[int, str]] = {"perturbed": (7, "X"), "base": (9, "p"), "novice": (5, "P")}
 _FATES: dict[str, str] = {

@@ -9,11 +9,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullLocator
 
-from ecomlab.analysis.style import canvas, current, laid_out, small
 from ecomlab.catalog.columns import Catalog
 from ecomlab.catalog.ingest import Report
 from ecomlab.catalog.real import ENOUGH
 from ecomlab.slots import NO_PRICE
+from ecomlab.style import canvas, current, laid_out, small
 
 WORDS = {"feature": "short name", "text": "description", "days": "shipping days"}
 """Properties that have another name for readers."""

@@ -13,8 +13,8 @@ from matplotlib.gridspec import SubplotSpec
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
-from ecomlab.analysis.style import MARKERS, Width, canvas, current, is_page, laid_out, room, small
 from ecomlab.difficulty import STEPS
+from ecomlab.style import MARKERS, Width, canvas, current, is_page, laid_out, room, small
 
 Looks = Mapping[str, tuple[int | str, str, str]]
 """Colour, marker and line of each player."""

@@ -24,8 +24,8 @@ from ecomlab.analysis.statistics import (
     held_out,
     learned,
 )
-from ecomlab.analysis.style import Look, Width, canvas, current, laid_out, small
 from ecomlab.analysis.tables import RUN, chosen, in_order
+from ecomlab.style import Look, Width, canvas, current, laid_out, small
 
 AXES = {"step": "training steps", "rollouts": "rollouts, thousands", "tokens": "generated tokens, millions"}
 UNITS = {"rollouts": 1e3, "tokens": 1e6}

@@ -10,7 +10,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from ecomlab.analysis.plots import lettered
-from ecomlab.analysis.style import MARKERS, Width, canvas, current, laid_out, small
+from ecomlab.style import MARKERS, Width, canvas, current, laid_out, small
 
 PANELS: Final[tuple[tuple[str, Mapping[str, str]], ...]] = (
     (

@@ -13,7 +13,7 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from ecomlab import files
+from ecomlab import files, style
 from ecomlab.analysis import (
     capability_plots,
     cascade_plots,
@@ -22,7 +22,6 @@ from ecomlab.analysis import (
     plots,
     scale_plots,
     statistics,
-    style,
     tables,
 )
 from ecomlab.lab import figures, provenance, show
