@@ -23,7 +23,7 @@ PAGE = ROOT / "docs" / "architecture.md"
 ORDER = (
     (
         "the foundations",
-        "seeding suggest files own_code other_words values slots wishes settings arguments tool markup assets",
+        "seeding suggest files own_code other_words values slots wishes settings style arguments tool markup assets",
     ),
     ("the problem's nouns", "catalog task difficulty steps reward answers"),
     ("world and customer", "world customer"),

@@ -1,6 +1,6 @@
 """Report on an evaluation: episodes and cells as data frames, failures, a table and a plot."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from ecomlab.customer.llm import FAILED, UNASKED
 from ecomlab.evaluation.endpoint.settings import Prices
-from ecomlab.evaluation.result import Result, Table, counts, gap, interval, number
+from ecomlab.evaluation.result import Result, Table, counts, gap, interval, number, picture
 from ecomlab.evaluation.summary import DOUBTS, Ledger, summary_of
 from ecomlab.evaluation.transcript import Transcript, flat
 from ecomlab.evaluation.transcripts import FILE, player_of, read, read_header, read_plan, write
+from ecomlab.markup import conversation
+from ecomlab.markup.elements import Html, element
+from ecomlab.markup.record import Record
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,6 +25,8 @@ HEADINGS = (
 )  # fmt: skip
 SMALL = 50
 """Cells with fewer tasks are a look at a player, not a measurement."""
+FAILURES = 8
+"""Failures that a notebook shows."""
 FEW_CUT = 0.02
 """Maximum share of episodes that end at a token limit without a warning."""
 
@@ -114,18 +119,24 @@ class Report(Result):
         return {**found, "ledger": Ledger(self.prices, self.attempts).to_json()}
 
     def plot(self) -> "Figure":
-        """Draw success by level with 95% intervals, a line per environment."""
-        import matplotlib.pyplot as plt
+        """Draw success by level with 95% intervals, a panel per environment."""
+        from ecomlab.evaluation.report_plots import success_by_level
 
-        figure, ax = plt.subplots(figsize=(4.8, 3.2), layout="constrained")
-        for env, mine in self.cells.groupby("env", sort=False):
-            reach = [mine.success - mine.low, mine.high - mine.success]
-            ax.errorbar(mine.d, mine.success, yerr=reach, marker="o", markersize=4, capsize=2, label=env)
-        ax.set(xlabel="difficulty", ylabel="success", ylim=(-0.02, 1.02), title=self.name)
-        ax.set_xticks(sorted(set(self.cells.d)))
-        ax.legend(frameon=False)
-        plt.close(figure)  # a notebook draws the returned figure
-        return figure
+        return success_by_level({self.name: self.cells})
+
+    def more(self) -> Iterator[Html]:
+        """Yield the plot, and failures that open."""
+        if self.cells.success.notna().any():
+            yield picture(self.plot(), f"success of {self.name} by environment and level, with 95% intervals")
+        shown = self.failures[:FAILURES]
+        if shown:
+            rest = f" (the first {FAILURES} of {len(self.failures)}; ecomlab.watch shows more)"
+            yield element("h5", f"failures{rest if len(self.failures) > FAILURES else ''}")
+        for one in shown:
+            job = one.job
+            title = f"{job.env} d = {job.d}, seed {job.seed}: {one.score.why}"
+            record = Record.of(title, one.messages, one.end, one.score, one.score.weights)
+            yield element("details", element("summary", title), conversation.episode(record))
 
     @property
     def title(self) -> str:

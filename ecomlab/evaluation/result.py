@@ -1,11 +1,17 @@
 """Results of evaluate, compare and frontier: a table with lines under it, for notebooks, as Markdown, as JSON."""
 
+import base64
+import io
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from html import escape
+from typing import TYPE_CHECKING, Any
 
-from ecomlab.markup.elements import element, in_notebook, joined, table
+from ecomlab.markup.elements import Html, Number, element, in_notebook, joined, table
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 Table = tuple[Sequence[str], Sequence[Sequence[str]]]
 """Headings, and rows of text."""
@@ -45,10 +51,32 @@ class Result(ABC):
         ]
         return "\n".join([self.title, *drawn, *self.lines])
 
-    def _repr_html_(self) -> str:
+    def more(self) -> Iterator[Html]:
+        """Yield what a notebook shows between the table and the lines: pictures, and what opens."""
+        yield from ()
+
+    def html(self) -> Html:
+        """Write as HTML, to be framed by `in_notebook` or a page with its style."""
         headings, rows = self.table
-        lines = element("ul", *(element("li", line) for line in self.lines))
-        return in_notebook(joined([element("h4", self.title), table(headings, rows), lines]))
+        lines = element("ul", *(element("li", line) for line in self.lines), class_="facts")
+        return joined([element("h4", self.title), table(headings, numbered(rows)), *self.more(), lines])
+
+    def _repr_html_(self) -> str:
+        return in_notebook(self.html())
+
+
+def picture(figure: "Figure", alternative: str) -> Html:
+    """Embed a figure."""
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", dpi=144)
+    source = "data:image/png;base64," + base64.b64encode(buffer.getvalue()).decode()
+    width = round(figure.get_figwidth() * 96)
+    return Html(f'<img src="{source}" alt="{escape(alternative)}" width="{width}" class="picture">')
+
+
+def numbered(rows: Sequence[Sequence[str]]) -> list[list[str]]:
+    """Mark the cells that are numbers, which a table aligns to the right."""
+    return [[Number(cell) if cell[:1].isdigit() or cell[:1] in "+-." else cell for cell in row] for row in rows]
 
 
 def as_markdown(title: str, drawn: Table, lines: Sequence[str]) -> str:

@@ -1,0 +1,52 @@
+"""Plots of reports and boards, in the style of all figures."""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import MaxNLocator, PercentFormatter
+
+from ecomlab.style import MARKERS, canvas, current, laid_out
+
+
+@laid_out
+def success_by_level(players: Mapping[str, pd.DataFrame]) -> Figure:
+    """Draw the success of players by level with 95% intervals, a panel per environment; the tables are `Report.cells`
+    by name."""
+    envs = list(dict.fromkeys(env for cells in players.values() for env in cells.env))
+    columns = min(4, len(envs))
+    rows = math.ceil(len(envs) / columns)
+    single = len(envs) == 1
+    figure, _ = canvas(4.2 if single else "page", (2.6 if single else 0.5 + 1.5 * rows))
+    grid = figure.add_gridspec(rows, columns)
+    shift = 0.12 / max(1, len(players) - 1)
+    looks: list[dict[str, Any]] = [
+        {"color": current().colour(place), "marker": MARKERS[place % len(MARKERS)], "markersize": 3.5}
+        for place in range(len(players))
+    ]
+    for place, env in enumerate(envs):
+        ax = figure.add_subplot(grid[place // columns, place % columns])
+        levels: set[int] = set()
+        for number, (cells, look) in enumerate(zip(players.values(), looks, strict=True)):
+            mine = cells[cells.env == env].sort_values("d")
+            levels |= set(mine.d)
+            reach = [mine.success - mine.low, mine.high - mine.success]
+            x = mine.d + shift * (number - (len(players) - 1) / 2)
+            ax.errorbar(x, mine.success, yerr=reach, linewidth=1.2, elinewidth=0.8, **look)
+        ax.set(title=env, ylim=(-0.03, 1.03))
+        ax.set_yticks([0, 0.5, 1])
+        ax.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
+        if len(levels) < 8:
+            ax.set_xticks(sorted(levels))
+        else:
+            ax.xaxis.set_major_locator(MaxNLocator(5, integer=True))
+        ax.tick_params(labelleft=place % columns == 0)
+    figure.supxlabel("difficulty")
+    figure.supylabel("success")
+    if len(players) > 1:
+        handles = [Line2D([], [], label=name, **look) for name, look in zip(players, looks, strict=True)]
+        figure.legend(handles=handles, loc="outside upper center", ncols=min(4, len(players)), frameon=False)
+    return figure
