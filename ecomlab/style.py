@@ -1,8 +1,8 @@
 """The look of figures as one value: font, sizes, widths, and the colours of arms. Every plot respects it.
 
-    from ecomlab import style
-    style.use("neurips")                          # a preset, a TOML file of `Style`'s fields, or a Style
-    plots.difficulty_growth(train, evaluation)    # as wide as a page of it; width="column" or inches
+from ecomlab import style
+style.use("neurips")                          # a preset, a TOML file of `Style`'s fields, or a Style
+plots.difficulty_growth(train, evaluation)    # as wide as a page of it; width="column" or inches
 """
 
 from collections.abc import Callable, Iterator, Mapping

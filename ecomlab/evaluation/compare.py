@@ -3,7 +3,7 @@
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,13 +12,15 @@ import numpy as np
 
 from ecomlab.evaluation.evaluation import EVALUATION
 from ecomlab.evaluation.report import Report
-from ecomlab.evaluation.result import Result, Table, gap, number
-from ecomlab.evaluation.summary import CONFIDENCE, POWER
+from ecomlab.evaluation.result import Result, Table, as_markdown, gap, interval, number, numbered, picture
+from ecomlab.evaluation.summary import CONFIDENCE, POWER, Ledger
 from ecomlab.evaluation.transcript import Key, Transcript
 from ecomlab.evaluation.transcripts import TranscriptError, complete, differences, without_place
+from ecomlab.markup.elements import Html, element, joined, table
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.figure import Figure
 
 MOST_UNSCORED = 0.02
 """Maximum share of unscored episodes: they may be the hard ones."""
@@ -67,9 +69,28 @@ class Difference:
         return self.low > 0 or self.high < 0
 
 
+@dataclass(frozen=True)
+class Standing:
+    """A player over the tasks that all players have scored."""
+
+    player: str
+    tasks: int
+    success: float
+    low: float
+    high: float
+    """Bounds of the 95% interval."""
+    reward: float
+    turns: float
+    tokens: float
+    """Sampled in a mean episode; NaN if unknown."""
+    cost: str
+    """Of the whole evaluation, with its currency; "" if unknown."""
+
+
 @dataclass(frozen=True, repr=False)
 class Comparison(Result):
-    """Players by name, and the differences of each pair, by environment and over all tasks."""
+    """Players by name, the best first in `standings`, and the differences of each pair, by environment and over all
+    tasks."""
 
     players: tuple[str, ...]
     differences: tuple[Difference, ...]
@@ -77,6 +98,45 @@ class Comparison(Result):
     """Scored episodes of each player that a partner has not scored."""
     notes: tuple[str, ...] = ()
     """Conditions in which the evaluations differ, if they were compared nevertheless."""
+    standings: tuple[Standing, ...] = ()
+    """The best first; empty if no task is common to all."""
+    cells: "Mapping[str, pd.DataFrame]" = field(default_factory=dict, repr=False)
+    """Success by environment and level, by player, over the tasks that are common to all."""
+
+    @property
+    def board(self) -> Table:
+        """The standings as text."""
+        headings = ["", "player", "tasks", "success", "95%", "reward", "turns", "tokens", "cost"]
+        rows = [
+            [
+                *(str(place), one.player, str(one.tasks), number(one.success), interval(one.low, one.high)),
+                *(number(one.reward), number(one.turns, 1), number(one.tokens, 0), one.cost),
+            ]
+            for place, one in enumerate(self.standings, 1)
+        ]
+        return headings, rows
+
+    def plot(self) -> "Figure":
+        """Draw the success of all players by environment and level, over their common tasks."""
+        from ecomlab.evaluation.report_plots import success_by_level
+
+        return success_by_level(self.cells)
+
+    def markdown(self) -> str:
+        """Write the standings and the differences as Markdown."""
+        board = as_markdown("Standings", self.board, ()) + "\n" if self.standings else ""
+        return board + super().markdown()
+
+    def html(self) -> Html:
+        if not self.standings:
+            return super().html()
+        headings, rows = self.board
+        shown = [
+            element("h4", "standings, over the tasks that all have scored"),
+            table(headings, numbered(rows)),
+        ]
+        about = f"success of {', '.join(self.players)} by environment and level, with 95% intervals"
+        return joined([*shown, picture(self.plot(), about), super().html()])
 
     @property
     def frame(self) -> "pd.DataFrame":
@@ -121,7 +181,9 @@ class Comparison(Result):
     def to_json(self) -> dict[str, Any]:
         rows = [{**asdict(one), "shown": one.shown} for one in self.differences]
         left_out, notes = list(self.left_out), list(self.notes)
-        return {"players": list(self.players), "differences": rows, "left_out": left_out, "notes": notes}
+        standings = [asdict(one) for one in self.standings]
+        found = {"players": list(self.players), "differences": rows, "left_out": left_out, "notes": notes}
+        return {**found, "standings": standings}
 
 
 def compare(*evaluations: "Report | str | Path", strict: bool = True) -> Comparison:
@@ -149,7 +211,30 @@ def compare(*evaluations: "Report | str | Path", strict: bool = True) -> Compari
             f"these evaluations cannot be compared: {'; '.join(wrong)}; use strict=False or --anyway to compare them "
             "nevertheless"
         )
-    return compare_transcripts(names, [report.transcripts for report in reports], notes=wrong)
+    found = compare_transcripts(names, [report.transcripts for report in reports], notes=wrong)
+    standings, cells = _standings(names, reports)
+    return replace(found, standings=standings, cells=cells)
+
+
+def _standings(
+    names: Sequence[str], reports: Sequence[Report]
+) -> tuple[tuple[Standing, ...], "dict[str, pd.DataFrame]"]:
+    """Rank players over the tasks that all have scored."""
+    scored = [{t.key for t in report.transcripts if not t.unscored} for report in reports]
+    common = set.intersection(*scored)
+    if not common:
+        return (), {}
+    found, cells = [], {}
+    for name, report in zip(names, reports, strict=True):
+        mine = replace(report, attempts=[t for t in report.transcripts if t.key in common], plan=None)
+        whole = mine.summary["all"]
+        figures = {
+            key: whole[key] for key in ("tasks", "success", "low", "high", "reward", "turns", "tokens")
+        }
+        found.append(Standing(name, **figures, cost=Ledger(report.prices, report.attempts).cost))
+        cells[name] = mine.cells
+    found.sort(key=lambda one: -one.success)
+    return tuple(found), {one.player: cells[one.player] for one in found}
 
 
 def compare_transcripts(

@@ -76,7 +76,9 @@ def picture(figure: "Figure", alternative: str) -> Html:
 
 def numbered(rows: Sequence[Sequence[str]]) -> list[list[str]]:
     """Mark the cells that are numbers, which a table aligns to the right."""
-    return [[Number(cell) if cell[:1].isdigit() or cell[:1] in "+-." else cell for cell in row] for row in rows]
+    return [
+        [Number(cell) if cell[:1].isdigit() or cell[:1] in "+-." else cell for cell in row] for row in rows
+    ]
 
 
 def as_markdown(title: str, drawn: Table, lines: Sequence[str]) -> str:
