@@ -225,6 +225,9 @@ def evaluate(
     customer: Path | None = options.CUSTOMER,
     axis: list[str] | None = options.AXIS,
     block: int = options.BLOCK,
+    core: bool = opt(
+        False, "--core", "Play ecomlab-core: eight environments, d = 2, 6, 12, 20, four trials."
+    ),
     catalog: str | None = options.CATALOG,
     leave_out: bool = options.LEAVE_OUT,
     folder: Path | None = options.RUN_FOLDER,
@@ -243,6 +246,7 @@ def evaluate(
 
     Example: [cyan]ecomlab eval novice --env CART --difficulty 0:4 --episodes 200 --axis p_missing=0[/cyan]
     """
+    from ecomlab.evaluation.core import CORE
     from ecomlab.evaluation.evaluation import EVALUATION
     from ecomlab.evaluation.players import Playing
     from ecomlab.lab import evaluation_tables, evaluations
@@ -257,7 +261,7 @@ def evaluate(
     settings, speaker = options.settings(change), options.customer_of(customer)
     config = evaluations.Config(
         player=player,
-        cells=evaluations.cells_of(envs, levels, episodes, trials, block, axes),
+        cells=CORE if core else evaluations.cells_of(envs, levels, episodes, trials, block, axes),
         playing=Playing(decoding=decoding, device=device, settings=settings, customer=speaker),
         shop=catalog,
         leave_out=leave_out,
@@ -269,6 +273,23 @@ def evaluate(
     evaluation_tables.write_tables(report, csv_file, parquet, console)
     if all(one.unscored for one in report.transcripts):
         raise Exit(1)
+
+
+@app.command("submit-check")
+def submit_check(
+    folder: Path = Argument(help="Folder that `ecomlab eval PLAYER --core` wrote to."),
+    catalog: str | None = options.CATALOG,
+) -> None:
+    """Check that a submission to ecomlab-core is complete and replays, and print its row of the board.
+
+    Example: [cyan]ecomlab submit-check experiments/runs/eval/novice[/cyan]
+    """
+    from ecomlab.catalog import load_shop
+    from ecomlab.evaluation import core
+
+    row = core.check(folder, load_shop(catalog or 20_000))
+    print("| " + " | ".join(core.HEADINGS) + " |")
+    print("| " + " | ".join(row.cells()) + " |")
 
 
 @app.command()

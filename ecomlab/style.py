@@ -85,8 +85,8 @@ class Style(Settings):
         place = ARMS.get(arm)
         if place is None:
             number = int(digest(["arm", arm])[:8], 16)
-            place = sorted(set(range(10)) - {0, 1, 2, 7})[number % 6]
-            marker = MARKERS[number // 6 % len(MARKERS)]
+            place = (3, 4, 5, 9)[number % 4]  # neither those of the ablation nor pale ones
+            marker = MARKERS[number // 4 % len(MARKERS)]
         else:
             marker = MARKERS[place]
         return (to_rgb(self.arms[arm]) if arm in self.arms else self.colour(place)), marker

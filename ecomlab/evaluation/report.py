@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
+    from ecomlab.catalog import Shop
+
 HEADINGS = (
     "env", "d", "success", "95%", "of all", "reward", "turns", "questions", "learned", "tokens", "unscored",
 )  # fmt: skip
@@ -111,6 +113,22 @@ class Report(Result):
     def failures(self) -> list[Transcript]:
         """Scored episodes that were not correct; `ecomlab.watch` opens them."""
         return [one for one in self.transcripts if not one.unscored and not one.score.correct]
+
+    def mistakes(self, shop: "Shop") -> "pd.DataFrame":
+        """Label the mistakes of all scored episodes, played in `shop`: a row for each, with env, d, seed, trial, turn,
+        kind, cause, fate and words."""
+        import pandas as pd
+
+        from ecomlab.evaluation.evaluation import trajectory_of
+        from ecomlab.evaluation.mistakes import label
+
+        names = ("turn", "kind", "cause", "fate", "step", "words")
+        rows = []
+        for one in self.transcripts:
+            found = () if one.unscored else label(trajectory_of(one, shop), shop).mistakes
+            where = {name: getattr(one.job, name) for name in ("env", "d", "seed", "trial")}
+            rows += [{**where, **{name: getattr(mistake, name) for name in names}} for mistake in found]
+        return pd.DataFrame(rows, columns=["env", "d", "seed", "trial", *names])
 
     @cached_property
     def summary(self) -> dict[str, Any]:

@@ -16,25 +16,36 @@ from ecomlab.style import MARKERS, canvas, current, laid_out
 def success_by_level(players: Mapping[str, pd.DataFrame]) -> Figure:
     """Draw the success of players by level with 95% intervals, a panel per environment; the tables are `Report.cells`
     by name."""
+    return _success(players, "d", "difficulty")
+
+
+@laid_out
+def success_over(players: Mapping[str, pd.DataFrame], column: str, label: str) -> Figure:
+    """Draw the success of players over the values in a column of their tables, as `success_by_level` does."""
+    return _success(players, column, label)
+
+
+def _success(players: Mapping[str, pd.DataFrame], column: str, label: str) -> Figure:
     envs = list(dict.fromkeys(env for cells in players.values() for env in cells.env))
     columns = min(4, len(envs))
     rows = math.ceil(len(envs) / columns)
     single = len(envs) == 1
     figure, _ = canvas(4.2 if single else "page", (2.6 if single else 0.5 + 1.5 * rows))
     grid = figure.add_gridspec(rows, columns)
-    shift = 0.12 / max(1, len(players) - 1)
+    every = sorted({value for cells in players.values() for value in cells[column]})
+    shift = 0.03 * (every[-1] - every[0] or 1) / max(1, len(players) - 1)
     looks: list[dict[str, Any]] = [
         {"color": current().colour(place), "marker": MARKERS[place % len(MARKERS)], "markersize": 3.5}
         for place in range(len(players))
     ]
     for place, env in enumerate(envs):
         ax = figure.add_subplot(grid[place // columns, place % columns])
-        levels: set[int] = set()
+        levels: set[float] = set()
         for number, (cells, look) in enumerate(zip(players.values(), looks, strict=True)):
-            mine = cells[cells.env == env].sort_values("d")
-            levels |= set(mine.d)
+            mine = cells[cells.env == env].sort_values(column)
+            levels |= set(mine[column])
             reach = [mine.success - mine.low, mine.high - mine.success]
-            x = mine.d + shift * (number - (len(players) - 1) / 2)
+            x = mine[column] + shift * (number - (len(players) - 1) / 2)
             ax.errorbar(x, mine.success, yerr=reach, linewidth=1.2, elinewidth=0.8, **look)
         ax.set(title=env, ylim=(-0.03, 1.03))
         ax.set_yticks([0, 0.5, 1])
@@ -44,7 +55,7 @@ def success_by_level(players: Mapping[str, pd.DataFrame]) -> Figure:
         else:
             ax.xaxis.set_major_locator(MaxNLocator(5, integer=True))
         ax.tick_params(labelleft=place % columns == 0)
-    figure.supxlabel("difficulty")
+    figure.supxlabel(label)
     figure.supylabel("success")
     if len(players) > 1:
         handles = [Line2D([], [], label=name, **look) for name, look in zip(players, looks, strict=True)]

@@ -6,9 +6,11 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ecomlab.markup.elements import Html, Number, element, in_notebook, joined, table
+from ecomlab.files import write_text
+from ecomlab.markup.elements import Html, Number, element, in_notebook, joined, page, table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -63,6 +65,11 @@ class Result(ABC):
 
     def _repr_html_(self) -> str:
         return in_notebook(self.html())
+
+    def save_page(self, path: str | Path) -> Path:
+        """Write the result as an HTML page, which loads nothing, and return its path."""
+        write_text(Path(path), page(self.title, self.html()))
+        return Path(path)
 
 
 def picture(figure: "Figure", alternative: str) -> Html:

@@ -8,6 +8,7 @@ from typing import Any
 from ecomlab import own_code
 from ecomlab.catalog import Shop
 from ecomlab.customer.llm import Chat, Wording
+from ecomlab.difficulty import STEPS
 from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.episode.episode import Episode
 from ecomlab.episode.play import finish, record
@@ -37,14 +38,23 @@ def _perturbed(job: Job, episode: Episode) -> Player:
     return made
 
 
+def _lacking(job: Job, episode: Episode, kinds: Collection[str]) -> Player:
+    """Make the reference player that lacks these kinds of steps of thought."""
+    made: Player = ENVIRONMENTS[job.env].reference_player(episode.shop, lacks=tuple(kinds))
+    return made
+
+
 PLAYERS: dict[str, Make] = {
     "reference": lambda job, episode: ENVIRONMENTS[job.env].reference_player(episode.shop),
     "courteous": lambda job, episode: ENVIRONMENTS[job.env].reference_player(episode.shop, courteous=True),
     "perturbed": _perturbed,
     "oracle": lambda job, episode: ENVIRONMENTS[job.env].oracle(episode),
     "naive": lambda job, episode: naive(ENVIRONMENTS[job.env])(job.seed + job.trial),
+    "shortcut": lambda job, episode: _lacking(job, episode, STEPS),
+    **{f"without {kind}": lambda job, episode, kind=kind: _lacking(job, episode, (kind,)) for kind in STEPS},
 }
-"""Scripts that play every environment; the attackers differ between them."""
+"""Scripts that play every environment; the attackers differ between them. *shortcut* takes no step of thought, *without
+logic* none of that kind."""
 
 
 @lru_cache(maxsize=16)

@@ -62,6 +62,8 @@ class Config:
     """Folder of the transcripts. None: a temporary one, so that a killed run cannot resume."""
     weights: Weights = PUBLISHED
     """Weights of the reward."""
+    name: str = ""
+    """The player's name in tables. Default: its own."""
     retry_unscored: bool = False
 
 
@@ -72,12 +74,14 @@ def evaluate(
     tasks: int = 20,
     trials: int = 1,
     *,
+    block: int = 0,
     axes: Axes | None = None,
     decoding: str | None = None,
     settings: Mapping[str, Any] | None = None,
     shop: Shop | str | int | None = None,
     customer: Chat | None = None,
     weights: Weights | Mapping[str, float] = PUBLISHED,
+    name: str = "",
     out: str | Path | None = None,
     retry_unscored: bool = False,
     on_progress: OnProgress | None = None,
@@ -87,17 +91,18 @@ def evaluate(
     `player` is a name, a path or an object, as `ecomlab.evaluation.players.contestant_of` lists them: "novice", a TOML
     file with an endpoint's settings, or any function of messages and tools that returns a message. `env` names
     environments or collections, `difficulty` one level or several, `tasks` the tasks of each environment and level,
-    `trials` the episodes of each task. `axes` overrides axes of difficulty. `decoding` ("sampled" or "greedy") applies
-    to local weights, `settings` are the player's other settings, `weights` those of the reward's parts. With `out`, a
-    folder, the same call resumes a killed evaluation. `on_progress` is called with each episode. Raises ValueError for
-    unknown names.
+    `trials` the episodes of each task, `block` another set of tasks. `axes` overrides axes of difficulty. `decoding`
+    ("sampled" or "greedy") applies to local weights, `settings` are the player's other settings, `weights` those of
+    the reward's parts, `name` is the player's in tables. With `out`, a folder, the same call resumes a killed evaluation. `on_progress` is called with
+    each episode. Raises ValueError for unknown names.
     """
     config = Config(
         player=player,
-        cells=cells_of(env, difficulty, tasks, trials, axes=axes or {}),
+        cells=cells_of(env, difficulty, tasks, trials, block, axes or {}),
         playing=Playing(decoding=decoding, settings=settings or {}, customer=customer),
         shop=shop,
         weights=weights if isinstance(weights, Weights) else Weights.of(weights),
+        name=name,
         out=Path(out).expanduser().absolute() if out is not None else None,
         retry_unscored=retry_unscored,
     )
@@ -211,7 +216,8 @@ def _make(config: Config, kind: str, stack: ExitStack, say: Callable[[str], None
         say(line)
     contestant = contestant_of(config.player, shop, envs, config.playing)
     folder = config.out or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="ecomlab-eval-")))
-    return _Made(name_of(config.player, contestant), contestant, shop, catalog, folder, tuple(envs))
+    name = config.name or name_of(config.player, contestant)
+    return _Made(name, contestant, shop, catalog, folder, tuple(envs))
 
 
 def _shop_of(given: Shop | str | int | None) -> tuple[Shop, dict[str, Any]]:

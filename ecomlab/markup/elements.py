@@ -68,6 +68,15 @@ def style() -> str:
     return STYLE.read_text("utf-8")
 
 
+def page(title: str, body: Html) -> str:
+    """Write a page of its own, with the style sheet, in a light and a dark theme."""
+    head = '<meta charset="utf-8"><meta name="viewport" content="width=device-width">'
+    head += f"<title>{html.escape(title)}</title>"
+    ground = ":root{color-scheme:light dark}body{margin:1rem auto;max-width:62rem;padding:0 1rem;font-family:system-ui}"
+    framed = element("main", body, class_="ecomlab")
+    return f'<!doctype html><html lang="en">{head}<style>{ground}{style()}</style>{framed}</html>\n'
+
+
 def in_notebook(*children: Any) -> str:
     """Frame HTML for a notebook: with its style, and ignored by MathJax, which reads two dollar signs as a formula."""
     frame = element("div", *children, class_="ecomlab mathjax_ignore tex2jax_ignore")

@@ -1,0 +1,38 @@
+"""The board of ecomlab-core: rows in board.json, and BOARD.md, which is written from them."""
+
+import math
+from dataclasses import asdict
+from pathlib import Path
+
+from ecomlab.evaluation.core import HEADINGS, Row
+from ecomlab.evaluation.result import without_nan
+from ecomlab.files import read_json, write_json, write_text
+
+BOARD, PAGE, HEAD = "board.json", "BOARD.md", "head.md"
+
+
+def add(row: Row, file: Path) -> None:
+    """Put a row into a board's file, in place of an earlier one of the same player."""
+    rows = {one["player"]: one for one in read_json(file) or []}
+    rows[row.player] = without_nan(asdict(row))
+    write_json(file, list(rows.values()))
+
+
+def rows_of(file: Path) -> list[Row]:
+    """Read a board's rows, the best first."""
+    found = []
+    for one in read_json(file) or []:
+        levels = {int(d): share for d, share in one["by_level"].items()}
+        figures = {
+            name: math.nan if one[name] is None else one[name] for name in ("pass_4", "tokens", "turns")
+        }
+        found.append(Row(**{**one, **figures, "by_level": levels}))
+    return sorted(found, key=lambda row: (-row.pass_1, row.player))
+
+
+def write_board(folder: Path) -> Path:
+    """Write BOARD.md in a folder from its board.json, below the text of head.md."""
+    lines = [HEADINGS, ["---"] * len(HEADINGS), *(row.cells() for row in rows_of(folder / BOARD))]
+    table = "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+    write_text(folder / PAGE, f"{(folder / HEAD).read_text('utf-8').rstrip()}\n\n{table}\n")
+    return folder / PAGE

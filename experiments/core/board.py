@@ -1,0 +1,37 @@
+"""Evaluate players of this repository on ecomlab-core and write their rows: `python experiments/core/board.py [PLAYER ...]`.
+
+Rows are kept in board.json beside this script, one a player, and BOARD.md is written from it. A player of somebody
+else's gets its row from `ecomlab submit-check FOLDER --json experiments/core/board.json`.
+"""
+
+import argparse
+import tempfile
+from pathlib import Path
+
+import ecomlab
+from ecomlab.difficulty import STEPS
+from ecomlab.evaluation import core
+from ecomlab.lab.core_board import BOARD, add, write_board
+
+HERE = Path(__file__).resolve().parent
+PLAYERS = (
+    "reference", "courteous", "perturbed", "shortcut", *(f"without {kind}" for kind in STEPS), "naive",
+    "novice", "singles", "base",
+)  # fmt: skip
+
+
+def main() -> None:
+    """Play, check, write."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("players", nargs="*", default=PLAYERS)
+    shop = ecomlab.load_shop()
+    for player in parser.parse_args().players:
+        with tempfile.TemporaryDirectory() as folder:
+            ecomlab.evaluate(player, **core.TASKS, shop=shop, out=Path(folder) / "core")
+            add(core.check(Path(folder) / "core", shop), HERE / BOARD)
+        write_board(HERE)
+        print(player, flush=True)
+
+
+if __name__ == "__main__":
+    main()
