@@ -89,7 +89,7 @@ bridges: $(addprefix bridge-,$(BRIDGES)) ## test the bridges to other ecosystems
 bridge-%: cache # one of them: make bridge-gymnasium; ARGS=--relock makes its lock file anew
 	@$(FIND_PYTHON); "$$python" experiments/bridges/check.py $* $(ARGS)
 
-browser: $(STAMP) cache ## play in start_play as a person does, in Debian's Chromium (ARGS="--out FOLDER" for the pictures)
+browser: $(STAMP) cache ## play in start_02_play as a person does, in Debian's Chromium (ARGS="--out FOLDER" for the pictures)
 	@$(call BESIDE,browser) && "$$beside/bin/python" experiments/browser/play.py $(ARGS)
 
 figures: $(STAMP) cache ## redraw the figures from the committed tables
@@ -98,7 +98,7 @@ figures: $(STAMP) cache ## redraw the figures from the committed tables
 lab: $(STAMP) cache ## open the notebooks in JupyterLab, without news, update checks or telemetry
 	@$(BIN)/jupyter lab --LabApp.news_url=None \
 	  --LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate --LanguageServerManager.autodetect=False \
-	  --LabApp.default_url=/lab/tree/notebooks/start_here.ipynb $(ARGS)
+	  --LabApp.default_url=/lab/tree/notebooks/start_01_here.ipynb $(ARGS)
 
 docs: $(STAMP) cache ## build the documentation in build/docs (ARGS=--no-notebooks is quicker)
 	@$(BIN)/python docs/build.py $(ARGS)

@@ -279,6 +279,9 @@ def evaluate(
 def submit_check(
     folder: Path = Argument(help="Folder that `ecomlab eval PLAYER --core` wrote to."),
     catalog: str | None = options.CATALOG,
+    board: Path | None = opt(
+        None, "--board FILE", "Put the row into this board.json, and write BOARD.md beside it."
+    ),
 ) -> None:
     """Check that a submission to ecomlab-core is complete and replays, and print its row of the board.
 
@@ -286,10 +289,14 @@ def submit_check(
     """
     from ecomlab.catalog import load_shop
     from ecomlab.evaluation import core
+    from ecomlab.lab import core_board
 
     row = core.check(folder, load_shop(catalog or 20_000))
     print("| " + " | ".join(core.HEADINGS) + " |")
     print("| " + " | ".join(row.cells()) + " |")
+    if board is not None:
+        core_board.add(row, board)
+        print(core_board.write_board(board.parent))
 
 
 @app.command()
@@ -518,7 +525,7 @@ def init(folder: Path = Argument(help="A folder that is new or empty.")) -> None
     """
     from ecomlab.lab.paths import lay_out
 
-    console.print(f"{len(lay_out(folder))} files in {folder}; start there with notebooks/start_here.ipynb")
+    console.print(f"{len(lay_out(folder))} files in {folder}; start there with notebooks/start_01_here.ipynb")
 
 
 def main() -> None:

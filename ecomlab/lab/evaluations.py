@@ -93,8 +93,8 @@ def evaluate(
     environments or collections, `difficulty` one level or several, `tasks` the tasks of each environment and level,
     `trials` the episodes of each task, `block` another set of tasks. `axes` overrides axes of difficulty. `decoding`
     ("sampled" or "greedy") applies to local weights, `settings` are the player's other settings, `weights` those of
-    the reward's parts, `name` is the player's in tables. With `out`, a folder, the same call resumes a killed evaluation. `on_progress` is called with
-    each episode. Raises ValueError for unknown names.
+    the reward's parts, `name` is the player's in tables. With `out`, a folder, the same call resumes a killed
+    evaluation. `on_progress` is called with each episode. Raises ValueError for unknown names.
     """
     config = Config(
         player=player,

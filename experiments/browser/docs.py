@@ -23,7 +23,14 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "docs"))
 import site_check
 
 WIDE, NARROW = {"width": 1280, "height": 900}, {"width": 390, "height": 800}
-SHOWN = ("index", "episodes/CART", "gallery", "notebooks/start_here", "environments", "api/ecomlab.episode")
+SHOWN = (
+    "index",
+    "episodes/CART",
+    "gallery",
+    "notebooks/start_01_here",
+    "environments",
+    "api/ecomlab.episode",
+)
 """Pages of which pictures are taken."""
 
 

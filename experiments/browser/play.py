@@ -1,4 +1,4 @@
-"""A person's way through start_play, in a real browser: JupyterLab under Debian's Chromium, driven by Playwright.
+"""A person's way through start_02_play, in a real browser: JupyterLab under Debian's Chromium, driven by Playwright.
 
 `make browser` runs it. CART, STATUS and RETURN are played to `correct`, a cart wrongly; what the page shows is compared
 with a second seat after every message. It ends with a line BROWSER RUN or BROWSER NOT RUN, and why.
@@ -63,10 +63,10 @@ def lab(folder: Path) -> Iterator[str]:
     }
     work = folder / "work"
     work.mkdir()
-    shutil.copy(ROOT / "notebooks" / "start_play.ipynb", work)
-    text = (work / "start_play.ipynb").read_text("utf-8")
+    shutil.copy(ROOT / "notebooks" / "start_02_play.ipynb", work)
+    text = (work / "start_02_play.ipynb").read_text("utf-8")
     text = text.replace("catalog_size: int = 20_000", f"catalog_size: int = {SIZE}")
-    (work / "start_play.ipynb").write_text(
+    (work / "start_02_play.ipynb").write_text(
         text.replace("experiments/runs/play", str(folder / "saved")), "utf-8"
     )
     import jupyterlab
@@ -79,7 +79,7 @@ def lab(folder: Path) -> Iterator[str]:
     with (folder / "lab.log").open("w") as log:
         server = subprocess.Popen(command, env={**os.environ, **home}, stdout=log, stderr=log)
         try:
-            yield f"http://127.0.0.1:{port}/lab/tree/start_play.ipynb?token=seat"
+            yield f"http://127.0.0.1:{port}/lab/tree/start_02_play.ipynb?token=seat"
         finally:
             server.terminate()
             server.wait(30)

@@ -1,7 +1,7 @@
-"""Evaluate players of this repository on ecomlab-core and write their rows: `python experiments/core/board.py [PLAYER ...]`.
+"""Evaluate players of this repository on ecomlab-core and write their rows: `board.py [PLAYER ...]`.
 
 Rows are kept in board.json beside this script, one a player, and BOARD.md is written from it. A player of somebody
-else's gets its row from `ecomlab submit-check FOLDER --json experiments/core/board.json`.
+else's gets its row from `ecomlab submit-check FOLDER --board experiments/core/board.json`.
 """
 
 import argparse

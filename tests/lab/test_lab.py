@@ -271,7 +271,7 @@ def test_a_new_folder_is_laid_out_and_is_a_project_of_its_own(tmp_path, monkeypa
     made = paths.lay_out(tmp_path / "work")
     there = {path.relative_to(tmp_path / "work").as_posix() for path in made}
     assert {
-        "notebooks/start_here.ipynb",
+        "notebooks/start_01_here.ipynb",
         "experiments/quick/sweep.toml",
         "experiments/qwen3_8b/c8.toml",
         "experiments/qwen3_8b/bench.csv",  # so that a run's plan is there what it is in a clone

@@ -5,6 +5,7 @@ import io
 import json
 import re
 import shutil
+from itertools import pairwise
 from pathlib import Path
 
 import nbformat
@@ -85,7 +86,7 @@ def test_plots_are_explained(path):
 
 
 def test_start_here_runs(tmp_path):
-    done = run("start_here", tmp_path, difficulty=6, catalog_size=1000, out=str(tmp_path / "out"))
+    done = run("start_01_here", tmp_path, difficulty=6, catalog_size=1000, out=str(tmp_path / "out"))
     text = "".join(str(output) for cell in done for output in cell.outputs)
     assert "correct: False" in text and "correct: True" in text
     assert "said at once" in text and "withheld until asked" in text
@@ -94,7 +95,7 @@ def test_start_here_runs(tmp_path):
 
 def test_start_play_opens_a_seat(tmp_path):
     out = tmp_path / "out"
-    done = run("start_play", tmp_path, kernel=True, env="STATUS", catalog_size=1000, out=str(out))
+    done = run("start_02_play", tmp_path, kernel=True, env="STATUS", catalog_size=1000, out=str(out))
     text = "".join(str(output) for cell in done for output in cell.outputs)
     assert "application/vnd.jupyter.widget-view+json" in text
     assert "ask_user: question" in text and "customer: " in text
@@ -182,9 +183,46 @@ def test_the_figure_of_error_cascades_is_drawn_from_two_of_its_players(tmp_path)
     assert drawn(tmp_path / "figures") == sorted(figures)
 
 
+DAY = {
+    "start_04_evaluation": {"env": "CART", "levels": [0], "tasks": 3, "others": ["perturbed"]},
+    "start_05_your_agent": {"levels": [0], "tasks": 3, "file": str(ROOT / "notebooks/my_agent.py")},
+    "start_06_where_it_breaks": {"levels": [1], "tasks": 12, "planted": 3},
+    "start_08_your_schedule": {
+        "steps": 2,
+        "prompts": 2,
+        "tasks": 2,
+        "file": str(ROOT / "notebooks/bandit.py"),
+    },
+    "start_09_your_reward": {"steps": 1, "prompts": 2, "tasks": 2},
+    "start_10_axis": {"players": ["perturbed"], "values": [0.0, 1.0], "tasks": 4},
+}
+"""What the days' notebooks are shrunk to."""
+WRITTEN = {
+    "start_04_evaluation": "report.html", "start_05_your_agent": "my_agent.py",
+    "start_06_where_it_breaks": "effects.csv", "start_08_your_schedule": "schedules.pdf",
+    "start_09_your_reward": "rewards.csv", "start_10_axis": "axis.csv",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", DAY)
+def test_a_notebook_of_the_day_runs_and_writes_what_it_says(name, tmp_path):
+    run(name, tmp_path, catalog_size=1000, out=str(tmp_path / "out"), **DAY[name])
+    assert (tmp_path / "out" / WRITTEN[name]).is_file()
+
+
+def test_each_notebook_of_the_day_leads_to_the_next():
+    days = [path for path in ALL if path.stem.startswith("start_")]
+    assert [path.stem.split("_")[1] for path in days] == [f"{n:02d}" for n in range(1, len(days) + 1)]
+    for path, after in pairwise(days):
+        last = cells(path)[-1].source
+        assert f"({after.name})" in last, f"{path.stem} does not lead to {after.stem}"
+        for target in re.findall(r"\]\(([\w./]+)\)", last):
+            assert (path.parent / target).exists(), target
+
+
 def test_start_environments_plays_all_eight(tmp_path):
     out = tmp_path / "out"
-    done = run("start_environments", tmp_path, difficulty=4, catalog_size=1000, out=str(out))
+    done = run("start_03_environments", tmp_path, difficulty=4, catalog_size=1000, out=str(out))
     axes = json.loads((out / "axes.json").read_text())
     assert list(axes) == list(COLLECTIONS["C8"])
     for env in axes:
@@ -196,7 +234,7 @@ def test_start_environments_plays_all_eight(tmp_path):
 
 def test_start_your_catalog_goes_from_a_messy_file_to_an_evaluation_on_it(tmp_path):
     out = tmp_path / "out"
-    done = run("start_your_catalog", tmp_path, out=str(out))
+    done = run("start_11_your_catalog", tmp_path, out=str(out))
     report = json.loads((out / "shop" / "report.json").read_text())
     assert report["rows"] == report["kept"] + report["repaired"] + report["set_aside"]
     assert min(report["kept"], report["repaired"], report["set_aside"]) >= 5
@@ -206,7 +244,7 @@ def test_start_your_catalog_goes_from_a_messy_file_to_an_evaluation_on_it(tmp_pa
 
 
 def test_start_training_moves_the_policy_towards_what_was_right(tmp_path):
-    run("start_training", tmp_path, catalog_size=1000, out=str(tmp_path / "out"))
+    run("start_07_training", tmp_path, catalog_size=1000, out=str(tmp_path / "out"))
     step = json.loads((tmp_path / "out" / "step.json").read_text())
     table = step["table"]
     assert len(set(table["correct"])) == 2, "some right, some wrong"
@@ -253,7 +291,7 @@ def test_run_training_offers_the_configuration_as_it_is():
 def test_a_new_environment_is_one_file(tmp_path):
     file = ROOT / "notebooks" / "cheapest.py"
     given = {"file": str(file), "out": str(tmp_path / "out")}
-    done = run("start_new_environment", tmp_path, seeds=4, catalog_size=1000, **given)
+    done = run("start_12_new_environment", tmp_path, seeds=4, catalog_size=1000, **given)
     text = "".join(str(output) for cell in done for output in cell.outputs)
     assert "'CHEAPEST'" in text and "the cheapest for" in text
     assert "class Cheapest(Environment)" in text

@@ -94,7 +94,7 @@ class Person:
         return {"kind": "person", "model": PLAYER, "strict": False, **customer_identity(self.customer)}
 
     def play(self, jobs: Sequence[Job], shop: Shop) -> Iterator[Transcript]:
-        raise TypeError("a person does not play by jobs; use ecomlab play --player human, or start_play")
+        raise TypeError("a person does not play by jobs; use ecomlab play --player human, or start_02_play")
 
 
 class Seat:
