@@ -3,7 +3,7 @@
 import csv
 import json
 import re
-from html import escape
+from html import escape, unescape
 from pathlib import Path
 from typing import Any
 
@@ -102,9 +102,43 @@ def lead_to_pages(app: Sphinx, page: str, source: list[str]) -> None:
     source[0] = re.sub(r"\[([^]]+)\]\((\.\./[^)#]+\.md)\)", r"{download}`\1 <\2>`", source[0])
 
 
+FETCH = """
+/* The search fetches pages for its excerpts, which a browser refuses to a page from disk: here are their texts. */
+const fetched = window.fetch;
+window.fetch = (address, ...more) => {
+  const found = TEXTS[String(address).replace(/^(\\.\\/)?/, "").replace(/\\.html$/, "")];
+  if (location.protocol !== "file:" || found === undefined) return fetched(address, ...more);
+  const page = document.createElement("div");
+  page.setAttribute("role", "main");
+  page.textContent = found;
+  return Promise.resolve({ text: () => Promise.resolve(page.outerHTML) });
+};
+"""
+
+
+def write_texts(app: Sphinx, error: Exception | None) -> None:
+    """Put the texts of all pages beside the search, so that its results have excerpts from disk too."""
+    if error is not None or app.builder.format != "html":
+        return
+    out, texts = Path(app.outdir), dict[str, str]()
+    for page in sorted(out.rglob("*.html")):
+        found = re.search(r'<article role="main"[^>]*>(.*?)</article>', page.read_text("utf-8"), re.DOTALL)
+        if found and page.name not in ("search.html", "genindex.html"):
+            words = unescape(re.sub(r"<(script|style).*?</\\1>|<[^>]+>", " ", found[1], flags=re.DOTALL))
+            texts[page.relative_to(out).with_suffix("").as_posix()] = " ".join(words.split())
+    written = f"const TEXTS = {json.dumps(texts, ensure_ascii=False)};{FETCH}"
+    (out / "_static" / "texts.js").write_text(written, "utf-8")
+    search = out / "search.html"
+    head, body = search.read_text("utf-8").split('<script src="_static/searchtools.js', 1)
+    search.write_text(
+        f'{head}<script src="_static/texts.js"></script>\n<script src="_static/searchtools.js{body}', "utf-8"
+    )
+
+
 def setup(app: Sphinx) -> dict[str, Any]:
     """Register what is here."""
     app.add_directive("mermaid", Layers)
     app.add_directive("gallery", Gallery)
     app.connect("source-read", lead_to_pages)
+    app.connect("build-finished", write_texts)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

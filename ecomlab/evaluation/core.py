@@ -1,4 +1,4 @@
-"""ecomlab-core: a frozen benchmark of 256 tasks (eight environments, four levels), and what a submission earns.
+"""ecomlab-core: a frozen benchmark of 256 tasks (eight environments, four levels), and what a submission earns::
 
     report = ecomlab.evaluate("novice", **core.TASKS, out="runs/core")     # or `ecomlab eval novice --core`
     core.check("runs/core")                                                # or `ecomlab submit-check runs/core`
