@@ -360,12 +360,12 @@ def frontier(
 
 @app.command()
 def view(
-    folder: Path = options.TRANSCRIPTS,
-    other: Path | None = Argument(None, help="A second one, to read its episodes beside the first's."),
+    folders: list[Path] = Argument(help="Folders of transcripts, or a folder of such folders."),
     out: Path | None = opt(None, "--out FILE", "Default: view.html in the first folder.", callback=writable),
     limit: int = opt(5_000, "--limit N", "Maximum number of episodes in the file.", min=1),
     catalog: str | None = options.CATALOG_NOW,
     plain: bool = opt(False, "--plain", "Skip the replay: no cart, no reward by turn; faster."),
+    live: bool = opt(False, "--live", "Write it again as the run grows, until Ctrl-C; the page follows."),
 ) -> None:
     """Write episodes of an evaluation or a training run as one HTML file, which needs no network and no server.
 
@@ -373,7 +373,7 @@ def view(
     """
     from ecomlab.lab.view.command import write_view
 
-    write_view([folder] if other is None else [folder, other], out, limit, plain, console, catalog)
+    write_view(folders, out, limit, plain, console, catalog, live)
 
 
 @app.command()

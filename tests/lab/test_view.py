@@ -16,7 +16,7 @@ import pytest
 from contestants import Script
 from typer.testing import CliRunner
 
-from ecomlab import ENVIRONMENTS, Episode, Shop, Trajectory, make_task, play
+from ecomlab import ENVIRONMENTS, Episode, Shop, Trajectory, evaluate, make_task, play
 from ecomlab.cli import app
 from ecomlab.episode.play import ReplayError, record, replay
 from ecomlab.evaluation.contestant import Job
@@ -193,7 +193,10 @@ def index_in(path: Path) -> list[dict[str, Any]]:
 
 
 def inflated(blob: str) -> str:
-    return zlib.decompress(base64.b64decode(blob)).decode()
+    """The markup of an episode; its JSON comes after it."""
+    markup, record = zlib.decompress(base64.b64decode(blob)).decode().split("\0")
+    assert json.loads(record)["steps"]
+    return markup
 
 
 def test_a_page_runs_its_own_script_and_asks_for_nothing(tmp_path: Path) -> None:
@@ -268,6 +271,23 @@ def test_the_command_writes_the_page(shop: Shop, tmp_path: Path) -> None:
     chosen = ["--limit", "2", "--plain", "--out", str(tmp_path / "x.html")]
     fewer = runner.invoke(app, ["view", str(folder), str(other), *chosen])
     assert "--limit" in fewer.output and len(index_in(tmp_path / "x.html")) == 2
+
+
+def test_the_first_page_has_each_run_with_its_success_by_environment_and_level(
+    shop: Shop, tmp_path: Path
+) -> None:
+    for player in ("reference", "naive"):
+        evaluate(player, env="CART,PD", difficulty=[0, 2], tasks=2, shop=shop, out=tmp_path / "runs" / player)
+    result = runner.invoke(
+        app, ["view", str(tmp_path / "runs"), "--out", str(tmp_path / "x.html"), "--plain"]
+    )
+    assert result.exit_code == 0, result.output
+    page = (tmp_path / "x.html").read_text("utf-8")
+    cards = re.findall(r'<section class="run">(.*?)</section>', page, re.DOTALL)
+    assert [re.search(r"<h2>(\w+)</h2>", card)[1] for card in cards] == ["naive", "reference"]  # type: ignore[index]
+    shown = re.findall(r'data-env="(\w+)"(?: data-d="(\d)")?><b>([\d.]+)</b>', cards[1])
+    levels = [(env, d) for env in ("CART", "PD") for d in ("0", "2", "")]
+    assert shown == [(env, d, "1.00") for env, d in [*levels, ("all", "")]]
 
 
 @pytest.mark.slow

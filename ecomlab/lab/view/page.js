@@ -33,7 +33,7 @@ async function inflated(id) {
   const writer = stream.writable.getWriter();
   writer.write(bytes);
   writer.close();
-  return await new Response(stream.readable).text();
+  return (await new Response(stream.readable).text()).split("\0"); // markup, JSON
 }
 
 const texts = new Map(); // what was searched once stays in memory, up to KEPT letters
@@ -42,7 +42,7 @@ const ENTITIES = { amp: "&", lt: "<", gt: ">", quot: '"', "#x27": "'" };
 
 async function textOf(id) {
   if (texts.has(id)) return texts.get(id);
-  const markup = (await inflated(id)).replace(/<[^>]*>/g, "\n");
+  const markup = (await inflated(id))[0].replace(/<[^>]*>/g, "\n");
   const text = markup.replace(/&(amp|lt|gt|quot|#x27);/g, (_, name) => ENTITIES[name]).toLowerCase();
   if (kept < KEPT) texts.set(id, text);
   kept += text.length;
@@ -82,7 +82,8 @@ function drawHead() {
 function drawRows() {
   const first = page * PAGE;
   const body = shown.slice(first, first + PAGE).map(({ id, values }) => {
-    const link = make("a", { href: addressOf(id, counterpart(id)), textContent: String(id) });
+    const mark = noteOf(id);
+    const link = make("a", { href: addressOf(id, counterpart(id)), textContent: mark ? `${id} ✎` : String(id), title: mark });
     const cells = visible.map((number) => cellOf(values[number], columns[number]));
     return make("tr", {}, make("td", {}, link), ...cells);
   });
@@ -96,6 +97,7 @@ function drawRows() {
   const share = scored ? `, ${((100 * correct) / scored).toFixed(1)}% of ${scored} scored correct` : "";
   $("count").textContent = `${shown.length} of ${rows.length} episodes${share}`;
   drawPager(first);
+  $("notes").hidden = noted().length === 0;
 }
 
 function drawPager(first) {
@@ -117,6 +119,15 @@ function compare(a, b, down = false) {
   return down ? -order : order;
 }
 
+// By player, environment, level and task: episodes end in any order.
+function byPlace(a, b) {
+  for (const name of ["step", "player", "env", "d", "seed", "trial"]) {
+    const order = compare(a.values[at[name]], b.values[at[name]]);
+    if (order) return order;
+  }
+  return a.id - b.id;
+}
+
 function refresh() {
   const wanted = [...$("choices").querySelectorAll("select")].filter((select) => select.value !== "");
   const passes = ({ id, values }) => (found === null || found.has(id)) && wanted.every((select) => {
@@ -125,6 +136,7 @@ function refresh() {
   });
   shown = rows.filter(passes);
   if (sorted) shown.sort((a, b) => compare(a.values[sorted.column], b.values[sorted.column], sorted.down));
+  else shown.sort(byPlace);
   page = 0;
   drawRows();
 }
@@ -277,7 +289,9 @@ async function show() {
   const panes = [];
   for (const id of ids) {
     const pane = make("section", {}); // the markup was escaped where it was made; the page's policy runs no script in it
-    pane.innerHTML = await inflated(id);
+    const [markup, json] = await inflated(id);
+    if (raw) pane.append(make("pre", { textContent: JSON.stringify(JSON.parse(json), null, 1) }));
+    else pane.innerHTML = markup;
     panes.push(pane);
   }
   if (opened().join() !== ids.join()) return; // another one was opened meanwhile
@@ -285,9 +299,59 @@ async function show() {
   fold();
   highlight();
   scrollTo(0, 0);
-  const heading = panes[0].querySelector("h2");
+  $("note").value = noteOf(ids[0]);
+  const heading = panes[0].querySelector("h2, pre");
   heading.tabIndex = -1;
   heading.focus({ preventScroll: true });
+}
+
+// --- notes, in this browser ---
+
+let raw = false; // JSON in place of the conversation
+
+function keyOfNote(id) {
+  return "ecomlab note " + keyOf(rows[id], "player", "env", "d", "axes", "seed", "trial", "step");
+}
+
+function noteOf(id) {
+  try { return localStorage.getItem(keyOfNote(id)) ?? ""; } catch { return ""; } // a browser may forbid it to a file
+}
+
+function keepNote() {
+  const key = keyOfNote(opened()[0]);
+  try {
+    if ($("note").value.trim()) localStorage.setItem(key, $("note").value);
+    else localStorage.removeItem(key);
+  } catch { $("note").placeholder = "this browser keeps no notes for files"; }
+}
+
+function noted() {
+  return rows.filter(({ id }) => noteOf(id));
+}
+
+async function copyText(text, button) {
+  await navigator.clipboard.writeText(text);
+  const before = button.textContent;
+  button.textContent = "Copied";
+  setTimeout(() => { button.textContent = before; }, 1500);
+}
+
+function copyNotes() {
+  const found = noted().map(({ id, values }) => ({
+    ...Object.fromEntries(["player", "env", "d", "seed", "trial"].map((name) => [name, values[at[name]]])), note: noteOf(id) }));
+  copyText(JSON.stringify(found, null, 1), $("notes"));
+}
+
+// A cell of an overview filters the table by its player, environment and level.
+function filterBy(event) {
+  const button = event.target.closest(".matrix button");
+  if (!button) return;
+  for (const select of $("choices").querySelectorAll("select")) {
+    const value = button.dataset[columns[Number(select.dataset.column)].name];
+    if (["player", "env", "d"].includes(columns[Number(select.dataset.column)].name)) select.value = value ?? "";
+  }
+  refresh();
+  $("count").scrollIntoView({ block: "center" });
 }
 
 function fold() {
@@ -317,7 +381,7 @@ function move(by) {
 
 function besideLast() {
   const link = document.activeElement.closest("#rows a");
-  if (link && last !== null) location.hash = addressOf(last, link.textContent);
+  if (link && last !== null) location.hash = addressOf(last, parseInt(link.textContent, 10));
 }
 
 function press(event) {
@@ -351,6 +415,16 @@ $("rows").tBodies[0].addEventListener("click", openRow);
 $("previous").addEventListener("click", () => go(-1));
 $("next").addEventListener("click", () => go(1));
 $("unfold").addEventListener("click", turnFold);
+$("raw").addEventListener("click", () => {
+  raw = !raw;
+  $("raw").setAttribute("aria-pressed", String(raw));
+  show();
+});
+$("copy").addEventListener("click", async () => copyText((await inflated(opened()[0]))[1], $("copy")));
+$("note").addEventListener("input", keepNote);
+$("notes").addEventListener("click", copyNotes);
+document.addEventListener("click", filterBy);
+if (index.live) setInterval(() => { if (!$("list").hidden && !$("words").value) location.reload(); }, 10000);
 $("other").addEventListener("change", () => {
   location.hash = addressOf(opened()[0], $("other").value);
 });

@@ -19,9 +19,10 @@ from typing import IO, Any
 from ecomlab.evaluation.transcript import Transcript
 from ecomlab.files import replacing
 from ecomlab.lab.view.acting import record_of
+from ecomlab.lab.view.overview import overview
 from ecomlab.lab.view.sources import Source, episodes_of, select
 from ecomlab.markup.conversation import episode
-from ecomlab.markup.elements import Html, element, style
+from ecomlab.markup.elements import Html, element, joined, style
 from ecomlab.markup.record import Label, Record
 
 LARGEST = 60_000_000
@@ -30,7 +31,10 @@ FORM = "mistakes of form"
 FILTERS = ("player", "env", "d", "step", "decoding", "correct", "end", "labels", FORM, "unscored")
 """Columns by which the table is filtered, where their values differ."""
 LONG = ("why",)
-DIGITS = dict.fromkeys(("d", "seed", "trial", "step", "group", "turns", "calls"), 0) | {"reward": 3}
+DIGITS = dict.fromkeys(("d", "seed", "trial", "step", "group", "turns", "calls", "tokens"), 0) | {
+    "reward": 3,
+    "seconds": 1,
+}
 """Columns of numbers, with the digits shown behind the point."""
 Labels = Callable[[Transcript], Sequence[Label]]
 
@@ -56,9 +60,10 @@ def write_page(
     limit: int = 5_000,
     labels: Labels | None = None,
     on_progress: Callable[[int, int], None] = lambda done, total: None,
+    live: bool = False,
 ) -> Written:
     """Write the page of these sources' episodes, whole or not at all. `labels` gives others than the mistakes that code
-    finds; `on_progress` is called with the number of episodes done and that of all.
+    finds; `on_progress` is called with the number of episodes done and that of all; `live` is as for `write_episodes`.
 
     Raises TranscriptError for damaged transcripts and for a source without an episode, OSError where nothing can be
     written.
@@ -74,13 +79,16 @@ def write_page(
             yield row_of(source.player, transcript, record), record
             on_progress(number, len(chosen))
 
-    write_episodes(path, episodes(), _about(sources, len(chosen), chosen.of))
+    about = joined([overview(sources), _about(sources, len(chosen), chosen.of)])
+    write_episodes(path, episodes(), about, live=live)
     return Written(path, len(chosen), chosen.of, missed, chosen.together, path.stat().st_size)
 
 
-def write_episodes(path: Path, episodes: Iterable[tuple[Mapping[str, Any], Record]], about: Html) -> None:
+def write_episodes(
+    path: Path, episodes: Iterable[tuple[Mapping[str, Any], Record]], about: Html, live: bool = False
+) -> None:
     """Write a page of these episodes, each with its row of the table, holding no more than one of them in memory.
-    `about` stands above the table."""
+    `about` stands above the table. A `live` page loads itself again every ten seconds while its table is shown."""
     rows = []
     with tempfile.TemporaryFile("w+", encoding="ascii") as written:
         for number, (row, record) in enumerate(episodes):
@@ -91,17 +99,19 @@ def write_episodes(path: Path, episodes: Iterable[tuple[Mapping[str, Any], Recor
             replacing(path) as draft,
             draft.open("w", encoding="utf-8", errors="replace", newline="\n") as page,
         ):
-            _write(page, about, index_of(rows), written)
+            _write(page, about, index_of(rows, live), written)
 
 
 def packed(record: Record) -> str:
-    """Deflate a record's markup and write it as base64. Half a character that a model wrote becomes a question mark."""
-    return base64.b64encode(zlib.compress(episode(record).encode("utf-8", "replace"), 9)).decode("ascii")
+    """Deflate a record's markup and, after a null character, its JSON, and write both as base64. Half a character that
+    a model wrote becomes a question mark."""
+    whole = f"{episode(record)}\0{json.dumps(record.to_json(), ensure_ascii=False)}"
+    return base64.b64encode(zlib.compress(whole.encode("utf-8", "replace"), 9)).decode("ascii")
 
 
 def row_of(player: str, transcript: Transcript, record: Record) -> dict[str, Any]:
     """Say in a row what the table shows of an episode."""
-    job, score = transcript.job, transcript.score
+    job, score, used = transcript.job, transcript.score, transcript.usage.get("agent")
     return {
         "player": player,
         "env": job.env,
@@ -117,6 +127,8 @@ def row_of(player: str, transcript: Transcript, record: Record) -> dict[str, Any
         "reward": None if record.reward is None else round(record.reward, 3),
         "turns": transcript.turns,
         "calls": transcript.calls,
+        "tokens": used.completion_tokens if used and used.completion_tokens else None,
+        "seconds": round(used.seconds, 1) if used and used.seconds >= 0.1 else None,
         "labels": list(dict.fromkeys(label.kind for label in record.labels)),
         FORM: list(dict.fromkeys(transcript.faults)),
         "unscored": transcript.unscored,
@@ -124,7 +136,7 @@ def row_of(player: str, transcript: Transcript, record: Record) -> dict[str, Any
     }
 
 
-def index_of(rows: Sequence[Mapping[str, Any]]) -> str:
+def index_of(rows: Sequence[Mapping[str, Any]], live: bool = False) -> str:
     """Write the table's columns and rows as JSON that can stand within a script element."""
     columns = [
         {
@@ -136,7 +148,7 @@ def index_of(rows: Sequence[Mapping[str, Any]]) -> str:
         }
         for name in rows[0]
     ]
-    index = {"columns": columns, "rows": [list(row.values()) for row in rows]}
+    index = {"columns": columns, "rows": [list(row.values()) for row in rows], "live": live}
     return json.dumps(index, ensure_ascii=False, allow_nan=False, separators=(",", ":")).replace(
         "<", "\\u003c"
     )
@@ -144,8 +156,7 @@ def index_of(rows: Sequence[Mapping[str, Any]]) -> str:
 
 def _about(sources: Sequence[Source], shown: int, of: int) -> Html:
     """Say above the table whose episodes these are, and what is missing."""
-    said = [f"{source.player}: {source.path}" for source in sources]
-    said += [f"{source.player}: {source.note}" for source in sources if source.note]
+    said = [f"{source.player}: {source.note}" for source in sources if source.note]
     said += [f"{shown} of {of} episodes; the others were beyond the limit"] if shown < of else []
     return element("ul", *(element("li", line) for line in said))
 

@@ -1,4 +1,4 @@
-"""Which episodes the viewer shows: those of one folder of transcripts, or of two on the same tasks."""
+"""Which episodes the viewer shows: those of one folder of transcripts, or of several on the same tasks."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from typing import Any
 from ecomlab.catalog import Shop
 from ecomlab.evaluation.evaluation import check_conditions
 from ecomlab.evaluation.transcript import Transcript
-from ecomlab.evaluation.transcripts import TranscriptError, path_of, read, read_header
+from ecomlab.evaluation.transcripts import FILE, TranscriptError, path_of, read, read_header
 from ecomlab.lab.shops import recorded_shop
 from ecomlab.lab.view.acting import NOT_ACTED_OUT
 
@@ -32,22 +32,29 @@ class Source:
 
 
 def sources_of(folders: Sequence[Path], plain: bool = False, catalog: str | None = None) -> list[Source]:
-    """Open folders or files of transcripts, with the shops that they were played in unless `plain`. `catalog` is the
-    folder where the recorded catalog is now, if it is another.
+    """Open folders or files of transcripts, or folders of such folders, with the shops that they were played in unless
+    `plain`. `catalog` is the folder where the recorded catalog is now, if it is another.
 
     Raises TranscriptError for what holds no transcripts, and for one run that is named twice.
     """
-    paths = [path_of(folder) for folder in folders]
+    paths = [path_of(run) for folder in folders for run in _runs_in(folder)]
     if len({path.resolve() for path in paths}) < len(paths):
         raise TranscriptError(f"{paths[0]} is named twice; name it once, or another run beside it")
     headers = [read_header(path) for path in paths]
     names = [str(header.get("player", path.parent.name)) for header, path in zip(headers, paths, strict=True)]
     if len(set(names)) < len(names):  # two runs of one player: their folders tell them apart
-        names = [str(folder) for folder in folders]
+        names = [str(path.parent) for path in paths]
     return [
         Source(path, name, header, *((None, "") if plain else _shop_of(header, catalog)))
         for path, name, header in zip(paths, names, headers, strict=True)
     ]
+
+
+def _runs_in(folder: Path) -> list[Path]:
+    """List a run, or the runs in a folder that is none itself."""
+    if not folder.is_dir() or (folder / FILE).exists():
+        return [folder]
+    return sorted(file.parent for file in folder.glob(f"*/{FILE}")) or [folder]
 
 
 def _shop_of(header: Mapping[str, Any], now: str | None) -> tuple[Shop | None, str]:
@@ -70,7 +77,7 @@ class Selection:
     of: int
     """Number of all episodes."""
     together: bool
-    """True if every source has episodes on a task that the others have too."""
+    """True if the sources have a task in common."""
 
     def __len__(self) -> int:
         return sum(map(len, self.places))
@@ -79,7 +86,7 @@ class Selection:
 def select(sources: Sequence[Source], limit: int) -> Selection:
     """Choose the first episodes of each source, as many of one as of another and at most `limit` in all.
 
-    Of a second source those on tasks of the first come before others, so that they can be read side by side. Raises
+    Of further sources those on tasks of earlier ones come before others, so that they can be read side by side. Raises
     TranscriptError for a source without an episode.
     """
     tasks: set[tuple[Any, ...]] = set()
