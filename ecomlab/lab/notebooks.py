@@ -11,6 +11,8 @@ from typing import Any, TextIO
 from ecomlab.lab.paths import shown
 from ecomlab.suggest import unknown
 
+INJECTED = "# Parameters"
+"""How the cell begins in which papermill sets parameters."""
 EXECUTED = "notebook.ipynb"  # the executed copy, in the run's folder
 
 
@@ -114,6 +116,18 @@ def execute(notebook: Path, folder: Path, given: Mapping[str, Any], log: TextIO)
         trace = re.sub(r"\x1b\[[0-9;]*m", "", "\n".join(e.traceback)) or f"{e.ename}: {e.evalue}"
         raise NotebookError(f"{shown(notebook)} failed in cell [{e.exec_count}]:\n{trace}") from None
     return effective
+
+
+def check_parameters(names: Mapping[str, Any]) -> None:
+    """Check in a notebook's second code cell, given its `globals()`, that papermill's own command set only declared
+    parameters. Raises NotebookError."""
+    declared = names.get("__annotations__", {})
+    for source in names.get("In", ()):
+        if source.startswith(INJECTED):
+            targets = [one.targets[0] for one in ast.parse(source).body if isinstance(one, ast.Assign)]
+            for target in targets:
+                if isinstance(target, ast.Name) and target.id not in declared:
+                    raise NotebookError(f"the notebook has {unknown('parameter', target.id, declared)}")
 
 
 def _parameter(statement: ast.stmt) -> Parameter | None:

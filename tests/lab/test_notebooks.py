@@ -179,8 +179,8 @@ def test_the_figure_of_error_cascades_is_drawn_from_two_of_its_players(tmp_path)
         kept = [row for row in rows if row.startswith(("player,", "novice,", "adaptive,"))]
         (folder / name).write_text("".join(kept), "utf-8")
     run("fig_error_cascade", tmp_path, folder=str(folder), out=str(tmp_path / "figures"))
-    figures = both_widths("error_cascade", "planted", "gained") + both_widths("error_cascade_traces")
-    assert drawn(tmp_path / "figures") == sorted(figures)
+    figures = both_widths("error_mending", "planted", "gained") + both_widths("error_cascade")
+    assert drawn(tmp_path / "figures") == sorted([*figures, *both_widths("error_cascade_traces")])
 
 
 DAY = {
@@ -297,3 +297,20 @@ def test_a_new_environment_is_one_file(tmp_path):
     assert "class Cheapest(Environment)" in text
     weak = (tmp_path / "out" / "any.py").read_text("utf-8")
     assert "near == count" in weak and "near == count" not in file.read_text("utf-8")
+
+
+@every_notebook
+def test_papermills_own_command_refuses_a_parameter_that_there_is_not(path):
+    code = cells(path, "code")[1].source
+    assert "check_parameters(globals())" in code
+
+
+def test_an_unknown_parameter_stops_a_notebook_at_once(tmp_path):
+    with pytest.raises(papermill.PapermillExecutionError, match="stepz"):
+        papermill.execute_notebook(
+            str(ROOT / "notebooks" / "run_training.ipynb"),
+            None,
+            {"stepz": 3},
+            cwd=str(tmp_path),
+            progress_bar=False,
+        )
