@@ -60,12 +60,15 @@ def _panel(ax: Axes, table: pd.DataFrame, unit: str, columns: Mapping[str, str])
                 **hollow,
             )
         handles.append(Line2D([], [], linewidth=1.2, label=name, **look))
+    if (table.embedder != "lexical").any():
+        ring: dict[str, Any] = {"color": ".3", "marker": "o", "markersize": 4, "markerfacecolor": "none"}
+        handles.append(Line2D([], [], linestyle="", label="hollow: sentence model", **ring))
     ax.set(xscale="log", yscale="log", xlabel="products", ylabel=unit)
     ax.xaxis.set_major_locator(LogLocator(numticks=9))
     ax.xaxis.set_minor_locator(NullLocator())
     ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     low, high = ax.get_ylim()
-    share = 0.09 * len(columns)  # of the panel's height, for the legend
+    share = 0.09 * len(handles)  # of the panel's height, for the legend
     ax.set_ylim(low, high * (high / low) ** (share / (1 - share)))
     ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if high < 100 * low else (1,)))
     ax.yaxis.set_minor_locator(NullLocator())
