@@ -455,6 +455,9 @@ class Task:
         except (TypeError, ValueError, AttributeError) as error:
             raise TaskError(f"this is not a task that Task.to_json wrote: {error}") from None
 
+    def __repr__(self) -> str:
+        return f"<{self.title}: {self.opening}>"
+
     def _repr_html_(self) -> str:
         """Show the part of the task that a player is told, without the ground truth."""
         facts = {

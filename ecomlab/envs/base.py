@@ -133,6 +133,9 @@ class Environment:
     auditor: ClassVar[type[Audit]] = Audit
     """Class of its audit."""
 
+    def __repr__(self) -> str:
+        return f"<{self.id}-v{self.version}: {self.brief}>"
+
     def draw(self, key: TaskKey, axes: Difficulty, shop: Shop) -> Problem:
         """Draw a goal and the world that hides the answer; all randomness comes from streams named by `key`."""
         raise NotImplementedError

@@ -113,7 +113,8 @@ def show(plan: Sweep, statuses: Sequence[Status], console: Console) -> None:
 
 
 def _costs(plan: Sweep, statuses: Sequence[Status]) -> Iterator[str]:
-    """List the cost so far and to come."""
+    """List where the sweep writes, and the cost so far and to come."""
+    yield f"runs in {shown(plan.runs_folder)}/, tables in {shown(plan.folder)}/"
     for when, spent in (
         ("so far", sum(s.spent for s in statuses)),
         ("to come", sum(s.to_come for s in statuses)),
