@@ -12,16 +12,18 @@ BOARD, PAGE, HEAD = "board.json", "BOARD.md", "head.md"
 
 
 def add(row: Row, file: Path) -> None:
-    """Put a row into a board's file, in place of an earlier one of the same player."""
-    rows = {one["player"]: one for one in read_json(file) or []}
-    rows[row.player] = without_nan(asdict(row))
-    write_json(file, list(rows.values()))
+    """Put a row into a board's file, in place of an earlier one of the same player. Raises ValueError if the file
+    holds anything else."""
+    rows = read_json(file)
+    if rows is None and file.exists():
+        raise ValueError(f"{file} is no board; restore it, or name a file that does not exist yet")
+    write_json(file, {**(rows or {}), row.player: without_nan(asdict(row))})
 
 
 def rows_of(file: Path) -> list[Row]:
     """Read a board's rows, the best first."""
     found = []
-    for one in read_json(file) or []:
+    for one in (read_json(file) or {}).values():
         levels = {int(d): share for d, share in one["by_level"].items()}
         figures = {
             name: math.nan if one[name] is None else one[name] for name in ("pass_4", "tokens", "turns")

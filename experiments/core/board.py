@@ -14,10 +14,9 @@ from ecomlab.evaluation import core
 from ecomlab.lab.core_board import BOARD, add, write_board
 
 HERE = Path(__file__).resolve().parent
-PLAYERS = (
-    "reference", "courteous", "perturbed", "shortcut", *(f"without {kind}" for kind in STEPS), "naive",
-    "novice", "singles", "base",
-)  # fmt: skip
+VARYING = ("perturbed", "novice", "singles", "base")
+"""They act differently in each trial; the others have one."""
+PLAYERS = (*VARYING, "reference", "courteous", "shortcut", "naive", *(f"without {kind}" for kind in STEPS))
 
 
 def main() -> None:
@@ -27,7 +26,8 @@ def main() -> None:
     shop = ecomlab.load_shop()
     for player in parser.parse_args().players:
         with tempfile.TemporaryDirectory() as folder:
-            ecomlab.evaluate(player, **core.TASKS, shop=shop, out=Path(folder) / "core")
+            trials = core.TRIALS if player in VARYING else 1
+            ecomlab.evaluate(player, **{**core.TASKS, "trials": trials}, shop=shop, out=Path(folder) / "core")
             add(core.check(Path(folder) / "core", shop), HERE / BOARD)
         write_board(HERE)
         print(player, flush=True)
