@@ -100,7 +100,7 @@ def test_a_level_of_one_half_lies_between_the_levels_played() -> None:
 
 
 def test_the_board_is_written_from_its_rows(tmp_path: Path) -> None:
-    shares = {env: "7.5" for env in ("all", *CORE.envs)}
+    shares = dict.fromkeys(("all", *CORE.envs), "7.5")
     rows = [
         Row(
             name,
