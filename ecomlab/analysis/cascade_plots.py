@@ -174,7 +174,9 @@ def _first(figure: Figure, place: SubplotSpec, sides: Sequence[pd.DataFrame], ki
     """Draw a bar per player and level: the shares of first mistakes by kind."""
     left, right, below = _beside(figure, place, 0.5)
     hatches = ("", "", "", "", "////", "....", "xxxx", "")
-    looks = {kind: {"facecolor": current().colour(i), "hatch": hatches[i]} for i, kind in enumerate(kinds)}
+    looks: dict[str, dict[str, Any]] = {
+        kind: {"facecolor": current().colour(i), "hatch": hatches[i]} for i, kind in enumerate(kinds)
+    }
     for ax, side in zip((left, right), sides, strict=True):
         players = side.groupby("player", sort=False)
         for row, (_, mine) in enumerate(players):

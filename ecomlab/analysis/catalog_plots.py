@@ -42,7 +42,7 @@ def contents(report: Report, catalog: Catalog) -> Figure:
 
 def _rows(ax: Axes, report: Report) -> None:
     """Draw the numbers of rows by what became of them."""
-    bars = [("unchanged", report.kept, KEPT)]
+    bars: list[tuple[str, int, Any]] = [("unchanged", report.kept, KEPT)]
     bars += [
         (f"repaired: {name}", count, current().colour(REPAIRED)) for name, count in _most(report.repairs)
     ]

@@ -38,10 +38,9 @@ def _perturbed(job: Job, episode: Episode) -> Player:
     return made
 
 
-def _lacking(job: Job, episode: Episode, kinds: Collection[str]) -> Player:
-    """Make the reference player that lacks these kinds of steps of thought."""
-    made: Player = ENVIRONMENTS[job.env].reference_player(episode.shop, lacks=tuple(kinds))
-    return made
+def _lacking(*kinds: str) -> Make:
+    """Return a function that makes a reference player without these kinds of steps of thought."""
+    return lambda job, episode: ENVIRONMENTS[job.env].reference_player(episode.shop, lacks=kinds)
 
 
 PLAYERS: dict[str, Make] = {
@@ -50,8 +49,8 @@ PLAYERS: dict[str, Make] = {
     "perturbed": _perturbed,
     "oracle": lambda job, episode: ENVIRONMENTS[job.env].oracle(episode),
     "naive": lambda job, episode: naive(ENVIRONMENTS[job.env])(job.seed + job.trial),
-    "shortcut": lambda job, episode: _lacking(job, episode, STEPS),
-    **{f"without {kind}": lambda job, episode, kind=kind: _lacking(job, episode, (kind,)) for kind in STEPS},
+    "shortcut": _lacking(*STEPS),
+    **{f"without {kind}": _lacking(kind) for kind in STEPS},
 }
 """Scripts that play every environment; the attackers differ between them. *shortcut* takes no step of thought, *without
 logic* none of that kind."""

@@ -104,10 +104,10 @@ def draw_figures(
         for name, why in absent.items():
             console.print(f"not drawn: {name}; {why}", soft_wrap=True)
         for name in given or {}:
-            books = [*others, *(book for plan in drawable for book in plan.figures)]
-            every = sorted({known for book in books for known in notebooks.parameters_of(book)})
-            if name not in every:
-                raise notebooks.NotebookError(f"the notebooks have {unknown('parameter', name, every)}")
+            drawn = [*others, *(book for plan in drawable for book in plan.figures)]
+            known = sorted({each for book in drawn for each in notebooks.parameters_of(book)})
+            if name not in known:
+                raise notebooks.NotebookError(f"the notebooks have {unknown('parameter', name, known)}")
         failures = []
         for books, plan in ([(others, None)] if others else []) + [(plan.figures, plan) for plan in drawable]:
             if plan:

@@ -124,12 +124,14 @@ def submits(_: Any, __: Any) -> dict[str, Any]:
 
 def test_groups_are_drawn_by_the_servers_stream_and_move_its_window(log: Any, tell_versions: Any) -> None:
     tell_versions("nemo-gym", "fastapi")
-    settings = {"tau_num": 8}
+    settings: dict[str, Any] = {"tau_num": 8}
     server = server_of(group=4, settings=settings)
     twin = Stream("adaptive", "CART", groups_per_step=1, shop=load_shop(SHOP), **settings)
     tops = []
     for row in bridge.rows(12):
-        task = twin.start(ticket := twin.next_group()).task
+        start = twin.start(ticket := twin.next_group())
+        assert not isinstance(start, Exception)
+        task = start.task
         ours = play(reference("CART"), task, twin.shop)
         for _ in range(4):
             result, client = run(server, row, reference("CART"))

@@ -7,6 +7,7 @@ import re
 import shutil
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import nbformat
 import notebook_process
@@ -183,7 +184,7 @@ def test_the_figure_of_error_cascades_is_drawn_from_two_of_its_players(tmp_path)
     assert drawn(tmp_path / "figures") == sorted([*figures, *both_widths("error_cascade_traces")])
 
 
-DAY = {
+DAY: dict[str, dict[str, Any]] = {
     "start_04_evaluation": {"env": "CART", "levels": [0], "tasks": 3, "others": ["perturbed"]},
     "start_05_your_agent": {"levels": [0], "tasks": 3, "file": str(ROOT / "notebooks/my_agent.py")},
     "start_06_where_it_breaks": {"levels": [1], "tasks": 12, "planted": 3},

@@ -245,16 +245,18 @@ def test_a_state_of_another_stream_is_refused(other: dict[str, Any], word: str, 
     before = stream.state()
     with pytest.raises(ValueError, match=word):
         stream.restore(json.loads(json.dumps(Stream(**{**given, **other}).state())))
-    for nothing in ({}, "{}"):
+    nothing: list[Any] = [{}, "{}"]
+    for state in nothing:
         with pytest.raises(ValueError, match="no stream's state"):
-            stream.restore(nothing)  # type: ignore[arg-type]
+            stream.restore(state)
     assert stream.state() == before
 
 
 def test_a_stream_is_checked_when_it_is_made() -> None:
-    for given in ({"groups_per_step": 0}, {"groups_per_step": 2.5}, {"seed": "a"}, {"tau": 3}):
+    wrong: list[dict[str, Any]] = [{"groups_per_step": 0}, {"groups_per_step": 2.5}, {"seed": "a"}, {"tau": 3}]
+    for given in wrong:
         with pytest.raises(ValueError):
-            Stream("adaptive", "CART", **given)  # type: ignore[arg-type]
+            Stream("adaptive", "CART", **given)
     assert Stream("adaptive", "CART", shop=2_000).windows() == {"CART": (0, 0)}
 
 
