@@ -253,7 +253,12 @@ def test_a_state_of_another_stream_is_refused(other: dict[str, Any], word: str, 
 
 
 def test_a_stream_is_checked_when_it_is_made() -> None:
-    wrong: list[dict[str, Any]] = [{"groups_per_step": 0}, {"groups_per_step": 2.5}, {"seed": "a"}, {"tau": 3}]
+    wrong: list[dict[str, Any]] = [
+        {"groups_per_step": 0},
+        {"groups_per_step": 2.5},
+        {"seed": "a"},
+        {"tau": 3},
+    ]
     for given in wrong:
         with pytest.raises(ValueError):
             Stream("adaptive", "CART", **given)
