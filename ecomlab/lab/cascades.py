@@ -149,9 +149,8 @@ def summary(labelled: Sequence[Labelled]) -> dict[str, Any]:
 
 
 def _show(found: dict[str, Any], left_out: int, console: Console) -> None:
-    table = Table(
-        "kind", "mistakes", *FATES, "turns until mended", title="Mistakes by kind and fate", box=None
-    )
+    title = "Mistakes by kind and fate (turns: until mended)"
+    table = Table("kind", "mistakes", *FATES, "turns", title=title, box=None)
     table.columns[0].no_wrap = True
     for column in table.columns[1:]:
         column.justify, column.min_width = "right", max(map(len, str(column.header).split()))
