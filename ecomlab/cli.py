@@ -237,6 +237,7 @@ def evaluate(
     ),
     json_file: Path | None = options.JSON,
     markdown: Path | None = options.MARKDOWN,
+    html: Path | None = options.HTML,
     csv_file: Path | None = options.CSV,
     parquet: Path | None = opt(
         None, "--parquet FILE", "Write the episodes with their messages here.", callback=writable
@@ -269,7 +270,7 @@ def evaluate(
         retry_unscored=retry_unscored,
     )
     report = evaluations.run(config, watching(console), console.print)
-    evaluation_tables.show(report, console, json_file, markdown)
+    evaluation_tables.show(report, console, json_file, markdown, html)
     evaluation_tables.write_tables(report, csv_file, parquet, console)
     if all(one.unscored for one in report.transcripts):
         raise Exit(1)
@@ -305,6 +306,7 @@ def compare(
     anyway: bool = opt(False, "--anyway", "Compare under different conditions too, and list them."),
     json_file: Path | None = options.JSON,
     markdown: Path | None = options.MARKDOWN,
+    html: Path | None = options.HTML,
 ) -> None:
     """Compare two or more evaluations task by task, under equal conditions.
 
@@ -313,7 +315,7 @@ def compare(
     from ecomlab.lab import evaluation_tables
 
     found = ecomlab.compare(*evaluations, strict=not anyway)
-    evaluation_tables.show(found, console, json_file, markdown)
+    evaluation_tables.show(found, console, json_file, markdown, html)
 
 
 @app.command()
@@ -331,6 +333,7 @@ def frontier(
     figure: Path | None = opt(None, "--figure FILE", "Draw FILE.pdf, .png and .json.", callback=writable),
     json_file: Path | None = options.JSON,
     markdown: Path | None = options.MARKDOWN,
+    html: Path | None = options.HTML,
 ) -> None:
     """Find the highest difficulty at which a player succeeds in 90% and in 50% of its episodes.
 
@@ -353,7 +356,7 @@ def frontier(
         retry_unscored=retry_unscored,
     )
     found = evaluations.find(config, watching(console), console.print)
-    evaluation_tables.show(found, console, json_file, markdown)
+    evaluation_tables.show(found, console, json_file, markdown, html)
     if figure is not None:
         evaluation_tables.draw(found, figure, console)
 

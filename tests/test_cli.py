@@ -212,9 +212,15 @@ def test_a_run_is_trained_from_a_file_and_evaluated_from_its_checkpoint(tmp_path
     tasks = "--env CART --difficulty 0:1 --episodes 3 --catalog 1000 --decoding greedy --block 2"
     axes = "--axis p_missing=0 --axis cart.items=1"
     out_files = [*("--csv", tmp_path / "e.csv"), *("--json", tmp_path / "eval.json")]
-    files = [*out_files, *("--markdown", tmp_path / "eval" / "e.md"), *("--out", tmp_path / "eval")]
+    files = [
+        *out_files,
+        *("--markdown", tmp_path / "eval" / "e.md"),
+        *("--html", tmp_path / "eval" / "e.html"),
+        *("--out", tmp_path / "eval"),
+    ]
     done = invoke(f"eval {tasks} {axes}", out / "checkpoints" / "step-1", *files)
     assert done.exit_code == 0, done.output
+    assert "<img" in (tmp_path / "eval" / "e.html").read_text()
     with (tmp_path / "e.csv").open() as table:
         episodes = list(csv.DictReader(table))
     assert len(episodes) == 2 * 3 and {int(row["seed"]) for row in episodes} == set(held_out_seeds(2, 3))

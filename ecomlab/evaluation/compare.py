@@ -43,6 +43,7 @@ INTERVALS = (
     "95%: interval of the paired difference, over tasks, not corrected for the number of rows; shows: the smallest "
     "difference that the sample detects with a power of 80%"
 )
+STANDINGS = "standings, over the tasks that all have scored"
 LOUD = "NOT UNDER THE SAME CONDITIONS: these may cause the differences"
 
 
@@ -116,6 +117,10 @@ class Comparison(Result):
         ]
         return headings, rows
 
+    @property
+    def tables(self) -> dict[str, Table]:
+        return {STANDINGS: self.board, **super().tables} if self.standings else super().tables
+
     def plot(self) -> "Figure":
         """Draw the success of all players by environment and level, over their common tasks."""
         from ecomlab.evaluation.report_plots import success_by_level
@@ -124,7 +129,7 @@ class Comparison(Result):
 
     def markdown(self) -> str:
         """Write the standings and the differences as Markdown."""
-        board = as_markdown("Standings", self.board, ()) + "\n" if self.standings else ""
+        board = as_markdown(STANDINGS, self.board, ()) + "\n" if self.standings else ""
         return board + super().markdown()
 
     def html(self) -> Html:
@@ -132,7 +137,7 @@ class Comparison(Result):
             return super().html()
         headings, rows = self.board
         shown = [
-            element("h4", "standings, over the tasks that all have scored"),
+            element("h4", STANDINGS),
             table(headings, numbered(rows)),
         ]
         about = f"success of {', '.join(self.players)} by environment and level, with 95% intervals"

@@ -33,6 +33,11 @@ class Result(ABC):
         """The table as text, for a terminal."""
 
     @property
+    def tables(self) -> dict[str, Table]:
+        """All tables by title; `table` is the last."""
+        return {self.title: self.table}
+
+    @property
     @abstractmethod
     def lines(self) -> list[str]:
         """Facts and warnings under the table."""

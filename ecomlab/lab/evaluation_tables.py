@@ -14,16 +14,20 @@ from ecomlab.files import write_json, write_text
 
 
 def show(
-    result: Result, console: Console, json_file: Path | None = None, markdown: Path | None = None
+    result: Result,
+    console: Console,
+    json_file: Path | None = None,
+    markdown: Path | None = None,
+    html: Path | None = None,
 ) -> None:
-    """Print a result; write it as JSON and Markdown where files are given."""
-    headings, rows = result.table
-    drawn = Table(*headings, title=escape(result.title), title_justify="left", box=None, pad_edge=False)
-    for column in drawn.columns[1:]:
-        column.justify = "right"
-    for row in rows:
-        drawn.add_row(*map(escape, row))
-    widened(console, drawn).print(drawn)
+    """Print a result; write it as JSON, Markdown and a page where files are given."""
+    for title, (headings, rows) in result.tables.items():
+        drawn = Table(*headings, title=escape(title), title_justify="left", box=None, pad_edge=False)
+        for column in drawn.columns[1:]:
+            column.justify = "right"
+        for row in rows:
+            drawn.add_row(*map(escape, row))
+        widened(console, drawn).print(drawn)
     for line in result.lines:
         console.print(escape(line), soft_wrap=True)
     if json_file is not None:
@@ -32,6 +36,8 @@ def show(
     if markdown is not None:
         write_text(markdown, result.markdown())
         console.print(f"written to {markdown}", soft_wrap=True)
+    if html is not None:
+        console.print(f"written to {result.save_page(html)}", soft_wrap=True)
 
 
 def widened(console: Console, whole: Table | None = None) -> Console:
