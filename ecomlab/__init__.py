@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from ecomlab import reward as reward
+    from ecomlab import style as style
     from ecomlab.analysis.tables import load_runs as load_runs
     from ecomlab.catalog import Catalog as Catalog
     from ecomlab.catalog import Shop as Shop
@@ -34,6 +36,8 @@ if TYPE_CHECKING:
 else:  # when it is used: the command line starts before numpy is imported
 
     def __getattr__(name):
+        if name in ("reward", "style"):
+            return import_module(f"ecomlab.{name}")
         if name not in _MODULES:
             raise AttributeError(f"module 'ecomlab' has no attribute {name!r}")
         globals()[name] = found = getattr(import_module(_MODULES[name]), name)
@@ -71,4 +75,4 @@ _MODULES = {
     "watch": "ecomlab.lab.view.notebook",
 }
 
-__all__ = ["__version__", *_MODULES]
+__all__ = ["__version__", "reward", "style", *_MODULES]

@@ -258,6 +258,18 @@ def evaluate(
         raise Exit(1 if evaluations.score_again(rescore, console, catalog) else 0)
     if player is None:
         raise BadParameter(f"name a player: {options.PLAYER}")
+    if core:
+        fixed = (
+            "--env",
+            "--difficulty",
+            "--episodes",
+            "--trials",
+            "--axis",
+            "--block",
+            "--catalog",
+            "--customer",
+        )
+        options.check_without(context, "--core", *fixed)
     levels, axes, envs = options.levels(difficulty), options.axes(axis), options.environments(env, player)
     settings, speaker = options.settings(change), options.customer_of(customer)
     config = evaluations.Config(
@@ -266,12 +278,14 @@ def evaluate(
         playing=Playing(decoding=decoding, device=device, settings=settings, customer=speaker),
         shop=catalog,
         leave_out=leave_out,
-        out=evaluations.folder_of(player, EVALUATION, folder),
+        out=evaluations.folder_of(f"{player} core" if core else player, EVALUATION, folder),
         retry_unscored=retry_unscored,
     )
     report = evaluations.run(config, watching(console), console.print)
     evaluation_tables.show(report, console, json_file, markdown, html)
     evaluation_tables.write_tables(report, csv_file, parquet, console)
+    if core:
+        console.print(f"its row of the board: ecomlab submit-check {report.folder}", soft_wrap=True)
     if all(one.unscored for one in report.transcripts):
         raise Exit(1)
 
@@ -279,24 +293,28 @@ def evaluate(
 @app.command("submit-check")
 def submit_check(
     folder: Path = Argument(help="Folder that `ecomlab eval PLAYER --core` wrote to."),
-    catalog: str | None = options.CATALOG,
     board: Path | None = opt(
         None, "--board FILE", "Put the row into this board.json, and write BOARD.md beside it."
     ),
+    name: str | None = opt(None, "--name NAME", "Name of the row. Default: the player's."),
+    replace: bool = opt(False, "--replace", "Replace another row of this name."),
 ) -> None:
     """Check that a submission to ecomlab-core is complete and replays, and print its row of the board.
 
-    Example: [cyan]ecomlab submit-check experiments/runs/eval/novice[/cyan]
+    Example: [cyan]ecomlab submit-check experiments/runs/eval/novice-core[/cyan]
     """
+    from dataclasses import replace as changed
+
     from ecomlab.catalog import load_shop
     from ecomlab.evaluation import core
     from ecomlab.lab import core_board
 
-    row = core.check(folder, load_shop(catalog or 20_000))
+    row = core.check(folder, load_shop())
+    row = changed(row, player=name or row.player)
     print("| " + " | ".join(core.HEADINGS) + " |")
     print("| " + " | ".join(row.cells()) + " |")
     if board is not None:
-        core_board.add(row, board)
+        core_board.add(row, board, replace)
         print(core_board.write_board(board.parent))
 
 
@@ -430,7 +448,13 @@ def figures(
     """
     from ecomlab.lab.experiment import draw_figures
 
-    raise Exit(draw_figures(sweep, figures=out, given=options.settings(changes)))
+    given = options.settings(changes)
+    if look := given.get("look"):
+        from ecomlab.style import style_of
+
+        style_of(str(look))  # an error before anything is drawn
+        given["look"] = str(Path(str(look)).resolve()) if str(look).endswith(".toml") else look
+    raise Exit(draw_figures(sweep, figures=out, given=given))
 
 
 @assets.callback(invoke_without_command=True)

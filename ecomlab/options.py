@@ -115,17 +115,27 @@ def customer_of(path: Path | None) -> Any:
     return customer_from_toml(path)
 
 
+def check_without(context: Context, flag: str, *others: str) -> None:
+    """Check that none of `others`, which are flags, is given beside an option that fixes them. Raises BadParameter."""
+    if more := sorted(_given(context) & set(others)):
+        raise BadParameter(f"{flag} fixes {', '.join(others)}; leave out {', '.join(more)}")
+
+
 def check_alone(context: Context, flag: str, *others: str) -> None:
     """Check that only `others`, which are flags, are given beside an option that leaves no room for more.
 
     Raises BadParameter.
     """
+    if more := sorted(_given(context) - {flag, *others}):
+        raise BadParameter(f"{flag} takes only {', '.join(others)} beside it; leave out {', '.join(more)}")
+
+
+def _given(context: Context) -> set[str]:
+    """Return the flags of the options that a command line gives."""
     flags = {str(one.name): one.opts[0] for one in context.command.params}
     sources = {flags[name]: context.get_parameter_source(name) for name in context.params}
     # by name: the enumeration is click's, or that of the copy of click that typer may hold
-    given = {name for name, source in sources.items() if source and source.name != "DEFAULT"}
-    if more := sorted(given - {flag, *others}):
-        raise BadParameter(f"{flag} takes only {', '.join(others)} beside it; leave out {', '.join(more)}")
+    return {name for name, source in sources.items() if source and source.name != "DEFAULT"}
 
 
 def worded(error: Exception) -> str:

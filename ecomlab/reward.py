@@ -24,8 +24,9 @@ class Weights:
 
     def __post_init__(self) -> None:
         for name, weight in self.by_name.items():
-            if isinstance(weight, bool) or not isinstance(weight, int | float) or not math.isfinite(weight):
-                raise ValueError(f"the weight of {name} must be a finite number, not {weight!r}")
+            number = isinstance(weight, int | float) and not isinstance(weight, bool)
+            if not number or not 0 <= weight < math.inf:
+                raise ValueError(f"the weight of {name} must be a finite number, 0 or more, not {weight!r}")
             object.__setattr__(self, name, float(weight))
 
     @classmethod

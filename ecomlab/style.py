@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal, ParamSpec
 import matplotlib.pyplot as plt
 import numpy as np
 import seaborn as sns
+from matplotlib import font_manager
 from matplotlib.colors import is_color_like, to_rgb
 from matplotlib.figure import Figure
 from pydantic import BeforeValidator, Field, PositiveFloat, field_validator
@@ -46,7 +47,7 @@ class Style(Settings):
         tuple[str, ...], BeforeValidator(lambda given: (given,) if isinstance(given, str) else tuple(given))
     ] = ("DejaVu Sans",)
     """Font family, or several by preference."""
-    size: Annotated[float, Field(ge=5, le=40)] = BASE
+    size: Annotated[float, Field(ge=8, le=40)] = BASE
     """Points of text; ticks and notes have a point less."""
     page: PositiveFloat = 6.9
     """Inches of a figure over all columns."""
@@ -56,6 +57,14 @@ class Style(Settings):
     """A palette of seaborn."""
     arms: Mapping[str, str] = Field(default_factory=dict)
     """Colours by arm, which override the palette."""
+
+    @field_validator("font")
+    @classmethod
+    def _installed(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        there = set(font_manager.get_font_names())
+        if not there & set(names):
+            raise ValueError(f"no such font here: {', '.join(names)}; add one that is, such as 'DejaVu Sans'")
+        return tuple(name for name in names if name in there)
 
     @field_validator("palette")
     @classmethod
@@ -73,7 +82,10 @@ class Style(Settings):
         return arms
 
     def inches(self, width: Width) -> float:
-        return float({"page": self.page, "column": self.column}.get(str(width), width))
+        found = {"page": self.page, "column": self.column}.get(str(width), width)
+        if isinstance(found, str):
+            raise ValueError(f"{unknown('width', found, ['page', 'column'])}, or inches")
+        return float(found)
 
     def colour(self, place: int) -> tuple[float, float, float]:
         """Return a colour of the palette."""
@@ -114,8 +126,8 @@ def style_of(given: "str | Path | Mapping[str, Any] | Style") -> Style:
         fields = dict(given)
         return style_of(fields.pop("preset", "screen")).replace(**fields)
     name = str(given or "screen")
-    if name in PRESETS:
-        return PRESETS[name]
+    if name.casefold() in PRESETS:
+        return PRESETS[name.casefold()]
     if not name.endswith(".toml"):
         raise ConfigError(f"{unknown('style', name, PRESETS)}, or a TOML file")
     places = (

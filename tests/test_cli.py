@@ -150,6 +150,7 @@ def test_a_broken_law_or_a_leak_is_exit_code_one(monkeypatch: pytest.MonkeyPatch
         ("frontier", "player"),
         ("frontier novice --figure f.pdf --json f.json", "--json"),
         ("eval --rescore x --json y.json", "leave out --json"),
+        ("eval oracle --core --env CART", "leave out --env"),
         ("play --out mine", "leave out --out"),
         ("eval novice --decoding greedi", "'greedi'"),
         ("play --key x --env CART --seed 1 --player human", "leave out --env, --seed"),

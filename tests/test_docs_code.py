@@ -21,7 +21,7 @@ from ecomlab.evaluation.endpoint.settings import EndpointSettings
 from ecomlab.lab.sweep import Sweep
 
 ROOT = Path(__file__).resolve().parent.parent
-NOT_RUN = 14
+NOT_RUN = 15
 """Python blocks that are not run: each has its reason beside it."""
 SEVERAL_LINES = re.compile(r"\\\n\s*")
 

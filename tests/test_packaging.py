@@ -123,7 +123,10 @@ for env in ENVIRONMENTS:
 certify_cell("CART", 1, 2, 1, shop)
 measure("CART", shop, levels=(1,), seeds=4)
 """
-TRAINERS, NOTEBOOKS = {"models", "starters", "training", "evaluation"}, {"analysis", "bridges", "lab"}
+TRAINERS, NOTEBOOKS = (
+    {"models", "starters", "training", "evaluation"},
+    {"analysis", "bridges", "lab", "style"},
+)
 
 
 @pytest.mark.parametrize(

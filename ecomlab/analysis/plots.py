@@ -116,7 +116,8 @@ def _differences(
     ax.set_xlim(-0.5, len(order) - 0.5)
     ax.grid(axis="x", visible=False)
     if len(rows) and rows.low.isna().all():
-        ax.set_title(f"{rows.pairs.max()} seeds: no interval", fontsize=small(), loc="right")
+        pairs = rows.pairs.max()
+        ax.set_title(f"{pairs} seed{'s' if pairs != 1 else ''}: no interval", fontsize=small(), loc="right")
 
 
 @laid_out

@@ -62,7 +62,7 @@ def _panel(ax: Axes, table: pd.DataFrame, unit: str, columns: Mapping[str, str])
         handles.append(Line2D([], [], linewidth=1.2, label=name, **look))
     if (table.embedder != "lexical").any():
         ring: dict[str, Any] = {"color": ".3", "marker": "o", "markersize": 4, "markerfacecolor": "none"}
-        handles.append(Line2D([], [], linestyle="", label="hollow: sentence model", **ring))
+        handles.append(Line2D([], [], linestyle="", label="sentence model", **ring))
     ax.set(xscale="log", yscale="log", xlabel="products", ylabel=unit)
     ax.xaxis.set_major_locator(LogLocator(numticks=9))
     ax.xaxis.set_minor_locator(NullLocator())

@@ -3,7 +3,7 @@
 import csv
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
@@ -145,9 +145,9 @@ def load_runs(*folders: str | Path) -> Runs:
         runs = ecomlab.load_runs("experiments/laptop", "experiments/runs/mine")
         plots.difficulty_growth(*runs)
 
-    Raises TableError for tables that hold the same run.
+    Raises TableError for tables that hold the same run, or were not evaluated at the same levels under the same axes.
     """
-    tables = [load_experiment(Path(folder).expanduser()) for folder in folders]
+    tables = [load_experiment(_with_tables(Path(folder).expanduser())) for folder in folders]
     if not tables:
         raise TableError("name at least one folder with train.csv and eval.csv")
     seen: dict[Any, str | Path] = {}
@@ -158,7 +158,32 @@ def load_runs(*folders: str | Path) -> Runs:
                     f"{seen[run]} and {folder} both hold the run {run}; leave one out, or give it another seed"
                 )
             seen[run] = folder
+    _check_alike([(folder, evaluation) for folder, (_, evaluation) in zip(folders, tables, strict=True)])
     return Runs(*(pd.concat(kind, ignore_index=True) for kind in zip(*tables, strict=True)))
+
+
+def _with_tables(folder: Path) -> Path:
+    if not (folder / "train.csv").is_file():
+        inside = sorted(path.parent.name for path in folder.glob("*/train.csv"))
+        holds = f"it holds {', '.join(inside)}: name those" if inside else "a run has train.csv and eval.csv"
+        raise TableError(f"{folder} is no run and no sweep; {holds}")
+    return folder
+
+
+def _check_alike(evaluations: Sequence[tuple[str | Path, pd.DataFrame]]) -> None:
+    """Check that folders which evaluated the same environment did so at the same levels, under the same axes."""
+    known: dict[str, tuple[str | Path, str]] = {}
+    for folder, table in evaluations:
+        for env, mine in table.groupby("env"):
+            axes = sorted(set(mine.axes)) if "axes" in mine else []
+            levels = ", ".join(map(str, sorted(set(mine.d))))
+            now = f"d = {levels}" + (f" under {'; '.join(axes)}" if any(axes) else "")
+            first, before = known.setdefault(str(env), (folder, now))
+            if now != before:
+                raise TableError(
+                    f"{folder} was evaluated on {env} at {now}, {first} at {before}; train with the same eval_levels "
+                    "and axes, or draw them apart"
+                )
 
 
 def chosen(table: pd.DataFrame, where: str | Path, **values: object) -> pd.DataFrame:

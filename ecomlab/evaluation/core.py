@@ -133,12 +133,16 @@ def _check_conditions(report: Report, shop: "Shop") -> None:
     cells = header["cells"] if header["kind"] == EVALUATION else {}
     asked = {"envs": list(CORE.envs), "levels": list(LEVELS), "tasks": CORE.tasks, "block": BLOCK}
     played = {name: json.loads(json.dumps(cells.get(name))) for name in asked}
-    if played != asked or header["conditions"].get("axes"):
+    differs = [f"{name} = {played[name]}, not {asked[name]}" for name in asked if played[name] != asked[name]]
+    if axes := header["conditions"].get("axes"):
+        differs.append(f"axes = {axes}, not those of the levels")
+    if cells and header["conditions"]["catalog"]["fingerprint"] != known["catalog"]:
+        differs.append("another catalog than the generated one of 20,000 products")
+    if differs or not cells:
+        why = "; ".join(differs) if cells else "no evaluation"
         raise TranscriptError(
-            f"{report.folder} is no evaluation of ecomlab-core ({asked}); make one by `ecomlab eval PLAYER --core`"
+            f"{report.folder} is no evaluation of ecomlab-core: {why}. Make one by `ecomlab eval PLAYER --core`"
         )
-    if shop.fingerprint != known["catalog"]:
-        raise TranscriptError(f"ecomlab-core is played in the generated catalog {known['catalog'][:8]}")
     tasks: dict[tuple[str, int], list[str]] = {(one.job.env, one.job.d): [] for one in report.transcripts}
     for one in sorted(report.transcripts, key=lambda t: (t.job.seed, t.job.trial)):
         if one.job.trial == 0 and one.task:
@@ -161,7 +165,9 @@ def row_of(report: Report, shop: "Shop") -> Row:
     passed = summary["all"]["pass_k"]
     d50 = {env: _half([cells[env, d] for d in LEVELS]) for env in CORE.envs}
     return Row(
-        player=report.name,
+        player=f"{report.name}, greedy"
+        if report.header["identity"].get("decoding") == "greedy"
+        else report.name,
         pass_1=sum(means.values()) / len(means),
         pass_4=passed[TRIALS - 1] if len(passed) >= TRIALS else float("nan"),
         by_level=means,

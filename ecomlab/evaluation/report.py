@@ -38,10 +38,10 @@ COLUMNS = (
 )
 LOOK = f"cells of fewer than {SMALL} tasks are a look, not a measurement"
 NOTHING = "nothing was scored"
-AGAIN = "--retry-unscored plays unscored episodes again"
+AGAIN = "--retry-unscored, in Python retry_unscored=True, plays unscored episodes again"
 CUT = (
-    "many episodes ended at a token limit: raise --set turn_tokens, episode_tokens, context_tokens (weights) or "
-    "max_tokens, context (endpoint)"
+    "more than one episode in fifty ended at a token limit: raise --set turn_tokens, episode_tokens, context_tokens "
+    "(weights) or max_tokens, context (endpoint)"
 )
 CALLS = (
     "answers contain tool calls as text, which the customer reads as words: switch on the server's parser of tool "

@@ -34,9 +34,14 @@ def _success(players: Mapping[str, pd.DataFrame], column: str, label: str) -> Fi
     grid = figure.add_gridspec(rows, columns)
     every = sorted({value for cells in players.values() for value in cells[column]})
     shift = 0.03 * (every[-1] - every[0] or 1) / max(1, len(players) - 1)
+    named = current().arms
     looks: list[dict[str, Any]] = [
-        {"color": current().colour(place), "marker": MARKERS[place % len(MARKERS)], "markersize": 3.5}
-        for place in range(len(players))
+        {
+            "color": named.get(name) or current().colour(place),
+            "marker": MARKERS[place % len(MARKERS)],
+            "markersize": 3.5,
+        }
+        for place, name in enumerate(players)
     ]
     for place, env in enumerate(envs):
         ax = figure.add_subplot(grid[place // columns, place % columns])

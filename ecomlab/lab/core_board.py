@@ -11,12 +11,17 @@ from ecomlab.files import read_json, write_json, write_text
 BOARD, PAGE, HEAD = "board.json", "BOARD.md", "head.md"
 
 
-def add(row: Row, file: Path) -> None:
-    """Put a row into a board's file, in place of an earlier one of the same player. Raises ValueError if the file
+def add(row: Row, file: Path, replace: bool = False) -> None:
+    """Put a row into a board's file. Raises ValueError if it would `replace` another of the same name, or if the file
     holds anything else."""
     rows = read_json(file)
     if rows is None and file.exists():
         raise ValueError(f"{file} is no board; restore it, or name a file that does not exist yet")
+    before = (rows or {}).get(row.player, {"trajectories": row.trajectories})
+    if before["trajectories"] != row.trajectories and not replace:
+        raise ValueError(
+            f"{file} has another row named {row.player!r}; name this one by --name, or add --replace"
+        )
     write_json(file, {**(rows or {}), row.player: without_nan(asdict(row))})
 
 
@@ -33,8 +38,13 @@ def rows_of(file: Path) -> list[Row]:
 
 
 def write_board(folder: Path) -> Path:
-    """Write BOARD.md in a folder from its board.json, below the text of head.md."""
+    """Write BOARD.md in a folder from its board.json, below the text of head.md, if there is one."""
     lines = [HEADINGS, ["---"] * len(HEADINGS), *(row.cells() for row in rows_of(folder / BOARD))]
+    head = (
+        (folder / HEAD).read_text("utf-8").rstrip()
+        if (folder / HEAD).is_file()
+        else "# Board of ecomlab-core"
+    )
     table = "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
-    write_text(folder / PAGE, f"{(folder / HEAD).read_text('utf-8').rstrip()}\n\n{table}\n")
+    write_text(folder / PAGE, f"{head}\n\n{table}\n")
     return folder / PAGE

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ecomlab.files import read_json, replacing, write_json, write_text
 from ecomlab.lab.paths import resolve, shown
 from ecomlab.lab.provenance import provenance
+from ecomlab.style import current
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -56,6 +57,8 @@ def save(
                 figure.savefig(draft, format="pdf", metadata={"CreationDate": None})
             with replacing(png) as draft:
                 figure.savefig(draft, format="png", metadata={"Software": None}, dpi=200)
+        if str(parameters.get("look")).endswith(".toml"):  # its contents, for the file may change
+            parameters = {**parameters, "look": current().model_dump(mode="json")}
         found = provenance(parameters, catalog=catalog, inputs=[resolve(p) for p in inputs], data=data)
         record, known = {"figure": name, **found}, read_json(sidecar) or {}
         same = pdf.read_bytes() == before and {**record, "commit": known.get("commit")} == known

@@ -266,6 +266,11 @@ def make_schedule(which: "str | Factory | Schedule", envs: Sequence[str], **sett
     if isinstance(which, type) or not hasattr(which, "draw"):
         if not callable(which):
             raise ScheduleError(f"{which!r} is no schedule: give a name, a class, a function or an object")
+        try:
+            inspect.signature(which).bind_partial(tuple(envs))
+        except TypeError:
+            name = getattr(which, "__name__", which)
+            raise ScheduleError(f"{name} must take the environments: def __init__(self, envs)") from None
         made = which(tuple(envs), **settings)
     else:
         made = deepcopy(which)

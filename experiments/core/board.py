@@ -28,7 +28,7 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as folder:
             trials = core.TRIALS if player in VARYING else 1
             ecomlab.evaluate(player, **{**core.TASKS, "trials": trials}, shop=shop, out=Path(folder) / "core")
-            add(core.check(Path(folder) / "core", shop), HERE / BOARD)
+            add(core.check(Path(folder) / "core", shop), HERE / BOARD, replace=True)
         write_board(HERE)
         print(player, flush=True)
 

@@ -298,6 +298,8 @@ def test_every_figure_follows_the_style(drawings):
         ("nips", "neurips"),
         ({"palete": "deep"}, "palette"),
         ({"arms": {"a": "blu"}}, "blu"),
+        ({"font": "None Such"}, "no such font here"),
+        ({"size": 5}, "size"),
         ("gone.toml", "gone.toml"),
     ],
 )
@@ -316,6 +318,12 @@ def test_an_arm_is_added_by_naming_its_folder(tmp_path):
     assert plots.arms(runs.train) == plots.arms(runs.evaluation) == ["static-low", "adaptive", "mine"]
     with pytest.raises(tables.TableError, match="both hold the run"):
         tables.load_runs(tmp_path / "two", tmp_path / "two")
+    with pytest.raises(tables.TableError, match="it holds one, two: name those"):
+        tables.load_runs(tmp_path)
+    other = pd.read_csv(tmp_path / "two" / "eval.csv")
+    other.assign(d=other.d + 1).to_csv(tmp_path / "two" / "eval.csv", index=False)
+    with pytest.raises(tables.TableError, match="two was evaluated on CART at d = .*one at d = "):
+        tables.load_runs(tmp_path / "one", tmp_path / "two")
 
 
 def test_a_sweep_of_few_steps_in_which_no_window_moves_is_drawn_over_its_steps():

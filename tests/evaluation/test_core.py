@@ -1,6 +1,7 @@
 """The frozen benchmark: its tasks, what a submission must hold, and the row that it earns."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -51,9 +52,16 @@ def test_a_submission_earns_a_row(big_shop: Shop, submitted: Path, tmp_path: Pat
     assert len(right) == 64 and 0 < row.pass_1 < 1
     assert row.pass_1 == pytest.approx(sum(right) / 64) == pytest.approx(sum(row.by_level.values()) / 2)
     assert row.player == "slips" and row.tokens > 0 and "%" in row.fails_at
-    for _ in range(2):  # in place of the first
-        add(row, tmp_path / "board.json")
-        assert rows_of(tmp_path / "board.json") == [row]
+    board = tmp_path / "board.json"
+    for _ in range(2):  # the same row once
+        add(row, board)
+        assert rows_of(board) == [row]
+    other = replace(row, trajectories="0" * 32)
+    with pytest.raises(ValueError, match="another row named 'slips'"):
+        add(other, board)
+    add(other, board, replace=True)
+    add(replace(row, player="first"), board)
+    assert {one.trajectories for one in rows_of(board)} == {row.trajectories, "0" * 32}
 
 
 @pytest.mark.usefixtures("small")
@@ -90,7 +98,9 @@ def test_a_submission_with_a_fault_is_refused(
 
 def test_other_tasks_or_products_are_no_submission(shop: Shop, big_shop: Shop, tmp_path: Path) -> None:
     run(Script(), shop, tmp_path, Cells(("CART",), (0,), 2))
-    with pytest.raises(TranscriptError, match="ecomlab eval PLAYER --core"):
+    with pytest.raises(
+        TranscriptError, match=r"levels = \[0\], not .*; another catalog .*ecomlab eval PLAYER --core"
+    ):
         check(tmp_path, big_shop)
 
 

@@ -41,7 +41,7 @@ def record_of(
     title = (f"{job.env} d = {job.d}", f"seed {job.seed}", trial, player, step, decoding)
     facts = {
         "axes": ", ".join(f"{name} = {value:g}" for name, value in job.axes.items()),
-        "mistakes of form": ", ".join(transcript.faults),
+        "format errors": ", ".join(transcript.faults),
         "unscored": transcript.unscored,
         "group": str(transcript.notes.get("group", "")),
     }

@@ -27,7 +27,7 @@ from ecomlab.markup.record import Label, Record
 
 LARGEST = 60_000_000
 """Bytes up to which a page opens well."""
-FORM = "mistakes of form"
+FORM = "format errors"
 FILTERS = ("player", "env", "d", "step", "decoding", "correct", "end", "labels", FORM, "unscored")
 """Columns by which the table is filtered, where their values differ."""
 LONG = ("why",)
