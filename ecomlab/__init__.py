@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 else:  # when it is used: the command line starts before numpy is imported
 
     def __getattr__(name):
-        if name in ("reward", "style"):
+        if name in _PARTS:
             return import_module(f"ecomlab.{name}")
         if name not in _MODULES:
             raise AttributeError(f"module 'ecomlab' has no attribute {name!r}")
@@ -44,9 +44,11 @@ else:  # when it is used: the command line starts before numpy is imported
         return found
 
     def __dir__():  # so that a notebook completes what is not imported yet
-        return sorted({*globals(), *__all__})
+        return sorted({*globals(), *__all__, *_PARTS})
 
 
+_PARTS = ("reward", "style")
+"""Modules whose names are said after `ecomlab`."""
 _MODULES = {
     "ENVIRONMENTS": "ecomlab.envs.registry",
     "Catalog": "ecomlab.catalog",
@@ -75,4 +77,4 @@ _MODULES = {
     "watch": "ecomlab.lab.view.notebook",
 }
 
-__all__ = ["__version__", "reward", "style", *_MODULES]
+__all__ = ["__version__", *_MODULES]

@@ -214,7 +214,9 @@ def train(
 @app.command("eval")
 def evaluate(
     context: Context,
-    player: str | None = Argument(None, help=options.PLAYER, callback=spelled),
+    player: str | None = Argument(
+        None, help=options.PLAYER, callback=spelled, autocompletion=options.players
+    ),
     env: list[str] | None = options.ENVS,
     difficulty: str = opt("0:4", "--difficulty A:B", "Levels A to B, or one level; several with commas."),
     episodes: int = opt(200, "--episodes N", "Held-out tasks per environment and level.", min=1),
@@ -338,7 +340,7 @@ def compare(
 
 @app.command()
 def frontier(
-    player: str = Argument(help=options.PLAYER, callback=spelled),
+    player: str = Argument(help=options.PLAYER, callback=spelled, autocompletion=options.players),
     env: list[str] | None = options.ENVS,
     decoding: Literal["sampled", "greedy"] | None = options.DECODING,
     device: str | None = options.DEVICE,

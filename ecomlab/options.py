@@ -18,7 +18,26 @@ def _axes() -> list[str]:
     return [f"{axis}=" for axis in RANGES]
 
 
-COMPLETED = {"--env": lambda: list(ecomlab.ENVIRONMENTS), "--axis": _axes}
+def players() -> list[str]:
+    """List the players that have names."""
+    from ecomlab.evaluation.players import known_starters
+    from ecomlab.evaluation.scripted import PLAYERS
+
+    return [*known_starters(), *PLAYERS]
+
+
+def _settings() -> list[str]:
+    from ecomlab.training.config import TrainConfig
+
+    return [f"{name}=" for name in TrainConfig.model_fields]
+
+
+COMPLETED = {
+    "--env": lambda: list(ecomlab.ENVIRONMENTS),
+    "--axis": _axes,
+    "--player": lambda: ["human", *players()],
+    "--set": _settings,
+}
 """Values that a shell's tab completes, by flag."""
 
 

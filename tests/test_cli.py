@@ -187,6 +187,8 @@ def test_every_public_name_leads_somewhere() -> None:
     subprocess.run([sys.executable, "-c", listed], check=True, timeout=120)  # where none was used yet
     assert all(getattr(ecomlab, name) is not None for name in ecomlab.__all__)
     assert set(ecomlab.__all__) == {*ecomlab._MODULES, "__version__"}
+    said = "import ecomlab; ecomlab.reward.Weights(task=1), ecomlab.style.use('icml'), dir(ecomlab).index('style')"
+    subprocess.run([sys.executable, "-c", said], check=True, timeout=120)
     with pytest.raises(AttributeError, match="Epsiode"):
         ecomlab.Epsiode  # type: ignore[attr-defined]  # noqa: B018
 

@@ -99,7 +99,7 @@ def contestant_of(player: Any, shop: "Shop", envs: Sequence[str], playing: Playi
     if name in PLAYERS:
         _check_plain(name, playing)
         return ScriptedContestant(name, customer=playing.customer)
-    starters = _starters()
+    starters = known_starters()
     if name in starters or Path(name).is_dir() or is_ordinary(name):
         return _local(name, shop, envs, playing)
     if name in known_scripts():
@@ -140,11 +140,11 @@ def name_of(player: Any, contestant: Contestant) -> str:
 
 def as_known(name: str) -> str:
     """Spell the name of a script or a starter as it is known; any other, and that of a file or folder, stays."""
-    known = {one.casefold(): one for one in (*PLAYERS, *_starters(), "human")}
+    known = {one.casefold(): one for one in (*PLAYERS, *known_starters(), "human")}
     return name if Path(name).exists() else known.get(name.casefold(), name)
 
 
-def _starters() -> list[str]:
+def known_starters() -> list[str]:
     return [folder.name for one in sources() if one.folder.is_dir() for folder in one.folder.iterdir()]
 
 
