@@ -133,7 +133,7 @@ TRAINERS, NOTEBOOKS = (
     ("extras", "left_out", "then"),
     [
         ((), {"__main__"} | TRAINERS | NOTEBOOKS, AUDIT),
-        (("train",), {"__main__"} | NOTEBOOKS, ""),
+        (("train",), {"__main__", "ecomlab.evaluation.report_plots"} | NOTEBOOKS, ""),
         (("lab",), {"__main__", "bridges", "ecomlab.lab.bench_sampling"} | TRAINERS, ""),
     ],
     ids=["nothing", "train", "lab"],
