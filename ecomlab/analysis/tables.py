@@ -175,14 +175,14 @@ def _check_alike(evaluations: Sequence[tuple[str | Path, pd.DataFrame]]) -> None
     known: dict[str, tuple[str | Path, str]] = {}
     for folder, table in evaluations:
         for env, mine in table.groupby("env"):
-            axes = sorted(set(mine.axes)) if "axes" in mine else []
+            axes = sorted(set(mine["axes"])) if "axes" in mine else []
             levels = ", ".join(map(str, sorted(set(mine.d))))
             now = f"d = {levels}" + (f" under {'; '.join(axes)}" if any(axes) else "")
             first, before = known.setdefault(str(env), (folder, now))
             if now != before:
                 raise TableError(
-                    f"{folder} was evaluated on {env} at {now}, {first} at {before}; train with the same eval_levels "
-                    "and axes, or draw them apart"
+                    f"{folder} was evaluated on {env} at {now}, {first} at {before}; train with the same "
+                    "eval_difficulties and eval_axes, or draw them apart"
                 )
 
 
