@@ -6,10 +6,15 @@ from functools import cached_property
 from typing import Any
 
 from ecomlab.arguments import read_arguments
+from ecomlab.suggest import unknown
 from ecomlab.tool import FormatError, Tool
 
 Entries = Mapping[str, Any]
 """Texts, or values, by argument; an empty text is left out."""
+
+
+EMPTY = ('""', "''")
+"""Texts that stand for an empty one."""
 
 
 class FormError(ValueError):
@@ -48,7 +53,9 @@ class Field:
         return "; ".join(filter(None, [*parts, self.schema.get("description", "")]))
 
     def value(self, text: str) -> str | list[str]:
-        """Split a list at commas, unless it is JSON; other texts stay whole."""
+        """Split a list at commas, unless it is JSON; other texts stay whole, and two quotes are an empty text."""
+        if text.strip() in EMPTY:
+            return ""
         return _items(text) if self.is_list and not text.lstrip().startswith("[") else text.strip()
 
 
@@ -76,8 +83,11 @@ class Form:
     def arguments(self, entries: Entries) -> dict[str, Any]:
         """Read the entries as the arguments of a call. Raises FormError where the tool would refuse them."""
         fields = {one.name: one for one in self.fields}
+        for name in entries:
+            if name not in fields:
+                raise FormError(f"{self.tool.name}: {unknown('argument', name, fields)}")
         given = {
-            name: fields[name].value(entry) if name in fields and isinstance(entry, str) else entry
+            name: fields[name].value(entry) if isinstance(entry, str) else entry
             for name, entry in entries.items()
             if not isinstance(entry, str) or entry.strip()
         }
@@ -85,7 +95,11 @@ class Form:
             self.tool.check(given)
         except FormatError as error:
             raise FormError(str(error)) from None
-        return read_arguments(given, self._schemas)
+        read = read_arguments(given, self._schemas)
+        for name, value in read.items():
+            if (choices := self._schemas[name].get("enum")) and value not in choices:
+                raise FormError(f"{self.tool.name}: {name}: {unknown('choice', value, choices)}")
+        return read
 
     def picked(self, entries: Entries, ids: Mapping[str, str], lists: bool = True) -> dict[str, str]:
         """Enter the ids of a row in the fields of their names, in place of another row's, and with `lists` add them to

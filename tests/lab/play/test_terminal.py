@@ -1,11 +1,13 @@
 """The seat in a terminal, over a pipe: lines in, text out."""
 
+import io
 import shlex
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hands import WORDS, entries_of, moves
+from rich.console import Console
 from typer.testing import CliRunner
 
 from ecomlab.catalog import Shop
@@ -13,6 +15,7 @@ from ecomlab.cli import app
 from ecomlab.evaluation.transcripts import read
 from ecomlab.lab.play.choice import Choice
 from ecomlab.lab.play.seat import Seat
+from ecomlab.lab.play.terminal import AGAIN, sit
 
 SIZE = 1_000
 runner = CliRunner()
@@ -78,6 +81,31 @@ def test_who_leaves_before_the_end_has_no_score(lines: list[str], shop: Shop, tm
     done = human(Choice("CART", 0, 1, catalog=SIZE), lines, "--out", str(tmp_path))
     assert done.exit_code == 1 and "no score" in done.output and "reward" not in done.output
     assert not list(tmp_path.iterdir())
+
+
+def test_objects_and_empty_texts_can_be_typed(shop: Shop, tmp_path: Path) -> None:
+    lines = ['/catalog_search attributes={"color": "Navy"} category=Mug', "/task", "/qiut"]
+    done = human(Choice("CART", 0, 1, catalog=SIZE), lines, "--out", str(tmp_path))
+    assert "Navy" in done.output and "not sent: catalog_search" not in done.output
+    assert done.output.count("YOUR TASK") == 1 and "did you mean 'quit'" in done.output
+    done = human(Choice("POLICY", 0, 1, catalog=SIZE), ['/policy_search query=""'], "--out", str(tmp_path))
+    assert "not sent" not in done.output and "title" in done.output
+
+
+def test_the_first_interrupt_loses_nothing(shop: Shop, tmp_path: Path) -> None:
+    typed = iter(["/cart_view", "", "/cart_view", "", ""])
+
+    def read_line(_: str) -> str:
+        line = next(typed)
+        if not line:
+            raise KeyboardInterrupt
+        return line
+
+    seat = Seat()
+    seat.reset(Choice("CART", 0, 1, catalog=SIZE))
+    written = io.StringIO()
+    assert sit(seat, Console(file=written, width=110), read_line, tmp_path) == 1
+    assert written.getvalue().count(AGAIN) == 2 and written.getvalue().count("--key") == 1
 
 
 def test_a_key_names_the_episode_to_play(shop: Shop, tmp_path: Path) -> None:
