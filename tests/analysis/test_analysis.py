@@ -322,7 +322,9 @@ def test_an_arm_is_added_by_naming_its_folder(tmp_path):
         tables.load_runs(tmp_path)
     other = pd.read_csv(tmp_path / "two" / "eval.csv")
     other.assign(d=other.d + 1, axes="p_missing=0").to_csv(tmp_path / "two" / "eval.csv", index=False)
-    with pytest.raises(tables.TableError, match="two was evaluated on CART at d = .* under p_missing=0, .*one at d = "):
+    with pytest.raises(
+        tables.TableError, match="two was evaluated on CART at d = .* under p_missing=0, .*one at d = "
+    ):
         tables.load_runs(tmp_path / "one", tmp_path / "two")
 
 
