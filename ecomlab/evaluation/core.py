@@ -134,8 +134,10 @@ def _check_conditions(report: Report, shop: "Shop") -> None:
     asked = {"envs": list(CORE.envs), "levels": list(LEVELS), "tasks": CORE.tasks, "block": BLOCK}
     played = {name: json.loads(json.dumps(cells.get(name))) for name in asked}
     differs = [f"{name} = {played[name]}, not {asked[name]}" for name in asked if played[name] != asked[name]]
-    if axes := header["conditions"].get("axes"):
-        differs.append(f"axes = {axes}, not those of the levels")
+    if header["conditions"].get("axes") or any(one.job.axes for one in report.transcripts):
+        differs.append("axes of difficulty are overridden")
+    if header["conditions"].get("customer", "rules") != "rules":
+        differs.append("a model words the customer")
     if cells and header["conditions"]["catalog"]["fingerprint"] != known["catalog"]:
         differs.append("another catalog than the generated one of 20,000 products")
     if differs or not cells:

@@ -10,7 +10,7 @@ from test_evaluation import run
 
 from ecomlab import Shop
 from ecomlab.evaluation import core
-from ecomlab.evaluation.core import CORE, LEVELS, Row, check, frozen, tasks_of
+from ecomlab.evaluation.core import CORE, LEVELS, Row, check, freeze, frozen
 from ecomlab.evaluation.evaluation import Cells
 from ecomlab.evaluation.transcripts import FILE, TranscriptError
 from ecomlab.lab.core_board import add, rows_of, write_board
@@ -35,13 +35,8 @@ def submitted(big_shop: Shop, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_benchmark_is_eight_environments_at_four_levels(big_shop: Shop) -> None:
-    """The lowest level of each cell is drawn anew here; `submit-check` compares the digests of all."""
-    known = frozen()
-    assert set(known["tasks"]) == {f"{env} {d}" for env in CORE.envs for d in LEVELS}
-    assert known["catalog"] == big_shop.fingerprint
-    assert {env: tasks_of(env, 2, big_shop) for env in CORE.envs} == {
-        env: known["tasks"][f"{env} 2"] for env in CORE.envs
-    }
+    assert freeze(big_shop) == frozen()
+    assert set(frozen()["tasks"]) == {f"{env} {d}" for env in CORE.envs for d in LEVELS}
 
 
 @pytest.mark.usefixtures("small")
@@ -72,6 +67,7 @@ def test_a_submission_earns_a_row(big_shop: Shop, submitted: Path, tmp_path: Pat
         ("message", "does not replay to its score: message"),
         ("missing", "lacks 1 of 64 episodes; run the same"),
         ("task", "are not the frozen ones"),
+        ("axes", "axes of difficulty are overridden"),
     ],
 )
 def test_a_submission_with_a_fault_is_refused(
@@ -89,6 +85,8 @@ def test_a_submission_with_a_fault_is_refused(
         case "task":
             first = next(one for one in episodes if one["job"]["trial"] == 0)
             first["task"] = "0" * 32
+        case "axes":
+            wrong["job"]["axes"] = {"p_missing": 0.0}
         case "missing":
             values = [value for value in values if value.get("episode") is not wrong]
     (tmp_path / FILE).write_text("\n".join([kind, *map(json.dumps, values)]) + "\n")
