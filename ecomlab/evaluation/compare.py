@@ -12,7 +12,7 @@ import numpy as np
 
 from ecomlab.evaluation.evaluation import EVALUATION
 from ecomlab.evaluation.report import Report
-from ecomlab.evaluation.result import Result, Table, as_markdown, gap, interval, number, numbered, picture
+from ecomlab.evaluation.result import Result, Table, gap, interval, number, numbered, picture
 from ecomlab.evaluation.summary import CONFIDENCE, POWER, Ledger
 from ecomlab.evaluation.transcript import Key, Transcript
 from ecomlab.evaluation.transcripts import TranscriptError, complete, differences, without_place
@@ -126,11 +126,6 @@ class Comparison(Result):
         from ecomlab.evaluation.report_plots import success_by_level
 
         return success_by_level(self.cells)
-
-    def markdown(self) -> str:
-        """Write the standings and the differences as Markdown."""
-        board = as_markdown(STANDINGS, self.board, ()) + "\n" if self.standings else ""
-        return board + super().markdown()
 
     def html(self) -> Html:
         if not self.standings:

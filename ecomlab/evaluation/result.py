@@ -47,7 +47,10 @@ class Result(ABC):
         """Write as a JSON object, which may contain NaN."""
 
     def markdown(self) -> str:
-        return as_markdown(self.title, self.table, self.lines)
+        """Write all tables as Markdown, the lines under the last."""
+        *above, (title, last) = self.tables.items()
+        written = [as_markdown(name, table, ()) for name, table in above]
+        return "\n".join([*written, as_markdown(title, last, self.lines)])
 
     def __repr__(self) -> str:
         headings, rows = self.table
