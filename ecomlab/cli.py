@@ -190,7 +190,12 @@ def train(
     config: Path | None = opt(
         None, "--config FILE", "A TOML file with the run's settings; without it, the defaults."
     ),
-    change: list[str] | None = options.CHANGE,
+    change: list[str] | None = opt(
+        None,
+        "--set NAME=VALUE",
+        "A setting of the run; repeatable.",
+        autocompletion=options.training_settings,
+    ),
     catalog: str | None = options.CATALOG,
     dry_run: bool = options.DRY_RUN,
 ) -> None:
@@ -280,7 +285,7 @@ def evaluate(
         playing=Playing(decoding=decoding, device=device, settings=settings, customer=speaker),
         shop=catalog,
         leave_out=leave_out,
-        out=evaluations.folder_of(f"{player} core" if core else player, EVALUATION, folder),
+        out=evaluations.folder_of(player, "core" if core else EVALUATION, folder),
         retry_unscored=retry_unscored,
     )
     report = evaluations.run(config, watching(console), console.print)
@@ -452,10 +457,10 @@ def figures(
 
     given = options.settings(changes)
     if look := given.get("look"):
-        from ecomlab.style import style_of
+        from ecomlab.style import file_of, style_of
 
         style_of(str(look))  # an error before anything is drawn
-        given["look"] = str(Path(str(look)).resolve()) if str(look).endswith(".toml") else look
+        given["look"] = str(file_of(str(look)).resolve()) if str(look).endswith(".toml") else look
     raise Exit(draw_figures(sweep, figures=out, given=given))
 
 

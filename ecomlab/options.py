@@ -26,7 +26,8 @@ def players() -> list[str]:
     return [*known_starters(), *PLAYERS]
 
 
-def _settings() -> list[str]:
+def training_settings() -> list[str]:
+    """List the settings of training, to be completed."""
     from ecomlab.training.config import TrainConfig
 
     return [f"{name}=" for name in TrainConfig.model_fields]
@@ -36,7 +37,6 @@ COMPLETED = {
     "--env": lambda: list(ecomlab.ENVIRONMENTS),
     "--axis": _axes,
     "--player": lambda: ["human", *players()],
-    "--set": _settings,
 }
 """Values that a shell's tab completes, by flag."""
 
@@ -44,10 +44,8 @@ COMPLETED = {
 def opt(default: Any, flag: str, about: str, **more: Any) -> Any:
     """Declare an option, with a placeholder after its flag: `opt(None, "--json FILE", "Write the results here.")`."""
     name, _, metavar = flag.partition(" ")
-    completed = COMPLETED.get(name)
-    return Option(
-        default, name, metavar=metavar, help=about, case_sensitive=False, autocompletion=completed, **more
-    )
+    more.setdefault("autocompletion", COMPLETED.get(name))
+    return Option(default, name, metavar=metavar, help=about, case_sensitive=False, **more)
 
 
 def writable(path: Path | None) -> Path | None:

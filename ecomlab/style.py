@@ -130,14 +130,16 @@ def style_of(given: "str | Path | Mapping[str, Any] | Style") -> Style:
         return PRESETS[name.casefold()]
     if not name.endswith(".toml"):
         raise ConfigError(f"{unknown('style', name, PRESETS)}, or a TOML file")
-    places = (
-        Path(name),
-        *(folder / name for folder in Path.cwd().parents),
-    )  # a notebook runs in a folder of its own
     try:
-        return style_of(load_toml(next((place for place in places if place.is_file()), Path(name))))
+        return style_of(load_toml(file_of(name)))
     except ConfigError as error:
         raise ConfigError(f"{name}: {error}") from None
+
+
+def file_of(name: str) -> Path:
+    """Find a style's file in the working directory or above it, because a notebook runs in a folder of its own."""
+    places = (folder / name for folder in (Path.cwd(), *Path.cwd().parents))
+    return next((place for place in places if place.is_file()), Path(name))
 
 
 def use(given: "str | Path | Mapping[str, Any] | Style" = "screen") -> Style:
