@@ -1,9 +1,13 @@
 """ecomlab: shopping agents trained with reinforcement learning from verifiable rewards."""
 
+import os
 from importlib import import_module
 from typing import TYPE_CHECKING
 
 __version__ = "0.1.0"
+
+# Let OpenBLAS's idle threads sleep: they would spin for 2**26 cycles, .1 s of a core at import and 20 ms a search.
+os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")
 
 if TYPE_CHECKING:
     from ecomlab import reward as reward

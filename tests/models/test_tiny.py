@@ -91,6 +91,17 @@ def test_a_row_of_the_kernel_has_the_same_bits_in_any_batch(model: transformers.
     assert conversation(TinySampler(model, (5,), LIMITS), range(4, 5))[4] == together[4]
 
 
+def test_pages_of_rows_that_ended_are_used_again(model: transformers.PreTrainedModel) -> None:
+    sampler = TinySampler(model, (5,), LIMITS)
+    first, pool = conversation(sampler), sampler._cache
+    used = [page for row in range(9) for page in pool.pages[row, : pool.held[row]].tolist()]
+    assert len(set(used)) == len(used)  # no two rows share a page
+    size = len(pool.keys)
+    sampler.turn([3], [[8]])
+    assert pool.held.nonzero()[0].tolist() == [3]
+    assert conversation(sampler) == first and len(pool.keys) == size
+
+
 def test_two_threads_sample_what_each_samples_alone(model: transformers.PreTrainedModel) -> None:
     alone = conversation(TinySampler(model, (5,), LIMITS))
     with ThreadPoolExecutor(2) as pool:

@@ -101,42 +101,45 @@ def packed(model: Any, context: int) -> Any:
     )
 
 
-class _Panels:
-    """Keys, (L, slots, heads, panels, D, 16), and values, (L, slots, heads, D / 16, positions, 16), as the kernel
-    reads them, behind the interface of `_RowCache` that `CachedSampler` uses."""
+class _Pages:
+    """The pool of pages of keys and values that the kernel reads, and which of them each row has."""
 
     def __init__(self, config: Any) -> None:
-        self._sizes = (config.num_hidden_layers, config.num_key_value_heads, config.head_dim)
-        self.slots = self.capacity = 0
-        self._make()
+        from ecomlab.models.samplers.tiny_kernel import PAGE
 
-    @property
-    def bytes(self) -> int:
-        """Bytes held now."""
-        return int(self.keys.nbytes + self.values.nbytes)
+        layers, heads, size = config.num_hidden_layers, config.num_key_value_heads, config.head_dim
+        self.keys = np.empty((0, layers, heads, PAGE // 16, size, 16), dtype=np.float32)
+        self.values = np.empty((0, layers, heads, size // 16, PAGE, 16), dtype=np.float32)
+        self.open(0, 0)
 
-    def _make(self) -> None:
-        layers, heads, size = self._sizes
-        count = -(-self.capacity // 16)
-        self.keys = np.zeros((layers, self.slots, heads, count, size, 16), dtype=np.float32)
-        self.values = np.zeros((layers, self.slots, heads, size // 16, 16 * count, 16), dtype=np.float32)
-        self.place = np.arange(self.slots)
-        """Where the arrays have a slot's content."""
+    def open(self, rows: int, most: int) -> None:
+        """Free all pages, then open `rows` rows of at most `most` pages."""
+        self._free = [*reversed(range(len(self.keys)))]
+        self.pages = np.zeros((rows, most), dtype=np.int64)
+        self.held = np.zeros(rows, dtype=np.int64)
 
-    def resize(self, slots: int, capacity: int) -> None:
-        """Resize to `slots` rows with room for `capacity` tokens, keeping the content that fits."""
-        if (slots, capacity) == (self.slots, self.capacity):
-            return
-        keys, values, kept = self.keys, self.values, self.place[: min(slots, self.slots)]
-        self.slots, self.capacity = slots, capacity
-        self._make()
-        count = min(keys.shape[3], self.keys.shape[3])
-        self.keys[:, : len(kept), :, :count] = keys[:, kept, :, :count]
-        self.values[:, : len(kept), :, :, : 16 * count] = values[:, kept, :, :, : 16 * count]
+    def fill(self, row: int, count: int) -> None:
+        """Let a row hold `count` pages. The pool grows by half, because growing copies it."""
+        while self.held[row] < count:
+            if not self._free:
+                known = len(self.keys)
+                more = max(16, known // 2)
+                self.keys, self.values = (
+                    np.concatenate([a, np.empty((more, *a.shape[1:]), a.dtype)])
+                    for a in (self.keys, self.values)
+                )
+                self._free = [*reversed(range(known, known + more))]
+            self.pages[row, self.held[row]] = self._free.pop()
+            self.held[row] += 1
+
+    def keep(self, rows: Sequence[int]) -> None:
+        """Free the pages of all other rows."""
+        for row in set(np.flatnonzero(self.held)).difference(rows):
+            self._free += self.pages[row, : self.held[row]].tolist()
+            self.held[row] = 0
 
     def swap(self, a: int, b: int, width: int) -> None:
-        """Exchange two rows."""
-        self.place[[a, b]] = self.place[[b, a]]
+        """Do nothing: a row keeps its pages in any slot."""
 
 
 class TinySampler(CachedSampler):
@@ -150,29 +153,35 @@ class TinySampler(CachedSampler):
     def __init__(self, model: Any, stop_ids: Sequence[int], limits: Limits | None = None, temperature: float = 1.0,
                  greedy: bool = False) -> None:  # fmt: skip
         super().__init__(model, stop_ids, limits, temperature, greedy)
-        self._cache = _Panels(model.config)
+        self._cache = _Pages(model.config)
 
     def start(self, streams: Sequence[np.random.Generator]) -> None:
         """Open `len(streams)` rows for the model's current weights."""
+        from ecomlab.models.samplers.tiny_kernel import PAGE
+
         self._weights = packed(self.model, self.limits.context)
+        self._cache.open(len(streams), -(-self.limits.context // PAGE))
         super().start(streams)
+
+    def _make_room(self, width: int) -> None:
+        self._cache.keep(self._row)
 
     def _read(self, rows: Sequence[int], chunks: Sequence[Sequence[int]]) -> Any:
         """Feed `chunks[i]` to the row at slot i; return the logits after each chunk's last token."""
-        from ecomlab.models.samplers.tiny_kernel import read
+        from ecomlab.models.samplers.tiny_kernel import PAGE, read
 
         sizes = np.array([len(chunk) for chunk in chunks])
         ends = np.cumsum(sizes)
         began = self._length[: len(rows)]
-        width = int((began + sizes).max())
-        if width > self._cache.capacity:
-            self._make_room(width)
+        cache = self._cache
+        for row, count in zip(rows, (-(-(began + sizes) // PAGE)).tolist(), strict=True):
+            cache.fill(row, count)
         ids = np.array([token for chunk in chunks for token in chunk])
         if ids.min() < 0 or ids.max() >= self.model.config.vocab_size:  # the kernel would read any memory
             raise IndexError(f"token ids must be below {self.model.config.vocab_size}, not {ids.max()}")
         positions = np.arange(len(ids)) + np.repeat(began - ends + sizes, sizes)
-        slots = np.repeat(self._cache.place[: len(rows)], sizes)
-        logits = read(self._weights, self._cache.keys, self._cache.values, ids, slots, positions, ends - 1)
+        owners = np.repeat(np.asarray(rows), sizes)
+        logits = read(self._weights, cache.keys, cache.values, cache.pages, ids, owners, positions, ends - 1)
         self._length[: len(rows)] += sizes
         return logits
 

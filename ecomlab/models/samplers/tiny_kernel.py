@@ -3,8 +3,9 @@
 Bits are equal on every machine: each sum has one order, whatever the batch, products are added by explicit fused
 multiply-adds, and the exponential is ours; there is no fast-math, no BLAS and no function of the C library in float32.
 
-Matrices are stored in *panels* of 16 output columns, shape (panels, depth, 16), as `panels` makes them. The cache holds
-keys as panels of 16 positions and values as panels of 16 features, so attention uses the same multiplication.
+Matrices are stored in *panels* of 16 output columns, shape (panels, depth, 16), as `panels` makes them. The cache is a
+pool of pages of `PAGE` positions. A page holds keys as panels of 16 positions, (L, heads, PAGE / 16, D, 16), and values
+as panels of 16 features, (L, heads, D / 16, PAGE, 16), so attention uses the same multiplication.
 Letters of shapes: T tokens, H hidden, D head size, V vocabulary, L layers.
 """
 
@@ -25,6 +26,8 @@ if os.uname().machine == "x86_64":  # one target for AVX2 and AVX-512; also the 
     config.CPU_NAME, config.CPU_FEATURES = "x86-64-v3", ""
 WIDTH = 16
 """Columns of a panel."""
+PAGE = 128
+"""Positions of a page of the cache: a row occupies as many pages as it has begun."""
 BLOCK = 64
 """Tokens that pass through the layers together: their activations stay in the processor's cache."""
 GROUP = 128
@@ -187,7 +190,7 @@ C1, C2 = (
     types.Array(types.float32, 1, "C"),
     types.Array(types.float32, 2, "C"),
 )  # contiguous, for vectors of 8
-A2, A3 = types.Array(types.float32, 2, "A"), types.Array(types.float32, 3, "A")
+A2, A3, A4 = (types.Array(types.float32, axes, "A") for axes in (2, 3, 4))
 
 
 @_compiled(types.void(A2, A3, A2, types.boolean))
@@ -280,14 +283,17 @@ def _activate(gate, up):  # type: ignore[no-untyped-def]
         gate[i] = g * up[i] / (ONE + _exp(-g if g > LOWEST else -LOWEST))
 
 
-@_compiled(types.void(A2, A3, A3, types.int64, C2, A2))
-def _attend(q, keys, values, first, scores, out):  # type: ignore[no-untyped-def]
+@_compiled(types.void(A2, A4, A4, types.int64[:], types.int64, C2, A2))
+def _attend(q, keys, values, pages, first, scores, out):  # type: ignore[no-untyped-def]
     """Attend with one head from T consecutive positions, the first at `first`, to all up to their own.
 
-    q, out: (T, D); keys: (panels, D, 16); values: (D / 16, positions, 16); scores: room for (T, 16 key panels).
+    q, out: (T, D); keys, values: one layer and head of the pool; pages: those of the row, in order; scores: room for
+    (T, positions of these pages).
     """
     count, last = len(q), first + len(q)
-    multiply(q, keys, scores, False)
+    for p in range(len(pages)):
+        known = (min(last - p * PAGE, PAGE) - 1) // WIDTH + 1
+        multiply(q, keys[pages[p], :known], scores[:, p * PAGE :], False)
     for t in range(count):
         own = scores[t, : first + t + 1]
         _exponentiate(own, _largest(own))
@@ -295,15 +301,16 @@ def _attend(q, keys, values, first, scores, out):  # type: ignore[no-untyped-def
         for i in range(len(own)):
             own[i] *= share
         scores[t, first + t + 1 : last] = ZERO
-    multiply(scores[:, :last], values, out, False)
+    for p in range(len(pages)):
+        multiply(scores[:, p * PAGE : min(last, (p + 1) * PAGE)], values[pages[p]], out, p > 0)
 
 
 @_compiled()
-def _block(w, keys, values, ids, slots, positions):  # type: ignore[no-untyped-def]
+def _block(w, keys, values, pages, ids, rows, positions):  # type: ignore[no-untyped-def]
     """Pass T tokens through all layers, append their keys and values, and return hidden states (T, H).
 
-    Tokens of one row are neighbours, in the order of their positions.
-    keys: (L, slots, heads, panels, D, 16); values: (L, slots, heads, D / 16, positions, 16).
+    Tokens of one row are neighbours, in the order of their positions. pages: those of each row, (rows, most pages);
+    keys, values: the pool, with the pages as first axis.
     """
     count, hidden = len(ids), w.embedding.shape[1]
     shared, size = keys.shape[2], keys.shape[4]
@@ -314,7 +321,7 @@ def _block(w, keys, values, ids, slots, positions):  # type: ignore[no-untyped-d
     q = np.empty((count, (heads + 2 * shared) * size), np.float32)
     seen = np.empty((count, heads * size), np.float32)
     wide = np.empty((count, 2 * feed), np.float32)
-    scores = np.empty((count, (positions.max() // WIDTH + 1) * WIDTH), np.float32)
+    scores = np.empty((count, (positions.max() // PAGE + 1) * PAGE), np.float32)
     for t in range(count):
         x[t] = w.embedding[ids[t]]
     for layer in range(len(w.before)):
@@ -322,7 +329,8 @@ def _block(w, keys, values, ids, slots, positions):  # type: ignore[no-untyped-d
             _normalize(x[t], w.before[layer], n[t], w.epsilon)
         multiply(n, w.attention[layer], q, False)
         for t in range(count):
-            at, panel, column = positions[t], positions[t] // WIDTH, positions[t] % WIDTH
+            at, place = positions[t], positions[t] % PAGE
+            page, panel, column = pages[rows[t], at // PAGE], place // WIDTH, place % WIDTH
             for h in range(heads + shared):
                 part = q[t, h * size : (h + 1) * size]
                 norm = w.query_norm[layer] if h < heads else w.key_norm[layer]
@@ -330,22 +338,23 @@ def _block(w, keys, values, ids, slots, positions):  # type: ignore[no-untyped-d
                 _rotate(part, w.cosine[at], w.sine[at])
             for h in range(shared):
                 key, value = (heads + h) * size, (heads + shared + h) * size
-                keys[layer, slots[t], h, panel, :, column] = q[t, key : key + size]
+                keys[page, layer, h, panel, :, column] = q[t, key : key + size]
                 for d in range(size // WIDTH):
                     start = value + d * WIDTH
-                    values[layer, slots[t], h, d, at, :] = q[t, start : start + WIDTH]
+                    values[page, layer, h, d, place, :] = q[t, start : start + WIDTH]
         start = 0
         while start < count:
-            end, slot = start + 1, slots[start]
-            while end < count and slots[end] == slot:
+            end, row = start + 1, rows[start]
+            while end < count and rows[end] == row:
                 end += 1
-            known = positions[end - 1] // WIDTH + 1
+            begun = pages[row, : positions[end - 1] // PAGE + 1]
             for h in range(heads):
                 kv, columns = h * shared // heads, slice(h * size, (h + 1) * size)
                 _attend(
                     q[start:end, columns],
-                    keys[layer, slot, kv, :known],
-                    values[layer, slot, kv],
+                    keys[:, layer, kv],
+                    values[:, layer, kv],
+                    begun,
                     positions[start],
                     scores[: end - start],
                     seen[start:end, columns],
@@ -362,7 +371,7 @@ def _block(w, keys, values, ids, slots, positions):  # type: ignore[no-untyped-d
 
 
 @_compiled()
-def read(w, keys, values, ids, slots, positions, last):  # type: ignore[no-untyped-def]
+def read(w, keys, values, pages, ids, rows, positions, last):  # type: ignore[no-untyped-def]
     """Append tokens to the cache; return the logits after those at the indices `last`, (B, 16 panels).
 
     Arguments as in `_block`, for any number of tokens; `last` is sorted.
@@ -372,7 +381,7 @@ def read(w, keys, values, ids, slots, positions, last):  # type: ignore[no-untyp
     b = 0
     for start in range(0, len(ids), BLOCK):
         end = min(start + BLOCK, len(ids))
-        x = _block(w, keys, values, ids[start:end], slots[start:end], positions[start:end])
+        x = _block(w, keys, values, pages, ids[start:end], rows[start:end], positions[start:end])
         while b < len(last) and last[b] < end:
             _normalize(x[last[b] - start], w.norm, found[b], w.epsilon)
             b += 1
