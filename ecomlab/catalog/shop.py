@@ -4,9 +4,13 @@ import os
 import shutil
 import threading
 import warnings
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from ecomlab.catalog import store
 from ecomlab.catalog.build import build_shop
@@ -18,7 +22,10 @@ from ecomlab.catalog.search import SearchEngine
 from ecomlab.catalog.synthetic import generate
 from ecomlab.files import cache_folder
 from ecomlab.seeding import digest
-from ecomlab.suggest import whole
+from ecomlab.suggest import unknown, whole
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,8 +40,34 @@ class Shop:
         """Digest of catalog, embedder and index: shops with equal digests answer every search alike."""
         return digest([self.catalog.fingerprint, self.engine.fingerprint])
 
+    def products(self, kind: str | None = None) -> "pd.DataFrame":
+        """Return the products of one type, or all of them, as tools show them: one row per product, with its options.
+        Raises ValueError for an unknown type."""
+        names = [known.name for known in self.catalog.types]
+        if kind is not None and kind not in names:
+            raise ValueError(unknown("product type", kind, names))
+        return self._table(range(self.catalog.size) if kind is None else self.catalog.type_rows(kind))
+
+    def search(self, query: str, top: int = 10) -> "pd.DataFrame":
+        """Return the `top` products most similar to `query`, the best first, in the form of `products`."""
+        return self._table(self.engine.search(query, top_k=top))
+
+    def _table(self, rows: Iterable[int]) -> "pd.DataFrame":
+        import pandas as pd
+
+        found = pd.DataFrame(
+            [{**self.catalog.record(row), "options": ", ".join(self.catalog.options(row))} for row in rows]
+        )
+        found["attributes"] = [", ".join(f"{k}: {v}" for k, v in one.items()) for one in found["attributes"]]
+        return found.set_index("product_id")
+
     def __repr__(self) -> str:
         return f"<Shop of {self.catalog.size} products, {self.fingerprint[:8]}>"
+
+    def _repr_html_(self) -> str:
+        some = np.linspace(0, self.catalog.size - 1, 5).astype(int).tolist()
+        counts = f"{self.catalog.size:,} products of {len(self.catalog.types)} types"
+        return f"<p>Shop {self.fingerprint[:8]}: {counts}, for example</p>{self._table(some).to_html()}"
 
 
 _SHOPS: dict[tuple[str | int | Path | None, ...], Shop] = {}

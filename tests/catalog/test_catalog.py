@@ -597,3 +597,14 @@ def test_a_shop_is_made_by_column_not_product_by_product() -> None:
         return calls_in(lambda: SearchEngine(generate(size, seed=1), LexicalEmbedder()))
 
     assert calls(4_000) < 1.1 * calls(1_000)
+
+
+def test_people_read_products_as_a_table(shop: Shop) -> None:
+    kind = TYPES[0].name
+    table = shop.products(kind)
+    assert set(table.type) == {kind} and len(table) == len(shop.catalog.type_rows(kind))
+    found = shop.search(table.title.iloc[0], top=3)
+    assert table.title.iloc[0] in set(found.title) and len(found) == 3
+    assert "<table" in shop._repr_html_()
+    with pytest.raises(ValueError, match="did you mean"):
+        shop.products(kind.lower())
