@@ -95,10 +95,11 @@ browser: $(STAMP) cache ## play in start_02_play as a person does, in Debian's C
 figures: $(STAMP) cache ## redraw the figures from the committed tables
 	@$(BIN)/ecomlab figures $(ARGS)
 
-lab: $(STAMP) cache ## open the notebooks in JupyterLab, without news, update checks or telemetry
+lab: $(STAMP) cache ## open copies of the notebooks in JupyterLab, without news, update checks or telemetry
+	@$(BIN)/python -m ecomlab.lab.copies
 	@$(BIN)/jupyter lab --LabApp.news_url=None \
 	  --LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate --LanguageServerManager.autodetect=False \
-	  --LabApp.default_url=/lab/tree/notebooks/start_01_here.ipynb $(ARGS)
+	  --LabApp.default_url=/lab/tree/experiments/runs/notebooks/start_01_here.ipynb $(ARGS)
 
 docs: $(STAMP) cache ## build the documentation in build/docs (ARGS=--no-notebooks is quicker)
 	@$(BIN)/python docs/build.py $(ARGS)

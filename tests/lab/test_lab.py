@@ -21,6 +21,7 @@ from toy_sweep import PARAMETERS, trained, write_notebook
 from ecomlab import files, load_shop, make_task
 from ecomlab.analysis import tables
 from ecomlab.lab import (
+    copies,
     experiment,
     notebooks,
     paths,
@@ -378,3 +379,17 @@ def test_provenance_has_no_place_and_no_day(tmp_path):
     assert record["catalog"] == "f00"
     assert str(ROOT) not in json.dumps(record)
     assert {"python", "numpy", "torch"} <= set(record["versions"])
+
+
+def test_people_edit_copies_of_the_notebooks_that_are_renewed_until_they_are_changed(tmp_path):
+    original = tmp_path / "notebooks" / "start_01.ipynb"
+    files.write_text(original, "see [the board](../experiments/core/BOARD.md)")
+    mine = tmp_path / copies.COPIES / "start_01.ipynb"
+    assert copies.copy_notebooks(tmp_path) == []
+    assert "](../../../experiments/core/BOARD.md)" in mine.read_text()
+    original.write_text("second")
+    assert copies.copy_notebooks(tmp_path) == [] and mine.read_text() == "second"
+    mine.write_text("edited")
+    assert copies.copy_notebooks(tmp_path) == []
+    original.write_text("third")
+    assert copies.copy_notebooks(tmp_path) == [mine] and mine.read_text() == "edited"
