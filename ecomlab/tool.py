@@ -181,11 +181,15 @@ def tool(
 
 
 def load_arguments(name: str, arguments: str) -> Any:
-    """Parse the arguments of a call to the tool `name` as JSON, empty ones as null. Raises InvalidCallError."""
+    """Parse the arguments of a call to the tool `name` as JSON, empty ones as null. Raises InvalidCallError, also for
+    text, such as an object encoded twice: servers that parse the history refuse it."""
     try:
-        return json.loads(arguments, parse_constant=_no_constant) if arguments.strip() else None
+        given = json.loads(arguments, parse_constant=_no_constant) if arguments.strip() else None
     except (ValueError, RecursionError) as error:
         raise InvalidCallError(f"the arguments of {name} are not JSON: {error}") from None
+    if given and isinstance(given, str):
+        raise InvalidCallError(f"the arguments of {name} are text in JSON, not an object: {arguments[:80]}")
+    return given
 
 
 def find(tools: dict[str, Tool], name: str) -> Tool:

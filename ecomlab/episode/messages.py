@@ -17,6 +17,8 @@ MOST_CALLS = 64
 """Maximum number of tool calls in one message."""
 MOST_TEXT = 20_000
 """Maximum number of characters in one message, and in one call's arguments."""
+NONE = ("", "null", '""')
+"""How servers write that a call has no arguments."""
 MOST_NAME = 200
 """Maximum number of characters in a tool's name, and in a call's id."""
 _CALL = r"(<tool_call>(?:(?!<tool_call>).)*?</tool_call>)"
@@ -124,7 +126,8 @@ def text_of(message: Any) -> str:
 
 
 def recorded(message: dict[str, Any], calls: Sequence[tuple[str, str]]) -> dict[str, Any]:
-    """Make the record's copy of an assistant message: its content and numbered calls, and nothing else."""
+    """Make the record's copy of an assistant message: its content and numbered calls, and nothing else. Arguments that
+    are "" or null are written as {}, because servers parse them when the history is sent back."""
     kept: dict[str, Any] = {"role": "assistant", "content": message.get("content") or ""}
     if calls:
         given = message["tool_calls"]
@@ -132,7 +135,7 @@ def recorded(message: dict[str, Any], calls: Sequence[tuple[str, str]]) -> dict[
             {
                 "id": _id(given[i].get("id"), i),
                 "type": "function",
-                "function": {"name": name, "arguments": arguments},
+                "function": {"name": name, "arguments": "{}" if arguments.strip() in NONE else arguments},
             }
             for i, (name, arguments) in enumerate(calls)
         ]

@@ -49,6 +49,12 @@ CALLS = (
 )
 REASONING = "answers contain only reasoning: the server's parser of reasoning may remove the answer too"
 FILTERED = "the endpoint's content filter ended answers; these count as refusals"
+MOST_ALIKE = 8
+"""Episodes that a policy hardly ends in invalid output one and all."""
+ALIKE = (
+    "every episode ended in invalid output, which `ecomlab view` shows: where a call's arguments are cut or encoded twice, "
+    "the server's parser of tool calls did it; try another one, or --set tools=text"
+)
 SILENT = (
     "the customer's endpoint never answered, so all its words are templates: check url, model and key, and evaluate "
     "again with another --out"
@@ -275,6 +281,7 @@ def _warnings(found: Mapping[str, Any], lost: bool) -> list[str]:
         CALLS: bool(found["calls_in_text"]),
         REASONING: bool(found.get("only_reasoning")),
         FILTERED: bool(found.get("filtered")),
+        ALIKE: whole["ends"].get("invalid", 0) == whole["episodes"] >= MOST_ALIKE,
         SILENT: silent,
         AGAIN: lost,
     }

@@ -177,6 +177,10 @@ INVALID: dict[str, Any] = {
         "role": "assistant",
         "tool_calls": [{"function": {"name": "cart_ad", "arguments": '{"x": NaN}'}}],
     },
+    "arguments encoded twice": {
+        "role": "assistant",
+        "tool_calls": [{"function": {"name": "cart_view", "arguments": '"{}"'}}],
+    },
     "said by the parser": {"role": "assistant", "content": "x", "invalid": "bad JSON"},
     "not a call": {"role": "assistant", "tool_calls": ["submit"]},
     "not an assistant": {"role": "user", "content": "hello"},

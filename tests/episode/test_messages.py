@@ -114,6 +114,16 @@ def test_a_hostile_message_is_invalid_at_once_and_cheaply(name: str, shop: Shop)
     assert replay(record(episode), shop) == episode.score()
 
 
+@pytest.mark.parametrize("arguments", [None, "", "null", '""', "{}"])
+def test_a_call_without_arguments_is_sent_back_with_an_empty_object(arguments: Any, shop: Shop) -> None:
+    """A server parses the history, and refuses text that is no JSON object."""
+    episode = Episode(make_task("CART", 0, 0, shop), shop)
+    turn = episode.act(call(name="cart_view", arguments=arguments))
+    assert "error" not in json.loads(turn.messages[0]["content"])
+    (made,) = episode.messages[-2]["tool_calls"]
+    assert made["function"]["arguments"] == "{}"
+
+
 def test_an_id_that_is_none_gets_one(shop: Shop) -> None:
     nested: list[Any] = []
     for _ in range(100_000):
