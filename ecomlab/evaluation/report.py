@@ -52,8 +52,8 @@ FILTERED = "the endpoint's content filter ended answers; these count as refusals
 MOST_ALIKE = 8
 """Episodes that a policy hardly ends in invalid output one and all."""
 ALIKE = (
-    "every episode ended in invalid output, which `ecomlab view` shows: where a call's arguments are cut or encoded twice, "
-    "the server's parser of tool calls did it; try another one, or --set tools=text"
+    "every episode ended in invalid output, which `ecomlab view` shows: where a call's arguments are cut or encoded "
+    "twice, the server's parser of tool calls did it; try another one, or --set tools=text"
 )
 SILENT = (
     "the customer's endpoint never answered, so all its words are templates: check url, model and key, and evaluate "
