@@ -1,9 +1,13 @@
 """ecomlab: shopping agents trained with reinforcement learning from verifiable rewards."""
 
 from importlib import import_module
+from logging import getLogger
 from typing import TYPE_CHECKING
 
 __version__ = "0.1.0"
+
+# A notebook would show matplotlib's "building the font cache", once, as a pink box in its first cell.
+getLogger("matplotlib.font_manager").addFilter(lambda record: "font cache" not in str(record.msg))
 
 if TYPE_CHECKING:
     from ecomlab import reward as reward
