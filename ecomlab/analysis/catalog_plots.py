@@ -13,7 +13,7 @@ from ecomlab.catalog.columns import Catalog
 from ecomlab.catalog.ingest import Report
 from ecomlab.catalog.real import ENOUGH
 from ecomlab.slots import NO_PRICE
-from ecomlab.style import canvas, current, laid_out, small
+from ecomlab.style import canvas, current, laid_out, lettered, small
 
 WORDS = {"feature": "short name", "text": "description", "days": "shipping days"}
 """Properties that have another name for readers."""
@@ -34,8 +34,8 @@ def contents(report: Report, catalog: Catalog) -> Figure:
     _types(panels[1], report, catalog)
     _prices(panels[2], catalog)
     _known(panels[3], report)
-    for ax, letter in zip(panels, "abcd", strict=True):
-        ax.set_title(letter, loc="left", fontweight="bold", x=-0.02)
+    lettered(panels)
+    for ax in panels:
         ax.grid(axis="y", visible=False)
     return figure
 

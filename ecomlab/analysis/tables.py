@@ -37,15 +37,10 @@ Reward = Annotated[float, Field(ge=-1, le=1), WrapValidator(_or_nothing)]
 Number = Annotated[float, WrapValidator(_or_nothing)]
 
 
-class Line(BaseModel):
-    """A line of a table. Columns that are not declared stay text."""
+class Row(BaseModel):
+    """A line about a training run. Columns that are not declared stay text."""
 
     model_config = ConfigDict(extra="allow")
-
-
-class Row(Line):
-    """A line about a training run."""
-
     schedule: Text
     collection: Text
     seed: int
@@ -342,25 +337,11 @@ def load_frontier(path: str | Path) -> pd.DataFrame:
         return pd.DataFrame(rows)[["env", "player", "share", "level", "low", "high"]]
 
 
-class PartsRow(Row):
-    """Means of the reward's parts over the held-out episodes of a level."""
-
-    d: Count
-    decoding: Literal["sampled", "greedy"]
-    reward: Reward
-    reward_task: Reward
-    reward_efficiency: Reward
-    reward_hallucination: Reward
-    correct: Share
-    episodes: Count
-
-
 def load_parts(path: str | Path) -> pd.DataFrame:
-    """Read the table of the reward's parts: a row per run, step, environment, level and decoding, sorted. Raises
-    TableError."""
-    key = [*RUN, "step", "env", "d", "decoding"]
-    made = "python experiments/laptop/parts.py writes that of experiments/laptop"
-    return _sorted(_load(Path(path), PartsRow, key, made), key)
+    """Read the table of experiments/laptop/parts.py, sorted: means of the reward's parts over the held-out episodes of
+    a run, step, environment, level and decoding. Raises TableError."""
+    with _made_by(path, "table of the reward's parts", "python experiments/laptop/parts.py"):
+        return _sorted(pd.read_csv(path), [*RUN, "step", "env", "d", "decoding"])
 
 
 def load_played(path: str | Path) -> pd.DataFrame:
@@ -385,14 +366,6 @@ def load_effect(path: str | Path) -> pd.DataFrame:
         return found
 
 
-def load_traces(path: str | Path) -> dict[str, Any]:
-    """Read the file of experiments/cascade/traces.py: its traces, and the record of what they were made with. Raises
-    TableError."""
-    with _made_by(path, "file of traces", "python experiments/cascade/traces.py base"):
-        found = json.loads(Path(path).read_text(encoding="utf-8"))
-        return {name: found[name] for name in ("traces", "record")}
-
-
 SHOWN = (
     "step", "env", "d", "d_low", "d_high", "success", "groups", "discarded", "truncated", "invalid",
     "sampled_per_episode", "entropy", "clip_share", "grad_norm", "logp_gap", "seconds", "seconds_model",
@@ -405,14 +378,13 @@ def last_steps(train: pd.DataFrame, steps: int = 6) -> pd.DataFrame:
     return rows[[name for name in SHOWN if name in rows]].round(3).set_index("step")
 
 
-def _load(path: Path, model: type[Line], key: list[str], made: str = "") -> pd.DataFrame:
-    """Read a table and check every row. The index holds the line numbers. `made` says what writes such a table, unless
-    it is a sweep."""
+def _load(path: Path, model: type[Row], key: list[str]) -> pd.DataFrame:
+    """Read a table of a sweep and check every row. The index holds the line numbers."""
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
-        made = made or f"a sweep writes it: ecomlab sweep {path.with_name('sweep.toml')}"
-        raise TableError(f"no file {path}; {made}") from None
+        made = f"ecomlab sweep {path.with_name('sweep.toml')}"
+        raise TableError(f"no file {path}; a sweep writes it: {made}") from None
     except (OSError, UnicodeDecodeError) as e:
         raise TableError(f"{path} cannot be read: {e}") from e
     reader = csv.reader(text.splitlines())
