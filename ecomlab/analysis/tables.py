@@ -227,12 +227,8 @@ def load_certificate(path: str | Path) -> pd.DataFrame:
     "best blind" and "best positional" are the most successful attackers at that level; an environment without such
     attackers has no rows of them. Raises TableError.
     """
-    rows = [
-        {"env": cell.env, "d": cell.d, "player": player, "share": share, "n": n}
-        for cell in _cells(path)
-        for player, share, n in _players(cell)
-    ]
-    return pd.DataFrame(rows)
+    rows = [(cell.env, cell.d, *row) for cell in _cells(path) for row in _players(cell)]
+    return pd.DataFrame(rows, columns=["env", "d", "player", "share", "n"])
 
 
 def _cells(path: str | Path) -> list["certificate.Row"]:
@@ -263,12 +259,8 @@ def load_depth(path: str | Path) -> pd.DataFrame:
     Columns: env, d, player, share (of tasks that are correct), n (tasks; of one "without" or "against" a kind those
     that hold it), steps (that count in a task, on average: of the kind, or of all). Raises TableError.
     """
-    rows = [
-        {"env": cell.env, "d": cell.d, "player": player, "share": share, "n": n, "steps": steps}
-        for cell in _cells(path)
-        for player, share, n, steps in _thinkers(cell)
-    ]
-    return pd.DataFrame(rows)
+    rows = [(cell.env, cell.d, *row) for cell in _cells(path) for row in _thinkers(cell)]
+    return pd.DataFrame(rows, columns=["env", "d", "player", "share", "n", "steps"])
 
 
 def _thinkers(cell: "certificate.Row") -> Iterable[tuple[str, float, int, float]]:
@@ -287,14 +279,12 @@ def load_axes_alone(paths: Iterable[str | Path]) -> pd.DataFrame:
     Columns: player, axis, value, tasks, success, difference (to the same tasks without the change), low, high. Raises
     TableError.
     """
-    found = []
+    found = {}
     for path in map(Path, paths):
-        if not path.exists():
-            raise TableError(f"{path} is missing; experiments/frontier/axes.py makes it")
-        table = pd.read_csv(path)
-        changed = table[~table.axis.isin(["none", "room"])]
-        found.append(changed.assign(player=path.stem.removeprefix("axes_").replace("_", " ")))
-    return pd.concat(found, ignore_index=True)
+        with _made_by(path, "table of axes", "experiments/frontier/axes.py"):
+            found[path] = pd.read_csv(path).assign(player=path.stem.removeprefix("axes_").replace("_", " "))
+    table = pd.concat(found, ignore_index=True)
+    return table[~table.axis.isin(["none", "room"])].reset_index(drop=True)
 
 
 def load_understanding(path: str | Path) -> pd.DataFrame:
