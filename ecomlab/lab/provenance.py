@@ -6,8 +6,7 @@ import json
 import os
 import platform
 import subprocess
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cache
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -80,50 +79,6 @@ def made_with(starter: str, envs: Iterable[str]) -> dict[str, Any]:
         "starter": {path.name: sha256(path) for path in weights} or starter,
         "environments": {env: version_record(env) for env in envs},
     }
-
-
-def outdated(record: Mapping[str, Any]) -> Iterator[str]:
-    """List what a record was made with and is different now: "adaptive-seed0: CART: was ..., is ...".
-
-    `record` is a run's, or that of a sweep, as `merged` gives it.
-    """
-    from ecomlab.envs.registry import ENVIRONMENTS
-
-    for name, own in (record.get("runs") or {"record": {}}).items():
-        full = _joined(record.get("common", record), own)
-        then, parameters = full.get("made_with"), full.get("parameters", {})
-        if not then:
-            yield f"{name}: made_with: absent"
-            continue
-        starter, place = parameters["starter"], parameters.get("catalog") or parameters["catalog_size"]
-        now = made_with(starter, [env for env in then["environments"] if env in ENVIRONMENTS])
-        pairs = {"catalog": (full.get("catalog"), _catalog(place, parameters.get("catalog_seed", 0)))}
-        pairs[f"starter {starter}"] = then["starter"], now["starter"]
-        pairs |= {env: (was, now["environments"].get(env)) for env, was in then["environments"].items()}
-        for what, (was, here) in pairs.items():
-            if was != here:
-                yield f"{name}: {what}: was {was}, is {here or 'absent'}"
-
-
-@cache
-def _catalog(place: str | int, seed: int) -> str:
-    """Return the fingerprint of a catalog; "" for a folder that does not hold one."""
-    from ecomlab.catalog import load_shop
-    from ecomlab.catalog.store import CatalogError
-
-    try:
-        return load_shop(resolve(place) if isinstance(place, str) else place, seed).fingerprint
-    except CatalogError:
-        return ""
-
-
-def _joined(common: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
-    """Undo `merged` for one run."""
-    found = dict(common)
-    for key, value in own.items():
-        both = isinstance(value, dict) and isinstance(found.get(key), dict)
-        found[key] = _joined(found[key], value) if both else value
-    return found
 
 
 def read(folder: str | Path) -> dict[str, Any]:

@@ -2,9 +2,10 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from statistics import fmean
 from typing import Any
 
 from rich.console import Console
@@ -15,7 +16,7 @@ from ecomlab.files import read_json
 from ecomlab.lab import notebooks
 from ecomlab.lab.paths import shown
 from ecomlab.lab.progress import RunState
-from ecomlab.lab.sweep import FAILED, FINISHED, Cost, Run, Sweep, SweepError
+from ecomlab.lab.sweep import FAILED, FINISHED, Run, Sweep, training_config
 from ecomlab.training.metrics import read
 
 
@@ -53,21 +54,20 @@ def survey(plan: Sweep, runs: Sequence[Run], jobs: Mapping[str, str]) -> list[St
     An unfinished run is expected to take the mean of its arm's finished runs; without any, the file's estimate; without
     that, the mean of all finished runs.
     """
-    states = {run.id: _state(run, jobs) for run in runs}
     spent = {run.id: hours(run) for run in runs}
-    done = [run for run in runs if states[run.id] is State.DONE]
+    done = [run for run in runs if run.finished]
     found = []
     for run in runs:
-        estimate = None
-        if states[run.id] is State.DONE:
+        alike, estimate = [spent[other.id] for other in done if arm(plan, other) == arm(plan, run)], None
+        if run in done:
             expected = spent[run.id]
-        elif alike := [spent[other.id] for other in done if arm(plan, other) == arm(plan, run)]:
-            expected = sum(alike) / len(alike)
+        elif alike:
+            expected = fmean(alike)
         elif (estimate := _estimate(plan, run)) is not None:
             expected = estimate
         else:
-            expected = sum(spent[other.id] for other in done) / len(done) if done else math.nan
-        found.append(Status(run, states[run.id], spent[run.id], expected, estimate is not None))
+            expected = fmean(spent[other.id] for other in done) if done else math.nan
+        found.append(Status(run, _state(run, jobs), spent[run.id], expected, estimate is not None))
     return found
 
 
@@ -88,7 +88,7 @@ def arm(plan: Sweep, run: Run) -> tuple[str, ...]:
 
 
 def show(plan: Sweep, statuses: Sequence[Status], console: Console) -> None:
-    """Print a row per arm, the runs at work, the failures, and the costs."""
+    """Print a row per arm, the runs at work, the failures, where the sweep writes, and its cost so far and to come."""
     arms: dict[tuple[str, ...], list[Status]] = {}
     for status in statuses:
         arms.setdefault(arm(plan, status.run), []).append(status)
@@ -108,21 +108,19 @@ def show(plan: Sweep, statuses: Sequence[Status], console: Console) -> None:
             console.print(f"running: {name}, {RunState.read(folder)}")
         if status.state is State.FAILED:
             console.print(f"failed: {name}: {escape((read_json(folder / FAILED) or {}).get('why', ''))}")
-    for line in _costs(plan, statuses):
-        console.print(line, highlight=False, markup=False, soft_wrap=True)
-
-
-def _costs(plan: Sweep, statuses: Sequence[Status]) -> Iterator[str]:
-    """List where the sweep writes, and the cost so far and to come."""
-    yield f"runs in {shown(plan.runs_folder)}/, tables in {shown(plan.folder)}/"
-    for when, spent in (
-        ("so far", sum(s.spent for s in statuses)),
-        ("to come", sum(s.to_come for s in statuses)),
-    ):
-        gpus = f", {_number(spent * plan.gpus)} GPU-hours" if plan.gpus else ""
-        yield f"{when}: {_number(spent)} hours{gpus}"
+    lines = [f"runs in {shown(plan.runs_folder)}/, tables in {shown(plan.folder)}/"]
+    hours = {"so far": sum(s.spent for s in statuses), "to come": sum(s.to_come for s in statuses)}
+    gpus = plan.cluster.gpus if plan.cluster else 0
+    for when, spent in hours.items():
+        lines.append(f"{when}: {_number(spent)} hours")
+        if gpus:
+            lines[-1] += f", {_number(spent * gpus)} GPU-hours"
     if estimated := sum(s.estimated for s in statuses):
-        yield f"runs estimated by [cost] in {shown(plan.file)}: {estimated}; {plan.cost.note}".rstrip("; ")
+        lines.append(
+            f"runs estimated by [cost] in {shown(plan.file)}: {estimated}; {plan.cost.note}".rstrip("; ")
+        )
+    for line in lines:
+        console.print(line, markup=False, soft_wrap=True)
 
 
 def _number(value: float) -> str:
@@ -142,29 +140,10 @@ def _state(run: Run, jobs: Mapping[str, Any]) -> State:
 
 
 def _estimate(plan: Sweep, run: Run) -> float | None:
-    """Estimate the hours of a run by the file's [cost]: given, or of its steps and held-out episodes; None without.
-    Raises SweepError."""
+    """Estimate the hours of a run by the file's [cost]: given, or of its steps and held-out episodes; None without."""
     cost = plan.cost
     if cost.hours or not cost.step:
         return cost.hours or None
-    try:
-        return _of_its_parts(cost, notebooks.check(run.notebook, run.given))
-    except KeyError as e:
-        raise SweepError(
-            f"{shown(plan.file)}: cost: the notebook has no parameter {e}; give hours instead"
-        ) from None
-
-
-def _of_its_parts(cost: Cost, parameters: Mapping[str, Any]) -> float:
-    from ecomlab.evaluation.tasks import environments_of
-
-    steps, every = parameters["steps"], parameters["eval_every"]
-    evaluations = {0, *(range(0, steps, every) if every else ()), *parameters.get("eval_at", ()), steps}
-    cells = (
-        environments_of(parameters.get("eval_collection") or parameters["collection"]),
-        parameters["eval_difficulties"],
-        parameters["eval_decodings"],
-        parameters.get("eval_block", (0,)),
-    )
-    episodes = len(evaluations) * math.prod(map(len, cells)) * parameters["eval_episodes"]
-    return (steps * cost.step + episodes * cost.episode) / 3600
+    config = training_config(notebooks.check(run.notebook, run.given))
+    episodes = len(config.eval_steps) * config.evaluation_episodes
+    return (config.steps * cost.step + episodes * cost.episode) / 3600

@@ -29,29 +29,25 @@ Run folders are experiments/runs/<name>/<run>/, where <name> is the folder of sw
 folder holds finished.json, which is written last. A folder that holds a run with other parameters is refused.
 """
 
-import inspect
 import itertools
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import (
-    AfterValidator,
-    BeforeValidator,
-    Field,
-    ValidationError,
-    ValidationInfo,
-    field_validator,
-)
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, ValidationInfo, field_validator
 
 from ecomlab.files import locked, read_json
 from ecomlab.lab import notebooks
 from ecomlab.lab.paths import project_of, project_root, resolve, shown
 from ecomlab.settings import Strict
 from ecomlab.suggest import mistakes, unknown
+
+if TYPE_CHECKING:
+    from ecomlab.training.config import TrainConfig
 
 REQUEST, FINISHED, FAILED, LOG = "request.json", "finished.json", "failed.json", "log.txt"
 LOCK = ".worker.lock"
@@ -61,7 +57,7 @@ TRAINING = "run_training.ipynb"
 NO_PROJECT = "work in a clone, or in a folder that `ecomlab init FOLDER` lays out"
 
 
-class SweepError(Exception):
+class SweepError(ValueError):
     """A sweep that cannot be run. The message is for the user."""
 
 
@@ -195,11 +191,6 @@ class Sweep(Strict):
     def runs_folder(self) -> Path:
         return self.folder.parent / "runs" / self.name
 
-    @property
-    def gpus(self) -> int:
-        """GPUs that a run occupies."""
-        return self.cluster.gpus if self.cluster else 0
-
     def runs(self) -> list[Run]:
         """List every run, all arms of a seed before the next seed, so that half a sweep can be compared too."""
         found = []
@@ -214,7 +205,8 @@ class Sweep(Strict):
     def check(self) -> None:
         """Raise SweepError with every mistake that would stop any run, each one once."""
         runs, training = self.runs(), self.notebook.name == TRAINING
-        found = {f"names the same run twice: {name}": "" for name in _twice(run.id for run in runs)}
+        ids = Counter(run.id for run in runs)
+        found = {f"names the same run twice: {name}": "" for name, times in ids.items() if times > 1}
         wanted = [
             *((figure, None, {}) for figure in self.figures),
             *((self.notebook, r, r.given) for r in runs),
@@ -227,8 +219,11 @@ class Sweep(Strict):
                 continue
             found |= dict.fromkeys(unfit, "")
             if run and training and not run.finished:
-                for words in _untrainable(parameters):
-                    found.setdefault(words, f"run {run.id}: ")
+                try:
+                    training_config(parameters)
+                except ValueError as e:
+                    for words in str(e).splitlines():
+                        found.setdefault(words, f"run {run.id}: ")
         if found:
             raise SweepError("\n".join(f"{shown(self.file)}: {where}{said}" for said, where in found.items()))
         for run in runs:
@@ -259,23 +254,20 @@ def load(file: str | Path) -> Sweep:
         raise SweepError(f"{shown(path)} cannot be read: {e}") from e
 
 
-def _untrainable(parameters: Mapping[str, Any]) -> list[str]:
-    """Find the mistakes in a training run's configuration."""
+def training_config(parameters: Mapping[str, Any]) -> "TrainConfig":
+    """Configure a training run by its notebook's parameters. Raises ValueError with a line for each mistake."""
     from ecomlab.training.config import TrainConfig
 
-    known = list(inspect.signature(TrainConfig).parameters)
+    known = list(TrainConfig.model_fields)
     given = {**parameters, **parameters.get("more", {})}
     found = [f"more: {unknown('setting', name, known)}" for name in given if name not in (*known, "more")]
     try:
-        TrainConfig(**{name: value for name, value in given.items() if name in known})
+        config = TrainConfig(**{name: value for name, value in given.items() if name in known})
     except ValueError as e:
-        found += str(e).splitlines()
-    return found
-
-
-def _twice(names: Iterable[str]) -> list[str]:
-    every = list(names)
-    return sorted({name for name in every if every.count(name) > 1})
+        raise ValueError("\n".join([*found, str(e)])) from None
+    if found:
+        raise ValueError("\n".join(found))
+    return config
 
 
 def _slug(value: Any) -> str:

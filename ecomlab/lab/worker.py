@@ -23,10 +23,6 @@ BUSY = 75
 """Exit code: another process has the run; nothing was done."""
 
 
-class BusyError(Exception):
-    """Another process executes the run."""
-
-
 def main(folder: Path) -> int:
     """Execute the request in `folder`, writing run.json first and finished.json last. Returns 0 when it is finished.
 
@@ -34,11 +30,11 @@ def main(folder: Path) -> int:
     returns BUSY. Raises NotebookError for a failure, which failed.json keeps until the next try.
     """
     try:
-        with lock(folder / LOCK, BusyError(), PATIENCE):
+        with lock(folder / LOCK, BlockingIOError(), PATIENCE):
             if read_json(folder / FINISHED) is None:  # else another process did while this one waited
                 (folder / FAILED).unlink(missing_ok=True)
                 _execute(folder)
-    except BusyError:
+    except BlockingIOError:
         print(f"another process executes {shown(folder)}/; this one did nothing", file=sys.stderr)
         return BUSY
     return 0

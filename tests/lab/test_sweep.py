@@ -13,21 +13,15 @@ import psutil
 import pytest
 from filelock import FileLock
 from rich.console import Console
+from toy_sweep import run
 
 from ecomlab import options
-from ecomlab.lab import experiment, paths, runner, status, sweep, worker
+from ecomlab.lab import paths, runner, status, sweep, worker
 from ecomlab.lab.status import State
 
 ROOT = Path(__file__).resolve().parents[2]
 CLUSTER = {"time": "1-02:00:00", "partition": "gpu", "gpus": 2, "cpus": 8, "memory": 64}
 CLUSTER["extra"] = {"account": "shop floor", "exclusive": True}
-
-
-def run(file, **options):
-    """run_sweep's exit code and what it printed."""
-    text = io.StringIO()
-    code = experiment.run_sweep(file, console=Console(file=text, width=200), **options)
-    return code, text.getvalue()
 
 
 def until(condition, seconds=180):
@@ -321,7 +315,7 @@ def test_two_jobs_with_the_same_run_execute_it_once(submitted):
     for job in runs:
         (job.folder / runner.JOB).unlink()  # as if nobody had noted the first submission
     # and nobody had looked at the locks
-    ids = runner.ClusterExecutor(sweep.load(file), "local", 2).submit(runs)
+    ids = runner.submit_runs(sweep.load(file), "local", 2, runs)
     until(lambda: not any(runner.local_job_lives(i) for i in ids))
     for job in runs:
         assert job.finished and trace(job) == [str(step) for step in range(12)]
