@@ -209,18 +209,18 @@ def train(
         from ecomlab.training.tokens import TABLE
 
         return show_plan(asked, config, console, resolve(TABLE))
-    from ecomlab.lab.progress import watch
+    from ecomlab.lab.progress import Bar, watch
     from ecomlab.training.run import train
 
-    out = str(resolve(asked.out))
+    asked = asked.replace(out=str(resolve(asked.out)), **training_settings(asked.catalog or None))
+    leads = os.environ.get("RANK", "0") == "0"
     try:
-        run = train(
-            asked.replace(out=out, **training_settings(asked.catalog or None)), watch(out, live=False)
-        )
+        with Bar(console if leads else Console(quiet=True)) as bar:
+            run = train(asked, watch(asked.out, bar))
     except RunError as error:
         complain(str(error))
         raise Exit(error.code) from None
-    if os.environ.get("RANK", "0") == "0":
+    if leads:
         console.print(f"finished: {run.folder}")
 
 

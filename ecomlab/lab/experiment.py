@@ -11,7 +11,6 @@ from typing import Any
 import pandas as pd
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 
 from ecomlab.analysis.statistics import arm_intervals, arm_names, summary
 from ecomlab.analysis.tables import load_eval, load_experiment, load_train
@@ -53,7 +52,7 @@ def run_sweep(
     jobs = runner.jobs_of(runs)
     if jobs is None:
         console.print("squeue does not answer: runs in SLURM's queue are counted as left")
-    status.show(plan, status.survey(plan, runs, jobs or {}), console)
+    status.show(plan, status.survey(plan, jobs or {}), console)
     if dry_run:
         return 0
     left, at_a_time = [run for run in runs if not run.finished], processes or plan.processes
@@ -213,16 +212,15 @@ def show_results(plan: Sweep, console: Console) -> None:
     runs = summary(*load_experiment(plan.folder))
     order = {name: i for i, name in enumerate(plan.grid.get("schedule", ()))}
     runs = runs.sort_values("schedule", key=lambda names: names.map(order), kind="stable")
+    rows = pd.DataFrame({"arm": arm_names(runs), "seed": runs.seed, "steps": runs.steps})
+    rows["window"] = [f"{run.d_low}–{run.d_high}" for run in runs.itertuples()]
+    for name in ("sampled", "greedy"):
+        if runs[f"{name}_last"].notna().any():
+            ends = zip(runs[f"{name}_first"], runs[f"{name}_last"], strict=True)
+            rows[name] = [f"{first:.2f} → {last:.2f}" for first, last in ends]
+    rows["rollouts"], rows["minutes"] = runs.rollouts.map("{:,}".format), runs.minutes.map("{:.1f}".format)
     title = f"{plan.name}: held-out success, mean over difficulties, first → last evaluation"
-    table = Table(title=title, title_justify="left", box=None, pad_edge=False)
-    decodings = [name for name in ("sampled", "greedy") if runs[f"{name}_last"].notna().any()]
-    for heading in ("arm", "seed", "steps", "window", *decodings, "rollouts", "minutes"):
-        table.add_column(heading, justify="left" if heading == "arm" else "right")
-    for run in runs.assign(arm=arm_names(runs)).itertuples():
-        success = (f"{getattr(run, f'{n}_first'):.2f} → {getattr(run, f'{n}_last'):.2f}" for n in decodings)
-        costs = (f"{run.rollouts:,}", f"{run.minutes:.1f}")
-        table.add_row(run.arm, str(run.seed), str(run.steps), f"{run.d_low}–{run.d_high}", *success, *costs)
-    console.print(table)
+    status.print_table(rows, title, console)
     for name, arm in arm_intervals(runs, "sampled_last").dropna().iterrows():
         spread = f"{arm['mean']:.2f} [{arm.low:.2f}, {arm.high:.2f}]"
         console.print(f"{name}: {spread}, 95% t interval over {arm.runs:.0f} runs")

@@ -34,14 +34,15 @@ class Bar(AbstractContextManager["Bar"]):
 
     def __init__(self, console: Console) -> None:
         text = Column(no_wrap=True, overflow="ellipsis", ratio=4)
+        drawn = console.is_terminal and not console.quiet
         self.bar = Progress(
             TextColumn("{task.description}", markup=False, table_column=text),
             BarColumn(bar_width=None, table_column=Column(ratio=1, min_width=6)),
             TimeRemainingColumn(),
-            console=console, disable=not console.is_terminal, expand=True, transient=True, speed_estimate_period=DAY,
+            console=console, disable=not drawn, expand=True, transient=True, speed_estimate_period=DAY,
         )  # fmt: skip
         self.task = self.bar.add_task("at work", total=None)
-        self.speaks, self.printed = not (console.is_terminal or console.quiet), time.monotonic()
+        self.speaks, self.printed = not (drawn or console.quiet), time.monotonic()
 
     def __enter__(self) -> "Bar":
         self.bar.start()
@@ -145,17 +146,19 @@ class RunState:
         return cls.of(read_json(folder / FILE) or {})
 
 
-def watch(out: str | Path, live: bool | None = None) -> Callable[[dict[str, Any]], None]:
-    """Make a `progress` for `train(config, progress=...)` that writes `out`/progress.json. If `live`, by default in an
-    interactive notebook, it draws curves; else it prints lines.
+def watch(out: str | Path, bar: Bar | None = None) -> Callable[[Mapping[str, Any]], None]:
+    """Make a `progress` for `train(config, progress=...)` that writes `out`/progress.json. It draws curves in an
+    interactive notebook; elsewhere, or with a bar, it prints lines.
 
     The state needs `step` (steps done) and `steps`; of the rest, only plain values are written.
     """
-    folder = resolve(out)
-    interactive = Console().is_jupyter and not os.environ.get("ECOMLAB_BATCH")  # which a batch run sets
-    show = Curves(folder) if (interactive if live is None else live) else Lines()
+    folder, console = resolve(out), Console()
+    curves = (
+        bar is None and console.is_jupyter and not os.environ.get("ECOMLAB_BATCH")
+    )  # which batch runs set
+    show = Curves(folder) if curves else Lines(bar or Bar(console))
 
-    def report(state: dict[str, Any]) -> None:
+    def report(state: Mapping[str, Any]) -> None:
         write_json(folder / FILE, {k: v for k, v in state.items() if isinstance(v, bool | int | float | str)})
         show(state)
 
@@ -163,29 +166,22 @@ def watch(out: str | Path, live: bool | None = None) -> Callable[[dict[str, Any]
 
 
 class Lines:
-    """Prints a line per environment of a step, per row of an evaluation, and per alarm; once a minute another says how
-    far the run is."""
+    """Prints a line per environment of a step, per row of an evaluation, and per alarm, and updates a bar."""
 
-    def __init__(self) -> None:
-        self.printed = time.monotonic()
+    def __init__(self, bar: Bar) -> None:
+        self.bar = bar
 
     def __call__(self, state: Mapping[str, Any]) -> None:
         from ecomlab.training.metrics import by_environment
 
-        at, told, rows = RunState.of(state), [], state.get("rows") or []
+        at, rows = RunState.of(state), state.get("rows") or []
         if state.get("kind") == "alarm":
-            told = [f"ALARM: {state['words']}"]
+            print(f"step {at}: ALARM: {state['words']}", flush=True)
         for row in by_environment(rows) if state.get("kind") == "step" else rows:
             about = f"trained on d = {row['d_low']} to {row['d_high']}" if "d_low" in row else ""
             about = about or f"held out, d = {row['d']}, {row['decoding']}"
-            told.append(f"{row['env']}, {about}: success {row['success']:.2f}")
-        for text in told:
-            print(f"step {at}: {text}", flush=True)
-        if not told and time.monotonic() - self.printed >= QUIET_SECONDS:
-            told = [f"step {at}"]
-            print(*told, flush=True)
-        if told:
-            self.printed = time.monotonic()
+            print(f"step {at}: {row['env']}, {about}: success {row['success']:.2f}", flush=True)
+        self.bar.update(f"step {at}", at.share)
 
 
 class Curves:
@@ -202,9 +198,9 @@ class Curves:
     def __call__(self, state: Mapping[str, Any]) -> None:
         from tqdm.auto import tqdm
 
-        if state.get("kind") == "alarm":
-            return Lines()(state)
         at = RunState.of(state)
+        if state.get("kind") == "alarm":
+            return print(f"step {at}: ALARM: {state['words']}")
         if self.bar is None:
             self.bar = tqdm(total=at.steps, initial=at.step, unit="step")
         self.bar.set_postfix_str(

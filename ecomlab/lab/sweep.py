@@ -31,20 +31,19 @@ folder holds finished.json, which is written last. A folder that holds a run wit
 
 import itertools
 import re
-import tomllib
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, ValidationInfo, field_validator
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, field_validator
 
 from ecomlab.files import locked, read_json
 from ecomlab.lab import notebooks
 from ecomlab.lab.paths import project_of, project_root, resolve, shown
-from ecomlab.settings import Strict
-from ecomlab.suggest import mistakes, unknown
+from ecomlab.settings import ConfigError, Strict, read_toml
+from ecomlab.suggest import unknown
 
 if TYPE_CHECKING:
     from ecomlab.training.config import TrainConfig
@@ -57,7 +56,7 @@ TRAINING = "run_training.ipynb"
 NO_PROJECT = "work in a clone, or in a folder that `ecomlab init FOLDER` lays out"
 
 
-class SweepError(ValueError):
+class SweepError(ConfigError):
     """A sweep that cannot be run. The message is for the user."""
 
 
@@ -105,9 +104,7 @@ NotNegative = Annotated[int, Field(ge=0)]
 Positive = Annotated[int, Field(ge=1)]
 Amount = Annotated[float, Field(ge=0)]
 ProjectPath = Annotated[
-    Path,
-    Field(strict=False),
-    AfterValidator(lambda path, info: resolve(path, project_of(info.context.parent))),
+    Path, AfterValidator(lambda path, info: resolve(path, project_of(info.context.parent)))
 ]
 Values = Annotated[
     list[Any], Field(min_length=1), BeforeValidator(lambda v: v if isinstance(v, list) else [v])
@@ -237,21 +234,14 @@ class Sweep(Strict):
 def load(file: str | Path) -> Sweep:
     """Read and check a sweep.toml, relative to the working directory or to the project's root.
 
-    Raises SweepError with a line for every mistake: the file, the key and the way out.
+    Raises ConfigError with a line for every mistake: the file, the key and the way out.
     """
     path = Path(file).absolute() if Path(file).is_file() else resolve(file)
-    try:
-        return Sweep.model_validate(tomllib.loads(path.read_text(encoding="utf-8")), context=path)
-    except FileNotFoundError:
-        there = [p.parent.name for p in (project_root() / "experiments").glob("*/sweep.toml")]
-        raise SweepError(
-            f"no file {path}; "
-            + (f"there are sweeps called {', '.join(sorted(there))}" if there else NO_PROJECT)
-        ) from None
-    except ValidationError as e:
-        raise SweepError("\n".join(f"{shown(path)}: {mistake}" for mistake in mistakes(e, Sweep))) from None
-    except (OSError, ValueError) as e:
-        raise SweepError(f"{shown(path)} cannot be read: {e}") from e
+    if not path.is_file():
+        there = sorted(p.parent.name for p in (project_root() / "experiments").glob("*/sweep.toml"))
+        way_out = f"there are sweeps called {', '.join(there)}" if there else NO_PROJECT
+        raise SweepError(f"no file {path}; {way_out}")
+    return read_toml(path, Sweep, context=path)
 
 
 def training_config(parameters: Mapping[str, Any]) -> "TrainConfig":

@@ -23,18 +23,22 @@ BUSY = 75
 """Exit code: another process has the run; nothing was done."""
 
 
+class BusyError(Exception):
+    """Another process executes the run."""
+
+
 def main(folder: Path) -> int:
-    """Execute the request in `folder`, writing run.json first and finished.json last. Returns 0 when it is finished.
+    """Execute the request in `folder`, writing finished.json last. Returns 0 when it is finished.
 
     A finished run is not executed again. If another process executes it, this one waits for at most `PATIENCE` and
     returns BUSY. Raises NotebookError for a failure, which failed.json keeps until the next try.
     """
     try:
-        with lock(folder / LOCK, BlockingIOError(), PATIENCE):
+        with lock(folder / LOCK, BusyError(), PATIENCE):
             if read_json(folder / FINISHED) is None:  # else another process did while this one waited
                 (folder / FAILED).unlink(missing_ok=True)
                 _execute(folder)
-    except BlockingIOError:
+    except BusyError:
         print(f"another process executes {shown(folder)}/; this one did nothing", file=sys.stderr)
         return BUSY
     return 0
@@ -47,7 +51,6 @@ def _execute(folder: Path) -> None:
     try:
         effective = check(notebook, request["parameters"])
         record = {"id": request["id"], "notebook": notebook.name, **provenance(effective)}
-        write_json(folder / "run.json", record)
         with (folder / LOG).open("a", encoding="utf-8", buffering=1) as log:
             execute(notebook, folder, request["parameters"], log)
     except NotebookError as error:

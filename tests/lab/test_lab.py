@@ -28,6 +28,7 @@ from ecomlab.lab import (
     show,
     sweep,
 )
+from ecomlab.settings import ConfigError
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -79,7 +80,7 @@ def test_notebooks_that_papermill_would_run_wrongly_are_refused(tmp_path, cell, 
 )
 def test_a_wrong_sweep_is_an_error(tmp_path, text, word):
     (tmp_path / "sweep.toml").write_text(text)
-    with pytest.raises(sweep.SweepError, match=f"sweep.toml:? .*{word}"):
+    with pytest.raises(ConfigError, match=f"sweep.toml:? .*{word}"):
         sweep.load(tmp_path / "sweep.toml")
 
 
