@@ -111,13 +111,9 @@ def commit(root: Path | None = None) -> str:
     )
     if listed is None:
         return f"{head.strip()}-dirty"
-    changed = [
-        entry[3:]
-        for entry in listed.split("\0")
-        if entry and not entry.endswith((".pyc", ".ipynb_checkpoints/"))
-    ]
-    dirty = any(not _same_notebook(root, name) for name in changed)
-    return head.strip() + ("-dirty" if dirty else "")
+    changed = [line[3:] for line in listed.split("\0") if line]
+    changed = [name for name in changed if not name.endswith((".pyc", ".ipynb_checkpoints/"))]
+    return head.strip() + ("" if all(_same_notebook(root, name) for name in changed) else "-dirty")
 
 
 def versions() -> dict[str, str]:
@@ -173,33 +169,28 @@ def _same_notebook(root: Path, name: str) -> bool:
     """Tell whether the file is a notebook whose cells have the same sources and tags as in HEAD."""
     if not name.endswith(".ipynb"):
         return False
-    committed = _git(root, "show", f"HEAD:./{name}")
     try:
-        here = json.loads((root / name).read_text(encoding="utf-8"))["cells"]
-        there = json.loads(committed or "")["cells"]
-        return [_essence(cell) for cell in here] == [_essence(cell) for cell in there]
+        texts = (root / name).read_text(encoding="utf-8"), _git(root, "show", f"HEAD:./{name}") or ""
+        here, there = (
+            [
+                (cell["cell_type"], "".join(cell["source"]), cell["metadata"].get("tags", []))
+                for cell in json.loads(text)["cells"]
+            ]
+            for text in texts
+        )
     except (OSError, ValueError, KeyError, TypeError):
         return False
-
-
-def _essence(cell: dict[str, Any]) -> tuple[str, str, list[str]]:
-    return cell["cell_type"], "".join(cell["source"]), cell.get("metadata", {}).get("tags", [])
+    return here == there
 
 
 def _git(root: Path, *arguments: str) -> str | None:
     """Run git without taking its lock; None if there is no git, no repository or no permission."""
+    inherited = {k: v for k, v in os.environ.items() if not k.startswith("GIT_")}
+    environment = {**inherited, "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
+    command = ["git", "-C", str(root), *arguments]
     try:
-        inherited = {k: v for k, v in os.environ.items() if not k.startswith("GIT_")}
-        environment = {**inherited, "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
-        done = subprocess.run(
-            ["git", *arguments],
-            cwd=root,
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=20,
-            check=True,
-        )
-        return done.stdout
+        return subprocess.run(
+            command, env=environment, capture_output=True, text=True, timeout=20, check=True
+        ).stdout
     except (OSError, subprocess.SubprocessError, UnicodeDecodeError):
         return None

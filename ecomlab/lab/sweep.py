@@ -80,12 +80,7 @@ class Run:
 
     def request(self) -> dict[str, Any]:
         """List what a worker needs, which is compared when the run is asked for again."""
-        return {
-            "id": self.id,
-            "notebook": str(self.notebook),
-            "folder": str(self.folder),
-            "parameters": dict(self.given),
-        }
+        return {"id": self.id, "notebook": str(self.notebook), "parameters": dict(self.given)}
 
     def changed(self) -> str:
         """Describe how the folder's parameters differ from `given`: "steps was 40 and is 80"; '' if they do not."""
@@ -204,23 +199,20 @@ class Sweep(Strict):
         runs, training = self.runs(), self.notebook.name == TRAINING
         ids = Counter(run.id for run in runs)
         found = {f"names the same run twice: {name}": "" for name, times in ids.items() if times > 1}
-        wanted = [
-            *((figure, None, {}) for figure in self.figures),
-            *((self.notebook, r, r.given) for r in runs),
-        ]
-        for notebook, run, given in wanted:
-            try:
-                parameters, unfit = notebooks.fit(notebook, given)
-            except notebooks.NotebookError as e:
-                found[str(e)] = ""
-                continue
-            found |= dict.fromkeys(unfit, "")
-            if run and training and not run.finished:
-                try:
-                    training_config(parameters)
-                except ValueError as e:
-                    for words in str(e).splitlines():
-                        found.setdefault(words, f"run {run.id}: ")
+        try:
+            for figure in self.figures:
+                notebooks.parameters_of(figure)
+            for run in runs:
+                parameters, unfit = notebooks.fit(self.notebook, run.given)
+                found |= dict.fromkeys(unfit, "")
+                if training and not run.finished:
+                    try:
+                        training_config(parameters)
+                    except ConfigError as e:
+                        for words in str(e).splitlines():
+                            found.setdefault(words, f"run {run.id}: ")
+        except notebooks.NotebookError as e:  # a notebook that is none: the same for all runs
+            found[str(e)] = ""
         if found:
             raise SweepError("\n".join(f"{shown(self.file)}: {where}{said}" for said, where in found.items()))
         for run in runs:
@@ -245,18 +237,21 @@ def load(file: str | Path) -> Sweep:
 
 
 def training_config(parameters: Mapping[str, Any]) -> "TrainConfig":
-    """Configure a training run by its notebook's parameters. Raises ValueError with a line for each mistake."""
+    """Configure a training run by its notebook's parameters. Raises ConfigError with a line for each mistake."""
     from ecomlab.training.config import TrainConfig
 
-    known = list(TrainConfig.model_fields)
-    given = {**parameters, **parameters.get("more", {})}
-    found = [f"more: {unknown('setting', name, known)}" for name in given if name not in (*known, "more")]
+    known, more, found = list(TrainConfig.model_fields), parameters.get("more", {}), []
+    for name in more:
+        if name in parameters:
+            found.append(f"more: {name} is a parameter of the notebook; set it beside `more`")
+        elif name not in known:
+            found.append(f"more: {unknown('setting', name, known)}")
     try:
-        config = TrainConfig(**{name: value for name, value in given.items() if name in known})
+        config = TrainConfig(**{name: v for name, v in {**more, **parameters}.items() if name in known})
     except ValueError as e:
-        raise ValueError("\n".join([*found, str(e)])) from None
+        found += str(e).splitlines()
     if found:
-        raise ValueError("\n".join(found))
+        raise ConfigError("\n".join(found))
     return config
 
 

@@ -25,6 +25,7 @@ from ecomlab.lab import (
     notebooks,
     paths,
     provenance,
+    runner,
     show,
     sweep,
 )
@@ -188,6 +189,23 @@ def test_a_failed_run_is_shown_and_the_others_go_on(toy):
     assert code == 1
     assert "static-low-seed0 failed" in text and "[Errno 28]" in text
     assert "[Errno 28]" in run(file, dry_run=True)[1], "the grid says it until it is tried again"
+    assert set(tables.load_train(file.parent / "train.csv").schedule) == {"adaptive"}
+
+
+def test_a_killed_run_stops_no_other(toy, monkeypatch):
+    """As where memory is short; a pool of joblib or concurrent.futures would give up all runs."""
+    begin = runner.start
+
+    def start(job, environment):
+        worker = begin(job, environment)
+        if job.given["schedule"] == "static-low":
+            worker.kill()
+        return worker
+
+    monkeypatch.setattr(runner, "start", start)
+    file = toy(steps=1)
+    code, text = run(file)
+    assert code == 1 and "signal 9" in text and "--processes 1" in text
     assert set(tables.load_train(file.parent / "train.csv").schedule) == {"adaptive"}
 
 
