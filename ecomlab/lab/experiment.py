@@ -127,10 +127,10 @@ def _lacks(parameters: Mapping[str, notebooks.Parameter]) -> str:
 def gather(plan: Sweep, runs: Sequence[Run]) -> None:
     """Join the tables and alarms of finished `runs`, in their order, into the sweep's folder, and check the result.
 
-    Values are copied as they were written; provenance.json records where each run comes from. Lines of alarms.txt begin
-    with the run's name. The policies that
-    training runs ended with are kept beside the tables in half precision, if they are small. Unchanged files are not
-    written again. Raises TableError, which names the run's own file if the mistake is there.
+    Values are copied as they were written; a line of alarms.txt begins with its run's name; provenance.json records
+    where each run comes from. The policies that training runs ended with are kept beside the tables in half precision,
+    if they are small. Unchanged files are not written again. Raises TableError, which names the run's own file if the
+    mistake is there.
     """
     for name, check in TABLES.items():
         for run in runs:
