@@ -1,32 +1,8 @@
 """Sweeps as data: a notebook, a grid and seeds make runs, each with a name, a folder and its parameters.
 
-    notebook = "notebooks/run_training.ipynb"     # from the project's root
-    seeds = [0, 1]
-    processes = 2                                 # runs at a time, each with `threads` threads (default 1)
-    figures = ["notebooks/fig_difficulty_growth.ipynb"]
-
-    [fixed]                                       # the same in every run
-    steps = 40
-
-    [grid]                                        # every combination
-    schedule = ["static-low", "adaptive"]
-
-    [cluster]                                     # resources that one run asks of SLURM
-    time = "12:00:00"                             # between requeues: HH:MM:SS or D-HH:MM:SS
-    partition = "gpu"
-    gpus = 1
-    cpus = 16
-    memory = 128                                  # GB
-    extra = { account = "shop" }                  # further sbatch options by their long names
-
-    [cost]                                        # expected cost of a run
-    hours = 6.5                                   # or, for training runs, seconds of its parts:
-    # step = 70.0                                 # a training step
-    # episode = 0.8                               # a held-out episode
-    note = "measured on ..."                      # printed with every estimate
-
-Run folders are experiments/runs/<name>/<run>/, where <name> is the folder of sweep.toml. A run is finished when its
-folder holds finished.json, which is written last. A folder that holds a run with other parameters is refused.
+docs/cluster.md shows a sweep.toml with all fields. Run folders are experiments/runs/<name>/<run>/, where <name> is the
+folder of sweep.toml. A run is finished when its folder holds finished.json, which is written last. A folder that holds
+a run with other parameters is refused.
 """
 
 import itertools
@@ -116,7 +92,7 @@ def minutes_of(time: Any) -> int:
 
 
 class Cluster(Strict):
-    """Resources that one run asks of SLURM; zeros and empty strings ask for nothing."""
+    """Resources that one run asks of SLURM, memory in GB; zeros and empty strings ask for nothing."""
 
     minutes: Annotated[int, BeforeValidator(minutes_of), Field(alias="time", ge=1)]
     partition: str = ""
@@ -124,6 +100,7 @@ class Cluster(Strict):
     cpus: Positive = 1
     memory: NotNegative = 0
     extra: dict[str, str | int | bool] = Field(default={})
+    """Further sbatch options by their long names."""
 
 
 class Cost(Strict):
