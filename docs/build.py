@@ -21,9 +21,8 @@ import nbformat
 from rich.console import Console
 
 from ecomlab.files import cache_folder, read_json
-from ecomlab.lab import notebooks
+from ecomlab.lab import notebooks, runner
 from ecomlab.lab.provenance import commit
-from ecomlab.lab.runner import ProcessExecutor
 from ecomlab.lab.sweep import FAILED, FINISHED, Run
 from ecomlab.seeding import digest
 
@@ -114,7 +113,7 @@ def execute(notebook: Path, given: dict[str, Any]) -> nbformat.NotebookNode:
     if "out" in notebooks.parameters_of(notebook):
         asked["out"] = str(folder / "out")
     run = Run(notebook.stem, folder, notebook, asked)
-    failures = ProcessExecutor(1).execute([run], Console(file=io.StringIO()))
+    failures = runner.execute([run], Console(file=io.StringIO()))
     for failure in failures:
         print(f"{notebook.stem} failed:\n{failure.last_lines}", file=sys.stderr)
     done = nbformat.read(notebook if failures else folder / notebooks.EXECUTED, as_version=4)
