@@ -35,6 +35,10 @@ import annotated  # noqa: E402
 import site_check  # noqa: E402
 
 SITE = ROOT / "build" / "docs"
+NOTEBOOKS = sorted(
+    (ROOT / "notebooks").glob("*.ipynb"), key=lambda path: (not path.stem.startswith("start"), path)
+)
+"""Those that teach come first."""
 PAGES = HERE / "notebooks"
 """Executed copies, which git ignores."""
 RUNS = ROOT / "build" / "notebooks"
@@ -65,7 +69,7 @@ def main() -> int:
     if chosen.no_notebooks:
         (PAGES / "index.md").write_text(names(), "utf-8")
     else:
-        found = {path.stem: render(path) for path in sorted((ROOT / "notebooks").glob("*.ipynb"))}
+        found = {path.stem: render(path) for path in NOTEBOOKS}
         (PAGES / "index.md").write_text(contents(found), "utf-8")
         failed = any(one.metadata.executed["failed"] for one in found.values())
     annotated.write(HERE / "episodes")
@@ -145,7 +149,7 @@ def names() -> str:
         "| notebook | | file |",
         "|---|---|---|",
     ]
-    for path in sorted((ROOT / "notebooks").glob("*.ipynb")):
+    for path in NOTEBOOKS:
         title, claim = nbformat.read(path, as_version=4).cells[0].source.split("\n\n")[:2]
         lines.append(f"| {title.removeprefix('# ')} | {claim} | `notebooks/{path.name}` |")
     return "\n".join([*lines, ""])

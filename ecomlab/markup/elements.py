@@ -47,13 +47,10 @@ def table(headings: Sequence[str], rows: Iterable[Sequence[Any]], class_: str = 
     """Make a table. Numbers are aligned to the right; line breaks are kept."""
     rows = list(rows)
     numbers = {place for row in rows for place, value in enumerate(row) if _is_number(value)}
-    head = element("tr", *(_heading(name, place in numbers) for place, name in enumerate(headings)))
+    kinds = ("number" if place in numbers else None for place in range(len(headings)))
+    head = [element("th", name, scope="col", class_=kind) for name, kind in zip(headings, kinds, strict=True)]
     body = [element("tr", *map(_cell, row)) for row in rows]
-    return element("table", element("thead", head), element("tbody", *body), class_=class_)
-
-
-def _heading(name: str, of_numbers: bool) -> Html:
-    return element("th", name, scope="col", class_="number" if of_numbers else None)
+    return element("table", element("thead", element("tr", *head)), element("tbody", *body), class_=class_)
 
 
 def _cell(value: Any) -> Html:

@@ -34,14 +34,11 @@ def _card(source: Source) -> Html:
         return element("section", *shown, pairs(_facts(source, played)), class_="run")
     summary = summary_of(played)
     tasks = [cell["tasks"] for cell in summary["cells"]]
-    facts = _facts(source, played) | {
-        "tasks per cell": " to ".join(map(str, sorted({min(tasks), max(tasks)})))
-    }
+    facts = _facts(source, played)
+    facts["tasks per cell"] = " to ".join(map(str, sorted({min(tasks), max(tasks)})))
     look = element("p", LOOK, class_="quiet") if min(tasks) < SMALL else None
-    levels = {d: summary_of([one for one in played if one.job.d == d])["all"] for d in _levels(summary)}
-    return element(
-        "section", *shown, _matrix(source.player, summary, levels), pairs(facts), look, class_="run"
-    )
+    matrix = _matrix(source.player, played, summary)
+    return element("section", *shown, matrix, pairs(facts), look, class_="run")
 
 
 def _facts(source: Source, played: Sequence[Transcript]) -> dict[str, str]:
@@ -71,31 +68,23 @@ def _listed(values: Mapping[str, Any]) -> str:
     return ", ".join(f"{name} {value}" for name, value in values.items() if value is not None)
 
 
-def _levels(summary: Mapping[str, Any]) -> list[int]:
-    return sorted({cell["d"] for cell in summary["cells"]})
-
-
-def _matrix(player: str, summary: Mapping[str, Any], levels: Mapping[int, Mapping[str, Any]]) -> Html:
-    """Show success by environment and level, and at each of `levels` over all environments; a cell filters the table
-    below."""
-    cells = {(one["env"], one["d"]): one for one in summary["cells"]}
-    wholes = {one["env"]: one for one in summary["environments"]}
-    wholes = {env: wholes[env] for env in in_order(wholes)}
-    head = element(
-        "tr", *(element("th", name, scope="col") for name in ("", *(f"d = {d}" for d in levels), "all"))
-    )
+def _matrix(player: str, played: Sequence[Transcript], summary: Mapping[str, Any]) -> Html:
+    """Show success by environment and level, and over all of each; a cell filters the table below."""
+    levels = sorted({one.job.d for one in played})
+    found = [*summary["cells"], *summary["environments"], summary["all"]]
+    found += [{**summary_of(one for one in played if one.job.d == d)["all"], "d": d} for d in levels]
+    cells = {(one["env"], one["d"]): one for one in found}
+    names = ("", *(f"d = {d}" for d in levels), "all")
+    head = element("tr", *(element("th", name, scope="col") for name in names))
     body = [
         element(
             "tr",
             element("th", env, scope="row"),
-            *(_cell(player, cells.get((env, d))) for d in levels),
-            _cell(player, wholes[env]),
+            *(_cell(player, cells.get((env, d))) for d in (*levels, None)),
         )
-        for env in wholes
+        for env in (*in_order(one["env"] for one in summary["environments"]), "all")
     ]
-    wide = [*({**whole, "d": d} for d, whole in levels.items()), summary["all"]]
-    last = element("tr", element("th", "all", scope="row"), *(_cell(player, one) for one in wide))
-    return element("table", element("thead", head), element("tbody", *body, last), class_="matrix")
+    return element("table", element("thead", head), element("tbody", *body), class_="matrix")
 
 
 def _cell(player: str, cell: Mapping[str, Any] | None) -> Html:
