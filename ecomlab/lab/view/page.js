@@ -157,7 +157,7 @@ function drawChoices() {
     const select = make("select", {}, make("option", { value: "", textContent: "all" }), ...options);
     select.dataset.column = String(number);
     select.addEventListener("change", refresh);
-    $("choices").append(make("label", {}, column.name, select));
+    $("choices").append(make("label", {}, column.name + " ", select));
   });
 }
 
