@@ -34,6 +34,10 @@ import annotated  # noqa: E402
 import site_check  # noqa: E402
 
 SITE = ROOT / "build" / "docs"
+NOTEBOOKS = sorted(
+    (ROOT / "notebooks").glob("*.ipynb"), key=lambda path: (not path.stem.startswith("start"), path)
+)
+"""Those that teach come first."""
 PAGES = HERE / "notebooks"
 """Executed copies, which git ignores."""
 RUNS = ROOT / "build" / "notebooks"
@@ -56,15 +60,15 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--out", type=Path, default=SITE)
-    parser.add_argument("--no-notebooks", action="store_true", help="leave the notebooks out")
+    parser.add_argument("--no-notebooks", action="store_true", help="list the notebooks by title only")
     chosen = parser.parse_args()
     shutil.rmtree(PAGES, ignore_errors=True)
     PAGES.mkdir()
     failed = False
     if chosen.no_notebooks:
-        (PAGES / "index.md").write_text("# Notebooks\n\nThey are left out of this build.\n", "utf-8")
+        (PAGES / "index.md").write_text(names(), "utf-8")
     else:
-        found = {path.stem: render(path) for path in sorted((ROOT / "notebooks").glob("*.ipynb"))}
+        found = {path.stem: render(path) for path in NOTEBOOKS}
         (PAGES / "index.md").write_text(contents(found), "utf-8")
         failed = any(one.metadata.executed["failed"] for one in found.values())
     annotated.write(HERE / "episodes")
@@ -132,6 +136,22 @@ def in_words(how: dict[str, Any]) -> str:
         return f"Not executed: {how['failed']}"
     said = ", ".join(f"`{name} = {json.dumps(value)}`" for name, value in how["given"].items())
     return f"Executed at {how['commit']}{f' with {said}' if said else ''} in {how['seconds']:.0f} s"
+
+
+def names() -> str:
+    """Write the page that lists the notebooks of a site without them."""
+    lines = [
+        "# Notebooks",
+        "",
+        "This site was built without them; `make lab` opens them.",
+        "",
+        "| notebook | | file |",
+        "|---|---|---|",
+    ]
+    for path in NOTEBOOKS:
+        title, claim = nbformat.read(path, as_version=4).cells[0].source.split("\n\n")[:2]
+        lines.append(f"| {title.removeprefix('# ')} | {claim} | `notebooks/{path.name}` |")
+    return "\n".join([*lines, ""])
 
 
 def contents(found: dict[str, nbformat.NotebookNode]) -> str:
