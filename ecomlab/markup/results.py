@@ -146,7 +146,8 @@ def _card(row: Mapping[str, Any], outer: Mapping[str, str]) -> Card:
         if isinstance(value, Mapping):
             facts |= {inner: plain(of, inner) for inner, of in value.items()}
         elif name not in (named, "sponsored") and name not in ids and value is not None:
-            facts[_heading(name)] = plain(value, name)
+            rows = "".join(f"\n  - {_row(one)}" for one in value) if _is_rows(value) else ""
+            facts[_heading(name)] = rows or plain(value, name)
     marks = ["sponsored"] * bool(row.get("sponsored")) + ["sold out"] * (row.get("stock") == 0)
     return Card(title, ids, facts, tuple(marks))
 
@@ -206,7 +207,8 @@ def plain(value: Any, name: str = "") -> str:
             f"{_heading(inner)}: {plain(each, inner)}" for inner, each in value.items() if each is not None
         )
     if isinstance(value, list | tuple):
-        return "; ".join(map(_row, value)) if _is_rows(value) else ", ".join(map(plain, value)) or "none"
+        texts = [*map(_row, value)] if _is_rows(value) else [*map(plain, value)]
+        return ("; " if _is_rows(value) or any("," in text for text in texts) else ", ").join(texts) or "none"
     return "" if value is None else str(value)
 
 
