@@ -31,8 +31,9 @@ class Card:
     def __str__(self) -> str:
         marks = "".join(f" [{mark}]" for mark in self.marks)
         ids = [f"{name}: {value}" for name, value in self.ids.items() if value != self.title]
+        own = next((f"{name} " for name, value in self.ids.items() if value == self.title), "")
         return ": ".join(
-            filter(None, [f"{self.title}{marks}", ", ".join([*ids, *filter(None, [plain(self.facts)])])])
+            filter(None, [f"{own}{self.title}{marks}", ", ".join([*ids, *filter(None, [plain(self.facts)])])])
         )
 
 
@@ -133,7 +134,8 @@ def read_result(text: str) -> Result:
         if isinstance(rows, list) and all(isinstance(row, Mapping) for row in rows):
             groups.append((_heading(name), tuple(_card(row, ids) for row in rows)))
         elif value is not None:
-            facts[_heading(name)] = plain(value, name)
+            texts = value if isinstance(value, list) and len(value) > 1 else []  # such as titles of sections
+            facts[_heading(name)] = "".join(f"\n  - {text}" for text in texts) or plain(value, name)
     return Result(str(found.get("error", "")), str(found.get("notice", "")), facts, tuple(groups))
 
 
@@ -207,8 +209,7 @@ def plain(value: Any, name: str = "") -> str:
             f"{_heading(inner)}: {plain(each, inner)}" for inner, each in value.items() if each is not None
         )
     if isinstance(value, list | tuple):
-        texts = [*map(_row, value)] if _is_rows(value) else [*map(plain, value)]
-        return ("; " if _is_rows(value) or any("," in text for text in texts) else ", ").join(texts) or "none"
+        return "; ".join(map(_row, value)) if _is_rows(value) else ", ".join(map(plain, value)) or "none"
     return "" if value is None else str(value)
 
 

@@ -171,7 +171,7 @@ class Page:
     def same(self, mirror: Seat) -> None:
         """Wait until the page shows what the second seat has: the last message, the budgets, the customer's words."""
         if number := mirror.log[-1].number:
-            self.desk.get_by_text(f"turn {number}", exact=True).first.wait_for()
+            self.desk.locator(".ecomlab-talk").get_by_text(f"turn {number}", exact=True).wait_for()
         left = mirror.left
         for number, most in ((left.messages, left.of_messages), (left.calls, left.of_calls)):
             self.shows(f"{number} of {most}")
@@ -298,7 +298,7 @@ def wrong(page: Page, choice: Choice) -> None:
             break
         if tool == "cart_add":
             card = next(
-                c for entry in mirror.latest if entry.result for c in entry.result.cards if not c.marks
+                c for entry in mirror.log if entry.result for c in entry.result.cards if not c.marks
             )
             entries = {"product_id": card.ids["product_id"], **entries}
         last = page.enter(tool, entries)

@@ -13,7 +13,8 @@ from ecomlab.tool import FormatError, Tool
 Entries = Mapping[str, Any]
 """Texts, or values, by argument; an empty text is left out."""
 _NAME = re.compile(r"(?:^|(?<=\s))(\w+)=")
-_ID = re.compile(r"_ids?$")
+_ID = re.compile(r"(_|\b)ids?\b")
+"""In the name or the description of an argument that takes an id."""
 
 
 class FormError(ValueError):
@@ -39,6 +40,10 @@ class Field:
         return ("true", "false") if self.kind == "boolean" else tuple(self.schema.get("enum", ()))
 
     @property
+    def is_id(self) -> bool:
+        return bool(_ID.search(f"{self.name} {self.schema.get('description', '')}"))
+
+    @property
     def about(self) -> str:
         """The argument's kind or choices, whether it is needed, its default and its description."""
         kind = "list, separated by commas" if self.kind == "array" else ", ".join(self.choices) or self.kind
@@ -49,7 +54,7 @@ class Field:
     def parse(self, text: str, seen: Mapping[str, str]) -> str | list[str]:
         """Read a text: without quotes around it, a list split at commas unless it is JSON, and an id, in any case, as
         it was `seen`."""
-        text, seen = text.strip(), seen if _ID.search(self.name) else {}
+        text, seen = text.strip(), seen if self.is_id else {}
         if len(text) > 1 and text[0] == text[-1] in "\"'" and text[0] not in text[1:-1]:
             text = text[1:-1]
         if self.kind == "array" and not text.startswith("["):
@@ -83,13 +88,11 @@ class Form:
         """Split a typed text into entries: `category=Baking Tray brand=CedarLoft`. The one argument that is usual needs
         no name. Raises FormError for words that belong to no argument."""
         first, *named = _NAME.split(text)
-        entries = dict(zip(named[::2], named[1::2], strict=True))
-        if not first.strip():
-            return entries
-        if len(self.tool.usual) != 1:
-            names = " ".join(f"{name}=..." for name in self.tool.usual or self.fields)
+        entries, usual = dict(zip(named[::2], named[1::2], strict=True)), self.tool.usual or (*self.fields,)
+        if first.strip() and len(usual) != 1:
+            names = " ".join(f"{name}=..." for name in usual)
             raise FormError(f"{self.tool.name}: name the arguments, {names}, not {first.strip()!r}")
-        return {self.tool.usual[0]: first, **entries}
+        return {usual[0]: first, **entries} if first.strip() else entries
 
     def arguments(self, entries: Entries, seen: Mapping[str, str] | None = None) -> dict[str, Any]:
         """Read the entries as the arguments of a call; `seen` has the ids that results have shown, by their lower case.

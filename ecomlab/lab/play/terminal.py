@@ -86,7 +86,7 @@ def _turn(line: str, seat: Seat, console: Console) -> None:
     if mark == "/":
         return _came(seat.call(name, entries), seat, console)
     seat.add(name, entries)
-    _print(console, f"waits: {'; '.join(seat.waiting)}")
+    _print(console, "\n".join(f"waits: {call}" for call in seat.waiting))
 
 
 def _command(name: str, rest: str, seat: Seat, console: Console) -> None:
