@@ -297,9 +297,7 @@ def wrong(page: Page, choice: Choice) -> None:
         if mirror.done:
             break
         if tool == "cart_add":
-            card = next(
-                c for entry in mirror.log if entry.result for c in entry.result.cards if not c.marks
-            )
+            card = next(c for entry in mirror.log if entry.result for c in entry.result.cards if not c.marks)
             entries = {"product_id": card.ids["product_id"], **entries}
         last = page.enter(tool, entries)
         last.press("Enter") if last else page.press("Call")

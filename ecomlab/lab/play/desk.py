@@ -37,7 +37,8 @@ class Desk(ipywidgets.VBox):
     def __init__(
         self, choice: Choice | None = None, out: str | Path = RUNS, customer: Chat | None = None
     ) -> None:
-        self.seat, self.out, self.choice = Seat(customer), out, choice or Choice()
+        self.seat, self.out = Seat(customer), out
+        self.seat.choice = choice or Choice()
         self.views: dict[str, FormView] = {}
         self.customer, self.talk, self.left, self.held, self.waiting, self.over = _pages(6)
         self.wrong_choice, self.wrong_words, self.wrong_call, self.wrong_save = _pages(4)
@@ -47,16 +48,14 @@ class Desk(ipywidgets.VBox):
         said = _grid([self.words, self.send_words], "1fr auto")
         calling = [self.tool, self.form, self.wrong_call, self.buttons, self.waiting, self.draft_buttons]
         left = ipywidgets.VBox([self.customer, said, self.wrong_words, self.picks, self.talk])
-        both = _grid(
-            [left, ipywidgets.VBox([self.left, *calling, self.held])], "repeat(auto-fit, minmax(420px, 1fr))"
-        )
-        both.layout.align_items = "flex-start"
+        right = ipywidgets.VBox([self.left, *calling, self.held])
+        both = _grid([left, right], "repeat(auto-fit, minmax(420px, 1fr))", "flex-start")
         fields = [self.env, self.difficulty, self.seed, self.reset_button]
         choosing = [_grid(fields, "repeat(auto-fill, minmax(150px, 1fr))"), self.key, self.wrong_choice]
         self.ended = ipywidgets.VBox([self.over, ipywidgets.HBox([self.save]), self.wrong_save])
         super().__init__([ipywidgets.HTML(_style()), *choosing, self.ended, both])
         self.add_class("ecomlab-desk")
-        self._begin(lambda: self.seat.reset(self.choice))
+        self._begin(lambda: self.seat.reset(self.seat.choice))
 
     def __repr__(self) -> str:
         chosen = self.seat.choice
@@ -81,14 +80,10 @@ class Desk(ipywidgets.VBox):
         self.add = _button("Add to the message", wait, "Let this call wait, to go with others")
         self.clear = _button("Clear", lambda: self.views[self.tool.value].clear(), "Empty the form's fields")
         self.buttons = ipywidgets.HBox([self.call, self.add, self.clear])
-        send = partial(self._do, self.wrong_call, lambda: self.seat.send())
+        send = partial(self._do, self.wrong_call, self.seat.send)
         drop = partial(self._do, self.wrong_call, lambda: self.seat.draft.clear())
-        self.draft_buttons = ipywidgets.HBox(
-            [
-                _button("Send what waits", send, "Send the calls"),
-                _button("Drop what waits", drop, "Drop the calls"),
-            ]
-        )
+        sending = _button("Send what waits", send, "Send the calls")
+        self.draft_buttons = ipywidgets.HBox([sending, _button("Drop what waits", drop, "Drop the calls")])
         self.save = _button("Save the episode", self.keep, "Write it where `ecomlab eval` reads it")
 
     # --- what people do ---
@@ -121,9 +116,8 @@ class Desk(ipywidgets.VBox):
         """Save the episode, and say where."""
         if self._do(self.wrong_save, lambda: self.seat.save(self.out)):
             path = shown(self.seat.save())
-            self.wrong_save.value = _line(
-                f"saved in {path}; read it with: ecomlab eval --rescore {path}", "saved"
-            )
+            told = f"saved in {path}; read it with: ecomlab eval --rescore {path}"
+            self.wrong_save.value = _line(told, "saved")
 
     def _call(self, tool: str | None = None) -> tuple[str, Entries]:
         view = self.views[tool or self.tool.value]
@@ -160,13 +154,13 @@ class Desk(ipywidgets.VBox):
     def show(self) -> None:
         """Show the seat as it is."""
         seat, last = self.seat, self.seat.log[-1].number
-        task = element("details", element("summary", "Your task"), element("p", seat.job, class_="text"))
+        job = [element("summary", "Your task"), element("p", seat.job, class_="text")]
+        task = element("details", *job, open=last == 0)
         self.customer.value = _block("customer", element("p", seat.said[-1], class_="said"), task)
         self.left.value = _line(seat.left, "left")
         self.talk.value = _block("talk", element("div", *_turns(seat.log)))
-        self.held.value = "".join(
-            _listed(name, lines or ["nothing yet"]) for name, lines in seat.holdings.items()
-        )
+        held = seat.holdings.items()
+        self.held.value = "".join(_listed(name, lines or ["nothing yet"]) for name, lines in held)
         self.waiting.value = _listed(WAITING, seat.waiting) if seat.draft else ""
         self.picks.children = [row for entry in seat.log if entry.number == last for row in self._rows(entry)]
         for control in (self.words, self.send_words, self.call, self.add, self.tool):
@@ -182,20 +176,15 @@ class Desk(ipywidgets.VBox):
         """Lay out a result of the last message, an item a line; a button enters its ids in the forms."""
         if entry.result is None:
             return []
-        found = entry.result
-        told = (
-            (entry, "call"),
-            (found.error, "problem"),
-            (found.notice, "notice"),
-            (plain(found.facts), "facts"),
-        )
-        rows: list[ipywidgets.Widget] = [ipywidgets.HTML(_line(text, kind)) for text, kind in told if text]
+        found, rows = entry.result, list[ipywidgets.Widget]()
+        told = {"call": entry, "problem": found.error, "notice": found.notice, "facts": plain(found.facts)}
+        rows += [ipywidgets.HTML(_line(text, kind)) for kind, text in told.items() if text]
         for name, cards in found.groups:
             rows.append(ipywidgets.HTML(_line(name if cards else f"{name}: none", "call")))
             for card in cards:
                 ids, row = ", ".join(card.ids.values()), ipywidgets.HTML(_line(card, "row"))
                 pick = _button("Pick", partial(self.pick, card.ids), f"Enter {ids} in the forms")
-                rows.append(_grid([pick, row], "auto 1fr") if ids else row)
+                rows.append(_grid([pick, row], "auto 1fr", "flex-start") if ids else row)
         return rows
 
 
@@ -207,10 +196,11 @@ class FormView(ipywidgets.VBox):
         self.form, self.fields = form, dict[str, Any]()
         for name, one in form.fields.items():
             told = {"description": name.replace("_", " ") + " *" * one.required, "tooltip": one.about}
-            menu = partial(ipywidgets.Dropdown, options=["", *one.choices], value="")
-            self.fields[name] = (
-                _labelled(menu(**told)) if one.choices else _text(send, placeholder=one.about, **told)
-            )
+            if one.choices:
+                field = _labelled(ipywidgets.Dropdown(options=["", *one.choices], value="", **told))
+            else:
+                field = _text(send, placeholder=one.about, **told)
+            self.fields[name] = field
         fields = _grid(list(self.fields.values()), "repeat(auto-fill, minmax(210px, 1fr))")
         super().__init__([ipywidgets.HTML(_line(form.about, "about")), fields])
         self.add_class(f"ecomlab-form-{form.tool.name}")
@@ -234,8 +224,8 @@ def _pages(number: int) -> list[ipywidgets.HTML]:
     return [ipywidgets.HTML() for _ in range(number)]
 
 
-def _grid(children: Sequence[ipywidgets.Widget], columns: str) -> ipywidgets.GridBox:
-    layout = ipywidgets.Layout(grid_template_columns=columns, grid_gap="4px 12px", align_items="flex-end")
+def _grid(children: Sequence[ipywidgets.Widget], columns: str, align: str = "flex-end") -> ipywidgets.GridBox:
+    layout = ipywidgets.Layout(grid_template_columns=columns, grid_gap="4px 12px", align_items=align)
     return ipywidgets.GridBox(children, layout=layout)
 
 
@@ -252,10 +242,9 @@ def _labelled(field: Any) -> Any:
 
 
 def _text(act: Callable[[], None], **traits: Any) -> ipywidgets.Text:
-    """Make a text field that calls `act` when Enter is pressed in it."""
-    made = _labelled(
-        ipywidgets.Text(continuous_update=False, **traits)
-    )  # else the last value may be held back
+    """Make a text field that calls `act` when Enter is pressed in it. Its value comes as a whole, else the last part of
+    it may be held back."""
+    made = _labelled(ipywidgets.Text(continuous_update=False, **traits))
 
     def heard(_: Any, content: Mapping[str, Any], __: Any) -> None:
         if content.get("event") == "submit":
@@ -277,9 +266,8 @@ def _style() -> str:
 
 
 def _block(kind: str, *children: Any) -> str:
-    return element(
-        "div", *children, class_=f"ecomlab ecomlab-seat ecomlab-{kind} mathjax_ignore tex2jax_ignore"
-    )
+    classes = f"ecomlab ecomlab-seat ecomlab-{kind} mathjax_ignore tex2jax_ignore"
+    return element("div", *children, class_=classes)
 
 
 def _line(text: object, kind: str) -> str:
@@ -296,12 +284,9 @@ def _turns(entries: Sequence[Entry]) -> list[Html]:
     for turn, its in groupby(entries, key=lambda entry: entry.number):
         shown.append(element("p", f"turn {turn}" if turn else "opening", class_="quiet"))
         for entry in its:
-            came = "\n".join(result_in_lines(entry.call.result or "")) if entry.call else ""
-            said = [
-                element("b", entry.who if entry.call is None else entry),
-                element("p", came or entry.text, class_="text"),
-            ]
-            shown.append(element("div", *said, class_=f"speech {entry.who}"))
+            came = "\n".join(result_in_lines(entry.call.result or "")) if entry.call else entry.text
+            who = element("b", entry if entry.call else entry.who)
+            shown.append(element("div", who, element("p", came, class_="text"), class_=f"speech {entry.who}"))
     return shown
 
 

@@ -46,9 +46,13 @@ class Field:
     @property
     def about(self) -> str:
         """The argument's kind or choices, whether it is needed, its default and its description."""
-        kind = "list, separated by commas" if self.kind == "array" else ", ".join(self.choices) or self.kind
+        kind = {"array": "separated by commas", "string": "", "object": "JSON"}.get(self.kind, self.kind)
         default = self.schema.get("default")
-        parts = [kind, "required" * self.required, f"default: {default}" * (default is not None)]
+        parts = [
+            ", ".join(self.choices) or kind,
+            "required" * self.required,
+            f"default: {default}" * (default is not None),
+        ]
         return "; ".join(filter(None, [*parts, self.schema.get("description", "")]))
 
     def parse(self, text: str, seen: Mapping[str, str]) -> str | list[str]:
@@ -78,11 +82,6 @@ class Form:
     def about(self) -> str:
         """The tool's description in a line."""
         return " ".join(self.tool.schema["function"]["description"].split())
-
-    @property
-    def arguments_in_a_line(self) -> str:
-        """The names of the arguments, optional ones with a question mark."""
-        return " ".join(name + "?" * (not one.required) for name, one in self.fields.items())
 
     def typed(self, text: str) -> dict[str, str]:
         """Split a typed text into entries: `category=Baking Tray brand=CedarLoft`. The one argument that is usual needs

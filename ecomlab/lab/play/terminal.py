@@ -3,6 +3,7 @@
 import re
 import shlex
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 
 from rich.console import Console
@@ -16,7 +17,7 @@ from ecomlab.markup.entries import AGENT, CUSTOMER, Entry, conversation, lines_o
 from ecomlab.suggest import unknown
 
 HELP = """A line is sent to the customer, unless it begins with / or +. Each message and each call counts.
-  /TOOL name=value ...   call a tool: /catalog_search category=Baking Tray attributes={"color": "Navy"}
+  /TOOL name=value ...   call a tool; no quotes are needed, objects are JSON: attributes={"color": "Navy"}
   +TOOL name=value ...   let a call wait, to go with the next in one message
   /send  /drop           send the calls that wait as they are, or drop them
   /tools  /help TOOL     the tools; the arguments of one
@@ -37,6 +38,8 @@ def sit(seat: Seat, console: Console, read: Read, out: str | Path) -> int:
     """Let a person play the episode that has begun in `seat`, and save it under `out`. Returns the exit code: 1 where
     they left before its end."""
     choice = seat.choice
+    if console.is_terminal:
+        _complete_names(seat)
     _print(console, f"{choice.env}, d = {choice.difficulty}, seed {choice.seed}\nkey: {seat.key}\n\n{HELP}\n")
     _print(console, f"YOUR TASK\n{seat.job}\n({seat.left})")
     _show(seat.log, console)
@@ -60,6 +63,18 @@ def sit(seat: Seat, console: Console, read: Read, out: str | Path) -> int:
     _print(console, score_in_lines(outcome.reference.score)[0])
     _print(console, f"saved in {shown(seat.save(out))}")
     return 0
+
+
+def _complete_names(seat: Seat) -> None:
+    """Let Tab complete the names of commands, tools and arguments, where Python has readline."""
+    with suppress(ImportError):
+        import readline
+
+        names = [mark + name for mark in "/+" for name in seat.forms] + ["/" + name for name in COMMANDS]
+        names += sorted({f"{name}=" for form in seat.forms.values() for name in form.fields})
+        readline.set_completer_delims(" ")
+        readline.set_completer(lambda text, n: [*(one for one in names if one.startswith(text)), None][n])
+        readline.parse_and_bind("tab: complete")
 
 
 def _turn(line: str, seat: Seat, console: Console) -> None:
@@ -91,7 +106,7 @@ def _turn(line: str, seat: Seat, console: Console) -> None:
 
 def _command(name: str, rest: str, seat: Seat, console: Console) -> None:
     """Answer a command that sends nothing. Raises SeatError, or EOFError for /quit."""
-    lines = [HELP]
+    lines: list[str] = []
     match name:
         case "quit":
             raise EOFError
@@ -99,7 +114,9 @@ def _command(name: str, rest: str, seat: Seat, console: Console) -> None:
             seat.draft.clear()
             lines = ["no call waits"]
         case "tools":
-            lines = [f"/{n} {form.arguments_in_a_line}\n    {form.about}" for n, form in seat.forms.items()]
+            for tool, form in seat.forms.items():
+                names = (name + "?" * (not field.required) for name, field in form.fields.items())
+                lines += ["/" + " ".join([tool, *names]), f"    {form.about}"]
         case "help" if rest:
             if (tool := rest.strip().lstrip("/+")) not in seat.forms:
                 raise SeatError(unknown("tool", tool, seat.forms))
@@ -110,13 +127,10 @@ def _command(name: str, rest: str, seat: Seat, console: Console) -> None:
         case "said":
             lines = [f"{CUSTOMER}  {line}" for line in seat.said]
         case "held":
-            held = (
-                f"{what}: {line}"
-                for what, lines in seat.holdings.items()
-                for line in lines or ["nothing yet"]
-            )
-            lines = [*held] or ["there is neither a cart nor a return in this environment"]
-    _print(console, "\n".join(lines))
+            for what, held in seat.holdings.items():
+                lines += [f"{what}: {line}" for line in held or ["nothing yet"]]
+            lines = lines or ["there is neither a cart nor a return in this environment"]
+    _print(console, "\n".join(lines) or HELP)
 
 
 def _came(entries: Iterable[Entry], seat: Seat, console: Console) -> None:

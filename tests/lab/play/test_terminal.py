@@ -103,7 +103,8 @@ def test_a_cart_is_shown_with_its_total(shop: Shop, tmp_path: Path) -> None:
 
 
 def test_an_interrupt_loses_nothing(shop: Shop, tmp_path: Path) -> None:
-    typed = iter(["/cart_view", KeyboardInterrupt(), KeyboardInterrupt(), "/cart_view", EOFError()])
+    lines: list[str | BaseException] = ["/cart_view", KeyboardInterrupt(), KeyboardInterrupt(), "/cart_view"]
+    typed = iter([*lines, EOFError()])
 
     def read_line(_: str) -> str:
         line = next(typed)
