@@ -173,7 +173,9 @@ def test_killed_within_a_batch_it_keeps_what_was_over_and_goes_on(
         one = LocalContestant("novice", novice, batch=12)
         if broken is not None:
             breaking(one, broken, KeyboardInterrupt(), monkeypatch)
-        header = header_of(EVALUATION, "novice", one, cells.envs, {}, shop, {"size": 1000, "seed": 0})
+        header = header_of(
+            EVALUATION, "novice", one.identity, cells.envs, {}, shop, {"size": 1000, "seed": 0}
+        )
         with pytest.raises(KeyboardInterrupt) if broken is not None else nullcontext():
             run_evaluation(one, cells, shop, folder, header, {"commit": "abc"})
         found = [(t.key, json.dumps(t.messages), repr(t.score), t.faults) for t in read(folder, every=True)]
@@ -191,7 +193,7 @@ def test_an_evaluation_does_not_go_on_with_another_sampler(
 ) -> None:
     def run() -> None:
         one = LocalContestant("novice", novice)
-        header = header_of(EVALUATION, "novice", one, ("CART",), {}, shop, {"size": 1000, "seed": 0})
+        header = header_of(EVALUATION, "novice", one.identity, ("CART",), {}, shop, {"size": 1000, "seed": 0})
         run_evaluation(one, Cells(("CART",), (0,), 2), shop, tmp_path, header, {"commit": "abc"})
 
     run()

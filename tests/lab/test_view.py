@@ -62,7 +62,9 @@ def folder_with(
     path: Path, shop: Shop, *transcripts: Transcript, player: str = "script", **header: Any
 ) -> Path:
     envs = [transcript.job.env for transcript in transcripts] or ["CART"]
-    made = header_of(EVALUATION, player, Script(), envs, {}, shop, {"size": 1_000, "seed": 0}) | header
+    made = (
+        header_of(EVALUATION, player, Script().identity, envs, {}, shop, {"size": 1_000, "seed": 0}) | header
+    )
     write(path / FILE, made, transcripts)
     return path
 
