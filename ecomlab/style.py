@@ -147,9 +147,10 @@ def file_of(name: str) -> Path:
 
 
 def use(given: "str | Path | Mapping[str, Any] | Style" = "screen") -> Style:
-    """Draw all further figures of this process in a style."""
+    """Draw all further figures of this process in a style, and embed TrueType fonts in PDFs, as venues ask for."""
     global _now
     _now = style_of(given)
+    plt.rcParams["pdf.fonttype"] = plt.rcParams["ps.fonttype"] = 42
     return _now
 
 
@@ -204,6 +205,9 @@ def applied() -> Iterator[None]:
     text |= {"font.family": fonts, "figure.dpi": 144, "axes.linewidth": 0.6, "grid.linewidth": 0.4}
     if fonts != ["DejaVu Sans"]:
         text["mathtext.fontset"] = "stix"
+    # The backend is loaded before: a notebook's sets parameters then, which this context would take back at its end, so
+    # that no figure of the user's own would be shown.
+    plt.draw_if_interactive()
     with sns.axes_style("ticks", {"axes.grid": True, "grid.color": ".9"}), plt.rc_context(text):
         yield
 

@@ -363,7 +363,7 @@ def one_run(
     shades = sns.color_palette("viridis", rows.d.nunique())
     for shade, (d, level) in zip(shades, rows.groupby("d"), strict=True):
         means = level.groupby("step").success.mean()
-        held.plot(means.index, means, marker="o", markersize=3, color=shade, label=f"d = {d}")
+        held.plot(means.index, means, marker="o", markersize=3, color=shade, label=f"d = {d}", clip_on=False)
     held.set(ylabel=f"held-out success, {decoding}")
     if len(rows):
         held.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))

@@ -357,8 +357,8 @@ def load_effect(path: str | Path) -> pd.DataFrame:
 
 
 SHOWN = (
-    "step", "env", "d", "d_low", "d_high", "success", "groups", "discarded", "truncated", "invalid",
-    "sampled_per_episode", "entropy", "clip_share", "grad_norm", "logp_gap", "seconds", "seconds_model",
+    "step", "env", "d", "success", "groups", "discarded", "truncated", "invalid", "entropy", "clip_share",
+    "grad_norm", "logp_gap", "seconds",
 )  # fmt: skip
 
 

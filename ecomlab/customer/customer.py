@@ -222,11 +222,11 @@ class Customer:
     def _reply(self, text: str, world: World) -> Reply:
         dropped = self._dropped(asked_of(text))
         if dropped:
-            others = " ".join(part for part in SENTENCE_BREAK.split(text) if not self._dropped(part))
-            return self._and_to(others, [Act("give up", kind) for kind in dropped], world)
+            left = " ".join(part for part in SENTENCE_BREAK.split(text) if not self._dropped(part))
+            return self._and_to(left, [Act("give up", kind) for kind in dropped], world)
         if kept := self._kept(text, world):
-            others = re.sub(r"(^|[.!?])\s*\?", r"\1", _WHETHER_WANTED.sub("", text))
-            return self._and_to(others, kept, world)
+            left = re.sub(r"(^|[.!?])\s*\?", r"\1", _WHETHER_WANTED.sub("", text))
+            return self._and_to(left, kept, world)
         unknown = [slot.name for slot in self.state.unknown]
         places = named_in(text, unknown)
         asked = {question.slot for question in self.read(text).questions} if places else set[str]()

@@ -2,7 +2,10 @@
 
 import io
 import math
+import os
 import re
+import subprocess
+import sys
 from functools import cache, partial
 from pathlib import Path
 
@@ -552,3 +555,19 @@ def test_levels_are_pooled_by_their_tasks(tmp_path):
     assert pooled.n["CART", "perturbed"] == pooled.n["CART", "reference"] == 400
     assert pooled.n["CART", "naive"] == 200
     assert set(pooled.reset_index().player) == {"oracle", "reference", "perturbed", "naive"}
+
+
+def test_what_a_notebooks_backend_sets_when_it_is_loaded_outlives_our_figure(tmp_path: Path) -> None:
+    """Otherwise no figure of the user's own would be shown after one of ours."""
+    lines = "from matplotlib.backends.backend_agg import *\nimport matplotlib\nmatplotlib.interactive(True)\n"
+    (tmp_path / "loud.py").write_text(lines)
+    code = (
+        "import matplotlib, ecomlab\nwith ecomlab.style.applied(): pass\nprint(matplotlib.is_interactive())"
+    )
+    environment = {
+        **os.environ,
+        "MPLBACKEND": "module://loud",
+        "PYTHONPATH": os.pathsep.join((str(tmp_path), *sys.path)),
+    }
+    made = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
+    assert made.stdout == "True\n", made.stderr

@@ -407,3 +407,23 @@ def test_people_edit_copies_of_the_notebooks_that_are_renewed_until_they_are_cha
     assert copies.copy_notebooks(tmp_path) == []
     original.write_text("third")
     assert copies.copy_notebooks(tmp_path) == [mine] and mine.read_text() == "edited"
+
+
+def test_a_kernel_of_the_lab_starts_in_the_projects_root(tmp_path, monkeypatch):
+    folder = tmp_path / "runs" / "notebooks"
+    folder.mkdir(parents=True)
+    files.write_text(tmp_path / paths.MARK, "")
+    monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
+    copies.start_kernels_in_root()
+    command = [
+        sys.executable,
+        "-m",
+        "IPython",
+        "--profile-dir",
+        str(tmp_path / "ipython" / "profile_default"),
+        "-c",
+    ]
+    made = subprocess.run(
+        [*command, "import os; print(os.getcwd())"], cwd=folder, capture_output=True, text=True
+    )
+    assert made.stdout.strip() == str(tmp_path)

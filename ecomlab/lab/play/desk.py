@@ -156,7 +156,8 @@ class Desk(ipywidgets.VBox):
         seat, last = self.seat, self.seat.log[-1].number
         job = [element("summary", "Your task"), element("p", seat.job, class_="text")]
         task = element("details", *job, open=last == 0)
-        self.customer.value = _block("customer", element("p", seat.said[-1], class_="said"), task)
+        asked = [element("p", f"at first: {seat.said[0]}", class_="quiet")] if len(seat.said) > 1 else []
+        self.customer.value = _block("customer", element("p", seat.said[-1], class_="said"), *asked, task)
         self.left.value = _line(seat.left, "left")
         self.talk.value = _block("talk", element("div", *_turns(seat.log)))
         held = seat.holdings.items()
