@@ -96,8 +96,8 @@ figures: $(STAMP) cache ## redraw the figures from the committed tables
 	@$(BIN)/ecomlab figures $(ARGS)
 
 lab: $(STAMP) cache ## open copies of the notebooks in JupyterLab, without news, update checks or telemetry
-	@$(BIN)/python -m ecomlab.lab.copies
-	@$(BIN)/jupyter lab --LabApp.news_url=None \
+	@export IPYTHONDIR="$(ECOMLAB_CACHE)/ipython-lab"; $(BIN)/python -m ecomlab.lab.copies && \
+	$(BIN)/jupyter lab --LabApp.news_url=None \
 	  --LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate --LanguageServerManager.autodetect=False \
 	  --LabApp.default_url=/lab/tree/experiments/runs/notebooks/start_01_here.ipynb $(ARGS)
 

@@ -21,9 +21,8 @@ import nbformat
 from rich.console import Console
 
 from ecomlab.files import cache_folder, read_json
-from ecomlab.lab import notebooks
+from ecomlab.lab import notebooks, runner
 from ecomlab.lab.provenance import commit
-from ecomlab.lab.runner import ProcessExecutor
 from ecomlab.lab.sweep import FAILED, FINISHED, Run
 from ecomlab.seeding import digest
 
@@ -35,6 +34,10 @@ import annotated  # noqa: E402
 import site_check  # noqa: E402
 
 SITE = ROOT / "build" / "docs"
+NOTEBOOKS = sorted(
+    (ROOT / "notebooks").glob("*.ipynb"), key=lambda path: (not path.stem.startswith("start"), path)
+)
+"""Those that teach come first."""
 PAGES = HERE / "notebooks"
 """Executed copies, which git ignores."""
 RUNS = ROOT / "build" / "notebooks"
@@ -57,15 +60,15 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--out", type=Path, default=SITE)
-    parser.add_argument("--no-notebooks", action="store_true", help="leave the notebooks out")
+    parser.add_argument("--no-notebooks", action="store_true", help="list the notebooks by title only")
     chosen = parser.parse_args()
     shutil.rmtree(PAGES, ignore_errors=True)
     PAGES.mkdir()
     failed = False
     if chosen.no_notebooks:
-        (PAGES / "index.md").write_text("# Notebooks\n\nThey are left out of this build.\n", "utf-8")
+        (PAGES / "index.md").write_text(names(), "utf-8")
     else:
-        found = {path.stem: render(path) for path in sorted((ROOT / "notebooks").glob("*.ipynb"))}
+        found = {path.stem: render(path) for path in NOTEBOOKS}
         (PAGES / "index.md").write_text(contents(found), "utf-8")
         failed = any(one.metadata.executed["failed"] for one in found.values())
     annotated.write(HERE / "episodes")
@@ -114,7 +117,7 @@ def execute(notebook: Path, given: dict[str, Any]) -> nbformat.NotebookNode:
     if "out" in notebooks.parameters_of(notebook):
         asked["out"] = str(folder / "out")
     run = Run(notebook.stem, folder, notebook, asked)
-    failures = ProcessExecutor(1).execute([run], Console(file=io.StringIO()))
+    failures = runner.execute([run], Console(file=io.StringIO()))
     for failure in failures:
         print(f"{notebook.stem} failed:\n{failure.last_lines}", file=sys.stderr)
     done = nbformat.read(notebook if failures else folder / notebooks.EXECUTED, as_version=4)
@@ -133,6 +136,22 @@ def in_words(how: dict[str, Any]) -> str:
         return f"Not executed: {how['failed']}"
     said = ", ".join(f"`{name} = {json.dumps(value)}`" for name, value in how["given"].items())
     return f"Executed at {how['commit']}{f' with {said}' if said else ''} in {how['seconds']:.0f} s"
+
+
+def names() -> str:
+    """Write the page that lists the notebooks of a site without them."""
+    lines = [
+        "# Notebooks",
+        "",
+        "This site was built without them; `make lab` opens them.",
+        "",
+        "| notebook | | file |",
+        "|---|---|---|",
+    ]
+    for path in NOTEBOOKS:
+        title, claim = nbformat.read(path, as_version=4).cells[0].source.split("\n\n")[:2]
+        lines.append(f"| {title.removeprefix('# ')} | {claim} | `notebooks/{path.name}` |")
+    return "\n".join([*lines, ""])
 
 
 def contents(found: dict[str, nbformat.NotebookNode]) -> str:

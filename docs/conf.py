@@ -54,8 +54,14 @@ autodoc_class_signature = "separated"
 html_theme = "furo"
 html_title = "ecomlab"
 html_static_path = ["_static", "../ecomlab/markup/style.css"]
-html_css_files = ["style.css", "extras.css"]  # the first is of episodes
-html_theme_options = {"top_of_page_buttons": []}
+html_css_files = ["style.css", "extras.css"]  # the first is the design of all pages
+DESIGN = {
+    **dict.fromkeys(("color-brand-primary", "color-brand-content", "color-brand-visited"), "var(--accent)"),
+    "font-stack": "var(--font)",
+    "font-stack--monospace": "var(--mono)",
+    "code-font-size": "var(--small)",
+}
+html_theme_options = {"top_of_page_buttons": [], "light_css_variables": DESIGN, "dark_css_variables": DESIGN}
 html_show_sourcelink = False
 html_copy_source = False
 # Plotly and widgets would load scripts from elsewhere; outputs are pictures, HTML and text.

@@ -2,12 +2,15 @@
 
 import os
 from importlib import import_module
+from logging import getLogger
 from typing import TYPE_CHECKING
 
 __version__ = "0.1.0"
 
 # Let OpenBLAS's idle threads sleep: they would spin for 2**26 cycles, .1 s of a core at import and 20 ms a search.
 os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")
+# A notebook would show matplotlib's "building the font cache", once, as a pink box in its first cell.
+getLogger("matplotlib.font_manager").addFilter(lambda record: "font cache" not in str(record.msg))
 
 if TYPE_CHECKING:
     from ecomlab import reward as reward

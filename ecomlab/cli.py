@@ -1,20 +1,14 @@
 """The command line: a thin layer over the functions that notebooks call."""
 
 import os
+import warnings
 from itertools import product
 from pathlib import Path
 from typing import Literal
 
-from ecomlab.lab.paths import same_kernels
+from ecomlab.lab.paths import library_environment
 
-# Set before any library reads them: no telemetry, no network, one thread per process, the same bits on any x86.
-_ENVIRONMENT = {
-    **dict.fromkeys(("HF_HUB_OFFLINE", "HF_HUB_DISABLE_TELEMETRY", "DO_NOT_TRACK", "OMP_NUM_THREADS"), "1"),
-    "TOKENIZERS_PARALLELISM": "false",
-    "OMP_WAIT_POLICY": "PASSIVE",
-    **same_kernels(),
-}
-os.environ.update({**_ENVIRONMENT, **os.environ})
+os.environ.update({**library_environment(), **os.environ})  # before any library reads them
 
 from rich.console import Console
 from rich.markup import escape
@@ -41,6 +35,8 @@ app.add_typer(assets, name="assets")
 app.add_typer(catalog, name="catalog")
 app.add_typer(data, name="data")
 console = Console(highlight=False)
+errors = Console(stderr=True, highlight=False, soft_wrap=True)  # so that commands can be copied
+FORMAT = warnings.formatwarning
 INTERRUPTED = "interrupted; the same command goes on from what is kept"
 
 
@@ -203,17 +199,29 @@ def train(
 
     Example: [cyan]ecomlab train --config experiments/laptop/train.toml --set seed=1 --dry-run[/cyan]
     """
-    from ecomlab.lab.live import train_from_file
     from ecomlab.lab.paths import resolve
     from ecomlab.lab.shops import training_settings
-    from ecomlab.training.config import from_toml
-    from ecomlab.training.estimate import show_plan
-    from ecomlab.training.tokens import TABLE
+    from ecomlab.training.config import RunError, from_toml
 
-    changes = options.settings(change) | training_settings(catalog)
+    asked = from_toml(config, options.settings(change) | training_settings(catalog))
     if dry_run:
-        return show_plan(from_toml(config, changes), config, console, resolve(TABLE))
-    raise Exit(train_from_file(config, changes, console))
+        from ecomlab.training.estimate import show_plan
+        from ecomlab.training.tokens import TABLE
+
+        return show_plan(asked, config, console, resolve(TABLE))
+    from ecomlab.lab.progress import Bar, watch
+    from ecomlab.training.run import train
+
+    asked = asked.replace(out=str(resolve(asked.out)), **training_settings(asked.catalog or None))
+    leads = os.environ.get("RANK", "0") == "0"
+    try:
+        with Bar(console if leads else Console(quiet=True)) as bar:
+            run = train(asked, watch(asked.out, bar))
+    except RunError as error:
+        complain(str(error))
+        raise Exit(error.code) from None
+    if leads:
+        console.print(f"finished: {run.folder}")
 
 
 @app.command("eval")
@@ -258,7 +266,7 @@ def evaluate(
     from ecomlab.evaluation.evaluation import EVALUATION
     from ecomlab.evaluation.players import Playing
     from ecomlab.lab import evaluation_tables, evaluations
-    from ecomlab.lab.evaluation_progress import watching
+    from ecomlab.lab.progress import watching
 
     if rescore is not None:
         options.check_alone(context, "--rescore", "--catalog")
@@ -367,7 +375,7 @@ def frontier(
     from ecomlab.evaluation.evaluation import FRONTIER
     from ecomlab.evaluation.players import Playing
     from ecomlab.lab import evaluation_tables, evaluations
-    from ecomlab.lab.evaluation_progress import watching
+    from ecomlab.lab.progress import watching
 
     if figure and json_file and figure.with_suffix(".json").resolve() == json_file.resolve():
         raise BadParameter(f"--figure writes {json_file} too; give --json another name")
@@ -564,16 +572,30 @@ def init(folder: Path = Argument(help="A folder that is new or empty.")) -> None
 
 def main() -> None:
     """Run a command: expected errors are printed without a traceback; bugs keep theirs."""
-    complain = Console(stderr=True, highlight=False, soft_wrap=True)  # so that commands can be copied
+    warnings.formatwarning = _worded_warning
     try:
         app()
     except (UnknownEnvironmentError, ValueError, OSError, ModuleNotFoundError) as error:
-        complain.print(f"[red]error[/red]  {escape(options.worded(error))}")
+        complain(options.worded(error))
         raise SystemExit(2) from None
     except KeyboardInterrupt:  # while a command was being read
-        complain.print(INTERRUPTED)
+        errors.print(INTERRUPTED)
         raise SystemExit(130) from None
     except SystemExit as end:  # typer makes one of Ctrl-C, silently
         if isinstance(getattr(end.__context__, "__cause__", None), KeyboardInterrupt):
-            complain.print(INTERRUPTED)
+            errors.print(INTERRUPTED)
         raise
+
+
+def complain(text: str) -> None:
+    """Print an error."""
+    errors.print(f"[red]error[/red]  {escape(text)}")
+
+
+def _worded_warning(
+    message: Warning | str, category: type[Warning], filename: str, lineno: int, line: str | None = None
+) -> str:
+    """Show the package's own warnings without the line of code that raised them."""
+    if filename.startswith(str(Path(__file__).parent)):
+        return f"warning  {message}\n"
+    return FORMAT(message, category, filename, lineno, line)

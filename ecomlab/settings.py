@@ -36,14 +36,14 @@ def load_toml(path: Path, otherwise: str = "name another") -> dict[str, Any]:
         raise ConfigError(f"{path}: it cannot be read: {error}") from error
 
 
-def read_toml(path: Path, schema: type[Schema]) -> Schema:
-    """Read a TOML file by its schema; arrays become tuples where the schema has tuples. Raises ConfigError with a line
-    for each mistake: file, key and fault.
+def read_toml(path: Path, schema: type[Schema], context: Any = None) -> Schema:
+    """Read a TOML file by its schema; arrays become tuples where the schema has tuples. `context` is what the schema's
+    validators see. Raises ConfigError with a line for each mistake: file, key and fault.
     """
     # A date, which JSON lacks and no schema asks for, becomes a table, so that the mistake is found by its key.
     text = json.dumps(load_toml(path), default=lambda date: {"date": str(date)})
     try:
-        return schema.model_validate_json(text)
+        return schema.model_validate_json(text, context=context)
     except ValidationError as error:
         raise ConfigError("\n".join(f"{path}: {mistake}" for mistake in mistakes(error, schema))) from None
 

@@ -5,7 +5,7 @@ style.use("neurips")                          # a preset, a TOML file of `Style`
 plots.difficulty_growth(train, evaluation)    # as wide as a page of it; width="column" or inches
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import wraps
 from pathlib import Path
@@ -15,8 +15,12 @@ import matplotlib.pyplot as plt
 import numpy as np
 import seaborn as sns
 from matplotlib import font_manager
+from matplotlib.axes import Axes
 from matplotlib.colors import is_color_like, to_rgb
 from matplotlib.figure import Figure
+from matplotlib.gridspec import GridSpecBase, SubplotSpec
+from matplotlib.ticker import FixedLocator, PercentFormatter
+from matplotlib.transforms import ScaledTranslation
 from pydantic import BeforeValidator, Field, PositiveFloat, field_validator
 
 from ecomlab.seeding import digest
@@ -143,9 +147,10 @@ def file_of(name: str) -> Path:
 
 
 def use(given: "str | Path | Mapping[str, Any] | Style" = "screen") -> Style:
-    """Draw all further figures of this process in a style."""
+    """Draw all further figures of this process in a style, and embed TrueType fonts in PDFs, as venues ask for."""
     global _now
     _now = style_of(given)
+    plt.rcParams["pdf.fonttype"] = plt.rcParams["ps.fonttype"] = 42
     return _now
 
 
@@ -200,6 +205,9 @@ def applied() -> Iterator[None]:
     text |= {"font.family": fonts, "figure.dpi": 144, "axes.linewidth": 0.6, "grid.linewidth": 0.4}
     if fonts != ["DejaVu Sans"]:
         text["mathtext.fontset"] = "stix"
+    # The backend is loaded before: a notebook's sets parameters then, which this context would take back at its end, so
+    # that no figure of the user's own would be shown.
+    plt.draw_if_interactive()
     with sns.axes_style("ticks", {"axes.grid": True, "grid.color": ".9"}), plt.rc_context(text):
         yield
 
@@ -217,6 +225,7 @@ def laid_out(draw: Callable[P, Figure]) -> Callable[P, Figure]:
         with applied():
             figure = draw(*args, **more)
             sns.despine(figure)
+            _mark_breaks(figure)
         plt.close(figure)  # the notebook's last expression shows it, once
         figure.draw_without_rendering()
         figure.set_layout_engine("none")
@@ -226,3 +235,66 @@ def laid_out(draw: Callable[P, Figure]) -> Callable[P, Figure]:
         return figure
 
     return drawn
+
+
+def _mark_breaks(figure: Figure) -> None:
+    """Break each axis of shares that does not begin at 0: two strokes across it, before its first tick."""
+    cut = [
+        (ax, axis, axis.get_view_interval())
+        for ax in figure.axes
+        for axis in (ax.xaxis, ax.yaxis)
+        if isinstance(axis.get_major_formatter(), PercentFormatter) and axis.get_view_interval()[0] > 0
+    ]
+    if cut:
+        figure.draw_without_rendering()  # the number of ticks depends on the sizes of panels
+    for ax, axis, (low, high) in cut:
+        axis.set_major_locator(
+            FixedLocator([tick for tick in axis.get_majorticklocs() if low <= tick <= high])
+        )
+        upright = axis is ax.yaxis
+        (ax.set_ylim if upright else ax.set_xlim)(low - 0.1 * (high - low), high)
+        stroke = [(-1, -0.5), (1, 0.5)] if upright else [(-0.5, -1), (0.5, 1)]
+        for inches in (4 / 72, 7 / 72):
+            x, y = (0, inches) if upright else (inches, 0)
+            ax.plot(
+                0, 0, marker=stroke, transform=ax.transAxes + ScaledTranslation(x, y, figure.dpi_scale_trans),
+                color=".15", markersize=6, markeredgewidth=0.7, clip_on=False,
+            )  # fmt: skip
+
+
+def places_of(grid: GridSpecBase) -> list[SubplotSpec]:
+    """List the places of a grid, row by row."""
+    return [grid[number] for number in range(grid.nrows * grid.ncols)]
+
+
+def panels_of(figure: Figure, shape: tuple[int, int], **more: Any) -> list[Axes]:
+    """Add a grid of panels of this many rows and columns; list them row by row."""
+    return [figure.add_subplot(place) for place in places_of(figure.add_gridspec(*shape, **more))]
+
+
+def lettered(panels: Sequence[Axes]) -> None:
+    """Put the letters a, b, c above the panels."""
+    for ax, letter in zip(panels, "abcdefgh", strict=False):
+        ax.set_title(letter, loc="left", fontweight="bold")
+
+
+def in_rows(ax: Axes, names: Sequence[str]) -> None:
+    """Name the rows 0, 1, ... of a panel, from above, and leave only upright lines of its grid."""
+    ax.set_yticks(range(len(names)), names)
+    ax.set_ylim(len(names) - 0.5, -0.5)
+    ax.grid(axis="y", visible=False)
+
+
+def dots(
+    ax: Axes, places: Any, bounded: Any, look: Look, *, upright: bool = False, full: bool = True, **more: Any
+) -> None:
+    """Draw marks, filled or hollow, with intervals, in rows at `places`, or upright in columns. `bounded` holds values,
+    lower and upper bounds; no interval is drawn where these are NaN."""
+    value, low, high = (np.atleast_1d(np.asarray(one, dtype=float)) for one in bounded)
+    reach = np.nan_to_num([value - low, high - value])
+    x, y, bars = (places, value, {"yerr": reach}) if upright else (value, places, {"xerr": reach})
+    colour, marker = look
+    ax.errorbar(
+        x, y, **bars, color=colour, fmt=marker, markersize=3.5, linewidth=1.0, markeredgewidth=0.7,
+        markerfacecolor=colour if full else "white", **more,
+    )  # fmt: skip

@@ -1,5 +1,6 @@
 """What tests of sweeps share: a toy notebook, sweeps of it, and what a run leaves behind."""
 
+import io
 import json
 import os
 from pathlib import Path
@@ -8,9 +9,11 @@ import nbformat
 import pytest
 import torch
 from fake_tables import eval_rows, train_rows
+from rich.console import Console
 from safetensors.torch import save_file
 
 from ecomlab import files
+from ecomlab.lab import experiment
 from ecomlab.training import checkpoints
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -28,10 +31,10 @@ out: str = ""
 WORK = """
 import time
 from pathlib import Path
-from ecomlab.lab import live
+from ecomlab.lab import progress
 
 folder = Path(out)
-report = live.watch(folder)
+report = progress.watch(folder)
 done = folder / "trace.txt"
 for step in range(len(done.read_text().split()) if done.exists() else 0, steps):
     time.sleep(pause)
@@ -52,6 +55,16 @@ from pathlib import Path
 Path(out).mkdir(exist_ok=True)
 (Path(out) / "toy.pdf").write_bytes(Path(experiment, "train.csv").read_bytes())
 """
+
+
+def run(file, **options):
+    """The exit code of a sweep, and what it printed."""
+    text = io.StringIO()
+    try:
+        code = experiment.run_sweep(file, console=Console(file=text, width=200), **options)
+    except (ValueError, OSError) as error:  # which the command prints
+        return 2, f"{text.getvalue()}{error}\n"
+    return code, text.getvalue()
 
 
 def write_notebook(path, *sources, tags=("parameters",)):

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ecomlab.analysis.tables import TableError
 from ecomlab.evaluation.compare import paired_interval
 from ecomlab.evaluation.planting import LEFT_OUT, PLANTABLE, Pair, effects
 
@@ -38,17 +37,6 @@ def hard_levels(played: pd.DataFrame, hardest: int = 8) -> dict[str, int]:
     success = episodes(played).groupby(["player", "d"]).correct.mean().reset_index()
     able = success[(success.d <= hardest) & (success.correct >= ENOUGH)].groupby("player").d.max()
     return {player: int(able.get(player, LOW)) for player in played.player.unique()}
-
-
-def check_low(played: pd.DataFrame) -> None:
-    """Raise TableError for players that were not played at `LOW`, beside which every comparison stands."""
-    lacking = [player for player, rows in played.groupby("player", sort=False) if LOW not in set(rows.d)]
-    if lacking:
-        envs = ",".join(sorted(played.env.unique()))
-        raise TableError(
-            f"played.csv has no rows at d = {LOW} of {', '.join(lacking)}; to add them, a checkpoint as NAME=FOLDER: "
-            f"python experiments/cascade/played.py {' '.join(lacking)} --env {envs} --levels {LOW}"
-        )
 
 
 def distinct(played: pd.DataFrame) -> pd.DataFrame:

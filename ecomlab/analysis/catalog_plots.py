@@ -7,13 +7,14 @@ import numpy as np
 import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.patches import Patch
 from matplotlib.ticker import LogLocator, NullLocator
 
 from ecomlab.catalog.columns import Catalog
 from ecomlab.catalog.ingest import Report
 from ecomlab.catalog.real import ENOUGH
 from ecomlab.slots import NO_PRICE
-from ecomlab.style import canvas, current, laid_out, small
+from ecomlab.style import canvas, current, in_rows, laid_out, lettered, small
 
 WORDS = {"feature": "short name", "text": "description", "days": "shipping days"}
 """Properties that have another name for readers."""
@@ -34,8 +35,8 @@ def contents(report: Report, catalog: Catalog) -> Figure:
     _types(panels[1], report, catalog)
     _prices(panels[2], catalog)
     _known(panels[3], report)
-    for ax, letter in zip(panels, "abcd", strict=True):
-        ax.set_title(letter, loc="left", fontweight="bold", x=-0.02)
+    lettered(panels)
+    for ax in panels:
         ax.grid(axis="y", visible=False)
     return figure
 
@@ -43,16 +44,16 @@ def contents(report: Report, catalog: Catalog) -> Figure:
 def _rows(ax: Axes, report: Report) -> None:
     """Draw the numbers of rows by what became of them."""
     bars: list[tuple[str, int, Any]] = [("unchanged", report.kept, KEPT)]
-    bars += [
-        (f"repaired: {name}", count, current().colour(REPAIRED)) for name, count in _most(report.repairs)
-    ]
-    bars += [(f"set aside: {name}", count, current().colour(ASIDE)) for name, count in _most(report.reasons)]
+    bars += [(name, count, current().colour(REPAIRED)) for name, count in _most(report.repairs)]
+    bars += [(name, count, current().colour(ASIDE)) for name, count in _most(report.reasons)]
     names, counts, colours = zip(*bars, strict=True)
-    ax.barh(names, counts, color=colours)
-    ax.invert_yaxis()
+    drawn = ax.barh(range(len(names)), counts, color=colours)
+    in_rows(ax, names)
     ax.set(xscale="symlog", xlabel="rows")
-    ax.bar_label(ax.containers[0], [f"{count:,}" for count in counts], padding=2, fontsize=small())  # type: ignore[arg-type]
+    ax.bar_label(drawn, [f"{count:,}" for count in counts], padding=2, fontsize=small())
     ax.margins(x=0.15)
+    handles = [Patch(color=current().colour(REPAIRED), label="repaired")]
+    _legend(ax, 2, handles=[*handles, Patch(color=current().colour(ASIDE), label="set aside")])
 
 
 def _types(ax: Axes, report: Report, catalog: Catalog) -> None:
@@ -100,16 +101,12 @@ def _known(ax: Axes, report: Report) -> None:
     _legend(ax, 2)
 
 
-def _legend(ax: Axes, columns: int) -> None:
-    """Put a panel's legend above it."""
-    look = {
-        "frameon": False,
-        "fontsize": small() - 1,
-        "handlelength": 1.2,
-        "columnspacing": 0.8,
-        "borderpad": 0.0,
-    }
-    ax.legend(loc="lower right", bbox_to_anchor=(1, 1.02), ncols=columns, **look)
+def _legend(ax: Axes, columns: int, **more: Any) -> None:
+    """Put a panel's legend below it."""
+    ax.legend(
+        loc="upper center", bbox_to_anchor=(0.5, -0.22), ncols=columns, frameon=False, fontsize=small(),
+        handlelength=1.2, columnspacing=0.8, borderpad=0, **more,
+    )  # fmt: skip
 
 
 def _most(counts: Mapping[str, int]) -> list[tuple[str, int]]:

@@ -13,8 +13,21 @@ from matplotlib.gridspec import SubplotSpec
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
-from ecomlab.difficulty import STEPS
-from ecomlab.style import MARKERS, Width, canvas, current, is_page, laid_out, room, small
+from ecomlab.analysis.tables import in_order
+from ecomlab.style import (
+    MARKERS,
+    Width,
+    canvas,
+    current,
+    dots,
+    in_rows,
+    is_page,
+    laid_out,
+    lettered,
+    panels_of,
+    room,
+    small,
+)  # fmt: skip
 
 Looks = Mapping[str, tuple[int | str, str, str]]
 """Colour, marker and line of each player."""
@@ -31,10 +44,7 @@ _LACKING: Looks = {
     "oracle": (".1", "s", ""),
     "reference": (0, "o", "-"),
     "shortcut": (3, "D", "-"),
-    **{
-        f"without {kind}": (n % 10, marker, ":")
-        for n, (kind, marker) in enumerate(zip(STEPS, "v^<>PX*phd8H", strict=True), 1)
-    },
+    "without one kind of step": (2, "v", ":"),
 }
 AXIS_WORDS = {
     "constraints": ("demands", "number"),
@@ -106,14 +116,21 @@ def certificate(table: pd.DataFrame, width: Width = "page") -> Figure:
 @laid_out
 def depth(table: pd.DataFrame, width: Width = "page") -> Figure:
     """Draw a panel per environment: the share of tasks that each player of `tables.load_depth` gets right, over
-    difficulty, with bounds as bands; a player without a kind of step in the tasks that hold it, without a band."""
-    return _by_environment(table, _LACKING, width)
+    difficulty, with bounds as bands; and of the players that lack one kind of step, the share of all the tasks that
+    they were given, with the lowest and the highest kind as a band."""
+    kinds = table[table.player.str.startswith("without ")]
+    pooled = (
+        kinds.assign(share=kinds.share * kinds.n).groupby(["env", "d"], as_index=False)[["share", "n"]].sum()
+    )
+    ends = kinds.groupby(["env", "d"], as_index=False).agg(low=("share", "min"), high=("share", "max"))
+    lacking = pooled.assign(share=pooled.share / pooled.n, player=list(_LACKING)[-1]).merge(ends)
+    return _by_environment(pd.concat([table, lacking]), _LACKING, width)
 
 
 def _by_environment(table: pd.DataFrame, looks: Looks, width: Width) -> Figure:
     """Draw a panel per environment, a line per player, and a legend of the players that there are."""
     looks = {name: look for name, look in looks.items() if name in set(table.player)}
-    envs = list(dict.fromkeys(table.env))
+    envs = in_order(set(table.env))
     columns = min(4 if is_page(width) else 2, len(envs))
     rows = math.ceil(len(envs) / columns)
     figure, page = canvas(width, 0.6 + 1.55 * rows, 0.9 + 1.55 * rows)
@@ -126,8 +143,7 @@ def _by_environment(table: pd.DataFrame, looks: Looks, width: Width) -> Figure:
     figure.supxlabel("difficulty d")
     figure.supylabel("tasks solved")
     handles = [Line2D([], [], label=name, **_mark(name, looks)) for name in looks]
-    few = len(handles) <= 7
-    side_by_side = (7 if few else 5) if room(width) > 6 else (4 if page else 3) if few else 2
+    side_by_side = 7 if room(width) > 6 else 4 if page else 3 if len(handles) > 4 else 2
     figure.legend(
         handles=handles, loc="outside upper center", ncols=side_by_side, frameon=False,
         handlelength=1.8, columnspacing=1.3,
@@ -137,15 +153,18 @@ def _by_environment(table: pd.DataFrame, looks: Looks, width: Width) -> Figure:
 
 def _players(ax: Axes, table: pd.DataFrame, looks: Looks) -> None:
     """Draw a line per player; those that coincide at zero have their marks at different levels."""
-    often = {name: (i, 3) for i, name in enumerate(("naive", "best positional", "best blind"))}
+    often: dict[str, Any] = {
+        name: (i, 3) for i, name in enumerate(("naive", "best positional", "best blind"))
+    }
+    often["oracle"] = 2
     for name in reversed(list(looks)):
         mine = table[table.player == name].sort_values("d")
         if mine.empty:
             continue
         look = _mark(name, looks)
-        if mine.n.any() and name != "oracle" and not name.startswith("without"):
+        if mine.n.any() and name != "oracle":
             low = mine.share if name.startswith("best") else mine.low
-            ax.fill_between(mine.d, low, mine.high, color=look["color"], alpha=0.18, linewidth=0)
+            ax.fill_between(mine.d, low, mine.high, color=look["color"], alpha=0.12, linewidth=0)
         every = often.get(name) if len(mine) > 3 else None
         ax.plot(mine.d, mine.share, markevery=every, zorder=4 if name == "chance" else 3, **look)
     ax.set(xlim=(table.d.min() - 0.6, table.d.max() + 0.6), ylim=(-0.04, 1.06))
@@ -204,30 +223,26 @@ def alone(table: pd.DataFrame, width: Width = "page") -> Figure:
     """
     steps = table.axis.str.startswith("steps.")
     players = list(dict.fromkeys(table.player))
-    marks = {player: _alone_mark(i) for i, player in enumerate(players)}
     panels = [table[~steps], table[steps]]
     rows = [list(dict.fromkeys(zip(panel.axis, panel.value, strict=True))) for panel in panels]
     lines = (max(map(len, rows)), sum(map(len, rows)) + 5)
     figure, page = canvas(width, *(0.5 + 0.17 * count for count in lines))
-    grid = figure.add_gridspec(1, 2) if page else figure.add_gridspec(2, 1, height_ratios=[*map(len, rows)])
-    for place, (panel, cells) in enumerate(zip(panels, rows, strict=True)):
-        ax = figure.add_subplot(grid[place])
+    axes = panels_of(figure, (1, 2)) if page else panels_of(figure, (2, 1), height_ratios=[*map(len, rows)])
+    looks = {player: (current().colour(i), MARKERS[i % len(MARKERS)]) for i, player in enumerate(players)}
+    for ax, panel, cells in zip(axes, panels, rows, strict=True):
+        in_rows(ax, [f"{axis.removeprefix('steps.')}, {value}" for axis, value in cells])
         for i, player in enumerate(players):
             mine = panel[panel.player == player]
             shift = 0.7 * (i / max(1, len(players) - 1) - 0.5)
             where = [cells.index(cell) + shift for cell in zip(mine.axis, mine.value, strict=True)]
-            ax.hlines(where, mine.low, mine.high, color=marks[player]["color"], linewidth=0.9)
-            ax.plot(mine.difference, where, linestyle="", markersize=2.8, **marks[player])
+            bounds = [100 * mine[one] for one in ("difference", "low", "high")]
+            dots(ax, where, bounds, looks[player])
         ax.axvline(0, color=".3", linewidth=0.6)
-        ax.set_yticks(range(len(cells)), [f"{axis.removeprefix('steps.')}, {value}" for axis, value in cells])
-        ax.set_ylim(len(cells) - 0.4, -0.6)
-        ax.set_xlabel("change of success")
+        ax.set_xlabel("change of success,\npercentage points")
+    lettered(axes)
     handles = [
-        Line2D([], [], label=player, linestyle="", markersize=3.5, **marks[player]) for player in players
+        Line2D([], [], label=player, color=colour, marker=marker, linestyle="", markersize=3.5)
+        for player, (colour, marker) in looks.items()
     ]
     figure.legend(handles=handles, loc="outside upper center", ncols=5 if page else 2, frameon=False)
     return figure
-
-
-def _alone_mark(number: int) -> dict[str, Any]:
-    return {"color": current().colour(number), "marker": MARKERS[number % len(MARKERS)]}

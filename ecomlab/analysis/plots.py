@@ -9,13 +9,14 @@ import pandas as pd
 import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.gridspec import GridSpecBase, SubplotSpec
+from matplotlib.gridspec import SubplotSpec
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 from scipy.stats import t
 
 from ecomlab.analysis.statistics import (
+    MIN_RUNS,
     collections_compared,
     differences,
     effective_differences,
@@ -25,12 +26,10 @@ from ecomlab.analysis.statistics import (
     learned,
 )
 from ecomlab.analysis.tables import RUN, chosen, in_order
-from ecomlab.style import Look, Width, canvas, current, laid_out, small
+from ecomlab.style import Look, Width, canvas, current, dots, laid_out, lettered, panels_of, places_of, small
 
 AXES = {"step": "training steps", "rollouts": "rollouts, thousands", "tokens": "generated tokens, millions"}
 UNITS = {"rollouts": 1e3, "tokens": 1e6}
-BAND = 3
-"""Fewest runs of an arm that have a band."""
 UNTRAINED = "untrained"
 UNTRAINED_LOOK: dict[str, Look] = {UNTRAINED: ((0.35, 0.35, 0.35), "o")}
 SHARED = "CART"  # the environment that every collection has
@@ -51,20 +50,23 @@ def look(table: pd.DataFrame) -> dict[str, Look]:
 def frontier(ax: Axes, train: pd.DataFrame) -> None:
     """Draw the highest difficulty of each run's window, over steps.
 
-    Schedules whose windows never move are dashed, and only named where they would press the others into a corner.
+    Fixed ranges are dashed, and only named where they would press the others into a corner.
     """
     steps = train.groupby([*RUN, "step"], as_index=False)["d_high"].max()
-    moves = steps.groupby("schedule").d_high.nunique() > 1
-    most = max(1, steps[steps.schedule.map(moves)].d_high.max() if moves.any() else 1)
-    moving = [name for name in arms(train) if moves[name]]
-    looks = look(train)
-    _lines(ax, steps[steps.schedule.isin(moving)], "step", "d_high", looks)
-    for name in (name for name in arms(train) if not moves[name]):
-        level, colour = steps[steps.schedule == name].d_high.iloc[0], looks[name][0]
-        if level <= 2 * most + 1:
-            ax.axhline(level, color=colour, linewidth=1.2, linestyle=(0, (4, 2)))
-        else:
-            ax.set_title(f"{name}: {level:g}", color=colour, fontsize=small(), loc="right")
+    fixed = steps.schedule.str.startswith("static-")
+    looks, moving = look(train), steps[~fixed]
+    most = 2 * max(1, moving.d_high.max()) + 1 if len(moving) else math.inf
+    _lines(ax, moving, "step", "d_high", looks)
+    beyond = 0
+    for name, level in steps[fixed].groupby("schedule").d_high.max().items():
+        if level <= most:
+            ax.axhline(level, color=looks[name][0], linewidth=1.2, linestyle=(0, (4, 2)))
+            continue
+        ax.annotate(
+            f"{name}: {level:g}", (1, 1), (0, 4 + 9 * beyond), xycoords="axes fraction",
+            textcoords="offset points", ha="right", color=looks[name][0], fontsize=small(),
+        )  # fmt: skip
+        beyond += 1
     ax.set(xlabel=AXES["step"], xlim=(0, max(1, train.step.max())))
     low, high = ax.get_ylim()
     ax.set_ylim(min(low, -0.08 * max(high, 1)), high + 0.1 * max(high, 1))  # a line at 0 is seen
@@ -76,48 +78,54 @@ def success(ax: Axes, train: pd.DataFrame, rows: pd.DataFrame, x: str = "step") 
     spans what there is."""
     _lines(ax, _with_x(rows, train, x), x, "success", look(train), marked=True)
     ax.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
+    ax.yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
 
 
-def lead(
-    ax: Axes, train: pd.DataFrame, evaluation: pd.DataFrame, decoding: str, arm: str = "adaptive"
-) -> None:
-    """Draw the success of `arm` minus that of each other schedule that has learned, at each difficulty and in their
-    mean: paired differences after equal numbers of steps, with 95% intervals from three pairs on."""
+def compared(table: pd.DataFrame) -> str:
+    """Choose the arm that figures compare with the others: the adaptive one, or else the last in their order."""
+    names = arms(table)
+    return "adaptive" if "adaptive" in names else names[-1]
+
+
+def lead(ax: Axes, train: pd.DataFrame, evaluation: pd.DataFrame, decoding: str) -> None:
+    """Draw the success of the arm `compared` minus that of each other schedule that has learned (of every one, if none
+    has), at each difficulty and in their mean: paired differences after equal numbers of steps, with 95% intervals from
+    three pairs on."""
+    arm = compared(train)
     rows = differences(train, evaluation, arm, decoding)
-    rows = rows[(rows.equal == "steps") & rows.against.isin(learned(evaluation, decoding))]
+    rows = rows[rows.equal == "steps"]
+    taught = rows[rows.against.isin(learned(evaluation, decoding))]
+    rows = taught if len(taught) else rows
     order = ["mean", *sorted(set(rows.d) - {"mean"})]
-    _differences(
-        ax, rows, [name for name in arms(train) if name in set(rows.against)], look(train), "d", order
-    )
-    ax.set_xticks(ax.get_xticks(), ["all", *map(str, order[1:])])
-    ax.set(xlabel="difficulty", ylabel=f"{arm} minus the\nother schedule,\npercentage points")
+    _differences(ax, rows, look(train), "d", order)
+    if len(rows):
+        ax.set_xticks(range(len(order)), ["all", *map(str, order[1:])])
+    ax.set(xlabel="difficulty", ylabel=_minus(arm))
+
+
+def _minus(arm: str) -> str:
+    return f"{arm} minus the\nother schedule,\npercentage points"
 
 
 def _differences(
-    ax: Axes,
-    rows: pd.DataFrame,
-    names: Sequence[str],
-    looks: Mapping[str, Look],
-    by: str,
-    order: Sequence[Any] | None = None,
+    ax: Axes, rows: pd.DataFrame, looks: Mapping[str, Look], by: str, order: Sequence[Any] | None = None
 ) -> None:
-    """Draw paired differences in percentage points: a place for each value of the column `by`, in it a mark for each of
-    `names` (column `against`), with 95% intervals where there are any."""
-    rows = rows.assign(**{name: 100 * rows[name] for name in ("mean", "low", "high")})
+    """Draw differences in percentage points: a place for each value of the column `by`, in it a mark for each arm of
+    the column `against`, with 95% intervals where there are any. Without rows the panel is left empty."""
+    if rows.empty:
+        ax.set_visible(False)
+        return
     order = list(dict.fromkeys(rows[by])) if order is None else order
+    names = [name for name in looks if name in set(rows.against)]
     ax.axhline(0, color=".3", linewidth=0.8)
     for i, name in enumerate(names):
         mine = rows[rows.against == name].set_index(by).reindex(order)
         x = [place + 0.22 * (i - (len(names) - 1) / 2) for place in range(len(order))]
-        bars = [(mine["mean"] - mine.low).fillna(0), (mine.high - mine["mean"]).fillna(0)]
-        style = {"color": looks[name][0], "fmt": looks[name][1], "markersize": 3.5, "linewidth": 1.2}
-        ax.errorbar(x, mine["mean"], yerr=bars, label=name, **style)  # type: ignore[arg-type]
+        dots(ax, x, [100 * mine[one] for one in ("mean", "low", "high")], looks[name], upright=True)
     ax.set_xticks(range(len(order)), [str(one) for one in order])
-    ax.set_xlim(-0.5, len(order) - 0.5)
+    low, high = ax.get_ylim()
+    ax.set(xlim=(-0.5, len(order) - 0.5), ylim=(min(low, -1), max(high, 1)))
     ax.grid(axis="x", visible=False)
-    if len(rows) and rows.low.isna().all():
-        pairs = rows.pairs.max()
-        ax.set_title(f"{pairs} seed{'s' if pairs != 1 else ''}: no interval", fontsize=small(), loc="right")
 
 
 @laid_out
@@ -126,8 +134,8 @@ def difficulty_growth(
 ) -> Figure:
     """Draw the ablation of one collection.
 
-    The highest difficulty trained on; mean held-out success over steps and, as wide as a page, over generated tokens;
-    the adaptive arm minus the others; held-out success at the lowest, the middle and the highest level. Raises
+    The highest difficulty trained on; mean held-out success over steps; one arm minus the others (`lead`); held-out
+    success at the lowest, the middle and the highest level; and, as wide as a page, over generated tokens. Raises
     ValueError for tables of several collections, and of none evaluated with `decoding`.
     """
     chosen(evaluation, "eval.csv", decoding=decoding)
@@ -137,23 +145,22 @@ def difficulty_growth(
         )
     means, levels = held_out(evaluation, decoding), sorted(evaluation.d.unique())
     figure, page = canvas(width, 4.4, 5.6)
-    rows = figure.add_gridspec(2, 1, height_ratios=(1, 1.1)) if page else figure.add_gridspec(3, 1)
-    window, steps = _row(figure, rows[0], 3 if page else 2)[:2]
+    rows = places_of(figure.add_gridspec(2 if page else 3, 1))
+    window, steps, *third = _row(figure, rows[0], (1, 1, 1.6) if page else (1, 1))
+    ahead = third[0] if page else figure.add_subplot(rows[1])
+    single = _row(figure, rows[-1], (1, 1, 1, 1.4) if page else (1, 1, 1))
+    tokens = single[3:]
     frontier(window, train)
     window.set_ylabel("highest difficulty\ntrained on")
+    label = f"held-out success,\n{decoding}, d = {levels[0]}–{levels[-1]}"
     success(steps, train, means)
-    steps.set_ylabel(f"held-out success,\n{decoding}, d = {levels[0]}–{levels[-1]}")
-    if page:
-        tokens = figure.axes[2]
-        success(tokens, train, means, "tokens")
-        ahead, *single = _row(figure, rows[1], 4, (1.9, 1, 1, 1))
-        panels = [window, steps, tokens, ahead, single[0]]
-    else:
-        ahead, single = figure.add_subplot(rows[1]), _row(figure, rows[2], 3)
-        panels = [window, steps, ahead, single[0]]
     lead(ahead, train, evaluation, decoding)
-    _levels(single, train, evaluation, decoding, levels)
-    lettered(panels)
+    _levels(single[:3], train, evaluation, decoding, levels)
+    for ax in tokens:
+        success(ax, train, means, "tokens")
+    for ax in (steps, *tokens):
+        ax.set_ylabel(label)
+    lettered([window, steps, ahead, single[0], *tokens])
     _legend(figure, train, 6 if page else 3)
     return figure
 
@@ -199,23 +206,22 @@ def effective_ratio(train: pd.DataFrame, window: int = 10, width: Width = "page"
             lambda run: run.assign(**run[sums.columns[len(RUN) + 1 :]].rolling(window, min_periods=1).sum())
         )
     )
-    panels = (
-        ("rewarded", "groups", "effective prompt ratio,\nby reward"),
-        ("correct", "groups", "effective prompt ratio,\nby correctness"),
-        ("tokens_used", "tokens_generated", "generated tokens\nin the loss"),
-    )
     figure, page = canvas(width, 2.2, 3.9)
-    grid = figure.add_gridspec(*((1, 4) if page else (2, 2)))
-    places = [figure.add_subplot(place) for place in places_of(grid)]
-    for ax, (part, whole, label) in zip(places, panels, strict=False):
+    places = panels_of(figure, (1, 4) if page else (2, 2))
+    panels = (("rewarded", "groups"), ("correct", "groups"), ("tokens_used", "tokens_generated"))
+    for ax, (part, whole) in zip(places, panels, strict=False):
         rows = rolled.assign(share=rolled[part] / rolled[whole].clip(lower=1))
         _lines(ax, rows, "step", "share", look(train), marked=True, marks=6)
-        ax.set(ylabel=label, ylim=(0, 1.02))
+        ax.set(ylim=(0, 1.02))
         ax.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
-    rows = effective_differences(train)
-    _differences(places[3], rows, [name for name in arms(train) if name != "adaptive"], look(train), "of")
-    places[3].set(ylabel="adaptive minus the\nother schedule,\npercentage points")
-    places[3].tick_params(axis="x", labelrotation=30)
+    by_reward, by_correct, used, ahead = places
+    by_reward.set(title="reward", ylabel="effective prompt ratio")
+    by_correct.set(title="correct")
+    by_correct.tick_params(labelleft=False)
+    used.set(title="tokens", ylabel="generated tokens\nin the loss")
+    _differences(ahead, effective_differences(train, compared(train)), look(train), "of")
+    ahead.set(ylabel=_minus(compared(train)))
+    ahead.tick_params(axis="x", labelrotation=30)
     lettered(places)
     _legend(figure, train, 6 if page else 3)
     return figure
@@ -228,10 +234,9 @@ def environment_scaling(
     """Draw a comparison of collections of environments.
 
     Above: success in the environment that all of them have, over the rollouts of all environments and over its own, and
-    the other collections minus the smallest after equal numbers of them, paired by seed. Below, as wide as a page:
-    success in each environment of the largest collection, over steps, of every collection that was evaluated in it,
-    trained on it or not; as wide as a column: what training adds to it. Colour and marker per collection. Raises
-    ValueError for tables of several schedules, and of none in that environment with `decoding`.
+    the other collections minus the smallest after equal numbers of them, paired by seed. Below: what training adds to
+    success in each environment of the largest collection, trained on it or not. Colour and marker per collection.
+    Raises ValueError for tables of several schedules, and of none in that environment with `decoding`.
     """
     if len(schedules := sorted(set(train.schedule))) > 1:
         raise ValueError(
@@ -246,32 +251,30 @@ def environment_scaling(
     gained = gains(train, evaluation, decoding)
     # An arm is a collection here: it takes the schedule's place.
     train, evaluation = (t.assign(schedule=t.collection) for t in (train, evaluation))
-    shared = held_out(evaluation[evaluation.env == SHARED], decoding)
-    figure, page = canvas(width, 4.8, 6.0)
-    rows = figure.add_gridspec(
-        *((2, 1) if page else (3, 1)), height_ratios=(1, 1.35) if page else (1.5, 0.9, 1.4)
-    )
-    upper = _row(figure, rows[0], 3 if page else 2)
-    success(upper[0], train, shared, "rollouts")
-    success(upper[1], train[train.env == SHARED], shared, "rollouts")
-    upper[0].set(
+    shared, looks = held_out(evaluation[evaluation.env == SHARED], decoding), look(train)
+    figure, page = canvas(width, 4.4, 6.0)
+    heights = (1.3, 1) if page else (1.6, 1, 1)
+    rows = places_of(figure.add_gridspec(len(heights), 1, height_ratios=heights))
+    every, alone, *third = _row(figure, rows[0], (1, 1, 0.8) if page else (1, 1))
+    success(every, train, shared, "rollouts")
+    success(alone, train[train.env == SHARED], shared, "rollouts")
+    every.set(
         ylabel=f"held-out success,\n{SHARED}, {decoding}", xlabel="rollouts of all\nenvironments, thousands"
     )
-    upper[1].set(xlabel=f"rollouts of {SHARED}\nalone, thousands")
-    upper[1].tick_params(labelleft=False)
+    alone.set(xlabel=f"rollouts of {SHARED}\nalone, thousands")
+    alone.tick_params(labelleft=False)
     reached = generated(train, SHARED).groupby("collection").rollouts.max() / 1000
-    upper[1].set_xlim(right=1.5 * reached.min())  # a collection of one environment has many more
-    _mark_cut(upper[1], _with_x(shared, train[train.env == SHARED], "rollouts"), "rollouts", look(train))
-    paired = upper[2] if page else figure.add_subplot(rows[1])
-    _differences(paired, gap, [name for name in arms(train) if name in set(gap.against)], look(train), "of")
+    alone.set_xlim(right=1.5 * reached.min())  # a collection of one environment has many more
+    _mark_cut(alone, _with_x(shared, train[train.env == SHARED], "rollouts"), "rollouts", looks)
+    paired = third[0] if page else figure.add_subplot(rows[1])
+    _differences(paired, gap, looks, "of")
     paired.set(xlabel="equal number", ylabel=f"{SHARED}, minus {sizes.idxmin()},\npercentage points")
-    if page:
-        below = _environments(figure, rows[1], train, evaluation, decoding, envs)
-    else:
-        below = figure.add_subplot(rows[2])
-        _gained(below, gained, envs, look(train))
-    lettered([*upper[:2], paired, below])
-    _legend(figure, train, 6 if page else 2)
+    below = figure.add_subplot(rows[-1])
+    _differences(below, gained.assign(against=gained.collection), looks, "env", envs)
+    below.set(ylabel="gain over the starter,\npercentage points")
+    below.tick_params(axis="x", labelrotation=0 if page else 30)
+    lettered([every, alone, paired, below])
+    _legend(figure, train, 6 if page else 3)
     return figure
 
 
@@ -291,46 +294,6 @@ def _mark_cut(ax: Axes, rows: pd.DataFrame, x: str, looks: Mapping[str, Look]) -
         )  # fmt: skip
 
 
-def _environments(
-    figure: Figure,
-    place: SubplotSpec,
-    train: pd.DataFrame,
-    evaluation: pd.DataFrame,
-    decoding: str,
-    envs: Sequence[str],
-) -> Axes:
-    """Draw success in each environment over steps, in two rows; return the first panel."""
-    columns = max(1, math.ceil(len(envs) / 2))
-    grid = place.subgridspec(2, columns)
-    made = []
-    for number, env in enumerate(envs):
-        ax = figure.add_subplot(grid[number // columns, number % columns])
-        success(ax, train, held_out(evaluation[evaluation.env == env], decoding))
-        ax.set_title(env)
-        lowest = number + columns >= len(envs)
-        ax.tick_params(labelleft=number % columns == 0, labelbottom=lowest)
-        ax.set(xlabel="steps" if lowest else "")
-        made.append(ax)
-    return made[0]
-
-
-def _gained(ax: Axes, table: pd.DataFrame, envs: Sequence[str], looks: Mapping[str, Look]) -> None:
-    """Draw what training adds to each environment's success, a dot per collection, with 95% intervals."""
-    names = [name for name in looks if name in set(table.collection)]
-    for i, name in enumerate(names):
-        mine = table[table.collection == name].set_index("env").reindex(envs)
-        places = [place + 0.25 * (i - (len(names) - 1) / 2) for place in range(len(envs))]
-        bars = [100 * (mine["mean"] - mine.low).fillna(0), 100 * (mine.high - mine["mean"]).fillna(0)]
-        ax.errorbar(
-            100 * mine["mean"], places, xerr=bars, color=looks[name][0], fmt=looks[name][1], markersize=3.5,
-            linewidth=1.2,
-        )  # fmt: skip
-    ax.axvline(0, color=".3", linewidth=0.8)
-    ax.set_yticks(range(len(envs)), envs)
-    ax.set(xlabel="gain over the starter, percentage points", ylim=(len(envs) - 0.5, -0.5))
-    ax.grid(axis="y", visible=False)
-
-
 @laid_out
 def reward_parts(parts: pd.DataFrame, decoding: str = "sampled", width: Width = "page") -> Figure:
     """Draw the mean reward of held-out episodes, and its parts for the task and for efficiency, over difficulty: of
@@ -346,32 +309,31 @@ def reward_parts(parts: pd.DataFrame, decoding: str = "sampled", width: Width = 
         "reward_efficiency": "for efficiency",
     }
     figure, page = canvas(width, 2.2, 3.9)
-    grid = figure.add_gridspec(*((1, 4) if page else (2, 2)))
-    panels = [figure.add_subplot(place) for place in places_of(grid)]
+    panels = panels_of(figure, (1, 4) if page else (2, 2))
+    means = pd.concat([last, before]).groupby([*RUN, "d"], as_index=False)[list(shown)].mean()
+    ends = (means.d.min() - 0.35, means.d.max() + 0.35)
     for ax, (name, label) in zip(panels, shown.items(), strict=False):
-        for schedule in (*arms(last), UNTRAINED):
-            mine = before if schedule == UNTRAINED else last[last.schedule == schedule]
-            colour, marker = looks[schedule]
-            for _, run in mine.groupby("seed"):
-                ax.plot(run.groupby("d")[name].mean(), color=colour, linewidth=0.7, alpha=0.55)
-            ax.plot(mine.groupby("d")[name].mean(), color=colour, marker=marker, **_mark(schedule))
+        _lines(ax, means.rename(columns={"d": "step"}), "step", name, looks, marked=True)
         ax.axhline(0, color=".3", linewidth=0.8)
-        ax.set(xlabel="difficulty", ylabel=label, ylim=(-1.05, 1.05))
+        ax.set(xlabel="difficulty", ylabel=label, ylim=(-1.08, 1.08), xlim=ends)
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     lettered(panels[:3])
     panels[3].set_axis_off()
-    handles = [
-        Line2D([], [], color=looks[n][0], marker=looks[n][1], label=n, **_mark(n))
-        for n in (*arms(last), UNTRAINED)
-    ]
-    panels[3].legend(handles=handles, loc="center", frameon=False, title=f"seeds: {last.seed.nunique()}")
+    panels[3].legend(handles=_entries(last, looks), loc="center", frameon=False)
     return figure
 
 
 def _mark(arm: str) -> dict[str, Any]:
-    """Choose how an arm is marked: what is untrained by rings, through which an arm that learned nothing is seen."""
-    ring = {"markersize": 6, "markerfacecolor": "none", "markeredgewidth": 0.8, "linestyle": "--"}
-    return ring if arm == UNTRAINED else {"markersize": 3.5, "markeredgewidth": 0}
+    """Choose how an arm's mean is drawn: of what is untrained with rings, through which an arm that learned nothing is
+    seen."""
+    ring = {
+        "markersize": 6,
+        "markerfacecolor": "none",
+        "markeredgewidth": 0.8,
+        "linestyle": "--",
+        "linewidth": 1.0,
+    }
+    return ring if arm == UNTRAINED else {"markersize": 3.5, "markeredgewidth": 0, "linewidth": 1.8}
 
 
 @laid_out
@@ -391,7 +353,7 @@ def one_run(
     done["success"] = done.won / done.scored.where(done.scored > 0)
     rows = evaluation[evaluation.decoding == decoding]
     figure, _ = canvas("page", 2.2, 2.2)
-    window, training, held = _row(figure, figure.add_gridspec(1, 1)[0], 3)
+    window, training, held = panels_of(figure, (1, 3))
     window.fill_between(done.index, done.low, done.high, step="mid", alpha=0.3)
     window.plot(done.index, done.high, drawstyle="steps-mid")
     window.set(ylabel="difficulty trained on", ylim=(0, max(1, done.high.max())))
@@ -401,7 +363,7 @@ def one_run(
     shades = sns.color_palette("viridis", rows.d.nunique())
     for shade, (d, level) in zip(shades, rows.groupby("d"), strict=True):
         means = level.groupby("step").success.mean()
-        held.plot(means.index, means, marker="o", markersize=3, color=shade, label=f"d = {d}")
+        held.plot(means.index, means, marker="o", markersize=3, color=shade, label=f"d = {d}", clip_on=False)
     held.set(ylabel=f"held-out success, {decoding}")
     if len(rows):
         held.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
@@ -414,21 +376,10 @@ def one_run(
     return figure
 
 
-def places_of(grid: GridSpecBase) -> list[SubplotSpec]:
-    """List the places of a grid, row by row."""
-    return [grid[number] for number in range(grid.nrows * grid.ncols)]
-
-
-def lettered(panels: Sequence[Axes]) -> None:
-    """Put the letters a, b, c above the panels."""
-    for ax, letter in zip(panels, "abcdefgh", strict=False):
-        ax.set_title(letter, loc="left", fontweight="bold")
-
-
-def _row(figure: Figure, place: SubplotSpec, count: int, widths: Sequence[float] | None = None) -> list[Axes]:
-    """Add `count` axes side by side, of these relative widths."""
-    grid = place.subgridspec(1, count, width_ratios=widths)
-    return [figure.add_subplot(grid[0, i]) for i in range(count)]
+def _row(figure: Figure, place: SubplotSpec, widths: Sequence[float]) -> list[Axes]:
+    """Add panels side by side, of these relative widths."""
+    grid = place.subgridspec(1, len(widths), width_ratios=widths)
+    return [figure.add_subplot(one) for one in places_of(grid)]
 
 
 def _with_x(rows: pd.DataFrame, train: pd.DataFrame, x: str) -> pd.DataFrame:
@@ -451,42 +402,51 @@ def _lines(
     marks: int | None = None,
 ) -> None:
     """Draw a thick line for the mean of x and y over runs at each step, with a marker at each point, or at about as
-    many as `marks`; around it Student's 95% interval of y where there are `BAND` runs, else a thin line per run."""
+    many as `marks`; around it Student's 95% interval of y where there are `MIN_RUNS` runs, else a thin line per run."""
     for name in arms(rows):
         colour, marker = looks[name]
         mine = rows[rows.schedule == name].sort_values("step")
         # Only steps that all runs have reached: a mean over fewer runs would jump.
         steps = mine.groupby("step").agg(x=(x, "mean"), y=(y, "mean"), sem=(y, "sem"), runs=(y, "count"))
         mean = steps[steps.runs == steps.runs.max()]
-        if mean.runs.max() >= BAND:
+        if mean.runs.max() >= MIN_RUNS:
             reach = mean["sem"].fillna(0) * t.ppf(0.975, mean.runs - 1)
             ax.fill_between(mean.x, mean.y - reach, mean.y + reach, color=colour, alpha=0.2, linewidth=0)
         else:
             for _, run in mine.groupby(RUN):
                 ax.plot(run[x], run[y], color=colour, linewidth=0.7, alpha=0.55)
         shape = marker if marked else ""
-        ax.plot(
-            mean.x, mean.y, color=colour, linewidth=1.8, marker=shape, markersize=3.5, markeredgewidth=0,
-            markevery=max(1, len(mean) // marks) if marks else None,
-        )  # fmt: skip
+        every = max(1, len(mean) // marks) if marks else None
+        ax.plot(mean.x, mean.y, color=colour, marker=shape, markevery=every, **_mark(name))
     ax.set_xlabel(AXES[x])
     ax.set_xlim(left=0)
     ax.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10], integer=x == "step"))
 
 
 def _legend(figure: Figure, train: pd.DataFrame, columns: int = 6) -> None:
-    """Draw one legend above all panels: the schedules, and the meaning of bands and thin lines."""
-    looks, grey = look(train), ".35"
-    entries: list[Any] = [
-        Line2D([], [], color=looks[n][0], marker=looks[n][1], markersize=3.5, linewidth=1.8, label=n)
-        for n in arms(train)
-    ]
-    each = train[RUN].drop_duplicates().groupby("schedule").size()
-    if each.max() >= BAND:
-        entries.append(Patch(color=grey, alpha=0.3, linewidth=0, label=f"95%, {each.max()} runs an arm"))
-    if each.min() < BAND:
-        entries.append(Line2D([], [], color=grey, linewidth=0.7, label=f"one of {each.sum()} runs"))
+    """Draw one legend above all panels."""
+    entries = _entries(train, look(train))
     figure.legend(
         handles=entries, loc="outside upper center", ncols=min(columns, len(entries)), frameon=False,
-        handlelength=1.6, columnspacing=1.2,
+        fontsize=small(), handlelength=1.6, columnspacing=1.2,
     )  # fmt: skip
+
+
+def _entries(runs: pd.DataFrame, looks: Mapping[str, Look]) -> list[Any]:
+    """Make the entries of a legend: the arms, and the meaning of bands and thin lines, with the number of an arm's
+    runs."""
+    entries: list[Any] = [
+        Line2D([], [], color=colour, marker=marker, label=name, **_mark(name))
+        for name, (colour, marker) in looks.items()
+    ]
+    each = runs[RUN].drop_duplicates().groupby("schedule").size()
+    if len(many := each[each >= MIN_RUNS]):
+        label = f"95% interval, {_span(many)} runs"
+        entries.append(Patch(color=".35", alpha=0.3, linewidth=0, label=label))
+    if len(few := each[each.between(2, MIN_RUNS - 1)]):
+        entries.append(Line2D([], [], color=".35", linewidth=0.7, label=f"one of an arm's {_span(few)} runs"))
+    return entries
+
+
+def _span(counts: pd.Series) -> str:
+    return "–".join(dict.fromkeys((str(counts.min()), str(counts.max()))))

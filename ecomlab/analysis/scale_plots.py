@@ -9,8 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
-from ecomlab.analysis.plots import lettered
-from ecomlab.style import MARKERS, Width, canvas, current, laid_out, small
+from ecomlab.style import MARKERS, Width, canvas, current, laid_out, lettered, panels_of, small
 
 PANELS: Final[tuple[tuple[str, Mapping[str, str]], ...]] = (
     (
@@ -37,28 +36,22 @@ def catalog_scale(table: pd.DataFrame, width: Width = "page") -> Figure:
     """Draw the table of `tables.load_catalog_scale` over the number of products: lexical search as lines, sentence
     models as hollow marks."""
     figure, page = canvas(width, 3.1, 8.0)
-    panels = list(figure.subplots(*((1, 3) if page else (3, 1))))
+    panels = panels_of(figure, (1, 3) if page else (3, 1))
     for ax, (unit, columns) in zip(panels, PANELS, strict=True):
-        _panel(ax, table, unit, columns)
+        _panel(ax, table, unit, columns, 1 if page else 2)
     lettered(panels)
     return figure
 
 
-def _panel(ax: Axes, table: pd.DataFrame, unit: str, columns: Mapping[str, str]) -> None:
+def _panel(ax: Axes, table: pd.DataFrame, unit: str, columns: Mapping[str, str], side_by_side: int) -> None:
     handles = []
     for number, (column, name) in enumerate(columns.items()):
         look: dict[str, Any] = {"color": current().colour(number), "marker": MARKERS[number], "markersize": 4}
         for embedder, rows in table.groupby("embedder"):
             lexical = embedder == "lexical"
             hollow: dict[str, Any] = {} if lexical else {"markerfacecolor": "none"}
-            ax.plot(
-                rows["products"],
-                rows[column],
-                linestyle="-" if lexical else "",
-                linewidth=1.2,
-                **look,
-                **hollow,
-            )
+            line = "-" if lexical else ""
+            ax.plot(rows["products"], rows[column], linestyle=line, linewidth=1.2, **look, **hollow)
         handles.append(Line2D([], [], linewidth=1.2, label=name, **look))
     if (table.embedder != "lexical").any():
         ring: dict[str, Any] = {"color": ".3", "marker": "o", "markersize": 4, "markerfacecolor": "none"}
@@ -68,8 +61,7 @@ def _panel(ax: Axes, table: pd.DataFrame, unit: str, columns: Mapping[str, str])
     ax.xaxis.set_minor_locator(NullLocator())
     ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     low, high = ax.get_ylim()
-    share = 0.09 * len(handles)  # of the panel's height, for the legend
-    ax.set_ylim(low, high * (high / low) ** (share / (1 - share)))
     ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if high < 100 * low else (1,)))
     ax.yaxis.set_minor_locator(NullLocator())
-    ax.legend(handles=handles, loc="upper left", frameon=False, fontsize=small(), handlelength=1.6)
+    below: Any = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.22), "ncols": side_by_side}
+    ax.legend(handles=handles, frameon=False, fontsize=small(), handlelength=1.6, columnspacing=0.8, **below)

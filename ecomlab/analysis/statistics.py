@@ -6,7 +6,6 @@ runs, while bootstraps over episodes covered only .50 to .60, because episodes o
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -16,35 +15,20 @@ from ecomlab.evaluation.frontier import SHARES, TOP, Counts, passed
 from ecomlab.laws.laws import UNDERSTOOD, UNDERSTOOD_GROUP, at_least
 
 MIN_RUNS = 3
+"""Fewest runs of an arm that have an interval."""
 
 
-@dataclass(frozen=True)
-class Interval:
-    """A mean over `n` runs with its confidence interval."""
-
-    mean: float
-    low: float
-    high: float
-    n: int
-
-
-def t_interval(values: Sequence[float] | np.ndarray, confidence: float = 0.95) -> Interval | None:
-    """Compute Student's interval for the mean of per-run values; None below three runs. Raises ValueError for NaN."""
+def t_bounds(values: Sequence[float] | np.ndarray) -> tuple[float, float]:
+    """Bound the mean of per-run values by Student's 95% interval; NaN below three runs. Raises ValueError for NaN."""
     runs = np.asarray(values, dtype=float)
     if np.isnan(runs).any():
         raise ValueError("a run without a value has no place in an interval; drop it and say so")
     if len(runs) < MIN_RUNS:
-        return None
+        return math.nan, math.nan
     from scipy import stats
 
-    half = stats.t.ppf(0.5 + confidence / 2, len(runs) - 1) * runs.std(ddof=1) / math.sqrt(len(runs))
-    return Interval(float(runs.mean()), float(runs.mean() - half), float(runs.mean() + half), len(runs))
-
-
-def _t_bounds(values: Sequence[float] | np.ndarray) -> tuple[float, float]:
-    """Bound a mean by `t_interval`; NaN where there is none."""
-    found = t_interval(values)
-    return (found.low, found.high) if found else (math.nan, math.nan)
+    half = stats.t.ppf(0.975, len(runs) - 1) * runs.std(ddof=1) / math.sqrt(len(runs))
+    return float(runs.mean() - half), float(runs.mean() + half)
 
 
 def with_bounds(table: pd.DataFrame, confidence: float = 0.95) -> pd.DataFrame:
@@ -220,7 +204,7 @@ def effective_differences(train: pd.DataFrame, arm: str = "adaptive") -> pd.Data
         for against in sorted(set(values) - {arm}) if arm in values else ():
             gain = (values[arm] - values[against]).dropna().to_numpy()
             if len(gain):
-                found.append((name, against, gain.mean(), *_t_bounds(gain), len(gain)))
+                found.append((name, against, gain.mean(), *t_bounds(gain), len(gain)))
     return pd.DataFrame(found, columns=["of", "against", "mean", "low", "high", "pairs"]).round(3)
 
 
@@ -276,7 +260,7 @@ def gains(train: pd.DataFrame, evaluation: pd.DataFrame, decoding: str = "sample
             continue
         middle = steps[abs(steps - steps[-1] / 3).argmin()]
         gain = (curves[steps[-1]] - starter).to_numpy()
-        low, high = _t_bounds(gain)
+        low, high = t_bounds(gain)
         levels = [curves[step].mean() for step in (steps[0], middle, steps[-1])]
         highest = reached.get((collection, env), math.nan)
         rows.append((collection, env, starter, *levels, gain.mean(), low, high, len(gain), highest))
@@ -295,7 +279,7 @@ def arm_names(runs: pd.DataFrame) -> pd.Series:
 def arm_intervals(runs: pd.DataFrame, value: str) -> pd.DataFrame:
     """Average `value`, a column of `summary`, per arm (the index), with 95% intervals, NaN below three runs."""
     arms = runs[value].dropna().groupby(arm_names(runs).rename("arm"))
-    rows = {name: (len(values), values.mean(), *_t_bounds(values)) for name, values in arms}
+    rows = {name: (len(values), values.mean(), *t_bounds(values)) for name, values in arms}
     found = pd.DataFrame.from_dict(rows, orient="index", columns=["runs", "mean", "low", "high"])
     return found.rename_axis("arm").round(3)
 
@@ -329,7 +313,7 @@ def differences(
                 at, gain = (
                     np.array(values) for values in zip(*((at, gain[i]) for at, gain in pairs), strict=True)
                 )
-                found.append((equal, against, d, at.mean(), gain.mean(), *_t_bounds(gain), len(gain)))
+                found.append((equal, against, d, at.mean(), gain.mean(), *t_bounds(gain), len(gain)))
     names = ["equal", "against", "d", "at", "mean", "low", "high", "pairs"]
     return pd.DataFrame(found, columns=names).round(3)
 
@@ -377,8 +361,8 @@ def collections_compared(
             rollouts, reached, between, later = np.array(pairs, dtype=float).T
             rows.append((
                 name, equal, rollouts.mean(), reached.mean(), between.mean(),
-                (reached - between).mean(), *_t_bounds(reached - between),
-                (reached - later).mean(), *_t_bounds(reached - later), len(pairs),
+                (reached - between).mean(), *t_bounds(reached - between),
+                (reached - later).mean(), *t_bounds(reached - later), len(pairs),
             ))  # fmt: skip
     names = [
         "collection", "equal", "rollouts", "success", "against", "mean", "low", "high", "next", "next_low", "next_high",

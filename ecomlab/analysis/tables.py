@@ -37,15 +37,10 @@ Reward = Annotated[float, Field(ge=-1, le=1), WrapValidator(_or_nothing)]
 Number = Annotated[float, WrapValidator(_or_nothing)]
 
 
-class Line(BaseModel):
-    """A line of a table. Columns that are not declared stay text."""
+class Row(BaseModel):
+    """A line about a training run. Columns that are not declared stay text."""
 
     model_config = ConfigDict(extra="allow")
-
-
-class Row(Line):
-    """A line about a training run."""
-
     schedule: Text
     collection: Text
     seed: int
@@ -232,12 +227,8 @@ def load_certificate(path: str | Path) -> pd.DataFrame:
     "best blind" and "best positional" are the most successful attackers at that level; an environment without such
     attackers has no rows of them. Raises TableError.
     """
-    rows = [
-        {"env": cell.env, "d": cell.d, "player": player, "share": share, "n": n}
-        for cell in _cells(path)
-        for player, share, n in _players(cell)
-    ]
-    return pd.DataFrame(rows)
+    rows = [(cell.env, cell.d, *row) for cell in _cells(path) for row in _players(cell)]
+    return pd.DataFrame(rows, columns=["env", "d", "player", "share", "n"])
 
 
 def _cells(path: str | Path) -> list["certificate.Row"]:
@@ -268,12 +259,8 @@ def load_depth(path: str | Path) -> pd.DataFrame:
     Columns: env, d, player, share (of tasks that are correct), n (tasks; of one "without" or "against" a kind those
     that hold it), steps (that count in a task, on average: of the kind, or of all). Raises TableError.
     """
-    rows = [
-        {"env": cell.env, "d": cell.d, "player": player, "share": share, "n": n, "steps": steps}
-        for cell in _cells(path)
-        for player, share, n, steps in _thinkers(cell)
-    ]
-    return pd.DataFrame(rows)
+    rows = [(cell.env, cell.d, *row) for cell in _cells(path) for row in _thinkers(cell)]
+    return pd.DataFrame(rows, columns=["env", "d", "player", "share", "n", "steps"])
 
 
 def _thinkers(cell: "certificate.Row") -> Iterable[tuple[str, float, int, float]]:
@@ -292,14 +279,12 @@ def load_axes_alone(paths: Iterable[str | Path]) -> pd.DataFrame:
     Columns: player, axis, value, tasks, success, difference (to the same tasks without the change), low, high. Raises
     TableError.
     """
-    found = []
+    found = {}
     for path in map(Path, paths):
-        if not path.exists():
-            raise TableError(f"{path} is missing; experiments/frontier/axes.py makes it")
-        table = pd.read_csv(path)
-        changed = table[~table.axis.isin(["none", "room"])]
-        found.append(changed.assign(player=path.stem.removeprefix("axes_").replace("_", " ")))
-    return pd.concat(found, ignore_index=True)
+        with _made_by(path, "table of axes", "experiments/frontier/axes.py"):
+            found[path] = pd.read_csv(path).assign(player=path.stem.removeprefix("axes_").replace("_", " "))
+    table = pd.concat(found, ignore_index=True)
+    return table[~table.axis.isin(["none", "room"])].reset_index(drop=True)
 
 
 def load_understanding(path: str | Path) -> pd.DataFrame:
@@ -342,25 +327,11 @@ def load_frontier(path: str | Path) -> pd.DataFrame:
         return pd.DataFrame(rows)[["env", "player", "share", "level", "low", "high"]]
 
 
-class PartsRow(Row):
-    """Means of the reward's parts over the held-out episodes of a level."""
-
-    d: Count
-    decoding: Literal["sampled", "greedy"]
-    reward: Reward
-    reward_task: Reward
-    reward_efficiency: Reward
-    reward_hallucination: Reward
-    correct: Share
-    episodes: Count
-
-
 def load_parts(path: str | Path) -> pd.DataFrame:
-    """Read the table of the reward's parts: a row per run, step, environment, level and decoding, sorted. Raises
-    TableError."""
-    key = [*RUN, "step", "env", "d", "decoding"]
-    made = "python experiments/laptop/parts.py writes that of experiments/laptop"
-    return _sorted(_load(Path(path), PartsRow, key, made), key)
+    """Read the table of experiments/laptop/parts.py, sorted: means of the reward's parts over the held-out episodes of
+    a run, step, environment, level and decoding. Raises TableError."""
+    with _made_by(path, "table of the reward's parts", "python experiments/laptop/parts.py"):
+        return _sorted(pd.read_csv(path), [*RUN, "step", "env", "d", "decoding"])
 
 
 def load_played(path: str | Path) -> pd.DataFrame:
@@ -385,17 +356,9 @@ def load_effect(path: str | Path) -> pd.DataFrame:
         return found
 
 
-def load_traces(path: str | Path) -> dict[str, Any]:
-    """Read the file of experiments/cascade/traces.py: its traces, and the record of what they were made with. Raises
-    TableError."""
-    with _made_by(path, "file of traces", "python experiments/cascade/traces.py base"):
-        found = json.loads(Path(path).read_text(encoding="utf-8"))
-        return {name: found[name] for name in ("traces", "record")}
-
-
 SHOWN = (
-    "step", "env", "d", "d_low", "d_high", "success", "groups", "discarded", "truncated", "invalid",
-    "sampled_per_episode", "entropy", "clip_share", "grad_norm", "logp_gap", "seconds", "seconds_model",
+    "step", "env", "d", "success", "groups", "discarded", "truncated", "invalid", "entropy", "clip_share",
+    "grad_norm", "logp_gap", "seconds",
 )  # fmt: skip
 
 
@@ -405,14 +368,13 @@ def last_steps(train: pd.DataFrame, steps: int = 6) -> pd.DataFrame:
     return rows[[name for name in SHOWN if name in rows]].round(3).set_index("step")
 
 
-def _load(path: Path, model: type[Line], key: list[str], made: str = "") -> pd.DataFrame:
-    """Read a table and check every row. The index holds the line numbers. `made` says what writes such a table, unless
-    it is a sweep."""
+def _load(path: Path, model: type[Row], key: list[str]) -> pd.DataFrame:
+    """Read a table of a sweep and check every row. The index holds the line numbers."""
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
-        made = made or f"a sweep writes it: ecomlab sweep {path.with_name('sweep.toml')}"
-        raise TableError(f"no file {path}; {made}") from None
+        made = f"ecomlab sweep {path.with_name('sweep.toml')}"
+        raise TableError(f"no file {path}; a sweep writes it: {made}") from None
     except (OSError, UnicodeDecodeError) as e:
         raise TableError(f"{path} cannot be read: {e}") from e
     reader = csv.reader(text.splitlines())

@@ -58,6 +58,16 @@ _TO_KNOW = re.compile(
     r"|\bwhat(?:'s| is) your question\b",
     re.IGNORECASE,
 )
+_WHETHER_WANTED = re.compile(
+    r"(?:,? *\b(?:and|but|or) )?\b(?:(?:do|would|are) you (?:really )?still "
+    r"(?:want|need|like|wish for|interested in|looking for)(?: to (?:have|get|buy|order|keep))?"
+    r"|(?P<out>(?:shall|should|may|can|could|do you want me to|would you like me to) ?(?:i|we)? (?:just |then )?"
+    r"(?:leave out|leave|drop|skip|cancel|remove|take out|take|forget about)))"
+    r" (?:the |that |those |these |your |an? |some |any )?(?P<name>[\w' -]+?)"
+    r"(?: out| off| too| as well| at all| from (?:the|your) \w+)?(?=[?.,!;])(?=[^.!]*\?)",
+    re.IGNORECASE,
+)
+"""A question whether a thing is still wanted or may be left `out`, and of it the thing's `name`."""
 _FURTHER = re.compile(r"\b(?:else|more|further|other)\b", re.IGNORECASE)
 """What a sentence asks or says of the customer's own questions; it may ask for `_FURTHER` ones."""
 _CHOICE = re.compile(r"\bwhich\b|\b(?:any|either|one) of (?:these|those|them)\b", re.IGNORECASE)
@@ -212,7 +222,11 @@ class Customer:
     def _reply(self, text: str, world: World) -> Reply:
         dropped = self._dropped(asked_of(text))
         if dropped:
-            return self._without_dropped(dropped, text, world)
+            left = " ".join(part for part in SENTENCE_BREAK.split(text) if not self._dropped(part))
+            return self._and_to(left, [Act("give up", kind) for kind in dropped], world)
+        if kept := self._kept(text, world):
+            left = re.sub(r"(^|[.!?])\s*\?", r"\1", _WHETHER_WANTED.sub("", text))
+            return self._and_to(left, kept, world)
         unknown = [slot.name for slot in self.state.unknown]
         places = named_in(text, unknown)
         asked = {question.slot for question in self.read(text).questions} if places else set[str]()
@@ -440,12 +454,32 @@ class Customer:
             if self.type_name(item) not in left and self._names(item, text.lower())
         ]
 
-    def _without_dropped(self, dropped: Sequence[str], text: str, world: World) -> Reply:
-        """Say again that these are not wanted, and answer what the other sentences ask or tell of stock."""
-        said = [Act("give up", kind) for kind in dropped]
-        others = " ".join(part for part in SENTENCE_BREAK.split(text) if not self._dropped(part))
+    def _kept(self, text: str, world: World) -> list[Act]:
+        """Answer whether things that they have named are still wanted, or may be left out: what has run short is."""
+        acts = list[Act]()
+        hidden = {slot.item for slot in self.state.withheld if slot.name == "type"}
+        items = [item for item in self.goal.items if item not in hidden] if "cart" in self.acts_on else []
+        for asked in _WHETHER_WANTED.finditer(text):
+            name, longest = asked["name"].lower(), len(asked["name"].split())
+            named = (i for i in items if self._names(i, name) and longest <= len(self.type_name(i).split()))
+            if (item := next(named, None)) is None:
+                continue
+            if not asked["out"]:
+                acts.append(Act("yes"))
+            elif self.is_short(item, world):
+                acts += self.told_short(item, world)
+            else:
+                known = [slot for slot in self.state.known if slot.item == item][:AT_ONCE]
+                acts += [
+                    Act("no"),
+                    *(self.dialogue.again(known) or [Act("still wanted", self.type_name(item))]),
+                ]
+        return acts
+
+    def _and_to(self, others: str, said: list[Act], world: World) -> Reply:
+        """Say this, and answer what a message's other sentences ask or tell of stock."""
         reading = self.read(others)
-        if not reading.calls_for - {"back"} and not reading.unavailable:
+        if not re.search(r"\w", others) or not (reading.calls_for - {"back"} or reading.unavailable):
             return Reply(said)
         rest = self._reply(others, world)
         return Reply([*said, *rest.acts], rest.news)

@@ -84,7 +84,10 @@ def of_product(goal: Goal, world: World, thing: Thing, identifies: bool = False)
     said, slots = goal.of(items[0]), identity_of(plain(goal, world, conditions=False).of(items[0]))
     for constraint in constraints_of(kind, slots)[1:]:
         if not world.catalog.satisfies(row, (constraint,)):
-            if constraint.field in said.get("give_way", ()):
+            gives_way = said.get(
+                "give_way", ()
+            )  # of a list, items give way: none of them is judged otherwise
+            if isinstance(gives_way, tuple) and constraint.field in gives_way:
                 return None  # if nothing fits, it may do
             words = said.get(constraint.field, slots[constraint.field])
             return Opinion(False, identifies, Slot(items[0], constraint.field, words))

@@ -40,8 +40,8 @@ ALIGN = {
 }
 """How to align two evaluations, by the first part of the condition in which they differ."""
 INTERVALS = (
-    "95%: interval of the paired difference, over tasks, not corrected for the number of rows; shows: the smallest "
-    "difference that the sample detects with a power of 80%"
+    "95%: interval of the paired difference, over tasks, not corrected for the number of rows; significant: "
+    "the interval excludes 0; detectable: the smallest difference that the sample detects with a power of 80%"
 )
 STANDINGS = "standings, over the tasks that all have scored"
 LOUD = "NOT UNDER THE SAME CONDITIONS: these may cause the differences"
@@ -61,11 +61,11 @@ class Difference:
     mean: float
     low: float
     high: float
-    shows: float
+    detectable: float
     """Smallest difference that the sample detects with a power of 80%."""
 
     @property
-    def shown(self) -> bool:
+    def significant(self) -> bool:
         """True if the interval excludes 0."""
         return self.low > 0 or self.high < 0
 
@@ -140,7 +140,7 @@ class Comparison(Result):
 
     @property
     def frame(self) -> "pd.DataFrame":
-        """A row a pair and group of tasks, with `shown`."""
+        """A row a pair and group of tasks, with `significant`."""
         import pandas as pd
 
         return pd.DataFrame(self.to_json()["differences"])
@@ -156,13 +156,13 @@ class Comparison(Result):
 
     @property
     def table(self) -> Table:
-        names = "first, second, env, tasks, first's, second's, difference, 95%, shown, shows"
+        names = "first, second, env, tasks, first's, second's, difference, 95%, significant, detectable"
         headings = names.split(", ")
         rows = [
             [
                 *(d.first, d.second, d.env, str(d.tasks), number(d.first_success), number(d.second_success)),
-                *(f"{d.mean:+.3f}", f"{d.low:+.3f} to {d.high:+.3f}", "yes" if d.shown else "no"),
-                gap(d.shows),
+                *(f"{d.mean:+.3f}", f"{d.low:+.3f} to {d.high:+.3f}", "yes" if d.significant else "no"),
+                gap(d.detectable),
             ]
             for d in self.differences
         ]
@@ -179,7 +179,7 @@ class Comparison(Result):
         return [*loud, INTERVALS, *out]
 
     def to_json(self) -> dict[str, Any]:
-        rows = [{**asdict(one), "shown": one.shown} for one in self.differences]
+        rows = [{**asdict(one), "significant": one.significant} for one in self.differences]
         left_out, notes = list(self.left_out), list(self.notes)
         standings = [asdict(one) for one in self.standings]
         found = {"players": list(self.players), "differences": rows, "left_out": left_out, "notes": notes}

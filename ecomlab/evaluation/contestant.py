@@ -45,6 +45,13 @@ class Usage:
         return Usage(*(mine + others for mine, others in zip(vars(self).values(), vars(other).values())))
 
 
+def note_turn(notes: dict[str, Any], used: Usage) -> None:
+    """Note the tokens that the agent's next turn sampled, and its seconds."""
+    turns = notes.setdefault("turns", {"tokens": [], "seconds": []})
+    turns["tokens"].append(used.completion_tokens)
+    turns["seconds"].append(round(used.seconds, 3))
+
+
 def customer_identity(customer: Chat | None) -> dict[str, Any]:
     """Return the identity of the customer's endpoint as {"customer": ...}; empty without one."""
     if customer is None:

@@ -68,7 +68,7 @@ class Cells:
 def header_of(
     kind: str,
     player: str,
-    contestant: Contestant,
+    identity: Mapping[str, Any],
     envs: Sequence[str],
     axes: Axes,
     shop: Shop,
@@ -76,9 +76,8 @@ def header_of(
     weights: Weights = PUBLISHED,
     **more: Any,
 ) -> dict[str, Any]:
-    """Make a run's header: `player` (the name in tables), identity, conditions, and `more`. `catalog` records the
+    """Make a run's header: `player` (the name in tables), its identity, conditions, and `more`. `catalog` records the
     source of the shop, `weights` are the reward's. Raises ValueError if the header would contain a secret."""
-    identity = dict(contestant.identity)
     header = {
         "kind": kind,
         "player": player,

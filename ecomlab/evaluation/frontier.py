@@ -291,24 +291,9 @@ class Frontier(Result):
 
     def plot(self) -> "Figure":
         """Draw a row an environment: for each share, a dot with its interval."""
-        import matplotlib.pyplot as plt
+        from ecomlab.evaluation.report_plots import frontier
 
-        figure, ax = plt.subplots(figsize=(4.8, 1.1 + 0.4 * len(self.found)), layout="constrained")
-        for number, share in enumerate(SHARES):
-            mine = self.frame[self.frame.share == share]
-            rows = [row + 0.24 * (number - 0.5) for row in range(len(mine))]
-            reach = [mine.level - mine.low, mine.high - mine.level]
-            ax.errorbar(
-                mine.level, rows, xerr=reach, fmt="os"[number], markersize=4, label=f"passed at {share:.0%}"
-            )
-        ax.set_yticks(range(len(self.found)), [one.env for one in self.found])
-        ax.set(
-            xlim=(-1.6, TOP + 0.6), ylim=(len(self.found) - 0.4, -0.6), xlabel="difficulty", title=self.name
-        )
-        ax.set_xticks([-1, 0, 3, 6, 9, TOP], ["<0", "0", "3", "6", "9", f"{TOP}"])
-        figure.legend(loc="outside lower center", ncols=len(SHARES), frameon=False)
-        plt.close(figure)  # a notebook draws the returned figure
-        return figure
+        return frontier(self.frame.assign(player=self.name), TOP)
 
     @property
     def title(self) -> str:

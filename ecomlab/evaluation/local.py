@@ -2,10 +2,17 @@
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
-from ecomlab.evaluation.contestant import Job, Usage, customer_identity, customer_notes, customer_usage
+from ecomlab.evaluation.contestant import (
+    Job,
+    Usage,
+    customer_identity,
+    customer_notes,
+    customer_usage,
+    note_turn,
+)
 from ecomlab.evaluation.faults import faults_of_rollout
 from ecomlab.evaluation.transcript import Transcript
 from ecomlab.models.batch import Named, Rollout, play_each
@@ -73,30 +80,35 @@ def transcript_of(
     step: int | None = None,
 ) -> Transcript:
     """Record a rollout; `context` is the token limit of its whole episode."""
-    usage, noted, unscored = {"agent": _usage(rollout)}, dict(notes or {}), ""
+    turns, noted, unscored = _turns(rollout), dict(notes or {}), ""
+    usage = {"agent": replace(sum(turns, Usage()), seconds=sum(rollout.seconds))}
     if rollout.score.unscored:
         unscored = "task" if rollout.task is None else "bug"
         noted["why"] = rollout.score.why
     if rollout.trajectory is not None:
         usage |= customer_usage(rollout.trajectory)
         noted |= customer_notes(rollout.trajectory)
+        said = sum(message["role"] == "assistant" for message in rollout.trajectory.messages)
+        given = said + (rollout.end == "truncated") - len(turns)  # first turns that the policy did not sample
+        for turn in (*[Usage()] * given, *turns):
+            note_turn(noted, turn)
     faults = faults_of_rollout(rollout, context)
     return Transcript.of(job, rollout.trajectory, usage, faults, unscored, noted, step=step)
 
 
-def _usage(rollout: Rollout) -> Usage:
-    """Count a rollout's tokens as an endpoint does: the prompt of each turn is the whole conversation before it."""
-    usage, read, place = Usage(seconds=rollout.seconds), 0, 0
-    mask = rollout.mask
+def _turns(rollout: Rollout) -> list[Usage]:
+    """Count the tokens of each turn as an endpoint does: its prompt is the whole conversation before it."""
+    turns, read, place = list[Usage](), 0, 0
+    mask, seconds = rollout.mask, iter(rollout.seconds)
     while place < len(mask) and rollout.sampled:
         if not mask[place]:
             place += 1
             continue
         end = next((i for i in range(place, len(mask)) if not mask[i]), len(mask))
         prompt = len(rollout.prompt_ids) + place
-        usage += Usage(1, prompt, cached_tokens=read, completion_tokens=end - place)
+        turns.append(Usage(1, prompt, read, end - place, seconds=next(seconds, 0.0)))
         read, place = prompt + end - place, end
-    return usage
+    return turns
 
 
 class LocalContestant:

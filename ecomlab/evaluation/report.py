@@ -229,15 +229,16 @@ def lines_of(found: Mapping[str, Any]) -> list[str]:
 
 def _scored_lines(found: Mapping[str, Any]) -> list[str]:
     whole, parts = found["all"], ("task", "efficiency", "hallucination")
-    shows = [cell["shows"] for cell in found["cells"] if cell["shows"] is not None]
+    in_cells = [cell["detectable"] for cell in found["cells"] if cell["detectable"] is not None]
+    overall, in_cell = gap(whole["detectable"]), gap(max(in_cells, default=None))
     rewards = {name: number(whole[f"reward_{name}"]) for name in parts}
     return [
         "reward by parts: "
         + (", ".join(f"{name} {value}" for name, value in rewards.items() if value) or "none"),
         f"ends: {counts(whole['ends'])}",
         f"format errors: {counts(whole['faults'])}",
-        f"smallest difference to another player that this sample shows (80% power): {gap(whole['shows'])} in all, "
-        f"{gap(max(shows, default=None))} in the smallest cell",
+        f"smallest difference to another player that this sample detects (80% power): {overall} in all, "
+        f"{in_cell} in the smallest cell",
     ]
 
 

@@ -1,15 +1,16 @@
 """Plots of reports and boards, in the style of all figures."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
-from ecomlab.style import MARKERS, canvas, current, laid_out
+from ecomlab.style import MARKERS, canvas, current, dots, in_rows, laid_out
 
 
 @laid_out
@@ -65,4 +66,32 @@ def _success(players: Mapping[str, pd.DataFrame], column: str, label: str) -> Fi
     if len(players) > 1:
         handles = [Line2D([], [], label=name, **look) for name, look in zip(players, looks, strict=True)]
         figure.legend(handles=handles, loc="outside upper center", ncols=min(4, len(players)), frameon=False)
+    return figure
+
+
+def levels_passed(ax: Axes, table: pd.DataFrame, envs: Sequence[str], top: int) -> None:
+    """Draw a row an environment: the level that each player passes in each share of tasks, with its 95% interval;
+    filled in the lower share, hollow in the higher one. `table` is that of `Frontier.frame`, with a column `player`;
+    `top` is the highest level that can be passed."""
+    kinds = [(name, share) for name in dict.fromkeys(table.player) for share in sorted(set(table.share))]
+    for number, (player, share) in enumerate(kinds):
+        mine = table[(table.player == player) & (table.share == share)].set_index("env").reindex(envs)
+        rows = [row + 0.19 * (number - (len(kinds) - 1) / 2) for row in range(len(envs))]
+        i = list(dict.fromkeys(table.player)).index(player)
+        dots(
+            ax, rows, [mine.level, mine.low, mine.high], (current().colour(i + 1), MARKERS[(i + 2) % len(MARKERS)]),
+            full=share == table.share.min(), label=f"{player}, {share:.0%}",
+        )  # fmt: skip
+    in_rows(ax, envs)
+    ax.set(xlabel="highest difficulty passed", xlim=(-1.6, top + 0.6))
+    ax.set_xticks([-1, *range(0, top + 1, 3)], ["<0", *map(str, range(0, top + 1, 3))])
+    ax.legend(frameon=False, loc="lower right", handletextpad=0.2, title="tasks solved")
+
+
+@laid_out
+def frontier(table: pd.DataFrame, top: int) -> Figure:
+    """Draw `levels_passed` of one player as a figure."""
+    envs = list(dict.fromkeys(table.env))
+    figure, _ = canvas(4.8, 0.9 + 0.3 * max(2, len(envs)))
+    levels_passed(figure.add_subplot(), table, envs, top)
     return figure

@@ -185,7 +185,7 @@ def summarize(rows: Sequence[Row], trials: int = 1) -> dict[str, Any]:
 
     `success` with `low` and `high` (95%) is over scored episodes, `success_of_all` counts unscored ones as failures;
     means are over episodes that have the value; `learned` is the number of slots learned per question; `pass_k` has the
-    estimates for 1 to `trials`; `shows` is the smallest difference in success that the sample detects.
+    estimates for 1 to `trials`; `detectable` is the smallest difference in success that the sample detects.
     """
     scored = [row for row in rows if not row["unscored"]]
     outcomes: dict[tuple[Any, ...], list[float]] = defaultdict(list)
@@ -203,7 +203,9 @@ def summarize(rows: Sequence[Row], trials: int = 1) -> dict[str, Any]:
         "low": low,
         "high": high,
         "success_of_all": won / len(rows) if rows else math.nan,
-        "shows": smallest_difference(effective_count(tasks), _nearest_half(low, high)) if tasks else math.nan,
+        "detectable": smallest_difference(effective_count(tasks), _nearest_half(low, high))
+        if tasks
+        else math.nan,
         "pass_k": [pass_hat(tasks, k) for k in range(1, trials + 1)],
         "flips": flip_rate(tasks),
         **{name: _mean(row[name] for row in scored) for name in MEANS},

@@ -195,9 +195,10 @@ def _play(policy: Policy, jobs: Sequence[Job], shop: Shop, timed: _Timed) -> _Pl
 def compare_steps(pairs: int, steps: int) -> tuple[Comparison, dict[str, dict[str, float]]]:
     """Time `steps` training steps of the quick ablation a pair, each pair with a seed of its own; also return each
     sampler's shares of a step by phase."""
+    fixed = tomllib.loads(resolve(SWEEP).read_text(encoding="utf-8"))["fixed"]
     settings = {
-        **tomllib.loads(resolve(SWEEP).read_text(encoding="utf-8"))["fixed"], "schedule": "adaptive",
-        "steps": steps + 2, "eval_every": 0, "eval_difficulties": (0,), "eval_episodes": 1,
+        **{name: value for name, value in fixed.items() if name != "more"}, **fixed.get("more", {}),
+        "schedule": "adaptive", "steps": steps + 2, "eval_every": 0, "eval_difficulties": (0,), "eval_episodes": 1,
     }  # fmt: skip
     seconds, shares = [], {}
     with tempfile.TemporaryDirectory() as folder:

@@ -202,7 +202,9 @@ class _Made:
 
     def header(self, kind: str, config: Config) -> dict[str, Any]:
         axes, weights = config.cells.axes, config.weights
-        return header_of(kind, self.name, self.contestant, self.envs, axes, self.shop, self.catalog, weights)
+        return header_of(
+            kind, self.name, self.contestant.identity, self.envs, axes, self.shop, self.catalog, weights
+        )
 
     @property
     def prices(self) -> dict[str, Any]:

@@ -4,6 +4,7 @@ import ast
 import json
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
@@ -16,7 +17,7 @@ INJECTED = "# Parameters"
 EXECUTED = "notebook.ipynb"  # the executed copy, in the run's folder
 
 
-class NotebookError(Exception):
+class NotebookError(ValueError):
     """A notebook that cannot be run with these parameters, or that failed. The message is for the user."""
 
 
@@ -90,13 +91,12 @@ def check(notebook: Path, given: Mapping[str, Any]) -> dict[str, Any]:
     return effective
 
 
-def execute(notebook: Path, folder: Path, given: Mapping[str, Any], log: TextIO) -> dict[str, Any]:
-    """Check `given`, then run `notebook` with it in `folder`, where the executed copy goes; print to `log`.
+def execute(notebook: Path, folder: Path, given: Mapping[str, Any], log: TextIO) -> None:
+    """Run `notebook` with checked parameters in `folder`, where the executed copy goes; print to `log`.
 
     papermill changes the working directory meanwhile, so call this in a separate process, as `ecomlab.lab.worker` does.
-    Returns the effective parameters; raises NotebookError with the failed cell and its traceback.
+    Raises NotebookError with the failed cell and its traceback.
     """
-    effective = check(notebook, given)
     import papermill  # costs a second: not needed to check parameters
 
     folder.mkdir(parents=True, exist_ok=True)
@@ -115,7 +115,6 @@ def execute(notebook: Path, folder: Path, given: Mapping[str, Any], log: TextIO)
     except papermill.PapermillExecutionError as e:
         trace = re.sub(r"\x1b\[[0-9;]*m", "", "\n".join(e.traceback)) or f"{e.ename}: {e.evalue}"
         raise NotebookError(f"{shown(notebook)} failed in cell [{e.exec_count}]:\n{trace}") from None
-    return effective
 
 
 def check_parameters(names: Mapping[str, Any]) -> None:
@@ -123,26 +122,19 @@ def check_parameters(names: Mapping[str, Any]) -> None:
     parameters. Raises NotebookError."""
     declared = names.get("__annotations__", {})
     for source in names.get("In", ()):
-        if source.startswith(INJECTED):
-            targets = [one.targets[0] for one in ast.parse(source).body if isinstance(one, ast.Assign)]
-            for target in targets:
-                if isinstance(target, ast.Name) and target.id not in declared:
-                    raise NotebookError(f"the notebook has {unknown('parameter', target.id, declared)}")
+        for statement in ast.parse(source).body if source.startswith(INJECTED) else ():
+            match statement:
+                case ast.Assign(targets=[ast.Name(id=name)]) if name not in declared:
+                    raise NotebookError(f"the notebook has {unknown('parameter', name, declared)}")
 
 
 def _parameter(statement: ast.stmt) -> Parameter | None:
     """Read a declaration; None if `statement` is no annotated literal."""
-    if (
-        not isinstance(statement, ast.AnnAssign)
-        or not isinstance(statement.target, ast.Name)
-        or not statement.value
-    ):
-        return None
-    try:
-        default = ast.literal_eval(statement.value)
-    except ValueError:
-        return None
-    return Parameter(statement.target.id, ast.unparse(statement.annotation), default)
+    match statement:
+        case ast.AnnAssign(target=ast.Name(id=name), annotation=annotation, value=ast.expr() as value):
+            with suppress(ValueError):
+                return Parameter(name, ast.unparse(annotation), ast.literal_eval(value))
+    return None
 
 
 def _fits(value: Any, declared: Parameter) -> bool:

@@ -65,51 +65,57 @@ def shown(path: str | Path) -> str:
     return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)
 
 
-def kernel_environment(threads: int = 1) -> dict[str, str]:
-    """Make the environment variables of a process that executes notebooks.
-
-    Numeric libraries use `threads` threads; Jupyter, IPython and matplotlib keep their files in the cache, not in the
-    home directory; the kernel `python3` is this interpreter and imports this `ecomlab`, whatever else is installed;
-    torch computes what it does on any x86 processor (`same_kernels`); there is no telemetry, no network for models.
-    """
-    cache = cache_folder().absolute()
-    kernels = cache / "jupyter" / "kernels-of" / Path(sys.prefix).as_posix().strip("/").replace("/", "-")
-    kernel = ["-Xfrozen_modules=off", "-m", "ipykernel_launcher", "-f", "{connection_file}", "--log-level=40"]
-    spec = {
-        "argv": [sys.executable, *kernel],
-        "display_name": "Python 3 (ecomlab)",
-        "language": "python",
-    }
-    spec_file = kernels / "kernels" / "python3" / "kernel.json"
-    if read_json(spec_file) != spec:
-        write_json(spec_file, spec)
-    packages = str(Path(__file__).absolute().parents[2])
-    count = str(threads)
-    defaults = {
-        "IPYTHONDIR": str(cache / "ipython"),
-        "JUPYTER_CONFIG_DIR": str(cache / "jupyter" / "config"),
-        "JUPYTER_DATA_DIR": str(cache / "jupyter" / "data"),
-        "JUPYTER_RUNTIME_DIR": str(cache / "jupyter" / "runtime"),
-        "MPLCONFIGDIR": str(cache / "matplotlib"),
-        "HF_HOME": str(cache / "huggingface"),
-        "HF_HUB_OFFLINE": "1",
-        "HF_HUB_DISABLE_TELEMETRY": "1",
-        "DO_NOT_TRACK": "1",
+def library_environment() -> dict[str, str]:
+    """Make the environment variables of a process that computes: no telemetry, no network for models, one thread, and
+    the same sums on any x86 processor (`same_kernels`). Libraries read them when they are imported."""
+    return {
+        **dict.fromkeys(
+            ("HF_HUB_OFFLINE", "HF_HUB_DISABLE_TELEMETRY", "DO_NOT_TRACK", "OMP_NUM_THREADS"), "1"
+        ),
         "TOKENIZERS_PARALLELISM": "false",
         "OMP_WAIT_POLICY": "PASSIVE",
         **same_kernels(),
     }
+
+
+def kernel_environment(threads: int = 1) -> dict[str, str]:
+    """Make the environment variables of a process that executes notebooks.
+
+    Those of `library_environment`, but with `threads` threads; Jupyter, IPython and matplotlib keep their files in the
+    cache, not in the home directory; the kernel `python3` is this interpreter and imports this `ecomlab`, whatever else
+    is installed.
+    """
+    cache = cache_folder().absolute()
+    kernels = cache / "jupyter" / "kernels-of" / Path(sys.prefix).as_posix().strip("/").replace("/", "-")
+    kernel = ["-Xfrozen_modules=off", "-m", "ipykernel_launcher", "-f", "{connection_file}", "--log-level=40"]
+    argv = [sys.executable, *kernel]
+    spec = {"argv": argv, "display_name": "Python 3 (ecomlab)", "language": "python"}
+    spec_file = kernels / "kernels" / "python3" / "kernel.json"
+    if read_json(spec_file) != spec:
+        write_json(spec_file, spec)
+    folders = {
+        "IPYTHONDIR": "ipython",
+        "JUPYTER_CONFIG_DIR": "jupyter/config",
+        "JUPYTER_DATA_DIR": "jupyter/data",
+        "JUPYTER_RUNTIME_DIR": "jupyter/runtime",
+        "MPLCONFIGDIR": "matplotlib",
+        "HF_HOME": "huggingface",
+    }
     forced = {
+        **dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), str(threads)),
         "ECOMLAB_CACHE": str(cache),
         "ECOMLAB_BATCH": "1",  # no live curves
-        "JUPYTER_PATH": os.pathsep.join(filter(None, [str(kernels), os.environ.get("JUPYTER_PATH")])),
-        "PYTHONPATH": os.pathsep.join(filter(None, [packages, os.environ.get("PYTHONPATH")])),
+        "JUPYTER_PATH": _first(str(kernels), "JUPYTER_PATH"),
+        "PYTHONPATH": _first(str(Path(__file__).absolute().parents[2]), "PYTHONPATH"),
         "PYDEVD_DISABLE_FILE_VALIDATION": "1",
-        "OMP_NUM_THREADS": count,
-        "MKL_NUM_THREADS": count,
-        "OPENBLAS_NUM_THREADS": count,
     }
-    return {**defaults, **os.environ, **forced}
+    kept = {name: str(cache / folder) for name, folder in folders.items()}
+    return {**library_environment(), **kept, **os.environ, **forced}
+
+
+def _first(folder: str, variable: str) -> str:
+    """Put a folder before those that an environment variable names."""
+    return os.pathsep.join(filter(None, [folder, os.environ.get(variable)]))
 
 
 def same_kernels() -> dict[str, str]:

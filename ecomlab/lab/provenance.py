@@ -6,8 +6,7 @@ import json
 import os
 import platform
 import subprocess
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cache
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -82,50 +81,6 @@ def made_with(starter: str, envs: Iterable[str]) -> dict[str, Any]:
     }
 
 
-def outdated(record: Mapping[str, Any]) -> Iterator[str]:
-    """List what a record was made with and is different now: "adaptive-seed0: CART: was ..., is ...".
-
-    `record` is a run's, or that of a sweep, as `merged` gives it.
-    """
-    from ecomlab.envs.registry import ENVIRONMENTS
-
-    for name, own in (record.get("runs") or {"record": {}}).items():
-        full = _joined(record.get("common", record), own)
-        then, parameters = full.get("made_with"), full.get("parameters", {})
-        if not then:
-            yield f"{name}: made_with: absent"
-            continue
-        starter, place = parameters["starter"], parameters.get("catalog") or parameters["catalog_size"]
-        now = made_with(starter, [env for env in then["environments"] if env in ENVIRONMENTS])
-        pairs = {"catalog": (full.get("catalog"), _catalog(place, parameters.get("catalog_seed", 0)))}
-        pairs[f"starter {starter}"] = then["starter"], now["starter"]
-        pairs |= {env: (was, now["environments"].get(env)) for env, was in then["environments"].items()}
-        for what, (was, here) in pairs.items():
-            if was != here:
-                yield f"{name}: {what}: was {was}, is {here or 'absent'}"
-
-
-@cache
-def _catalog(place: str | int, seed: int) -> str:
-    """Return the fingerprint of a catalog; "" for a folder that does not hold one."""
-    from ecomlab.catalog import load_shop
-    from ecomlab.catalog.store import CatalogError
-
-    try:
-        return load_shop(resolve(place) if isinstance(place, str) else place, seed).fingerprint
-    except CatalogError:
-        return ""
-
-
-def _joined(common: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
-    """Undo `merged` for one run."""
-    found = dict(common)
-    for key, value in own.items():
-        both = isinstance(value, dict) and isinstance(found.get(key), dict)
-        found[key] = _joined(found[key], value) if both else value
-    return found
-
-
 def read(folder: str | Path) -> dict[str, Any]:
     """Read the record in `folder`/provenance.json; empty if there is none."""
     return read_json(resolve(folder) / RECORD) or {}
@@ -156,13 +111,9 @@ def commit(root: Path | None = None) -> str:
     )
     if listed is None:
         return f"{head.strip()}-dirty"
-    changed = [
-        entry[3:]
-        for entry in listed.split("\0")
-        if entry and not entry.endswith((".pyc", ".ipynb_checkpoints/"))
-    ]
-    dirty = any(not _same_notebook(root, name) for name in changed)
-    return head.strip() + ("-dirty" if dirty else "")
+    changed = [line[3:] for line in listed.split("\0") if line]
+    changed = [name for name in changed if not name.endswith((".pyc", ".ipynb_checkpoints/"))]
+    return head.strip() + ("" if all(_same_notebook(root, name) for name in changed) else "-dirty")
 
 
 def versions() -> dict[str, str]:
@@ -218,33 +169,28 @@ def _same_notebook(root: Path, name: str) -> bool:
     """Tell whether the file is a notebook whose cells have the same sources and tags as in HEAD."""
     if not name.endswith(".ipynb"):
         return False
-    committed = _git(root, "show", f"HEAD:./{name}")
     try:
-        here = json.loads((root / name).read_text(encoding="utf-8"))["cells"]
-        there = json.loads(committed or "")["cells"]
-        return [_essence(cell) for cell in here] == [_essence(cell) for cell in there]
+        texts = (root / name).read_text(encoding="utf-8"), _git(root, "show", f"HEAD:./{name}") or ""
+        here, there = (
+            [
+                (cell["cell_type"], "".join(cell["source"]), cell["metadata"].get("tags", []))
+                for cell in json.loads(text)["cells"]
+            ]
+            for text in texts
+        )
     except (OSError, ValueError, KeyError, TypeError):
         return False
-
-
-def _essence(cell: dict[str, Any]) -> tuple[str, str, list[str]]:
-    return cell["cell_type"], "".join(cell["source"]), cell.get("metadata", {}).get("tags", [])
+    return here == there
 
 
 def _git(root: Path, *arguments: str) -> str | None:
     """Run git without taking its lock; None if there is no git, no repository or no permission."""
+    inherited = {k: v for k, v in os.environ.items() if not k.startswith("GIT_")}
+    environment = {**inherited, "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
+    command = ["git", "-C", str(root), *arguments]
     try:
-        inherited = {k: v for k, v in os.environ.items() if not k.startswith("GIT_")}
-        environment = {**inherited, "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
-        done = subprocess.run(
-            ["git", *arguments],
-            cwd=root,
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=20,
-            check=True,
-        )
-        return done.stdout
+        return subprocess.run(
+            command, env=environment, capture_output=True, text=True, timeout=20, check=True
+        ).stdout
     except (OSError, subprocess.SubprocessError, UnicodeDecodeError):
         return None

@@ -1,12 +1,11 @@
 """Status of a sweep: runs done, running, queued, failed and left, and their cost so far and to come."""
 
 import math
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any
 
+import pandas as pd
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -15,7 +14,7 @@ from ecomlab.files import read_json
 from ecomlab.lab import notebooks
 from ecomlab.lab.paths import shown
 from ecomlab.lab.progress import RunState
-from ecomlab.lab.sweep import FAILED, FINISHED, Cost, Run, Sweep, SweepError
+from ecomlab.lab.sweep import FAILED, FINISHED, Run, Sweep, training_config
 from ecomlab.training.metrics import read
 
 
@@ -27,48 +26,29 @@ class State(StrEnum):
     LEFT = "left"  # never started, or interrupted: it continues from its last checkpoint
 
 
-@dataclass(frozen=True)
-class Status:
-    """One run as the table shows it."""
-
-    run: Run
-    state: State
-    spent: float
-    """Hours so far."""
-    expected: float
-    """Hours of the whole run: measured if it is done, else a mean or an estimate; NaN when nothing is known."""
-    estimated: bool
-    """True if `expected` is the file's estimate."""
-
-    @property
-    def to_come(self) -> float:
-        if self.state is State.DONE:
-            return 0.0
-        return max(self.expected - self.spent, 0.0)  # keeps NaN, in this order
-
-
-def survey(plan: Sweep, runs: Sequence[Run], jobs: Mapping[str, str]) -> list[Status]:
+def survey(plan: Sweep, jobs: Mapping[str, str]) -> pd.DataFrame:
     """Read the state and cost of every run from its folder; `jobs` holds the runs that a cluster has. Writes nothing.
 
-    An unfinished run is expected to take the mean of its arm's finished runs; without any, the file's estimate; without
-    that, the mean of all finished runs.
+    Returns a row per run (index: its name): the grid's values, `state`, `hours` so far and `to come`, NaN where nothing
+    is known, and `estimated`, true where the file's [cost] was used. An unfinished run is expected to take the mean of
+    its arm's finished runs; without any, the file's estimate; without that, the mean of all finished runs.
     """
-    states = {run.id: _state(run, jobs) for run in runs}
-    spent = {run.id: hours(run) for run in runs}
-    done = [run for run in runs if states[run.id] is State.DONE]
-    found = []
-    for run in runs:
-        estimate = None
-        if states[run.id] is State.DONE:
-            expected = spent[run.id]
-        elif alike := [spent[other.id] for other in done if arm(plan, other) == arm(plan, run)]:
-            expected = sum(alike) / len(alike)
-        elif (estimate := _estimate(plan, run)) is not None:
-            expected = estimate
-        else:
-            expected = sum(spent[other.id] for other in done) / len(done) if done else math.nan
-        found.append(Status(run, states[run.id], spent[run.id], expected, estimate is not None))
-    return found
+    runs = {run.id: run for run in plan.runs()}
+    rows = pd.DataFrame(
+        [{name: str(run.given[name]) for name in plan.grid} for run in runs.values()], index=[*runs]
+    )
+    rows["state"] = [_state(run, jobs) for run in runs.values()]
+    rows["hours"] = [hours(run) for run in runs.values()]
+    done = rows.state == State.DONE
+    taken = rows.hours.where(done)
+    expected = taken.groupby([rows[name] for name in plan.grid] or (lambda _: "")).transform("mean")
+    estimate = pd.Series(
+        {name: _estimate(plan, runs[name]) for name in rows.index[expected.isna()]}, dtype=float
+    )
+    expected = expected.fillna(estimate).fillna(taken.mean())
+    rows["to come"] = (expected - rows.hours).clip(lower=0).where(~done, 0.0)
+    rows["estimated"] = rows.index.isin(estimate.dropna().index)
+    return rows
 
 
 def hours(run: Run) -> float:
@@ -82,47 +62,41 @@ def hours(run: Run) -> float:
     return max(sum(steps.values()), float(finished.get("seconds", 0.0))) / 3600
 
 
-def arm(plan: Sweep, run: Run) -> tuple[str, ...]:
-    """List the grid's values in `run`, which name its arm."""
-    return tuple(str(run.given[name]) for name in plan.grid)
+def show(plan: Sweep, rows: pd.DataFrame, console: Console) -> None:
+    """Print a survey: a row per arm, the runs at work, the failures, where the sweep writes, and its cost."""
+    arm = [*plan.grid] or ["sweep"]
+    counted = rows.assign(sweep=plan.name, **{state: rows.state == state for state in State})
+    arms = counted.groupby(arm, sort=False)[[*State, "hours", "to come"]].agg(lambda s: s.sum(skipna=False))
+    print_table(arms.reset_index(), f"{plan.name}: {len(rows)} runs", console, left=len(arm))
+    for run in plan.runs():
+        if rows.state[run.id] == State.RUNNING:
+            console.print(f"running: {escape(run.id)}, {RunState.read(run.folder)}")
+        if rows.state[run.id] == State.FAILED:
+            why = (read_json(run.folder / FAILED) or {}).get("why", "")
+            console.print(f"failed: {escape(f'{run.id}: {why}')}")
+    lines = [f"runs in {shown(plan.runs_folder)}/, tables in {shown(plan.folder)}/"]
+    gpus = plan.cluster.gpus if plan.cluster else 0
+    for when, spent in (("so far", rows.hours), ("to come", rows["to come"])):
+        total = spent.sum(skipna=False)
+        lines.append(
+            f"{when}: {_number(total)} hours" + (f", {_number(total * gpus)} GPU-hours" if gpus else "")
+        )
+    if estimated := rows.estimated.sum():
+        lines.append(
+            f"runs estimated by [cost] in {shown(plan.file)}: {estimated}; {plan.cost.note}".rstrip("; ")
+        )
+    for line in lines:
+        console.print(line, markup=False, soft_wrap=True)
 
 
-def show(plan: Sweep, statuses: Sequence[Status], console: Console) -> None:
-    """Print a row per arm, the runs at work, the failures, and the costs."""
-    arms: dict[tuple[str, ...], list[Status]] = {}
-    for status in statuses:
-        arms.setdefault(arm(plan, status.run), []).append(status)
-    table = Table(title=f"{plan.name}: {len(statuses)} runs", title_justify="left", box=None, pad_edge=False)
-    for name in plan.grid:
-        table.add_column(name, no_wrap=True)
-    for heading in (*State, "hours", "to come"):
-        table.add_column(heading, justify="right")
-    for names, members in arms.items():
-        counts = Counter(status.state for status in members)
-        sums = (sum(s.spent for s in members), sum(s.to_come for s in members))
-        table.add_row(*map(escape, names), *(str(counts[state]) for state in State), *map(_number, sums))
+def print_table(rows: pd.DataFrame, title: str, console: Console, left: int = 1) -> None:
+    """Print a data frame without its index, the first `left` columns to the left."""
+    table = Table(title=escape(title), title_justify="left", box=None, pad_edge=False)
+    for number, name in enumerate(rows):
+        table.add_column(name, no_wrap=number < left, justify="left" if number < left else "right")
+    for row in rows.itertuples(index=False):
+        table.add_row(*(escape(_number(value) if isinstance(value, float) else str(value)) for value in row))
     console.print(table)
-    for status in statuses:
-        name, folder = escape(status.run.id), status.run.folder
-        if status.state is State.RUNNING:
-            console.print(f"running: {name}, {RunState.read(folder)}")
-        if status.state is State.FAILED:
-            console.print(f"failed: {name}: {escape((read_json(folder / FAILED) or {}).get('why', ''))}")
-    for line in _costs(plan, statuses):
-        console.print(line, highlight=False, markup=False, soft_wrap=True)
-
-
-def _costs(plan: Sweep, statuses: Sequence[Status]) -> Iterator[str]:
-    """List where the sweep writes, and the cost so far and to come."""
-    yield f"runs in {shown(plan.runs_folder)}/, tables in {shown(plan.folder)}/"
-    for when, spent in (
-        ("so far", sum(s.spent for s in statuses)),
-        ("to come", sum(s.to_come for s in statuses)),
-    ):
-        gpus = f", {_number(spent * plan.gpus)} GPU-hours" if plan.gpus else ""
-        yield f"{when}: {_number(spent)} hours{gpus}"
-    if estimated := sum(s.estimated for s in statuses):
-        yield f"runs estimated by [cost] in {shown(plan.file)}: {estimated}; {plan.cost.note}".rstrip("; ")
 
 
 def _number(value: float) -> str:
@@ -142,29 +116,10 @@ def _state(run: Run, jobs: Mapping[str, Any]) -> State:
 
 
 def _estimate(plan: Sweep, run: Run) -> float | None:
-    """Estimate the hours of a run by the file's [cost]: given, or of its steps and held-out episodes; None without.
-    Raises SweepError."""
+    """Estimate the hours of a run by the file's [cost]: given, or of its steps and held-out episodes; None without."""
     cost = plan.cost
     if cost.hours or not cost.step:
         return cost.hours or None
-    try:
-        return _of_its_parts(cost, notebooks.check(run.notebook, run.given))
-    except KeyError as e:
-        raise SweepError(
-            f"{shown(plan.file)}: cost: the notebook has no parameter {e}; give hours instead"
-        ) from None
-
-
-def _of_its_parts(cost: Cost, parameters: Mapping[str, Any]) -> float:
-    from ecomlab.evaluation.tasks import environments_of
-
-    steps, every = parameters["steps"], parameters["eval_every"]
-    evaluations = {0, *(range(0, steps, every) if every else ()), *parameters.get("eval_at", ()), steps}
-    cells = (
-        environments_of(parameters.get("eval_collection") or parameters["collection"]),
-        parameters["eval_difficulties"],
-        parameters["eval_decodings"],
-        parameters.get("eval_block", (0,)),
-    )
-    episodes = len(evaluations) * math.prod(map(len, cells)) * parameters["eval_episodes"]
-    return (steps * cost.step + episodes * cost.episode) / 3600
+    config = training_config(notebooks.check(run.notebook, run.given))
+    episodes = len(config.eval_steps) * config.evaluation_episodes
+    return (config.steps * cost.step + episodes * cost.episode) / 3600

@@ -1,57 +1,28 @@
 """Sweeps as data: a notebook, a grid and seeds make runs, each with a name, a folder and its parameters.
 
-    notebook = "notebooks/run_training.ipynb"     # from the project's root
-    seeds = [0, 1]
-    processes = 2                                 # runs at a time, each with `threads` threads (default 1)
-    figures = ["notebooks/fig_difficulty_growth.ipynb"]
-
-    [fixed]                                       # the same in every run
-    steps = 40
-
-    [grid]                                        # every combination
-    schedule = ["static-low", "adaptive"]
-
-    [cluster]                                     # resources that one run asks of SLURM
-    time = "12:00:00"                             # between requeues: HH:MM:SS or D-HH:MM:SS
-    partition = "gpu"
-    gpus = 1
-    cpus = 16
-    memory = 128                                  # GB
-    extra = { account = "shop" }                  # further sbatch options by their long names
-
-    [cost]                                        # expected cost of a run
-    hours = 6.5                                   # or, for training runs, seconds of its parts:
-    # step = 70.0                                 # a training step
-    # episode = 0.8                               # a held-out episode
-    note = "measured on ..."                      # printed with every estimate
-
-Run folders are experiments/runs/<name>/<run>/, where <name> is the folder of sweep.toml. A run is finished when its
-folder holds finished.json, which is written last. A folder that holds a run with other parameters is refused.
+docs/cluster.md shows a sweep.toml with all fields. Run folders are experiments/runs/<name>/<run>/, where <name> is the
+folder of sweep.toml. A run is finished when its folder holds finished.json, which is written last. A folder that holds
+a run with other parameters is refused.
 """
 
-import inspect
 import itertools
 import re
-import tomllib
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import (
-    AfterValidator,
-    BeforeValidator,
-    Field,
-    ValidationError,
-    ValidationInfo,
-    field_validator,
-)
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, field_validator
 
 from ecomlab.files import locked, read_json
 from ecomlab.lab import notebooks
 from ecomlab.lab.paths import project_of, project_root, resolve, shown
-from ecomlab.settings import Strict
-from ecomlab.suggest import mistakes, unknown
+from ecomlab.settings import ConfigError, Strict, read_toml
+from ecomlab.suggest import unknown
+
+if TYPE_CHECKING:
+    from ecomlab.training.config import TrainConfig
 
 REQUEST, FINISHED, FAILED, LOG = "request.json", "finished.json", "failed.json", "log.txt"
 LOCK = ".worker.lock"
@@ -61,7 +32,7 @@ TRAINING = "run_training.ipynb"
 NO_PROJECT = "work in a clone, or in a folder that `ecomlab init FOLDER` lays out"
 
 
-class SweepError(Exception):
+class SweepError(ConfigError):
     """A sweep that cannot be run. The message is for the user."""
 
 
@@ -85,12 +56,7 @@ class Run:
 
     def request(self) -> dict[str, Any]:
         """List what a worker needs, which is compared when the run is asked for again."""
-        return {
-            "id": self.id,
-            "notebook": str(self.notebook),
-            "folder": str(self.folder),
-            "parameters": dict(self.given),
-        }
+        return {"id": self.id, "notebook": str(self.notebook), "parameters": dict(self.given)}
 
     def changed(self) -> str:
         """Describe how the folder's parameters differ from `given`: "steps was 40 and is 80"; '' if they do not."""
@@ -109,9 +75,7 @@ NotNegative = Annotated[int, Field(ge=0)]
 Positive = Annotated[int, Field(ge=1)]
 Amount = Annotated[float, Field(ge=0)]
 ProjectPath = Annotated[
-    Path,
-    Field(strict=False),
-    AfterValidator(lambda path, info: resolve(path, project_of(info.context.parent))),
+    Path, AfterValidator(lambda path, info: resolve(path, project_of(info.context.parent)))
 ]
 Values = Annotated[
     list[Any], Field(min_length=1), BeforeValidator(lambda v: v if isinstance(v, list) else [v])
@@ -128,7 +92,7 @@ def minutes_of(time: Any) -> int:
 
 
 class Cluster(Strict):
-    """Resources that one run asks of SLURM; zeros and empty strings ask for nothing."""
+    """Resources that one run asks of SLURM, memory in GB; zeros and empty strings ask for nothing."""
 
     minutes: Annotated[int, BeforeValidator(minutes_of), Field(alias="time", ge=1)]
     partition: str = ""
@@ -136,6 +100,7 @@ class Cluster(Strict):
     cpus: Positive = 1
     memory: NotNegative = 0
     extra: dict[str, str | int | bool] = Field(default={})
+    """Further sbatch options by their long names."""
 
 
 class Cost(Strict):
@@ -195,11 +160,6 @@ class Sweep(Strict):
     def runs_folder(self) -> Path:
         return self.folder.parent / "runs" / self.name
 
-    @property
-    def gpus(self) -> int:
-        """GPUs that a run occupies."""
-        return self.cluster.gpus if self.cluster else 0
-
     def runs(self) -> list[Run]:
         """List every run, all arms of a seed before the next seed, so that half a sweep can be compared too."""
         found = []
@@ -214,21 +174,22 @@ class Sweep(Strict):
     def check(self) -> None:
         """Raise SweepError with every mistake that would stop any run, each one once."""
         runs, training = self.runs(), self.notebook.name == TRAINING
-        found = {f"names the same run twice: {name}": "" for name in _twice(run.id for run in runs)}
-        wanted = [
-            *((figure, None, {}) for figure in self.figures),
-            *((self.notebook, r, r.given) for r in runs),
-        ]
-        for notebook, run, given in wanted:
-            try:
-                parameters, unfit = notebooks.fit(notebook, given)
-            except notebooks.NotebookError as e:
-                found[str(e)] = ""
-                continue
-            found |= dict.fromkeys(unfit, "")
-            if run and training and not run.finished:
-                for words in _untrainable(parameters):
-                    found.setdefault(words, f"run {run.id}: ")
+        ids = Counter(run.id for run in runs)
+        found = {f"names the same run twice: {name}": "" for name, times in ids.items() if times > 1}
+        try:
+            for figure in self.figures:
+                notebooks.parameters_of(figure)
+            for run in runs:
+                parameters, unfit = notebooks.fit(self.notebook, run.given)
+                found |= dict.fromkeys(unfit, "")
+                if training and not run.finished:
+                    try:
+                        training_config(parameters)
+                    except ConfigError as e:
+                        for words in str(e).splitlines():
+                            found.setdefault(words, f"run {run.id}: ")
+        except notebooks.NotebookError as e:  # a notebook that is none: the same for all runs
+            found[str(e)] = ""
         if found:
             raise SweepError("\n".join(f"{shown(self.file)}: {where}{said}" for said, where in found.items()))
         for run in runs:
@@ -242,40 +203,33 @@ class Sweep(Strict):
 def load(file: str | Path) -> Sweep:
     """Read and check a sweep.toml, relative to the working directory or to the project's root.
 
-    Raises SweepError with a line for every mistake: the file, the key and the way out.
+    Raises ConfigError with a line for every mistake: the file, the key and the way out.
     """
     path = Path(file).absolute() if Path(file).is_file() else resolve(file)
-    try:
-        return Sweep.model_validate(tomllib.loads(path.read_text(encoding="utf-8")), context=path)
-    except FileNotFoundError:
-        there = [p.parent.name for p in (project_root() / "experiments").glob("*/sweep.toml")]
-        raise SweepError(
-            f"no file {path}; "
-            + (f"there are sweeps called {', '.join(sorted(there))}" if there else NO_PROJECT)
-        ) from None
-    except ValidationError as e:
-        raise SweepError("\n".join(f"{shown(path)}: {mistake}" for mistake in mistakes(e, Sweep))) from None
-    except (OSError, ValueError) as e:
-        raise SweepError(f"{shown(path)} cannot be read: {e}") from e
+    if not path.is_file():
+        there = sorted(p.parent.name for p in (project_root() / "experiments").glob("*/sweep.toml"))
+        way_out = f"there are sweeps called {', '.join(there)}" if there else NO_PROJECT
+        raise SweepError(f"no file {path}; {way_out}")
+    return read_toml(path, Sweep, context=path)
 
 
-def _untrainable(parameters: Mapping[str, Any]) -> list[str]:
-    """Find the mistakes in a training run's configuration."""
+def training_config(parameters: Mapping[str, Any]) -> "TrainConfig":
+    """Configure a training run by its notebook's parameters. Raises ConfigError with a line for each mistake."""
     from ecomlab.training.config import TrainConfig
 
-    known = list(inspect.signature(TrainConfig).parameters)
-    given = {**parameters, **parameters.get("more", {})}
-    found = [f"more: {unknown('setting', name, known)}" for name in given if name not in (*known, "more")]
+    known, more, found = list(TrainConfig.model_fields), parameters.get("more", {}), []
+    for name in more:
+        if name in parameters:
+            found.append(f"more: {name} is a parameter of the notebook; set it beside `more`")
+        elif name not in known:
+            found.append(f"more: {unknown('setting', name, known)}")
     try:
-        TrainConfig(**{name: value for name, value in given.items() if name in known})
+        config = TrainConfig(**{name: v for name, v in {**more, **parameters}.items() if name in known})
     except ValueError as e:
         found += str(e).splitlines()
-    return found
-
-
-def _twice(names: Iterable[str]) -> list[str]:
-    every = list(names)
-    return sorted({name for name in every if every.count(name) > 1})
+    if found:
+        raise ConfigError("\n".join(found))
+    return config
 
 
 def _slug(value: Any) -> str:

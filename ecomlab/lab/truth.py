@@ -26,24 +26,26 @@ from ecomlab.wishes import (
 from ecomlab.world.substitutes import noun
 
 HOW = {
-    "set": "now wants",
-    "add": "adds",
-    "drop": "gives up",
-    "replace": "wants instead",
-    "anew": "wants something else:",
+    "set": "changed:",
+    "add": "adds an item:",
+    "drop": "no longer wants this item",
+    "replace": "wants another item instead:",
+    "anew": "corrects the request:",
 }
 """Goal changes in words."""
 PREFERS = {
     "option": "another option",
-    "quantity": "as many as there are",
+    "quantity": "as many as are left",
     "replace": "another product",
-    "drop": "nothing",
+    "drop": "to leave it out",
 }
 """What is preferred instead of what has run short, in words."""
 BOUNDS = {"<=": "at most ", ">=": "at least ", "==": ""}
 """Directions of limits in words."""
-CALLED = {"must": "must be the same"}
+CALLED = {"must": "must be the same", "days": "delivery", "said": "reviews", "worth": "would pay"}
 """Slots whose names say too little by themselves."""
+REWORDS = "twist"
+"""A slot that only tells how a change is worded."""
 SAID, WITHHELD = "said at once", "withheld until asked"
 NOTHING = "nothing in particular"
 """Of an item of which nothing but its type is wanted."""
@@ -108,9 +110,13 @@ def score_in_lines(score: Score) -> list[str]:
 
 
 def slot_in_words(name: str, value: Any, phrases: Phrases, called: str = "") -> str:
-    """Write a slot: its name, or what the customer calls it, whether it is a bound, and its value."""
-    said = (called or CALLED.get(name) or name.removeprefix("attr:")).replace("_", " ")
-    return f"{said}: {BOUNDS[slot_type(name).op]}{value_in_words(name, value, phrases)}"
+    """Write a slot: its name, or what the customer calls it, whether it is a bound, and its value; or the first of the
+    customer's whole sentences for it."""
+    own = phrases.slots.get(name)
+    named = "asks" if name.startswith("ask_") else called or CALLED.get(name) or name.removeprefix("attr:")
+    if own and isinstance(value, str) and value in own.sentences:
+        return f'{named.replace("_", " ")}: "{own.sentences[value][0]}"'
+    return f"{named.replace('_', ' ')}: {BOUNDS[slot_type(name).op]}{value_in_words(name, value, phrases)}"
 
 
 def value_in_words(name: str, value: Any, phrases: Phrases) -> str:
@@ -136,8 +142,8 @@ def value_in_words(name: str, value: Any, phrases: Phrases) -> str:
 def moment_in_words(event: Event) -> str:
     """Describe when an event happens, at the latest at the agent's first submit."""
     if isinstance(event, Instead):
-        return "hearing of it"
-    return {LOOK: "a look at the type", ACT: "a first act or proposal"}.get(event.moment, event.moment)
+        return "being told"
+    return {LOOK: "a look at the type", ACT: "a first change or proposal"}.get(event.moment, event.moment)
 
 
 def event_in_words(event: Event, phrases: Phrases) -> str:
@@ -145,13 +151,13 @@ def event_in_words(event: Event, phrases: Phrases) -> str:
     if isinstance(event, SellOut):
         options = " (options)" if all(option for _, option, _ in event.left) else ""
         count = len({product_id for product_id, _, _ in event.left})
-        return f"sells out: {count} of {', '.join(event.types)}{options}"
+        return f"sold out: {count} of {', '.join(event.types)}{options}"
     if isinstance(event, Instead):
-        return f"would take: {PREFERS[event.prefers]}, or {_told(event.slots.items(), phrases)}"
+        return f"prefers {PREFERS[event.prefers]}, else {_told(event.slots.items(), phrases)}"
     if isinstance(event, GoalChange):
         return f"{HOW[event.how]} {_told(event.slots.items(), phrases)}".rstrip()
     return type(event).__name__
 
 
 def _told(slots: Iterable[tuple[str, Any]], phrases: Phrases) -> str:
-    return "; ".join(slot_in_words(name, value, phrases) for name, value in slots)
+    return "; ".join(slot_in_words(name, value, phrases) for name, value in slots if name != REWORDS)

@@ -1,15 +1,17 @@
 """One run in a process of its own: `python -m ecomlab.lab.worker FOLDER`, started by `ecomlab.lab.runner`.
 
 FOLDER holds request.json. The process ends when its standard input closes, that is, when the process that started it
-ends in whatever way; the notebook's kernel ends with it.
+ends in whatever way.
 """
 
 import os
-import signal
 import sys
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
+
+import psutil
 
 from ecomlab.files import lock, read_json, write_json
 from ecomlab.lab.notebooks import NotebookError, check, execute
@@ -28,7 +30,7 @@ class BusyError(Exception):
 
 
 def main(folder: Path) -> int:
-    """Execute the request in `folder`, writing run.json first and finished.json last. Returns 0 when it is finished.
+    """Execute the request in `folder`, writing finished.json last. Returns 0 when it is finished.
 
     A finished run is not executed again. If another process executes it, this one waits for at most `PATIENCE` and
     returns BUSY. Raises NotebookError for a failure, which failed.json keeps until the next try.
@@ -51,7 +53,6 @@ def _execute(folder: Path) -> None:
     try:
         effective = check(notebook, request["parameters"])
         record = {"id": request["id"], "notebook": notebook.name, **provenance(effective)}
-        write_json(folder / "run.json", record)
         with (folder / LOG).open("a", encoding="utf-8", buffering=1) as log:
             execute(notebook, folder, request["parameters"], log)
     except NotebookError as error:
@@ -61,13 +62,14 @@ def _execute(folder: Path) -> None:
 
 
 def end_with_parent() -> None:
-    """End this process when standard input closes, by SIGTERM first so that the kernel is shut down."""
+    """End this process, its kernel and all that the kernel started when standard input closes."""
 
     def wait() -> None:
         while os.read(0, 1):  # not sys.stdin: its lock would be held when the interpreter ends
             pass
-        os.kill(os.getpid(), signal.SIGTERM)
-        time.sleep(10)
+        for process in psutil.Process().children(recursive=True):
+            with suppress(psutil.NoSuchProcess):
+                process.kill()  # what a run saves is whole at any time
         os._exit(1)
 
     threading.Thread(target=wait, daemon=True).start()

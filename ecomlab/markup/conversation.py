@@ -83,7 +83,16 @@ def _turn(step: Step, before: State | None, labels: Sequence[Label]) -> Html:
     said = [_call(entry.call) if entry.call else _speech(entry.who, entry.text) for entry in entries_of(step)]
     beside = [*map(_label, labels), *([_state(step.state, before)] if step.state else [])]
     opening = "opening" if step.state else ""  # a few messages from the middle may begin like one
-    number = element("span", f"turn {step.number}" if step.number else opening, class_="number")
+    spent = [
+        f"{step.tokens:,} tokens" if step.tokens else "",
+        f"{step.seconds:.1f} s" if step.seconds >= 0.05 else "",
+    ]
+    number = element(
+        "span",
+        f"turn {step.number}" if step.number else opening,
+        *(element("small", words) for words in spent if words),
+        class_="number",
+    )
     body = element("div", *said, class_="said")
     aside = element("aside", *beside) if beside else None
     return element("li", number, body, aside, class_="turn wrong" if labels else "turn")

@@ -45,14 +45,20 @@ def _attribute(name: str, value: Any) -> str:
 
 def table(headings: Sequence[str], rows: Iterable[Sequence[Any]], class_: str = "table") -> Html:
     """Make a table. Numbers are aligned to the right; line breaks are kept."""
-    head = element("tr", *(element("th", heading, scope="col") for heading in headings))
+    rows = list(rows)
+    numbers = {place for row in rows for place, value in enumerate(row) if _is_number(value)}
+    kinds = ("number" if place in numbers else None for place in range(len(headings)))
+    head = [element("th", name, scope="col", class_=kind) for name, kind in zip(headings, kinds, strict=True)]
     body = [element("tr", *map(_cell, row)) for row in rows]
-    return element("table", element("thead", head), element("tbody", *body), class_=class_)
+    return element("table", element("thead", element("tr", *head)), element("tbody", *body), class_=class_)
 
 
 def _cell(value: Any) -> Html:
-    is_number = isinstance(value, int | float | Number) and not isinstance(value, bool)
-    return element("td", "" if value is None else value, class_="number" if is_number else None)
+    return element("td", "" if value is None else value, class_="number" if _is_number(value) else None)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | Number) and not isinstance(value, bool)
 
 
 def pairs(facts: Mapping[str, Any]) -> Html:
@@ -64,7 +70,7 @@ def pairs(facts: Mapping[str, Any]) -> Html:
 
 @cache
 def style() -> str:
-    """Read the style sheet, whose rules apply within `.ecomlab` alone."""
+    """Read the style sheet, whose rules apply within `.ecomlab` and on the documentation's pages."""
     return STYLE.read_text("utf-8")
 
 
@@ -72,9 +78,8 @@ def page(title: str, body: Html) -> str:
     """Write a page of its own, with the style sheet, in a light and a dark theme."""
     head = '<meta charset="utf-8"><meta name="viewport" content="width=device-width">'
     head += f"<title>{html.escape(title)}</title>"
-    ground = ":root{color-scheme:light dark}body{margin:1rem auto;max-width:62rem;padding:0 1rem;font-family:system-ui}"
-    framed = element("main", body, class_="ecomlab")
-    return f'<!doctype html><html lang="en">{head}<style>{ground}{style()}</style>{framed}</html>\n'
+    framed = element("body", element("main", body), class_="ecomlab page")
+    return f'<!doctype html><html lang="en">{head}<style>{style()}</style>{framed}</html>\n'
 
 
 def in_notebook(*children: Any) -> str:

@@ -77,6 +77,10 @@ class Step:
     calls: Sequence[Call] = ()
     said: Sequence[str] = ()
     state: State | None = None
+    tokens: int = 0
+    """Sampled by the agent; 0 if they were not recorded."""
+    seconds: float = 0.0
+    """Waited for the agent; 0 if they were not recorded."""
 
 
 @dataclass(frozen=True)

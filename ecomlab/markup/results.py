@@ -31,8 +31,9 @@ class Card:
     def __str__(self) -> str:
         marks = "".join(f" [{mark}]" for mark in self.marks)
         ids = [f"{name}: {value}" for name, value in self.ids.items() if value != self.title]
+        own = next((f"{name} " for name, value in self.ids.items() if value == self.title), "")
         return ": ".join(
-            filter(None, [f"{self.title}{marks}", ", ".join([*ids, *filter(None, [plain(self.facts)])])])
+            filter(None, [f"{own}{self.title}{marks}", ", ".join([*ids, *filter(None, [plain(self.facts)])])])
         )
 
 
@@ -133,7 +134,8 @@ def read_result(text: str) -> Result:
         if isinstance(rows, list) and all(isinstance(row, Mapping) for row in rows):
             groups.append((_heading(name), tuple(_card(row, ids) for row in rows)))
         elif value is not None:
-            facts[_heading(name)] = plain(value, name)
+            texts = value if isinstance(value, list) and len(value) > 1 else []  # such as titles of sections
+            facts[_heading(name)] = "".join(f"\n  - {text}" for text in texts) or plain(value, name)
     return Result(str(found.get("error", "")), str(found.get("notice", "")), facts, tuple(groups))
 
 
@@ -146,7 +148,8 @@ def _card(row: Mapping[str, Any], outer: Mapping[str, str]) -> Card:
         if isinstance(value, Mapping):
             facts |= {inner: plain(of, inner) for inner, of in value.items()}
         elif name not in (named, "sponsored") and name not in ids and value is not None:
-            facts[_heading(name)] = plain(value, name)
+            rows = "".join(f"\n  - {_row(one)}" for one in value) if _is_rows(value) else ""
+            facts[_heading(name)] = rows or plain(value, name)
     marks = ["sponsored"] * bool(row.get("sponsored")) + ["sold out"] * (row.get("stock") == 0)
     return Card(title, ids, facts, tuple(marks))
 

@@ -64,8 +64,8 @@ class Rollout:
     turns: int
     trajectory: Trajectory | None = None
     """The conversation, for transcripts; None if no episode could be opened."""
-    seconds: float = field(default=0.0, compare=False)
-    """Share of the time that the policy took for its turns, in seconds: a turn is shared by all who wait for it."""
+    seconds: Sequence[float] = field(default=(), compare=False)
+    """Seconds that the policy took for each sampled turn; all episodes that wait for a turn share its time."""
 
     @property
     def sampled(self) -> int:
@@ -87,7 +87,8 @@ class _Play:
     pending: list[int] = field(default_factory=list)
     """Token ids that the policy has not read yet."""
     turns: int = 0
-    seconds: float = 0.0
+    seconds: list[float] = field(default_factory=list)
+    """By turn."""
     end: str | None = None
     failure: str = ""
 
@@ -231,7 +232,9 @@ class Plays:
         that each took, in seconds."""
         for i, sampled in answers.items():
             play = self._plays[i]
-            play.seconds += share
+            if len(play.seconds) == play.turns:
+                play.seconds.append(0.0)
+            play.seconds[-1] += share
             if play.turns:  # before the first turn it was the prompt
                 _append(play, play.pending, 0, [0.0] * len(play.pending))
             play.pending = []

@@ -37,6 +37,9 @@ CONSTRAINTS = {"vllm": "constraints-vllm.txt", "loggers": "constraints-loggers.t
 class RunError(RuntimeError):
     """A run that cannot continue; the work finished so far is on disk."""
 
+    code = 2
+    """Exit code of a command."""
+
 
 def _passes(check: Callable[[Any], Any]) -> AfterValidator:
     """Accept a value for which `check` raises no ValueError."""

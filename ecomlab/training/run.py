@@ -138,7 +138,11 @@ def train(
             identity |= {"sampler": sampler} if sampler != "torch" else {}  # which older runs do not name
             _record(out, identity, config, shop)
         on_progress = progress if leads and progress else lambda _: None
-        Loop(config, shop, policy, made, identity, on_progress, processes).go()
+        loop = Loop(config, shop, policy, made, identity, on_progress, processes)
+        try:
+            loop.go()
+        except KeyboardInterrupt:  # a notebook would show a screen of the libraries' frames
+            raise KeyboardInterrupt(f"the same call continues from the last checkpoint in {out}") from None
     return Run(out)
 
 

@@ -20,7 +20,7 @@ class Stopped(RunError):
         super().__init__(
             f"stopped by {signal.Signals(number).name} after step {step}, which is saved; the same command continues"
         )
-        self.number = number
+        self.code = 128 + number
 
 
 class StopRequest:

@@ -171,13 +171,13 @@ class Page:
     def same(self, mirror: Seat) -> None:
         """Wait until the page shows what the second seat has: the last message, the budgets, the customer's words."""
         if number := mirror.log[-1].number:
-            self.desk.get_by_text(f"turn {number}", exact=True).first.wait_for()
+            self.desk.locator(".ecomlab-talk").get_by_text(f"turn {number}", exact=True).wait_for()
         left = mirror.left
         for number, most in ((left.messages, left.of_messages), (left.calls, left.of_calls)):
             self.shows(f"{number} of {most}")
         said = [entry.text for entry in mirror.log if entry.who == "customer"]
         self.page.wait_for_function(  # by its class, because a reset may replace the node
-            "text => [...document.querySelectorAll('.ecomlab-desk .ecomlab-talk')]"
+            "text => [...document.querySelectorAll('.ecomlab-desk .ecomlab-customer')]"
             ".some(node => node.innerText.replace(/\\s+/g, ' ').includes(text))",
             arg=" ".join(said[-1].split()),
             timeout=LONG,
@@ -297,9 +297,7 @@ def wrong(page: Page, choice: Choice) -> None:
         if mirror.done:
             break
         if tool == "cart_add":
-            card = next(
-                c for entry in mirror.latest if entry.result for c in entry.result.cards if not c.marks
-            )
+            card = next(c for entry in mirror.log if entry.result for c in entry.result.cards if not c.marks)
             entries = {"product_id": card.ids["product_id"], **entries}
         last = page.enter(tool, entries)
         last.press("Enter") if last else page.press("Call")
@@ -331,14 +329,18 @@ def keys(page: Page, choice: Choice) -> None:
 
 
 def dark(page: Page, choice: Choice) -> None:
-    """Look at it in the dark theme, with an axis overridden."""
+    """Look at it in the dark theme, with an axis overridden by a key."""
     say("dark theme")
     page.page.evaluate(
         "window.jupyterapp.commands.execute('apputils:change-theme', {theme: 'JupyterLab Dark'})"
     )
     page.page.wait_for_function("() => document.body.dataset.jpThemeLight === 'false'", timeout=LONG)
-    page.field("overridden axes").fill("p_missing=1")
-    mirror = page.begin(Choice(choice.env, choice.difficulty, choice.seed, {"p_missing": 1.0}, SIZE))
+    mirror = Seat()
+    mirror.reset(Choice(choice.env, choice.difficulty, choice.seed, {"p_missing": 1.0}, SIZE))
+    field = page.field("key of this episode; or paste another's and press Enter")
+    field.fill(mirror.key)
+    field.press("Enter")
+    page.same(mirror)
     page.enter("catalog_search", {"query": "mug", "price_max": "30"}).press("Enter")
     mirror.call("catalog_search", {"query": "mug", "price_max": "30"})
     page.same(mirror)

@@ -2,7 +2,10 @@
 
 import io
 import math
+import os
 import re
+import subprocess
+import sys
 from functools import cache, partial
 from pathlib import Path
 
@@ -12,6 +15,7 @@ from fake_tables import collection_rows, eval_rows, train_rows, write_certificat
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.text import Text
+from matplotlib.ticker import PercentFormatter
 
 from ecomlab import files, style
 from ecomlab.analysis import (
@@ -91,18 +95,16 @@ def test_levels_are_summarized_over_steps_by_hand():
 
 def test_the_t_interval_is_the_textbook_one():
     # mean 2, sd 1, t(.975, 2 df) = 4.303, half width 4.303 / sqrt(3)
-    interval = statistics.t_interval([1.0, 2.0, 3.0])
-    assert interval is not None
-    assert (interval.mean, interval.n) == (2.0, 3)
-    assert interval.high - interval.mean == pytest.approx(4.3027 / math.sqrt(3), abs=1e-3)
+    half = 4.3027 / math.sqrt(3)
+    assert statistics.t_bounds([1.0, 2.0, 3.0]) == pytest.approx((2 - half, 2 + half), abs=1e-3)
 
 
 def test_two_runs_have_no_interval():
-    assert statistics.t_interval([1.0, 2.0]) is None
+    assert all(map(math.isnan, statistics.t_bounds([1.0, 2.0])))
     runs = statistics.summary(train_rows(), eval_rows())
     assert statistics.arm_intervals(runs, "sampled_last").low.isna().all()
     with pytest.raises(ValueError, match="interval"):
-        statistics.t_interval([1.0, math.nan, 2.0])
+        statistics.t_bounds([1.0, math.nan, 2.0])
 
 
 def test_held_out_success_is_the_mean_over_difficulties():
@@ -217,7 +219,10 @@ def every_figure():
     played = tables.load_played(ROOT / CASCADE / "played.csv")
     pairs = tables.load_effect(ROOT / CASCADE / "effect.csv")
     effects, gained = cascades.planted(pairs), cascades.gained(pairs)
-    shown = tables.load_traces(ROOT / CASCADE / "traces.json")["traces"]
+    lacking = statistics.with_bounds(tables.load_depth(ROOT / "experiments/certificate/certificate.json"))
+    moved = tables.load_axes_alone(
+        [ROOT / f"experiments/frontier/axes_{one}.csv" for one in ("novice", "base")]
+    )
     scripted, runs = statistics.frontiers(table, ["perturbed"]), statistics.run_frontiers(evaluation)
     players = pd.concat([scripted, tables.load_frontier(ROOT / "experiments/serve_base/frontier.json")])
     sizes = tables.load_catalog_scale(ROOT / "experiments/catalog_scale/results.csv")
@@ -232,14 +237,15 @@ def every_figure():
         "understanding": partial(capability_plots.understanding, asked),
         "cascade": partial(cascade_plots.error_cascade, played),
         "mending": partial(cascade_plots.error_mending, played, effects, gained),
-        "traces": partial(cascade_plots.traces, shown),
+        "depth": partial(env_plots.depth, lacking),
+        "alone": partial(env_plots.alone, moved),
         "sizes": partial(scale_plots.catalog_scale, sizes),
     }
 
 
 FIGURES = (
     "growth", "ratio", "scaling", "certificate", "axes", "parts", "frontier", "understanding", "cascade",
-    "mending", "traces", "sizes",
+    "mending", "depth", "alone", "sizes",
 )  # fmt: skip
 
 
@@ -273,6 +279,41 @@ def test_a_figure_has_its_width_fits_a_page_and_has_legible_text(name, look, wid
     assert min(float(text.get_fontsize()) for text in texts) >= 7
     assert bounds.x0 >= -0.01 and bounds.x1 <= wanted + 0.01, "nothing is cut off"
     assert bounds.y0 >= -0.01 and bounds.y1 <= figure.get_figheight() + 0.01
+
+
+def lettered(figure):
+    """The labels of the panels that have a letter, by letter."""
+    panels = {ax.get_title(loc="left"): ax for ax in figure.axes}
+    return {
+        letter: [" ".join(label.split()) for label in (ax.get_xlabel(), ax.get_ylabel())]
+        for letter, ax in panels.items()
+        if letter
+    }
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_a_panel_has_the_same_letter_at_every_width(name, drawings):
+    page, narrow, column = (
+        lettered(drawings(name, look, width))
+        for look, width in (("screen", "page"), ("neurips", "page"), ("screen", "column"))
+    )
+    assert page == narrow
+    assert list(column) == list(page)[: len(column)], "a column may only lack the last panels"
+    assert column == {letter: page[letter] for letter in column}
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_an_axis_of_shares_that_does_not_begin_at_zero_is_broken(name, drawings):
+    for ax in drawings(name, "screen", "column").axes:
+        strokes = sum(isinstance(line.get_marker(), list) for line in ax.lines)
+        shares = [
+            axis for axis in (ax.xaxis, ax.yaxis) if isinstance(axis.get_major_formatter(), PercentFormatter)
+        ]
+        cut = sum(axis.get_view_interval()[0] > 0 for axis in shares)
+        assert strokes == 2 * cut
+        assert all(
+            tick > axis.get_view_interval()[0] for axis in shares if cut for tick in axis.get_ticklocs()
+        )
 
 
 def test_an_arm_looks_the_same_whatever_is_drawn_beside_it():
@@ -328,12 +369,47 @@ def test_an_arm_is_added_by_naming_its_folder(tmp_path):
         tables.load_runs(tmp_path / "one", tmp_path / "two")
 
 
-def test_a_sweep_of_few_steps_in_which_no_window_moves_is_drawn_over_its_steps():
-    train = train_rows(seeds=(0,))
-    still = train.assign(d_high=train.d_low)
-    figure = plots.difficulty_growth(still.assign(d_low=0, d_high=0), eval_rows(seeds=(0,)))
+def short(arms, seeds=(0, 1), **more):
+    """A sweep of four steps, in which the window of the adaptive arm stays at 0."""
+    train, evaluation = train_rows(seeds=seeds), eval_rows(seeds=seeds)
+    train.loc[train.schedule == "adaptive", ["d_low", "d_high"]] = 0
+    return tuple(
+        table[table.schedule.isin(arms)].replace({"schedule": more}) for table in (train, evaluation)
+    )
+
+
+def test_an_arm_whose_window_could_move_is_drawn_as_a_curve_and_fixed_ranges_are_dashed():
+    train, evaluation = short(["static-low", "adaptive"])
+    figure = plots.difficulty_growth(train, evaluation)
     window = figure.axes[0]
-    assert window.get_xlim()[1] == still.step.max() and window.get_ylim()[0] < 0
+    assert window.get_xlim()[1] == train.step.max() and window.get_ylim()[0] < 0
+    lines = {to_rgb(line.get_color()): line.get_linestyle() for line in window.lines}
+    looks = plots.look(train)
+    assert {name: lines[looks[name][0]] for name in looks} == {"static-low": "--", "adaptive": "-"}
+    told = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert told[:2] == ["static-low", "adaptive"] and len(told) == 3 and " 2 runs" in told[2]
+
+
+@pytest.mark.parametrize("width", ["page", "column"])
+@pytest.mark.parametrize(
+    ("arms", "names"),
+    [
+        (["adaptive"], {}),
+        (["static-low", "adaptive"], {"adaptive": "mine"}),
+        (["static-low", "static-high"], {}),
+    ],
+)
+def test_short_sweeps_of_any_arms_are_drawn(arms, names, width):
+    train, evaluation = short(arms, (0,), **names)
+    growth = plots.difficulty_growth(train, evaluation, width=width)
+    ratio = plots.effective_ratio(train, width=width)
+    several = len(arms) > 1
+    for figure, letter in ((growth, "c"), (ratio, "d")):
+        [ahead] = [ax for ax in figure.axes if ax.get_title(loc="left") == letter]
+        assert ahead.get_visible() == several and len(ahead.containers) == several
+        assert names.get("adaptive", arms[-1]) in ahead.get_ylabel()
+    one = [table[table.schedule == table.schedule.iloc[0]] for table in (train, evaluation)]
+    assert plots.environment_scaling(one[0], one[1], width=width).axes[-1].containers
 
 
 def test_a_run_holds_a_level_only_with_all_below():
@@ -362,15 +438,15 @@ def test_a_player_of_a_certificate_holds_what_the_search_would_say(tmp_path):
         (lambda t, e: statistics.run_frontiers(e, "greedy"), "'greedy'"),
         (lambda t, e: plots.environment_scaling(t.assign(env="SUB"), e), "'CART'"),
         (lambda t, e: statistics.gains(t, e[e.step > 0]), "step 0"),
-        (lambda t, e: capability_plots.capability(None, statistics.run_frontiers(e), "CRAT"), "'CART'"),
+        (lambda t, e: capability_plots.capability(CART, statistics.run_frontiers(e), "CRAT"), "'CART'"),
         (lambda t, e: tables.chosen(t, "toy", collection="C8"), "'C8'"),
         (lambda t, e: tables.load_played(Path("gone")), "played.py"),
         (lambda t, e: tables.load_effect(Path("gone")), "effect.py"),
-        (lambda t, e: tables.load_traces(Path("gone")), "traces.py"),
+        (lambda t, e: tables.load_parts(Path("gone")), "parts.py"),
     ],
 )
 def test_what_a_table_lacks_is_named_with_what_there_is(draw, word, monkeypatch):
-    monkeypatch.setattr(capability_plots, "_by_environment", lambda ax, scripts: None)
+    monkeypatch.setattr(capability_plots, "levels_passed", lambda *given: None)
     train, evaluation = (table[table.schedule == "adaptive"] for table in (train_rows(), eval_rows()))
     with pytest.raises(tables.TableError, match=word):
         draw(train, evaluation[evaluation.decoding == "sampled"])
@@ -479,3 +555,19 @@ def test_levels_are_pooled_by_their_tasks(tmp_path):
     assert pooled.n["CART", "perturbed"] == pooled.n["CART", "reference"] == 400
     assert pooled.n["CART", "naive"] == 200
     assert set(pooled.reset_index().player) == {"oracle", "reference", "perturbed", "naive"}
+
+
+def test_what_a_notebooks_backend_sets_when_it_is_loaded_outlives_our_figure(tmp_path: Path) -> None:
+    """Otherwise no figure of the user's own would be shown after one of ours."""
+    lines = "from matplotlib.backends.backend_agg import *\nimport matplotlib\nmatplotlib.interactive(True)\n"
+    (tmp_path / "loud.py").write_text(lines)
+    code = (
+        "import matplotlib, ecomlab\nwith ecomlab.style.applied(): pass\nprint(matplotlib.is_interactive())"
+    )
+    environment = {
+        **os.environ,
+        "MPLBACKEND": "module://loud",
+        "PYTHONPATH": os.pathsep.join((str(tmp_path), *sys.path)),
+    }
+    made = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
+    assert made.stdout == "True\n", made.stderr

@@ -67,12 +67,6 @@ def test_survival_is_kaplan_and_meiers() -> None:
     assert (found.surviving[1.0], found.at_risk[1.0]) == (pytest.approx(3 / 8), 2)
 
 
-def test_a_player_without_the_low_level_is_named_with_the_command_that_plays_it() -> None:
-    command = r"python experiments/cascade/played.py base --env CART --levels 1$"
-    with pytest.raises(tables.TableError, match=f"no rows at d = 1 of base; .*{command}"):
-        cascades.check_low(played({("novice", 1): [LOST], ("base", 3): [LOST]}))
-
-
 def test_players_that_play_alike_are_drawn_once() -> None:
     table = tables.load_played(FOLDER / "played.csv")
     assert set(table.player) - set(cascades.distinct(table).player) == {"static-high"}
@@ -101,7 +95,7 @@ def pairs(player: str, d: int, count: int, mended: int, kind: str = "wrong produ
 def containers(table: pd.DataFrame, hard: Mapping[str, int], value: str) -> list[Any]:
     """The panels of planted mistakes."""
     figure = Figure()
-    place, looks = figure.add_gridspec(1, 1)[0], cascade_plots.looks_of(list(hard))
+    place, looks = figure.add_gridspec(1, 1)[0], cascade_plots.looks_of(hard)
     cascade_plots._planted(figure, place, cascades.planted(table), cascades.gained(table), hard, looks, value)
     return figure.axes
 

@@ -287,3 +287,23 @@ def test_a_customer_knows_what_they_bought_and_only_the_kinds_of_what_came_with_
         kinds = {kind.name.lower() for kind in big_shop.catalog.types}
         assert len(known & kinds) <= len(order["lines"])  # of other orders nothing
     assert others > 3
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("Do you still want the {kind}?", "yes"),
+        ("I found one. Would you still like to have the {kind}?", "yes"),
+        ("Should I leave out the {kind}?", "no"),
+        ("May I take the {kind} out?", "no"),
+    ],
+)
+def test_a_thing_that_is_wanted_is_kept_when_they_are_asked(question: str, answer: str, shop: Shop) -> None:
+    """Before, leave to drop it was given, and "do you still want it?" was a matter of taste."""
+    for seed in range(8):
+        episode = Episode(make_task("CART", 1, seed, shop), shop)
+        customer = episode.customer
+        kind = customer.type_name(customer.goal.items[0]).lower()
+        reply = customer.hear(question.format(kind=kind), episode.world)
+        first, *others = [act.kind for act in reply.acts]
+        assert first == answer and set(others) <= {"elaborate", "still wanted"}

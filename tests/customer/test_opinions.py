@@ -3,7 +3,8 @@
 from collections import defaultdict
 
 from ecomlab import Episode, Shop, make_task
-from ecomlab.customer.opinions import things_in
+from ecomlab.customer.opinions import Thing, of_product, things_in
+from ecomlab.world.joint import GiveWay
 
 
 def test_products_of_one_title_are_named_in_the_order_of_their_ids(shop: Shop) -> None:
@@ -29,3 +30,15 @@ def test_an_id_names_a_product_and_not_what_was_once_bought_under_its_title(shop
     assert [(thing.kind, thing.id) for thing in things_in(f"Do you like the {title} ({one})?", world)] == [
         ("product", one)
     ]
+
+
+def test_a_list_of_which_items_give_way_judges_its_products(shop: Shop) -> None:
+    """The first item holds what gives way: a product of it that breaks a limit was an error of ours."""
+    found = []
+    for task in (make_task("BUNDLE", 12, seed, shop) for seed in range(100)):
+        if isinstance(task.goal.get("give_way", item=0), GiveWay):
+            world, rows = Episode(task, shop).world, shop.catalog.type_rows(task.goal.get("type", item=0))
+            found += [
+                of_product(task.goal, world, Thing("product", shop.catalog.ids[row], "")) for row in rows
+            ]
+    assert any(opinion is not None and not opinion.right for opinion in found)

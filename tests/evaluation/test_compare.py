@@ -41,11 +41,11 @@ def test_a_difference_is_shown_with_its_sign(evaluations: dict[str, Path]) -> No
     found = compare(evaluations["bad"], evaluations["good"])
     *_, overall = found.differences
     assert [(d.env, d.tasks) for d in found.differences] == [("CART", 16), ("STATUS", 16), ("all", 32)]
-    assert overall.shown and overall.mean < 0 and (overall.first, overall.second) == ("bad", "script")
+    assert overall.significant and overall.mean < 0 and (overall.first, overall.second) == ("bad", "script")
     assert overall.mean == pytest.approx(overall.first_success - overall.second_success)
     again = compare(evaluations["good"], str(evaluations["again"]))
     (same,) = again.overall
-    assert same.mean == 0 and same.low < 0 < same.high and not same.shown
+    assert same.mean == 0 and same.low < 0 < same.high and not same.significant
     assert again.players == ("good", "again")  # of one name, so that their folders tell them apart
 
 
@@ -56,7 +56,7 @@ def test_several_players_are_compared_in_pairs(evaluations: dict[str, Path]) -> 
     pairs = [("good", "bad"), ("good", "again"), ("bad", "again")]
     assert [(d.first, d.second) for d in found.overall] == pairs
     frame = found.frame
-    assert len(frame) == 9 and frame["mean"].dtype == float and frame["shown"].dtype == bool
+    assert len(frame) == 9 and frame["mean"].dtype == float and frame["significant"].dtype == bool
     for shown in (found._repr_html_(), found.markdown(), repr(found)):
         assert "good against bad against again" in shown
     assert len(json.loads(json.dumps(found.to_json()))["differences"]) == 9

@@ -31,7 +31,9 @@ def run(
 ) -> list[Mapping[str, Any]]:
     """Run an evaluation; what it told."""
     told: list[Mapping[str, Any]] = []
-    header = header_of(EVALUATION, contestant.name, contestant, cells.envs, cells.axes, shop, CATALOG)
+    header = header_of(
+        EVALUATION, contestant.name, contestant.identity, cells.envs, cells.axes, shop, CATALOG
+    )
     run_evaluation(
         contestant, cells, shop, folder, header, {"commit": "abc"}, on_progress=told.append, **more
     )
@@ -150,7 +152,7 @@ def test_words_of_a_customers_model_are_kept_so_that_a_replay_needs_no_model(
 ) -> None:
     contestant = ScriptedContestant("reference", customer=Honest("polite"))
     cells = Cells(("CART", "STATUS"), (0,), 2)
-    header = header_of(EVALUATION, contestant.name, contestant, cells.envs, {}, shop, CATALOG)
+    header = header_of(EVALUATION, contestant.name, contestant.identity, cells.envs, {}, shop, CATALOG)
     run_evaluation(contestant, cells, shop, tmp_path, header, {})
     found = list(read(tmp_path))
     assert all(any(not one["refused"] for one in transcript.wording) for transcript in found)

@@ -126,7 +126,9 @@ class Wall(Script):
 
 
 def find(contestant: Script, shop: Shop, folder: Path, **more: Any) -> list[Found]:
-    header = header_of(FRONTIER, contestant.name, contestant, ["STATUS"], {}, shop, {"size": 1000, "seed": 0})
+    header = header_of(
+        FRONTIER, contestant.name, contestant.identity, ["STATUS"], {}, shop, {"size": 1000, "seed": 0}
+    )
     return find_frontier(contestant, ["STATUS"], shop, folder, header, {"commit": "abc"}, **more)
 
 
@@ -168,7 +170,7 @@ def test_an_environment_that_cannot_be_played_ends_with_its_first_round_beside_o
 ) -> None:
     """The error says why; STATUS, all right, is searched to its end. A second start plays nothing."""
     player, envs = Echo(fails=lambda job: "connection" if job.env == "PD" else ""), ["STATUS", "PD"]
-    header = header_of(FRONTIER, player.name, player, envs, {}, shop, {"size": 1000, "seed": 0})
+    header = header_of(FRONTIER, player.name, player.identity, envs, {}, shop, {"size": 1000, "seed": 0})
     for _ in range(2):
         with pytest.raises(TranscriptError, match=", PD: 50 of 50 .*nobody there"):
             find_frontier(player, envs, shop, tmp_path, header, {})

@@ -114,9 +114,9 @@ def test_tokens_are_counted_as_an_endpoint_would() -> None:
     """Two turns: 3 tokens of prompt and 2 said; then 2 more read, of 7 in all 5 were known, and 1 said."""
     mask = [1, 1, 0, 0, 1]
     rollout = Rollout(
-        None, [1] * 3, [2] * 5, mask, [0.0] * 5, Score(0.0, False, ""), "submit", 2, seconds=0.5
+        None, [1] * 3, [2] * 5, mask, [0.0] * 5, Score(0.0, False, ""), "submit", 2, seconds=(0.2, 0.3)
     )
-    assert local._usage(rollout) == Usage(2, 3 + 7, 5, 2 + 1, 0, 0.5)
+    assert local._turns(rollout) == [Usage(1, 3, 0, 2, 0, 0.2), Usage(1, 7, 5, 1, 0, 0.3)]
 
 
 def test_a_token_limit_is_the_models_own_and_said_to_be_which(novice: Policy, shop: Shop) -> None:
@@ -173,7 +173,9 @@ def test_killed_within_a_batch_it_keeps_what_was_over_and_goes_on(
         one = LocalContestant("novice", novice, batch=12)
         if broken is not None:
             breaking(one, broken, KeyboardInterrupt(), monkeypatch)
-        header = header_of(EVALUATION, "novice", one, cells.envs, {}, shop, {"size": 1000, "seed": 0})
+        header = header_of(
+            EVALUATION, "novice", one.identity, cells.envs, {}, shop, {"size": 1000, "seed": 0}
+        )
         with pytest.raises(KeyboardInterrupt) if broken is not None else nullcontext():
             run_evaluation(one, cells, shop, folder, header, {"commit": "abc"})
         found = [(t.key, json.dumps(t.messages), repr(t.score), t.faults) for t in read(folder, every=True)]
@@ -191,7 +193,7 @@ def test_an_evaluation_does_not_go_on_with_another_sampler(
 ) -> None:
     def run() -> None:
         one = LocalContestant("novice", novice)
-        header = header_of(EVALUATION, "novice", one, ("CART",), {}, shop, {"size": 1000, "seed": 0})
+        header = header_of(EVALUATION, "novice", one.identity, ("CART",), {}, shop, {"size": 1000, "seed": 0})
         run_evaluation(one, Cells(("CART",), (0,), 2), shop, tmp_path, header, {"commit": "abc"})
 
     run()

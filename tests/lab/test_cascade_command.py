@@ -42,7 +42,9 @@ def folder(shop: Shop, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Transcripts of the perturbed player, an unscored episode, and one that says something else than was played."""
     out = tmp_path_factory.mktemp("cascade")
     player, cells = ScriptedContestant("perturbed"), Cells(("CART", "PD"), (2, 6), 2)
-    header = header_of("evaluation", "perturbed", player, cells.envs, {}, shop, {"size": 1_000, "seed": 0})
+    header = header_of(
+        "evaluation", "perturbed", player.identity, cells.envs, {}, shop, {"size": 1_000, "seed": 0}
+    )
     run_evaluation(player, cells, shop, out, header, {})
     seed = held_out_seeds(0, 9)[-1]
     unscored = Transcript.of(Job("CART", 2, seed), None, unscored="connection")

@@ -166,7 +166,9 @@ def test_a_report_has_frames_of_numbers(perturbed: Report) -> None:
     assert list(zip(cells.env, cells.d, strict=True)) == [("CART", 0), ("CART", 1), ("PD", 0), ("PD", 1)]
     numbers = cells.drop(columns="env")
     assert all(kind.kind in "if" for kind in numbers.dtypes)
-    assert {"success", "low", "high", "pass^2", "flips", "shows", "unscored", "format_errors"} <= set(numbers)
+    assert {"success", "low", "high", "pass^2", "flips", "detectable", "unscored", "format_errors"} <= set(
+        numbers
+    )
     episodes = perturbed.episodes
     assert len(episodes) == 48 and episodes.correct.mean() == pytest.approx(
         perturbed.summary["all"]["success"]

@@ -1,7 +1,6 @@
 """The lab's promises: strict parameters, runs neither repeated nor lost, results that name their origin."""
 
 import errno
-import io
 import json
 import os
 import signal
@@ -14,7 +13,8 @@ import nbformat
 import psutil
 import pytest
 import torch
-from rich.console import Console
+import toy_sweep
+from outdated import outdated
 from safetensors.torch import load_file
 from toy_sweep import PARAMETERS, trained, write_notebook
 
@@ -26,20 +26,18 @@ from ecomlab.lab import (
     notebooks,
     paths,
     provenance,
+    runner,
     show,
     sweep,
 )
+from ecomlab.settings import ConfigError
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
 def run(file, **options):
     """The exit code of a sweep with figures, and what it printed."""
-    text = io.StringIO()
-    code = experiment.run_sweep(
-        file, figures=file.parent / "figures", console=Console(file=text, width=200), **options
-    )
-    return code, text.getvalue()
+    return toy_sweep.run(file, figures=file.parent / "figures", **options)
 
 
 # --- parameters -----------------------------------------------------------------------------------
@@ -84,7 +82,7 @@ def test_notebooks_that_papermill_would_run_wrongly_are_refused(tmp_path, cell, 
 )
 def test_a_wrong_sweep_is_an_error(tmp_path, text, word):
     (tmp_path / "sweep.toml").write_text(text)
-    with pytest.raises(sweep.SweepError, match=f"sweep.toml:? .*{word}"):
+    with pytest.raises(ConfigError, match=f"sweep.toml:? .*{word}"):
         sweep.load(tmp_path / "sweep.toml")
 
 
@@ -195,13 +193,29 @@ def test_a_failed_run_is_shown_and_the_others_go_on(toy):
     assert set(tables.load_train(file.parent / "train.csv").schedule) == {"adaptive"}
 
 
+def test_a_killed_run_stops_no_other(toy, monkeypatch):
+    """As where memory is short; a pool of joblib or concurrent.futures would give up all runs."""
+    begin = runner.start
+
+    def start(job, environment):
+        worker = begin(job, environment)
+        if job.given["schedule"] == "static-low":
+            worker.kill()
+        return worker
+
+    monkeypatch.setattr(runner, "start", start)
+    file = toy(steps=1)
+    code, text = run(file)
+    assert code == 1 and "signal 9" in text and "--processes 1" in text
+    assert set(tables.load_train(file.parent / "train.csv").schedule) == {"adaptive"}
+
+
 @pytest.mark.parametrize("how", [signal.SIGINT, pytest.param(signal.SIGKILL, marks=pytest.mark.slow)])
 def test_an_ended_ablation_leaves_no_process_and_goes_on(toy, how):
     file = toy(steps=20, pause=0.1)
-    command = "import sys; from ecomlab.lab.experiment import run_sweep; sys.exit(run_sweep(sys.argv[1]))"
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ["PYTHONPATH"]])}
     process = subprocess.Popen(
-        [sys.executable, "-c", command, str(file)],
+        [sys.executable, "-m", "ecomlab", "sweep", str(file)],
         env=environment,
         stdout=subprocess.PIPE,
         text=True,
@@ -350,9 +364,9 @@ def record_of(starter="novice", envs=("CART",), size=2_000):
 
 
 def test_a_table_made_with_what_is_shipped_is_not_outdated():
-    assert list(provenance.outdated(record_of())) == []
+    assert list(outdated(record_of())) == []
     runs = {name: {"id": name, **record_of()} for name in ("a-seed0", "a-seed1")}
-    assert list(provenance.outdated(provenance.merged(runs))) == []
+    assert list(outdated(provenance.merged(runs))) == []
 
 
 def test_an_outdated_table_says_what_is_another():
@@ -361,12 +375,12 @@ def test_an_outdated_table_says_what_is_another():
     runs["a-seed1"]["made_with"]["starter"] = {"model.safetensors": "0"}
     runs["a-seed1"]["made_with"]["environments"]["GONE"] = {"version": 1, "tasks": "x"}
     runs["a-seed0"]["catalog"] = "another"
-    found = list(provenance.outdated(provenance.merged(runs)))
+    found = list(outdated(provenance.merged(runs)))
     for said, run_id, word in zip(
         found, ["a-seed0", *["a-seed1"] * 3], ["catalog", "novice", "PD", "GONE"], strict=True
     ):
         assert said.startswith(run_id) and word in said
-    assert len(list(provenance.outdated({"parameters": {}}))) == 1
+    assert len(list(outdated({"parameters": {}}))) == 1
 
 
 def test_provenance_has_no_place_and_no_day(tmp_path):
@@ -393,3 +407,23 @@ def test_people_edit_copies_of_the_notebooks_that_are_renewed_until_they_are_cha
     assert copies.copy_notebooks(tmp_path) == []
     original.write_text("third")
     assert copies.copy_notebooks(tmp_path) == [mine] and mine.read_text() == "edited"
+
+
+def test_a_kernel_of_the_lab_starts_in_the_projects_root(tmp_path, monkeypatch):
+    folder = tmp_path / "runs" / "notebooks"
+    folder.mkdir(parents=True)
+    files.write_text(tmp_path / paths.MARK, "")
+    monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
+    copies.start_kernels_in_root()
+    command = [
+        sys.executable,
+        "-m",
+        "IPython",
+        "--profile-dir",
+        str(tmp_path / "ipython" / "profile_default"),
+        "-c",
+    ]
+    made = subprocess.run(
+        [*command, "import os; print(os.getcwd())"], cwd=folder, capture_output=True, text=True
+    )
+    assert made.stdout.strip() == str(tmp_path)

@@ -19,8 +19,7 @@ from rich.console import Console
 from ecomlab.analysis import tables
 from ecomlab.envs.registry import COLLECTIONS
 from ecomlab.evaluation.transcripts import read_header
-from ecomlab.lab import notebooks
-from ecomlab.lab.runner import ProcessExecutor
+from ecomlab.lab import notebooks, runner
 from ecomlab.lab.sweep import Run
 from ecomlab.task import Task
 
@@ -38,7 +37,7 @@ def run(name, folder, /, kernel=False, **parameters):
     """Execute a notebook as a sweep does, in its own worker and kernel or without; the executed cells."""
     job = Run(name, folder / name, ROOT / "notebooks" / f"{name}.ipynb", parameters)
     if kernel:
-        failures = ProcessExecutor(1).execute([job], Console(file=io.StringIO()))
+        failures = runner.execute([job], Console(file=io.StringIO()))
         assert not failures, failures[0].last_lines
     else:
         notebook_process.execute(job)
@@ -181,7 +180,7 @@ def test_the_figure_of_error_cascades_is_drawn_from_two_of_its_players(tmp_path)
         (folder / name).write_text("".join(kept), "utf-8")
     run("fig_error_cascade", tmp_path, folder=str(folder), out=str(tmp_path / "figures"))
     figures = both_widths("error_mending", "planted", "gained") + both_widths("error_cascade")
-    assert drawn(tmp_path / "figures") == sorted([*figures, *both_widths("error_cascade_traces")])
+    assert drawn(tmp_path / "figures") == sorted(figures)
 
 
 DAY: dict[str, dict[str, Any]] = {

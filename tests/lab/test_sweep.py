@@ -13,21 +13,16 @@ import psutil
 import pytest
 from filelock import FileLock
 from rich.console import Console
+from toy_sweep import run
 
 from ecomlab import options
-from ecomlab.lab import experiment, paths, runner, status, sweep, worker
+from ecomlab.lab import paths, runner, status, sweep, worker
 from ecomlab.lab.status import State
+from ecomlab.settings import ConfigError
 
 ROOT = Path(__file__).resolve().parents[2]
 CLUSTER = {"time": "1-02:00:00", "partition": "gpu", "gpus": 2, "cpus": 8, "memory": 64}
 CLUSTER["extra"] = {"account": "shop floor", "exclusive": True}
-
-
-def run(file, **options):
-    """run_sweep's exit code and what it printed."""
-    text = io.StringIO()
-    code = experiment.run_sweep(file, console=Console(file=text, width=200), **options)
-    return code, text.getvalue()
 
 
 def until(condition, seconds=180):
@@ -68,7 +63,7 @@ def finish(job, seconds=3600.0, steps=()):
     ],
 )
 def test_a_wrong_cluster_table_is_an_error_before_anything_is_submitted(toy, table, word):
-    with pytest.raises(sweep.SweepError, match=rf"cluster\..*{word}"):
+    with pytest.raises(ConfigError, match=rf"cluster\..*{word}"):
         sweep.load(toy(cluster=table))
 
 
@@ -86,9 +81,9 @@ def test_the_grid_says_what_is_done_running_queued_failed_and_left(toy):
     (begun.folder / sweep.LOCK).touch()  # left behind by a worker that was killed
     (running.folder / "progress.json").write_text('{"step": 3, "steps": 9}')
     with FileLock(running.folder / sweep.LOCK):
-        found = status.survey(plan, plan.runs(), {queued.id: "7_0"})
+        found = status.survey(plan, {queued.id: "7_0"})
         code, text = run(file, dry_run=True)
-    assert code == 0 and {status.run.id: status.state for status in found} == {
+    assert code == 0 and found.state.to_dict() == {
         done.id: State.DONE, running.id: State.RUNNING, failed.id: State.FAILED, queued.id: State.QUEUED,
         begun.id: State.LEFT, left.id: State.LEFT,
     }  # fmt: skip
@@ -106,12 +101,12 @@ def test_costs_are_what_was_spent_and_what_the_finished_runs_of_the_arm_took(toy
     low2 = plan.runs()[4]
     finish(low2, seconds=0, steps=(1800,))
     (low2.folder / sweep.FINISHED).unlink()  # it was ended after a step of half an hour
-    found = {status.run.id: status for status in status.survey(plan, plan.runs(), {})}
-    assert [found[job.id].spent for job in (low0, low1, low2)] == [2, 4, 0.5]
-    assert (found[low2.id].expected, found[low2.id].to_come) == (3, 2.5)
-    assert found["adaptive-seed0"].to_come == 5 and found["adaptive-seed0"].estimated
+    found = status.survey(plan, {})
+    assert found.hours[[job.id for job in (low0, low1, low2)]].tolist() == [2, 4, 0.5]
+    assert found["to come"][low2.id] == 3 - 0.5
+    assert found["to come"]["adaptive-seed0"] == 5 and found.estimated["adaptive-seed0"]
     text = io.StringIO()
-    status.show(plan, list(found.values()), Console(file=text, width=200))
+    status.show(plan, found, Console(file=text, width=200))
     assert "13.0 GPU-hours" in text.getvalue() and "35.0 GPU-hours" in text.getvalue()
 
 
@@ -321,7 +316,7 @@ def test_two_jobs_with_the_same_run_execute_it_once(submitted):
     for job in runs:
         (job.folder / runner.JOB).unlink()  # as if nobody had noted the first submission
     # and nobody had looked at the locks
-    ids = runner.ClusterExecutor(sweep.load(file), "local", 2).submit(runs)
+    ids = runner.submit_runs(sweep.load(file), "local", 2, runs)
     until(lambda: not any(runner.local_job_lives(i) for i in ids))
     for job in runs:
         assert job.finished and trace(job) == [str(step) for step in range(12)]

@@ -5,6 +5,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from outdated import outdated
 
 from ecomlab.lab import provenance
 
@@ -19,8 +20,8 @@ FIGURES = sorted((ROOT / "figures").glob("*.json"))
 @pytest.mark.parametrize("record", [*RECORDS, *STARTERS], ids=lambda path: path.parent.name + path.stem)
 def test_a_table_was_made_with_what_is_shipped_or_is_said_to_be_outdated(record: Path) -> None:
     name = str(record.relative_to(EXPERIMENTS)) if record in STARTERS else record.parent.name
-    outdated = list(provenance.outdated(json.loads(record.read_text("utf-8"))))
-    assert bool(outdated) == (name in OUTDATED), outdated
+    found = list(outdated(json.loads(record.read_text("utf-8"))))
+    assert bool(found) == (name in OUTDATED), found
 
 
 @pytest.mark.parametrize("name", ["train.csv", "eval.csv"])

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from chat_server import Reply, completion, serving
 from contestants import Script
 from typer.testing import CliRunner
 
@@ -20,21 +21,36 @@ from ecomlab import ENVIRONMENTS, Episode, Shop, Trajectory, evaluate, make_task
 from ecomlab.cli import app
 from ecomlab.episode.play import ReplayError, record, replay
 from ecomlab.evaluation.contestant import Job
+from ecomlab.evaluation.endpoint.contestant import EndpointContestant
+from ecomlab.evaluation.endpoint.settings import EndpointSettings
 from ecomlab.evaluation.evaluation import EVALUATION, header_of
+from ecomlab.evaluation.local import LocalContestant, transcript_of
+from ecomlab.evaluation.report import LOOK
 from ecomlab.evaluation.tasks import held_out_seeds
 from ecomlab.evaluation.transcript import Transcript
 from ecomlab.evaluation.transcripts import FILE, TranscriptError, write
 from ecomlab.lab.view.acting import record_of, record_of_trajectory
 from ecomlab.lab.view.page import LARGEST, row_of, write_episodes, write_page
 from ecomlab.lab.view.sources import sources_of
+from ecomlab.markup.conversation import episode
 from ecomlab.markup.elements import element
 from ecomlab.markup.record import Call, Label, Record, State, Step
+from ecomlab.models.batch import Start, play_batch
+from ecomlab.models.load import load_policy
+from ecomlab.models.policy import Policy
+from ecomlab.models.samplers.cached import Limits
+from ecomlab.models.samplers.tiny import sampler_of
 from ecomlab.players.base import Perturbation
 from ecomlab.seeding import rng
 
 SEED = held_out_seeds(0, 1)[0]
 every_environment = pytest.mark.parametrize("env", ENVIRONMENTS)
 runner = CliRunner()
+
+
+@pytest.fixture(scope="module")
+def novice(shop: Shop) -> Policy:
+    return load_policy("novice", shop, ["CART"])
 
 
 def played(env: str, shop: Shop, d: int = 6, rate: float = 0.2, trial: int = 0) -> Transcript:
@@ -46,7 +62,9 @@ def folder_with(
     path: Path, shop: Shop, *transcripts: Transcript, player: str = "script", **header: Any
 ) -> Path:
     envs = [transcript.job.env for transcript in transcripts] or ["CART"]
-    made = header_of(EVALUATION, player, Script(), envs, {}, shop, {"size": 1_000, "seed": 0}) | header
+    made = (
+        header_of(EVALUATION, player, Script().identity, envs, {}, shop, {"size": 1_000, "seed": 0}) | header
+    )
     write(path / FILE, made, transcripts)
     return path
 
@@ -130,6 +148,45 @@ def ended(shop: Shop, how: str) -> Trajectory:
         episode.act({"role": "assistant", "content": "One moment."})
         episode.end_truncated() if how == "truncated" else episode.fail("a bug of ours")
     return record(episode)
+
+
+def by_turn(record: Record) -> list[tuple[int, float]]:
+    return [(step.tokens, step.seconds) for step in record.steps if step.number]
+
+
+def test_a_turn_shows_the_tokens_and_seconds_that_it_took(novice: Policy, shop: Shop) -> None:
+    for transcript in LocalContestant("novice", novice).play([Job("CART", d, SEED) for d in (0, 4)], shop):
+        used, spent = transcript.usage["agent"], by_turn(record_of(transcript, shop))
+        tokens, seconds = map(sum, zip(*spent, strict=True))
+        assert transcript.end != "truncated" and tokens == used.completion_tokens, (
+            "a lost turn would be missing"
+        )
+        assert seconds == pytest.approx(used.seconds, abs=0.001 * len(spent))
+        assert f"{spent[0][0]} tokens" in episode(record_of(transcript))
+
+    def answer(body: dict[str, Any], number: int) -> Reply:
+        return completion({"content": "One moment."})
+
+    with serving(answer) as server:
+        remote = EndpointContestant(EndpointSettings(url=server.url, model="tested"))
+        (transcript,) = remote.play([Job("CART", 0, SEED)], shop)
+    spent = by_turn(record_of(transcript, shop))
+    assert len(spent) == transcript.turns and all(turn[0] == 10 and turn[1] > 0 for turn in spent)
+
+
+def test_a_file_without_tokens_by_turn_shows_none(novice: Policy, shop: Shop) -> None:
+    (transcript,) = LocalContestant("novice", novice).play([Job("CART", 0, SEED)], shop)
+    old = Transcript.from_json({**transcript.to_json(), "notes": {}})
+    assert not any(map(any, by_turn(record_of(old, shop)))) and "tokens" not in episode(record_of(old))
+
+
+def test_given_first_turns_took_no_tokens(novice: Policy, shop: Shop) -> None:
+    start = Start(make_task("CART", 2, SEED, shop), given=0.5)
+    sampler = sampler_of(novice.model, novice.renderer.stop_ids, Limits(), 1.0)
+    (rollout,) = play_batch([start], [rng("given")], shop, sampler, novice.renderer)
+    transcript = transcript_of(Job("CART", 2, SEED), rollout, 2048)
+    tokens = transcript.notes["turns"]["tokens"]
+    assert tokens[0] == 0 and all(tokens[-rollout.turns :]) and sum(tokens) == rollout.sampled
 
 
 def test_what_today_would_not_repeat_is_shown_without_states_and_says_so(shop: Shop) -> None:
@@ -285,9 +342,12 @@ def test_the_first_page_has_each_run_with_its_success_by_environment_and_level(
     page = (tmp_path / "x.html").read_text("utf-8")
     cards = re.findall(r'<section class="run">(.*?)</section>', page, re.DOTALL)
     assert [re.search(r"<h2>(\w+)</h2>", card)[1] for card in cards] == ["naive", "reference"]  # type: ignore[index]
-    shown = re.findall(r'data-env="(\w+)"(?: data-d="(\d)")?><b>([\d.]+)</b>', cards[1])
-    levels = [(env, d) for env in ("CART", "PD") for d in ("0", "2", "")]
-    assert shown == [(env, d, "1.00") for env, d in [*levels, ("all", "")]]
+    cell = r'<button[^>]*?(?: data-env="(\w+)")?(?: data-d="(\d)")?><b>(\d+%)</b><span>(\d+)–100</span>'
+    *cells, overall = re.findall(cell, cards[1])
+    levels = [(env, d) for env in ("CART", "PD", "") for d in ("0", "2", "")]
+    assert [one[:3] for one in (*cells, overall)] == [(env, d, "100%") for env, d in levels]
+    assert all(int(low) < int(overall[3]) for *_, low in cells), "of all tasks, the interval is the narrowest"
+    assert all("<dt>tasks per cell</dt><dd>2</dd>" in card and html.escape(LOOK) in card for card in cards)
 
 
 @pytest.mark.slow

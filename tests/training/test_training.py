@@ -793,7 +793,7 @@ def test_a_run_that_is_asked_to_end_saves_the_step_and_goes_on(
     before = signal.getsignal(number)
     with pytest.raises(Stopped, match=f"{number.name} after step 1, which is saved") as told:
         train(TrainConfig(out=str(out), **settings), ask)
-    assert told.value.number == number and signal.getsignal(number) == before
+    assert told.value.code == 128 + number and signal.getsignal(number) == before
     assert [path.name for path in (out / "checkpoints").iterdir()] == ["step-1"]
     assert list(steps_of(out / "train.csv")) == [1] and not (out / "done.json").exists()
     whole = run_to_end(TrainConfig(out=str(tmp_path / "whole"), **settings))

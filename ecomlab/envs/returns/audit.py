@@ -42,14 +42,15 @@ class ReturnsAudit(Audit):
         if not any(answer.values()):
             return [Fault("missed item", "item 0", slots=said, right=meant, words="nothing was submitted")]
         if not is_named(answer, order, line):
-            named = str(answer.get("line_id"))
+            named = str(answer.get("line_id") or "nothing")
             return [Fault("wrong line", "item 0", named, said, meant, f"{named} was submitted")]
         terms = returns.judge(world.given, order, line, slots, world.catalog)
         standard = returns.judge(world.given, order, line, slots, world.catalog, standard=True)
         outcome, told = read_outcome(answer.get("outcome")), answer.get("last_return_day")
         if outcome != ("returned" if expected else "declined"):
             missed = " although an exception applies" if terms.goes != standard.goes else ""
-            return [Fault("wrong outcome", "outcome", str(outcome), words=f"{outcome} was submitted{missed}")]
+            words = f"{outcome or 'nothing'} was submitted{missed}"
+            return [Fault("wrong outcome", "outcome", str(outcome), words=words)]
         if world.returns != expected:
             return [Fault("missed item", "item 0", slots=said, right=meant, words="nothing was returned")]
         if not lines.has_agreed(slots, world):
@@ -59,9 +60,8 @@ class ReturnsAudit(Audit):
             found.append(Fault("not agreed", "agreement", words=words, step="rules"))
         last = terms.last_day
         if not expected and not (says_none(told) if last is None else read_day(told, today) == last):
-            found.append(
-                Fault("wrong date", "last day", str(told), words=f"{told} was submitted, it is {last}")
-            )
+            words = f"{told or 'nothing'} was submitted, it is {last}"
+            found.append(Fault("wrong date", "last day", str(told), words=words))
         refund = terms.refund(line["price_cents"], slots.get("units", 1))
         paid = answer.get("refund")
         if refund is not None and read_amount(paid, "cents") != refund:

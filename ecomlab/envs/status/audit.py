@@ -27,14 +27,15 @@ class StatusAudit(Audit):
         (at,) = resolve(look(orders, world.shop), goal.of(), today)
         meant, token, told = orders[at], answer.get("order_id"), answer.get("date")
         if not isinstance(token, str) or token.strip().upper() != meant["order_id"]:
-            right, words = meant["order_id"], f"{token} was submitted, {meant['order_id']} was meant"
+            right = meant["order_id"]
+            words = f"{token or 'nothing'} was submitted, {right} was meant"
             return [Fault("wrong order", "item 0", str(token), tuple(goal.of()), (right,), words)]
         status, last, found = status_of(meant), last_date(meant), list[Fault]()
         if read_status(answer.get("status")) != status:
-            words = f"{answer.get('status')} was submitted, it is {status}"
+            words = f"{answer.get('status') or 'nothing'} was submitted, it is {status}"
             found.append(Fault("wrong status", "status", str(answer.get("status")), words=words))
         if not (says_none(told) if last is None else read_day(told, today) == date.fromisoformat(last)):
-            words = f"{told} was submitted, it is {last or 'none'}"
+            words = f"{told or 'nothing'} was submitted, it is {last or 'none'}"
             found.append(Fault("wrong date", "date", str(told), words=words))
         return found
 

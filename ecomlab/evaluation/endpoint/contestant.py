@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ecomlab.customer.llm import Chat
 from ecomlab.episode.episode import Episode
 from ecomlab.episode.messages import parse_output
-from ecomlab.evaluation.contestant import Job, Usage, customer_identity
+from ecomlab.evaluation.contestant import Job, Usage, customer_identity, note_turn
 from ecomlab.evaluation.endpoint import templates
 from ecomlab.evaluation.endpoint.background import iterate, run_each
 from ecomlab.evaluation.endpoint.client import CONTEXT, REFUSED, Answer, Client, EndpointFailure
@@ -152,17 +152,18 @@ class _Conversation:
         messages, tools = self.episode.messages, self.episode.tools
         if self.settings.tools == "text":
             messages, tools = templates.write(messages, tools), []
-        body = self.settings.request(messages, tools, seed)
+        body, refused = self.settings.request(messages, tools, seed), Usage()
         try:
             answer = await client.answer(body)
         except EndpointFailure as failure:
             if failure.kind != CONTEXT or "max_tokens" not in body:
                 raise
-            self.usage += failure.usage
+            self.usage += (refused := failure.usage)
             # the prompt may fit where prompt + max_tokens does not
             del body["max_tokens"]
             answer = await client.answer(body)
         self.usage += answer.usage
+        note_turn(self.notes, refused + answer.usage)
         _count(self.notes["finish"], answer.finish)
         if answer.fingerprint and answer.fingerprint not in self.notes.setdefault("fingerprints", []):
             self.notes["fingerprints"].append(answer.fingerprint)

@@ -11,10 +11,8 @@ from ecomlab.episode.episode import make_task
 from ecomlab.lab.shops import PRODUCTS, catalog_named
 from ecomlab.task import Task
 
-SCHEME = "ecomlab:play?"
-"""The beginning of every key."""
-AXIS = "axis."
-"""Before the name of an overridden axis in a key."""
+SCHEME, AXIS = "ecomlab:play?", "axis."
+"""The beginnings of every key, and in it of the name of an overridden axis."""
 SHORT = 10
 """Characters of the task's digest in a key."""
 
@@ -78,7 +76,7 @@ def read_key(key: str, folder: str | int | None = None) -> tuple[Choice, Task]:
         if not isinstance(folder, str):
             raise ShareKeyError(
                 f"the key's catalog is in a folder {told['catalog']!r}; name the folder where you have it with "
-                "--catalog, or in its field of the seat"
+                "--catalog, or in Choice(catalog=...)"
             )
         choice = replace(choice, catalog=folder)
     try:

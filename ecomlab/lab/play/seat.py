@@ -1,14 +1,11 @@
 """The agent's seat without any view: choose, reset, call tools and write to the customer, submit, look back, save."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
-from ecomlab.catalog import Shop
 from ecomlab.customer.llm import Chat, Wording
 from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.episode.episode import Episode, ask_user
@@ -27,8 +24,8 @@ from ecomlab.lab.provenance import commit, versions
 from ecomlab.lab.shops import catalog_named, record_of
 from ecomlab.lab.truth import Fact, truth_of, wanted
 from ecomlab.lab.view.acting import cart_of, returns_of
-from ecomlab.markup.entries import Entry, conversation
-from ecomlab.markup.results import call_in_a_line
+from ecomlab.markup.entries import CUSTOMER, Entry, conversation
+from ecomlab.markup.results import call_in_a_line, plain
 from ecomlab.suggest import raised, unknown
 from ecomlab.task import Message
 
@@ -43,8 +40,7 @@ class SeatError(ValueError):
     """Something that cannot be done now; nothing was sent, and nothing was spent."""
 
 
-@dataclass(frozen=True)
-class Left:
+class Left(NamedTuple):
     """The rest of an episode's budgets."""
 
     messages: int
@@ -58,43 +54,12 @@ class Left:
         )
 
 
-@dataclass(frozen=True)
-class Call:
-    """A call that waits to be sent."""
-
-    tool: str
-    arguments: Mapping[str, Any]
-
-    @property
-    def as_text(self) -> str:
-        """Its arguments as they are sent."""
-        return json.dumps(self.arguments, ensure_ascii=False)
-
-    def __str__(self) -> str:
-        return call_in_a_line(self.tool, self.as_text)
-
-
-@dataclass(frozen=True)
-class Outcome:
+class Outcome(NamedTuple):
     """An episode that is over, the truth, and the same task as the reference player does it."""
 
     trajectory: Trajectory
     reference: Trajectory
     truth: tuple[Fact, ...]
-
-
-@dataclass(frozen=True)
-class Person:
-    """The person in the seat, as the header of their transcripts names them."""
-
-    customer: Chat | None = None
-
-    @property
-    def identity(self) -> Mapping[str, Any]:
-        return {"kind": "person", "model": PLAYER, "strict": False, **customer_identity(self.customer)}
-
-    def play(self, jobs: Sequence[Job], shop: Shop) -> Iterator[Transcript]:
-        raise TypeError("a person does not play by jobs; use ecomlab play --player human, or start_02_play")
 
 
 class Seat:
@@ -104,12 +69,10 @@ class Seat:
     def __init__(self, customer: Chat | None = None) -> None:
         self.customer = customer
         self.choice = Choice()
-        self.draft: list[Call] = []
-        """Calls that wait to be sent in one message."""
+        self.draft: list[tuple[str, str]] = []
+        """Calls that wait to be sent in one message: tool, and arguments in JSON."""
         self.saved: Path | None = None
         self._episode: Episode | None = None
-
-    # --- choosing ---
 
     def reset(self, choice: Choice) -> None:
         """Begin the episode that `choice` names. Raises ValueError, and leaves the episode under way as it is."""
@@ -122,8 +85,7 @@ class Seat:
     def reset_to(self, key: str, folder: str | int | None = None) -> None:
         """Begin the episode of a key that somebody shared; a catalog in a folder is looked for in `folder`, by default
         in that chosen now. Raises ShareKeyError likewise."""
-        choice, _ = read_key(key, folder or self.choice.catalog)
-        self.reset(choice)
+        self.reset(read_key(key, folder or self.choice.catalog)[0])
 
     @property
     def episode(self) -> Episode:
@@ -146,19 +108,16 @@ class Seat:
         return {tool.name: Form(tool) for tool in (*env.offered.values(), ask_user, env.submit)}
 
     def add(self, tool: str, entries: Entries) -> None:
-        """Put a call into the message that is being written. Raises FormError or SeatError."""
+        """Put a call into the message that is being written; ids may be in any case. Raises FormError or SeatError."""
         self._check_open()
         if tool not in self.forms:
             raise SeatError(unknown("tool", tool, self.forms))
         if len(self.draft) >= MOST_CALLS:
             raise SeatError(f"a message holds at most {MOST_CALLS} calls; send these first")
-        self.draft.append(Call(tool, self.forms[tool].arguments(entries)))
-
-    def take_back(self) -> None:
-        """Take the last call out of the message that is being written."""
-        if not self.draft:
-            raise SeatError("no call is waiting")
-        self.draft.pop()
+        cards = [card for entry in self.log if entry.result for card in entry.result.cards]
+        seen = {name.casefold(): name for card in cards for name in card.ids.values()}
+        arguments = self.forms[tool].arguments(entries, seen)
+        self.draft.append((tool, json.dumps(arguments, ensure_ascii=False)))
 
     def call(self, tool: str, entries: Entries) -> list[Entry]:
         """Call a tool, after the calls that wait, in one message; return what came of it. Raises as `add` does."""
@@ -181,12 +140,8 @@ class Seat:
         if not self.draft:
             raise SeatError("no call is waiting; add one first")
         calls = [
-            {
-                "id": f"call_{number}",
-                "type": "function",
-                "function": {"name": call.tool, "arguments": call.as_text},
-            }
-            for number, call in enumerate(self.draft)
+            {"id": f"call_{n}", "type": "function", "function": {"name": tool, "arguments": arguments}}
+            for n, (tool, arguments) in enumerate(self.draft)
         ]
         self.draft = []
         return self._act({"role": "assistant", "content": "", "tool_calls": calls})
@@ -211,8 +166,12 @@ class Seat:
 
     @property
     def job(self) -> str:
-        """The agent's work, as every agent is told."""
-        return ENVIRONMENTS[self.episode.task.env].brief
+        """The agent's work, as every agent is told; in a journey, each job begins a line."""
+        env = ENVIRONMENTS[self.episode.task.env]
+        told = env.brief
+        for heading in env.phrases.data.get("headings", {}).values():
+            told = told.replace(f" {heading}: ", f"\n- {heading}: ")
+        return told
 
     @property
     def log(self) -> list[Entry]:
@@ -220,10 +179,9 @@ class Seat:
         return conversation(self.episode.messages)
 
     @property
-    def latest(self) -> list[Entry]:
-        """The entries of the last message; at the start, the opening."""
-        found = self.log
-        return [entry for entry in found if entry.number == found[-1].number]
+    def said(self) -> list[str]:
+        """The customer's lines so far, the opening first."""
+        return [entry.text for entry in self.log if entry.who == CUSTOMER]
 
     @property
     def left(self) -> Left:
@@ -233,11 +191,21 @@ class Seat:
         )
 
     @property
-    def holdings(self) -> dict[str, list[dict[str, Any]]]:
-        """The cart and the returns that the agent has made, as far as this environment lets it."""
-        held = {"cart": cart_of(self.episode), "returns": returns_of(self.episode)}
-        changes = ENVIRONMENTS[self.episode.task.env].acts_on
-        return {name: lines for name, lines in held.items() if name in changes}
+    def waiting(self) -> list[str]:
+        """The calls that wait, a line each."""
+        return [call_in_a_line(*call) for call in self.draft]
+
+    @property
+    def holdings(self) -> dict[str, list[str]]:
+        """The cart and the returns that the agent has made, a line each, as far as this environment lets it."""
+        changes, held = ENVIRONMENTS[self.episode.task.env].acts_on, dict[str, list[str]]()
+        for name, lines in (("cart", cart_of(self.episode)), ("returns", returns_of(self.episode))):
+            if name in changes:
+                held[name] = [plain({key: value for key, value in line.items() if value}) for line in lines]
+                if name == "cart" and lines:
+                    total = sum(line["units"] * float(line["each"].removeprefix("$")) for line in lines)
+                    held[name].append(f"total: ${total:,.2f}")
+        return held
 
     # --- afterwards ---
 
@@ -253,25 +221,30 @@ class Seat:
         return Outcome(record(episode), play(player, episode.task, episode.shop), tuple(truth))
 
     def save(self, folder: str | Path = RUNS) -> Path:
-        """Write the episode as transcripts, in a folder of its own within `folder`, and return that one's path.
+        """Write the episode as transcripts, in a folder of its own within `folder`, and return that one's path; saved
+        again, it stays where it is. `ecomlab eval --rescore` and whatever else reads transcripts takes it.
 
-        `ecomlab eval --rescore` and everything else that reads transcripts takes it. Saved again, it stays where it is.
         Raises SeatError while the episode goes on.
         """
-        if self.saved is not None:
-            return self.saved
-        made, choice, env = self.outcome.trajectory, self.choice, self.episode.task.env
-        job = Job(env, choice.difficulty, choice.seed, axes=dict(made.task.overrides))
-        broken, notes = "bug" if made.score.unscored else "", {"key": self.key, **customer_notes(made)}
-        transcript = Transcript.of(job, made, customer_usage(made), faults_of(made), broken, notes)
-        cells = {"envs": [env], "levels": [choice.difficulty], "tasks": 1, "trials": 1}
-        header = header_of(
-            PLAYED, PLAYER, Person(self.customer), [env], job.axes, self.episode.shop,
-            record_of(catalog_named(choice.catalog)), cells=cells,
-            made_with={"commit": commit(), "libraries": versions()},
-        )  # fmt: skip
-        tries = (resolve(folder) / f"{env}-d{choice.difficulty}-seed{choice.seed}-{n}" for n in count(1))
-        path = next(path for path in tries if not path.exists())
-        write(path / FILE, header, [transcript])
-        self.saved = path
-        return path
+        if self.saved is None:
+            made, choice, env = self.outcome.trajectory, self.choice, self.episode.task.env
+            job = Job(env, choice.difficulty, choice.seed, axes=dict(made.task.overrides))
+            broken, notes = "bug" if made.score.unscored else "", {"key": self.key, **customer_notes(made)}
+            transcript = Transcript.of(job, made, customer_usage(made), faults_of(made), broken, notes)
+            identity = {
+                "kind": "person",
+                "model": PLAYER,
+                "strict": False,
+                **customer_identity(self.customer),
+            }
+            header = header_of(
+                PLAYED, PLAYER, identity, [env], job.axes, self.episode.shop,
+                record_of(catalog_named(choice.catalog)),
+                cells={"envs": [env], "levels": [choice.difficulty], "tasks": 1, "trials": 1},
+                made_with={"commit": commit(), "libraries": versions()},
+            )  # fmt: skip
+            tries = (resolve(folder) / f"{env}-d{choice.difficulty}-seed{choice.seed}-{n}" for n in count(1))
+            path = next(path for path in tries if not path.exists())
+            write(path / FILE, header, [transcript])
+            self.saved = path
+        return self.saved

@@ -52,7 +52,14 @@ def record_of(
         transcript.score,
         transcript.score.weights,
     )
-    record = replace(record, facts=facts, labels=tuple(labels or ()))
+    turns = transcript.notes.get("turns", {"tokens": (), "seconds": ()})
+    spent = dict(enumerate(zip(turns["tokens"], turns["seconds"], strict=True), 1))
+    steps = [
+        replace(step, tokens=tokens, seconds=seconds)
+        for step in record.steps
+        for tokens, seconds in [spent.get(step.number, (0, 0.0))]
+    ]
+    record = replace(record, facts=facts, labels=tuple(labels or ()), steps=steps)
     if shop is None or not transcript.messages:
         return record
     try:

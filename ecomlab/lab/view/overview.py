@@ -1,16 +1,16 @@
 """The viewer's first page: each run's model, settings and cost, and its success by environment and level."""
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ecomlab.analysis.tables import in_order
 from ecomlab.evaluation.evaluation import EVALUATION
-from ecomlab.evaluation.result import interval, number
+from ecomlab.evaluation.report import LOOK, SMALL
 from ecomlab.evaluation.summary import Ledger, summary_of
 from ecomlab.evaluation.transcript import Transcript
 from ecomlab.lab.view.sources import Source
-from ecomlab.markup.elements import Html, element, joined, pairs
+from ecomlab.markup.elements import Html, element, pairs
 
 SHADES = 5
 """Steps of the cells' grounds, from nothing correct to everything."""
@@ -23,13 +23,22 @@ def overview(sources: Sequence[Source]) -> Html:
 
 def _card(source: Source) -> Html:
     played = list(source.read())
-    facts = pairs(_facts(source, played))
-    shown = [element("h2", source.player), facts]
-    if source.header.get("kind") == EVALUATION:
-        shown.append(
-            _matrix(source.player, summary_of(played, (source.header.get("cells") or {}).get("trials", 1)))
-        )
-    return element("section", *shown, class_="run")
+    about = [
+        str(source.header.get("kind", "")),
+        time.strftime("%Y-%m-%d %H:%M", time.localtime(source.path.stat().st_mtime)),
+        str((source.header.get("made_with") or {}).get("commit", ""))[:12],
+    ]
+    named = element("p", " · ".join(filter(None, about)), class_="quiet")
+    shown = [element("header", element("h2", source.player), named)]
+    if source.header.get("kind") != EVALUATION:
+        return element("section", *shown, pairs(_facts(source, played)), class_="run")
+    summary = summary_of(played)
+    tasks = [cell["tasks"] for cell in summary["cells"]]
+    facts = _facts(source, played)
+    facts["tasks per cell"] = " to ".join(map(str, sorted({min(tasks), max(tasks)})))
+    look = element("p", LOOK, class_="quiet") if min(tasks) < SMALL else None
+    matrix = _matrix(source.player, played, summary)
+    return element("section", *shown, matrix, pairs(facts), look, class_="run")
 
 
 def _facts(source: Source, played: Sequence[Transcript]) -> dict[str, str]:
@@ -39,7 +48,7 @@ def _facts(source: Source, played: Sequence[Transcript]) -> dict[str, str]:
     limits = conditions.get("limits") or {}
     usage = Ledger(transcripts=played).to_json().get("agent", {})
     return {
-        "run": f"{header.get('kind', '')}, {source.path.parent}",
+        "folder": str(source.path.parent),
         **{name: str(value) for name, value in named.items() if value not in (None, "")},
         "catalog": _catalog(conditions.get("catalog") or {}),
         **({"axes": _listed(conditions["axes"])} if conditions.get("axes") else {}),
@@ -47,8 +56,6 @@ def _facts(source: Source, played: Sequence[Transcript]) -> dict[str, str]:
         "episodes": f"{len(played):,}, {sum(bool(one.unscored) for one in played)} unscored",
         **({"tokens": f"{usage['completion_tokens']:,} sampled"} if usage.get("prompt_tokens") else {}),
         **({"waiting": f"{usage['seconds']:,.0f} s"} if usage.get("seconds", 0) >= 1 else {}),
-        "date": time.strftime("%Y-%m-%d %H:%M", time.localtime(source.path.stat().st_mtime)),
-        "commit": str((header.get("made_with") or {}).get("commit", ""))[:12],
     }
 
 
@@ -61,55 +68,37 @@ def _listed(values: Mapping[str, Any]) -> str:
     return ", ".join(f"{name} {value}" for name, value in values.items() if value is not None)
 
 
-def _matrix(player: str, summary: Mapping[str, Any]) -> Html:
-    """Show success by environment and level; a cell filters the table below."""
-    cells = {(one["env"], one["d"]): one for one in summary["cells"]}
-    levels = sorted({d for _, d in cells})
-    wholes = {one["env"]: one for one in summary["environments"]}
-    wholes = {env: wholes[env] for env in in_order(wholes)}
-    head = element(
-        "tr", *(element("th", name, scope="col") for name in ("", *(f"d = {d}" for d in levels), "all"))
-    )
+def _matrix(player: str, played: Sequence[Transcript], summary: Mapping[str, Any]) -> Html:
+    """Show success by environment and level, and over all of each; a cell filters the table below."""
+    levels = sorted({one.job.d for one in played})
+    found = [*summary["cells"], *summary["environments"], summary["all"]]
+    found += [{**summary_of(one for one in played if one.job.d == d)["all"], "d": d} for d in levels]
+    cells = {(one["env"], one["d"]): one for one in found}
+    names = ("", *(f"d = {d}" for d in levels), "all")
+    head = element("tr", *(element("th", name, scope="col") for name in names))
     body = [
         element(
             "tr",
             element("th", env, scope="row"),
-            *(_cell(player, cells.get((env, d))) for d in levels),
-            _cell(player, wholes[env]),
+            *(_cell(player, cells.get((env, d))) for d in (*levels, None)),
         )
-        for env in wholes
+        for env in (*in_order(one["env"] for one in summary["environments"]), "all")
     ]
-    whole = summary["all"]
-    last = element(
-        "tr",
-        element("th", "all", scope="row"),
-        *_levels(player, levels, summary["cells"]),
-        _cell(player, whole),
-    )
-    return element("table", element("thead", head), element("tbody", *body, last), class_="matrix")
-
-
-def _levels(player: str, levels: Iterable[int], cells: Sequence[Mapping[str, Any]]) -> list[Html]:
-    """Show the mean over environments at each level."""
-    found = []
-    for d in levels:
-        mine = [one["success"] for one in cells if one["d"] == d and one["success"] == one["success"]]
-        found.append(element("td", number(sum(mine) / len(mine), 2) if mine else "", class_="mean"))
-    return found
+    return element("table", element("thead", head), element("tbody", *body), class_="matrix")
 
 
 def _cell(player: str, cell: Mapping[str, Any] | None) -> Html:
     if cell is None or cell["success"] != cell["success"]:
         return element("td")
-    shade = round(SHADES * cell["success"])
-    bounds = interval(cell["low"], cell["high"], 2)
-    inner = joined([element("b", number(cell["success"], 2)), element("span", bounds)])
-    chosen = {"data-player": player, "data-env": cell["env"], "data-d": cell["d"]}
+    success, low, high = (f"{100 * cell[name]:.0f}" for name in ("success", "low", "high"))
     button = element(
-        "button", inner, type="button", title=f"{cell['episodes']} episodes", **_attributes(chosen)
+        "button",
+        element("b", f"{success}%"),
+        element("span", f"{low}–{high}"),
+        type="button",
+        title=f"{cell['tasks']} tasks, {cell['episodes']} episodes",
+        data_player=player,
+        data_env=None if cell["env"] == "all" else cell["env"],
+        data_d=cell["d"],
     )
-    return element("td", button, class_=f"s{shade}")
-
-
-def _attributes(given: Mapping[str, Any]) -> dict[str, str]:
-    return {name.replace("-", "_"): str(value) for name, value in given.items() if value is not None}
+    return element("td", button, class_=f"s{round(SHADES * cell['success'])}")

@@ -3,10 +3,10 @@
 
 const $ = (id) => document.getElementById(id);
 const index = JSON.parse($("index").textContent);
-const columns = index.columns; // [{name, filter, long, digits, empty}]; digits: of numbers
+const columns = [{ name: "#", digits: 0 }, ...index.columns]; // [{name, filter, long, digits, empty}]; digits: of numbers
 const visible = [...columns.keys()].filter((number) => !columns[number].empty);
 const at = Object.fromEntries(columns.map((column, number) => [column.name, number]));
-const rows = index.rows.map((values, id) => ({ id, values }));
+const rows = index.rows.map((values, id) => ({ id, values: [id, ...values] }));
 const PAGE = 100; // rows shown at a time
 const KEPT = 1e8; // letters of searched episodes that stay in memory
 
@@ -73,10 +73,10 @@ function drawHead() {
       sorted = { column: number, down: sorted?.column === number && !sorted.down };
       refresh();
     });
-    const kind = columns[number].digits === null ? "" : "number";
+    const kind = columns[number].digits === null || !number ? "" : "number";
     return make("th", { scope: "col", className: kind, title: "sort" }, button);
   });
-  $("rows").tHead.rows[0].replaceChildren(make("th", { scope: "col", textContent: "#" }), ...cells);
+  $("rows").tHead.rows[0].replaceChildren(...cells);
 }
 
 function drawRows() {
@@ -84,13 +84,13 @@ function drawRows() {
   const body = shown.slice(first, first + PAGE).map(({ id, values }) => {
     const mark = noteOf(id);
     const link = make("a", { href: addressOf(id, counterpart(id)), textContent: mark ? `${id} ✎` : String(id), title: mark });
-    const cells = visible.map((number) => cellOf(values[number], columns[number]));
+    const [, ...cells] = visible.map((number) => cellOf(values[number], columns[number]));
     return make("tr", {}, make("td", {}, link), ...cells);
   });
   $("rows").tBodies[0].replaceChildren(...body);
   visible.forEach((number, place) => {
     const direction = sorted?.column === number ? (sorted.down ? "descending" : "ascending") : "none";
-    $("rows").tHead.rows[0].cells[place + 1].setAttribute("aria-sort", direction);
+    $("rows").tHead.rows[0].cells[place].setAttribute("aria-sort", direction);
   });
   const correct = shown.filter(({ values }) => values[at.correct] === "yes").length;
   const scored = shown.filter(({ values }) => values[at.correct] !== "unscored").length;
@@ -131,7 +131,7 @@ function byPlace(a, b) {
 function refresh() {
   const wanted = [...$("choices").querySelectorAll("select")].filter((select) => select.value !== "");
   const passes = ({ id, values }) => (found === null || found.has(id)) && wanted.every((select) => {
-    const value = values[Number(select.dataset.column)];
+    const value = values[select.dataset.column];
     return Array.isArray(value) ? value.includes(select.value) : text(value) === select.value;
   });
   shown = rows.filter(passes);
@@ -347,8 +347,8 @@ function filterBy(event) {
   const button = event.target.closest(".matrix button");
   if (!button) return;
   for (const select of $("choices").querySelectorAll("select")) {
-    const value = button.dataset[columns[Number(select.dataset.column)].name];
-    if (["player", "env", "d"].includes(columns[Number(select.dataset.column)].name)) select.value = value ?? "";
+    const { name } = columns[select.dataset.column];
+    if (["player", "env", "d"].includes(name)) select.value = button.dataset[name] ?? "";
   }
   refresh();
   $("count").scrollIntoView({ block: "center" });

@@ -13,6 +13,7 @@ from ecomlab.catalog import Shop
 from ecomlab.evaluation.transcripts import read
 from ecomlab.lab.play.choice import Choice
 from ecomlab.lab.play.desk import Desk
+from ecomlab.lab.play.seat import Seat
 
 SIZE = 1_000
 
@@ -59,8 +60,8 @@ def test_an_environment_can_be_finished_saved_and_begun_again_in_the_widget(
     env: str, shop: Shop, tmp_path: Path
 ) -> None:
     made = desk(out=tmp_path)
-    made.chooser.env.value, made.chooser.difficulty.value, made.chooser.seed.value = env, 4, 1
-    made.chooser.reset.click()
+    made.env.value, made.difficulty.value, made.seed.value = env, 4, 1
+    made.reset_button.click()
     assert made.wrong_choice.value == "" and made.seat.choice == Choice(env, 4, 1, catalog=SIZE)
     follow(made)
     assert made.seat.outcome.trajectory.score.correct
@@ -71,26 +72,37 @@ def test_an_environment_can_be_finished_saved_and_begun_again_in_the_widget(
     (path,) = tmp_path.iterdir()
     (transcript,) = read(path)
     assert transcript.score.correct and path.name in text(made.wrong_save)
-    made.chooser.reset.click()
+    made.reset_button.click()
     assert made.over.value == "" and not made.call.disabled
     assert made.seat.left.messages == made.seat.left.of_messages
     assert len(made.picks.children) == 0 and "turn 1" not in text(made.talk)
 
 
-@pytest.mark.parametrize(
-    ("field", "value", "word"),
-    [
-        ("axes", "p_missing=half", "half"),
-        ("axes", "p_missing=2", "2.0"),
-        ("catalog", "2", "108"),
-        ("catalog", "nowhere", "nowhere"),
-    ],
-)
-def test_a_wrong_choice_is_said_where_it_is_made_and_changes_nothing(
-    shop: Shop, field: str, value: str, word: str
-) -> None:
+def test_a_key_brings_its_axes_and_a_wrong_one_changes_nothing(shop: Shop) -> None:
+    made, other = desk(), Seat()
+    other.reset(Choice("STATUS", 3, 1, {"p_missing": 1.0}, SIZE))
+    made.key.value = other.key
+    enter(made.key)
+    assert made.seat.choice == other.choice and made.env.value == "STATUS"
+    under_way = made.seat.episode
+    made.key.value = other.key[:-2]
+    enter(made.key)
+    assert "changed" in text(made.wrong_choice) and made.seat.episode is under_way
+    made.seed.value = 2
+    made.reset_button.click()
+    assert made.seat.choice == Choice("STATUS", 3, 2, {"p_missing": 1.0}, SIZE)
+
+
+def test_a_pick_enters_the_ids_of_its_row_and_a_mistake_is_told_in_place(shop: Shop) -> None:
     made = desk()
-    before = made.seat.episode
-    getattr(made.chooser, field).value = value
-    made.chooser.reset.click()
-    assert word in text(made.wrong_choice) and made.seat.episode is before
+    made.tool.value = "cart_add"
+    made.views["cart_add"].fields["quantity"].value = "many"
+    made.call.click()
+    assert "is needed" in text(made.wrong_call) and made.seat.left.messages == made.seat.left.of_messages
+    fill(made, "catalog_search", {"query": "toy"})
+    made.call.click()
+    found = made.seat.log[-1].result or made.seat.log[-2].result
+    assert found
+    picks = [child for row in made.picks.children for child in getattr(row, "children", ())]
+    next(one for one in picks if isinstance(one, ipywidgets.Button)).click()
+    assert made.views["cart_add"].entries["product_id"] == found.cards[0].ids["product_id"]

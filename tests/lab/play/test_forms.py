@@ -42,11 +42,9 @@ def tools_of(env: str) -> list[Tool]:
 @pytest.mark.parametrize("env", ENVIRONMENTS)
 def test_every_argument_of_every_tool_has_a_field(env: str) -> None:
     for one in tools_of(env):
-        form = Form(one)
-        assert {field.name for field in form.fields} == set(one.arguments.model_fields)
-        assert [field.required for field in form.fields] == sorted(
-            (name in one.required for name in one.arguments.model_fields), reverse=True
-        )
+        assert set(Form(one).fields) == set(one.arguments.model_fields)
+        required = [field.required for field in Form(one).fields.values()]
+        assert required == sorted(required, reverse=True)
 
 
 @pytest.mark.parametrize(
@@ -100,7 +98,30 @@ NAMES = st.text(st.characters(categories=["L", "N"]), min_size=1, max_size=8)
     )
 )
 def test_the_entries_of_a_call_read_back_as_the_call(arguments: dict[str, Any]) -> None:
-    assert FORM.arguments(entries_of(arguments)) == json.loads(json.dumps(arguments))
+    entries = entries_of(arguments)
+    typed = FORM.typed(" ".join(f"{name}={text}" for name, text in entries.items()))
+    assert FORM.arguments(entries) == FORM.arguments(typed) == json.loads(json.dumps(arguments))
+
+
+@pytest.mark.parametrize(
+    ("line", "means"),
+    [
+        ("category=Baking Tray price_max=30", {"category": "Baking Tray", "price_max": 30}),
+        ('query="tray" attributes={"color": "Navy"}', {"query": "tray", "attributes": {"color": "Navy"}}),
+        ("red mug page=2", {"query": "red mug", "page": 2}),
+        ("query='it is a man's'", {"query": "'it is a man's'"}),
+        ('query=""', {"query": ""}),
+        ("", {}),
+    ],
+)
+def test_a_call_is_typed_without_quotes(line: str, means: dict[str, Any]) -> None:
+    search = form("CART", "catalog_search")
+    assert search.arguments(search.typed(line)) == means
+
+
+def test_words_that_belong_to_no_argument_are_refused() -> None:
+    with pytest.raises(FormError, match="product_id=.*quantity="):
+        form("CART", "cart_set_quantity").typed("P1 2")
 
 
 def form(env: str, name: str) -> Form:

@@ -1,5 +1,6 @@
 """The seat: all eight environments can be finished in it, and it spends, hides and forgets nothing by itself."""
 
+import json
 import math
 from pathlib import Path
 from typing import Any
@@ -72,12 +73,24 @@ def test_wrong_entries_are_named_and_spend_nothing(shop: Shop) -> None:
     assert seat.left == before and seat.draft == [] and len(seat.log) == 1
 
 
+def test_an_id_may_be_typed_in_any_case_once_a_result_has_shown_it(shop: Shop) -> None:
+    seat = Seat()
+    seat.reset(choice("CART"))
+    found = seat.call("catalog_search", {"query": "toy"})[0].result
+    assert found
+    shown = found.cards[0].ids["product_id"]
+    seat.add("catalog_get_variants", seat.forms["catalog_get_variants"].typed(shown.lower()))
+    seat.add("catalog_get_variants", {"product_id": "p0"})  # never shown
+    seat.add("catalog_search", {"query": shown.lower()})
+    assert [json.loads(arguments) for _, arguments in seat.draft] == [
+        {"product_id": shown}, {"product_id": "p0"}, {"query": shown.lower()}
+    ]  # fmt: skip
+
+
 def test_calls_that_wait_are_sent_in_one_message_and_words_go_along_with_them(shop: Shop) -> None:
     seat = Seat()
     seat.reset(choice())
     seat.add("catalog_search", {"query": "toy"})
-    seat.add("cart_view", {})
-    seat.take_back()
     came = seat.say("Which brand?")
     assert seat.left.messages == seat.left.of_messages - 1 and seat.draft == []
     assert [(one.who, one.tool) for one in came[:2]] == [("tool", "catalog_search"), ("agent", "")]
