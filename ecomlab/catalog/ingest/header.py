@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from ecomlab.catalog.ingest.attributes import is_attribute
-from ecomlab.catalog.ingest.mapping import is_known
+from ecomlab.catalog.ingest.profiles import is_known
 from ecomlab.catalog.ingest.text import is_nothing
 
 _KINDS: Final = tuple(

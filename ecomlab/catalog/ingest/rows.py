@@ -3,9 +3,11 @@
 import hashlib
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable
 from collections.abc import Mapping as Table
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, Final
 
 from ecomlab.catalog.ingest import attributes, prices, short_names, types, values
@@ -28,7 +30,7 @@ _LEGAL = re.compile(
     re.IGNORECASE,
 )
 """The legal form of a company, which nobody says with its name."""
-_NO_OPTION: Final = ("default title", "default", "one size", "one color")
+_CODE = re.compile(r"(?<![A-Za-z])([A-Za-z]{3})(?![A-Za-z])")
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,7 @@ class CleanRow:
     text: str = ""
     attributes: Table[str, Found] = field(default_factory=dict)
     options: tuple[str, ...] = ()
-    """Values in the columns in which rows of one product may differ."""
+    """Values in the columns in which rows of one product may differ; those that one cell lists are a line each."""
     option_names: tuple[str, ...] = ()
     repairs: tuple[str, ...] = ()
     dropped: tuple[str, ...] = ()
@@ -82,6 +84,7 @@ class RowCleaner:
     def __init__(self, mapping: Mapping, currency: str) -> None:
         self.mapping = mapping
         self.currency = currency
+        self.nothing = frozenset(mapping.nothing)
         columns = mapping.columns
         self.folds = bool(columns.options)
         """Whether rows may be variants of one product."""
@@ -102,7 +105,7 @@ class RowCleaner:
             value, unwrapped = values.single(raw.get(column) if column else None)
             text, mended = clean(value, limit)
             repairs.extend((*unwrapped, *mended))
-            return "" if is_nothing(text) else text
+            return "" if is_nothing(text) or text.lower() in self.nothing else text
 
         title = line(columns.title, TITLE_LIMIT)
         if not title and not self.folds:
@@ -114,7 +117,7 @@ class RowCleaner:
         brand = _brand(line(columns.brand) or line_of(details, "brand", "manufacturer", "brand name"))
         path = self._path(raw, line, repairs)
         kind = types.of_title(title) if title else None
-        options = tuple(_option(line(column)) for column in self._varying)
+        options = tuple(self._option(line(column, 500)) for column in self._varying)
         found, dropped = self._attributes(raw, title, details, line)
 
         def number(column: str, read: Any, *more: Any) -> int | None:
@@ -124,6 +127,9 @@ class RowCleaner:
             return found
 
         price_cents = number(columns.price, prices.read_price, self.currency)
+        lower = number(columns.sale, prices.read_price, self.currency) if columns.sale else None
+        if lower is not None:
+            price_cents = min(lower, lower if price_cents is None else price_cents)
         if price_cents is not None and columns.currency:
             named = prices.currency_of(line(columns.currency))
             if named and named != self.currency:
@@ -153,6 +159,11 @@ class RowCleaner:
             dropped=dropped,
         )
 
+    def _option(self, said: str) -> str:
+        mark = self.mapping.cells
+        listed = [one.strip() for one in said.split(mark)] if mark else [said]
+        return "\n".join(one[:40] for one in dict.fromkeys(listed) if one)
+
     def _path(self, raw: Table[str, Any], line: Any, repairs: list[str]) -> tuple[str, ...]:
         columns = self.mapping.columns
         parts: list[str] = []
@@ -161,7 +172,9 @@ class RowCleaner:
             if isinstance(value, str):  # a ">" of a tag or an entity's ";" separates no levels
                 value, mended = without_markup(value)
                 repairs.extend(mended)
-            parts += values.read_path(value)
+            parts += values.read_path(
+                value.split(self.mapping.levels) if self.mapping.levels and isinstance(value, str) else value
+            )
         department = line(columns.department)
         if department and (not parts or parts[0].lower() != department.lower()):
             parts = [department, *parts]
@@ -229,16 +242,31 @@ def _brand(said: str) -> str:
     return _LEGAL.sub("", name) or name
 
 
-def _option(said: str) -> str:
-    return "" if said.lower() in _NO_OPTION else said[:40]
-
-
-def currency_of(rows: Iterable[Table[str, Any]], mapping: Mapping) -> str:
-    """Return the currency that most of these rows name, in their prices or beside them; US dollars where none does."""
-    named: dict[str, int] = {}
+def currency_of(rows: Iterable[Table[str, Any]], mapping: Mapping) -> tuple[str, str]:
+    """Return the currency of the prices and what says so: the mapping, most prices, a column beside them or the name of
+    theirs; US dollars where nothing does ("")."""
+    if mapping.currency:
+        return mapping.currency, "the mapping"
+    columns = mapping.columns
+    named: Counter[tuple[str, str]] = Counter()
     for row in rows:
-        for column in (mapping.columns.price, mapping.columns.currency):
-            said, _ = values.single(value_at(row, column) if column else None)
+        for column in filter(None, (columns.price, columns.sale, columns.currency)):
+            said, _ = values.single(value_at(row, column))
             if isinstance(said, str) and (currency := prices.currency_of(said)):
-                named[currency] = named.get(currency, 0) + 1
-    return max(named, key=lambda name: (named[name], name)) if named else "USD"
+                named[currency, f"what stands in {column}"] += 1
+    if named:
+        return max(named, key=lambda one: (named[one], one))
+    codes = known_currencies()
+    for column in (columns.price, columns.sale):
+        own = [code for said in _CODE.findall(column.replace("_", " ")) if (code := said.upper()) in codes]
+        if currency := own[-1] if own else prices.currency_of(re.sub(r"[\w.]+", "", column)):
+            return currency, f"the name of {column}"
+    return "USD", ""
+
+
+@cache
+def known_currencies() -> frozenset[str]:
+    """Codes of currencies: "INR"."""
+    from babel.numbers import list_currencies
+
+    return frozenset(list_currencies())

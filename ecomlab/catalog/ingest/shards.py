@@ -86,6 +86,7 @@ def schema() -> Any:
                 for name in ("source_id", "parent", "title", "feature", "text", "attributes", "options")
             ),
             *((name, small) for name in ("brand", "kind", "department", "path", "repairs")),
+            ("sure", pa.bool_()),
             ("content", pa.int64()),
             ("price_cents", pa.int32()),
             ("rating_tenths", pa.int8()),
@@ -112,6 +113,7 @@ def _record(row: CleanRow) -> dict[str, Any]:
         "brand": row.brand,
         "kind": row.kind.name if row.kind else "",
         "department": row.kind.department if row.kind else "",
+        "sure": row.kind is not None and row.kind.sure,
         "path": "\n".join(row.path),
         "repairs": "\n".join(row.repairs),
         "content": row.content,

@@ -1,0 +1,93 @@
+"""Profiles of platforms: a TOML file each says which columns mean what there; a table of none has the plain one."""
+
+import re
+import unicodedata
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+from pydantic import Field
+
+from ecomlab.settings import Strict, read_toml
+
+FOLDER: Final = Path(__file__).with_name("profiles")
+_BESIDE = re.compile(r"^\W*[A-Za-z]{1,2}:|\([^()]*\)\W*$")
+"""What a column's name has beside it: a namespace ("g:price", "*C:Brand") or a remark ("Weight (lbs)")."""
+
+
+class Profile(Strict):
+    """What the columns of one platform mean; the schema of a file in `profiles/`."""
+
+    name: str
+    signs: tuple[tuple[str, ...], ...] = ()
+    """Sets of columns; a table that has all of one set is this platform's."""
+    columns: dict[str, tuple[str, ...]]
+    """Names by what they hold, the surest first; of what is not listed, the plain table's are looked for."""
+    options: dict[str, str] = Field(default_factory=dict)
+    """Columns of option values, each with the one that names the option."""
+    levels: str = ""
+    """What stands between the levels of a category, where that is not one of the usual signs."""
+    cells: str = ""
+    """What stands between the values of an option that one cell lists."""
+    before: tuple[str, ...] = ()
+    nothing: tuple[str, ...] = ()
+
+
+@cache
+def profiles() -> dict[str, Profile]:
+    """Read all profiles, once a process, by the names of their files."""
+    return {path.stem: read_toml(path, Profile) for path in sorted(FOLDER.glob("*.toml"))}
+
+
+def plain() -> Profile:
+    """Return the profile of a table of no platform that is known."""
+    return profiles()["plain"]
+
+
+def profile_of(columns: Iterable[str]) -> Profile:
+    """Return the profile of which these columns have most signs, else the plain one."""
+    called = forms(columns)
+    held = [
+        (len(sign), name)
+        for name, one in profiles().items()
+        for sign in one.signs
+        if all(folded(column) in called for column in sign)
+    ]
+    return profiles()[max(held)[1]] if held else plain()
+
+
+def forms(columns: Iterable[str]) -> dict[str, str]:
+    """Return columns by what they may be called: as they are, bare, and without a word before a known name."""
+    listed = list(columns)[::-1]
+    found = {folded(bare(column)): column for column in listed} | {
+        folded(column): column for column in listed
+    }
+    usual = {folded(name) for names in plain().columns.values() for name in names}
+    for form, column in list(found.items()):
+        for word in plain().before if form not in usual else ():
+            found.setdefault(form.removeprefix(word), column)
+    return found
+
+
+def bare(column: str) -> str:
+    """Return a column's name without what stands beside it."""
+    return _BESIDE.sub("", column)
+
+
+def folded(name: str) -> str:
+    """Return a name in lower case, without spaces, signs and marks."""
+    return re.sub(r"[\W_]", "", unicodedata.normalize("NFKD", name)).lower()
+
+
+@cache
+def known() -> frozenset[str]:
+    """What product files usually call their columns."""
+    every = profiles().values()
+    names = [name for one in every for own in one.columns.values() for name in own]
+    return frozenset(folded(name) for name in [*names, *(name for one in every for name in one.options)])
+
+
+def is_known(name: str) -> bool:
+    """Tell whether product files usually call a column so."""
+    return any(form in known() for form in forms([name]))
