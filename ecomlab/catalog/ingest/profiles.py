@@ -30,8 +30,13 @@ class Profile(Strict):
     """What stands between the levels of a category, where that is not one of the usual signs."""
     cells: str = ""
     """What stands between the values of an option that one cell lists."""
-    before: tuple[str, ...] = ()
     nothing: tuple[str, ...] = ()
+    """What stands where there is no value, in lower case."""
+    before: tuple[str, ...] = ()
+    """Words that say nothing before a known name."""
+    sold_out: frozenset[str] = frozenset()
+    in_stock: frozenset[str] = frozenset()
+    """How a stock of none and of some is written, beside numbers."""
 
 
 @cache
