@@ -55,7 +55,8 @@ def options(product: dict[str, Any]) -> list[str]:
 def test_options_are_told_by_their_names(tmp_path: Path) -> None:
     """One product gives size and colour, the next colour and size, a third neither: no colour is "M"."""
     found = made(SHOPIFY, tmp_path)
-    assert found.products.facts["option"] == "Size"
+    assert found.products.facts["option"] == "size"
+    assert [row["option"] for row in found.rows if row["title"] == "Brook Bottle"] == ["capacity"]
     assert options(found.of("River Tee")) == ["S", "M", "L"]
     hoods = [row for row in found.rows if row["title"] == "Harbor Hoodie"]
     assert [(row["attr.color"], options(row)) for row in hoods] == [
@@ -80,7 +81,7 @@ def test_variants_have_what_only_the_row_of_their_parent_says(tmp_path: Path) ->
     assert (chair["title"], chair["brand"], chair["price_cents"]) == ("Atlas Office Chair", "Loft", 18_900)
     assert (options(chair), chair["attr.weight"]) == (["Black", "White"], "18.6 kg")
     assert (chair["type"], chair["department"]) == ("Chair", "Home")
-    assert found.of("Vega")["price_cents"] == 19_900  # most rows have no sale price
+    assert found.of("Vega")["price_cents"] == 17_900  # of its sale
 
 
 def test_products_without_a_brand_have_that_of_the_mapping(tmp_path: Path) -> None:

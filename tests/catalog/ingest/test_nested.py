@@ -25,7 +25,10 @@ FOUND: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         {"title": "product.title", "id": "product.sku", "brand": "product.brand", "price": "price"},
     ),
     "two levels": ({"data": {"product": PRODUCT}}, {"title": "data.product.title", "id": "data.product.sku"}),
-    "several prices": ({"title": "Acme Tripod", "price": {"regular": 9, "current": 7}}, {"price": "price.current"}),
+    "several prices": (
+        {"title": "Acme Tripod", "price": {"regular": 9, "current": 7}},
+        {"price": "price.regular", "sale": "price.current"},
+    ),
     "stars": (
         {"title": "Acme Tripod", "aggregateRating": {"ratingValue": 4.5, "reviewCount": 8}},
         {"rating": "aggregateRating.ratingValue", "reviews": "aggregateRating.reviewCount"},

