@@ -130,7 +130,7 @@ class _Family:
             else:
                 part = parts.setdefault(tuple(said for i, said in enumerate(values) if i != axis), {})
                 listed = values[axis].split("\n") if axis >= 0 else [""]
-                if all(part.setdefault(said, at) != at for said in listed):
+                if at not in [part.setdefault(said, at) for said in listed]:
                     aside[row] = REPEATED_VARIANT if self.folds else TAKEN_ID
             contents.add(one["content"])
         for others, part in parts.items():
