@@ -99,29 +99,17 @@ def schema() -> Any:
 
 def _record(row: CleanRow) -> dict[str, Any]:
     attributes = {name: [found.value, found.source] for name, found in row.attributes.items()}
-    return {
-        "number": row.number,
-        "source_id": row.source_id,
-        "parent": row.parent,
-        "title": row.title,
-        "feature": row.feature,
-        "text": row.text,
+    return vars(row) | {
         "attributes": json.dumps(attributes, ensure_ascii=False),
         "options": json.dumps([row.options, row.option_names], ensure_ascii=False)
         if any(row.options)
         else "",
-        "brand": row.brand,
         "kind": row.kind.name if row.kind else "",
         "department": row.kind.department if row.kind else "",
         "sure": row.kind is not None and row.kind.sure,
         "path": "\n".join(row.path),
         "repairs": "\n".join(row.repairs),
         "content": row.content,
-        "price_cents": row.price_cents,
-        "rating_tenths": row.rating_tenths,
-        "reviews": row.reviews,
-        "stock": row.stock,
-        "days": row.days,
     }
 
 
