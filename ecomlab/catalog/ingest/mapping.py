@@ -137,15 +137,25 @@ def guess(rows: Sequence[Table[str, Any]]) -> Mapping:
     """Guess the mapping from the columns of the first rows. Raises ValueError where none can be the title."""
     columns = columns_of(rows)
     profile = profile_of(columns)
-    called = forms(column for column in columns if not column.startswith("@"))  # of JSON-LD
-    found: dict[str, Any] = {}
-    taken: set[str] = {""}
-    for name in Columns.model_fields:
-        able = [called[form] for form in _names(profile, name) if form in called]
-        able = [one for one in dict.fromkeys(able) if one not in taken and not _is_remark(rows, one)]
-        found[name] = tuple(able) if name in MANY else _first(rows, name, able, profile)
-        taken.add(found[name] if name in ONE else "")
-    _look_inside(rows, columns, found, profile)
+    found: dict[str, Any] = {name: () if name in MANY else "" for name in Columns.model_fields}
+    level = [column for column in columns if not column.startswith("@")]  # of JSON-LD
+    called = forms(level)
+    pairs = {
+        called[folded(one)]: folded(name) for one, name in profile.options.items() if folded(one) in called
+    }
+    option_names = {one: called[name] for one, name in pairs.items() if name in called}
+    for _ in range(DEEPEST + 1):  # what no column says by itself may stand inside the objects of one
+        _find(rows, called, found, profile)
+        kept = {one for name in MANY for one in found[name]} | {
+            found[name] for name in ONE if name == "details" or not is_unread(rows, found[name])
+        }
+        level = [path for column in level if column not in kept for path in inside(rows, column)]
+        called = {}
+        for path in level:
+            parent, _, last = path.rpartition(".")
+            outer, own = folded(parent.rpartition(".")[2]), folded(last)
+            for form in (own, outer + own, own + outer):
+                called.setdefault(form, path)
     if not found["price"]:
         found["price"], found["sale"] = found["sale"], ""
     found["title"] = found["title"] or _wordiest(rows, columns)
@@ -153,26 +163,31 @@ def guess(rows: Sequence[Table[str, Any]]) -> Mapping:
     for name in MANY:
         found[name] = tuple(column for column in found[name] if column not in taken)
     found["category"] = _category([name for name in found["category"] if _is_in_words(rows, name)])
-    cells, pairs = profile.cells, {}
-    if own := {called[folded(one)]: name for one, name in profile.options.items() if folded(one) in called}:
-        found["options"] = tuple(own)
-        pairs = {one: called[folded(name)] for one, name in own.items() if folded(name) in called}
-    else:
-        listed = {
-            one: mark for one in found["options"] if profile == plain() and (mark := _listed(rows, one))
-        }
-        cells = next(iter(listed.values()), "")
-        found["options"] = _options(rows, found) or tuple(listed)
+    listed = {one: mark for one in found["options"] if profile == plain() and (mark := _listed(rows, one))}
+    found["options"] = tuple(pairs) or _options(rows, found) or tuple(listed)
     used = {*(found[name] for name in ONE), *(column for name in MANY for column in found[name])}
     return Mapping(
         columns=Columns(**found),
         attributes=_attributes([column for column in columns if column not in used], profile),
-        option_names=pairs,
+        option_names=option_names,
         profile=profile.name,
         levels=profile.levels,
-        cells=cells,
-        nothing=plain().nothing + profile.nothing * (profile != plain()),
+        cells=profile.cells or next(iter(listed.values()), ""),
+        nothing=tuple(dict.fromkeys(plain().nothing + profile.nothing)),
     )
+
+
+def _find(
+    rows: Sequence[Table[str, Any]], called: Table[str, str], found: dict[str, Any], profile: Profile
+) -> None:
+    """Fill in what these columns hold and none above them does; of an object that says nothing by itself, its parts."""
+    for name in Columns.model_fields:
+        if found[name] and (name in MANY or name == "details" or not is_unread(rows, found[name])):
+            continue
+        taken = {found[other] for other in ONE if other != name}
+        able = dict.fromkeys(called[form] for form in _names(profile, name) if form in called)
+        able = [one for one in able if one not in taken and _is_able(rows, name, one, found)]
+        found[name] = tuple(able) if name in MANY else _first(rows, name, able)
 
 
 def _names(profile: Profile, name: str) -> list[str]:
@@ -181,14 +196,14 @@ def _names(profile: Profile, name: str) -> list[str]:
     return [folded(one) for one in listed]
 
 
-def _first(rows: Sequence[Table[str, Any]], name: str, able: Sequence[str], profile: Profile) -> str:
+def _first(rows: Sequence[Table[str, Any]], name: str, able: Sequence[str]) -> str:
     """Choose the surest of the columns that may hold `name`; of prices and ids one in which few rows have none, as most
     have no "Unit price" or GTIN."""
     if len(able) < 2 or name not in ("price", "id"):
         return able[0] if able else ""
     given = []
     for column in able:
-        said = [str(one) for row in rows if not is_nothing(one := single(row.get(column))[0])]
+        said = [str(one) for row in rows if not is_nothing(one := single(value_at(row, column))[0])]
         if name == "price":
             said = [one for one in said if read_price(one, currency_of(one) or "USD")[0] is not None]
         given.append([one for one in said if one.lower() not in plain().nothing])
@@ -202,50 +217,22 @@ def _is_in_words(rows: Sequence[Table[str, Any]], column: str) -> bool:
     return any(not _CODE.fullmatch(str(said)) for said in given)
 
 
-def _look_inside(
-    rows: Sequence[Table[str, Any]], columns: Sequence[str], found: dict[str, Any], profile: Profile
-) -> None:
-    """Find what no column says by itself inside the objects of those that nothing is read from."""
-    named = {name for of_many in MANY for name in found[of_many]}
-    for _ in range(DEEPEST):
-        kept = named | {found[name] for name in ONE if name == "details" or not is_unread(rows, found[name])}
-        inner = [path for column in columns if column not in kept for path in inside(rows, column)]
-        if not inner:
-            return
-        for name in (*ONE, "category", "text"):
-            if found[name] and (name in MANY or name == "details" or not is_unread(rows, found[name])):
-                continue
-            around = {found["title"].rpartition(".")[0], found[name]}
-            if name == "stock":  # an offer's
-                around.add(found["price"].rpartition(".")[0])
-            called: dict[str, str] = {}
-            for path in inner:
-                parent, _, last = path.rpartition(".")
-                if (name in ANYWHERE or name == "title" or (parent and parent in around)) and _is_able(
-                    rows, name, path
-                ):
-                    outer, own = folded(parent.rpartition(".")[2]), folded(last)
-                    for form in (own, outer + own, own + outer):
-                        called.setdefault(form, path)
-            able = [called[form] for form in _names(profile, name) if form in called]
-            found[name] = tuple(dict.fromkeys(able)) if name in MANY else next(iter(able), "")
-        columns = inner
-
-
-def _is_able(rows: Sequence[Table[str, Any]], name: str, path: str) -> bool:
-    """Tell whether what is inside an object can be a product's: not a picture's title, nor the price of shipping."""
+def _is_able(rows: Sequence[Table[str, Any]], name: str, path: str, found: Table[str, Any]) -> bool:
+    """Tell whether a column can hold it: no remark "Note" a rating in French, no picture's title the product's, and no
+    price that of shipping."""
+    around = path.rpartition(".")[0]
+    if not around or path in columns_of(rows):
+        if folded(path) != "note":
+            return True
+        given = [said for row in rows if not is_nothing(said := single(row.get(path))[0])]
+        return 2 * sum(read_rating(value)[0] is not None for value in given) > len(given)
     if name == "title":
         texts = [value for row in rows if isinstance(value := value_at(row, path), str)]
         return 2 * sum(len(_WORD.findall(text)) > 1 for text in texts) > len(rows)
-    return name not in ("price", "sale", "currency") or not _BESIDE.search(path)
-
-
-def _is_remark(rows: Sequence[Table[str, Any]], column: str) -> bool:
-    """Tell whether a "Note" is a remark rather than, in French, a rating."""
-    if folded(column) != "note":
-        return False
-    given = [said for row in rows if not is_nothing(said := single(row.get(column))[0])]
-    return 2 * sum(read_rating(value)[0] is not None for value in given) <= len(given)
+    if name in ANYWHERE:
+        return name not in ("price", "sale", "currency") or not _BESIDE.search(path)
+    beside = [found["title"].rpartition(".")[0], found[name]]
+    return around in beside or (name == "stock" and around == found["price"].rpartition(".")[0])  # an offer's
 
 
 def _category(names: list[str]) -> tuple[str, ...]:
