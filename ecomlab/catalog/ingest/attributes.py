@@ -121,7 +121,10 @@ def name_of(column: str) -> str:
     """
     words = [word for word in _folded(bare(column)).split() if word not in _ASKING] or ["attribute"]
     words[-1] = singular(words[-1])
-    for form in (" ".join(words), words[-1], singular(words[0])):
+    stems = [
+        word[:end] for word in (words[-1], singular(words[0])) for end in (None, -1, -2)
+    ]  # "Größen", "Kolory"
+    for form in (" ".join(words), *stems):
         if len(found := names_of(form)) == 1:
             return found[0]
     return "_".join(words)

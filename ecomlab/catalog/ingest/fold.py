@@ -100,6 +100,10 @@ class _Family:
             tuple(values) if values and at != self.whole else ("",) * len(names)
             for at, (values, _) in enumerate(given)
         ]
+        if any(values for values in self.values if any(values) and not any("\n" in one for one in values)):
+            self.values = [  # a row that lists what the others come in is of their parent
+                tuple("" if "\n" in one else one for one in values) for values in self.values
+            ]
         called = [next((own[at] for _, own in given if own and own[at]), "") for at in range(len(names))]
         self.names = [name_of(own) if own else name for own, name in zip(called, names, strict=True)]
         seen = [

@@ -173,7 +173,7 @@ def guess(rows: Sequence[Table[str, Any]]) -> Mapping:
         profile=profile.name,
         levels=profile.levels,
         cells=profile.cells or next(iter(listed.values()), ""),
-        nothing=tuple(dict.fromkeys(plain().nothing + profile.nothing)),
+        nothing=tuple(dict.fromkeys([*plain().nothing, *profile.nothing, *_placeholders(rows, found)])),
     )
 
 
@@ -185,9 +185,18 @@ def _find(
         if found[name] and (name in MANY or name == "details" or not is_unread(rows, found[name])):
             continue
         taken = {found[other] for other in ONE if other != name}
-        able = dict.fromkeys(called[form] for form in _names(profile, name) if form in called)
-        able = [one for one in able if one not in taken and _is_able(rows, name, one, found)]
+        listed = dict.fromkeys(called[form] for form in _names(profile, name) if form in called)
+        able = [one for one in listed if one not in taken and _is_able(rows, name, one, found)]
         found[name] = tuple(able) if name in MANY else _first(rows, name, able)
+
+
+def _placeholders(rows: Sequence[Table[str, Any]], found: Table[str, Any]) -> list[str]:
+    """Return what stands for an id in many rows of other titles."""
+    titles: dict[str, set[str]] = {}
+    for row in rows:
+        if not is_nothing(said := value_at(row, found["id"])):
+            titles.setdefault(str(said).strip().lower(), set()).add(str(value_at(row, found["title"])))
+    return [said for said, of_one in titles.items() if len(of_one) > max(2, len(rows) / 5)]
 
 
 def _names(profile: Profile, name: str) -> list[str]:

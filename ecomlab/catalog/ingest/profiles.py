@@ -14,7 +14,7 @@ from ecomlab.settings import Strict, read_toml
 FOLDER: Final = Path(__file__).with_name("profiles")
 _BESIDE = re.compile(
     r"^\W*[A-Za-z]{1,2}:|\([^()]*\)\W*$"
-    r"|[ _-](?:(?:in|en)[ _])?(?:[$€£¥₹]|aud|brl|cad|chf|czk|dkk|eur|gbp|inr|jpy|mxn|nok|pln|sek|usd)$",
+    r"|[ _-](?:(?:in|en)[ _])?(?:[$€£¥₹]|zł|rs\.?|aud|brl|cad|chf|czk|dkk|eur|gbp|inr|jpy|mxn|nok|pln|sek|usd)$",
     re.IGNORECASE,
 )
 """What a column's name has beside it: a namespace ("g:price", "*C:Brand"), a remark ("Weight (lbs)") or a currency."""

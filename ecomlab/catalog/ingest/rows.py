@@ -259,7 +259,8 @@ def currency_of(rows: Iterable[Table[str, Any]], mapping: Mapping) -> tuple[str,
     codes = known_currencies()
     for column in (columns.price, columns.sale):
         own = [code for said in _CODE.findall(column.replace("_", " ")) if (code := said.upper()) in codes]
-        if currency := own[-1] if own else prices.currency_of(re.sub(r"[\w.]+", "", column)):
+        currency = own[-1] if own else prices.currency_of(column)
+        if currency in codes:
             return currency, f"the name of {column}"
     return "USD", ""
 

@@ -31,7 +31,8 @@ class _Names(Strict):
 
     ends: tuple[str, ...]
     trade: tuple[str, ...]
-    """Departments whose other names mean something else in a general shop."""
+    mixed: tuple[str, ...]
+    """Departments whose other names mean something else in a general shop; the first are of a trade."""
     departments: dict[str, tuple[str, ...]]
 
 
@@ -76,7 +77,9 @@ def _names() -> tuple[frozenset[str], dict[str, Kind]]:
                 if form.strip()
             )
             for form in own:
-                sure = department not in read.trade or {*form.split()} >= {*singular_words(noun(name))}
+                sure = department not in read.trade + read.mixed or {*form.split()} >= {
+                    *singular_words(noun(name))
+                }
                 kinds.setdefault(form, Kind(name, department, sure))
     return frozenset(read.ends), kinds
 

@@ -186,6 +186,7 @@ def read_json(text: str) -> tuple[Any, tuple[str, ...]]:
     """Read JSON in text, also a Python literal or broken JSON; None, with a reason, where nothing can be read."""
     if is_deep(text):
         return None, (UNREAD_TABLE,)
+    text = text.replace('"=>', '": ')  # a Ruby hash
     for read, repairs in ((json.loads, ()), (ast.literal_eval, (BROKEN_JSON,)), (mended, (BROKEN_JSON,))):
         try:
             value = read(_NO_COMMA.sub(r"\1, \2", text[: 20_000 if read is mended else None]))
@@ -229,6 +230,8 @@ def read_table(value: Any) -> tuple[dict[str, str], tuple[str, ...]]:
             mark, between = ("=", r"[,;](?=[^=,;]+=)") if _EQUALS.match(value) else (":", r"[;\n|]")
             pairs = (part.partition(mark) for part in re.split(between, value[:20_000]))
             value = {name: said.strip() for name, sign, said in pairs if sign}
+    if isinstance(value, dict) and len(value) == 1 and isinstance(inner := next(iter(value.values())), list):
+        value = inner  # {"specifications": [{"key": "Color", "value": "Black"}]}
     if isinstance(value, list | tuple):  # [{"name": "Color", "value": "Black"}] or [["Color", "Black"]]
         value = dict(filter(None, map(_pair, value)))
     if not isinstance(value, dict):
