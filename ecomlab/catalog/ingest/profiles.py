@@ -72,9 +72,8 @@ def forms(columns: Iterable[str]) -> dict[str, str]:
     found = {folded(bare(column)): column for column in listed} | {
         folded(column): column for column in listed
     }
-    usual = {folded(name) for names in plain().columns.values() for name in names}
     for form, column in list(found.items()):
-        for word in plain().before if form not in usual else ():
+        for word in plain().before if form not in _usual() else ():
             found.setdefault(form.removeprefix(word), column)
     return found
 
@@ -90,13 +89,19 @@ def folded(name: str) -> str:
 
 
 @cache
-def known() -> frozenset[str]:
+def _usual() -> frozenset[str]:
+    """What plain tables call their columns."""
+    return frozenset(folded(name) for names in plain().columns.values() for name in names)
+
+
+@cache
+def _known() -> frozenset[str]:
     """What product files usually call their columns."""
     every = profiles().values()
-    names = [name for one in every for own in one.columns.values() for name in own]
-    return frozenset(folded(name) for name in [*names, *(name for one in every for name in one.options)])
+    named = (name for one in every for names in (*one.columns.values(), one.options) for name in names)
+    return frozenset(map(folded, named)) | _usual()
 
 
 def is_known(name: str) -> bool:
     """Tell whether product files usually call a column so."""
-    return any(form in known() for form in forms([name]))
+    return any(form in _known() for form in forms([name]))

@@ -6,9 +6,8 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 from collections.abc import Mapping as Table
-from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from ecomlab.catalog.ingest import attributes, prices, short_names, types, values
 from ecomlab.catalog.ingest.attributes import Found
@@ -33,44 +32,7 @@ _LEGAL = re.compile(
 _CODE = re.compile(r"(?<![A-Za-z])([A-Za-z]{3})(?![A-Za-z])")
 
 
-@dataclass(frozen=True)
-class CleanRow:
-    """What a row says, in normal forms; None and "" where it says nothing."""
-
-    number: int
-    source_id: str = ""
-    parent: str = ""
-    title: str = ""
-    brand: str = ""
-    feature: str = ""
-    """What tells the product from others of its brand and type, as people say it."""
-    kind: types.Kind | None = None
-    """Product type and department that the title names."""
-    path: tuple[str, ...] = ()
-    price_cents: int | None = None
-    rating_tenths: int | None = None
-    reviews: int | None = None
-    stock: int | None = None
-    days: int | None = None
-    text: str = ""
-    attributes: Table[str, Found] = field(default_factory=dict)
-    options: tuple[str, ...] = ()
-    """Values in the columns in which rows of one product may differ; those that one cell lists are a line each."""
-    option_names: tuple[str, ...] = ()
-    repairs: tuple[str, ...] = ()
-    dropped: tuple[str, ...] = ()
-    """Attributes that the row gives, but no value of which was taken, each with the reason: "color: no normal form"."""
-
-    @property
-    def content(self) -> int:
-        """Digest of everything but where the row stands, for finding repetitions."""
-        said = [self.source_id, self.title, self.brand, self.path, self.price_cents, self.text, self.options]
-        raw = json.dumps(said, ensure_ascii=False).encode("utf-8", "replace")
-        return int.from_bytes(hashlib.blake2b(raw, digest_size=8).digest(), "little", signed=True)
-
-
-@dataclass(frozen=True)
-class SetAside:
+class SetAside(NamedTuple):
     """A row that becomes no product, why, and what it said."""
 
     number: int
@@ -92,8 +54,9 @@ class RowCleaner:
         self._nested = tuple(column for column in mapping.named() if "." in column)
         self._names = {column: slug(name) for name, column in mapping.attributes.items()}
 
-    def clean(self, row: SourceRow) -> CleanRow | SetAside:
-        """Return the clean row, or why there is none."""
+    def clean(self, row: SourceRow) -> dict[str, Any] | SetAside:
+        """Return what a row says by column of a shard, with what was `dropped`, None and "" where it says nothing; or
+        why it is set aside."""
         raw, mapping, columns = row.values, self.mapping, self.mapping.columns
         if row.fault:
             return SetAside(row.number, row.fault, excerpt(raw))
@@ -135,29 +98,36 @@ class RowCleaner:
             if named and named != self.currency:
                 price_cents = None
                 repairs.append(prices.CURRENCY)
-        return CleanRow(
-            number=row.number,
-            source_id=line(columns.id),
-            parent=line(columns.parent),
-            title=title,
-            brand=brand,
-            feature=short_names.feature(title, brand or mapping.brand, kind.name if kind else "")
+        source_id, text = line(columns.id), self._text(raw, repairs)
+        said = [source_id, title, brand, path, price_cents, text, options]
+        content = hashlib.blake2b(json.dumps(said).encode(), digest_size=8).digest()
+        names = [line(mapping.option_names.get(column, "")) for column in columns.options]
+        known = {name: [one.value, one.source] for name, one in found.items()}
+        return {
+            "number": row.number,
+            "source_id": source_id,
+            "parent": line(columns.parent),
+            "title": title,
+            "brand": brand,
+            "feature": short_names.feature(title, brand or mapping.brand, kind.name if kind else "")
             if title
             else "",
-            kind=kind,
-            path=path,
-            price_cents=price_cents,
-            rating_tenths=number(columns.rating, values.read_rating),
-            reviews=number(columns.reviews, values.read_count),
-            stock=number(columns.stock, values.read_stock, 32_767),
-            days=number(columns.days, values.read_days, 60),
-            text=self._text(raw, repairs),
-            attributes=found,
-            options=options,
-            option_names=tuple(line(mapping.option_names.get(column, "")) for column in columns.options),
-            repairs=tuple(dict.fromkeys(repairs)),
-            dropped=dropped,
-        )
+            "kind": kind.name if kind else "",
+            "department": kind.department if kind else "",
+            "sure": kind is not None and kind.sure,
+            "path": "\n".join(path),
+            "content": int.from_bytes(content, "little", signed=True),
+            "price_cents": price_cents,
+            "rating_tenths": number(columns.rating, values.read_rating),
+            "reviews": number(columns.reviews, values.read_count),
+            "stock": number(columns.stock, values.read_stock, 32_767),
+            "days": number(columns.days, values.read_days, 60),
+            "text": text,
+            "attributes": json.dumps(known, ensure_ascii=False),
+            "options": json.dumps([options, names], ensure_ascii=False) if any(options) else "",
+            "repairs": "\n".join(dict.fromkeys(repairs)),
+            "dropped": dropped,
+        }
 
     def _option(self, said: str) -> str:
         mark = self.mapping.cells

@@ -41,7 +41,8 @@ SHORT, LONG_ROW, UNCLOSED, TOO_LONG, NOT_JSON, NOT_OBJECT, UNREADABLE = (
     "line that is no JSON object",
     "rest of the file unreadable",
 )
-SUFFIXES: Final = (".csv", ".tsv", ".txt", ".jsonl", ".ndjson", ".json", ".parquet", ".arrow")
+JSON, ARROW = (".jsonl", ".ndjson", ".json"), (".parquet", ".arrow")
+SUFFIXES: Final = (".csv", ".tsv", ".txt", *JSON, *ARROW)
 BUILDERS: Final = ("parquet", "json", "csv", "arrow", "text")
 """Readers of `datasets` that decode plain data; others unpickle or unpack archives."""
 BROKEN: Final = (OSError, EOFError, UnicodeError, zlib.error)
@@ -110,11 +111,8 @@ class Source:
     @property
     def headless(self) -> tuple[str, ...]:
         """Names of the CSV files whose first line looks like a row, so that columns are called "column 1", ..."""
-        if self.header is not None:
-            return ()
-        return tuple(
-            path.name for path in self.files if _is_csv(path) and _form(path, self.delimiter, None)[2]
-        )
+        files = [path for path in self.files if _suffix(path) not in JSON + ARROW and self.header is None]
+        return tuple(path.name for path in files if _form(path, self.delimiter, None)[2])
 
     def rows(self) -> Iterator[SourceRow]:
         """Yield every row, numbered from 0 over all files."""
@@ -144,7 +142,7 @@ class Source:
         known = {column for row in rows for column in row}
         for path in self.files:
             readable = (row.values for row in self._read(path) if not row.fault)
-            for values in readable if _is_json(path) else islice(readable, 1):
+            for values in readable if _suffix(path) in JSON else islice(readable, 1):
                 if not known.issuperset(values) and len(known) < MOST_COLUMNS:
                     rows.append(values)
                     known.update(values)
@@ -152,11 +150,9 @@ class Source:
 
     def _read(self, path: Path) -> Iterator[SourceRow]:
         suffix = _suffix(path)
-        if suffix in (".parquet", ".arrow"):
+        if suffix in ARROW:
             return _arrow_rows(path, suffix)
-        if _is_json(path):
-            return _json_array(path) if suffix == ".json" else _json_rows(path)
-        return _csv_rows(path, self.delimiter, self.header)
+        return _json_rows(path) if suffix in JSON else _csv_rows(path, self.delimiter, self.header)
 
 
 @lru_cache(maxsize=1)
@@ -173,7 +169,7 @@ def open_source(name: str, delimiter: str = "", split: str = "train") -> Source:
     """
     path = Path(name).expanduser()
     if path.is_file():
-        if not _known(path):
+        if _suffix(path) not in SUFFIXES:
             raise ValueError(
                 f"{path} is in no format that can be read; there are {', '.join(SUFFIXES)}, or these with .gz"
             )
@@ -190,19 +186,6 @@ def _suffix(path: Path) -> str:
     return (Path(path.stem) if path.suffix.lower() == ".gz" else path).suffix.lower()
 
 
-def _known(path: Path) -> bool:
-    return _suffix(path) in SUFFIXES
-
-
-def _is_json(path: Path) -> bool:
-    """Tell whether each row of a file names its own columns."""
-    return _suffix(path) in (".jsonl", ".ndjson", ".json")
-
-
-def _is_csv(path: Path) -> bool:
-    return not _is_json(path) and _suffix(path) not in (".parquet", ".arrow")
-
-
 def _files_of(folder: Path, split: str) -> list[Path]:
     """List the data files of a folder; of one that `datasets` saved, in the order of its state."""
     if (folder / "dataset_dict.json").is_file():
@@ -214,7 +197,9 @@ def _files_of(folder: Path, split: str) -> list[Path]:
         listed = _json_of(folder / "state.json").get("_data_files", ())
         return [_inside(folder, str(entry["filename"])) for entry in listed if isinstance(entry, dict)]
     found = sorted(
-        path for path in folder.rglob("*") if path.is_file() and _known(path) and path.suffix != ".json"
+        path
+        for path in folder.rglob("*")
+        if path.is_file() and _suffix(path) in SUFFIXES and path.suffix != ".json"
     )
     if not found:
         raise ValueError(f"{folder} holds no product file; there are {', '.join(SUFFIXES)}")
@@ -420,11 +405,28 @@ def _delimiter(lines: list[str]) -> str:
 
 
 def _json_rows(path: Path) -> Iterator[SourceRow]:
+    """Read one object a line, or a file that is one array of objects; of one that is cut short, an object a line."""
+    with _open_text(path) as file, suppress(*BROKEN):
+        if (begin := file.read(1_000)).lstrip()[:1] == "[" and _suffix(path) == ".json":
+            text = begin + file.read(WHOLE_JSON)
+            if len(text) > WHOLE_JSON:
+                raise ValueError(
+                    f"{path} is one JSON array of more than 256 MB; write it with one object a line (.jsonl)"
+                )
+            with suppress(ValueError, RecursionError):
+                if isinstance(values := json.loads(text), list):
+                    for value in values:
+                        if isinstance(value, dict) and value:
+                            yield SourceRow(0, _keyed(value))
+                        else:
+                            yield SourceRow(0, {"": str(value)[:2_000]}, NOT_OBJECT)
+                    return
+    around = " ,\r\n\t" + "[]" * (_suffix(path) == ".json")
     for text, repairs, fault in _lines(path):
         if fault:
             yield SourceRow(0, {"": text[:2_000]}, fault)
-        elif text.strip():
-            yield _json_row(text.strip(), repairs)
+        elif line := text.strip(around):
+            yield _json_row(line, repairs)
 
 
 def _json_row(line: str, repairs: tuple[str, ...]) -> SourceRow:
@@ -449,39 +451,6 @@ def _keyed(values: dict[str, Any]) -> dict[str, Any]:
 @lru_cache(maxsize=4_096)
 def _column(name: Any) -> str:
     return printable(str(name))
-
-
-def _json_array(path: Path) -> Iterator[SourceRow]:
-    """Read a file that is one JSON array of objects; one object a line is read as JSONL whatever the file's name."""
-    with _open_text(path) as file:
-        try:
-            text = file.read(1_000)
-            if text.lstrip()[:1] == "[":
-                text += file.read(WHOLE_JSON)
-        except BROKEN as error:
-            yield SourceRow(0, {"": f"{path.name}: {error}"[:2_000]}, UNREADABLE)
-            return
-    if text.lstrip()[:1] != "[":
-        yield from _json_rows(path)
-        return
-    if len(text) > WHOLE_JSON:
-        raise ValueError(
-            f"{path} is one JSON array of more than 256 MB; write it with one object a line (.jsonl)"
-        )
-    try:
-        values = json.loads(text)
-    except (ValueError, RecursionError):
-        values = None
-    if not isinstance(values, list):  # cut short, say: an object a line is the usual layout
-        for line in text.strip().lstrip("[").rstrip("]").split("\n"):
-            if line.strip(" ,\r\t"):
-                yield _json_row(line.strip(" ,\r\t"), ())
-        return
-    for value in values:
-        if isinstance(value, dict) and value:
-            yield SourceRow(0, _keyed(value))
-        else:
-            yield SourceRow(0, {"": str(value)[:2_000]}, NOT_OBJECT)
 
 
 def _arrow_rows(path: Path, suffix: str) -> Iterator[SourceRow]:
