@@ -7,7 +7,7 @@ from typing import Any, Final
 from ecomlab.settings import Strict, read_toml
 
 FILE: Final = Path(__file__).with_name("nouns.toml")
-_PLURAL_ONLY: Final = ("ss", "us", "is", "lens", "ics", "supplies")
+_PLURAL_ONLY: Final = ("ss", "us", "is", "lens")
 _IRREGULAR: Final = {"knives": "knife", "scarves": "scarf", "shelves": "shelf", "mics": "mic"} | {
     f"{one}s": one
     for one in (
@@ -64,6 +64,8 @@ def singular(word: str) -> str:
 def singular_as_written(word: str) -> str:
     """Return the singular of a word with its capitals: "Cables" -> "Cable", "Bookshelves" -> "Bookshelf"."""
     low = word.lower()
+    if low.endswith(("ics", "supplies")) and low not in _IRREGULAR:  # "Electronics" are no electronic
+        return word
     many = next((many for many in _IRREGULAR if low.endswith(many)), "")
     one = low.removesuffix(many) + _IRREGULAR[many] if many else singular(low)
     return word[: len(one)] if low.startswith(one) else one.capitalize() if word[:1].isupper() else one
