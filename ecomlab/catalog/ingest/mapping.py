@@ -80,7 +80,7 @@ class Mapping(Strict):
     cells: str = Field(default="", max_length=1)
     """What stands between levels of a category, and between values of an option that one cell lists."""
     nothing: tuple[str, ...] = ()
-    """What stands where there is no value, in lower case, beside the usual: "does not apply"."""
+    """What stands where there is no value, in lower case, beside what usually does ("does not apply")."""
     delimiter: str = Field(default="", max_length=1)
     header: bool | None = None
     """Whether the first line of a CSV names its columns; where it does not, they are called "column 1", "column 2"."""
@@ -173,7 +173,9 @@ def guess(rows: Sequence[Table[str, Any]]) -> Mapping:
         profile=profile.name,
         levels=profile.levels,
         cells=profile.cells or next(iter(listed.values()), ""),
-        nothing=tuple(dict.fromkeys([*plain().nothing, *profile.nothing, *_placeholders(rows, found)])),
+        nothing=tuple(
+            said for said in (*profile.nothing, *_placeholders(rows, found)) if said not in plain().nothing
+        ),
     )
 
 

@@ -75,7 +75,7 @@ class Report:
         said += [f"repaired: {reason}, {_rows(count)}" for reason, count in _falling(self.repairs)]
         if 2 * self.repairs.get(ENCODING, 0) > self.rows:
             said.append(
-                "most rows are of another encoding: what is no UTF-8 was read as Windows-1252; if letters look "
+                "most rows are of another encoding: what is no UTF-8 was read as what it looks like; if letters look "
                 "wrong, save the file as UTF-8"
             )
         for reason, count in _falling(self.reasons):

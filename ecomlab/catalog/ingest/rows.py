@@ -13,6 +13,7 @@ from ecomlab.catalog.ingest import attributes, prices, short_names, types, value
 from ecomlab.catalog.ingest.attributes import Found
 from ecomlab.catalog.ingest.mapping import Mapping, slug
 from ecomlab.catalog.ingest.nested import value_at
+from ecomlab.catalog.ingest.profiles import plain
 from ecomlab.catalog.ingest.sources import SourceRow
 from ecomlab.catalog.ingest.text import LONG, clean, is_nothing, without_markup
 
@@ -46,7 +47,7 @@ class RowCleaner:
     def __init__(self, mapping: Mapping, currency: str) -> None:
         self.mapping = mapping
         self.currency = currency
-        self.nothing = frozenset(mapping.nothing)
+        self.nothing = frozenset(plain().nothing + mapping.nothing)
         columns = mapping.columns
         self.folds = bool(columns.options)
         """Whether rows may be variants of one product."""

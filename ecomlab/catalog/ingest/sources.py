@@ -365,7 +365,7 @@ def _records(lines: Iterable[_Line], delimiter: str) -> Iterator[tuple[list[str]
 
 
 def _parsed(lines: Iterable[str], delimiter: str, strict: bool = False) -> list[str]:
-    """Parse a record; [] for none. A quote within a field, as in 24" monitor, is `strict`ly none."""
+    """Parse a record; [] for none, to be `strict` also of one with a quote within a field, as in 24" monitor."""
     csv.field_size_limit(2 * LONGEST_LINE)
     try:
         return next(csv.reader(lines, delimiter=delimiter, strict=strict), [])
