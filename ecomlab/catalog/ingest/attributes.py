@@ -137,11 +137,6 @@ def with_unit(column: str, said: str) -> str:
     return f"{said} {unit[1].lower()}" if unit and _NUMBER.fullmatch(said) else said
 
 
-def of_title(title: str) -> dict[str, Found]:
-    """Read attributes from a title; one that it gives two values for is left out."""
-    return read_title(title)[0]
-
-
 def read_title(title: str) -> tuple[dict[str, Found], tuple[str, ...]]:
     """Read attributes from a title, and name those that it gives two values for, of which neither is taken."""
     seen: dict[str, dict[str, str]] = {}

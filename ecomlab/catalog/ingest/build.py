@@ -3,8 +3,8 @@
 import json
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final
@@ -111,12 +111,12 @@ def _combine(
     ]
     folded = fold(table, folds, named)
     names, departments = _kinds(table, folded)
-    order = np.lexsort((folded.main, names, departments))
     drawn = tuple(name for name in ("days", "stock") if not getattr(mapping.columns, name))
     repairs, repaired, examples, aside = _accounts(table, folded, work)
     kinds = Counter(names.tolist())
-    given = {name for facts in shards.facts_of(work) for name in facts["attributes"]}
-    writer = _Writer(table, folded, names, departments, order, drawn, given, mapping, folds)
+    told = {name for one in folded.told.values() for name in one.fixed}
+    given = sorted(told.union(*(facts["attributes"] for facts in shards.facts_of(work))))
+    writer = _Writer(table, folded, names, departments, given, mapping)
     options = Counter(one.option for one in folded.told.values() if one.option)
     facts = {
         "source": source.name,
@@ -172,19 +172,15 @@ def _accounts(
     examples: dict[str, list[list[Any]]] = {}
     aside = [(int(numbers[row]), reason, table["title"][row].as_py()) for row, reason in folded.aside.items()]
     for facts in shards.facts_of(work):
-        aside += [(number, reason, raw) for number, reason, raw in facts["set_aside"]]
+        aside += map(tuple, facts["set_aside"])
         for reason, shown in facts["examples"].items():
-            examples[reason] = (examples.get(reason, []) + shown)[: shards.EXAMPLES]
+            if repairs[reason]:
+                examples[reason] = (examples.get(reason, []) + shown)[: shards.EXAMPLES]
     aside.sort()
     for number, reason, raw in aside:
         if len(examples.setdefault(reason, [])) < shards.EXAMPLES:
             examples[reason].append([number, raw])
-    counted = {
-        reason: shown
-        for reason, shown in examples.items()
-        if repairs[reason] or any(reason == r for _, r, _ in aside)
-    }
-    return dict(repairs), repaired, counted, aside
+    return dict(repairs), repaired, examples, aside
 
 
 def _kinds(table: Any, folded: Folded) -> tuple[np.ndarray, np.ndarray]:
@@ -230,27 +226,22 @@ def _of_paths(counts: Counter[str]) -> dict[str, Kind]:
     return found
 
 
+@dataclass
 class _Writer:
     """Batches of the product table, in order, with counts of what they hold."""
 
-    def __init__(
-        self,
-        table: Any,
-        folded: Folded,
-        names: np.ndarray,
-        departments: np.ndarray,
-        order: np.ndarray,
-        drawn: Sequence[str],
-        given: Iterable[str],
-        mapping: Mapping,
-        by_parent: bool,
-    ) -> None:
-        self.table, self.folded, self.order, self.drawn = table, folded, order, drawn
-        self.names, self.departments = names, departments
-        self.brands, self.brand = _spelled(table["brand"]), mapping.brand or None
-        self.attributes = sorted({*given, *(name for one in folded.told.values() for name in one.fixed)})
-        self.coverage: Counter[str] = Counter()
-        self._ids = self._all_ids(by_parent)
+    table: Any
+    folded: Folded
+    names: np.ndarray
+    departments: np.ndarray
+    attributes: list[str]
+    mapping: Mapping
+    coverage: Counter[str] = field(default_factory=Counter)
+
+    def __post_init__(self) -> None:
+        self.order = np.lexsort((self.folded.main, self.names, self.departments))
+        self.brands = _spelled(self.table["brand"])
+        self.ids = self._all_ids(bool(self.mapping.columns.options))
 
     def schema(self) -> Any:
         """Columns of the product table."""
@@ -287,13 +278,13 @@ class _Writer:
             columns = self._columns(products)
             batch = pa.RecordBatch.from_pydict({name: columns[name] for name in schema.names}, schema)
             for name in ("price_cents", "rating_tenths", "brand", "feature", "text", *self.attributes):
-                column = f"attr.{name}" if name in self.attributes else name
-                self.coverage[name.removesuffix("_cents").removesuffix("_tenths")] += (
-                    len(batch) - batch[column].null_count
+                column = batch[f"attr.{name}" if name in self.attributes else name]
+                self.coverage[name.partition("_cents")[0].partition("_tenths")[0]] += (
+                    len(batch) - column.null_count
                 )
             self.coverage["type"] += sum(kind != OTHER.name for kind in columns["type"])
             yield batch
-        self.coverage = Counter({name: count for name, count in self.coverage.items() if count})
+        self.coverage = +self.coverage  # without what is known of none
 
     def _all_ids(self, by_parent: bool) -> list[str]:
         """Make every product's id, from its source id, else its content; of those of a parent, with what tells them
@@ -308,7 +299,7 @@ class _Writer:
 
     def _columns(self, products: np.ndarray) -> dict[str, list[Any]]:
         rows = main_rows(self.table, self.folded, products)
-        ids = [self._ids[at] for at in products.tolist()]
+        ids = [self.ids[at] for at in products.tolist()]
         columns: dict[str, list[Any]] = {
             "id": ids,
             "source_row": rows["number"].to_pylist(),
@@ -319,19 +310,15 @@ class _Writer:
             "feature": [
                 (said if kind in (titled, OTHER.name) else types.without_words(said, kind)) or None
                 for said, titled, kind in zip(
-                    rows["feature"].to_pylist(),
-                    rows["kind"].to_pylist(),
-                    self.names[products].tolist(),
-                    strict=True,
+                    rows["feature"].to_pylist(), rows["kind"].to_pylist(), self.names[products].tolist()
                 )
             ],
-            "brand": [self.brands.get(said.lower(), self.brand) for said in rows["brand"].to_pylist()],
-            "days": drawn_days(ids).tolist()
-            if "days" in self.drawn
-            else _filled(rows["days"], drawn_days(ids)),
-            "stock": drawn_stock(ids).tolist()
-            if "stock" in self.drawn
-            else _filled(rows["stock"], drawn_stock(ids)),
+            "brand": [
+                self.brands.get(said.lower(), self.mapping.brand or None)
+                for said in rows["brand"].to_pylist()
+            ],
+            "days": _filled(rows["days"], drawn_days(ids)),
+            "stock": _filled(rows["stock"], drawn_stock(ids)),
             "variants": self._variants(products.tolist()),
         }
         found = [json.loads(said) for said in rows["attributes"].to_pylist()]
@@ -358,7 +345,7 @@ class _Writer:
         given = iter(rows_at(self.table.select(["source_id", "price_cents", "stock"]), rows).to_pylist())
         made: dict[int, list[dict[str, Any]]] = {}
         for at, variants in told:
-            drawn = drawn_stock([f"{self._ids[at]} {place}" for place in range(len(variants))]).tolist()
+            drawn = drawn_stock([f"{self.ids[at]} {place}" for place in range(len(variants))]).tolist()
             made[at] = [
                 {
                     "option": value,

@@ -14,7 +14,7 @@ from ecomlab.catalog.ingest.nested import columns_of, inside, is_unread, value_a
 from ecomlab.catalog.ingest.prices import currency_of, read_price
 from ecomlab.catalog.ingest.profiles import Profile, folded, forms, plain, profile_of
 from ecomlab.catalog.ingest.text import is_nothing
-from ecomlab.catalog.ingest.values import read_rating, single
+from ecomlab.catalog.ingest.values import single
 from ecomlab.settings import Strict, read_toml
 from ecomlab.suggest import unknown
 
@@ -229,14 +229,10 @@ def _is_in_words(rows: Sequence[Table[str, Any]], column: str) -> bool:
 
 
 def _is_able(rows: Sequence[Table[str, Any]], name: str, path: str, found: Table[str, Any]) -> bool:
-    """Tell whether a column can hold it: no remark "Note" a rating in French, no picture's title the product's, and no
-    price that of shipping."""
+    """Tell whether what is inside an object can hold it: no picture's title the product's, no price that of shipping."""
     around = path.rpartition(".")[0]
     if not around or path in columns_of(rows):
-        if folded(path) != "note":
-            return True
-        given = [said for row in rows if not is_nothing(said := single(row.get(path))[0])]
-        return 2 * sum(read_rating(value)[0] is not None for value in given) > len(given)
+        return True
     if name == "title":
         texts = [value for row in rows if isinstance(value := value_at(row, path), str)]
         return 2 * sum(len(_WORD.findall(text)) > 1 for text in texts) > len(rows)

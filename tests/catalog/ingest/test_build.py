@@ -14,7 +14,6 @@ from killing import killed_at
 
 from ecomlab.catalog.ingest import build, build_products, guess, open_source, shards
 from ecomlab.catalog.ingest.fold import Product, fold
-from ecomlab.catalog.ingest.mapping import Mapping
 from ecomlab.catalog.products import open_products
 from ecomlab.seeding import rng
 
@@ -110,25 +109,6 @@ def test_variant_rows_become_one_product_with_variants(variants: Built) -> None:
     assert (black["option"], variants.of("Enamel Mug")["option"]) == ("size", None)
 
 
-ONE_SKU = """SKU,Title,Price,Brand,Color,Size,Style
-1,Acme Crew Tee,10,Acme,Sea Mist,S,
-1,Acme Crew Tee,12,Acme,Sea Mist,M,
-1,Acme Crew Tee,12,Acme,Black,M,
-1,Acme Crew Tee,13,Acme,Black,M,
-2,Acme Desk Lamp,5,Acme,White,,Modern
-2,Acme Desk Lamp,5,Acme,White,,Rustic
-3,Acme Mug,5,Acme,White,,
-3,Acme Mug,5,Acme,White,,
-4,Acme Hat,5,Acme,Red,,
-4,Acme Hat,6,Acme,Red,L,
-5,Acme Bag,5,Acme,,L,
-5,Acme Other Bag,6,Acme,,M,
-,Acme Scarf,7,Acme,Black,,
-,Acme Scarf,7,Acme,White,,
-,Acme Scarf,7,Acme,White,,
-""" + "".join(f"{at},Acme Clock {at},9,Acme,,S,\n" for at in range(10, 40))
-
-
 def test_no_row_of_one_id_is_lost_without_a_reason() -> None:
     """Whatever repeats: a row is a product, a variant of one or set aside, and only for what another row says too."""
     random = rng("rows of one id")
@@ -157,9 +137,11 @@ def test_no_row_of_one_id_is_lost_without_a_reason() -> None:
 
 
 def test_the_id_of_a_product_hangs_on_no_later_row_of_its_source_id(tmp_path: Path) -> None:
-    header, first, *rest = ONE_SKU.splitlines()
+    header, *rows = (
+        "SKU,Title,Price,Color,Size\n1,Acme Crew Tee,10,Sea Mist,S\n1,Acme Crew Tee,12,Black,M\n".splitlines()
+    )
     ids = []
-    for at, lines in enumerate(([first, *rest], [first])):
+    for at, lines in enumerate((rows, rows[:1])):
         (tmp_path / f"{at}.csv").write_text("\n".join([header, *lines]) + "\n")
         ids.append(built(tmp_path / f"{at}.csv", tmp_path / f"out{at}").of("Acme Crew Tee")["id"])
     assert ids[0] == ids[1]
@@ -270,17 +252,6 @@ def test_a_build_neither_writes_over_its_source_nor_reads_itself(tmp_path: Path)
     (tmp_path / "a.csv").write_text("title\nBlue Lamp\n")
     built(tmp_path / "a.csv", own)
     assert (own / "products-2024.arrow").exists()  # named much like our table, and not ours
-
-
-def test_a_parents_own_row_is_no_product(tmp_path: Path) -> None:
-    """WooCommerce, say, gives a row to the product and one to each of its variations."""
-    lines = ["id,parent,title,size,color,price", "P,P,Acme Shirt,,,"]
-    lines += [f"{size}{color},P,,{size},{color},5" for size in "SML" for color in ("Red", "Blue")]
-    (tmp_path / "a.csv").write_text("\n".join(lines) + "\n")
-    columns = {name: name for name in ("id", "parent", "title", "price")} | {"options": ("size", "color")}
-    mapping = Mapping.model_validate({"columns": columns})
-    report = build_products(open_source(str(tmp_path / "a.csv")), tmp_path / "out", mapping)
-    assert (report.products, report.set_aside) == (2, 1)
 
 
 def test_a_mapping_names_columns_that_are_there(tmp_path: Path) -> None:

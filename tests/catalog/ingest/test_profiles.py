@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from ingested import Built, built
+from test_exports import PARENTS
 
 from ecomlab.catalog.ingest import types
 from ecomlab.catalog.ingest.profiles import FOLDER, is_known, profile_of, profiles
@@ -84,12 +85,6 @@ def test_what_is_not_counted_is_named_by_what_it_comes_in_or_not_asked_for(case:
     assert {name for name in found if types.is_speakable(name)} == {"Bag of Rice", "Bag of Salt", "Snack"}
 
 
-WOO = """Type,SKU,Name,In stock?,Stock,Sale price,Regular price,Categories,Parent,Attribute 1 name,Attribute 1 value(s)
-variable,C1,Atlas Office Chair,1,,,,Furniture > Chairs,,Colour,"Black, White"
-variation,C1-B,Atlas Office Chair - Black,1,3,150,189,,C1,Colour,Black
-variation,C1-W,Atlas Office Chair - White,1,4,,189,,C1,Colour,White
-simple,L1,Juno Desk Lamp,1,9,,20,Lighting > Lamps,,,
-"""
 PRESTA = """ID;Name *;Categories (x,y,z...);Price tax excluded or Price tax included;Unity;Unit price;Manufacturer
 1;Juno Lamp;Home,Lighting,Lamps;20,90;;2,00;Fernside
 """
@@ -111,7 +106,7 @@ LISTED = """Artikelnr.;Bezeichnung;Marke;Preis in €;Größe
 """
 # by file: the profile's name, then of the first product the price, the option, its values, the type and the currency
 PLATFORMS: dict[str, tuple[str, tuple[Any, ...]]] = {
-    "woocommerce": (WOO, (15_000, "color", ["Black", "White"], "Chair", "USD")),
+    "woocommerce": (PARENTS, (18_900, "color", ["Black", "White"], "Chair", "USD")),
     "prestashop": (PRESTA, (2_090, None, [], "Lamp", "USD")),
     "etsy": (ETSY, (2_000, "size", SIZES, "T-Shirt", "GBP")),
     "google": (GOOGLE, (1_500, "size", ["S", "M"], "T-Shirt", "EUR")),

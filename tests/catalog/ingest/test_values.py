@@ -112,7 +112,7 @@ READ: dict[str, tuple[Callable[[Any], Any], list[tuple[Any, Any]]]] = {
         ("41", "41 lbs"), ("41 kg", "41 kg"),
     ]),
     "attributes in a title": (
-        lambda title: shown(attributes.of_title(title)), [
+        lambda title: shown(attributes.read_title(title)[0]), [
         ("Cable 6-Foot Blk", {"length": "6 ft", "color": "Black"}),
         ("Cable 72 Inches", {"size_in_inches": "72 inches"}),
         ("Drive 1000 GB USB 3.0", {"storage": "1 TB", "connector": "USB"}),
