@@ -229,7 +229,7 @@ def _is_in_words(rows: Sequence[Table[str, Any]], column: str) -> bool:
 
 
 def _is_able(rows: Sequence[Table[str, Any]], name: str, path: str, found: Table[str, Any]) -> bool:
-    """Tell whether what is inside an object can hold it: no picture's title the product's, no price that of shipping."""
+    """Tell whether what is inside an object can hold it: no picture's title, no price of shipping."""
     around = path.rpartition(".")[0]
     if not around or path in columns_of(rows):
         return True

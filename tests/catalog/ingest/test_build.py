@@ -137,11 +137,10 @@ def test_no_row_of_one_id_is_lost_without_a_reason() -> None:
 
 
 def test_the_id_of_a_product_hangs_on_no_later_row_of_its_source_id(tmp_path: Path) -> None:
-    header, *rows = (
-        "SKU,Title,Price,Color,Size\n1,Acme Crew Tee,10,Sea Mist,S\n1,Acme Crew Tee,12,Black,M\n".splitlines()
-    )
+    header, first = "SKU,Title,Price,Color,Size", "1,Acme Crew Tee,10,Sea Mist,S"
+    rest = ["1,Acme Crew Tee,12,Black,M", *(f"{at},Acme Clock {at},9,,S" for at in range(10, 20))]
     ids = []
-    for at, lines in enumerate((rows, rows[:1])):
+    for at, lines in enumerate(([first, *rest], [first])):
         (tmp_path / f"{at}.csv").write_text("\n".join([header, *lines]) + "\n")
         ids.append(built(tmp_path / f"{at}.csv", tmp_path / f"out{at}").of("Acme Crew Tee")["id"])
     assert ids[0] == ids[1]

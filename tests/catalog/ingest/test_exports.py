@@ -122,8 +122,8 @@ GUESSED: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
          "Prix TTC": "12,90", "Devise": "EUR", "Note moyenne": "4,5/5", "Nombre d'avis": "12", "En stock": "oui",
          "Description": "Belle."},
         {"id": "Référence", "title": "Désignation", "brand": "Marque", "category": ("Catégorie",),
-         "price": "Prix TTC", "currency": "Devise", "rating": "Note moyenne", "reviews": "Nombre d'avis", "stock": "En stock",
-         "text": ("Description",)},
+         "price": "Prix TTC", "currency": "Devise", "rating": "Note moyenne", "reviews": "Nombre d'avis",
+         "stock": "En stock", "text": ("Description",)},
     ),
     "Spanish": (
         {"CODIGO": "1", "Nombre del artículo": "Lámpara de mesa", "Marca": "Taurus", "Categoría": "Hogar",
