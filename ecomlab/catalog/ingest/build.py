@@ -170,7 +170,11 @@ def _accounts(
             repaired += 1
             repairs.update(said[row].split("\n"))
     examples: dict[str, list[list[Any]]] = {}
-    aside = [(int(numbers[row]), reason, table["title"][row].as_py()) for row, reason in folded.aside.items()]
+    said_of = (table["title"], table["parent"], table["source_id"])
+    aside = [
+        (int(numbers[row]), reason, next((said for one in said_of if (said := one[row].as_py())), ""))
+        for row, reason in folded.aside.items()
+    ]
     for facts in shards.facts_of(work):
         aside += map(tuple, facts["set_aside"])
         for reason, shown in facts["examples"].items():

@@ -142,9 +142,8 @@ class _Family:
                 aside[self.rows[part.pop("")]] = WHOLE
             main = next((at for at in part.values() if titles[at]), head)
             names = [name for i, name in enumerate(self.names) if i != axis]
-            fixed = {
-                name: said for name, said in zip(names, others, strict=True) if said and "\n" not in said
-            }
+            pairs = zip(names, others, strict=True)  # an option "Title" is Shopify's for want of one
+            fixed = {name: said for name, said in pairs if said and "\n" not in said and name != "title"}
             product = Product(self.rows[main], fixed=fixed, others=others)
             product.whole = self.rows[self.whole] if self.whole >= 0 else -1
             if axis >= 0 and len(part) > 1:
