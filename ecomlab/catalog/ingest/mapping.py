@@ -256,20 +256,16 @@ def _listed(rows: Sequence[Table[str, Any]], column: str) -> str:
 
 
 def _options(rows: Sequence[Table[str, Any]], found: Table[str, Any]) -> tuple[str, ...]:
-    """Keep the option columns in which rows of one product differ."""
-    key = found["parent"]
-    if not key:  # an id that repeats is a parent's
-        ids = [row.get(found["id"]) for row in rows] if found["id"] else []
-        key = found["id"] if len({*map(str, ids)}) <= 0.7 * len(ids) else ""
-    differs = []
-    for option in found["options"] if key else ():
-        values: dict[str, set[str]] = {}
-        for row in rows:
-            if not is_nothing(row.get(option)) and not is_nothing(row.get(key)):
-                values.setdefault(str(row.get(key)), set()).add(str(row[option]))
-        if any(len(of_one) > 1 for of_one in values.values()):
-            differs.append(option)
-    return tuple(differs)
+    """Return the columns in which variants usually differ where rows share a parent, as an id that repeats is one."""
+    if found["parent"] or not found["id"]:
+        return tuple(found["options"]) if found["parent"] else ()
+    values: dict[str, list[str]] = {}
+    for row in rows:
+        values.setdefault(str(row.get(found["id"])), []).append(
+            str([row.get(one) for one in found["options"]])
+        )
+    told = any(len(set(of_one)) > 1 for of_one in values.values())
+    return tuple(found["options"]) if told and len(values) <= 0.7 * len(rows) else ()
 
 
 def _attributes(columns: Sequence[str], profile: Profile) -> dict[str, str]:

@@ -55,6 +55,19 @@ def test_options_that_name_themselves_are_all_read_wherever_they_stand(case: Any
     assert all((row["option"], options(row)) == ("size", SIZES) for row in found.rows)
 
 
+def test_what_differs_only_after_the_first_rows_differs_all_the_same(tmp_path: Path) -> None:
+    lines = ["Parent SKU,SKU,Title,Price,Size,Color"]
+    lines += [f"P{at},S{at}{size},Fern Tee {at},9,{size},Moss" for at in range(90) for size in SIZES]
+    lines += [f"Q{at},T{at}{color},Fern Mug {at},9,,{color}" for at in range(20) for color in ("Red", "Blue")]
+    (tmp_path / "a.csv").write_text("\n".join(lines) + "\n")
+    found = built(tmp_path / "a.csv", tmp_path / "out")
+    assert (found.report.products, found.report.set_aside) == (110, 0)
+    assert Counter((row["type"], row["option"]) for row in found.rows) == {
+        ("T-Shirt", "size"): 90,
+        ("Mug", "color"): 20,
+    }
+
+
 def test_an_option_of_one_value_is_an_attribute(case: Any) -> None:
     rows = case("one_colour_a_handle").rows
     assert {row["attr.color"] for row in rows} == {"Black", "Navy Blue"}
