@@ -64,8 +64,8 @@ def singular(word: str) -> str:
 def singular_as_written(word: str) -> str:
     """Return the singular of a word with its capitals: "Cables" -> "Cable", "Bookshelves" -> "Bookshelf"."""
     low = word.lower()
-    if low.endswith(("ics", "supplies")) and low not in _IRREGULAR:  # "Electronics" are no electronic
-        return word
+    if low in _read()[3] or (low.endswith(("ics", "supplies")) and low not in _IRREGULAR):
+        return word  # "Jeans" are no jean, "Electronics" no electronic
     many = next((many for many in _IRREGULAR if low.endswith(many)), "")
     one = low.removesuffix(many) + _IRREGULAR[many] if many else singular(low)
     return word[: len(one)] if low.startswith(one) else one.capitalize() if word[:1].isupper() else one

@@ -222,8 +222,12 @@ def test_nobody_asks_for_a_mass_or_for_a_shelf() -> None:
 
 
 def test_what_is_not_counted_is_asked_for_by_what_it_comes_in() -> None:
-    rice = str(name_of(types.of_path(("Rice",))))
-    assert types.is_speakable(rice) and (rice, types.plural(rice)) == ("Bag of Rice", "Bags of Rice")
+    for level, one, two in (
+        ("Rice", "Bag of Rice", "Bags of Rice"),
+        ("Jeans", "Pair of Jeans", "Pairs of Jeans"),
+    ):
+        name = str(name_of(types.of_path((level,))))
+        assert types.is_speakable(name) and (name, types.plural(name)) == (one, two)
 
 
 def test_every_type_is_speakable_and_has_one_department() -> None:
