@@ -335,11 +335,11 @@ class _Writer:
         for name in self.attributes:
             columns[f"attr.{name}"] = [one[name][0] if name in one else None for one in found]
             columns[f"from.{name}"] = [one[name][1] if name in one else None for one in found]
-        for at, variants in enumerate(columns["variants"]):
-            if variants:
-                prices = [one["price_cents"] for one in variants if one["price_cents"] is not None]
+        for at, (one, variants) in enumerate(zip(told, columns["variants"], strict=True)):
+            if one and len({row for row, _ in one.variants}) > 1:
+                prices = [sold["price_cents"] for sold in variants if sold["price_cents"] is not None]
                 columns["price_cents"][at] = min(prices, default=columns["price_cents"][at])
-                columns["stock"][at] = min(sum(one["stock"] for one in variants), 32_767)
+                columns["stock"][at] = min(sum(sold["stock"] for sold in variants), 32_767)
         return columns
 
     def _variants(self, products: Sequence[int]) -> list[list[dict[str, Any]] | None]:

@@ -10,18 +10,7 @@ FILE: Final = Path(__file__).with_name("nouns.toml")
 _PLURAL_ONLY: Final = ("ss", "us", "is", "lens")
 _IRREGULAR: Final = {"knives": "knife", "scarves": "scarf", "shelves": "shelf", "mics": "mic"} | {
     f"{one}s": one
-    for one in (
-        "beanie",
-        "bootie",
-        "brownie",
-        "comic",
-        "cookie",
-        "hoodie",
-        "movie",
-        "necktie",
-        "onesie",
-        "smoothie",
-    )
+    for one in "beanie bootie brownie comic cookie hoodie movie necktie onesie smoothie veggie".split()
 }
 """Singulars by the plurals that names of categories end with."""
 

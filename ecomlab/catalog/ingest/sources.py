@@ -435,7 +435,7 @@ def _json_row(line: str, repairs: tuple[str, ...]) -> SourceRow:
         value = None if is_deep(line) else json.loads(line)
     except (ValueError, RecursionError):
         if line.startswith("{"):
-            found, repairs = mended(line[:100_000]), (*repairs, BROKEN_JSON)
+            found, repairs = mended(line), (*repairs, BROKEN_JSON)
             value = found if isinstance(found, dict) and found else None
     if value is None:
         return SourceRow(0, {"": line[:2_000]}, NOT_JSON)

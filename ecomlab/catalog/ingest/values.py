@@ -186,15 +186,19 @@ def read_json(text: str) -> tuple[Any, tuple[str, ...]]:
     """Read JSON in text, also a Python literal or broken JSON; None, with a reason, where nothing can be read."""
     if is_deep(text):
         return None, (UNREAD_TABLE,)
-    text = text.replace('"=>', '": ')  # a Ruby hash
-    for read, repairs in ((json.loads, ()), (ast.literal_eval, (BROKEN_JSON,)), (mended, (BROKEN_JSON,))):
+    for read in (json.loads, _literal, mended):
         try:
-            value = read(_NO_COMMA.sub(r"\1, \2", text[: 20_000 if read is mended else None]))
+            value = read(text)
         except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
             continue
         if read is not mended or (isinstance(value, dict | list) and value):
-            return value, repairs
+            return value, () if read is json.loads else (BROKEN_JSON,)
     return None, (UNREAD_TABLE,)
+
+
+def _literal(text: str) -> Any:
+    """Read a Python literal, a list as NumPy prints it, or a Ruby hash. Raises ValueError and the like for others."""
+    return ast.literal_eval(_NO_COMMA.sub(r"\1, \2", text.replace('"=>', '": ')))
 
 
 def mended(text: str) -> Any:
@@ -202,7 +206,7 @@ def mended(text: str) -> Any:
     from json_repair import repair_json
 
     try:
-        return repair_json(text, return_objects=True)
+        return repair_json(text[:100_000].replace('"=>', '": '), return_objects=True)
     except Exception:  # a library for broken input, and what it meets is unbounded
         return None
 

@@ -137,6 +137,8 @@ def test_a_platform_is_known_by_its_columns(platform: str, tmp_path: Path) -> No
     assert (found.report.profile, found.report.currency) == (profiles()[platform].name, currency)
     assert (row["price_cents"], row["option"], row["type"]) == (price, option, kind)
     assert [one["option"] for one in row["variants"] or ()] == values
+    if platform == "etsy":  # all that is there of what one row lists
+        assert (row["stock"], {one["stock"] for one in row["variants"]}) == (9, {9})
     assert {*profiles()} == {*PLATFORMS, "shopify"}
 
 
