@@ -190,21 +190,19 @@ def _accounts(
 def _kinds(table: Any, folded: Folded) -> tuple[np.ndarray, np.ndarray]:
     """Choose each product's type and department: of its category path, else of its title, else "Other Product".
 
-    A category that nobody can ask for gives way to what the title names. Other names of a trade's things ("toner")
-    count where most of what titles name in full is of that trade.
+    A category that nobody can ask for gives way to what the title names. A trade's other names for things ("toner" for
+    a Toner Cartridge) count where most of what titles name in full is of that trade; elsewhere they name things.
     """
-    take = main_rows(
-        table.select(["title", "path", "kind", "department", "sure"]), folded, np.arange(len(folded.main))
-    )
-    paths, kinds, departments, sure = (
-        take[name].to_pylist() for name in ("path", "kind", "department", "sure")
-    )
-    by_path = _of_paths(Counter(paths))
-    full = Counter(department in types.trade() for department, own in zip(departments, sure) if own)
+    names = ["path", "kind", "department", "said"]
+    take = main_rows(table.select(["title", *names]), folded, np.arange(len(folded.main)))
+    rows = list(zip(*(take[name].to_pylist() for name in names), strict=True))
+    by_path = _of_paths(Counter(path for path, *_ in rows))
+    full = Counter(department in types.trade() for _, kind, department, said in rows if kind and said is None)
     chosen: list[Kind] = []
-    for path, kind, department, own in zip(paths, kinds, departments, sure):
-        pathed = by_path.get(path)
-        titled = Kind(kind, department) if kind and (own or full[True] > full[False]) else None
+    for path, kind, department, said in rows:
+        pathed, titled = by_path.get(path), Kind(kind, department) if kind else None
+        if said is not None and full[True] <= full[False]:
+            titled = Kind(said, said) if said else None
         if pathed and titled and not types.is_speakable(pathed.name):
             pathed = Kind(titled.name, pathed.department)
         chosen.append(pathed or titled or OTHER)

@@ -172,7 +172,7 @@ def main_rows(table: Any, folded: Folded, products: np.ndarray) -> Any:
             side[name].cast(pa.string()) if pa.types.is_dictionary(side[name].type) else side[name]
             for side in (rows, from_whole)
         )
-        if name in ("title", "feature", "kind", "department", "sure"):
+        if name in ("title", "feature", "kind", "department", "said"):
             column = pc.if_else(titled, given, own)
         elif name in ("brand", "path", "text"):
             column = pc.if_else(pc.equal(own, ""), given, own)

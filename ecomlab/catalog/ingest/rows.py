@@ -115,7 +115,7 @@ class RowCleaner:
             else "",
             "kind": kind.name if kind else "",
             "department": kind.department if kind else "",
-            "sure": kind is not None and kind.sure,
+            "said": kind.said if kind else None,
             "path": "\n".join(path),
             "content": int.from_bytes(content, "little", signed=True),
             "price_cents": price_cents,

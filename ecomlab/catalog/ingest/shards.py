@@ -82,8 +82,7 @@ def schema() -> Any:
                 (name, text)
                 for name in ("source_id", "parent", "title", "feature", "text", "attributes", "options")
             ),
-            *((name, small) for name in ("brand", "kind", "department", "path", "repairs")),
-            ("sure", pa.bool_()),
+            *((name, small) for name in ("brand", "kind", "department", "said", "path", "repairs")),
             ("content", pa.int64()),
             ("price_cents", pa.int32()),
             ("rating_tenths", pa.int8()),

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Final
@@ -42,8 +42,9 @@ class Kind:
 
     name: str
     department: str
-    sure: bool = True
-    """Whether a title says all of its name: "Toner Cartridge", not "toner", or it is no name of a trade."""
+    said: str | None = None
+    """What a title calls it that does not say all of its name, but "toner" where a Toner Cartridge is of a trade: the
+    thing's own name elsewhere, "" where the title goes on."""
 
 
 OTHER: Final = Kind("Other Product", "Other")
@@ -80,7 +81,7 @@ def _names() -> tuple[frozenset[str], dict[str, Kind]]:
                 sure = department not in read.trade + read.mixed or {*form.split()} >= {
                     *singular_words(noun(name))
                 }
-                kinds.setdefault(form, Kind(name, department, sure))
+                kinds.setdefault(form, Kind(name, department, None if sure else form.title()))
     return frozenset(read.ends), kinds
 
 
@@ -117,16 +118,11 @@ def of_title(title: str) -> Kind | None:
     ends, kinds = _names()
     last = _last_words()
     for part in _parts(title, ends):
-        best: Kind | None = None
-        at = len(part)
-        while at and best is None:
+        for at in range(len(part), 0, -1):
             for count in range(min(LONGEST, at) if part[at - 1] in last else 0, 0, -1):
-                best = kinds.get(" ".join(part[at - count : at]))
-                if best:
-                    break
-            at -= 1
-        if best:
-            return best
+                if best := kinds.get(" ".join(part[at - count : at])):
+                    ends_it = at == len(part) or part[at][0].isdigit()  # "Toner 200 ml"
+                    return best if best.said is None or ends_it else replace(best, said="")
     return None
 
 
