@@ -69,10 +69,10 @@ def fold(table: Any, folds: bool, names: Sequence[str] = ()) -> Folded:
     lone = (np.bincount(group, minlength=len(first))[group] == 1) & ~has_options
     rows = np.flatnonzero(~lone)
     rows = rows[np.argsort(first[group[rows]], kind="stable")]
-    said = rows_at(table.select(["title", "content", "options", "parent"]), rows).to_pylist()
+    said = rows_at(table.select(["title", "content", "options", "parent"]), rows).to_pydict()
     ends = np.flatnonzero(np.diff(group[rows], append=-1)) + 1
     families = [
-        _Family(rows[begin:end].tolist(), said[begin:end], names, folds)
+        _Family(rows[begin:end].tolist(), [column[begin:end] for column in said.values()], names, folds)
         for begin, end in zip([0, *ends[:-1].tolist()], ends.tolist())
     ]
     spread = sum((family.spread for family in families), Counter[str]())
@@ -91,11 +91,12 @@ def fold(table: Any, folds: bool, names: Sequence[str] = ()) -> Folded:
 class _Family:
     """Rows of one parent or id, in order."""
 
-    def __init__(self, rows: list[int], said: Sequence[Any], names: Sequence[str], folds: bool) -> None:
-        self.rows, self.said, self.folds = rows, said, folds
-        given = [json.loads(one["options"]) if one["options"] else [[], []] for one in said]
-        children = any(one["parent"] for one in said)
-        self.whole = next((at for at, one in enumerate(said) if folds and children and not one["parent"]), -1)
+    def __init__(self, rows: list[int], said: Sequence[list[Any]], names: Sequence[str], folds: bool) -> None:
+        self.rows, self.folds = rows, folds
+        self.titles, self.contents, options, parents = said
+        given = [json.loads(one) if one else [[], []] for one in options]
+        children = any(parents)
+        self.whole = next((at for at, one in enumerate(parents) if folds and children and not one), -1)
         self.values = [
             tuple(values) if values and at != self.whole else ("",) * len(names)
             for at, (values, _) in enumerate(given)
@@ -116,7 +117,7 @@ class _Family:
         """Yield the products of these rows, whose variants differ in that of their options that varies most in all."""
         usual = [name for name in self.names if name in self.spread]
         axis = self.names.index(max(usual, key=lambda name: spread[name])) if usual else -1
-        titles = [one["title"] for one in self.said]
+        titles = self.titles
         head = next((at for at, title in enumerate(titles) if title), None)
         if head is None:
             aside |= dict.fromkeys(self.rows, NO_TITLE)
@@ -124,10 +125,10 @@ class _Family:
         parts: dict[tuple[str, ...], dict[str, int]] = {}
         contents: set[int] = set()
         told = any(map(any, self.values))
-        for at, (row, values, one) in enumerate(zip(self.rows, self.values, self.said, strict=True)):
+        for at, (row, values, content) in enumerate(zip(self.rows, self.values, self.contents, strict=True)):
             if self.folds and not any(values) and (told or (at != head and not titles[at])):
                 aside[row] = WHOLE  # has the title of all, a further picture or a note
-            elif one["content"] in contents:
+            elif content in contents:
                 aside[row] = REPEATED
             elif not self.folds and titles[at] != titles[head]:
                 aside[row] = TAKEN_ID
@@ -136,7 +137,7 @@ class _Family:
                 listed = values[axis].split("\n") if axis >= 0 else [""]
                 if at not in [part.setdefault(said, at) for said in listed]:
                     aside[row] = REPEATED_VARIANT if self.folds else TAKEN_ID
-            contents.add(one["content"])
+            contents.add(content)
         for others, part in parts.items():
             if len(part) > 1 and "" in part:
                 aside[self.rows[part.pop("")]] = WHOLE
