@@ -72,6 +72,7 @@ class Report:
             + (f" ({self.folded:,} rows are variants of one)" if self.folded else ""),
         ]
         said += [without_header(self.headless)] if self.headless else []
+        said += [f"the columns are those of {self.profile}"] if self.profile else []
         said += [f"repaired: {reason}, {_rows(count)}" for reason, count in _falling(self.repairs)]
         if 2 * self.repairs.get(ENCODING, 0) > self.rows:
             said.append(
