@@ -127,7 +127,11 @@ def _guessed(source: "Source", yes: bool, console: Console) -> Mapping:
         console.print(escape(without_header(files)), soft_wrap=True)
     mapping = guess(sample)
     table = Table(
-        "holds", "column", "for example", title="guessed from names and values", title_justify="left"
+        "holds",
+        "column",
+        "for example",
+        title=f"columns of {mapping.profile}, from names and values",
+        title_justify="left",
     )
     for name, given in mapping.columns.model_dump().items():
         for column in (given,) if isinstance(given, str) else given:

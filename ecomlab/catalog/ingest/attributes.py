@@ -10,6 +10,8 @@ from typing import Annotated, Any, Final
 
 from pydantic import Field, model_validator
 
+from ecomlab.catalog.ingest.nouns import singular
+from ecomlab.catalog.ingest.profiles import bare, plain
 from ecomlab.settings import Strict, read_toml
 
 FILE: Final = Path(__file__).with_name("attributes.toml")
@@ -23,8 +25,11 @@ _WORD = re.compile(r"[^\s,;()|\[\]]+")
 _DIGIT = re.compile(r"\d")
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 _UNIT = re.compile(r"\(([A-Za-z]+)\)\W*$")
-_BESIDE = re.compile(r"^\W*[A-Za-z]{1,2}:|\([^()]*\)\W*$")
-"""What a column's name has beside it: a namespace ("g:price", "*C:Brand") or a remark ("Weight (lbs)")."""
+_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_ASKING: Final = frozenset(
+    "the your choose select pick which elige elija escoge selecciona choisir choisissez wähle wählen wybierz".split()
+)
+"""Words by which a shop's page asks for an option: "Choose ring size"."""
 
 
 class Attribute(Strict):
@@ -102,20 +107,27 @@ def _keys() -> dict[str, list[str]]:
     return named
 
 
-def bare(column: str) -> str:
-    """Return a column's name without what stands beside it."""
-    return _BESIDE.sub("", column)
-
-
 def is_attribute(column: str) -> bool:
     """Tell whether a column's name is that of an attribute."""
-    return _folded(bare(column)) in _keys()
+    return bool(names_of(bare(column)))
 
 
+@lru_cache(maxsize=65_536)
 def name_of(column: str) -> str:
-    """Return the name of the attribute that a column holds: that of a known one, else the column's in lower case."""
-    own = _folded(bare(column))
-    return next(iter(_keys().get(own, ())), own.replace(" ", "_") or "attribute")
+    """Return the name of the attribute that a column or an option holds.
+
+    It is that of a known one ("Colors", "Talla", "Choose ring size" and "Talla del calzado" are color and size), else
+    its own in lower case, the last word in the singular.
+    """
+    words = [word for word in _folded(bare(column)).split() if word not in _ASKING] or ["attribute"]
+    words[-1] = singular(words[-1])
+    stems = [
+        word[:end] for word in (words[-1], singular(words[0])) for end in (None, -1, -2)
+    ]  # "Größen", "Kolory"
+    for form in (" ".join(words), *stems):
+        if len(found := names_of(form)) == 1:
+            return found[0]
+    return "_".join(words)
 
 
 @lru_cache(maxsize=65_536)
@@ -123,11 +135,6 @@ def with_unit(column: str, said: str) -> str:
     """Return what a column says with the unit that its name has: 41 of "Weight (lbs)" is "41 lbs"."""
     unit = _UNIT.search(column)
     return f"{said} {unit[1].lower()}" if unit and _NUMBER.fullmatch(said) else said
-
-
-def of_title(title: str) -> dict[str, Found]:
-    """Read attributes from a title; one that it gives two values for is left out."""
-    return read_title(title)[0]
 
 
 def read_title(title: str) -> tuple[dict[str, Found], tuple[str, ...]]:
@@ -186,8 +193,11 @@ def of_value(key: str, said: str, where: str) -> dict[str, Found]:
 
 @lru_cache(maxsize=65_536)
 def names_of(key: str) -> tuple[str, ...]:
-    """Return the attributes that a column or a row of a detail table may give by its name."""
-    return tuple(_keys().get(_folded(key), ()))
+    """Return the attributes that a column or a row of a detail table may give by its name, also after a word that says
+    nothing: "PrimaryColor"."""
+    form, own = _folded(key), _keys()
+    before, _, rest = form.partition(" ")
+    return tuple(own.get(form, ()) or (own.get(rest, ()) if before in plain().before else ()))
 
 
 def normal(name: str, said: str) -> str | None:
@@ -247,7 +257,7 @@ def _units() -> Any:
 
 
 def _folded(key: str) -> str:
-    return " ".join(re.sub(r"[_\W]+", " ", key).lower().split())
+    return " ".join(re.sub(r"[_\W]+", " ", _CAMEL.sub(" ", key)).lower().split())
 
 
 def phrases(names: Iterable[str]) -> dict[str, str]:

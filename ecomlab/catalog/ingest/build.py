@@ -3,8 +3,8 @@
 import json
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final
@@ -31,7 +31,7 @@ from ecomlab.catalog.products import (
 from ecomlab.files import lock, write_text
 from ecomlab.seeding import digest
 
-VERSION: Final = 11
+VERSION: Final = 12
 """Goes up when the same source would give other products: shards of older builds are not gone on with."""
 MAPPING: Final = "mapping.toml"
 
@@ -54,17 +54,17 @@ def build_products(
     sample = source.sample()
     mapping = mapping or guess(sample)
     mapping.check(sample)
-    currency = mapping.currency or currency_of(sample, mapping)
+    currency = currency_of(sample, mapping)
     out.mkdir(parents=True, exist_ok=True)
     with lock(
         out / ".building", ValueError(f"another process builds in {out}; wait for it, or name another folder")
     ):
-        state = digest([VERSION, source.fingerprint, mapping.model_dump(), currency], 12)
+        state = digest([VERSION, source.fingerprint, mapping.model_dump(), currency[0]], 12)
         work = out / f".rows-{state}"
         for old in out.glob(".rows-*"):
             if old != work:
                 shutil.rmtree(old, ignore_errors=True)
-        cleaner = RowCleaner(mapping, currency)
+        cleaner = RowCleaner(mapping, currency[0])
         rows = shards.write_shards(source, cleaner, work, progress)
         unused = tuple(clean(column, 60)[0] for column in mapping.unread(sample))
         report = _combine(source, rows, out, work, mapping, currency, unused)
@@ -94,23 +94,35 @@ def _check_apart(source: Source, out: Path) -> None:
 
 
 def _combine(
-    source: Source, rows: int, out: Path, work: Path, mapping: Mapping, currency: str, unused: tuple[str, ...]
+    source: Source,
+    rows: int,
+    out: Path,
+    work: Path,
+    mapping: Mapping,
+    currency: tuple[str, str],
+    unused: tuple[str, ...],
 ) -> Report:
     """Fold the clean rows of all shards into products, write these and the report."""
     table = shards.read_shards(work)
-    folded = fold(table, bool(mapping.columns.options), tuple(mapping.varying))
+    folds = bool(mapping.columns.options)
+    named = [
+        "option" if name in mapping.option_names else attributes.name_of(name) if folds else name
+        for name in mapping.varying
+    ]
+    folded = fold(table, folds, named)
     names, departments = _kinds(table, folded)
-    order = np.lexsort((folded.main, names, departments))
     drawn = tuple(name for name in ("days", "stock") if not getattr(mapping.columns, name))
     repairs, repaired, examples, aside = _accounts(table, folded, work)
     kinds = Counter(names.tolist())
-    given = {name for facts in shards.facts_of(work) for name in facts["attributes"]}
-    writer = _Writer(table, folded, names, departments, order, drawn, given, mapping.brand)
+    told = {name for one in folded.told.values() for name in one.fixed}
+    given = sorted(told.union(*(facts["attributes"] for facts in shards.facts_of(work))))
+    writer = _Writer(table, folded, names, departments, given, mapping)
+    options = Counter(one.option for one in folded.told.values() if one.option)
     facts = {
         "source": source.name,
-        "currency": currency,
+        "currency": currency[0],
         "drawn": list(drawn),
-        "option": folded.axis_name,
+        "option": max(options, key=lambda name: (options[name], name), default=""),
         "mapping": mapping.model_dump(),
         "products": len(folded.main),
     }
@@ -130,7 +142,9 @@ def _combine(
         coverage=dict(writer.coverage),
         drawn=drawn,
         types=dict(kinds.most_common()),
-        currency=currency if mapping.columns.price else "",
+        profile=mapping.profile,
+        currency=currency[0] if mapping.columns.price else "",
+        currency_from=currency[1],
         unused=unused,
         headless=source.headless,
         dropped=dict(sum((Counter(facts["dropped"]) for facts in shards.facts_of(work)), Counter())),
@@ -156,35 +170,40 @@ def _accounts(
             repaired += 1
             repairs.update(said[row].split("\n"))
     examples: dict[str, list[list[Any]]] = {}
-    aside = [(int(numbers[row]), reason, table["title"][row].as_py()) for row, reason in folded.aside.items()]
+    said_of = (table["title"], table["parent"], table["source_id"])
+    aside = [
+        (int(numbers[row]), reason, next((said for one in said_of if (said := one[row].as_py())), ""))
+        for row, reason in folded.aside.items()
+    ]
     for facts in shards.facts_of(work):
-        aside += [(number, reason, raw) for number, reason, raw in facts["set_aside"]]
+        aside += map(tuple, facts["set_aside"])
         for reason, shown in facts["examples"].items():
-            examples[reason] = (examples.get(reason, []) + shown)[: shards.EXAMPLES]
+            if repairs[reason]:
+                examples[reason] = (examples.get(reason, []) + shown)[: shards.EXAMPLES]
     aside.sort()
     for number, reason, raw in aside:
         if len(examples.setdefault(reason, [])) < shards.EXAMPLES:
             examples[reason].append([number, raw])
-    counted = {
-        reason: shown
-        for reason, shown in examples.items()
-        if repairs[reason] or any(reason == r for _, r, _ in aside)
-    }
-    return dict(repairs), repaired, counted, aside
+    return dict(repairs), repaired, examples, aside
 
 
 def _kinds(table: Any, folded: Folded) -> tuple[np.ndarray, np.ndarray]:
-    """Choose each product's type and department: of its category path, else of its title, else "Other Product"."""
-    take = main_rows(
-        table.select(["title", "path", "kind", "department"]), folded, np.arange(len(folded.main))
-    )
-    paths, kinds, departments = (take[name].to_pylist() for name in ("path", "kind", "department"))
-    by_path = _of_paths(Counter(paths))
+    """Choose each product's type and department: of its category path, else of its title, else "Other Product".
+
+    A category that nobody can ask for gives way to what the title names. A trade's other names for things ("toner" for
+    a Toner Cartridge) count where most of what titles name in full is of that trade; elsewhere they name things.
+    """
+    names = ["path", "kind", "department", "said"]
+    take = main_rows(table.select(["title", *names]), folded, np.arange(len(folded.main)))
+    rows = list(zip(*(take[name].to_pylist() for name in names), strict=True))
+    by_path = _of_paths(Counter(path for path, *_ in rows))
+    full = Counter(department in types.trade() for _, kind, department, said in rows if kind and said is None)
     chosen: list[Kind] = []
-    for path, kind, department in zip(paths, kinds, departments):
-        titled = Kind(kind, department) if kind else None
-        pathed = by_path.get(path)
-        if pathed and titled and ("\n" not in path or not types.is_speakable(pathed.name)):
+    for path, kind, department, said in rows:
+        pathed, titled = by_path.get(path), Kind(kind, department) if kind else None
+        if said is not None and full[True] <= full[False]:
+            titled = Kind(said, said) if said else None
+        if pathed and titled and not types.is_speakable(pathed.name):
             pathed = Kind(titled.name, pathed.department)
         chosen.append(pathed or titled or OTHER)
     home: dict[str, Counter[str]] = {}
@@ -196,51 +215,35 @@ def _kinds(table: Any, folded: Folded) -> tuple[np.ndarray, np.ndarray]:
 
 def _of_paths(counts: Counter[str]) -> dict[str, Kind]:
     """Return the type of each path: its last level, or the one above where that has too few products."""
+    levels = {path: tuple(path.split("\n")) for path in counts if path}
     sizes: Counter[tuple[str, ...]] = Counter()
-    for path, count in counts.items():
-        levels = tuple(path.split("\n")) if path else ()
-        for end in range(1, len(levels) + 1):
-            sizes[levels[:end]] += count
-    found: dict[str, Kind] = {}
-    for path in counts:
-        levels = tuple(path.split("\n")) if path else ()
-        above = (levels[:end] for end in range(len(levels), 1, -1) if sizes[levels[:end]] >= ENOUGH)
-        kind = types.of_path(next(above, levels))
-        if kind:
+    for path, of_path in levels.items():
+        for end in range(1, len(of_path) + 1):
+            sizes[of_path[:end]] += counts[path]
+    found = {}
+    for path, of_path in levels.items():
+        above = (of_path[:end] for end in range(len(of_path), 1, -1) if sizes[of_path[:end]] >= ENOUGH)
+        if kind := types.of_path(next(above, of_path)):
             found[path] = kind
     return found
 
 
+@dataclass
 class _Writer:
     """Batches of the product table, in order, with counts of what they hold."""
 
-    def __init__(
-        self,
-        table: Any,
-        folded: Folded,
-        names: np.ndarray,
-        departments: np.ndarray,
-        order: np.ndarray,
-        drawn: Sequence[str],
-        given: Iterable[str],
-        brand: str,
-    ) -> None:
-        self.table, self.folded, self.order, self.drawn = table, folded, order, drawn
-        self.names, self.departments = names, departments
-        self.brands, self.brand = _spelled(table["brand"]), brand or None
-        self.option_attributes = {
-            names: [attributes.name_of(name) for name in names]
-            for names in dict.fromkeys(map(tuple, folded.names))
-        }
-        others = (
-            name
-            for own in self.option_attributes.values()
-            for at, name in enumerate(own)
-            if at != folded.axis
-        )
-        self.attributes = sorted({*others, *given})
-        self.coverage: Counter[str] = Counter()
-        self._ids = self._all_ids()
+    table: Any
+    folded: Folded
+    names: np.ndarray
+    departments: np.ndarray
+    attributes: list[str]
+    mapping: Mapping
+    coverage: Counter[str] = field(default_factory=Counter)
+
+    def __post_init__(self) -> None:
+        self.order = np.lexsort((self.folded.main, self.names, self.departments))
+        self.brands = _spelled(self.table["brand"])
+        self.ids = self._all_ids(bool(self.mapping.columns.options))
 
     def schema(self) -> Any:
         """Columns of the product table."""
@@ -262,6 +265,7 @@ class _Writer:
                 ("stock", pa.int16()),
                 ("text", text),
                 *((f"{part}.{name}", text) for name in self.attributes for part in ("attr", "from")),
+                ("option", text),
                 ("variants", pa.list_(variant)),
             ]
         )
@@ -276,32 +280,28 @@ class _Writer:
             columns = self._columns(products)
             batch = pa.RecordBatch.from_pydict({name: columns[name] for name in schema.names}, schema)
             for name in ("price_cents", "rating_tenths", "brand", "feature", "text", *self.attributes):
-                column = f"attr.{name}" if name in self.attributes else name
-                self.coverage[name.removesuffix("_cents").removesuffix("_tenths")] += (
-                    len(batch) - batch[column].null_count
+                column = batch[f"attr.{name}" if name in self.attributes else name]
+                self.coverage[name.partition("_cents")[0].partition("_tenths")[0]] += (
+                    len(batch) - column.null_count
                 )
             self.coverage["type"] += sum(kind != OTHER.name for kind in columns["type"])
             yield batch
-        self.coverage = Counter({name: count for name, count in self.coverage.items() if count})
+        self.coverage = +self.coverage  # without what is known of none
 
-    def _all_ids(self) -> list[str]:
-        """Make every product's id, from its source id, else its content."""
-        rows = rows_at(self.table.select(["source_id", "parent", "content"]), self.folded.main)
-        ids, parents, content = (rows[name].to_pylist() for name in ("source_id", "parent", "content"))
-        names = [own or parent or str(digest) for own, parent, digest in zip(ids, parents, content)]
-        if self.folded.by_parent:
-            names = [f"{p or own}\n{first}" for p, own, first in zip(parents, names, self._others())]
+    def _all_ids(self, by_parent: bool) -> list[str]:
+        """Make every product's id, from its source id, else its content; of those of a parent, with what tells them
+        apart."""
+        rows = rows_at(self.table.select(["source_id", "parent", "content"]), self.folded.main).to_pydict()
+        names = []
+        for at, (own, parent, content) in enumerate(zip(rows["source_id"], rows["parent"], rows["content"])):
+            name = (parent or own if by_parent else own or parent) or str(content)
+            told = self.folded.told.get(at)
+            names.append(f"{name}\n{told.others if told else ()}" if by_parent else name)
         return product_ids(names)
-
-    def _others(self) -> list[tuple[str, ...]]:
-        """Per product, its values in the options in which its variants agree."""
-        at = self.folded.axis
-        rows = [rows[0] if rows else int(main) for rows, main in zip(self.folded.variants, self.folded.main)]
-        return [tuple(v for i, v in enumerate(self.folded.options[row]) if i != at) for row in rows]
 
     def _columns(self, products: np.ndarray) -> dict[str, list[Any]]:
         rows = main_rows(self.table, self.folded, products)
-        ids = [self._ids[at] for at in products.tolist()]
+        ids = [self.ids[at] for at in products.tolist()]
         columns: dict[str, list[Any]] = {
             "id": ids,
             "source_row": rows["number"].to_pylist(),
@@ -312,66 +312,54 @@ class _Writer:
             "feature": [
                 (said if kind in (titled, OTHER.name) else types.without_words(said, kind)) or None
                 for said, titled, kind in zip(
-                    rows["feature"].to_pylist(),
-                    rows["kind"].to_pylist(),
-                    self.names[products].tolist(),
-                    strict=True,
+                    rows["feature"].to_pylist(), rows["kind"].to_pylist(), self.names[products].tolist()
                 )
             ],
-            "brand": [self.brands.get(said.lower(), self.brand) for said in rows["brand"].to_pylist()],
-            "days": drawn_days(ids).tolist()
-            if "days" in self.drawn
-            else _filled(rows["days"], drawn_days(ids)),
-            "stock": drawn_stock(ids).tolist()
-            if "stock" in self.drawn
-            else _filled(rows["stock"], drawn_stock(ids)),
+            "brand": [
+                self.brands.get(said.lower(), self.mapping.brand or None)
+                for said in rows["brand"].to_pylist()
+            ],
+            "days": _filled(rows["days"], drawn_days(ids)),
+            "stock": _filled(rows["stock"], drawn_stock(ids)),
             "variants": self._variants(products.tolist()),
         }
         found = [json.loads(said) for said in rows["attributes"].to_pylist()]
-        self._add_options(products, found)
+        told = [self.folded.told.get(at) for at in products.tolist()]
+        for own, one in zip(found, told, strict=True):
+            for name, value in one.fixed.items() if one else ():
+                own[name] = [attributes.normal(name, value) or value, f"option: {value}"]
+            own.pop(one.option if one else "", None)
+        columns["option"] = [(one and one.option) or None for one in told]
         for name in self.attributes:
             columns[f"attr.{name}"] = [one[name][0] if name in one else None for one in found]
             columns[f"from.{name}"] = [one[name][1] if name in one else None for one in found]
-        for at, variants in enumerate(columns["variants"]):
-            if variants:
-                prices = [one["price_cents"] for one in variants if one["price_cents"] is not None]
+        for at, (one, variants) in enumerate(zip(told, columns["variants"], strict=True)):
+            if one and len({row for row, _ in one.variants}) > 1:
+                prices = [sold["price_cents"] for sold in variants if sold["price_cents"] is not None]
                 columns["price_cents"][at] = min(prices, default=columns["price_cents"][at])
-                columns["stock"][at] = min(sum(one["stock"] for one in variants), 32_767)
+                columns["stock"][at] = min(sum(sold["stock"] for sold in variants), 32_767)
         return columns
 
     def _variants(self, products: Sequence[int]) -> list[list[dict[str, Any]] | None]:
         """Return each product's variants, in the order of the source."""
-        rows = [row for product in products for row in self.folded.variants[product]]
+        told = [(at, self.folded.told[at].variants) for at in products if at in self.folded.told]
+        rows = [row for _, variants in told for row, _ in variants]
         given = iter(rows_at(self.table.select(["source_id", "price_cents", "stock"]), rows).to_pylist())
-        return [self._sold(product, given) if self.folded.variants[product] else None for product in products]
-
-    def _sold(self, product: int, given: Iterator[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Return the variants of a product, whose rows `given` yields next."""
-        rows = self.folded.variants[product]
-        drawn = drawn_stock([f"{self._ids[product]} {row}" for row in range(len(rows))]).tolist()
-        return [
-            {
-                "option": self.folded.options[row][self.folded.axis],
-                "price_cents": one["price_cents"],
-                "stock": one["stock"] if one["stock"] is not None else by_draw,
-                "source_id": one["source_id"] or None,
-            }
-            for row, by_draw, one in zip(rows, drawn, islice(given, len(rows)), strict=True)
-        ]
-
-    def _add_options(self, products: np.ndarray, found: list[dict[str, list[str]]]) -> None:
-        """Add to attributes the options in which a product's variants agree; take out the one in which they differ."""
-        if self.folded.axis < 0:
-            return
-        for at, product in enumerate(products.tolist()):
-            row = (self.folded.variants[product] or [int(self.folded.main[product])])[0]
-            names = self.option_attributes[tuple(self.folded.names[row])]
-            own = names[self.folded.axis]
-            if self.folded.variants[product]:
-                found[at].pop(own, None)
-            for name, value in zip(names, self.folded.options[row]):
-                if value and name != own:
-                    found[at][name] = [attributes.normal(name, value) or value, f"option: {value}"]
+        made: dict[int, list[dict[str, Any]]] = {}
+        for at, variants in told:
+            drawn = drawn_stock([f"{self.ids[at]} {place}" for place in range(len(variants))]).tolist()
+            made[at] = [
+                {
+                    "option": value,
+                    "price_cents": one["price_cents"],
+                    "stock": one["stock"] if one["stock"] is not None else by_draw,
+                    "source_id": one["source_id"] or None,
+                }
+                for (_, value), by_draw, one in zip(
+                    variants, drawn, islice(given, len(variants)), strict=True
+                )
+            ]
+        return [made.get(at) or None for at in products]
 
 
 def _spelled(brands: Any) -> dict[str, str]:

@@ -1,60 +1,35 @@
-"""Which column of a source holds what: read from TOML, or guessed from names and values."""
+"""Which column of a source holds what: read from TOML, or guessed from names and values by a platform's profile."""
 
 import json
 import re
-import unicodedata
-from collections import Counter
 from collections.abc import Mapping as Table
 from collections.abc import Sequence
-from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
 from pydantic import Field
 
-from ecomlab.catalog.ingest.attributes import bare, is_attribute, name_of
+from ecomlab.catalog.ingest.attributes import is_attribute, name_of
 from ecomlab.catalog.ingest.nested import columns_of, inside, is_unread, value_at
 from ecomlab.catalog.ingest.prices import currency_of, read_price
+from ecomlab.catalog.ingest.profiles import Profile, folded, forms, plain, profile_of
 from ecomlab.catalog.ingest.text import is_nothing
-from ecomlab.catalog.ingest.values import read_rating, single
+from ecomlab.catalog.ingest.values import single
 from ecomlab.settings import Strict, read_toml
 from ecomlab.suggest import unknown
 
-ONE: Final = (
-    "title",
-    "id",
-    "parent",
-    "price",
-    "currency",
-    "brand",
-    "department",
-    "rating",
-    "reviews",
-    "details",
-    "stock",
-    "days",
-)
 MANY: Final = ("category", "text", "options")
-ANYWHERE: Final = ("price", "currency", "brand", "rating", "reviews")
+ANYWHERE: Final = ("price", "sale", "currency", "brand", "rating", "reviews")
 """What is looked for in any object, as in `{"offers": {"price": 5}}`; the rest only beside the title."""
 DEEPEST: Final = 3
 """Objects within one another that are looked into for it."""
-KNOWN: Final = Path(__file__).with_name("columns.toml")
-OF_OPTIONS: Final = {
-    "option1value": "Option1 Name",
-    "option2value": "Option2 Name",
-    "option3value": "Option3 Name",
-    "attribute1values": "Attribute 1 name",
-    "attribute2values": "Attribute 2 name",
-    "attribute3values": "Attribute 3 name",
-}
-"""Shop exports name an option in one column and give its value in another."""
-
-
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _CODE = re.compile(r"[\d\W]+")
 _BESIDE = re.compile(r"ship|deliver|tax|fee|deposit", re.IGNORECASE)
 """Whose price is paid beside that of the product."""
+_LISTED = re.compile(r"[^,;|]{1,20}(?:([,;|])\s?[^,;|]{1,20})(?:\1\s?[^,;|]{1,20})*")
+"""A cell that lists short values: "S, M, L"."""
+_DECIMAL = re.compile(r"\d+,\d\d?")
 
 
 class Columns(Strict):
@@ -65,6 +40,8 @@ class Columns(Strict):
     parent: str = ""
     """What rows that are variants of one product share."""
     price: str = ""
+    sale: str = ""
+    """A price that counts where it is lower."""
     currency: str = ""
     """Of the price, where it stands in a column of its own."""
     brand: str = ""
@@ -82,6 +59,9 @@ class Columns(Strict):
     """In what the variants of a product differ."""
 
 
+ONE: Final = tuple(name for name in Columns.model_fields if name not in MANY)
+
+
 class Mapping(Strict):
     """How a source is to be read; the schema of a mapping file."""
 
@@ -90,10 +70,17 @@ class Mapping(Strict):
     """Further attributes, by the name they get: `material = "Fabric"`."""
     option_names: dict[str, str] = Field(default_factory=dict)
     """For a column of option values, the column that says what the option is."""
+    profile: str = ""
+    """The platform whose columns these are, as the build's table names it."""
     currency: str = ""
-    """Of prices, as in "USD"; by default the one that most prices name, else US dollars."""
+    """Of prices, as in "USD"; by default the one that most prices name, else a column's name, else US dollars."""
     brand: str = ""
     """Of products for which the source names none: a maker's own export has no column of brands."""
+    levels: str = ""
+    cells: str = Field(default="", max_length=1)
+    """What stands between levels of a category, and between values of an option that one cell lists."""
+    nothing: tuple[str, ...] = ()
+    """What stands where there is no value, in lower case, beside what usually does ("does not apply")."""
     delimiter: str = Field(default="", max_length=1)
     header: bool | None = None
     """Whether the first line of a CSV names its columns; where it does not, they are called "column 1", "column 2"."""
@@ -149,71 +136,88 @@ def read_mapping(path: Path) -> Mapping:
 def guess(rows: Sequence[Table[str, Any]]) -> Mapping:
     """Guess the mapping from the columns of the first rows. Raises ValueError where none can be the title."""
     columns = columns_of(rows)
-    named = [column for column in reversed(columns) if not column.startswith("@")]  # of JSON-LD
-    folded = {_folded(bare(column)): column for column in named} | {
-        _folded(column): column for column in named
+    profile = profile_of(columns)
+    found: dict[str, Any] = {name: () if name in MANY else "" for name in Columns.model_fields}
+    level = [column for column in columns if not column.startswith("@")]  # of JSON-LD
+    called = forms(level)
+    pairs = {
+        called[folded(one)]: folded(name) for one, name in profile.options.items() if folded(one) in called
     }
-    known = _known()
-    found: dict[str, Any] = {}
-    for name in ONE:
-        able = [folded[form] for form in known[name] if form in folded]
-        found[name] = _first(rows, name, [column for column in able if not _is_remark(rows, column)])
-    for name in MANY:
-        found[name] = tuple(dict.fromkeys(folded[form] for form in known[name] if form in folded))
-    _look_inside(rows, columns, found)
+    option_names = {one: called[name] for one, name in pairs.items() if name in called}
+    for _ in range(DEEPEST + 1):  # what no column says by itself may stand inside the objects of one
+        _find(rows, called, found, profile)
+        kept = {one for name in MANY for one in found[name]} | {
+            found[name] for name in ONE if name == "details" or not is_unread(rows, found[name])
+        }
+        level = [path for column in level if column not in kept for path in inside(rows, column)]
+        called = {}
+        for path in level:
+            parent, _, last = path.rpartition(".")
+            outer, own = folded(parent.rpartition(".")[2]), folded(last)
+            for form in (own, outer + own, own + outer):
+                called.setdefault(form, path)
+    if not found["price"]:
+        found["price"], found["sale"] = found["sale"], ""
     found["title"] = found["title"] or _wordiest(rows, columns)
-    taken: set[str] = set()
-    for name in (
-        "title",
-        "price",
-        "currency",
-        "brand",
-        "parent",
-        "id",
-        "details",
-        "stock",
-        "days",
-        "rating",
-        "reviews",
-        "department",
-    ):
-        if found[name] in taken:
-            found[name] = ""
-        taken.add(found[name])
-    if "asin" in folded and "parentasin" in folded:
-        found["id"], found["parent"] = folded["asin"], folded["parentasin"]
-    found["category"] = _category(
-        [name for name in found["category"] if name not in taken and _is_in_words(rows, name)]
-    )
-    found["text"] = tuple(name for name in found["text"] if name not in taken)
-    found["options"] = _options(rows, found)
+    taken = {found[name] for name in ONE}
+    for name in MANY:
+        found[name] = tuple(column for column in found[name] if column not in taken)
+    found["category"] = _category([name for name in found["category"] if _is_in_words(rows, name)])
+    listed = {one: mark for one in found["options"] if profile == plain() and (mark := _listed(rows, one))}
+    found["options"] = tuple(pairs) or _options(rows, found) or tuple(listed)
     used = {*(found[name] for name in ONE), *(column for name in MANY for column in found[name])}
     return Mapping(
         columns=Columns(**found),
-        attributes=_attributes([column for column in columns if column not in used]),
-        option_names={
-            option: folded[_folded(OF_OPTIONS[_folded(option)])]
-            for option in found["options"]
-            if _folded(OF_OPTIONS.get(_folded(option), "")) in folded
-        },
+        attributes=_attributes([column for column in columns if column not in used], profile),
+        option_names=option_names,
+        profile=profile.name,
+        levels=profile.levels,
+        cells=profile.cells or next(iter(listed.values()), ""),
+        nothing=tuple(
+            said for said in (*profile.nothing, *_placeholders(rows, found)) if said not in plain().nothing
+        ),
     )
+
+
+def _find(
+    rows: Sequence[Table[str, Any]], called: Table[str, str], found: dict[str, Any], profile: Profile
+) -> None:
+    """Fill in what these columns hold and none above them does; of an object that says nothing by itself, its parts."""
+    for name in Columns.model_fields:
+        if found[name] and (name in MANY or name == "details" or not is_unread(rows, found[name])):
+            continue
+        taken = {found[other] for other in ONE if other != name}
+        listed = dict.fromkeys(called[form] for form in _names(profile, name) if form in called)
+        able = [one for one in listed if one not in taken and _is_able(rows, name, one, found)]
+        found[name] = tuple(able) if name in MANY else _first(rows, name, able)
+
+
+def _placeholders(rows: Sequence[Table[str, Any]], found: Table[str, Any]) -> list[str]:
+    """Return what stands for an id in many rows of other titles."""
+    titles: dict[str, set[str]] = {}
+    for row in rows:
+        if not is_nothing(said := value_at(row, found["id"])):
+            titles.setdefault(str(said).strip().lower(), set()).add(str(value_at(row, found["title"])))
+    return [said for said, of_one in titles.items() if len(of_one) > max(2, len(rows) / 5)]
+
+
+def _names(profile: Profile, name: str) -> list[str]:
+    """Return what columns that hold `name` are called, folded, the surest first."""
+    listed = profile.columns.get(name, plain().columns.get(name, ()))
+    return [folded(one) for one in listed]
 
 
 def _first(rows: Sequence[Table[str, Any]], name: str, able: Sequence[str]) -> str:
     """Choose the surest of the columns that may hold `name`; of prices and ids one in which few rows have none, as most
-    have no "Sale price"."""
+    have no "Unit price" or GTIN."""
     if len(able) < 2 or name not in ("price", "id"):
         return able[0] if able else ""
-    given = [
-        [str(said) for row in rows if not is_nothing(said := single(row.get(column))[0])] for column in able
-    ]
-    for at, column in enumerate(given):
+    given = []
+    for column in able:
+        said = [str(one) for row in rows if not is_nothing(one := single(value_at(row, column))[0])]
         if name == "price":
-            given[at] = [
-                said for said in column if read_price(said, currency_of(said) or "USD")[0] is not None
-            ]
-        elif column and 2 * Counter(column).most_common(1)[0][1] > len(rows):  # "Does not apply"
-            given[at] = []
+            said = [one for one in said if read_price(one, currency_of(one) or "USD")[0] is not None]
+        given.append([one for one in said if one.lower() not in plain().nothing])
     most = max(map(len, given))
     return next(column for column, of_one in zip(able, given) if 2 * len(of_one) >= most)
 
@@ -224,85 +228,52 @@ def _is_in_words(rows: Sequence[Table[str, Any]], column: str) -> bool:
     return any(not _CODE.fullmatch(str(said)) for said in given)
 
 
-def _look_inside(rows: Sequence[Table[str, Any]], columns: Sequence[str], found: dict[str, Any]) -> None:
-    """Find what no column says by itself inside the objects of those that nothing is read from."""
-    known = _known()
-    named = {name for of_many in MANY for name in found[of_many]}
-    for _ in range(DEEPEST):
-        kept = named | {found[name] for name in ONE if name == "details" or not is_unread(rows, found[name])}
-        inner = [path for column in columns if column not in kept for path in inside(rows, column)]
-        if not inner:
-            return
-        for name in (*ONE, "category", "text"):
-            if found[name] and (name in MANY or name == "details" or not is_unread(rows, found[name])):
-                continue
-            around = {found["title"].rpartition(".")[0], found[name]}
-            if name == "stock":  # an offer's
-                around.add(found["price"].rpartition(".")[0])
-            forms: dict[str, str] = {}
-            for path in inner:
-                parent, _, last = path.rpartition(".")
-                if (name in ANYWHERE or name == "title" or (parent and parent in around)) and _is_able(
-                    rows, name, path
-                ):
-                    outer = _folded(parent.rpartition(".")[2])
-                    for form in (_folded(last), outer + _folded(last), _folded(last) + outer):
-                        forms.setdefault(form, path)
-            if name in MANY:
-                found[name] = tuple(dict.fromkeys(forms[form] for form in known[name] if form in forms))
-            else:
-                found[name] = next((forms[form] for form in known[name] if form in forms), "")
-        columns = inner
-
-
-def _is_able(rows: Sequence[Table[str, Any]], name: str, path: str) -> bool:
-    """Tell whether what is inside an object can be a product's: not a picture's title, nor the price of shipping."""
+def _is_able(rows: Sequence[Table[str, Any]], name: str, path: str, found: Table[str, Any]) -> bool:
+    """Tell whether what is inside an object can hold it: no picture's title, no price of shipping."""
+    around = path.rpartition(".")[0]
+    if not around or path in columns_of(rows):
+        return True
     if name == "title":
         texts = [value for row in rows if isinstance(value := value_at(row, path), str)]
         return 2 * sum(len(_WORD.findall(text)) > 1 for text in texts) > len(rows)
-    return name not in ("price", "currency") or not _BESIDE.search(path)
-
-
-def _is_remark(rows: Sequence[Table[str, Any]], column: str) -> bool:
-    """Tell whether a "Note" is a remark rather than, in French, a rating."""
-    if _folded(column) != "note":
-        return False
-    given = [said for row in rows if not is_nothing(said := single(row.get(column))[0])]
-    return 2 * sum(read_rating(value)[0] is not None for value in given) <= len(given)
+    if name in ANYWHERE:
+        return name not in ("price", "sale", "currency") or not _BESIDE.search(path)
+    beside = [found["title"].rpartition(".")[0], found[name]]
+    return around in beside or (name == "stock" and around == found["price"].rpartition(".")[0])  # an offer's
 
 
 def _category(names: list[str]) -> tuple[str, ...]:
     """Choose a path in one column, with a finer column after it where there is one."""
-    finer = [name for name in names if _folded(name) == "subcategory"]
+    finer = [name for name in names if folded(name) == "subcategory"]
     return tuple(dict.fromkeys((*[name for name in names if name not in finer][:1], *finer)))
 
 
+def _listed(rows: Sequence[Table[str, Any]], column: str) -> str:
+    """Return the sign between the values that most cells of a column list: "," of "S, M, L"; "" for none."""
+    given = [str(row[column]) for row in rows if not is_nothing(row.get(column))]
+    marks = [match[1] for one in given if (match := _LISTED.fullmatch(one)) and not _DECIMAL.fullmatch(one)]
+    return max(marks, key=marks.count) if 2 * len(marks) > len(given) else ""
+
+
 def _options(rows: Sequence[Table[str, Any]], found: Table[str, Any]) -> tuple[str, ...]:
-    """Keep the option columns in which rows of one product differ."""
-    key = found["parent"]
-    if not key:  # an id that repeats is a parent's
-        ids = [row.get(found["id"]) for row in rows] if found["id"] else []
-        key = found["id"] if len({*map(str, ids)}) <= 0.7 * len(ids) else ""
-    if not key:
-        return ()
-    differs = []
-    for option in found["options"]:
-        values: dict[str, set[str]] = {}
-        for row in rows:
-            if not is_nothing(row.get(option)) and not is_nothing(row.get(key)):
-                values.setdefault(str(row.get(key)), set()).add(str(row[option]))
-        if any(len(of_one) > 1 for of_one in values.values()):
-            differs.append(option)
-    return tuple(differs)
+    """Return the columns in which variants usually differ where rows share a parent, as an id that repeats is one."""
+    if found["parent"] or not found["id"]:
+        return tuple(found["options"]) if found["parent"] else ()
+    values: dict[str, list[str]] = {}
+    for row in rows:
+        values.setdefault(str(row.get(found["id"])), []).append(
+            str([row.get(one) for one in found["options"]])
+        )
+    told = any(len(set(of_one)) > 1 for of_one in values.values())
+    return tuple(found["options"]) if told and len(values) <= 0.7 * len(rows) else ()
 
 
-def _attributes(columns: Sequence[str]) -> dict[str, str]:
+def _attributes(columns: Sequence[str], profile: Profile) -> dict[str, str]:
     """Return the columns that give attributes, by name; first those in which variants of a product usually differ."""
-    usual = [form for form in _known()["options"] if form not in OF_OPTIONS]
-    rank = {form: at for at, form in enumerate(usual)}
-    able = [column for column in columns if is_attribute(column) or _folded(column) in rank]
+    rank = {form: at for at, form in enumerate(_names(profile, "options"))}
+    able = [column for column in columns if is_attribute(column) or folded(column) in rank]
     found: dict[str, str] = {}
-    for column in sorted(able, key=lambda name: rank.get(_folded(name), len(rank))):
+    for column in sorted(able, key=lambda name: rank.get(folded(name), len(rank))):
         found.setdefault(name_of(column), column)
     return found
 
@@ -330,21 +301,11 @@ def _wordiest(rows: Sequence[Table[str, Any]], columns: Sequence[str]) -> str:
 
 def to_toml(mapping: Mapping) -> str:
     """Write a mapping as the TOML that `read_mapping` reads."""
-    filled = {name: value for name, value in mapping.columns.model_dump().items() if value}
-    lines = [
-        f"{name} = {_toml(getattr(mapping, name))}"
-        for name in ("currency", "brand", "delimiter")
-        if getattr(mapping, name)
-    ]
-    lines += [f"header = {_toml(mapping.header)}"] if mapping.header is not None else []
-    lines += ["[columns]", *(f"{name} = {_toml(value)}" for name, value in filled.items())]
-    for name in ("attributes", "option_names"):
-        table = getattr(mapping, name)
-        lines += (
-            [f"[{name}]", *(f"{_toml(key)} = {_toml(value)}" for key, value in table.items())]
-            if table
-            else []
-        )
+    filled = mapping.model_dump(exclude_defaults=True)
+    tables = {name: filled.pop(name) for name in ("columns", "attributes", "option_names") if name in filled}
+    lines = [f"{name} = {_toml(value)}" for name, value in filled.items()]
+    for name, table in tables.items():
+        lines += [f"[{name}]", *(f"{_toml(key)} = {_toml(value)}" for key, value in table.items())]
     return "\n".join(lines) + "\n"
 
 
@@ -355,28 +316,3 @@ def _toml(value: Any) -> str:
 def slug(name: str) -> str:
     """Return an attribute's name as a column of the product table spells it: "Frame Size" is "frame_size"."""
     return re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_") or "attribute"
-
-
-def _folded(name: str) -> str:
-    return re.sub(r"[\W_]", "", unicodedata.normalize("NFKD", name)).lower()
-
-
-def is_known(name: str) -> bool:
-    """Tell whether product files usually call a column so."""
-    return _folded(name) in _all_known() or _folded(bare(name)) in _all_known()
-
-
-@cache
-def _all_known() -> frozenset[str]:
-    return frozenset(form for forms in _known().values() for form in forms)
-
-
-class _File(Strict):
-    """Schema of `columns.toml`."""
-
-    columns: dict[str, tuple[str, ...]]
-
-
-@cache
-def _known() -> dict[str, tuple[str, ...]]:
-    return read_toml(KNOWN, _File).columns

@@ -39,6 +39,10 @@ class Report:
     """Products by type."""
     currency: str = ""
     """Of the prices, where there are any."""
+    currency_from: str = ""
+    """What says so; nothing does of dollars that are taken for want of it."""
+    profile: str = ""
+    """The platform whose columns these are."""
     unused: tuple[str, ...] = ()
     """Columns of the source that the mapping does not name: nothing is read from them."""
     headless: tuple[str, ...] = ()
@@ -68,18 +72,24 @@ class Report:
             + (f" ({self.folded:,} rows are variants of one)" if self.folded else ""),
         ]
         said += [without_header(self.headless)] if self.headless else []
+        said += [f"the columns are those of {self.profile}"] if self.profile else []
         said += [f"repaired: {reason}, {_rows(count)}" for reason, count in _falling(self.repairs)]
         if 2 * self.repairs.get(ENCODING, 0) > self.rows:
             said.append(
-                "most rows are of another encoding: what is no UTF-8 was read as Windows-1252; if letters look "
+                "most rows are of another encoding: what is no UTF-8 was read as what it looks like; if letters look "
                 "wrong, save the file as UTF-8"
             )
-        said += [f"set aside: {reason}, {_rows(count)}" for reason, count in _falling(self.reasons)]
+        for reason, count in _falling(self.reasons):
+            shown = [f"row {at}: {excerpt[:60]}" for at, excerpt in self.examples.get(reason, ())[:2]]
+            said.append(f"set aside: {reason}, {_rows(count)}" + ", as " * bool(shown) + "; ".join(shown))
         known = ", ".join(
             f"{name} {count / max(1, self.products):.0%}" for name, count in _falling(self.coverage)
         )
         said.append(f"known of products: {known or 'nothing'}")
-        said += [f"prices are in {self.currency}"] if self.currency else []
+        if self.currency_from:
+            said.append(f"prices are in {self.currency}, as {self.currency_from} says")
+        elif self.currency:
+            said.append(f"prices are taken for {self.currency}: nothing says in what they are")
         if self.dropped:
             counts = ", ".join(f"{name} ({_rows(count)})" for name, count in _falling(self.dropped))
             said.append(f"attributes dropped: {counts}")

@@ -3,15 +3,17 @@
 import hashlib
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable
 from collections.abc import Mapping as Table
-from dataclasses import dataclass, field
-from typing import Any, Final
+from functools import cache
+from typing import Any, Final, NamedTuple
 
 from ecomlab.catalog.ingest import attributes, prices, short_names, types, values
 from ecomlab.catalog.ingest.attributes import Found
 from ecomlab.catalog.ingest.mapping import Mapping, slug
 from ecomlab.catalog.ingest.nested import value_at
+from ecomlab.catalog.ingest.profiles import plain
 from ecomlab.catalog.ingest.sources import SourceRow
 from ecomlab.catalog.ingest.text import LONG, clean, is_nothing, without_markup
 
@@ -28,47 +30,10 @@ _LEGAL = re.compile(
     re.IGNORECASE,
 )
 """The legal form of a company, which nobody says with its name."""
-_NO_OPTION: Final = ("default title", "default", "one size", "one color")
+_CODE = re.compile(r"(?<![A-Za-z])([A-Za-z]{3})(?![A-Za-z])")
 
 
-@dataclass(frozen=True)
-class CleanRow:
-    """What a row says, in normal forms; None and "" where it says nothing."""
-
-    number: int
-    source_id: str = ""
-    parent: str = ""
-    title: str = ""
-    brand: str = ""
-    feature: str = ""
-    """What tells the product from others of its brand and type, as people say it."""
-    kind: types.Kind | None = None
-    """Product type and department that the title names."""
-    path: tuple[str, ...] = ()
-    price_cents: int | None = None
-    rating_tenths: int | None = None
-    reviews: int | None = None
-    stock: int | None = None
-    days: int | None = None
-    text: str = ""
-    attributes: Table[str, Found] = field(default_factory=dict)
-    options: tuple[str, ...] = ()
-    """Values in the columns in which rows of one product may differ."""
-    option_names: tuple[str, ...] = ()
-    repairs: tuple[str, ...] = ()
-    dropped: tuple[str, ...] = ()
-    """Attributes that the row gives, but no value of which was taken, each with the reason: "color: no normal form"."""
-
-    @property
-    def content(self) -> int:
-        """Digest of everything but where the row stands, for finding repetitions."""
-        said = [self.source_id, self.title, self.brand, self.path, self.price_cents, self.text, self.options]
-        raw = json.dumps(said, ensure_ascii=False).encode("utf-8", "replace")
-        return int.from_bytes(hashlib.blake2b(raw, digest_size=8).digest(), "little", signed=True)
-
-
-@dataclass(frozen=True)
-class SetAside:
+class SetAside(NamedTuple):
     """A row that becomes no product, why, and what it said."""
 
     number: int
@@ -82,6 +47,7 @@ class RowCleaner:
     def __init__(self, mapping: Mapping, currency: str) -> None:
         self.mapping = mapping
         self.currency = currency
+        self.nothing = frozenset(plain().nothing + mapping.nothing)
         columns = mapping.columns
         self.folds = bool(columns.options)
         """Whether rows may be variants of one product."""
@@ -89,8 +55,9 @@ class RowCleaner:
         self._nested = tuple(column for column in mapping.named() if "." in column)
         self._names = {column: slug(name) for name, column in mapping.attributes.items()}
 
-    def clean(self, row: SourceRow) -> CleanRow | SetAside:
-        """Return the clean row, or why there is none."""
+    def clean(self, row: SourceRow) -> dict[str, Any] | SetAside:
+        """Return what a row says by column of a shard, with what was `dropped`, None and "" where it says nothing; or
+        why it is set aside."""
         raw, mapping, columns = row.values, self.mapping, self.mapping.columns
         if row.fault:
             return SetAside(row.number, row.fault, excerpt(raw))
@@ -102,7 +69,7 @@ class RowCleaner:
             value, unwrapped = values.single(raw.get(column) if column else None)
             text, mended = clean(value, limit)
             repairs.extend((*unwrapped, *mended))
-            return "" if is_nothing(text) else text
+            return "" if is_nothing(text) or text.lower() in self.nothing else text
 
         title = line(columns.title, TITLE_LIMIT)
         if not title and not self.folds:
@@ -114,7 +81,7 @@ class RowCleaner:
         brand = _brand(line(columns.brand) or line_of(details, "brand", "manufacturer", "brand name"))
         path = self._path(raw, line, repairs)
         kind = types.of_title(title) if title else None
-        options = tuple(_option(line(column)) for column in self._varying)
+        options = tuple(self._option(line(column, 500)) for column in self._varying)
         found, dropped = self._attributes(raw, title, details, line)
 
         def number(column: str, read: Any, *more: Any) -> int | None:
@@ -124,34 +91,49 @@ class RowCleaner:
             return found
 
         price_cents = number(columns.price, prices.read_price, self.currency)
+        lower = number(columns.sale, prices.read_price, self.currency) if columns.sale else None
+        if lower is not None:
+            price_cents = min(lower, lower if price_cents is None else price_cents)
         if price_cents is not None and columns.currency:
             named = prices.currency_of(line(columns.currency))
             if named and named != self.currency:
                 price_cents = None
                 repairs.append(prices.CURRENCY)
-        return CleanRow(
-            number=row.number,
-            source_id=line(columns.id),
-            parent=line(columns.parent),
-            title=title,
-            brand=brand,
-            feature=short_names.feature(title, brand or mapping.brand, kind.name if kind else "")
+        source_id, text = line(columns.id), self._text(raw, repairs)
+        said = [source_id, title, brand, path, price_cents, text, options]
+        content = hashlib.blake2b(json.dumps(said).encode(), digest_size=8).digest()
+        names = [line(mapping.option_names.get(column, "")) for column in columns.options]
+        known = {name: [one.value, one.source] for name, one in found.items()}
+        return {
+            "number": row.number,
+            "source_id": source_id,
+            "parent": line(columns.parent),
+            "title": title,
+            "brand": brand,
+            "feature": short_names.feature(title, brand or mapping.brand, kind.name if kind else "")
             if title
             else "",
-            kind=kind,
-            path=path,
-            price_cents=price_cents,
-            rating_tenths=number(columns.rating, values.read_rating),
-            reviews=number(columns.reviews, values.read_count),
-            stock=number(columns.stock, values.read_stock, 32_767),
-            days=number(columns.days, values.read_days, 60),
-            text=self._text(raw, repairs),
-            attributes=found,
-            options=options,
-            option_names=tuple(line(mapping.option_names.get(column, "")) for column in columns.options),
-            repairs=tuple(dict.fromkeys(repairs)),
-            dropped=dropped,
-        )
+            "kind": kind.name if kind else "",
+            "department": kind.department if kind else "",
+            "said": kind.said if kind else None,
+            "path": "\n".join(path),
+            "content": int.from_bytes(content, "little", signed=True),
+            "price_cents": price_cents,
+            "rating_tenths": number(columns.rating, values.read_rating),
+            "reviews": number(columns.reviews, values.read_count),
+            "stock": number(columns.stock, values.read_stock, 32_767),
+            "days": number(columns.days, values.read_days, 60),
+            "text": text,
+            "attributes": json.dumps(known, ensure_ascii=False),
+            "options": json.dumps([options, names], ensure_ascii=False) if any(options) else "",
+            "repairs": "\n".join(dict.fromkeys(repairs)),
+            "dropped": dropped,
+        }
+
+    def _option(self, said: str) -> str:
+        mark = self.mapping.cells
+        listed = [one.strip() for one in said.split(mark)] if mark else [said]
+        return "\n".join(one[:40] for one in dict.fromkeys(listed) if one)
 
     def _path(self, raw: Table[str, Any], line: Any, repairs: list[str]) -> tuple[str, ...]:
         columns = self.mapping.columns
@@ -161,7 +143,9 @@ class RowCleaner:
             if isinstance(value, str):  # a ">" of a tag or an entity's ";" separates no levels
                 value, mended = without_markup(value)
                 repairs.extend(mended)
-            parts += values.read_path(value)
+            parts += values.read_path(
+                value.split(self.mapping.levels) if self.mapping.levels and isinstance(value, str) else value
+            )
         department = line(columns.department)
         if department and (not parts or parts[0].lower() != department.lower()):
             parts = [department, *parts]
@@ -229,16 +213,32 @@ def _brand(said: str) -> str:
     return _LEGAL.sub("", name) or name
 
 
-def _option(said: str) -> str:
-    return "" if said.lower() in _NO_OPTION else said[:40]
-
-
-def currency_of(rows: Iterable[Table[str, Any]], mapping: Mapping) -> str:
-    """Return the currency that most of these rows name, in their prices or beside them; US dollars where none does."""
-    named: dict[str, int] = {}
+def currency_of(rows: Iterable[Table[str, Any]], mapping: Mapping) -> tuple[str, str]:
+    """Return the currency of the prices and what says so: the mapping, most prices, a column beside them or the name of
+    theirs; US dollars where nothing does ("")."""
+    if mapping.currency:
+        return mapping.currency, "the mapping"
+    columns = mapping.columns
+    named: Counter[tuple[str, str]] = Counter()
     for row in rows:
-        for column in (mapping.columns.price, mapping.columns.currency):
-            said, _ = values.single(value_at(row, column) if column else None)
+        for column in filter(None, (columns.price, columns.sale, columns.currency)):
+            said, _ = values.single(value_at(row, column))
             if isinstance(said, str) and (currency := prices.currency_of(said)):
-                named[currency] = named.get(currency, 0) + 1
-    return max(named, key=lambda name: (named[name], name)) if named else "USD"
+                named[currency, f"what stands in {column}"] += 1
+    if named:
+        return max(named, key=lambda one: (named[one], one))
+    codes = known_currencies()
+    for column in (columns.price, columns.sale):
+        own = [code for said in _CODE.findall(column.replace("_", " ")) if (code := said.upper()) in codes]
+        currency = own[-1] if own else prices.currency_of(column)
+        if currency in codes:
+            return currency, f"the name of {column}"
+    return "USD", ""
+
+
+@cache
+def known_currencies() -> frozenset[str]:
+    """Codes of currencies: "INR"."""
+    from babel.numbers import list_currencies
+
+    return frozenset(list_currencies())

@@ -7,7 +7,7 @@ from itertools import chain, count, islice
 from pathlib import Path
 from typing import Any, Final
 
-from ecomlab.catalog.ingest.rows import CleanRow, RowCleaner, SetAside, excerpt
+from ecomlab.catalog.ingest.rows import RowCleaner, SetAside, excerpt
 from ecomlab.catalog.ingest.sources import Source, SourceRow
 from ecomlab.files import read_json, replacing, write_json
 
@@ -43,7 +43,7 @@ def _write(batch: Iterable[SourceRow], cleaner: RowCleaner, place: Path) -> int:
     """Clean the rows of a shard and write it; return how many there were."""
     import pyarrow as pa
 
-    kept: list[CleanRow] = []
+    kept: list[dict[str, Any]] = []
     aside: list[SetAside] = []
     examples: dict[str, list[list[Any]]] = {}
     for row in batch:
@@ -52,22 +52,19 @@ def _write(batch: Iterable[SourceRow], cleaner: RowCleaner, place: Path) -> int:
             aside.append(one)
             continue
         kept.append(one)
-        for reason in one.repairs:
+        for reason in filter(None, one["repairs"].split("\n")):
             shown = examples.setdefault(reason, [])
             if len(shown) < EXAMPLES:
-                shown.append([one.number, excerpt(row.values, 300)])
+                shown.append([one["number"], excerpt(row.values, 300)])
     with replacing(place.with_suffix(".arrow")) as draft, pa.OSFile(str(draft), "wb") as file:
-        records = [_record(row) for row in kept]
-        columns = {name: [one[name] for one in records] for name in schema().names}
-        table = pa.Table.from_pydict(columns, schema=schema())
-        with pa.ipc.new_file(file, table.schema) as writer:
-            writer.write_table(table)
-    names = sorted({name for one in kept for name in one.attributes})
+        columns = {name: [one[name] for one in kept] for name in schema().names}
+        with pa.ipc.new_file(file, schema()) as writer:
+            writer.write_table(pa.Table.from_pydict(columns, schema=schema()))
     facts = {
         "examples": examples,
-        "attributes": names,
-        "dropped": Counter(said for one in kept for said in one.dropped),
-        "set_aside": [[one.number, one.reason, one.raw] for one in aside],
+        "attributes": sorted({name for one in kept for name in json.loads(one["attributes"])}),
+        "dropped": Counter(said for one in kept for said in one["dropped"]),
+        "set_aside": aside,
     }
     write_json(place.with_suffix(".json"), facts)
     return len(kept) + len(aside)
@@ -85,7 +82,7 @@ def schema() -> Any:
                 (name, text)
                 for name in ("source_id", "parent", "title", "feature", "text", "attributes", "options")
             ),
-            *((name, small) for name in ("brand", "kind", "department", "path", "repairs")),
+            *((name, small) for name in ("brand", "kind", "department", "said", "path", "repairs")),
             ("content", pa.int64()),
             ("price_cents", pa.int32()),
             ("rating_tenths", pa.int8()),
@@ -94,33 +91,6 @@ def schema() -> Any:
             ("days", pa.int8()),
         ]
     )
-
-
-def _record(row: CleanRow) -> dict[str, Any]:
-    attributes = {name: [found.value, found.source] for name, found in row.attributes.items()}
-    return {
-        "number": row.number,
-        "source_id": row.source_id,
-        "parent": row.parent,
-        "title": row.title,
-        "feature": row.feature,
-        "text": row.text,
-        "attributes": json.dumps(attributes, ensure_ascii=False),
-        "options": json.dumps([row.options, row.option_names], ensure_ascii=False)
-        if any(row.options)
-        else "",
-        "brand": row.brand,
-        "kind": row.kind.name if row.kind else "",
-        "department": row.kind.department if row.kind else "",
-        "path": "\n".join(row.path),
-        "repairs": "\n".join(row.repairs),
-        "content": row.content,
-        "price_cents": row.price_cents,
-        "rating_tenths": row.rating_tenths,
-        "reviews": row.reviews,
-        "stock": row.stock,
-        "days": row.days,
-    }
 
 
 def read_shards(folder: Path) -> Any:

@@ -6,6 +6,7 @@ from functools import cache, lru_cache
 from typing import Final
 
 from ecomlab.catalog.ingest import attributes, types
+from ecomlab.catalog.ingest.nouns import singular
 
 MOST_WORDS: Final = 2
 _TOKEN = re.compile(r"[^\s,()\[\]|;:/]+|[,()\[\]|;:/]")
@@ -55,7 +56,7 @@ def feature(title: str, brand: str, kind: str) -> str:
     found = _found(words, own, types.words_of(kind), types.noun_at(words, kind))
     noun = types.noun(kind)
     if not found and noun and " " not in noun:
-        found = _found(words, own, frozenset((types.singular(noun.lower()),)), types.noun_at(words, kind))
+        found = _found(words, own, frozenset((singular(noun.lower()),)), types.noun_at(words, kind))
     return found
 
 
@@ -69,7 +70,7 @@ def _spellings(brand: str) -> frozenset[str]:
 def _found(words: Sequence[str], brand: frozenset[str], called: frozenset[str], noun: int) -> str:
     """Find the name among words up to the `noun`, and the model's number, none of which is of the brand or the type."""
     taken = brand | called | _ordinary()
-    able = [len(word) > 2 and not {word.lower(), types.singular(word.lower())} & taken for word in words]
+    able = [len(word) > 2 and not {word.lower(), singular(word.lower())} & taken for word in words]
     model = next((at for at, word in enumerate(words) if able[at] and _is_model(word)), len(words))
     whole: list[list[str]] = []
     torn: list[list[str]] = []  # from a word that is no name, as "Ion" is from "Lithium"

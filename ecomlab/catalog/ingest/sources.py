@@ -6,13 +6,14 @@ import io
 import json
 import re
 import zlib
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import IO, Any, Final, NamedTuple
 
 from ecomlab.catalog.ingest.header import is_row, lines_above
 from ecomlab.catalog.ingest.text import ENCODING, printable
@@ -40,7 +41,8 @@ SHORT, LONG_ROW, UNCLOSED, TOO_LONG, NOT_JSON, NOT_OBJECT, UNREADABLE = (
     "line that is no JSON object",
     "rest of the file unreadable",
 )
-SUFFIXES: Final = (".csv", ".tsv", ".txt", ".jsonl", ".ndjson", ".json", ".parquet", ".arrow")
+JSON, ARROW = (".jsonl", ".ndjson", ".json"), (".parquet", ".arrow")
+SUFFIXES: Final = (".csv", ".tsv", ".txt", *JSON, *ARROW)
 BUILDERS: Final = ("parquet", "json", "csv", "arrow", "text")
 """Readers of `datasets` that decode plain data; others unpickle or unpack archives."""
 BROKEN: Final = (OSError, EOFError, UnicodeError, zlib.error)
@@ -48,7 +50,31 @@ BROKEN: Final = (OSError, EOFError, UnicodeError, zlib.error)
 _EXCEL = re.compile(r"sep=(.)\s*", re.IGNORECASE)
 """First line of a CSV that names its delimiter, as Excel writes it."""
 _DECIMAL = re.compile(r"(?<=\d),(?=\d{1,2}(?!\d))")
+_ESCAPED = re.compile("[\ud800-\udfff]")
+"""What stands for a byte that is no UTF-8."""
+ENCODINGS: Final = (
+    "cp1252",
+    "cp1250",
+    "cp1251",
+    "cp1253",
+    "cp1254",
+    "shift_jis",
+    "gb18030",
+    "big5",
+    "euc_kr",
+)
+"""Encodings of lines that are no UTF-8, the usual one first."""
+FEWEST, CLEARLY = 10, 0.03
+"""Such lines from which on their encoding is asked for, and by how much another one must read better."""
 _HUB = re.compile(r"([A-Za-z0-9][\w.-]*/[\w.-]+)(?:@([\w./-]+))?")
+
+
+class _Line(NamedTuple):
+    """A line of a file, and what is wrong with it."""
+
+    text: str
+    repairs: tuple[str, ...] = ()
+    fault: str = ""
 
 
 @dataclass(frozen=True)
@@ -85,11 +111,8 @@ class Source:
     @property
     def headless(self) -> tuple[str, ...]:
         """Names of the CSV files whose first line looks like a row, so that columns are called "column 1", ..."""
-        if self.header is not None:
-            return ()
-        return tuple(
-            path.name for path in self.files if _is_csv(path) and _begun(path, self.delimiter, None)[2]
-        )
+        files = [path for path in self.files if _suffix(path) not in JSON + ARROW and self.header is None]
+        return tuple(path.name for path in files if _form(path, self.delimiter, None)[2])
 
     def rows(self) -> Iterator[SourceRow]:
         """Yield every row, numbered from 0 over all files."""
@@ -119,7 +142,7 @@ class Source:
         known = {column for row in rows for column in row}
         for path in self.files:
             readable = (row.values for row in self._read(path) if not row.fault)
-            for values in readable if _is_json(path) else islice(readable, 1):
+            for values in readable if _suffix(path) in JSON else islice(readable, 1):
                 if not known.issuperset(values) and len(known) < MOST_COLUMNS:
                     rows.append(values)
                     known.update(values)
@@ -127,11 +150,9 @@ class Source:
 
     def _read(self, path: Path) -> Iterator[SourceRow]:
         suffix = _suffix(path)
-        if suffix in (".parquet", ".arrow"):
+        if suffix in ARROW:
             return _arrow_rows(path, suffix)
-        if _is_json(path):
-            return _json_array(path) if suffix == ".json" else _json_rows(path)
-        return _csv_rows(path, self.delimiter, self.header)
+        return _json_rows(path) if suffix in JSON else _csv_rows(path, self.delimiter, self.header)
 
 
 @lru_cache(maxsize=1)
@@ -148,7 +169,7 @@ def open_source(name: str, delimiter: str = "", split: str = "train") -> Source:
     """
     path = Path(name).expanduser()
     if path.is_file():
-        if not _known(path):
+        if _suffix(path) not in SUFFIXES:
             raise ValueError(
                 f"{path} is in no format that can be read; there are {', '.join(SUFFIXES)}, or these with .gz"
             )
@@ -165,19 +186,6 @@ def _suffix(path: Path) -> str:
     return (Path(path.stem) if path.suffix.lower() == ".gz" else path).suffix.lower()
 
 
-def _known(path: Path) -> bool:
-    return _suffix(path) in SUFFIXES
-
-
-def _is_json(path: Path) -> bool:
-    """Tell whether each row of a file names its own columns."""
-    return _suffix(path) in (".jsonl", ".ndjson", ".json")
-
-
-def _is_csv(path: Path) -> bool:
-    return not _is_json(path) and _suffix(path) not in (".parquet", ".arrow")
-
-
 def _files_of(folder: Path, split: str) -> list[Path]:
     """List the data files of a folder; of one that `datasets` saved, in the order of its state."""
     if (folder / "dataset_dict.json").is_file():
@@ -189,7 +197,9 @@ def _files_of(folder: Path, split: str) -> list[Path]:
         listed = _json_of(folder / "state.json").get("_data_files", ())
         return [_inside(folder, str(entry["filename"])) for entry in listed if isinstance(entry, dict)]
     found = sorted(
-        path for path in folder.rglob("*") if path.is_file() and _known(path) and path.suffix != ".json"
+        path
+        for path in folder.rglob("*")
+        if path.is_file() and _suffix(path) in SUFFIXES and path.suffix != ".json"
     )
     if not found:
         raise ValueError(f"{folder} holds no product file; there are {', '.join(SUFFIXES)}")
@@ -215,54 +225,62 @@ def _json_of(path: Path) -> dict[str, Any]:
 def _open_text(path: Path) -> IO[str]:
     with path.open("rb") as file:
         zipped = file.read(2) == b"\x1f\x8b"
-    with gzip.open(path) if zipped else path.open("rb") as file:
-        try:
-            start = file.read(4)
-        except BROKEN:
-            start = b""
-    utf_16 = start[:2] in (b"\xff\xfe", b"\xfe\xff")
     raw: Any = gzip.open(path) if zipped else path.open("rb")  # noqa: SIM115  closed with its wrapper
+    try:
+        utf_16 = raw.read(2) in (b"\xff\xfe", b"\xfe\xff")
+        raw.seek(0)
+    except BROKEN:
+        utf_16 = False
     return io.TextIOWrapper(raw, "utf-16" if utf_16 else "utf-8-sig", "surrogateescape", newline=None)
 
 
-def _lines(path: Path) -> Iterator[tuple[str, tuple[str, ...], str]]:
-    """Yield (line, repairs, fault): decoded, with bytes that are no UTF-8 taken for Windows-1252."""
+def _lines(path: Path) -> Iterator[_Line]:
+    """Yield the lines of a file; one with bytes that are no UTF-8 is in the encoding that such lines look like."""
+    encoding = ""
     with _open_text(path) as file:
         while True:
             try:
                 line = file.readline(LONGEST_LINE)
-                if not line:
-                    return
                 if len(line) == LONGEST_LINE and not line.endswith("\n"):
                     while (more := file.readline(LONGEST_LINE)) and not more.endswith("\n"):
                         pass
-                    yield line, (), TOO_LONG
+                    yield _Line(line, fault=TOO_LONG)
                     continue
             except BROKEN as error:
-                yield str(error), (), UNREADABLE
+                yield _Line(str(error), fault=UNREADABLE)
                 return
-            if line.isascii():
-                yield line, (), ""
-                continue
-            try:
-                line.encode()
-                yield line, (), ""
-            except UnicodeEncodeError:
-                raw = (
-                    line.encode("utf-8", "surrogateescape")
-                    if _escaped(line)
-                    else line.encode("utf-8", "replace")
-                )
-                yield raw.decode("cp1252", "replace"), (ENCODING,), ""
+            if not line:
+                return
+            if line.isascii() or not _ESCAPED.search(line):
+                yield _Line(line)
+            else:
+                encoding = encoding or _encoding(path)
+                yield _Line(_bytes(line).decode(encoding, "replace"), (ENCODING,))
 
 
-def _escaped(line: str) -> bool:
-    return all("\udc80" <= letter <= "\udcff" for letter in re.findall("[\ud800-\udfff]", line))
+def _bytes(line: str) -> bytes:
+    try:
+        return line.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:  # half a pair of UTF-16
+        return line.encode("utf-8", "replace")
+
+
+def _encoding(path: Path) -> str:
+    """Tell the encoding of the first lines that are no UTF-8: Windows-1252, unless another clearly fits better."""
+    from charset_normalizer import from_bytes
+
+    odd: list[bytes] = []
+    with _open_text(path) as file, suppress(*BROKEN):
+        odd = [_bytes(line) for line in islice(file, 5_000) if _ESCAPED.search(line)][:200]
+    found = from_bytes(b"".join(odd)[:100_000], cp_isolation=list(ENCODINGS)) if len(odd) >= FEWEST else ()
+    usual = max((one.coherence for one in found if ENCODINGS[0] in one.could_be_from_charset), default=0.0)
+    best = max(found, key=lambda one: one.coherence, default=None)
+    return best.encoding if best and best.coherence > usual + CLEARLY else ENCODINGS[0]
 
 
 def _csv_rows(path: Path, delimiter: str, header: bool | None) -> Iterator[SourceRow]:
-    lines, delimiter, names = _begun(path, delimiter, header)
-    for fields, raw, repairs, fault in _records(lines, delimiter):
+    delimiter, above, names = _form(path, delimiter, header)
+    for fields, raw, repairs, fault in islice(_records(_lines(path), delimiter), above, None):
         if not names and fault != UNREADABLE:
             names = _header(fields)
         elif fault:
@@ -274,30 +292,23 @@ def _csv_rows(path: Path, delimiter: str, header: bool | None) -> Iterator[Sourc
             yield SourceRow(0, dict(zip(names, fields)), "", repairs + short)
 
 
-def _begun(path: Path, delimiter: str, header: bool | None) -> tuple["_Pushed", str, list[str]]:
-    """Begin to read a CSV: its lines, its delimiter, and the names of its columns where no line gives them."""
-    lines = _lines(path)
-    held = list(islice(lines, 50))
-    if held and (named := _EXCEL.fullmatch(held[0][0])):
-        delimiter = delimiter or named[1]
-        held = held[1:]
-    delimiter = delimiter or _delimiter([line for line, _, fault in held if not fault])
-    records = [(fields, fault) for fields, _, _, fault in _records(_Pushed(held, iter(())), delimiter)]
+def _form(path: Path, delimiter: str, header: bool | None) -> tuple[str, int, list[str]]:
+    """Tell a CSV's delimiter, how many records stand above its names, and the names of its columns where no line gives
+    them."""
+    held = list(islice(_lines(path), 50))
+    excel = _EXCEL.fullmatch(held[0].text) if held else None
+    delimiter = delimiter or (excel[1] if excel else "")
+    held = held[1:] if excel else held
+    delimiter = delimiter or _delimiter([line.text for line in held if not line.fault])
+    records = [(fields, fault) for fields, _, _, fault in _records(held, delimiter)]
     sound = [fields for fields, fault in records if not fault]
-    if (
-        header is None
-        and (above := lines_above(sound))
-        and not any(fault for _, fault in records[: above + 1])
-    ):
-        begun = _Pushed(held, lines)
-        for _ in islice(_records(begun, delimiter), above):
-            pass
-        return begun, delimiter, []
-    names: list[str] = []
-    if sound and (is_row(sound) and not records[0][1] if header is None else not header):
+    above, names = lines_above(sound) if header is None else 0, list[str]()
+    if any(fault for _, fault in records[: above + 1]):
+        above = 0
+    elif sound and not above and (is_row(sound) if header is None else not header):
         width = Counter(map(len, sound)).most_common(1)[0][0]
         names = [f"column {at + 1}" for at in range(width)]
-    return _Pushed(held, lines), delimiter, names
+    return delimiter, above + bool(excel), names
 
 
 def _header(fields: list[str]) -> list[str]:
@@ -308,108 +319,81 @@ def _header(fields: list[str]) -> list[str]:
     return names
 
 
-class _Pushed:
-    """Lines that can be given back."""
+def _records(lines: Iterable[_Line], delimiter: str) -> Iterator[tuple[list[str], str, tuple[str, ...], str]]:
+    """Yield (fields, raw text, repairs, fault) of CSV records, which quotes may spread over several lines.
 
-    def __init__(self, held: list[Any], lines: Iterator[Any]) -> None:
-        self.held, self.lines = held[::-1], lines
-
-    def __iter__(self) -> "_Pushed":
-        return self
-
-    def __next__(self) -> Any:
-        return self.held.pop() if self.held else next(self.lines)
-
-    def push(self, lines: Iterable[Any]) -> None:
-        self.held.extend(reversed(list(lines)))
-
-
-def _records(lines: _Pushed, delimiter: str) -> Iterator[tuple[list[str], str, tuple[str, ...], str]]:
-    """Yield (fields, raw text, repairs, fault) of CSV records, which quotes may spread over several lines."""
-    width = 0
-    for line, repairs, fault in lines:
-        if fault:
-            yield [line[:200]], line[:2_000], (), fault
-        elif '"' not in line:
-            if line.strip():
-                width = width or line.count(delimiter) + 1
-                yield line.rstrip("\r\n").split(delimiter), line, repairs, ""
-        else:
-            record = _quoted(line, repairs, lines, delimiter, width)
-            width = width or len(record[0])
-            yield record
-
-
-def _quoted(
-    line: str, repairs: tuple[str, ...], lines: _Pushed, delimiter: str, width: int
-) -> tuple[list[str], str, tuple[str, ...], str]:
-    """Read the record that begins with this line; of a quote that is never closed, give the later lines back.
-
-    `width` is the number of the header's fields, 0 while it is read. Lines with as many are rows of their own: a quote
-    that swallowed some was not closed by the next one that looks so.
+    Of a quote that is never closed, or by one of a later row, the later lines are read again.
     """
-    taken: list[tuple[str, tuple[str, ...], str]] = []
-    text = line
-    while True:
-        try:
-            fields = _parsed(text, delimiter, strict=True)
-            inner = [one for one, *_ in taken[:-1]]
-            if len(inner) >= ROWS and width > 2 and all(_width(one, delimiter) == width for one in inner):
-                break
-            return fields, text, repairs, ""
-        except csv.Error as error:
-            if "unexpected end" not in str(error):  # a stray quote, as in 24" monitor
-                if taken and width > 1 and _width(taken[-1][0], delimiter) == width:
-                    break
-                try:
-                    return _parsed(text, delimiter, strict=False), text, repairs, ""
-                except csv.Error:
-                    break
-        more = next(lines, None)
-        if more is None or more[2] or len(taken) >= MOST_LINES or len(text) > LONGEST_LINE:
-            taken += [more] if more else []
-            break
-        taken.append(more)
-        text, repairs = text + more[0], tuple(dict.fromkeys(repairs + more[1]))
-        if more[0].count('"') == 0:  # nothing can close the quote here: look on without parsing
-            while (
-                (more := next(lines, None)) and '"' not in more[0] and not more[2] and len(taken) < MOST_LINES
-            ):
-                taken.append(more)
-                text += more[0]
-            if more is None or more[2] or len(taken) >= MOST_LINES:
-                taken += [more] if more else []
-                break
-            taken.append(more)
-            text, repairs = text + more[0], tuple(dict.fromkeys(repairs + more[1]))
-    lines.push(taken)
-    return [line], line[:2_000], (), UNCLOSED
+    ahead: deque[_Line] = deque()
+    rest = iter(lines)
+    width = 0
+    while line := ahead.popleft() if ahead else next(rest, None):
+        text, repairs, fault = line
+        if fault:
+            yield [text[:200]], text[:2_000], (), fault
+        elif '"' not in text:
+            if text.strip():
+                fields = text.rstrip("\r\n").split(delimiter)
+                width = width or len(fields)
+                yield fields, text, repairs, ""
+        else:
+            taken, closed = [line], True
+
+            def pulled() -> Iterator[str]:
+                nonlocal closed
+                yield taken[0].text  # noqa: B023  read at once
+                size = 0
+                while len(taken) < MOST_LINES and size < LONGEST_LINE:  # noqa: B023
+                    if not (more := ahead.popleft() if ahead else next(rest, None)):
+                        break
+                    if more.fault:
+                        ahead.appendleft(more)
+                        break
+                    taken.append(more)  # noqa: B023
+                    size += len(more.text)
+                    yield more.text
+                closed = False
+
+            fields = _parsed(pulled(), delimiter)
+            if closed and fields and not _swallows(taken, fields, delimiter, width):
+                width = width or len(fields)
+                whole = "".join(one.text for one in taken)
+                yield fields, whole, tuple(dict.fromkeys(why for one in taken for why in one.repairs)), ""
+            else:
+                ahead.extendleft(taken[:0:-1])
+                yield [text], text[:2_000], (), UNCLOSED
 
 
-def _width(line: str, delimiter: str) -> int:
-    """Count the fields of a line that is a record by itself; 0 of one that is none, or has a quote too many."""
-    try:
-        fields = _parsed(line, delimiter, strict=True)
-    except csv.Error:
-        return 0
-    return 0 if any('"' in said for said in fields) else len(fields)
-
-
-def _parsed(text: str, delimiter: str, strict: bool) -> list[str]:
+def _parsed(lines: Iterable[str], delimiter: str, strict: bool = False) -> list[str]:
+    """Parse a record; [] for none, to be `strict` also of one with a quote within a field, as in 24" monitor."""
     csv.field_size_limit(2 * LONGEST_LINE)
-    rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=strict))
-    if len(rows) != 1:
-        raise csv.Error("more than one record")
-    return rows[0]
+    try:
+        return next(csv.reader(lines, delimiter=delimiter, strict=strict), [])
+    except csv.Error:
+        return []
+
+
+def _swallows(taken: Sequence[_Line], fields: Sequence[str], delimiter: str, width: int) -> bool:
+    """Tell whether a record over several lines holds what looks like rows of their own, with the header's `width`."""
+
+    def is_row(line: str) -> bool:
+        own = _parsed([line], delimiter, strict=True)
+        return len(own) == width and not any('"' in said for said in own)
+
+    inner = [line.text for line in taken[1:-1]]
+    if not width or len(taken) == 1:
+        return False
+    if len(fields) > width or (len(inner) >= ROWS and width > 2 and all(map(is_row, inner))):
+        return True
+    stray = not _parsed((line.text for line in taken), delimiter, strict=True)
+    return stray and width > 1 and is_row(taken[-1].text)
 
 
 def _delimiter(lines: list[str]) -> str:
     """Choose the delimiter that splits the first lines most evenly into most fields."""
 
     def evenness(mark: str, lines: list[str]) -> tuple[int, int]:
-        counts = Counter(
-            len(fields) for fields, *_ in _records(_Pushed([(x, (), "") for x in lines], iter(())), mark)
-        )
+        counts = Counter(len(fields) for fields, *_ in _records(map(_Line, lines), mark))
         fields, often = counts.most_common(1)[0] if counts else (1, 0)
         return (often, fields) if fields > 1 else (0, 1)
 
@@ -421,11 +405,28 @@ def _delimiter(lines: list[str]) -> str:
 
 
 def _json_rows(path: Path) -> Iterator[SourceRow]:
-    for line, repairs, fault in _lines(path):
+    """Read one object a line, or a file that is one array of objects; of one that is cut short, an object a line."""
+    with _open_text(path) as file, suppress(*BROKEN):
+        if (begin := file.read(1_000)).lstrip()[:1] == "[" and _suffix(path) == ".json":
+            text = begin + file.read(WHOLE_JSON)
+            if len(text) > WHOLE_JSON:
+                raise ValueError(
+                    f"{path} is one JSON array of more than 256 MB; write it with one object a line (.jsonl)"
+                )
+            with suppress(ValueError, RecursionError):
+                if isinstance(values := json.loads(text), list):
+                    for value in values:
+                        if isinstance(value, dict) and value:
+                            yield SourceRow(0, _keyed(value))
+                        else:
+                            yield SourceRow(0, {"": str(value)[:2_000]}, NOT_OBJECT)
+                    return
+    around = " ,\r\n\t" + "[]" * (_suffix(path) == ".json")
+    for text, repairs, fault in _lines(path):
         if fault:
-            yield SourceRow(0, {"": line[:2_000]}, fault)
-        elif line.strip():
-            yield _json_row(line.strip(), repairs)
+            yield SourceRow(0, {"": text[:2_000]}, fault)
+        elif line := text.strip(around):
+            yield _json_row(line, repairs)
 
 
 def _json_row(line: str, repairs: tuple[str, ...]) -> SourceRow:
@@ -434,7 +435,7 @@ def _json_row(line: str, repairs: tuple[str, ...]) -> SourceRow:
         value = None if is_deep(line) else json.loads(line)
     except (ValueError, RecursionError):
         if line.startswith("{"):
-            found, repairs = mended(line[:100_000]), (*repairs, BROKEN_JSON)
+            found, repairs = mended(line), (*repairs, BROKEN_JSON)
             value = found if isinstance(found, dict) and found else None
     if value is None:
         return SourceRow(0, {"": line[:2_000]}, NOT_JSON)
@@ -450,39 +451,6 @@ def _keyed(values: dict[str, Any]) -> dict[str, Any]:
 @lru_cache(maxsize=4_096)
 def _column(name: Any) -> str:
     return printable(str(name))
-
-
-def _json_array(path: Path) -> Iterator[SourceRow]:
-    """Read a file that is one JSON array of objects; one object a line is read as JSONL whatever the file's name."""
-    with _open_text(path) as file:
-        try:
-            text = file.read(1_000)
-            if text.lstrip()[:1] == "[":
-                text += file.read(WHOLE_JSON)
-        except BROKEN as error:
-            yield SourceRow(0, {"": f"{path.name}: {error}"[:2_000]}, UNREADABLE)
-            return
-    if text.lstrip()[:1] != "[":
-        yield from _json_rows(path)
-        return
-    if len(text) > WHOLE_JSON:
-        raise ValueError(
-            f"{path} is one JSON array of more than 256 MB; write it with one object a line (.jsonl)"
-        )
-    try:
-        values = json.loads(text)
-    except (ValueError, RecursionError):
-        values = None
-    if not isinstance(values, list):  # cut short, say: an object a line is the usual layout
-        for line in text.strip().lstrip("[").rstrip("]").split("\n"):
-            if line.strip(" ,\r\t"):
-                yield _json_row(line.strip(" ,\r\t"), ())
-        return
-    for value in values:
-        if isinstance(value, dict) and value:
-            yield SourceRow(0, _keyed(value))
-        else:
-            yield SourceRow(0, {"": str(value)[:2_000]}, NOT_OBJECT)
 
 
 def _arrow_rows(path: Path, suffix: str) -> Iterator[SourceRow]:

@@ -3,28 +3,9 @@
 import html
 import re
 from functools import lru_cache
-from html.parser import HTMLParser
 from typing import Any, Final
 
-NOTHING: Final = frozenset(
-    (
-        "",
-        "-",
-        "--",
-        "?",
-        "n/a",
-        "na",
-        "nan",
-        "nil",
-        "none",
-        "null",
-        "undefined",
-        "unknown",
-        "#n/a",
-        "[]",
-        "{}",
-    )
-)
+NOTHING: Final = frozenset(["", *"- -- ? n/a na nan nil none null undefined unknown #n/a [] {}".split()])
 """What a file writes, in lower case, where it has no value."""
 MARKUP, ENCODING, CONTROL, MARKER, LONG = (
     "HTML removed",
@@ -43,8 +24,6 @@ _SOUND = re.compile("[\t\n -~\u00a0-\u00ac\u00ae-\u00ff–—•…™€′″]
 """Letters and signs that ftfy leaves as they are, unless they are signs of a mixed encoding."""
 _ENTITY = re.compile(r"&#?[0-9A-Za-z]{1,24};")
 _TAG = re.compile(r"</?[a-zA-Z!][^<>]*>")
-_UNCLOSED = re.compile(r"<(?!!--)(?=[^<>]*(?:<|$))")
-"""An angle bracket of no tag: the parser would look for its end from each one of them to the end of the text."""
 _CONTROL = re.compile(
     "[\x00-\x1f\x7f-\x9f\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\uffff\ud800-\udfff]"
 )
@@ -57,28 +36,9 @@ _SIGN = re.compile(r"[<>\[]")
 """One of these is in every chat marker."""
 _INERT = str.maketrans("<>", "‹›")
 _BRACKETED = re.compile(r"\[(/?(?:INST|SYS|TOOL_CALLS|AVAILABLE_TOOLS|TOOL_RESULTS))\]", re.IGNORECASE)
-_BLOCKS = frozenset(("br", "div", "h1", "h2", "h3", "h4", "li", "ol", "p", "td", "th", "tr", "ul"))
-
-
-class _Words(HTMLParser):
-    """Collect what a browser would show of a piece of HTML."""
-
-    def __init__(self) -> None:
-        super().__init__(convert_charrefs=True)
-        self.parts: list[str] = []
-        self._hidden = 0
-
-    def handle_starttag(self, tag: str, attrs: Any) -> None:
-        self._hidden += tag in ("script", "style")
-        self.parts.append("\n" if tag in _BLOCKS else "")
-
-    def handle_endtag(self, tag: str) -> None:
-        self._hidden = max(0, self._hidden - (tag in ("script", "style")))
-        self.parts.append("\n" if tag in _BLOCKS else "")
-
-    def handle_data(self, data: str) -> None:
-        if not self._hidden:
-            self.parts.append(data)
+_BLOCK = re.compile(r"</?(?:br|div|h[1-4]|li|ol|p|t[dhr]|ul)\b[^<>]*>", re.IGNORECASE)
+"""Tags that part words; others stand within them."""
+_UNSEEN = re.compile(r"<(script|style)\b[^<>]*>.*?(?:</\1\b[^<>]*>|$)", re.IGNORECASE | re.DOTALL)
 
 
 def is_nothing(value: Any) -> bool:
@@ -171,11 +131,9 @@ def _is_sound(raw: str) -> bool:
 
 
 def _shown(text: str) -> str:
+    """Return what a browser would show of a piece of HTML."""
     for _ in range(3):  # entities may hide another layer
-        words = _Words()
-        words.feed(_UNCLOSED.sub("‹", text))
-        words.close()
-        text = "".join(words.parts)
+        text = html.unescape(_TAG.sub("", _BLOCK.sub("\n", _UNSEEN.sub("", text))))
         if not _TAG.search(text):
             break
     return _TAG.sub(" ", text)

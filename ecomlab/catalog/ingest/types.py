@@ -1,12 +1,14 @@
-"""Product types: the last level of a category path, or the noun that a title names a thing sold by."""
+"""Product types: what a category path says, else the noun by which a title names a thing sold."""
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
+from ecomlab.catalog.ingest.nouns import is_counted, packed, shelves, singular, singular_as_written
+from ecomlab.catalog.ingest.nouns import plural as plural
 from ecomlab.settings import Strict, read_toml
 
 FILE: Final = Path(__file__).with_name("types.toml")
@@ -22,18 +24,15 @@ _PACKING = re.compile(
     r"|\b\d+ ?-?(?:sheets? |pads? |rolls? )?(?:box|bx|case|carton|ct|pack|pk|pads?|set|ream|roll|spindle)s?\b"
 )
 """Words about packing, which are no names of things."""
-_PLURAL_ONLY: Final = ("ss", "us", "is", "lens")
-_IRREGULAR: Final = {"knives": "knife", "scarves": "scarf", "shelves": "shelf"} | {
-    f"{one}s": one
-    for one in ("beanie", "bootie", "brownie", "cookie", "movie", "necktie", "onesie", "smoothie")
-}
-"""Singulars by the plurals that names of categories end with."""
 
 
 class _Names(Strict):
     """Schema of `types.toml`."""
 
     ends: tuple[str, ...]
+    trade: tuple[str, ...]
+    mixed: tuple[str, ...]
+    """Departments whose other names mean something else in a general shop; the first are of a trade."""
     departments: dict[str, tuple[str, ...]]
 
 
@@ -43,22 +42,13 @@ class Kind:
 
     name: str
     department: str
+    said: str | None = None
+    """What a title calls it that does not say all of its name, but "toner" where a Toner Cartridge is of a trade: the
+    thing's own name elsewhere, "" where the title goes on."""
 
 
 OTHER: Final = Kind("Other Product", "Other")
 """Type of products whose titles and categories name none; no task is about it."""
-UNCOUNTED: Final = frozenset(
-    "apparel art audio bakeware bedding care clothing coffee cookware decor equipment flatware food footwear furniture "
-    "gear glassware glue hardware jewellery jewelry lighting lingerie litter luggage makeup media memory music "
-    "networking oil paper photography software sportswear stationery storage tableware tape tea toothpaste underwear "
-    "wiring".split()
-)
-"""Nouns of which nobody buys two."""
-SHELVES: Final = frozenset(
-    "adult arrival bestseller boy clearance deal default essential featured girl kid men mens men's misc miscellaneous "
-    "offer other promotion sale teen uncategorized unisex women womens women's".split()
-)
-"""Last words of levels that say for whom things are or why they lie there: nobody asks for "a Women"."""
 COUNTED_BY: Final = ("Bag", "Bottle", "Pack", "Pad", "Roll", "Set", "Tube")
 """Last words of types that titles name without them: nobody asks for "a Paper", and no title says "Paper Pack"."""
 _SPEAKABLE = re.compile(r"[A-Z0-9][A-Za-z0-9'-]*(?: [A-Za-z0-9'-]+){0,2}")
@@ -66,10 +56,11 @@ _SPEAKABLE = re.compile(r"[A-Z0-9][A-Za-z0-9'-]*(?: [A-Za-z0-9'-]+){0,2}")
 
 def is_speakable(name: str) -> bool:
     """Tell whether a customer can ask for one of a type by this name: at most three plain words, the last of them of
-    things that are counted, in the singular."""
-    last = name.rpartition(" ")[2].lower()
-    return (
-        _SPEAKABLE.fullmatch(name) is not None and last == singular(last) and last not in UNCOUNTED | SHELVES
+    things that are counted, in the singular; or these by what they come in, "Bag of Rice"."""
+    pack, of, held = name.partition(" of ")
+    said = held if of and packed(held) == name else name
+    return _SPEAKABLE.fullmatch(said) is not None and is_counted(
+        (pack if of else said).rpartition(" ")[2].lower()
     )
 
 
@@ -87,8 +78,17 @@ def _names() -> tuple[frozenset[str], dict[str, Kind]]:
                 if form.strip()
             )
             for form in own:
-                kinds.setdefault(form, Kind(name, department))
+                sure = department not in read.trade + read.mixed or {*form.split()} >= {
+                    *singular_words(noun(name))
+                }
+                kinds.setdefault(form, Kind(name, department, None if sure else form.title()))
     return frozenset(read.ends), kinds
+
+
+@cache
+def trade() -> frozenset[str]:
+    """Departments of which the other names of things mean something else in a general shop."""
+    return frozenset(read_toml(FILE, _Names).trade)
 
 
 @cache
@@ -97,46 +97,16 @@ def _last_words() -> frozenset[str]:
     return frozenset(form.rpartition(" ")[2] for form in _names()[1])
 
 
-@lru_cache(maxsize=65_536)
-def singular(word: str) -> str:
-    """Return the singular of a lower-case noun: "batteries" -> "battery"."""
-    if len(word) < 4 or word[-1] != "s" or word.endswith(_PLURAL_ONLY):
-        return word
-    if word.endswith("ies") and len(word) > 4:
-        return f"{word[:-3]}y"
-    return word[:-2] if word.endswith(("xes", "ches", "shes", "sses")) else word[:-1]
+def singular_words(name: str) -> list[str]:
+    """Return the words of a name in lower case, each in the singular."""
+    return [singular(word) for word in name.lower().split()]
 
 
 def noun(kind: str) -> str:
-    """Return what titles call a type whose name says how it is counted: "Paper" of "Paper Pack"."""
+    """Return what titles call a type whose name says how it is counted: "Paper" of "Paper Pack", "Rice" of "Bag of
+    Rice"."""
     before, _, last = kind.rpartition(" ")
-    return before if last in COUNTED_BY else kind
-
-
-@lru_cache(maxsize=8_192)
-def plural(name: str) -> str:
-    """Return the plural of a type's name: "Memory Card" -> "Memory Cards", "Headphones" -> "Headphones"."""
-    *before, last = name.split(" ")
-    folded = last.lower()
-    if folded != singular(folded) or folded in UNCOUNTED:
-        return name
-    form = _inflect().plural_noun(folded) or folded
-    kept = next(
-        (i for i, (one, two) in enumerate(zip(folded, form, strict=False)) if one != two), len(folded)
-    )
-    return " ".join((*before, last[:kept] + form[kept:]))  # "T-Shirts" and "DVDs" keep their capitals
-
-
-@cache
-def _inflect() -> Any:
-    from unittest.mock import patch
-
-    import typeguard
-
-    # With typeguard's checks, which inflect asks for, importing it takes 3 s of the processor in place of .2 s.
-    with patch.object(typeguard, "typechecked", lambda function: function):
-        import inflect
-    return inflect.engine()
+    return before if last in COUNTED_BY else kind.rpartition(" of ")[2]
 
 
 def of_title(title: str) -> Kind | None:
@@ -148,16 +118,11 @@ def of_title(title: str) -> Kind | None:
     ends, kinds = _names()
     last = _last_words()
     for part in _parts(title, ends):
-        best: Kind | None = None
-        at = len(part)
-        while at and best is None:
+        for at in range(len(part), 0, -1):
             for count in range(min(LONGEST, at) if part[at - 1] in last else 0, 0, -1):
-                best = kinds.get(" ".join(part[at - count : at]))
-                if best:
-                    break
-            at -= 1
-        if best:
-            return best
+                if best := kinds.get(" ".join(part[at - count : at])):
+                    ends_it = at == len(part) or part[at][0].isdigit()  # "Toner 200 ml"
+                    return best if best.said is None or ends_it else replace(best, said="")
     return None
 
 
@@ -187,14 +152,13 @@ def _forms(kind: str) -> frozenset[tuple[str, ...]]:
 @lru_cache(maxsize=4_096)
 def words_of(kind: str) -> frozenset[str]:
     """Return the words of what titles call a type, and of its name, in lower case and singular."""
-    own = map(singular, kind.lower().split())
-    return frozenset((*own, *(word for form in _forms(kind) for word in form)))
+    return frozenset((*singular_words(kind), *(word for form in _forms(kind) for word in form)))
 
 
 def without_words(name: str, kind: str) -> str:
     """Leave out of a short name what the type's name says: "Drift Yoga" of a Mat that its category makes a Yoga Mat is
     Drift."""
-    said = {singular(word) for word in kind.lower().split()}
+    said = {*singular_words(kind)}
     return " ".join(word for word in name.split() if singular(word.lower()) not in said)
 
 
@@ -218,29 +182,28 @@ def noun_at(words: Sequence[str], kind: str) -> int:
 def of_path(path: tuple[str, ...]) -> Kind | None:
     """Return the type and department of a category path, in words that a customer can say; None for an empty path.
 
-    "Cell Phone Cases & Covers" is "Cell Phone Case".
+    "Cell Phone Cases & Covers" is "Cell Phone Case"; a last level that says for whom things are ("Shoes > Women") gives
+    way to the one above.
     """
     if not path:
         return None
-    words = _AND.split(path[-1].replace("_", " "))[0].split()[-3:] or ["Product"]
-    if len(words) == 2 and words[0].lower() == "all":  # "All Laptops" are laptops
-        words = words[1:]
-    words[-1] = _cased(words[-1])
-    name = " ".join(
-        "".join(letter for letter in word if letter.isalnum() or letter in "'-") for word in words
-    ).strip()
+    last = len(path) - 1
+    while last and not {*_level(path[last]).lower().split()[-1:]} - shelves():
+        last -= 1
+    name = packed(_level(path[last]))
     department = _AND.split(path[0].replace("_", " "))[0] if len(path) > 1 else name
     return Kind(name[:1].upper() + name[1:], department[:1].upper() + department[1:])
 
 
-def _cased(word: str) -> str:
-    """Return the singular of a word as it is written: "Cables" -> "Cable", "Bookshelves" -> "Bookshelf"."""
-    folded = word.lower()
-    many = next((many for many in _IRREGULAR if folded.endswith(many)), "")
-    one = folded.removesuffix(many) + _IRREGULAR[many] if many else singular(folded)
-    return (
-        word[: len(one)] if word.lower().startswith(one) else one.capitalize() if word[:1].isupper() else one
-    )
+@lru_cache(maxsize=8_192)
+def _level(said: str) -> str:
+    """Return the first name that a level of a category gives, its last word in the singular."""
+    words = _AND.split(said.replace("_", " "))[0].split()[-3:] or ["Product"]
+    if len(words) == 2 and words[0].lower() == "all":  # "All Laptops" are laptops
+        words = words[1:]
+    words[-1] = singular_as_written(words[-1])
+    plain = ("".join(letter for letter in word if letter.isalnum() or letter in "'-") for word in words)
+    return " ".join(plain).strip()
 
 
 def ending_words() -> frozenset[str]:

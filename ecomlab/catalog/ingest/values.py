@@ -1,4 +1,4 @@
-"""Readers of what product files write in a field: money, stars, counts, paths, lists and tables in text."""
+"""Readers of what product files write in a field: stars, counts, paths, lists and tables in text."""
 
 import ast
 import json
@@ -7,6 +7,7 @@ import re
 from functools import lru_cache
 from typing import Any, Final
 
+from ecomlab.catalog.ingest.profiles import plain
 from ecomlab.catalog.ingest.text import is_nothing
 
 RATING_TEXT, RATING_UNREAD = "rating written as text", "unreadable rating left out"
@@ -16,37 +17,16 @@ COUNT_UNREAD, STOCK_NONE, STOCK_SOME, UNIT = (
     "stock in words: its number is drawn",
     "hours, weeks or months counted in days",
 )
-LITERAL, BROKEN_JSON, UNREAD_TABLE = (
-    "Python literal in place of JSON",
-    "broken JSON mended",
-    "unreadable details left out",
-)
+BROKEN_JSON, UNREAD_TABLE = "broken JSON mended", "unreadable details left out"
 WRAPPED: Final = "list or object where a single value belongs"
 """Names of repairs."""
 DEEPEST: Final = 40
 """Brackets that may be open at once in JSON; parsers recurse."""
-_NO_COMMA = re.compile(r"(['\"])\s+(['\"])")
-"""Between the elements of a list as NumPy prints it."""
-_SOLD_OUT = re.compile(
-    r"-\s*\d+(?:\.\d+)?|(?:currently )?(?:out[ _-]?of[ _-]?stock|sold[ _-]?out|unavailable|not available|discontinued)"
-    r"|oos|no|false|none left|back[ -]?order(?:ed)?|pre[ -]?order"
-    r"|nein|ausverkauft|vergriffen|nicht (?:auf lager|lieferbar|verfügbar|vorrätig)"
-    r"|agotad[oa]|sin (?:stock|existencias)|no disponible|bajo pedido"
-    r"|non|épuisée?|(?:en )?rupture(?: de stock)?|indisponible|sur commande",
-    re.IGNORECASE,
-)
-"""How exports say that nothing is left: oversold units count below zero."""
-_IN_STOCK = re.compile(
-    r"yes|true|(?:currently )?(?:in[ _-]?stock|available)|ja|auf lager|lieferbar|verfügbar"
-    r"|limited ?availability|(?:in ?store|online) ?only"
-    r"|s[ií]|oui|en stock|disponible",
-    re.IGNORECASE,
-)
-"""How they say that something is left, without its number."""
 _VOCABULARY = re.compile(r"https?://schema\.org/", re.IGNORECASE)
 _COUNT = re.compile(
-    r"(?:[(~≈>≥+]|about|around|over|more than|at least|only|just)?\s*"
-    r"(?:(\d+(?:[.,]\d+)?) ?([kKMB])\b|(\d{1,3}(?:[,. '’]\d{3})+|\d+)(?![\d%/]|[.,]\d| ?/ ?\d| (?:out )?of\b))",
+    r"(?:[(~≈>≥+]|[a-z]+(?: than| least)?)?\s*"
+    r"(\d{1,3}(?:[,. '’]\d{3})+|\d+(?:[.,]\d+)?(?= ?[kKMB]\b)|\d+)(?: ?([kKMB])\b)?"
+    r"(?![\d%/]|[.,]\d| ?/ ?\d| (?:out )?of\b)",
     re.IGNORECASE,
 )
 """A count, also in thousands or millions, as shops show them: "1.2K", "2M+", "(1,234)"; no "3/5", "10%" or "4 of 5"."""
@@ -56,7 +36,7 @@ _UNIT = re.compile(
     re.IGNORECASE,
 )
 """In what but days a time is given."""
-_SCALES: Final = {"k": 1e3, "m": 1e6, "b": 1e9}
+_SCALES: Final = {"": 1, "k": 1e3, "m": 1e6, "b": 1e9}
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)?")
 _SCALE_OF_STARS = re.compile(
     r"\s*(?:/|\b(?:out of|of|von|sur|de)\b)\s*(5|10|100)(?:\.0+)?\b|\s*(%)", re.IGNORECASE
@@ -69,6 +49,8 @@ _ROOT = re.compile(r"[>/,;|]")
 _EQUALS = re.compile(r"\s*[\w .-]{1,60}=")
 _BLANKS = re.compile(r"[^\S\n]+")
 _BULLET = re.compile(r"\s*(?:[•●▪◦‣·*]|\n\s*[-–]?\s*)\s*")
+_NO_COMMA = re.compile(r"(['\"])\s+(['\"])")
+"""Between the elements of a list as NumPy prints it."""
 
 
 @lru_cache(maxsize=65_536, typed=True)
@@ -86,7 +68,7 @@ def read_rating(value: Any) -> tuple[int | None, tuple[str, ...]]:
         return None, ()
     if not 1 <= stars <= 5 or text.startswith("-"):
         return None, (RATING_UNREAD,)
-    return round(10 * stars), () if isinstance(value, int | float) or _is_number(value) else (RATING_TEXT,)
+    return round(10 * stars), () if _number(text) == stars else (RATING_TEXT,)
 
 
 @lru_cache(maxsize=65_536, typed=True)
@@ -96,13 +78,11 @@ def read_count(value: Any, most: int = 2**31 - 1) -> tuple[int | None, tuple[str
         return None, ()
     text = str(value).strip()[:100]
     found = _COUNT.match(text)
-    if _is_number(text) and not (isinstance(value, str) and found and found[3] and not found[3].isdigit()):
-        number = float(text)
-    elif found and found[2]:
-        number = round(float(found[1].replace(",", ".")) * _SCALES[found[2].lower()])
-    else:
-        number = float(re.sub(r"\D", "", found[3])) if found else math.nan
-    if not number >= 0 or math.isinf(number):
+    number = _number(text)
+    if found and (math.isnan(number) or (isinstance(value, str) and not found[1].isdigit())):
+        said = found[1].replace(",", ".") if found[2] else re.sub(r"\D", "", found[1])
+        number = round(float(said) * _SCALES[(found[2] or "").lower()])
+    if not 0 <= number < math.inf:
         return None, (COUNT_UNREAD,)
     return int(min(number, most)), ()
 
@@ -110,10 +90,10 @@ def read_count(value: Any, most: int = 2**31 - 1) -> tuple[int | None, tuple[str
 def read_stock(value: Any, most: int = 2**31 - 1) -> tuple[int | None, tuple[str, ...]]:
     """Read the units in stock, at most `most`: a count, or 0 where it is below zero or in words: "sold out"; None for
     "yes"."""
-    text = _VOCABULARY.sub("", str(value)[:100].strip())
-    if _SOLD_OUT.fullmatch(text):  # also a False
+    text = re.sub(r"[\W_]", "", _VOCABULARY.sub("", str(value)[:100])).lower()
+    if text in plain().sold_out or _number(str(value)) < 0:  # also a False
         return 0, (STOCK_NONE,)
-    if _IN_STOCK.fullmatch(text):
+    if text in plain().in_stock:
         return None, (STOCK_SOME,)
     return read_count(value, most)
 
@@ -128,11 +108,11 @@ def read_days(value: Any, most: int) -> tuple[int | None, tuple[str, ...]]:
     return min(in_days, most), (*repairs, UNIT)
 
 
-def _is_number(value: Any) -> bool:
+def _number(text: str) -> float:
     try:
-        return math.isfinite(float(value))
-    except (TypeError, ValueError, OverflowError):
-        return False
+        return float(text)
+    except ValueError:
+        return math.nan
 
 
 def single(value: Any) -> tuple[Any, tuple[str, ...]]:
@@ -206,20 +186,19 @@ def read_json(text: str) -> tuple[Any, tuple[str, ...]]:
     """Read JSON in text, also a Python literal or broken JSON; None, with a reason, where nothing can be read."""
     if is_deep(text):
         return None, (UNREAD_TABLE,)
-    try:
-        return json.loads(text), ()
-    except (ValueError, RecursionError):
-        text = _NO_COMMA.sub(r"\1, \2", text)
-    try:
-        return json.loads(text), ()
-    except (ValueError, RecursionError):
-        pass
-    try:
-        return ast.literal_eval(text), (LITERAL,)
-    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
-        pass
-    value = mended(text[:20_000])
-    return (value, (BROKEN_JSON,)) if isinstance(value, dict | list) and value else (None, (UNREAD_TABLE,))
+    for read in (json.loads, _literal, mended):
+        try:
+            value = read(text)
+        except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+            continue
+        if read is not mended or (isinstance(value, dict | list) and value):
+            return value, () if read is json.loads else (BROKEN_JSON,)
+    return None, (UNREAD_TABLE,)
+
+
+def _literal(text: str) -> Any:
+    """Read a Python literal, a list as NumPy prints it, or a Ruby hash. Raises ValueError and the like for others."""
+    return ast.literal_eval(_NO_COMMA.sub(r"\1, \2", text.replace('"=>', '": ')))
 
 
 def mended(text: str) -> Any:
@@ -227,7 +206,7 @@ def mended(text: str) -> Any:
     from json_repair import repair_json
 
     try:
-        return repair_json(text, return_objects=True)
+        return repair_json(text[:100_000].replace('"=>', '": '), return_objects=True)
     except Exception:  # a library for broken input, and what it meets is unbounded
         return None
 
@@ -255,6 +234,8 @@ def read_table(value: Any) -> tuple[dict[str, str], tuple[str, ...]]:
             mark, between = ("=", r"[,;](?=[^=,;]+=)") if _EQUALS.match(value) else (":", r"[;\n|]")
             pairs = (part.partition(mark) for part in re.split(between, value[:20_000]))
             value = {name: said.strip() for name, sign, said in pairs if sign}
+    if isinstance(value, dict) and len(value) == 1 and isinstance(inner := next(iter(value.values())), list):
+        value = inner  # {"specifications": [{"key": "Color", "value": "Black"}]}
     if isinstance(value, list | tuple):  # [{"name": "Color", "value": "Black"}] or [["Color", "Black"]]
         value = dict(filter(None, map(_pair, value)))
     if not isinstance(value, dict):

@@ -13,7 +13,7 @@ from spoiling import SPICES
 
 from ecomlab.catalog.ingest import open_source, prices, text, values
 from ecomlab.catalog.ingest.mapping import Mapping
-from ecomlab.catalog.ingest.rows import CleanRow, RowCleaner, SetAside
+from ecomlab.catalog.ingest.rows import RowCleaner, SetAside
 from ecomlab.catalog.ingest.sources import SourceRow
 from ecomlab.seeding import rng
 
@@ -48,13 +48,14 @@ def clean_any(raw: dict[str, object]) -> None:
     if isinstance(cleaned, SetAside):
         assert cleaned.reason and cleaned.number == 3
         return
-    assert isinstance(cleaned, CleanRow) and cleaned.title
-    assert cleaned.price_cents is None or 0 < cleaned.price_cents < prices.MOST_CENTS
-    assert cleaned.rating_tenths is None or 10 <= cleaned.rating_tenths <= 50
-    attributes = (one.value for one in cleaned.attributes.values())
-    shown = [cleaned.title, cleaned.brand, cleaned.text, *cleaned.path, *attributes]
-    assert not set("<>\n\r\x00") & set("".join(shown))
-    assert isinstance(cleaned.content, int)
+    price, rating = cleaned["price_cents"], cleaned["rating_tenths"]
+    assert price is None or 0 < price < prices.MOST_CENTS
+    assert rating is None or 10 <= rating <= 50
+    shown = "".join(cleaned[name] for name in ("title", "brand", "text", "path"))
+    assert cleaned["title"] and not set("<>\r\x00") & set(shown)
+    attributes = [value for value, _ in json.loads(cleaned["attributes"]).values()]
+    assert not set("<>\n\r\x00") & set("".join((*attributes, cleaned["title"], cleaned["brand"])))
+    assert isinstance(cleaned["content"], int)
 
 
 fuzz = partial(settings, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))

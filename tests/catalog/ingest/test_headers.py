@@ -14,7 +14,6 @@ WITHOUT = {
     "an address": "Desk Lamp,https://a.example/1\nFloor Lamp,https://a.example/2\nWall Lamp,\n",
     "a date": "2024-01-05,Desk Lamp\n2024-01-06,Floor Lamp\n2024-02-01,Wall Lamp\n",
     "a long number": "4006381333931,Desk Lamp\n4006381333948,Floor Lamp\n4006381333955,Wall Lamp\n",
-    "a value that comes again": "Desk Lamp,Acme\nFloor Lamp,Bolt\nWall Lamp,Cord\nNight Lamp,Acme\n",
     "after Excel's line": "sep=;\nDesk Lamp;19,99\nFloor Lamp;24,50\nWall Lamp;7,00\n",
 }
 WITH = {

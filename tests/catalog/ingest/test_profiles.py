@@ -1,0 +1,162 @@
+"""Files of real shops in small (cases/), and those of each platform: what their columns mean is in its profile."""
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ingested import Built, built
+from test_exports import PARENTS
+
+from ecomlab.catalog.ingest import types
+from ecomlab.catalog.ingest.profiles import FOLDER, is_known, profile_of, profiles
+
+CASES = Path(__file__).with_name("cases")
+SIZES = ["S", "M", "L"]
+
+
+@pytest.fixture
+def case(tmp_path: Path) -> Any:
+    return lambda name: built(CASES / f"{name}.csv", tmp_path / name)
+
+
+def kinds(found: Built) -> dict[str, int]:
+    return dict(Counter(row["type"] for row in found.rows))
+
+
+def options(row: dict[str, Any]) -> list[str]:
+    return [one["option"] for one in row["variants"]]
+
+
+def test_a_name_in_a_header_says_brand_color_and_currency(case: Any) -> None:
+    found = case("currency_in_header")
+    assert (found.report.currency, found.report.currency_from) == ("INR", "the name of Price (INR)")
+    assert all(row["brand"] and row["attr.color"] and row["source_id"] for row in found.rows)
+
+
+def test_a_placeholder_is_no_id_and_a_sale_is_the_price(case: Any) -> None:
+    found = case("gtin_placeholder")
+    assert (found.report.products, found.report.set_aside) == (28, 0)
+    assert {row["price_cents"] for row in found.rows if row["title"] == "Alder Backpack"} == {2_000}
+    assert {row["price_cents"] for row in found.rows if row["title"] == "Alder Scarf"} == {1_500}
+
+
+def test_products_of_one_file_have_options_of_their_own(case: Any) -> None:
+    rows = case("two_option_names").rows
+    assert {(row["type"], row["option"], len(row["variants"])) for row in rows} == {
+        ("T-Shirt", "size", 3),
+        ("Mug", "color", 2),
+    }
+
+
+def test_options_that_name_themselves_are_all_read_wherever_they_stand(case: Any) -> None:
+    found = case("size_in_the_other_column")
+    assert (found.report.products, found.report.set_aside) == (160, 0)
+    assert all((row["option"], options(row)) == ("size", SIZES) for row in found.rows)
+
+
+def test_what_differs_only_after_the_first_rows_differs_all_the_same(tmp_path: Path) -> None:
+    lines = ["Parent SKU,SKU,Title,Price,Size,Color"]
+    lines += [f"P{at},S{at}{size},Fern Tee {at},9,{size},Moss" for at in range(90) for size in SIZES]
+    lines += [f"Q{at},T{at}{color},Fern Mug {at},9,,{color}" for at in range(20) for color in ("Red", "Blue")]
+    (tmp_path / "a.csv").write_text("\n".join(lines) + "\n")
+    found = built(tmp_path / "a.csv", tmp_path / "out")
+    assert (found.report.products, found.report.set_aside) == (110, 0)
+    assert Counter((row["type"], row["option"]) for row in found.rows) == {
+        ("T-Shirt", "size"): 90,
+        ("Mug", "color"): 20,
+    }
+
+
+def test_an_option_of_one_value_is_an_attribute(case: Any) -> None:
+    rows = case("one_colour_a_handle").rows
+    assert {row["attr.color"] for row in rows} == {"Black", "Navy Blue"}
+    assert {(row["type"], row["option"]) for row in rows} == {("Dress", "size"), ("Scarf", None)}
+
+
+def test_names_of_options_are_singular_and_english(case: Any) -> None:
+    found = case("plural_option_names")
+    assert {row["option"] for row in found.rows} == {"color", None}
+    assert {*found.products.attribute_names} >= {"size"} and "sizes" not in found.products.attribute_names
+
+
+@pytest.mark.parametrize("name", ["unit_price_en", "unit_price_en2"])
+def test_a_unit_price_is_no_price(name: str, case: Any) -> None:
+    assert min(row["price_cents"] for row in case(name).rows) == 1_250
+
+
+def test_a_category_is_never_overruled(case: Any) -> None:
+    assert kinds(case("gloves")) == {"Glove": 13, "Top": 13}
+
+
+def test_other_names_of_a_trade_have_their_own_sense_in_a_general_shop(case: Any) -> None:
+    assert kinds(case("wrong_sense")) == {
+        **dict.fromkeys(("Shirt", "Toner", "Face Mask", "Comb"), 14),
+        types.OTHER.name: 14,  # "Skin Oil" is no skin
+    }
+
+
+def test_what_is_not_counted_is_named_by_what_it_comes_in_or_not_asked_for(case: Any) -> None:
+    found = kinds(case("mass_nouns"))
+    assert {name for name in found if types.is_speakable(name)} == {"Bag of Rice", "Bag of Salt", "Snack"}
+
+
+PRESTA = """ID;Name *;Categories (x,y,z...);Price tax excluded or Price tax included;Unity;Unit price;Manufacturer
+1;Juno Lamp;Home,Lighting,Lamps;20,90;;2,00;Fernside
+"""
+ETSY = """TITLE,DESCRIPTION,PRICE,CURRENCY_CODE,QUANTITY,TAGS,VARIATION 1 TYPE,VARIATION 1 NAME,VARIATION 1 VALUES,SKU
+Fern Tee,Soft.,20,GBP,9,tee,Custom Property,Choose your Sizes,"S,M,L",T1
+Fern Mug,Hot.,9,GBP,4,mug,,,,M1
+"""
+GOOGLE = """g:id,g:title,g:price,g:sale_price,g:availability,g:item_group_id,g:product_type,g:color,g:size
+1S,Vega Tee,20.00 EUR,15.00 EUR,in_stock,1,Apparel > T-Shirts,Moss,S
+1M,Vega Tee,20.00 EUR,25.00 EUR,out_of_stock,1,Apparel > T-Shirts,Moss,M
+"""
+AMAZE = """asin,parent_asin,title,store,price,average_rating,Size
+B1,P,Vega Tee,Visit the Vega Store,20,4.5,S
+B2,P,Vega Tee,Visit the Vega Store,21,4.5,M
+"""
+LISTED = """Artikelnr.;Bezeichnung;Marke;Preis in €;Größe
+1;Fern Shirt;Fern;19,90;S | M | L
+2;Moss Shirt;Fern;29,90;M | L
+"""
+# by file: the profile's name, then of the first product the price, the option, its values, the type and the currency
+PLATFORMS: dict[str, tuple[str, tuple[Any, ...]]] = {
+    "woocommerce": (PARENTS, (18_900, "color", ["Black", "White"], "Chair", "USD")),
+    "prestashop": (PRESTA, (2_090, None, [], "Lamp", "USD")),
+    "etsy": (ETSY, (2_000, "size", SIZES, "T-Shirt", "GBP")),
+    "google": (GOOGLE, (1_500, "size", ["S", "M"], "T-Shirt", "EUR")),
+    "amazebay": (AMAZE, (2_000, "size", ["S", "M"], "T-Shirt", "USD")),
+    "plain": (LISTED, (1_990, "size", SIZES, "Shirt", "EUR")),
+}
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
+def test_a_platform_is_known_by_its_columns(platform: str, tmp_path: Path) -> None:
+    text, (price, option, values, kind, currency) = PLATFORMS[platform]
+    (tmp_path / "a.csv").write_text(text)
+    found = built(tmp_path / "a.csv", tmp_path / "out")
+    row = min(found.rows, key=lambda one: one["source_row"])
+    assert (found.report.profile, found.report.currency) == (profiles()[platform].name, currency)
+    assert (row["price_cents"], row["option"], row["type"]) == (price, option, kind)
+    assert [one["option"] for one in row["variants"] or ()] == values
+    if platform == "etsy":  # all that is there of what one row lists
+        assert (row["stock"], {one["stock"] for one in row["variants"]}) == (9, {9})
+    assert {*profiles()} == {*PLATFORMS, "shopify"}
+
+
+def test_a_further_picture_is_no_repeated_variant(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text(
+        "Handle,Title,Option1 Name,Option1 Value,Variant Price,Image Src\n"
+        "tee,Fern Tee,Size,S,5,1.jpg\ntee,,,M,5,2.jpg\ntee,,,,,3.jpg\ntee,,,,,4.jpg\n"
+        "mug,Fern Mug,Title,Default Title,5,1.jpg\nmug,,,,,2.jpg\n"
+    )
+    report = built(tmp_path / "a.csv", tmp_path / "out").report
+    assert report.reasons == {"of a product whose variants are in other rows": 3} and report.products == 2
+
+
+def test_every_profile_is_known_by_each_of_its_signs() -> None:
+    for name, one in profiles().items():
+        assert (FOLDER / f"{name}.toml").is_file()
+        assert all(profile_of(sign) == one for sign in one.signs)
+        assert all(is_known(column) for names in one.columns.values() for column in names)
