@@ -287,22 +287,29 @@ class Catalog:
         """Those of which enough products are in stock for tasks about what can be bought: all in a generated catalog."""
         if self.drawable is None:
             return self.types
-        return tuple(one for one in self.drawable_types if self._that_have(one.name, 1) >= ENOUGH)
+        return tuple(one for one in self.drawable_types if self.stocked(one.name) >= ENOUGH)
 
     def least_stock(self, name: str) -> int:
         """Return the least units of a product of a type that may be wanted: `PLENTY`, or one where too few products of a
         real catalog have so many; quantities are then drawn up to what there is."""
-        if self.drawable is not None and self._that_have(name, PLENTY) < ENOUGH:
+        if self.drawable is not None and self.stocked(name, PLENTY) < ENOUGH:
             return 1
         return PLENTY
 
-    def tells_brands(self, name: str) -> bool:
-        """Tell whether brands tell products of a type apart: always in a generated catalog."""
-        rows = self.type_rows(name)
-        brands = self.brand_code[rows.start : rows.stop]
-        return self.drawable is None or bool((brands != brands[0]).any())
+    def names_in(self, name: str) -> tuple[int, int]:
+        """Count the brands and the features of a type."""
+        if name not in self._names_in:
+            rows = self.type_rows(name)
+            codes = (column[rows.start : rows.stop] for column in (self.brand_code, self.feature_code))
+            brands, features = (len(np.unique(column)) for column in codes)
+            self._names_in[name] = brands, features
+        return self._names_in[name]
 
-    def _that_have(self, name: str, units: int) -> int:
+    @cached_property
+    def _names_in(self) -> dict[str, tuple[int, int]]:
+        return {}
+
+    def stocked(self, name: str, units: int = 1) -> int:
         """Count the products of a type of which so many units are in stock."""
         if (name, units) not in self._stocked:
             rows = self.type_rows(name)

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping
 from types import MappingProxyType
 
-from ecomlab.catalog.columns import Catalog
+from ecomlab.catalog.columns import ENOUGH, PLENTY, Catalog
 from ecomlab.slots import LIMITS, PRICE, SlotType
 
 FEW_TYPES = 2
@@ -40,12 +40,18 @@ def _unsupported(catalog: Catalog) -> dict[str, str]:
             ("PD", "BUNDLE"), "no product has a price: lists to compare and budgets need them"
         )
     similar = any(
-        sum(1 for attribute in kind.attributes if (catalog.attr[attribute.name][span] >= 0).sum() >= 8) >= 1
-        for kind in catalog.drawable_types
-        for span in [slice(*_edges(catalog, kind.name))]
+        (catalog.attr[attribute.name][rows.start : rows.stop] >= 0).sum() >= 8
+        for kind in catalog.stocked_types
+        for rows in [catalog.type_rows(kind.name)]
+        for attribute in kind.attributes
     )
     if not similar:
         off["SUB"] = "no type has products that share attributes: replacements could not be told apart"
+    if not catalog.stocked_types:
+        off["PD"] = f"no type has {ENOUGH} products in stock"
+    if len(catalog.stocked_types) < FEW_TYPES:
+        few = f"fewer than {FEW_TYPES} types have {ENOUGH} products in stock"
+        off |= dict.fromkeys(("CART", "SUB", "BUNDLE"), few)
     if len(catalog.drawable_types) < FEW_TYPES:
         few = f"fewer than {FEW_TYPES} types have enough products"
         off |= dict.fromkeys(("CART", "SUB", "RETURN", "STATUS", "POLICY", "BUNDLE"), few)
@@ -63,11 +69,23 @@ def limits(catalog: Catalog, told: Collection[str] = ()) -> list[str]:
     ]
 
 
+def of_stock(catalog: Catalog) -> list[str]:
+    """Say what the stock of a real catalog leaves to be drawn, by environment and type."""
+    kinds, stocked, said = catalog.drawable_types, catalog.stocked_types, []
+    if short := [kind.name for kind in kinds if kind not in stocked]:
+        counts = ", ".join(f"{one} ({catalog.stocked(one):,})" for one in short)
+        said.append(
+            f"CART, PD, SUB and BUNDLE are about {len(stocked)} of these types, for of the others fewer than {ENOUGH} "
+            f"products are in stock: {counts}"
+        )
+    if few := [kind.name for kind in stocked if catalog.least_stock(kind.name) < PLENTY]:
+        said.append(
+            f"few products have {PLENTY} units, so that quantities go up to the stock, in {len(few)} of these types: "
+            + ", ".join(few)
+        )
+    return said
+
+
 def gains(catalog: Catalog) -> list[SlotType]:
     """List the limits of which a unit may be worth something to a customer: those that products of this shop have."""
     return [limit for limit in LIMITS if limit.gain and catalog.has(limit)]
-
-
-def _edges(catalog: Catalog, name: str) -> tuple[int, int]:
-    rows = catalog.type_rows(name)
-    return rows.start, rows.stop

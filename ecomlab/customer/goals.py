@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from ecomlab.catalog import Constraint, Shop
+from ecomlab.catalog import Catalog, Constraint, Shop
 from ecomlab.customer.visits import (
+    CLUSTER,
     MOST_WITHHELD,
     Cluster,
     Outline,
@@ -171,11 +172,20 @@ def _is_of_product(name: str) -> bool:
 
 def draw_names(row: int, constraints: int, shop: Shop, random: np.random.Generator) -> list[str]:
     """Draw the slots that describe products which have the same attributes as this row's: brand, feature, then others
-    in random order; with the type they are `constraints`. A brand that all of a type are of tells nothing."""
+    in random order; with the type they are `constraints`."""
     more = [*(f"attr:{name}" for name in shop.catalog.attributes(row))]
     more += [limit.name for limit in LIMITS if shop.catalog.has(limit)]
-    first = ["brand", "feature"] if shop.catalog.tells_brands(shop.catalog.type_of(row).name) else ["feature"]
+    first = first_names(shop.catalog.type_of(row).name, shop.catalog)
     return [*first, *shuffled(random, more)][: max(0, constraints - 1)]
+
+
+def first_names(kind: str, catalog: Catalog) -> list[str]:
+    """List what is said first of a product of a type: its brand, and its feature; in a real catalog where fewer than
+    `CLUSTER` brands tell its products apart the feature first, and no brand that all of them are of."""
+    brands, features = (CLUSTER, CLUSTER) if catalog.drawable is None else catalog.names_in(kind)
+    if brands == 1:
+        return ["feature"]
+    return ["brand", "feature"] if brands >= min(CLUSTER, features) else ["feature", "brand"]
 
 
 def draw_item(

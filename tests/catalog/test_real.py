@@ -155,8 +155,9 @@ def test_products_without_what_enough_others_have_are_left_out(
 def test_real_products_are_named_as_people_write_them(tmp_path: Path) -> None:
     """Brand first, with the article that is heard, no shouting; nobody asks for a Furniture."""
     lines = ["title,brand,price"]
-    lines += [f"HP ELECTRIFIED X{i}Q Cover Beige,HP,{10 + i}" for i in range(20)]
-    lines += [f"HP Y{i}Q Tripod,HP,{10 + i}" for i in range(20)]
+    for i, maker in enumerate(["HP", "Maker"] * 10):
+        lines += [f"{maker} ELECTRIFIED X{i}Q Cover Beige,{maker},{10 + i}"]
+        lines += [f"{maker} Y{i}Q Tripod,{maker},{10 + i}"]
     bare = catalog_from(lines, tmp_path)
     assert is_speakable("Tripod") and not is_speakable("Furniture")
     assert {str(bare.feature(row)).partition("-")[0] for row in bare.type_rows("Cover")} == {"Electrified"}
