@@ -114,7 +114,8 @@ def draw_missed(
     found = draw_cluster(outline, shop, random, usable)
     said = tuple(names)
     if vague:  # who looked at a thing remembers something of it
-        said = tuple(shuffled(random, ["brand", f"attr:{pick(random, attributes)}", ""])[:1])
+        known = [one for one in attributes if (catalog.attr[one][found] >= 0).all()]
+        said = tuple(shuffled(random, ["brand", f"attr:{pick(random, known)}" if known else "", ""])[:1])
         said = tuple(filter(None, said))
     return Missed(outline, tuple(must), tuple(found), said) if found else None
 

@@ -278,6 +278,7 @@ class Gaps:
         while len(self.types) < number:
             place = len(self.types)
             others = [kind for kind in self.lexicon.types if kind not in (*own, *self.types)]
+            others = others or [*self.lexicon.types]  # a shop of few
             self.foreign += 0.2 * (place >= len(own) > 0)
             self.types.append(own[place] if place < len(own) else pick(self.random, others))
         return self.types[number - 1]
@@ -304,7 +305,7 @@ class Gaps:
         if name == "brand":
             return str(pick(random, list(catalog.brands)))
         if name == "attr":
-            return str(pick(random, self.lexicon.types[self._type(1)].attributes).name).replace("_", " ")
+            return str(pick(random, self._attributes(self._type(1))).name).replace("_", " ")
         if name == "value":
             slot, value = self._value(attribute, number)
             self.slots[gap] = slot
@@ -337,8 +338,13 @@ class Gaps:
                         self.foreign += 0.1 * (kind not in own)
                         return self._slot(name), str(pick(self.random, one.values))
         if self.any is None:
-            self.any = pick(self.random, own[0].attributes)
+            self.any = pick(self.random, self._attributes(own[0].name))
         return self._slot(self.any.name), str(pick(self.random, self.any.values))
+
+    def _attributes(self, kind: str) -> Sequence[Attribute]:
+        """List the attributes of a type; of another where it has none, or one that nothing in this shop has."""
+        every = (one.attributes for one in (self.lexicon.types[kind], *self.lexicon.types.values()))
+        return next(filter(None, every), (Attribute("color", ("Red", "Blue", "Green"), "in {}"),))
 
     def _slot(self, name: str) -> str:
         slot = f"attr:{name}"

@@ -402,7 +402,8 @@ class Shopper(Asking):
                 known = next(one.values for one in kind.attributes if f"attr:{one.name}" == name)
                 able = [v for v in known if isinstance(value, AnyBut) and v not in value.values]
                 able = able or [*(value.values or known)]
-                return [{name[5:]: one} for one in able]
+                rest: list[dict[str, str]] = [{}] if self.lexicon.is_real and isinstance(value, AnyBut) else []
+                return [{name[5:]: one} for one in able] + rest  # of real products it may not be known
         return []
 
     def result(self, about: Any, result: dict[str, Any]) -> None:
