@@ -284,41 +284,20 @@ class Catalog:
 
     @cached_property
     def stocked_types(self) -> tuple[ProductType, ...]:
-        """Those of which enough products are in stock for tasks about what can be bought: all in a generated catalog."""
+        """Those of which enough is in stock for tasks about what can be bought: all in a generated catalog."""
         if self.drawable is None:
             return self.types
         return tuple(one for one in self.drawable_types if self.stocked(one.name) >= ENOUGH)
 
-    def least_stock(self, name: str) -> int:
-        """Return the least units of a product of a type that may be wanted: `PLENTY`, or one where too few products of a
-        real catalog have so many; quantities are then drawn up to what there is."""
-        if self.drawable is not None and self.stocked(name, PLENTY) < ENOUGH:
-            return 1
-        return PLENTY
-
-    def names_in(self, name: str) -> tuple[int, int]:
-        """Count the brands and the features of a type."""
-        if name not in self._names_in:
-            rows = self.type_rows(name)
-            codes = (column[rows.start : rows.stop] for column in (self.brand_code, self.feature_code))
-            brands, features = (len(np.unique(column)) for column in codes)
-            self._names_in[name] = brands, features
-        return self._names_in[name]
-
-    @cached_property
-    def _names_in(self) -> dict[str, tuple[int, int]]:
-        return {}
-
     def stocked(self, name: str, units: int = 1) -> int:
         """Count the products of a type of which so many units are in stock."""
-        if (name, units) not in self._stocked:
-            rows = self.type_rows(name)
-            self._stocked[name, units] = int((self.stock[rows.start : rows.stop] >= units).sum())
-        return self._stocked[name, units]
+        rows = self.type_rows(name)
+        return int((self.stock[rows.start : rows.stop] >= units).sum())
 
-    @cached_property
-    def _stocked(self) -> dict[tuple[str, int], int]:
-        return {}
+    def least_stock(self, name: str) -> int:
+        """Return the least units of a product of a type that may be wanted: `PLENTY`, or one where too few products of
+        a real catalog have so many; quantities then go up to what there is."""
+        return PLENTY if self.drawable is None or self.stocked(name, PLENTY) >= ENOUGH else 1
 
     def has(self, limit: SlotType) -> bool:
         """Tell whether any product has the number that a customer may limit."""

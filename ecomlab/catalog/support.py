@@ -1,13 +1,17 @@
 """Which environments a catalog can carry, and a sentence for each that it cannot."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from types import MappingProxyType
 
 from ecomlab.catalog.columns import ENOUGH, PLENTY, Catalog
+from ecomlab.catalog.lexicon import lexicon_of
 from ecomlab.slots import LIMITS, PRICE, SlotType
 
 FEW_TYPES = 2
 """Types that a cart with something unwanted beside it needs."""
+FEW_NAMES = 8
+"""Visits of a type, which different names tell apart."""
 _KNOWN: dict[str, Mapping[str, str]] = {}
 
 
@@ -71,19 +75,42 @@ def limits(catalog: Catalog, told: Collection[str] = ()) -> list[str]:
 
 def of_stock(catalog: Catalog) -> list[str]:
     """Say what the stock of a real catalog leaves to be drawn, by environment and type."""
-    kinds, stocked, said = catalog.drawable_types, catalog.stocked_types, []
-    if short := [kind.name for kind in kinds if kind not in stocked]:
-        counts = ", ".join(f"{one} ({catalog.stocked(one):,})" for one in short)
+    stocked, said = catalog.stocked_types, []
+    if stocked and len(stocked) < len(catalog.drawable_types):
+        short = [one.name for one in catalog.drawable_types if one not in stocked]
+        counts = [f"{name} ({catalog.stocked(name):,})" for name in short]
         said.append(
-            f"CART, PD, SUB and BUNDLE are about {len(stocked)} of these types, for of the others fewer than {ENOUGH} "
-            f"products are in stock: {counts}"
+            f"tasks of CART, PD, SUB and BUNDLE are about {len(stocked)} of them: fewer than {ENOUGH} products of the "
+            f"others are in stock: {_some(counts)}"
         )
-    if few := [kind.name for kind in stocked if catalog.least_stock(kind.name) < PLENTY]:
+    if few := [one.name for one in stocked if catalog.least_stock(one.name) < PLENTY]:
         said.append(
-            f"few products have {PLENTY} units, so that quantities go up to the stock, in {len(few)} of these types: "
-            + ", ".join(few)
+            f"quantities go up to what is in stock where fewer than {ENOUGH} products have {PLENTY} units, in "
+            f"{len(few)} of them: {_some(few)}"
         )
     return said
+
+
+def of_names(catalog: Catalog) -> list[str]:
+    """Say of which types of a real catalog names tell little, and the law that cannot hold for them."""
+    within, said = lexicon_of(catalog).within, []
+    names = {one.name: within(one.name) for one in catalog.drawable_types}
+    if alone := [name for name, of in names.items() if len(of["brand"]) == 1]:
+        first, count = Counter(catalog.brand_code.tolist()).most_common(1)[0]
+        said.append(
+            f"{catalog.brands[first]} is the brand of {count / catalog.size:.0%} of the products; customers name none "
+            f"where a type has only one, in {len(alone)} of them: {_some(alone)}"
+        )
+    if few := [name for name, of in names.items() if max(map(len, of.values())) < FEW_NAMES]:
+        said.append(
+            f"NOT GAMEABLE cannot hold in {len(few)} of them, because neither brands nor short names tell {FEW_NAMES} "
+            f"products apart and what customers say fits too many: {_some(few)}"
+        )
+    return said
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join([*names[:5], *(["..."] if names[5:] else [])])
 
 
 def gains(catalog: Catalog) -> list[SlotType]:

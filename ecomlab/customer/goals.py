@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ecomlab.catalog import Catalog, Constraint, Shop
+from ecomlab.catalog import Constraint, Shop
+from ecomlab.catalog.lexicon import Lexicon, lexicon_of
 from ecomlab.customer.visits import (
     CLUSTER,
     MOST_WITHHELD,
@@ -175,14 +176,16 @@ def draw_names(row: int, constraints: int, shop: Shop, random: np.random.Generat
     in random order; with the type they are `constraints`."""
     more = [*(f"attr:{name}" for name in shop.catalog.attributes(row))]
     more += [limit.name for limit in LIMITS if shop.catalog.has(limit)]
-    first = first_names(shop.catalog.type_of(row).name, shop.catalog)
+    first = _first_names(shop.catalog.type_of(row).name, lexicon_of(shop.catalog))
     return [*first, *shuffled(random, more)][: max(0, constraints - 1)]
 
 
-def first_names(kind: str, catalog: Catalog) -> list[str]:
-    """List what is said first of a product of a type: its brand, and its feature; in a real catalog where fewer than
-    `CLUSTER` brands tell its products apart the feature first, and no brand that all of them are of."""
-    brands, features = (CLUSTER, CLUSTER) if catalog.drawable is None else catalog.names_in(kind)
+def _first_names(kind: str, lexicon: Lexicon) -> list[str]:
+    """List what is said first of a product of a type: its brand and its feature; of a real one where fewer than
+    `CLUSTER` brands tell its type's products apart the feature first, and no brand that all of them are of."""
+    if not lexicon.is_real:
+        return ["brand", "feature"]
+    brands, features = (len(lexicon.within(kind)[name]) for name in ("brand", "feature"))
     if brands == 1:
         return ["feature"]
     return ["brand", "feature"] if brands >= min(CLUSTER, features) else ["feature", "brand"]
@@ -205,7 +208,7 @@ def _line_values(
     outline: Outline, rows: Sequence[int], shop: Shop, random: np.random.Generator
 ) -> dict[str, Any]:
     """Draw the values of the slots that are about a line in the cart: quantity, and one of the options in which every
-    product of the cluster comes, so that no visit tells which one is wanted; no quantity where no other than one is in stock."""
+    product of the cluster comes, so that no visit tells which one is wanted. No quantity where no two are in stock."""
     values: dict[str, Any] = {}
     if "option" in outline.names:
         values["option"] = pick(random, shop.catalog.shared_options(rows))
@@ -240,7 +243,11 @@ def other_options(slots: Mapping[str, Any], shop: Shop) -> list[str]:
     """List the options other than the wanted one in which products come that fit everything else and are in stock."""
     catalog = shop.catalog
     rows = catalog.select(constraints_of(slots["type"], identity_of(slots)))
-    bits = int(np.bitwise_or.reduce(catalog.option_bits[rows[catalog.stock[rows] >= catalog.least_stock(slots["type"])]]))
+    bits = int(
+        np.bitwise_or.reduce(
+            catalog.option_bits[rows[catalog.stock[rows] >= catalog.least_stock(slots["type"])]]
+        )
+    )
     return [option for option in catalog.options_in(slots["type"], bits) if option != slots.get("option")]
 
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from ecomlab.customer.templates import SENTENCE_BREAK
 from ecomlab.task import Goal, Slot
 from ecomlab.values import MONTHS
-from ecomlab.wishes import Wish, Earlier, wishes_in
+from ecomlab.wishes import Earlier, Wish, wishes_in
 from ecomlab.world.cart import constraints_of, identity_of
 from ecomlab.world.plain import plain
 from ecomlab.world.state import World

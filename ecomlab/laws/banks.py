@@ -163,8 +163,7 @@ def messages(path: Path, shop: Shop) -> list[Case]:
                 best = missing, case
             if missing < 0.5:
                 break
-        assert best is not None
-        found.append(best[1])
+        found += [best[1]] if best else []  # none where the catalog does not carry its environment
     return found
 
 

@@ -335,8 +335,8 @@ class Shopper(Asking):
         return self.rushed and not wish.again and bool(fitting) and (wish.more or len(fitting) > 1)
 
     def _is_sold_out(self, wish: Wish) -> bool:
-        """Tell whether what it found and fits was sold out before, all of it or as far as it looked, so that it must look
-        among what is in stock."""
+        """Tell whether what it found and fits was sold out before, all of it or as far as it looked, so that it must
+        look among what is in stock."""
         fitting = self._fitting(wish)
         if self.rushed or wish.again or self._able(wish) or not fitting:
             return False
@@ -402,7 +402,9 @@ class Shopper(Asking):
                 known = next(one.values for one in kind.attributes if f"attr:{one.name}" == name)
                 able = [v for v in known if isinstance(value, AnyBut) and v not in value.values]
                 able = able or [*(value.values or known)]
-                rest: list[dict[str, str]] = [{}] if self.lexicon.is_real and isinstance(value, AnyBut) else []
+                rest: list[dict[str, str]] = (
+                    [{}] if self.lexicon.is_real and isinstance(value, AnyBut) else []
+                )
                 return [{name[5:]: one} for one in able] + rest  # of real products it may not be known
         return []
 
