@@ -10,8 +10,8 @@ from ecomlab.slots import LIMITS, PRICE, SlotType
 
 FEW_TYPES = 2
 """Types that a cart with something unwanted beside it needs."""
-FEW_NAMES = 8
-"""Visits of a type, which different names tell apart."""
+FEW_NAMES = 5
+"""Brands or short names of a type with fewer of which a visit is guessed too often."""
 _KNOWN: dict[str, Mapping[str, str]] = {}
 
 
