@@ -205,7 +205,7 @@ def _message_in(
         frozenset().union(*(part.acts for part in parts)),
         frozenset(second) | (frozenset(["OPEN"]) if row.get("open") else frozenset()) if second else None,
         tuple(parts) if "parts" in row else None,
-        missing < 1,
+        missing < 1 and not gaps.unheard_of,
     )
     return missing + gaps.foreign, case
 
@@ -252,6 +252,8 @@ class Gaps:
     """The slots of the values in the gaps."""
     any: Attribute | None = None
     """The attribute of values of none that is named."""
+    unheard_of: bool = False
+    """True if it speaks of an attribute that nothing in this shop has."""
 
     def fill(self, text: str, start: int = 0) -> tuple[str, list[tuple[str, int, int]]]:
         """Fill the gaps of a text that stands at `start`; also return (name, start, end) of what fills each."""
@@ -343,7 +345,9 @@ class Gaps:
     def _attributes(self, kind: str) -> Sequence[Attribute]:
         """List the attributes of a type; of another where it has none, or one that nothing in this shop has."""
         every = (one.attributes for one in (self.lexicon.types[kind], *self.lexicon.types.values()))
-        return next(filter(None, every), (Attribute("color", ("Red", "Blue", "Green"), "in {}"),))
+        found = next(filter(None, every), ())
+        self.unheard_of |= not found
+        return found or (Attribute("color", ("Red", "Blue", "Green"), "in {}"),)
 
     def _slot(self, name: str) -> str:
         slot = f"attr:{name}"
