@@ -10,9 +10,8 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.ticker import LogLocator, NullLocator
 
-from ecomlab.catalog.columns import Catalog
+from ecomlab.catalog.columns import ENOUGH, Catalog
 from ecomlab.catalog.ingest import Report
-from ecomlab.catalog.real import ENOUGH
 from ecomlab.slots import NO_PRICE
 from ecomlab.style import canvas, current, in_rows, laid_out, lettered, small
 

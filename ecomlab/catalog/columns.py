@@ -14,6 +14,8 @@ from ecomlab.seeding import canonical
 from ecomlab.slots import LIMITS, NO_PRICE, NO_RATING, SlotType, slot_type
 
 _MISSING: Final = -2  # code of a value outside the vocabulary; -1 marks a product without the attribute
+PLENTY: Final = 8  # units of a product that may be wanted: more than any quantity that is asked for
+ENOUGH: Final = 12  # products that make a type of a real catalog one that tasks are about
 CHEAPEST: Final = 64  # of a type: so many that one of them is in stock as good as always, whatever sells out
 _MANY_NAMES: Final = 20_000  # from which on their codes are counted when they are asked for
 _COLUMNS: Final = (
@@ -279,6 +281,23 @@ class Catalog:
         if self.drawable is None:
             return self.types
         return tuple(self.types[self.type_codes[name]] for name in self.drawable)
+
+    @cached_property
+    def stocked_types(self) -> tuple[ProductType, ...]:
+        """Those of which enough is in stock for tasks about what can be bought: all in a generated catalog."""
+        if self.drawable is None:
+            return self.types
+        return tuple(one for one in self.drawable_types if self.stocked(one.name) >= ENOUGH)
+
+    def stocked(self, name: str, units: int = 1) -> int:
+        """Count the products of a type of which so many units are in stock."""
+        rows = self.type_rows(name)
+        return int((self.stock[rows.start : rows.stop] >= units).sum())
+
+    def least_stock(self, name: str) -> int:
+        """Return the least units of a product of a type that may be wanted: `PLENTY`, or one where too few products of
+        a real catalog have so many; quantities then go up to what there is."""
+        return PLENTY if self.drawable is None or self.stocked(name, PLENTY) >= ENOUGH else 1
 
     def has(self, limit: SlotType) -> bool:
         """Tell whether any product has the number that a customer may limit."""

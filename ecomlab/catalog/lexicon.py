@@ -9,12 +9,13 @@ import numpy as np
 from rapidfuzz import fuzz, process
 
 from ecomlab import other_words
-from ecomlab.catalog import Catalog, ProductType
+from ecomlab.catalog import Attribute, Catalog, ProductType
 from ecomlab.values import LOOKS, in_speech
 
 CUTOFF = 72.0
 """Similarity (0-100, indel ratio) from which a word counts as a misspelling of a name."""
 _A_VOWEL = re.compile(r"\ba (?=(?!one\b)[AEIOUaeiou]|LED\b|8|11\b|18\b)")
+_NUMBER = re.compile(r"\d+(?:\.\d+)?")
 _WORD = re.compile(r"[a-z][a-z'-]*")
 _LETTERS = re.compile(r"[A-Za-z][A-Za-z'-]*")
 _MODELS = re.compile(r"[A-Za-z0-9][A-Za-z0-9'-]*")
@@ -114,7 +115,7 @@ class Lexicon:
             for attribute in (kind.option, *kind.attributes):
                 slot = "option" if attribute is kind.option else f"attr:{attribute.name}"
                 for value in attribute.values:
-                    slots[value] = slot, value
+                    slots[_written(attribute, value)] = slot, value
                     said = other_words.of_value(value, attribute.phrase)
                     others += [(text, (slot, value)) for text in said]
             uses = Counter(text for text, _ in others)
@@ -136,7 +137,8 @@ class Lexicon:
         """Put a value of a type in other words that mean no other value of it: "four cups" for "4 Cups"."""
         _, slots = self._patterns[type_name]
         own = {value, in_speech(value)}
-        return tuple(text for text, meant in slots.items() if meant == (slot, value) and text not in own)
+        forms = (text for text, meant in slots.items() if meant == (slot, value) and text not in own)
+        return tuple(text for text in forms if not text.endswith(f" {value}"))
 
     def said(self, value: str) -> str:
         """Write a feature or a value as customers do: those of real products keep their capitals."""
@@ -154,6 +156,12 @@ class Lexicon:
             )
         said = in_speech(value) if named[slot].name in LOOKS else value
         return _A_VOWEL.sub("an ", named[slot].say(said))
+
+
+def _written(attribute: Attribute, value: str) -> str:
+    """Write a value as it is known by: a bare number with the word before it, for "within 7 days" is no size 7."""
+    before = attribute.phrase.partition("{}")[0].split()
+    return f"{before[-1]} {value}" if before and _NUMBER.fullmatch(value) else value
 
 
 _LEXICONS: dict[str, Lexicon] = {}

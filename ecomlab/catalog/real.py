@@ -8,15 +8,13 @@ from typing import Any, Final
 
 import numpy as np
 
-from ecomlab.catalog.columns import Catalog
+from ecomlab.catalog.columns import ENOUGH, Catalog
 from ecomlab.catalog.ingest import attributes, types
 from ecomlab.catalog.products import Products, rows_at
 from ecomlab.catalog.schema import NO_OPTION, Attribute, ProductType
 from ecomlab.catalog.titles import Titles
 from ecomlab.slots import NO_PRICE, NO_RATING
 
-ENOUGH: Final = 12
-"""Whole products that make a type that tasks are about."""
 RARE: Final = 4
 """Products of a type that must share a value for it to be in the type's vocabulary."""
 FEWEST: Final = {"rating_tenths": 0.5, "price_cents": 0.1}
@@ -59,7 +57,7 @@ def catalog_of(products: Products) -> Catalog:
     features, feature_code = _coded([_said(name) for name in rows["feature"].to_pylist()])
     price = _numbers(rows["price_cents"], NO_PRICE, np.int32)
     values = {name: _values(rows[f"attr.{name}"].to_pylist()) for name in products.attribute_names}
-    options, option_bits = _options(rows, products.facts, type_code, len(order))
+    options, option_bits = _options(rows, products.facts, values, spans)
     vocabulary = {name: _common(column, spans) for name, column in values.items()}
     listed = {name: tuple(sorted({v for own in known for v in own})) for name, known in vocabulary.items()}
     places = {name: {value: at for at, value in enumerate(known)} for name, known in listed.items()}
@@ -221,26 +219,38 @@ def _sets(rows: Any) -> list[tuple[str, ...]]:
 
 
 def _options(
-    rows: Any, facts: Mapping[str, Any], type_code: np.ndarray, count: int
+    rows: Any, facts: Mapping[str, Any], values: Mapping[str, Sequence[str | None]], spans: np.ndarray
 ) -> tuple[list[Attribute], np.ndarray]:
-    """Take each type's option from the variants of its products: the commonest values, and those in which each product
-    comes, as bits, 0 where it comes in fewer than two. A type of which most products have no variants has no option."""
-    sets = _sets(rows)
-    by_type: list[Counter[str]] = [Counter() for _ in range(count)]
-    for code, own in zip(type_code.tolist(), sets, strict=True):
-        by_type[code].update(value for value in set(own) if _VALUE.fullmatch(value))
-    name = attributes.name_of(str(facts.get("option") or "option"))
-    phrase = attributes.phrases([name])[name]
-    known = [_often(counts) for counts in by_type]
-    places = [{value: at for at, value in enumerate(values)} for values in known]
-    bits = np.zeros(len(type_code), np.int64)
-    for row, (code, own) in enumerate(zip(type_code.tolist(), sets, strict=True)):
-        mine = {places[code][value] for value in own if value in places[code]}
-        bits[row] = sum(1 << at for at in mine) if len(mine) > 1 else 0
-    used = np.bincount(type_code, bits > 0, count) * 2 >= np.bincount(type_code, minlength=count)
-    bits[~used[type_code]] = 0
-    kinds = [Attribute(name, v, phrase) if used[code] else NO_OPTION for code, v in enumerate(known)]
+    """Take each type's option from the variants of its products: the one in which most of them differ, its commonest
+    values, and those in which each product comes, as bits, 0 where it comes in fewer than two of them.
+
+    A type has no option that few of its products have, or fewer than have it as an attribute.
+    """
+    sets, usual = _sets(rows), str(facts.get("option") or "option")
+    said = rows["option"].to_pylist() if "option" in rows.column_names else [usual] * len(rows)
+    known = {name: attributes.name_of(name or usual) for name in set(said)}
+    names = [known[name] for name in said]
+    kinds, bits = [], np.zeros(len(rows), np.int64)
+    for first, last in zip(spans[:-1].tolist(), spans[1:].tolist(), strict=True):
+        kinds.append(NO_OPTION)
+        varied = [row for row in range(first, last) if len(sets[row]) > 1]
+        name, _ = max(Counter(names[row] for row in varied).items(), key=lambda one: one[1], default=("", 0))
+        varied = [row for row in varied if names[row] == name]
+        shared = _often(Counter(v for row in varied for v in set(sets[row]) if _VALUE.fullmatch(v)))
+        places = {value: at for at, value in enumerate(sorted(shared, key=_size))}
+        own = {row: {places[value] for value in sets[row] if value in places} for row in varied}
+        own = {row: mine for row, mine in own.items() if len(mine) > 1}
+        others = sum(value is not None for value in values.get(name, ())[first:last])
+        if len(own) >= max(RARE, others):
+            kinds[-1] = Attribute(name, tuple(places), attributes.phrases([name])[name])
+            bits[[*own]] = [sum(1 << at for at in mine) for mine in own.values()]
     return kinds, bits
+
+
+def _size(value: str) -> tuple[float, str]:
+    """Return what values of an option are ordered by: numbers by size."""
+    number = re.match(r"\d+(?:\.\d+)?", value)
+    return float(number[0]) if number else 0, value
 
 
 def _said(name: str | None) -> str | None:

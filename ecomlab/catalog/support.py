@@ -1,13 +1,17 @@
 """Which environments a catalog can carry, and a sentence for each that it cannot."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from types import MappingProxyType
 
-from ecomlab.catalog.columns import Catalog
+from ecomlab.catalog.columns import ENOUGH, PLENTY, Catalog
+from ecomlab.catalog.lexicon import lexicon_of
 from ecomlab.slots import LIMITS, PRICE, SlotType
 
 FEW_TYPES = 2
 """Types that a cart with something unwanted beside it needs."""
+FEW_NAMES = 5
+"""Brands or short names of a type with fewer of which a visit is guessed too often."""
 _KNOWN: dict[str, Mapping[str, str]] = {}
 
 
@@ -40,12 +44,18 @@ def _unsupported(catalog: Catalog) -> dict[str, str]:
             ("PD", "BUNDLE"), "no product has a price: lists to compare and budgets need them"
         )
     similar = any(
-        sum(1 for attribute in kind.attributes if (catalog.attr[attribute.name][span] >= 0).sum() >= 8) >= 1
-        for kind in catalog.drawable_types
-        for span in [slice(*_edges(catalog, kind.name))]
+        (catalog.attr[attribute.name][rows.start : rows.stop] >= 0).sum() >= 8
+        for kind in catalog.stocked_types
+        for rows in [catalog.type_rows(kind.name)]
+        for attribute in kind.attributes
     )
     if not similar:
         off["SUB"] = "no type has products that share attributes: replacements could not be told apart"
+    if not catalog.stocked_types:
+        off["PD"] = f"no type has {ENOUGH} products in stock"
+    if len(catalog.stocked_types) < FEW_TYPES:
+        few = f"fewer than {FEW_TYPES} types have {ENOUGH} products in stock"
+        off |= dict.fromkeys(("CART", "SUB", "BUNDLE"), few)
     if len(catalog.drawable_types) < FEW_TYPES:
         few = f"fewer than {FEW_TYPES} types have enough products"
         off |= dict.fromkeys(("CART", "SUB", "RETURN", "STATUS", "POLICY", "BUNDLE"), few)
@@ -63,11 +73,46 @@ def limits(catalog: Catalog, told: Collection[str] = ()) -> list[str]:
     ]
 
 
+def of_stock(catalog: Catalog) -> list[str]:
+    """Say what the stock of a real catalog leaves to be drawn, by environment and type."""
+    stocked, said = catalog.stocked_types, []
+    if stocked and len(stocked) < len(catalog.drawable_types):
+        short = [one.name for one in catalog.drawable_types if one not in stocked]
+        counts = [f"{name} ({catalog.stocked(name):,})" for name in short]
+        said.append(
+            f"tasks of CART, PD, SUB and BUNDLE are about {len(stocked)} of them: fewer than {ENOUGH} products of the "
+            f"others are in stock: {_some(counts)}"
+        )
+    if few := [one.name for one in stocked if catalog.least_stock(one.name) < PLENTY]:
+        said.append(
+            f"quantities go up to what is in stock where fewer than {ENOUGH} products have {PLENTY} units, in "
+            f"{len(few)} of them: {_some(few)}"
+        )
+    return said
+
+
+def of_names(catalog: Catalog) -> list[str]:
+    """Say of which types of a real catalog names tell little, and the law that cannot hold for them."""
+    within, said = lexicon_of(catalog).within, []
+    names = {one.name: within(one.name) for one in catalog.drawable_types}
+    if alone := [name for name, of in names.items() if len(of["brand"]) == 1]:
+        first, count = Counter(catalog.brand_code.tolist()).most_common(1)[0]
+        said.append(
+            f"{catalog.brands[first]} is the brand of {count / catalog.size:.0%} of the products; customers name none "
+            f"where a type has only one, in {len(alone)} of them: {_some(alone)}"
+        )
+    if few := [name for name, of in names.items() if max(map(len, of.values())) < FEW_NAMES]:
+        said.append(
+            f"NOT GAMEABLE cannot hold in {len(few)} of them, because neither brands nor short names tell {FEW_NAMES} "
+            f"products apart and what customers say fits too many: {_some(few)}"
+        )
+    return said
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join([*names[:5], *(["..."] if names[5:] else [])])
+
+
 def gains(catalog: Catalog) -> list[SlotType]:
     """List the limits of which a unit may be worth something to a customer: those that products of this shop have."""
     return [limit for limit in LIMITS if limit.gain and catalog.has(limit)]
-
-
-def _edges(catalog: Catalog, name: str) -> tuple[int, int]:
-    rows = catalog.type_rows(name)
-    return rows.start, rows.stop

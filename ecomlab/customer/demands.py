@@ -95,7 +95,7 @@ def draw_missed(
     """Draw the description of a sold-out product of a type, and visits that it fits: for each `enough` others could
     replace it. A `vague` one fits several. None where there is no such product."""
     catalog, rows = shop.catalog, shop.catalog.type_rows(kind)
-    row = draw_row(rows, shop, random)
+    row = draw_row(kind, shop, random)
     attributes = [] if row is None else list(catalog.attributes(row))
     must = draw_must(attributes, random) if attributes else []
     if not must:
@@ -114,7 +114,8 @@ def draw_missed(
     found = draw_cluster(outline, shop, random, usable)
     said = tuple(names)
     if vague:  # who looked at a thing remembers something of it
-        said = tuple(shuffled(random, ["brand", f"attr:{pick(random, attributes)}", ""])[:1])
+        known = [one for one in attributes if (catalog.attr[one][found] >= 0).all()]
+        said = tuple(shuffled(random, ["brand", f"attr:{pick(random, known)}" if known else "", ""])[:1])
         said = tuple(filter(None, said))
     return Missed(outline, tuple(must), tuple(found), said) if found else None
 
@@ -129,7 +130,7 @@ def draw_visits(
     """
     random, catalog = rng("sold out", *key), shop.catalog
     kinds = [
-        kind.name for kind in shuffled(random, catalog.drawable_types) if kind.name != missed.outline.type
+        kind.name for kind in shuffled(random, catalog.stocked_types) if kind.name != missed.outline.type
     ]
     found = {missed.outline.type: missed}
 

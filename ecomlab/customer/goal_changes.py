@@ -14,7 +14,7 @@ from ecomlab.customer.shortages import Left, alternative_left
 from ecomlab.customer.templates import Phrases
 from ecomlab.difficulty import Difficulty
 from ecomlab.seeding import pick
-from ecomlab.task import ACT, LOOK, Goal, GoalChange, TaskKey
+from ecomlab.task import ACT, LOOK, Goal, GoalChange, SellOut, TaskKey
 from ecomlab.world.cart import without_type
 
 
@@ -47,7 +47,8 @@ def draw_change(
         )
     able = [i for i in free if (kind != "option" or i in optional) and (kind != "drop" or i > 0)]
     i = pick(random, able)
-    slots, left = goal.of(i), lefts.get(i)
+    slots = goal.of(i)
+    left = lefts.get(i) or Left(SellOut(types=(slots["type"],), left=()), shop)
     change = GoalChange(item=i, moment=moment, about=(slots["type"],))
     if kind == "drop":
         return replace(change, how="drop")
@@ -58,7 +59,7 @@ def draw_change(
     if kind == "option":
         values = other_options(slots, shop)
     new = [{kind: value} for value in values]
-    new = [v for v in new if left is None or left.units({**slots, **v}) >= (slots | v).get("quantity", 1)]
+    new = [v for v in new if left.units({**slots, **v}) >= (slots | v).get("quantity", 1)]
     return replace(change, slots=pick(random, new), calls=3 if kind == "option" else 1) if new else None
 
 

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from ecomlab.catalog import Constraint, Shop
+from ecomlab.catalog.lexicon import Lexicon, lexicon_of
 from ecomlab.customer.visits import (
+    CLUSTER,
     MOST_WITHHELD,
-    PLENTY,
     Cluster,
     Outline,
     draw_cluster,
@@ -19,6 +20,7 @@ from ecomlab.customer.visits import (
     values_of,
     visited_types,
     visits_of,
+    wanted_rows,
 )
 from ecomlab.customer.wish_draws import LEAST_TOLD, Drawn, carries, words_of
 from ecomlab.difficulty import Difficulty
@@ -45,20 +47,21 @@ TRIES = 64
 
 
 def draw_row(
-    rows: Sequence[int] | np.ndarray,
+    kind: str,
     shop: Shop,
     random: np.random.Generator,
     avoid: Sequence[Constraint] = (),
 ) -> int | None:
-    """Draw a product of these rows that is well in stock and does not satisfy `avoid`; None after `TRIES` failures."""
-    catalog = shop.catalog
+    """Draw a product of a type that may be wanted and does not satisfy `avoid`; None after `TRIES` failures."""
+    catalog, rows = shop.catalog, wanted_rows(kind, shop.catalog)
+    least = catalog.least_stock(kind)
     if len(rows) <= TRIES:  # then each is looked at once
         tried = random.permutation(len(rows)).tolist()
     else:
         tried = (random.random(TRIES) * len(rows)).astype(int).tolist()
     for i in tried:
         row = int(rows[i])
-        if catalog.stock.item(row) >= PLENTY and not (avoid and catalog.satisfies(row, avoid)):
+        if catalog.stock.item(row) >= least and not (avoid and catalog.satisfies(row, avoid)):
             return row
     return None
 
@@ -118,7 +121,7 @@ def draw_outlines(
     """
     outlines = []
     for kind in kinds:
-        row = draw_row(shop.catalog.type_rows(kind), shop, random)
+        row = draw_row(kind, shop, random)
         names = [] if row is None else draw_names(row, axes.constraints, shop, random)
         bits = 0 if row is None else shop.catalog.option_bits.item(row)
         names += ["option"] if random.random() < axes.cart.p_option and bits else []
@@ -173,7 +176,19 @@ def draw_names(row: int, constraints: int, shop: Shop, random: np.random.Generat
     in random order; with the type they are `constraints`."""
     more = [*(f"attr:{name}" for name in shop.catalog.attributes(row))]
     more += [limit.name for limit in LIMITS if shop.catalog.has(limit)]
-    return ["brand", "feature", *shuffled(random, more)][: max(0, constraints - 1)]
+    first = _first_names(shop.catalog.type_of(row).name, lexicon_of(shop.catalog))
+    return [*first, *shuffled(random, more)][: max(0, constraints - 1)]
+
+
+def _first_names(kind: str, lexicon: Lexicon) -> list[str]:
+    """List what is said first of a product of a type: its brand and its feature; of a real one where fewer than
+    `CLUSTER` brands tell its type's products apart the feature first, and no brand that all of them are of."""
+    if not lexicon.is_real:
+        return ["brand", "feature"]
+    brands, features = (len(lexicon.within(kind)[name]) for name in ("brand", "feature"))
+    if brands == 1:
+        return ["feature"]
+    return ["brand", "feature"] if brands >= min(CLUSTER, features) else ["feature", "brand"]
 
 
 def draw_item(
@@ -193,12 +208,13 @@ def _line_values(
     outline: Outline, rows: Sequence[int], shop: Shop, random: np.random.Generator
 ) -> dict[str, Any]:
     """Draw the values of the slots that are about a line in the cart: quantity, and one of the options in which every
-    product of the cluster comes, so that no visit tells which one is wanted."""
+    product of the cluster comes, so that no visit tells which one is wanted. No quantity where no two are in stock."""
     values: dict[str, Any] = {}
     if "option" in outline.names:
         values["option"] = pick(random, shop.catalog.shared_options(rows))
-    if "quantity" in outline.names:
-        values["quantity"] = pick(random, QUANTITIES)
+    able = [units for units in QUANTITIES if units <= shop.catalog.stock[list(rows)].min()]
+    if "quantity" in outline.names and able:
+        values["quantity"] = pick(random, able)
     return values
 
 
@@ -227,7 +243,11 @@ def other_options(slots: Mapping[str, Any], shop: Shop) -> list[str]:
     """List the options other than the wanted one in which products come that fit everything else and are in stock."""
     catalog = shop.catalog
     rows = catalog.select(constraints_of(slots["type"], identity_of(slots)))
-    bits = int(np.bitwise_or.reduce(catalog.option_bits[rows[catalog.stock[rows] >= PLENTY]]))
+    bits = int(
+        np.bitwise_or.reduce(
+            catalog.option_bits[rows[catalog.stock[rows] >= catalog.least_stock(slots["type"])]]
+        )
+    )
     return [option for option in catalog.options_in(slots["type"], bits) if option != slots.get("option")]
 
 
@@ -236,7 +256,7 @@ def alternative(slots: Mapping[str, Any], shop: Shop, random: np.random.Generato
     avoid = constraints_of(
         slots["type"], {"brand": slots["brand"]} if "brand" in slots else identity_of(slots)
     )
-    row = draw_row(shop.catalog.type_rows(slots["type"]), shop, random, avoid)
+    row = draw_row(slots["type"], shop, random, avoid)
     if row is None:
         return None
     cluster = Cluster(Outline(slots["type"], ("brand", "feature")), (row,), row)

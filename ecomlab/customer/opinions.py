@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from ecomlab.customer.templates import SENTENCE_BREAK
 from ecomlab.task import Goal, Slot
 from ecomlab.values import MONTHS
-from ecomlab.wishes import Earlier, wishes_in
+from ecomlab.wishes import Earlier, Wish, wishes_in
 from ecomlab.world.cart import constraints_of, identity_of
 from ecomlab.world.plain import plain
 from ecomlab.world.state import World
@@ -84,10 +84,8 @@ def of_product(goal: Goal, world: World, thing: Thing, identifies: bool = False)
     said, slots = goal.of(items[0]), identity_of(plain(goal, world, conditions=False).of(items[0]))
     for constraint in constraints_of(kind, slots)[1:]:
         if not world.catalog.satisfies(row, (constraint,)):
-            gives_way = said.get(
-                "give_way", ()
-            )  # of a list, items give way: none of them is judged otherwise
-            if isinstance(gives_way, tuple) and constraint.field in gives_way:
+            gives_way = said.get("give_way", ())  # of a list, items give way: none of them is judged otherwise
+            if not isinstance(gives_way, Wish) and constraint.field in gives_way:
                 return None  # if nothing fits, it may do
             words = said.get(constraint.field, slots[constraint.field])
             return Opinion(False, identifies, Slot(items[0], constraint.field, words))

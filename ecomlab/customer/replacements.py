@@ -107,7 +107,7 @@ def draw_replacement(
     earlier = _ordered_once(line, view) if references else {}
     for _ in range(TRIES if references else 4):
         kind = "" if own is None else shop.catalog.type_of(own).name
-        row = None if own is None else draw_row(shop.catalog.type_rows(kind), shop, random)
+        row = None if own is None else draw_row(kind, shop, random)
         if row is None or row == own:
             continue
         found = _draw_wanted(row, references, earlier, axes, shop, random)

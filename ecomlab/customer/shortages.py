@@ -10,7 +10,7 @@ from ecomlab.catalog import Shop
 from ecomlab.customer import goals
 from ecomlab.difficulty import Difficulty
 from ecomlab.seeding import pick, shuffled
-from ecomlab.task import LOOK, Event, Goal, GoalChange, Instead, SellOut, TaskKey
+from ecomlab.task import LOOK, Event, Goal, GoalChange, Instead, SellOut
 from ecomlab.world.cart import Want, constraints_of, identity_of, is_exact
 from ecomlab.world.sell_outs import MOST_GONE, MOST_SOLD, draw_sell_out
 from ecomlab.world.state import World
@@ -40,7 +40,6 @@ def draw_rushes(
     items: Sequence[int],
     visits: Sequence[str],
     axes: Difficulty,
-    key: TaskKey,
     shop: Shop,
     random: np.random.Generator,
 ) -> tuple[list[Event], set[int]]:
@@ -50,11 +49,11 @@ def draw_rushes(
     short: set[int] = set()
     for item in items:
         slots = goal.of(item)
-        sold = _draw_rush(goal, item, visits, axes, key, shop, random)
-        other = sold and alternative_left(slots, shop, random, Left(sold, key, shop))
+        sold = _draw_rush(goal, item, visits, axes, shop, random)
+        other = sold and alternative_left(slots, shop, random, Left(sold, shop))
         if not sold or not other:
             continue
-        left = Left(sold, key, shop)
+        left = Left(sold, shop)
         turns, calls = 0, 1
         if left.hits(slots):
             turns, calls = 1 if any(event.turns for event in events) else TELLING, RETAKING
@@ -71,7 +70,6 @@ def _draw_rush(
     item: int,
     visits: Sequence[str],
     axes: Difficulty,
-    key: TaskKey,
     shop: Shop,
     random: np.random.Generator,
 ) -> SellOut | None:
@@ -145,12 +143,14 @@ def _preferences(item: int, slots: Mapping[str, Any], left: "Left") -> list[str]
 
 
 def alternative_left(
-    slots: Mapping[str, Any], shop: Shop, random: np.random.Generator, left: "Left | None"
+    slots: Mapping[str, Any], shop: Shop, random: np.random.Generator, left: "Left"
 ) -> dict[str, Any] | None:
-    """Draw another product of the type that is left in any quantity; None where too few are."""
+    """Draw another product of the type that is left in any quantity, or where there are few of each in the one that is
+    wanted; None where too few are."""
+    least = max(slots.get("quantity", 1), min(MOST_WANTED, shop.catalog.least_stock(slots["type"])))
     for _ in range(TRIES):
         to = goals.alternative(slots, shop, random)
-        if to is not None and (left is None or left.units(to) >= MOST_WANTED):
+        if to is not None and left.units(to) >= least:
             return to
     return None
 
@@ -158,7 +158,7 @@ def alternative_left(
 class Left:
     """What a sell-out leaves of a type."""
 
-    def __init__(self, sold: SellOut, key: TaskKey, shop: Shop) -> None:
+    def __init__(self, sold: SellOut, shop: Shop) -> None:
         (self.kind,) = sold.types
         self.catalog = shop.catalog
         self.options = shop.catalog.types[shop.catalog.type_codes[self.kind]].option.values

@@ -19,8 +19,6 @@ from ecomlab.slots import slot_type
 from ecomlab.task import Place
 from ecomlab.world.cart import column_of, is_exact, keys_of
 
-PLENTY = 8
-"""Least stock of a product that may be wanted: more than any quantity that is asked for."""
 POOL = 512
 """Most rows of a type that are looked at, so that a large catalog costs no more than a small one."""
 VISITS = 5
@@ -196,16 +194,23 @@ def exact_value(row: int, name: str, shop: Shop) -> str:
     return catalog.attributes(row)[name.removeprefix("attr:")]
 
 
+def wanted_rows(kind: str, catalog: Catalog) -> np.ndarray:
+    """List the rows of a type among which a wanted one is drawn: all, or those of a real catalog that may be wanted,
+    which may be few."""
+    span = catalog.type_rows(kind)
+    rows = np.arange(span.start, span.stop)
+    return rows if catalog.drawable is None else rows[catalog.stock[rows] >= catalog.least_stock(kind)]
+
+
 def _pool(outline: Outline, shop: Shop, random: np.random.Generator) -> np.ndarray:
     """Draw rows of a type, in random order, that are well in stock and have every attribute that will be said."""
-    catalog, span = shop.catalog, shop.catalog.type_rows(outline.type)
-    if len(span) <= POOL:
-        rows = span.start + random.permutation(len(span))
-    else:
-        rows = np.sort(random.integers(span.start, span.stop, POOL))
-        rows = rows[np.append(True, rows[1:] != rows[:-1])]  # np.unique takes five times as long
-        rows = rows[random.permutation(len(rows))]
-    rows = rows[catalog.stock[rows] >= PLENTY]
+    catalog, able = shop.catalog, wanted_rows(outline.type, shop.catalog)
+    rows = able
+    if len(able) > POOL:
+        at = np.sort(random.integers(0, len(able), POOL))
+        rows = able[at[np.append(True, at[1:] != at[:-1])]]  # np.unique takes five times as long
+    rows = rows[random.permutation(len(rows))]
+    rows = rows[catalog.stock[rows] >= catalog.least_stock(outline.type)]
     for name in outline.exact:
         rows = rows[column_of(catalog, name)[rows] >= 0]
     return rows if outline.option_bits is None else _that_share(rows, outline.option_bits, catalog, random)

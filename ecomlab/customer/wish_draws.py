@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from ecomlab.catalog import ProductType, Shop
-from ecomlab.customer.visits import PLENTY, Cluster, Outline, draw_cluster, exact_value, values_of
+from ecomlab.catalog.columns import PLENTY
+from ecomlab.customer.visits import Cluster, Outline, draw_cluster, exact_value, values_of
 from ecomlab.difficulty import Difficulty
 from ecomlab.seeding import pick, shuffled
 from ecomlab.slots import PRICE
@@ -236,7 +237,7 @@ class Drawn:
             value = self.slots[item][name]
             kinds = [
                 kind.name
-                for kind in catalog.drawable_types
+                for kind in catalog.stocked_types
                 if kind.name not in taken
                 and (
                     name == "brand"
@@ -371,7 +372,8 @@ class Drawn:
         slots, catalog, random = self.slots[item], self.shop.catalog, self.random
         there = self._others(item, name, PRICE.name)
         wanted = slots[name]
-        plenty = {value: rows[catalog.stock[rows] >= PLENTY] for value, rows in there.items()}
+        least = PLENTY if "quantity" in slots else catalog.least_stock(slots["type"])
+        plenty = {value: rows[catalog.stock[rows] >= least] for value, rows in there.items()}
         others = [value for value in there if value != wanted and len(plenty[value])]
         if not others or not len(plenty[wanted]):
             return None

@@ -98,12 +98,13 @@ def draw_task(
     overrides = {name: axes.value(name) for name in overrides or {}}
     for attempt in range(ATTEMPTS):
         key = TaskKey(env, environment.version, difficulty, seed, shop.fingerprint, attempt)
-        if environment.composes:
-            problem = journey.draw(environment, key, axes, shop, task_of)
-        else:
-            problem = environment.draw(key, axes, shop)
-        task = task_of(environment, problem, key, axes, shop, overrides)
-        if task.fits:
+        problem = (
+            journey.draw(environment, key, axes, shop, task_of)
+            if environment.composes
+            else environment.draw(key, axes, shop)
+        )
+        task = task_of(environment, problem, key, axes, shop, overrides) if problem else None
+        if task and task.fits:
             return task
     raise TaskError(f"{env} at d = {difficulty}: no draw of {ATTEMPTS} fits the budgets; take another seed")
 

@@ -30,8 +30,9 @@ PHANTOMS = 64
 
 def draw(
     environment: Environment, key: TaskKey, axes: Difficulty, shop: Shop, make: Callable[..., Task]
-) -> Problem:
-    """Draw a journey through some of the environments that `environment` composes; `make` makes a problem a task."""
+) -> Problem | None:
+    """Draw a journey through some of the environments that `environment` composes; `make` makes a problem a task. None
+    where all of them are about the same products."""
     from ecomlab.world.policy_book.book import draw_book  # reads the rules, which not every import needs
 
     random = key.rng("journey")
@@ -45,7 +46,7 @@ def draw(
         if len(jobs) > 1:
             break
     else:
-        raise TaskError("the subtasks of this journey are all about the same products; take another seed")
+        return None
 
     def made(env: str, problem: Problem) -> Task:
         return make(ENVIRONMENTS[env], problem, key, share, shop, part=True)

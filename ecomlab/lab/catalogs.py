@@ -21,7 +21,7 @@ from ecomlab.catalog.ingest.text import clean
 from ecomlab.catalog.lexicon import lexicon_of
 from ecomlab.catalog.products import Products, open_products
 from ecomlab.catalog.real import catalog_of, left_out, unused
-from ecomlab.catalog.support import limits, unsupported
+from ecomlab.catalog.support import limits, of_names, of_stock, unsupported
 from ecomlab.customer.reading.catalog_names import index_of
 from ecomlab.models.process_group import ProcessGroup, join_processes
 
@@ -101,6 +101,7 @@ def _carried(catalog: Catalog, products: Products) -> Iterator[str]:
         lacks = ", ".join(f"{reason} ({count:,})" for reason, count in left_out(products).items())
         yield f"not in the shop: {len(products) - catalog.size:,} of {len(products):,} products: {lacks}"
     yield f"types that tasks are about: {len(catalog.drawable_types)} of {len(catalog.types)}"
+    yield from (*of_stock(catalog), *of_names(catalog))
     few = unused(products)
     for name, count in few.items():
         yield (

@@ -163,8 +163,7 @@ def messages(path: Path, shop: Shop) -> list[Case]:
                 best = missing, case
             if missing < 0.5:
                 break
-        assert best is not None
-        found.append(best[1])
+        found += [best[1]] if best else []  # none where the catalog does not carry its environment
     return found
 
 
@@ -206,7 +205,7 @@ def _message_in(
         frozenset().union(*(part.acts for part in parts)),
         frozenset(second) | (frozenset(["OPEN"]) if row.get("open") else frozenset()) if second else None,
         tuple(parts) if "parts" in row else None,
-        missing < 1,
+        missing < 1 and not gaps.unheard_of,
     )
     return missing + gaps.foreign, case
 
@@ -253,6 +252,8 @@ class Gaps:
     """The slots of the values in the gaps."""
     any: Attribute | None = None
     """The attribute of values of none that is named."""
+    unheard_of: bool = False
+    """True if it speaks of an attribute that nothing in this shop has."""
 
     def fill(self, text: str, start: int = 0) -> tuple[str, list[tuple[str, int, int]]]:
         """Fill the gaps of a text that stands at `start`; also return (name, start, end) of what fills each."""
@@ -278,6 +279,7 @@ class Gaps:
         while len(self.types) < number:
             place = len(self.types)
             others = [kind for kind in self.lexicon.types if kind not in (*own, *self.types)]
+            others = others or [*self.lexicon.types]  # a shop of few
             self.foreign += 0.2 * (place >= len(own) > 0)
             self.types.append(own[place] if place < len(own) else pick(self.random, others))
         return self.types[number - 1]
@@ -304,7 +306,7 @@ class Gaps:
         if name == "brand":
             return str(pick(random, list(catalog.brands)))
         if name == "attr":
-            return str(pick(random, self.lexicon.types[self._type(1)].attributes).name).replace("_", " ")
+            return str(pick(random, self._attributes(self._type(1))).name).replace("_", " ")
         if name == "value":
             slot, value = self._value(attribute, number)
             self.slots[gap] = slot
@@ -337,8 +339,15 @@ class Gaps:
                         self.foreign += 0.1 * (kind not in own)
                         return self._slot(name), str(pick(self.random, one.values))
         if self.any is None:
-            self.any = pick(self.random, own[0].attributes)
+            self.any = pick(self.random, self._attributes(own[0].name))
         return self._slot(self.any.name), str(pick(self.random, self.any.values))
+
+    def _attributes(self, kind: str) -> Sequence[Attribute]:
+        """List the attributes of a type; of another where it has none, or one that nothing in this shop has."""
+        every = (one.attributes for one in (self.lexicon.types[kind], *self.lexicon.types.values()))
+        found = next(filter(None, every), ())
+        self.unheard_of |= not found
+        return found or (Attribute("color", ("Red", "Blue", "Green"), "in {}"),)
 
     def _slot(self, name: str) -> str:
         slot = f"attr:{name}"

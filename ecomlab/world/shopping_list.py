@@ -99,7 +99,7 @@ def dearest_total(
 def draw_types(catalog: Catalog, least: int, random: np.random.Generator) -> tuple[list[str], list[str]]:
     """Draw one or two adjacent departments, more if they have fewer than `least` types; also return their types."""
     of: dict[str, list[str]] = {}
-    for kind in catalog.drawable_types:
+    for kind in catalog.stocked_types:
         of.setdefault(kind.department, []).append(kind.name)
     names = list(of)
     start, wanted = int(random.integers(len(names))), 2 if random.random() < 0.3 else 1

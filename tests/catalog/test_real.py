@@ -1,6 +1,8 @@
 """Real catalogs: what is sold of a product table, what tasks are about, and that they can be played."""
 
 from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -14,9 +16,15 @@ from ecomlab.catalog.lexicon import lexicon_of
 from ecomlab.catalog.products import Products, open_products
 from ecomlab.catalog.real import FEWEST, catalog_of, left_out, unused
 from ecomlab.catalog.schema import NO_OPTION
-from ecomlab.catalog.support import limits, unsupported
+from ecomlab.catalog.support import limits, of_names, of_stock, unsupported
+from ecomlab.customer.nlu import read_opening
+from ecomlab.episode.episode import Episode
+from ecomlab.episode.play import finish
 from ecomlab.lab.catalogs import _carried
 from ecomlab.slots import LIMITS, PRICE, RATING
+from ecomlab.task import Task
+from ecomlab.world.cart import constraints_of
+from ecomlab.world.plain import AtFirst, plain
 
 
 @pytest.fixture(scope="module")
@@ -38,6 +46,7 @@ def shop(catalog: Catalog) -> Shop:
 
 
 def catalog_from(lines: list[str], folder: Path) -> Catalog:
+    folder.mkdir(exist_ok=True)
     (folder / "a.csv").write_text("\n".join(lines) + "\n")
     built(folder / "a.csv", folder / "out")
     return catalog_of(open_products(folder / "out"))
@@ -155,8 +164,9 @@ def test_products_without_what_enough_others_have_are_left_out(
 def test_real_products_are_named_as_people_write_them(tmp_path: Path) -> None:
     """Brand first, with the article that is heard, no shouting; nobody asks for a Furniture."""
     lines = ["title,brand,price"]
-    lines += [f"HP ELECTRIFIED X{i}Q Cover Beige,HP,{10 + i}" for i in range(20)]
-    lines += [f"HP Y{i}Q Tripod,HP,{10 + i}" for i in range(20)]
+    for i, maker in enumerate(["HP", "Maker"] * 10):
+        lines += [f"{maker} ELECTRIFIED X{i}Q Cover Beige,{maker},{10 + i}"]
+        lines += [f"{maker} Y{i}Q Tripod,{maker},{10 + i}"]
     bare = catalog_from(lines, tmp_path)
     assert is_speakable("Tripod") and not is_speakable("Furniture")
     assert {str(bare.feature(row)).partition("-")[0] for row in bare.type_rows("Cover")} == {"Electrified"}
@@ -203,6 +213,108 @@ def test_a_product_comes_in_its_own_variants(tmp_path: Path) -> None:
     assert (found.size, found.types[0].option.values) == (16, ("L", "M", "S"))
     sets = Counter(found.options(row) for row in range(16))
     assert sets == {("L", "M", "S"): 8, ("L", "M"): 7, (): 1}
+
+
+def test_an_option_belongs_to_a_type(products: Products) -> None:
+    """Mugs in "size Blue": one name was kept for the whole shop. A type has the option of most of its products."""
+    import pyarrow as pa
+
+    kinds = products.rows["type"].to_pylist()
+    own = ["Size"] * len(kinds)
+    tents = [row for row, kind in enumerate(kinds) if kind == "Tent"]
+    for row in tents:
+        own[row] = "Strap" if row in tents[:2] else "Volume"
+    rows = products.rows.append_column("option", pa.array(own))
+    found = catalog_of(Products(rows, products.facts))
+    options = {kind.name: kind.option.name for kind in found.types}
+    assert options.pop("Tent") == "volume" and set(options.values()) == {"size"}
+    bits = found.option_bits[list(found.type_rows("Tent"))]
+    assert found.size == catalog_of(products).size and (bits == 0).sum() == 2
+
+
+def shop_of(
+    folder: Path, stock: Callable[[str, int], object], brands: Sequence[str], names: int = 12
+) -> Shop:
+    """A shop of mugs, scarves and jackets, thirty of each, in sizes 6 to 9."""
+    said = "Alder Birch Cedar Dogwood Elm Fir Gorse Hazel Ivy Juniper Kelp Larch".split()
+    lines = ["parent,sku,title,brand,price,stock,size,category"]
+    for kind in ("Mug", "Scarf", "Jacket"):
+        for i in range(30):
+            one = f"{said[i % names]} {kind},{brands[i % len(brands)]},{10 + i},{stock(kind, i)}"
+            sizes = (6, 7, 8, 9)[i % 2 : 3 + i % 2] if kind == "Jacket" else ("",)
+            lines += [f"{kind}{i},{kind}{i}-{size},{one},{size},{kind}s" for size in sizes]
+    catalog = catalog_from(lines, folder)
+    return Shop(catalog, SearchEngine(catalog, LexicalEmbedder()))
+
+
+def solved(shop: Shop, env: str, levels: Sequence[int], seeds: int) -> Iterator[Task]:
+    """Play tasks by the oracle and both reference players; each of them must be right."""
+    for d, seed in product(levels, range(seeds)):
+        task = make_task(env, d, seed, shop)
+        yield task
+        made = ENVIRONMENTS[env].reference_player
+        for player in (None, made(shop), made(shop, courteous=True)):
+            episode = Episode(task, shop)
+            score = finish(player or ENVIRONMENTS[env].oracle(episode), episode).score
+            assert score.correct, (env, d, seed, score.why)
+
+
+@pytest.mark.parametrize(
+    ("stock", "names"),
+    [
+        (lambda kind, i: 3, 12),
+        (lambda kind, i: 1 if kind == "Mug" else 40, 12),
+        (lambda kind, i: 0 if kind == "Scarf" else 40 * (i > 15), 12),
+        (lambda kind, i: 0 if i < 18 else 40 * (i % 2) or 3, 1),  # the first pages are sold out
+    ],
+)
+def test_every_task_is_drawn_of_the_stock_there_is_and_solved(
+    stock: Callable[[str, int], int], names: int, tmp_path: Path
+) -> None:
+    """Such shops ended in "high <= 0" and "load a larger shop", and players gave up at the first page."""
+    shop = shop_of(tmp_path, stock, ("Maker", "Acme", "Norwood") if names > 1 else ("Maker",), names)
+    units, off = shop.catalog.stock, unsupported(shop.catalog)
+    assert not {"CART", "PD", "BUNDLE"} & off.keys()
+    for env in ("CART", "PD", "BUNDLE"):
+        for task in solved(shop, env, (0, 4, 8), 4):
+            for item in task.goal.items if env == "CART" else ():
+                slots = plain(task.goal, AtFirst(shop, task.world)).of(item)
+                rows = shop.catalog.select(constraints_of(slots["type"], slots))
+                assert units[rows].max() >= slots.get("quantity", 1)
+
+
+def test_what_is_sold_out_is_said_at_build(tmp_path: Path) -> None:
+    shop = shop_of(tmp_path, lambda kind, i: 0 if kind == "Scarf" else 2, ("Maker", "Acme"))
+    in_stock, quantities = of_stock(shop.catalog)
+    assert "2 of them" in in_stock and "Scarf (0)" in in_stock and "Jacket, Mug" in quantities
+    left = shop_of(tmp_path / "mugs", lambda kind, i: 9 * (kind == "Mug"), ("Maker", "Acme")).catalog
+    off = unsupported(left)
+    assert {env for env, why in off.items() if "in stock" in why} == {"CART", "SUB", "BUNDLE"}
+    assert "PD" not in off
+    assert {"PD"} <= unsupported(shop_of(tmp_path / "none", lambda kind, i: 0, ("Maker",)).catalog).keys()
+
+
+def test_customers_of_one_brand_do_not_name_it(tmp_path: Path) -> None:
+    """ "A Scarf by Fernside" fitted all: the first visit was right at d = 0."""
+    shop = shop_of(tmp_path, lambda kind, i: 40, ("Maker",))
+    tasks = [make_task("CART", d, seed, shop) for d in (0, 2, 6) for seed in range(10)]
+    assert {"brand"}.isdisjoint(name for task in tasks for _, name in task.goal.slots)
+    assert all((0, "feature") in task.goal.slots for task in tasks if task.difficulty == 0)
+    (line,) = of_names(shop.catalog)
+    assert "Maker is the brand of 100%" in line
+    few = shop_of(tmp_path / "few", lambda kind, i: 40, ("Maker", "Acme"), names=3)
+    assert any("NOT GAMEABLE" in line for line in of_names(few.catalog))
+
+
+def test_days_are_no_size(tmp_path: Path) -> None:
+    lexicon = lexicon_of(shop_of(tmp_path, lambda kind, i: 40, ("Maker",)).catalog)
+    phrases = ENVIRONMENTS["CART"].phrases
+    for words, slots in {
+        "a jacket delivered within 7 days": {"days": 7},
+        "a jacket in size 8, with delivery within 7 days": {"option": "8", "days": 7},
+    }.items():
+        (mention,) = read_opening(f"I'd like {words}.", phrases, lexicon)
+        assert mention.slots == slots
 
 
 def test_a_table_of_nothing_that_can_be_sold_is_refused(tmp_path: Path) -> None:

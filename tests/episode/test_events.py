@@ -152,7 +152,7 @@ def test_a_wanted_item_runs_short_as_often_as_the_axis_says(big_shop: Shop) -> N
         sold = {event.item: event for event in task.events if isinstance(event, SellOut)}
         for item in task.goal.items:
             slots = task.goal.of(item)
-            left = Left(sold[item], task.key, big_shop) if item in sold else None
+            left = Left(sold[item], big_shop) if item in sold else None
             short.append(left is not None and left.units(slots) < slots.get("quantity", 1))
     p_oos = make_task("CART", 8, 0, big_shop).axes.p_oos
     assert abs(np.mean(short) - p_oos) < 4 * (p_oos * (1 - p_oos) / len(short)) ** 0.5

@@ -140,9 +140,11 @@ def test_who_lives_on_corrections_is_right_at_most_a_third_as_often_as_who_talks
 def test_fewer_visits_than_replacements_are_no_chance(real_folder: Path) -> None:
     """In a shop of few products a history can be shorter than the list that is asked for."""
     shop = load_shop(real_folder)
-    tasks = (make_task("SUB", 6, seed, shop, {"k_rec": 10}) for seed in range(200))
-    task = next(one for one in tasks if len(one.world["visits"]) < one.goal["count"])
-    assert ENVIRONMENTS["SUB"].audit.chance(task, shop) == 0
+    tasks = (make_task("SUB", 6, seed, shop, {"k_rec": 10}) for seed in range(100))
+    few = [task for task in tasks if len(task.world["visits"]) < task.goal["count"]]
+    chances = [ENVIRONMENTS["SUB"].audit.chance(task, shop) for task in few]
+    assert len(chances) > 5 and min(chances) == 0 and max(chances) <= 1
+    assert sum(chances) < 0.2 * len(chances)  # of few that can be bought all may be among the visits
 
 
 def test_a_journey_is_guessed_where_all_of_its_parts_are(big_shop: Shop) -> None:

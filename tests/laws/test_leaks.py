@@ -9,6 +9,7 @@ import pytest
 
 from ecomlab import ENVIRONMENTS, Shop, make_task, slots
 from ecomlab.catalog import Catalog
+from ecomlab.catalog.columns import PLENTY
 from ecomlab.customer import goals, visits
 from ecomlab.envs.bundle import env as bundle
 from ecomlab.laws import leaks, opening_leaks
@@ -48,7 +49,7 @@ def test_a_wanted_product_whose_brand_stands_alone(big_shop: Shop, monkeypatch: 
 
     def around(outline: visits.Outline, shop: Shop, random: Any, usable: Any = None) -> list[int]:
         pool = random.permutation(list(shop.catalog.type_rows(outline.type)))
-        pool = pool[shop.catalog.stock[pool] >= visits.PLENTY]
+        pool = pool[shop.catalog.stock[pool] >= PLENTY]
         others = [row for row in pool[1:].tolist() if brand[row] != brand[pool[0]]]
         return [int(pool[0]), *others[: visits.CLUSTER - 1]]
 

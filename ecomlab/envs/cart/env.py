@@ -72,7 +72,7 @@ class Cart(Environment):
     phrases = Phrases.load(Path(__file__).with_name("phrases.toml"))
 
     def draw(self, key: TaskKey, axes: Difficulty, shop: Shop) -> Problem:
-        random, types = key.rng("cart"), shop.catalog.drawable_types
+        random, types = key.rng("cart"), shop.catalog.stocked_types
         count = min(whole_near(random, axes.cart.items), len(types) - 1)
         drawn = [types[i] for i in random.permutation(len(types)).tolist()]
         kinds = draw_kinds(axes, STEPS, key.rng("kinds"), {"telling": 1})
@@ -91,10 +91,10 @@ class Cart(Environment):
             [i for i in range(count) if _is_alone(goal, i)],
         )
         able = [i for i in alone if (i, "if") not in goal.slots]  # whose end is not decided by stock anyway
-        events, short = shortages.draw_rushes(known, able, visits, axes, key, shop, random)
+        events, short = shortages.draw_rushes(known, able, visits, axes, shop, random)
         if random.random() < axes.p_switch:
             free = [i for i in alone if i not in short]
-            left = {e.item: shortages.Left(e, key, shop) for e in events if isinstance(e, SellOut)}
+            left = {e.item: shortages.Left(e, shop) for e in events if isinstance(e, SellOut)}
             change = goal_changes.draw_change(known, free, left, names[count:], axes, key, shop, random)
             events += [change] if change else []
         return Problem(goal, {"visits": visits}, CartPlayer.need(goal), events, steps=steps)

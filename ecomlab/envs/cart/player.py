@@ -204,10 +204,11 @@ class Shopper(Asking):
                 calls.append(self._search(wish))
                 continue
             if wish.choice is None:
-                if wish.more and wish.pages < wish.most_pages and not self._enough(wish):
+                sold_out = self._is_sold_out(wish)
+                if wish.more and wish.pages < wish.most_pages and not self._enough(wish) and not sold_out:
                     calls.append(self._search(wish))
                     waiting = True
-                elif self._may_be_elsewhere(wish):
+                elif sold_out or self._may_be_elsewhere(wish):
                     wish.again, wish.found, wish.pages, wish.part, wish.more = True, [], 0, 0, True
                     calls.append(self._search(wish))
                     waiting = True
@@ -333,6 +334,14 @@ class Shopper(Asking):
         fitting = self._fitting(wish)
         return self.rushed and not wish.again and bool(fitting) and (wish.more or len(fitting) > 1)
 
+    def _is_sold_out(self, wish: Wish) -> bool:
+        """Tell whether what it found and fits was sold out before, all of it or as far as it looked, so that it must
+        look among what is in stock."""
+        fitting = self._fitting(wish)
+        if self.rushed or wish.again or self._able(wish) or not fitting:
+            return False
+        return wish.pages >= wish.most_pages or not any(record["stock"] for record in fitting)
+
     def notice(self, text: str) -> None:
         self.rushed = self.rushed or "sold out" in text
 
@@ -369,7 +378,7 @@ class Shopper(Asking):
             "category": wish.type,
             "sort": PRICE.sort if wish.by_price else None,
         }  # filters say the rest
-        if self.rushed:
+        if self.rushed or wish.again:
             arguments["in_stock"] = True
             if not wish.of_left:
                 wish.of_left, wish.pages, wish.part = True, 0, 0
@@ -393,7 +402,10 @@ class Shopper(Asking):
                 known = next(one.values for one in kind.attributes if f"attr:{one.name}" == name)
                 able = [v for v in known if isinstance(value, AnyBut) and v not in value.values]
                 able = able or [*(value.values or known)]
-                return [{name[5:]: one} for one in able]
+                rest: list[dict[str, str]] = (
+                    [{}] if self.lexicon.is_real and isinstance(value, AnyBut) else []
+                )
+                return [{name[5:]: one} for one in able] + rest  # of real products it may not be known
         return []
 
     def result(self, about: Any, result: dict[str, Any]) -> None:

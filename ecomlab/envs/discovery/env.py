@@ -119,7 +119,7 @@ class Discovery(Environment):
         their mind, if they do, and in which this share sells out; None where there is no room for that."""
         catalog = shop.catalog
         kind = pick(random, _types(choice, catalog)).name
-        row = draw_row(catalog.type_rows(kind), shop, random)
+        row = draw_row(kind, shop, random)
         if row is None:
             raise TaskError(f"no {kind} of this shop is well in stock; load a larger shop")
         thought, count = choice != Choice(), choice.few or min(axes.k_rec, axes.top_k)
@@ -264,8 +264,8 @@ class Discovery(Environment):
 
 def _types(choice: Choice, catalog: Catalog) -> Sequence[ProductType]:
     """List the types that have room for these steps, or else all."""
-    able = [one for one in catalog.drawable_types if len(one.attributes) >= choice.logic]
-    return able or catalog.drawable_types
+    able = [one for one in catalog.stocked_types if len(one.attributes) >= choice.logic]
+    return able or catalog.stocked_types
 
 
 def _room(choice: Choice, count: int, calls: int, share: float, axes: Difficulty) -> tuple[int, int]:

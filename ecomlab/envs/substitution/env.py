@@ -113,7 +113,7 @@ class Substitution(Environment):
         aim = min(ROOM + axes.steps.mean, 0.8 * axes.top_k)
         enough = max(2, round((aim + 2 + spare) * (1 - 2 * part)))
         least = max(1, round(CLUSTER * (1 - 2 * part)))
-        kind = pick(random, shop.catalog.drawable_types).name
+        kind = pick(random, shop.catalog.stocked_types).name
         vague = "reference" in kinds and part < 0.75  # of visits to all products few words tell none apart
         missed = demands.draw_missed(kind, enough, axes, shop, random, vague)
         if missed is None or len(missed.rows) < least:
