@@ -84,7 +84,9 @@ def of_product(goal: Goal, world: World, thing: Thing, identifies: bool = False)
     said, slots = goal.of(items[0]), identity_of(plain(goal, world, conditions=False).of(items[0]))
     for constraint in constraints_of(kind, slots)[1:]:
         if not world.catalog.satisfies(row, (constraint,)):
-            gives_way = said.get("give_way", ())  # of a list, items give way: none of them is judged otherwise
+            gives_way = said.get(
+                "give_way", ()
+            )  # of a list, items give way: none of them is judged otherwise
             if not isinstance(gives_way, Wish) and constraint.field in gives_way:
                 return None  # if nothing fits, it may do
             words = said.get(constraint.field, slots[constraint.field])
