@@ -150,7 +150,7 @@ def use(given: "str | Path | Mapping[str, Any] | Style" = "screen") -> Style:
     """Draw all further figures of this process in a style, and embed TrueType fonts in PDFs, as venues ask for."""
     global _now
     _now = style_of(given)
-    plt.rcParams["pdf.fonttype"] = plt.rcParams["ps.fonttype"] = 42
+    plt.rcParams["pdf.fonttype"] = 42
     return _now
 
 
