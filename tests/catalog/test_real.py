@@ -224,7 +224,8 @@ def test_an_option_belongs_to_a_type(products: Products) -> None:
     tents = [row for row, kind in enumerate(kinds) if kind == "Tent"]
     for row in tents:
         own[row] = "Strap" if row in tents[:2] else "Volume"
-    rows = products.rows.append_column("option", pa.array(own))
+    at = products.rows.column_names.index("option")
+    rows = products.rows.set_column(at, "option", pa.array(own))
     found = catalog_of(Products(rows, products.facts))
     options = {kind.name: kind.option.name for kind in found.types}
     assert options.pop("Tent") == "volume" and set(options.values()) == {"size"}
