@@ -101,7 +101,7 @@ def lead_to_pages(app: Sphinx, page: str, source: list[str]) -> None:
         source[0] = re.sub(rf"\]\({re.escape(file)}(#[^)]*)?\)", rf"]({name}\1)", source[0])
     if page.startswith("notebooks/"):  # these stand a folder deeper than the notebooks, whose links they have
         source[0] = re.sub(r"\]\(\.\./(?!docs/)", "](../../", source[0]).replace("](../docs/", "](../")
-    source[0] = re.sub(r"\[([^][\n]+)\]\((\.\./(?!\w+\.md)[^)#]+\.md)\)", r"{download}`\1 <\2>`", source[0])
+    source[0] = re.sub(r"\[([^][]+)\]\((\.\./(?!\w+\.md)[^)#]+\.md)\)", r"{download}`\1 <\2>`", source[0])
 
 
 FETCH = """
