@@ -118,7 +118,8 @@ def task(task: Task) -> Table:
         ("turns", task.turns, most.turns, jobs * task.axes.turn_slack),
         ("tool calls", task.calls, most.calls, jobs * task.axes.tool_slack),
     ):
-        rows.append(("budget", name, f"{budget}: at most {need} are needed here, {slack} are slack"))
+        falls = f"over the next {slack} the reward for efficiency falls to its least"
+        rows.append(("budget", name, f"{budget}: at most {need} count as needed here; {falls}"))
     return Table(pd.DataFrame(rows, columns=["", "about", "the task"]).set_index(""))
 
 
