@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from ecomlab.catalog.columns import ENOUGH
 from ecomlab.catalog.ingest import attributes, shards, types
 from ecomlab.catalog.ingest.fold import Folded, fold, main_rows
 from ecomlab.catalog.ingest.mapping import Mapping, guess, to_toml
@@ -18,7 +19,7 @@ from ecomlab.catalog.ingest.report import Report, write_report
 from ecomlab.catalog.ingest.rows import RowCleaner, currency_of
 from ecomlab.catalog.ingest.sources import Source
 from ecomlab.catalog.ingest.text import clean
-from ecomlab.catalog.ingest.types import ENOUGH, OTHER, Kind
+from ecomlab.catalog.ingest.types import OTHER, Kind
 from ecomlab.catalog.products import (
     CHUNK,
     drawn_days,

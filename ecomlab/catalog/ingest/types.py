@@ -12,8 +12,6 @@ from ecomlab.catalog.ingest.nouns import plural as plural
 from ecomlab.settings import Strict, read_toml
 
 FILE: Final = Path(__file__).with_name("types.toml")
-ENOUGH: Final = 12
-"""Products that make a type that tasks are about: fewer can hardly be told apart or sold out."""
 LONGEST: Final = 4
 """Words of a name that is looked for."""
 _TOKEN = re.compile(r"[^\s,()\[\]:;|]+|[,()\[\]:;|]")
