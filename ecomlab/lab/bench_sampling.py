@@ -4,7 +4,6 @@ import math
 import os
 import tempfile
 import time
-import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -24,8 +23,8 @@ from ecomlab.evaluation.local import BATCH, play_jobs
 from ecomlab.evaluation.tasks import environments_of
 from ecomlab.files import write_json
 from ecomlab.lab.evaluation_tables import widened
-from ecomlab.lab.paths import resolve
 from ecomlab.lab.provenance import versions
+from ecomlab.lab.sweep import load, training_config
 from ecomlab.models.batch import Rollout
 from ecomlab.models.load import load_policy
 from ecomlab.models.policy import Policy
@@ -192,14 +191,19 @@ def _play(policy: Policy, jobs: Sequence[Job], shop: Shop, timed: _Timed) -> _Pl
     return _Played([r for _, r in sorted(played, key=lambda one: jobs.index(one[0]))], timed.seconds, whole)
 
 
+def step_config(out: Path, seed: int, steps: int) -> TrainConfig:
+    """Configure a run of the quick ablation of `steps` steps between its first and its last, hardly evaluated."""
+    return training_config(
+        {
+            **load(SWEEP).fixed, "schedule": "adaptive", "out": str(out), "seed": seed, "steps": steps + 2,
+            "eval_every": 0, "eval_difficulties": (0,), "eval_episodes": 1,
+        }
+    )  # fmt: skip
+
+
 def compare_steps(pairs: int, steps: int) -> tuple[Comparison, dict[str, dict[str, float]]]:
     """Time `steps` training steps of the quick ablation a pair, each pair with a seed of its own; also return each
     sampler's shares of a step by phase."""
-    fixed = tomllib.loads(resolve(SWEEP).read_text(encoding="utf-8"))["fixed"]
-    settings = {
-        **{name: value for name, value in fixed.items() if name != "more"}, **fixed.get("more", {}),
-        "schedule": "adaptive", "steps": steps + 2, "eval_every": 0, "eval_difficulties": (0,), "eval_episodes": 1,
-    }  # fmt: skip
     seconds, shares = [], {}
     with tempfile.TemporaryDirectory() as folder:
         for seed in range(pairs):
@@ -212,7 +216,7 @@ def compare_steps(pairs: int, steps: int) -> tuple[Comparison, dict[str, dict[st
                         ends.append(time.process_time())
 
                 with _torch_only(torch):
-                    train(TrainConfig(out=str(out), seed=seed, **settings), note)
+                    train(step_config(out, seed, steps), note)
                 # not the first, which begins with the process's, nor the last, which ends with an evaluation
                 pair.append((ends[-2] - ends[0]) / steps)
             seconds.append(pair)

@@ -14,15 +14,16 @@ import resource
 import subprocess
 import sys
 import tempfile
-import tomllib
 from pathlib import Path
 
 from ecomlab.lab.paths import kernel_environment
+from ecomlab.lab.sweep import load
 from ecomlab.models.samplers.tiny import CHOICE, TinySampler
 
 QUICK = Path(__file__).resolve().parents[1] / "quick"
 TRAIN = (
-    "import json, sys; from ecomlab import TrainConfig, train; train(TrainConfig(**json.loads(sys.argv[1])))"
+    "import json, sys; from ecomlab import train; from ecomlab.lab.sweep import training_config; "
+    "train(training_config(json.loads(sys.argv[1])))"
 )
 
 
@@ -40,7 +41,7 @@ def main() -> None:
     parser.add_argument("--schedule", default="adaptive")
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
-    fixed = tomllib.loads((QUICK / "sweep.toml").read_text())["fixed"]
+    fixed = load(QUICK / "sweep.toml").fixed
     with tempfile.TemporaryDirectory() as folder:
         for sampler in ("torch", TinySampler.name):
             settings = {**fixed, "out": f"{folder}/{sampler}", "schedule": given.schedule, "seed": given.seed}
@@ -59,7 +60,7 @@ def main() -> None:
                     last = max(int(row["step"]) for row in kept)
                     for what, table in (("committed", kept), (sampler, made)):
                         ends = [row["success"] for row in table if int(row["step"]) == last]
-                        print(f"  success after step {last}, d = 0 to 3, {what}: {', '.join(ends)}")
+                        print(f"  success after step {last}, by level, {what}: {', '.join(ends)}")
 
 
 if __name__ == "__main__":

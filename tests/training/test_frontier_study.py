@@ -2,7 +2,6 @@
 
 import json
 import sys
-import tomllib
 from collections import Counter
 from itertools import pairwise
 from pathlib import Path
@@ -16,7 +15,9 @@ from ecomlab import Shop, make_task
 from ecomlab.difficulty import COMPOSED
 from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.evaluation.tasks import check_axes
+from ecomlab.lab.bench_sampling import step_config
 from ecomlab.lab.provenance import sha256
+from ecomlab.lab.sweep import load, training_config
 from ecomlab.seeding import rng
 from ecomlab.training.config import TrainConfig
 from ecomlab.training.schedule import Draw
@@ -133,11 +134,10 @@ def test_holm_by_hand() -> None:
     )
 
 
-def test_the_quick_ablation_is_on_the_axes_of_composition() -> None:
-    file = Path(__file__).parents[2] / "experiments/quick/sweep.toml"
-    fixed = tomllib.loads(file.read_text("utf-8"))["fixed"]
-    made = TrainConfig(out="unused", axes=fixed["axes"], **fixed["more"])
-    assert made.axes == made.eval_axes == COMPOSED
+def test_the_quick_ablation_and_its_benchmark_are_on_the_axes_of_composition(tmp_path: Path) -> None:
+    fixed = load(Path(__file__).parents[2] / "experiments/quick/sweep.toml").fixed
+    for made in (training_config({**fixed, "out": str(tmp_path)}), step_config(tmp_path, seed=0, steps=2)):
+        assert made.axes == made.eval_axes == COMPOSED
 
 
 def test_the_starters_that_ship_are_those_that_were_frozen() -> None:
