@@ -58,16 +58,21 @@ _TO_KNOW = re.compile(
     r"|\bwhat(?:'s| is) your question\b",
     re.IGNORECASE,
 )
-_WHETHER_WANTED = re.compile(
-    r"(?:,? *\b(?:and|but|or) )?\b(?:(?:do|would|are) you (?:really )?still "
-    r"(?:want|need|like|wish for|interested in|looking for)(?: to (?:have|get|buy|order|keep))?"
-    r"|(?P<out>(?:shall|should|may|can|could|do you want me to|would you like me to) ?(?:i|we)? (?:just |then )?"
-    r"(?:leave out|leave|drop|skip|cancel|remove|take out|take|forget about)))"
-    r" (?:the |that |those |these |your |an? |some |any )?(?P<name>[\w' -]+?)"
-    r"(?: out| off| too| as well| at all| from (?:the|your) \w+)?(?=[?.,!;])(?=[^.!]*\?)",
-    re.IGNORECASE,
+_IT = r"(?:the |that |those |your |an? |any |some )?(?:§|it\b|them\b|one\b|those\b)"
+_STAYS_OR_GOES = re.compile(
+    rf"\bstill (?:\w+ ){{0,4}}?{_IT}|{_IT} (?:\w+ ){{0,4}}?still\b|\b(?:keep|hold on to) {_IT}"
+    rf"|\b(?:want|like|buy|order|have|get|with) {_IT} (?:even so|anyway|regardless|all the same)"
+    r"|§ (?:\w+ ){0,2}(?:stay|remain)|\b(?:so|then) no §|§: in or out"
+    rf"|\b(?:drop(?:ping)?|skip(?:ping)?|cancel(?:ling)?|remov(?:e|ing)|omit(?:ting)?|scrap|cut|scratch|strike|delete"
+    rf"|without|forget|forget about|forgetting about|not (?:to )?(?:buy|get|order)\w*|decided against) {_IT}"
+    rf"|\b(?:leav\w+|left|tak\w+) (?:{_IT} (?:out|off)|(?:out|off) {_IT})"
+    rf"|(?:n't|not) (?:need|want) {_IT} any ?more"
+    r"|§ (?:\w+ ){0,4}(?:omitted|cancell?ed|removed|dropped|left out|struck)\b"
 )
-"""A question whether a thing is still wanted or may be left `out`, and of it the thing's `name`."""
+"""Words, in lower case, that ask whether a thing (§) stays or goes: whichever is meant, the answer is one."""
+_ASKS = re.compile(r"\?|\b(?:confirm|let me know|tell me|wondering|ok|okay|all right|permission|objection)\b")
+_ASKS_MORE = re.compile(r"\b(?:which|what|where|when|how many|how much|i'm still|i am still|i still)\b")
+"""Words by which a sentence asks for something else, or says what is being done."""
 _FURTHER = re.compile(r"\b(?:else|more|further|other)\b", re.IGNORECASE)
 """What a sentence asks or says of the customer's own questions; it may ask for `_FURTHER` ones."""
 _CHOICE = re.compile(r"\bwhich\b|\b(?:any|either|one) of (?:these|those|them)\b", re.IGNORECASE)
@@ -225,8 +230,7 @@ class Customer:
             left = " ".join(part for part in SENTENCE_BREAK.split(text) if not self._dropped(part))
             return self._and_to(left, [Act("give up", kind) for kind in dropped], world)
         if kept := self._kept(text, world):
-            left = re.sub(r"(^|[.!?])\s*\?", r"\1", _WHETHER_WANTED.sub("", text))
-            return self._and_to(left, kept, world)
+            return self._and_to(self._asks_else(text), kept, world)
         unknown = [slot.name for slot in self.state.unknown]
         places = named_in(text, unknown)
         asked = {question.slot for question in self.read(text).questions} if places else set[str]()
@@ -455,31 +459,46 @@ class Customer:
         ]
 
     def _kept(self, text: str, world: World) -> list[Act]:
-        """Answer whether things that they have named are still wanted, or may be left out: what has run short is."""
-        acts = list[Act]()
+        """Say that a thing is still wanted where it is asked whether it stays or goes, or what instead if it has run
+        short. Of a thing that is described otherwise than it is wanted, nothing is said: that one may go."""
         hidden = {slot.item for slot in self.state.withheld if slot.name == "type"}
         items = [item for item in self.goal.items if item not in hidden] if "cart" in self.acts_on else []
-        for asked in _WHETHER_WANTED.finditer(text):
-            name, longest = asked["name"].lower(), len(asked["name"].split())
-            named = (i for i in items if self._names(i, name) and longest <= len(self.type_name(i).split()))
-            if (item := next(named, None)) is None:
-                continue
-            if not asked["out"]:
-                acts.append(Act("yes"))
-            elif self.is_short(item, world):
-                acts += self.told_short(item, world)
-            else:
-                known = [slot for slot in self.state.known if slot.item == item][:AT_ONCE]
-                acts += [
-                    Act("no"),
-                    *(self.dialogue.again(known) or [Act("still wanted", self.type_name(item))]),
-                ]
+        lowered = text.lower()
+        named = [item for item in items if self._names(item, lowered)]
+        if not named or not _ASKS.search(lowered):
+            return []
+        about = [part for part in SENTENCE_BREAK.split(lowered) if self._stays_or_goes(part, named)]
+        reading = self.read(" ".join(about))
+        if not about or reading.questions or "SUMMARY" in reading.acts or things_in(" ".join(about), world):
+            return []  # it asks for more, reads the order back, or means a product
+        if any(self.dialogue.claim(one, exactly=False).so is False for one in reading.mentions):
+            return []
+        meant = [item for item in named if any(self._names(item, part) for part in about)] or named[:1]
+        acts = list[Act]()
+        for item in meant:
+            short = self.is_short(item, world)
+            acts += self.told_short(item, world) if short else [Act("still wanted", self.type_name(item))]
         return acts
+
+    def _stays_or_goes(self, lowered: str, items: Sequence[int]) -> bool:
+        """Tell whether a sentence in lower case asks whether one of these items stays or goes."""
+        for item in items:
+            kind = self.lexicon.types[self.type_name(item)]
+            for name in (kind.plural.lower(), kind.name.lower()):
+                lowered = lowered.replace(name, "§")
+        return _STAYS_OR_GOES.search(lowered) is not None and not _ASKS_MORE.search(lowered)
+
+    def _asks_else(self, text: str) -> str:
+        """Return the questions of a message that do not ask whether something stays or goes."""
+        items, parts = list(self.goal.items), SENTENCE_BREAK.split(text)
+        return " ".join(
+            part for part in parts if part.endswith("?") and not self._stays_or_goes(part.lower(), items)
+        )
 
     def _and_to(self, others: str, said: list[Act], world: World) -> Reply:
         """Say this, and answer what a message's other sentences ask or tell of stock."""
         reading = self.read(others)
-        if not re.search(r"\w", others) or not (reading.calls_for - {"back"} or reading.unavailable):
+        if not reading.calls_for - {"back"} and not reading.unavailable:
             return Reply(said)
         rest = self._reply(others, world)
         return Reply([*said, *rest.acts], rest.news)
