@@ -337,31 +337,32 @@ def _records(lines: Iterable[_Line], delimiter: str) -> Iterator[tuple[list[str]
                 width = width or len(fields)
                 yield fields, text, repairs, ""
         else:
-            taken, closed = [line], True
-
-            def pulled() -> Iterator[str]:
-                nonlocal closed
-                yield taken[0].text  # noqa: B023  read at once
-                size = 0
-                while len(taken) < MOST_LINES and size < LONGEST_LINE:  # noqa: B023
-                    if not (more := ahead.popleft() if ahead else next(rest, None)):
-                        break
-                    if more.fault:
-                        ahead.appendleft(more)
-                        break
-                    taken.append(more)  # noqa: B023
-                    size += len(more.text)
-                    yield more.text
-                closed = False
-
-            fields = _parsed(pulled(), delimiter)
-            if closed and fields and not _swallows(taken, fields, delimiter, width):
+            taken = [line]
+            fields = _parsed(_pulled(taken, ahead, rest), delimiter)
+            if fields and not _swallows(taken, fields, delimiter, width):
                 width = width or len(fields)
                 whole = "".join(one.text for one in taken)
                 yield fields, whole, tuple(dict.fromkeys(why for one in taken for why in one.repairs)), ""
             else:
                 ahead.extendleft(taken[:0:-1])
                 yield [text], text[:2_000], (), UNCLOSED
+
+
+def _pulled(taken: list[_Line], ahead: deque[_Line], rest: Iterator[_Line]) -> Iterator[str]:
+    """Yield the text of the line taken and of those after it, which are taken too, as long as they can be of one
+    record. Raises csv.Error where none is left."""
+    yield taken[0].text
+    size = 0
+    while len(taken) < MOST_LINES and size < LONGEST_LINE:
+        if not (more := ahead.popleft() if ahead else next(rest, None)):
+            break
+        if more.fault:
+            ahead.appendleft(more)
+            break
+        taken.append(more)
+        size += len(more.text)
+        yield more.text
+    raise csv.Error("a quote is never closed")
 
 
 def _parsed(lines: Iterable[str], delimiter: str, strict: bool = False) -> list[str]:
