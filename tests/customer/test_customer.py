@@ -291,7 +291,7 @@ def test_a_customer_knows_what_they_bought_and_only_the_kinds_of_what_came_with_
 
 
 KEPT = [line.split("|") for line in Path(__file__).with_name("kept.txt").read_text().splitlines()]
-"""By two language models that had not seen the code: may a thing stay (KEEP), may it go (DROP), which of the two (OR), others (ASK)."""
+"""By two language models that had not seen the code: it may stay (KEEP), go (DROP), which of the two (OR), others."""
 
 
 @pytest.mark.parametrize(
