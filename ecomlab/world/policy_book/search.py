@@ -55,12 +55,11 @@ class BookSearch:
             for title, text in documents
         ]
         sections = self.book["sections"]
-        departments = {kind.department for kind in kinds}
-        for number, section in enumerate(sections if departments else ()):
-            if section["department"] in departments and not section["group"]:
-                scores[number] += round(
-                    math.log(1 + len(documents)), 6
-                )  # as a word that no other section has
+        rare = 3 * round(math.log(1 + len(documents)), 6)  # of a heading's word that no other section has
+        for kind in kinds:
+            for number, section in enumerate(sections):
+                if section["department"] == kind.department and not section["group"]:
+                    scores[number] += rare * len(kind.name.split())
         said = short(" ".join(query.split())).casefold()
         named = [short(title).casefold() == said for title, _ in shown]
         fitting = [number for number, score in enumerate(scores) if score or named[number]]
