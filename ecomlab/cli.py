@@ -241,7 +241,9 @@ def evaluate(
     axis: list[str] | None = options.AXIS,
     block: int = options.BLOCK,
     core: bool = opt(
-        False, "--core", "Play ecomlab-core: eight environments, d = 2, 6, 12, 20, four trials."
+        False,
+        "--core",
+        "Play ecomlab-core (its split real: --catalog): eight environments, d = 2, 6, 12, 20, four trials.",
     ),
     catalog: str | None = options.CATALOG,
     leave_out: bool = options.LEAVE_OUT,
@@ -262,11 +264,13 @@ def evaluate(
 
     Example: [cyan]ecomlab eval novice --env CART --difficulty 0:4 --episodes 200 --axis p_missing=0[/cyan]
     """
-    from ecomlab.evaluation.core import CORE
+    from ecomlab.catalog import load_shop
+    from ecomlab.evaluation.core import CORE, split_of
     from ecomlab.evaluation.evaluation import EVALUATION
     from ecomlab.evaluation.players import Playing
     from ecomlab.lab import evaluation_tables, evaluations
     from ecomlab.lab.progress import watching
+    from ecomlab.lab.shops import catalog_named
 
     if rescore is not None:
         options.check_alone(context, "--rescore", "--catalog")
@@ -281,10 +285,11 @@ def evaluate(
             "--trials",
             "--axis",
             "--block",
-            "--catalog",
             "--customer",
         )
         options.check_without(context, "--core", *fixed)
+        if catalog is not None:
+            split_of(load_shop(catalog_named(catalog)).fingerprint)
     levels, axes, envs = options.levels(difficulty), options.axes(axis), options.environments(env, player)
     settings, speaker = options.settings(change), options.customer_of(customer)
     config = evaluations.Config(
@@ -312,6 +317,7 @@ def submit_check(
         None, "--board FILE", "Put the row into this board.json, and write BOARD.md beside it."
     ),
     name: str | None = opt(None, "--name NAME", "Name of the row. Default: the player's."),
+    catalog: str | None = options.CATALOG,
     replace: bool = opt(False, "--replace", "Replace another row of this name."),
 ) -> None:
     """Check that a submission to ecomlab-core is complete and replays, and print its row of the board.
@@ -320,11 +326,13 @@ def submit_check(
     """
     from dataclasses import replace as changed
 
-    from ecomlab.catalog import load_shop
     from ecomlab.evaluation import core
+    from ecomlab.evaluation.report import Report
     from ecomlab.lab import core_board
+    from ecomlab.lab.shops import recorded_shop
 
-    row = core.check(folder, load_shop())
+    shop = recorded_shop(Report.read(folder).header["conditions"]["catalog"], catalog)
+    row = core.check(folder, shop)
     row = changed(row, player=name or row.player)
     print("| " + " | ".join(core.HEADINGS) + " |")
     print("| " + " | ".join(row.cells()) + " |")

@@ -13,7 +13,7 @@ from ecomlab.evaluation import core
 from ecomlab.evaluation.core import CORE, LEVELS, Row, check, freeze, frozen
 from ecomlab.evaluation.evaluation import Cells
 from ecomlab.evaluation.transcripts import FILE, TranscriptError
-from ecomlab.lab.core_board import add, rows_of, write_board
+from ecomlab.lab.core_board import add, newcombe, rows_of, write_board
 
 SMALL = Cells(("STATUS", "CART"), (2, 6), CORE.tasks, core.BLOCK, trials=2)
 """A part of the benchmark, so that a check takes seconds."""
@@ -35,8 +35,9 @@ def submitted(big_shop: Shop, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_benchmark_is_eight_environments_at_four_levels(big_shop: Shop) -> None:
-    assert freeze(big_shop) == frozen()
-    assert set(frozen()["tasks"]) == {f"{env} {d}" for env in CORE.envs for d in LEVELS}
+    assert freeze(big_shop) == frozen()["generated"]
+    for split in frozen().values():
+        assert set(split["tasks"]) == {f"{env} {d}" for env in CORE.envs for d in LEVELS}
 
 
 @pytest.mark.usefixtures("small")
@@ -50,13 +51,13 @@ def test_a_submission_earns_a_row(big_shop: Shop, submitted: Path, tmp_path: Pat
     board = tmp_path / "board.json"
     for _ in range(2):  # the same row once
         add(row, board)
-        assert rows_of(board) == [row]
+        assert rows_of(board, "generated") == [row] and not rows_of(board, "real")
     other = replace(row, trajectories="0" * 32)
     with pytest.raises(ValueError, match="another row named 'slips'"):
         add(other, board)
     add(other, board, replace=True)
     add(replace(row, player="first"), board)
-    assert {one.trajectories for one in rows_of(board)} == {row.trajectories, "0" * 32}
+    assert {one.trajectories for one in rows_of(board, "generated")} == {row.trajectories, "0" * 32}
 
 
 @pytest.mark.usefixtures("small")
@@ -97,7 +98,7 @@ def test_a_submission_with_a_fault_is_refused(
 def test_other_tasks_or_products_are_no_submission(shop: Shop, big_shop: Shop, tmp_path: Path) -> None:
     run(Script(), shop, tmp_path, Cells(("CART",), (0,), 2))
     with pytest.raises(
-        TranscriptError, match=r"levels = \[0\], not .*; another catalog .*ecomlab eval PLAYER --core"
+        TranscriptError, match=r"levels = \[0\], not .*; no split .*ecomlab eval PLAYER --core"
     ):
         check(tmp_path, big_shop)
 
@@ -129,10 +130,20 @@ def test_the_board_is_written_from_its_rows(tmp_path: Path) -> None:
     (tmp_path / "head.md").write_text("# Board\n")
     for row in rows:
         add(row, tmp_path / "board.json")
+    add(replace(rows[1], pass_1=0.5, split="real"), tmp_path / "board.json")
     text = write_board(tmp_path).read_text()
     (tmp_path / "notes.json").write_text("[]")
     with pytest.raises(ValueError, match=r"notes.json is no board"):
         add(rows[0], tmp_path / "notes.json")
     table = [line for line in text.splitlines() if line.startswith("|")]
     assert text.startswith("# Board") and "strong" in table[2] and "weak" in table[3]
-    assert {line.count("|") for line in table} == {len(core.HEADINGS) + 1}
+    assert {line.count("|") for line in table[:7]} == {len(core.HEADINGS) + 1}
+    gap = [cell.strip() for cell in table[-1].split("|")[1:6]]
+    assert gap == ["strong", "0.750", "0.500", "0.250", "0.167–0.328"]
+
+
+def test_the_gap_has_newcombe_s_interval() -> None:
+    low, high = newcombe(0.75, 0.5, 100)
+    one, other = (0.6569, 0.8245), (0.4038, 0.5962)  # Wilson's intervals of 75 and 50 of 100
+    assert low == pytest.approx(0.25 - ((0.75 - one[0]) ** 2 + (other[1] - 0.5) ** 2) ** 0.5, abs=1e-3)
+    assert high == pytest.approx(0.25 + ((one[1] - 0.75) ** 2 + (0.5 - other[0]) ** 2) ** 0.5, abs=1e-3)
