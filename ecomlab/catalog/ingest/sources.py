@@ -110,21 +110,6 @@ class Source:
         """
         return list(_sampled(self, self.fingerprint, count))
 
-    def _sample(self, count: int) -> list[dict[str, Any]]:
-        rows = [row.values for row in islice(self.rows(), 5 * count) if not row.fault][:count]
-        if not rows:
-            raise ValueError(
-                f"{self.name} has no row that can be read; is it a product file ({', '.join(SUFFIXES)})?"
-            )
-        known = {column for row in rows for column in row}
-        for path in self.files:
-            readable = (row.values for row in self._read(path) if not row.fault)
-            for values in readable if _suffix(path) in JSON else islice(readable, 1):
-                if not known.issuperset(values) and len(known) < MOST_COLUMNS:
-                    rows.append(values)
-                    known.update(values)
-        return rows
-
     def _read(self, path: Path) -> Iterator[SourceRow]:
         try:
             if (suffix := _suffix(path)) in ARROW:
@@ -137,10 +122,21 @@ class Source:
             yield SourceRow(0, {"": f"{path.name}: {error}"[:2_000]}, UNREADABLE)
 
 
-@lru_cache(maxsize=1)
+@lru_cache(maxsize=1)  # JSON is read to its end for it
 def _sampled(source: Source, fingerprint: str, count: int) -> tuple[dict[str, Any], ...]:
-    """Return the sample of a source in the state that its fingerprint names: JSON is read to its end for it, once."""
-    return tuple(source._sample(count))
+    rows = [row.values for row in islice(source.rows(), 5 * count) if not row.fault][:count]
+    if not rows:
+        raise ValueError(
+            f"{source.name} has no row that can be read; is it a product file ({', '.join(SUFFIXES)})?"
+        )
+    known = {column for row in rows for column in row}
+    for path in source.files:
+        readable = (row.values for row in source._read(path) if not row.fault)
+        for values in readable if _suffix(path) in JSON else islice(readable, 1):
+            if not known.issuperset(values) and len(known) < MOST_COLUMNS:
+                rows.append(values)
+                known.update(values)
+    return tuple(rows)
 
 
 def open_source(name: str, delimiter: str = "", split: str = "train") -> Source:
@@ -237,9 +233,10 @@ def _encoding(path: Path) -> str:
     """Tell the encoding of the first lines that are no UTF-8: Windows-1252, unless another clearly fits better."""
     from charset_normalizer import from_bytes
 
+    sample: list[str] = []
     with _open_text(path) as file, suppress(*BROKEN):
-        sample = [line for line in islice(file, 5_000) if _ESCAPED.search(line)][:200]
-    odd = "".join(sample).encode("utf-8", "surrogateescape")[:100_000]
+        sample.extend(line for line in islice(file, 5_000) if _ESCAPED.search(line))
+    odd = "".join(sample[:200]).encode("utf-8", "surrogateescape")[:100_000]
     found = from_bytes(odd, cp_isolation=list(ENCODINGS)) if len(sample) >= FEWEST else ()
     usual = max((one.coherence for one in found if ENCODINGS[0] in one.could_be_from_charset), default=0.0)
     best = max(found, key=lambda one: one.coherence, default=None)

@@ -154,8 +154,12 @@ def test_a_damaged_archive_ends_with_a_reason(tmp_path: Path) -> None:
     packed[2_000:2_020] = bytes(20)
     (tmp_path / "a.csv.gz").write_bytes(packed)
     (tmp_path / "b.json.gz").write_bytes(gzip.compress(b'[{"title": "Lamp"}]')[:-12])
-    for name in ("a.csv.gz", "b.json.gz"):
-        assert [*open_source(str(tmp_path / name)).rows()][-1].fault == sources.UNREADABLE
+    western = "title,price\n" + "".join(f"Café {n * n},{n}\n" for n in range(900))
+    (tmp_path / "c.csv.gz").write_bytes(gzip.compress(western.encode("cp1252"))[:-12])
+    for name in ("a.csv.gz", "b.json.gz", "c.csv.gz"):
+        rows = [*open_source(str(tmp_path / name)).rows()]
+        assert rows[-1].fault == sources.UNREADABLE
+    assert rows[0].values == {"title": "Café 0", "price": "0"}
 
 
 def test_no_name_of_a_column_reaches_a_terminal_as_a_command(tmp_path: Path) -> None:
