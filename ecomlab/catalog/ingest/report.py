@@ -51,25 +51,21 @@ class Report:
     """Rows by attribute that they give, but no value of which was taken, and why: "color: no normal form"."""
 
     def __post_init__(self) -> None:
-        parts = self.kept + self.repaired + self.set_aside
-        if parts != self.rows:
-            raise ValueError(f"{self.rows} rows were read, and {parts} kept, repaired or set aside")
-        if sum(self.reasons.values()) != self.set_aside:
-            raise ValueError(
-                f"{self.set_aside} rows were set aside, {sum(self.reasons.values())} with a reason"
-            )
-        if self.products + self.folded != self.kept + self.repaired:
-            raise ValueError(
-                f"{self.kept + self.repaired} rows make {self.products} products and {self.folded} variants"
-            )
+        for said, count, parts in (
+            ("rows were read", self.rows, self.kept + self.repaired + self.set_aside),
+            ("rows were set aside", self.set_aside, sum(self.reasons.values())),
+            ("rows are of products", self.kept + self.repaired, self.products + self.folded),
+        ):
+            if count != parts:
+                raise ValueError(f"{count} {said}, and {parts} of them are accounted for")
 
     def lines(self) -> list[str]:
         """Say it in lines of plain text."""
+        variants = f" ({self.folded:,} rows are variants of one)" if self.folded else ""
         said = [
             f"{self.rows:,} rows: {self.kept:,} kept as they are, {self.repaired:,} repaired, "
             f"{self.set_aside:,} set aside",
-            f"{self.products:,} products"
-            + (f" ({self.folded:,} rows are variants of one)" if self.folded else ""),
+            f"{self.products:,} products{variants}",
         ]
         said += [without_header(self.headless)] if self.headless else []
         said += [f"the columns are those of {self.profile}"] if self.profile else []

@@ -25,16 +25,12 @@ def write_shards(source: Source, cleaner: RowCleaner, folder: Path, progress: An
     rows = source.rows()
     total = 0
     for at in count():
-        first = next(rows, None)
-        if first is None:
+        if (first := next(rows, None)) is None:
             break
-        batch = chain(
-            [first], islice(rows, SHARD - 1)
-        )  # never a list: raw rows may be a million characters each
-        if read_json(folder / f"{at:05d}.json") is None:
-            total += _write(batch, cleaner, folder / f"{at:05d}")
-        else:
-            total += sum(1 for _ in batch)
+        batch = chain([first], islice(rows, SHARD - 1))  # no list: raw rows may be a million characters each
+        place = folder / f"{at:05d}"
+        there = read_json(place.with_suffix(".json")) is not None
+        total += sum(1 for _ in batch) if there else _write(batch, cleaner, place)
         progress(total)
     return total
 

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
-from typing import IO, Any, Final, NamedTuple
+from typing import IO, Any, Final
 
 from ecomlab.catalog.ingest.header import is_row, lines_above
 from ecomlab.catalog.ingest.text import ENCODING, printable
@@ -52,29 +52,11 @@ _EXCEL = re.compile(r"sep=(.)\s*", re.IGNORECASE)
 _DECIMAL = re.compile(r"(?<=\d),(?=\d{1,2}(?!\d))")
 _ESCAPED = re.compile("[\ud800-\udfff]")
 """What stands for a byte that is no UTF-8."""
-ENCODINGS: Final = (
-    "cp1252",
-    "cp1250",
-    "cp1251",
-    "cp1253",
-    "cp1254",
-    "shift_jis",
-    "gb18030",
-    "big5",
-    "euc_kr",
-)
+ENCODINGS: Final = tuple("cp1252 cp1250 cp1251 cp1253 cp1254 shift_jis gb18030 big5 euc_kr".split())
 """Encodings of lines that are no UTF-8, the usual one first."""
 FEWEST, CLEARLY = 10, 0.03
 """Such lines from which on their encoding is asked for, and by how much another one must read better."""
 _HUB = re.compile(r"([A-Za-z0-9][\w.-]*/[\w.-]+)(?:@([\w./-]+))?")
-
-
-class _Line(NamedTuple):
-    """A line of a file, and what is wrong with it."""
-
-    text: str
-    repairs: tuple[str, ...] = ()
-    fault: str = ""
 
 
 @dataclass(frozen=True)
@@ -116,14 +98,9 @@ class Source:
 
     def rows(self) -> Iterator[SourceRow]:
         """Yield every row, numbered from 0 over all files."""
-        number = 0
-        readers = (
-            (self._read(path) for path in self.files) if self.files else (_hub_rows(self.name, self.split),)
-        )
-        for reader in readers:
-            for row in reader:
-                yield SourceRow(number, row.values, row.fault, row.repairs)
-                number += 1
+        readers = map(self._read, self.files) if self.files else [_hub_rows(self.name, self.split)]
+        for number, row in enumerate(chain.from_iterable(readers)):
+            yield SourceRow(number, row.values, row.fault, row.repairs)
 
     def sample(self, count: int = 200) -> list[dict[str, Any]]:
         """Return the values of the first rows that can be read, then of those that bring a column none before them had.
@@ -133,32 +110,33 @@ class Source:
         """
         return list(_sampled(self, self.fingerprint, count))
 
-    def _sample(self, count: int) -> list[dict[str, Any]]:
-        rows = [row.values for row in islice(self.rows(), 5 * count) if not row.fault][:count]
-        if not rows:
-            raise ValueError(
-                f"{self.name} has no row that can be read; is it a product file ({', '.join(SUFFIXES)})?"
-            )
-        known = {column for row in rows for column in row}
-        for path in self.files:
-            readable = (row.values for row in self._read(path) if not row.fault)
-            for values in readable if _suffix(path) in JSON else islice(readable, 1):
-                if not known.issuperset(values) and len(known) < MOST_COLUMNS:
-                    rows.append(values)
-                    known.update(values)
-        return rows
-
     def _read(self, path: Path) -> Iterator[SourceRow]:
-        suffix = _suffix(path)
-        if suffix in ARROW:
-            return _arrow_rows(path, suffix)
-        return _json_rows(path) if suffix in JSON else _csv_rows(path, self.delimiter, self.header)
+        try:
+            if (suffix := _suffix(path)) in ARROW:
+                yield from _arrow_rows(path, suffix)
+            elif suffix in JSON:
+                yield from _json_rows(path)
+            else:
+                yield from _csv_rows(path, self.delimiter, self.header)
+        except BROKEN as error:
+            yield SourceRow(0, {"": f"{path.name}: {error}"[:2_000]}, UNREADABLE)
 
 
-@lru_cache(maxsize=1)
+@lru_cache(maxsize=1)  # JSON is read to its end for it
 def _sampled(source: Source, fingerprint: str, count: int) -> tuple[dict[str, Any], ...]:
-    """Return the sample of a source in the state that its fingerprint names: JSON is read to its end for it, once."""
-    return tuple(source._sample(count))
+    rows = [row.values for row in islice(source.rows(), 5 * count) if not row.fault][:count]
+    if not rows:
+        raise ValueError(
+            f"{source.name} has no row that can be read; is it a product file ({', '.join(SUFFIXES)})?"
+        )
+    known = {column for row in rows for column in row}
+    for path in source.files:
+        readable = (row.values for row in source._read(path) if not row.fault)
+        for values in readable if _suffix(path) in JSON else islice(readable, 1):
+            if not known.issuperset(values) and len(known) < MOST_COLUMNS:
+                rows.append(values)
+                known.update(values)
+    return tuple(rows)
 
 
 def open_source(name: str, delimiter: str = "", split: str = "train") -> Source:
@@ -234,45 +212,32 @@ def _open_text(path: Path) -> IO[str]:
     return io.TextIOWrapper(raw, "utf-16" if utf_16 else "utf-8-sig", "surrogateescape", newline=None)
 
 
-def _lines(path: Path) -> Iterator[_Line]:
-    """Yield the lines of a file; one with bytes that are no UTF-8 is in the encoding that such lines look like."""
+def _lines(path: Path) -> Iterator[tuple[str, bool]]:
+    """Yield the lines of a file, of one that is too long its begin, and whether it was of another encoding: in bytes
+    that are no UTF-8 it is in the one that such lines look like.
+    """
     encoding = ""
     with _open_text(path) as file:
-        while True:
-            try:
-                line = file.readline(LONGEST_LINE)
-                if len(line) == LONGEST_LINE and not line.endswith("\n"):
-                    while (more := file.readline(LONGEST_LINE)) and not more.endswith("\n"):
-                        pass
-                    yield _Line(line, fault=TOO_LONG)
-                    continue
-            except BROKEN as error:
-                yield _Line(str(error), fault=UNREADABLE)
-                return
-            if not line:
-                return
-            if line.isascii() or not _ESCAPED.search(line):
-                yield _Line(line)
-            else:
+        while line := file.readline(LONGEST_LINE + 1):
+            rest = line
+            while len(rest) > LONGEST_LINE and not rest.endswith("\n"):
+                rest = file.readline(LONGEST_LINE + 1)
+            odd = not line.isascii() and _ESCAPED.search(line) is not None
+            if odd:
                 encoding = encoding or _encoding(path)
-                yield _Line(_bytes(line).decode(encoding, "replace"), (ENCODING,))
-
-
-def _bytes(line: str) -> bytes:
-    try:
-        return line.encode("utf-8", "surrogateescape")
-    except UnicodeEncodeError:  # half a pair of UTF-16
-        return line.encode("utf-8", "replace")
+                line = line.encode("utf-8", "surrogateescape").decode(encoding, "replace")
+            yield line, odd
 
 
 def _encoding(path: Path) -> str:
     """Tell the encoding of the first lines that are no UTF-8: Windows-1252, unless another clearly fits better."""
     from charset_normalizer import from_bytes
 
-    odd: list[bytes] = []
+    sample: list[str] = []
     with _open_text(path) as file, suppress(*BROKEN):
-        odd = [_bytes(line) for line in islice(file, 5_000) if _ESCAPED.search(line)][:200]
-    found = from_bytes(b"".join(odd)[:100_000], cp_isolation=list(ENCODINGS)) if len(odd) >= FEWEST else ()
+        sample.extend(line for line in islice(file, 5_000) if _ESCAPED.search(line))
+    odd = "".join(sample[:200]).encode("utf-8", "surrogateescape")[:100_000]
+    found = from_bytes(odd, cp_isolation=list(ENCODINGS)) if len(sample) >= FEWEST else ()
     usual = max((one.coherence for one in found if ENCODINGS[0] in one.could_be_from_charset), default=0.0)
     best = max(found, key=lambda one: one.coherence, default=None)
     return best.encoding if best and best.coherence > usual + CLEARLY else ENCODINGS[0]
@@ -281,12 +246,10 @@ def _encoding(path: Path) -> str:
 def _csv_rows(path: Path, delimiter: str, header: bool | None) -> Iterator[SourceRow]:
     delimiter, above, names = _form(path, delimiter, header)
     for fields, raw, repairs, fault in islice(_records(_lines(path), delimiter), above, None):
-        if not names and fault != UNREADABLE:
+        if not names:
             names = _header(fields)
-        elif fault:
-            yield SourceRow(0, {"": raw}, fault)
-        elif len(fields) > len(names) and any(fields[len(names) :]):
-            yield SourceRow(0, {"": raw}, LONG_ROW)
+        elif fault or (len(fields) > len(names) and any(fields[len(names) :])):
+            yield SourceRow(0, {"": raw[:2_000]}, fault or LONG_ROW)
         else:
             short = (SHORT,) if len(fields) < len(names) else ()
             yield SourceRow(0, dict(zip(names, fields)), "", repairs + short)
@@ -295,18 +258,16 @@ def _csv_rows(path: Path, delimiter: str, header: bool | None) -> Iterator[Sourc
 def _form(path: Path, delimiter: str, header: bool | None) -> tuple[str, int, list[str]]:
     """Tell a CSV's delimiter, how many records stand above its names, and the names of its columns where no line gives
     them."""
-    held = list(islice(_lines(path), 50))
-    excel = _EXCEL.fullmatch(held[0].text) if held else None
-    delimiter = delimiter or (excel[1] if excel else "")
-    held = held[1:] if excel else held
-    delimiter = delimiter or _delimiter([line.text for line in held if not line.fault])
-    records = [(fields, fault) for fields, _, _, fault in _records(held, delimiter)]
-    sound = [fields for fields, fault in records if not fault]
-    above, names = lines_above(sound) if header is None else 0, list[str]()
-    if any(fault for _, fault in records[: above + 1]):
-        above = 0
-    elif sound and not above and (is_row(sound) if header is None else not header):
-        width = Counter(map(len, sound)).most_common(1)[0][0]
+    held: list[tuple[str, bool]] = []
+    with suppress(*BROKEN):
+        held.extend(islice(_lines(path), 50))
+    excel = _EXCEL.fullmatch(held[0][0]) if held else None
+    held = held[bool(excel) :]
+    delimiter = delimiter or (excel[1] if excel else _delimiter([line for line, _ in held]))
+    records = [[] if fault else fields for fields, _, _, fault in _records(held, delimiter)]
+    above, names = lines_above(records) if header is None else 0, list[str]()
+    if records and not above and (is_row(records) if header is None else not header):
+        width = Counter(map(len, records)).most_common(1)[0][0]
         names = [f"column {at + 1}" for at in range(width)]
     return delimiter, above + bool(excel), names
 
@@ -319,82 +280,65 @@ def _header(fields: list[str]) -> list[str]:
     return names
 
 
-def _records(lines: Iterable[_Line], delimiter: str) -> Iterator[tuple[list[str], str, tuple[str, ...], str]]:
-    """Yield (fields, raw text, repairs, fault) of CSV records, which quotes may spread over several lines.
+def _records(
+    lines: Iterable[tuple[str, bool]], delimiter: str
+) -> Iterator[tuple[list[str], str, tuple[str, ...], str]]:
+    """Yield (fields, raw text, repairs, fault) of CSV records.
 
-    Of a quote that is never closed, or by one of a later row, the later lines are read again.
+    Of a quote that is never closed, or by one of a later row, the first line is set aside and the others read again.
     """
-    ahead: deque[_Line] = deque()
-    rest = iter(lines)
-    width = 0
-    while line := ahead.popleft() if ahead else next(rest, None):
-        text, repairs, fault = line
-        if fault:
-            yield [text[:200]], text[:2_000], (), fault
-        elif '"' not in text:
-            if text.strip():
-                fields = text.rstrip("\r\n").split(delimiter)
-                width = width or len(fields)
-                yield fields, text, repairs, ""
-        else:
-            taken = [line]
-            fields = _parsed(_pulled(taken, ahead, rest), delimiter)
-            if fields and not _swallows(taken, fields, delimiter, width):
-                width = width or len(fields)
-                whole = "".join(one.text for one in taken)
-                yield fields, whole, tuple(dict.fromkeys(why for one in taken for why in one.repairs)), ""
-            else:
-                ahead.extendleft(taken[:0:-1])
-                yield [text], text[:2_000], (), UNCLOSED
+    csv.field_size_limit(LONGEST_LINE)  # a longer field is an error: a quote that swallows the file
+    ahead, rest, taken, width = deque[tuple[str, bool]](), iter(lines), list[tuple[str, bool]](), 0
+
+    def pull() -> str | None:
+        if line := ahead.popleft() if ahead else next(rest, None):
+            taken.append(line)
+        elif not taken:
+            return None
+        if not line or len(taken) > MOST_LINES:
+            raise csv.Error("a quote is never closed")
+        return line[0]
+
+    reader = csv.reader(iter(pull, None), delimiter=delimiter)
+    while True:
+        taken.clear()
+        try:
+            if (fields := next(reader, None)) is None:
+                return
+            unclosed = len(taken) > 1 and width > 0 and _swallows(taken, fields, delimiter, width)
+        except csv.Error:
+            fields, unclosed = [], True
+        text, odd = taken[0]
+        if unclosed or len(text) > LONGEST_LINE:
+            ahead.extendleft(taken[:0:-1])
+            yield [text[:200]], text, (), TOO_LONG if len(text) > LONGEST_LINE else UNCLOSED
+        elif len(taken) > 1 or not text.isspace():
+            width = width or len(fields)
+            if len(taken) > 1:
+                text, odd = "".join(text for text, _ in taken), any(odd for _, odd in taken)
+            yield fields, text, (ENCODING,) if odd else (), ""
 
 
-def _pulled(taken: list[_Line], ahead: deque[_Line], rest: Iterator[_Line]) -> Iterator[str]:
-    """Yield the text of the line taken and of those after it, which are taken too, as long as they can be of one
-    record. Raises csv.Error where none is left."""
-    yield taken[0].text
-    size = 0
-    while len(taken) < MOST_LINES and size < LONGEST_LINE:
-        if not (more := ahead.popleft() if ahead else next(rest, None)):
-            break
-        if more.fault:
-            ahead.appendleft(more)
-            break
-        taken.append(more)
-        size += len(more.text)
-        yield more.text
-    raise csv.Error("a quote is never closed")
-
-
-def _parsed(lines: Iterable[str], delimiter: str, strict: bool = False) -> list[str]:
-    """Parse a record; [] for none, to be `strict` also of one with a quote within a field, as in 24" monitor."""
-    csv.field_size_limit(2 * LONGEST_LINE)
-    try:
-        return next(csv.reader(lines, delimiter=delimiter, strict=strict), [])
-    except csv.Error:
-        return []
-
-
-def _swallows(taken: Sequence[_Line], fields: Sequence[str], delimiter: str, width: int) -> bool:
-    """Tell whether a record over several lines holds what looks like rows of their own, with the header's `width`."""
+def _swallows(taken: Sequence[tuple[str, bool]], fields: Sequence[str], delimiter: str, width: int) -> bool:
+    """Tell whether a record over several lines holds rows of their own: its last line is one, or all of many are."""
 
     def is_row(line: str) -> bool:
-        own = _parsed([line], delimiter, strict=True)
-        return len(own) == width and not any('"' in said for said in own)
-
-    inner = [line.text for line in taken[1:-1]]
-    if not width or len(taken) == 1:
+        with suppress(csv.Error):
+            own = next(csv.reader([line], delimiter=delimiter, strict=True), [])
+            return len(own) == width > 1 and not any('"' in said for said in own)
         return False
-    if len(fields) > width or (len(inner) >= ROWS and width > 2 and all(map(is_row, inner))):
-        return True
-    stray = not _parsed((line.text for line in taken), delimiter, strict=True)
-    return stray and width > 1 and is_row(taken[-1].text)
+
+    *inner, last = (line for line, _ in taken[1:])
+    return (
+        len(fields) > width or is_row(last) or (len(inner) >= ROWS and width > 2 and all(map(is_row, inner)))
+    )
 
 
 def _delimiter(lines: list[str]) -> str:
     """Choose the delimiter that splits the first lines most evenly into most fields."""
 
     def evenness(mark: str, lines: list[str]) -> tuple[int, int]:
-        counts = Counter(len(fields) for fields, *_ in _records(map(_Line, lines), mark))
+        counts = Counter(len(fields) for fields, *_ in _records(((line, False) for line in lines), mark))
         fields, often = counts.most_common(1)[0] if counts else (1, 0)
         return (often, fields) if fields > 1 else (0, 1)
 
@@ -416,42 +360,29 @@ def _json_rows(path: Path) -> Iterator[SourceRow]:
                 )
             with suppress(ValueError, RecursionError):
                 if isinstance(values := json.loads(text), list):
-                    for value in values:
-                        if isinstance(value, dict) and value:
-                            yield SourceRow(0, _keyed(value))
-                        else:
-                            yield SourceRow(0, {"": str(value)[:2_000]}, NOT_OBJECT)
+                    yield from map(_object_row, values)
                     return
     around = " ,\r\n\t" + "[]" * (_suffix(path) == ".json")
-    for text, repairs, fault in _lines(path):
-        if fault:
-            yield SourceRow(0, {"": text[:2_000]}, fault)
+    for text, odd in _lines(path):
+        if len(text) > LONGEST_LINE:
+            yield SourceRow(0, {"": text[:2_000]}, TOO_LONG)
         elif line := text.strip(around):
-            yield _json_row(line, repairs)
+            yield _json_row(line, (ENCODING,) if odd else ())
 
 
 def _json_row(line: str, repairs: tuple[str, ...]) -> SourceRow:
-    value: Any = None
-    try:
-        value = None if is_deep(line) else json.loads(line)
-    except (ValueError, RecursionError):
-        if line.startswith("{"):
-            found, repairs = mended(line), (*repairs, BROKEN_JSON)
-            value = found if isinstance(found, dict) and found else None
-    if value is None:
-        return SourceRow(0, {"": line[:2_000]}, NOT_JSON)
+    with suppress(ValueError, RecursionError):
+        if not is_deep(line):
+            return _object_row(json.loads(line), line, repairs)
+    if line.startswith("{") and (found := mended(line)):
+        return _object_row(found, line, (*repairs, BROKEN_JSON))
+    return SourceRow(0, {"": line[:2_000]}, NOT_JSON)
+
+
+def _object_row(value: Any, said: str = "", repairs: tuple[str, ...] = ()) -> SourceRow:
     if not isinstance(value, dict) or not value:
-        return SourceRow(0, {"": line[:2_000]}, NOT_OBJECT)
-    return SourceRow(0, _keyed(value), "", repairs)
-
-
-def _keyed(values: dict[str, Any]) -> dict[str, Any]:
-    return {_column(name): said for name, said in values.items()}
-
-
-@lru_cache(maxsize=4_096)
-def _column(name: Any) -> str:
-    return printable(str(name))
+        return SourceRow(0, {"": (said or str(value))[:2_000]}, NOT_OBJECT)
+    return SourceRow(0, {printable(str(name)): one for name, one in value.items()}, "", repairs)
 
 
 def _arrow_rows(path: Path, suffix: str) -> Iterator[SourceRow]:
@@ -460,10 +391,9 @@ def _arrow_rows(path: Path, suffix: str) -> Iterator[SourceRow]:
     try:
         for batch in _batches(path, suffix):
             batch.validate(full=True)  # offsets that lead out of the file would be followed
-            for values in _in_text(batch).to_pylist():
-                yield SourceRow(0, values)
-    except (pa.ArrowException, OSError, UnicodeError, ValueError, OverflowError) as error:
-        yield SourceRow(0, {"": f"{path.name}: {error}"[:2_000]}, UNREADABLE)
+            yield from (SourceRow(0, values) for values in _in_text(batch).to_pylist())
+    except (pa.ArrowException, ValueError, OverflowError) as error:
+        raise OSError(str(error)) from None
 
 
 def _in_text(batch: Any) -> Any:
@@ -471,16 +401,16 @@ def _in_text(batch: Any) -> Any:
     hold."""
     import pyarrow as pa
 
-    columns = []
-    for column in batch.columns:
+    def text_of(column: Any) -> Any:
         if pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type):
-            column = pa.array(
+            return pa.array(
                 [None if raw is None else _decoded(raw) for raw in column.to_pylist()], pa.string()
             )
-        elif pa.types.is_date(column.type) or pa.types.is_timestamp(column.type):
-            column = column.cast(pa.string())
-        columns.append(column)
-    return pa.RecordBatch.from_arrays(columns, [printable(name) for name in batch.schema.names])
+        timed = pa.types.is_date(column.type) or pa.types.is_timestamp(column.type)
+        return column.cast(pa.string()) if timed else column
+
+    names = [printable(name) for name in batch.schema.names]
+    return pa.RecordBatch.from_arrays([text_of(column) for column in batch.columns], names)
 
 
 def _decoded(raw: bytes) -> str:

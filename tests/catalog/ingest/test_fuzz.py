@@ -2,7 +2,6 @@
 
 import json
 import os
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -43,7 +42,9 @@ anything = st.recursive(
 )
 
 
-def clean_any(raw: dict[str, object]) -> None:
+@settings(max_examples=80, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@given(st.dictionaries(st.sampled_from("abcdefghijklm"), anything, max_size=13))
+def test_any_row_is_clean_or_set_aside(raw: dict[str, object]) -> None:
     cleaned = RowCleaner(MAPPING, "USD").clean(SourceRow(3, raw))
     if isinstance(cleaned, SetAside):
         assert cleaned.reason and cleaned.number == 3
@@ -56,23 +57,6 @@ def clean_any(raw: dict[str, object]) -> None:
     attributes = [value for value, _ in json.loads(cleaned["attributes"]).values()]
     assert not set("<>\n\r\x00") & set("".join((*attributes, cleaned["title"], cleaned["brand"])))
     assert isinstance(cleaned["content"], int)
-
-
-fuzz = partial(settings, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
-rows = st.dictionaries(st.sampled_from("abcdefghijklm"), anything, max_size=13)
-
-
-@fuzz(max_examples=80)
-@given(rows)
-def test_any_row_is_clean_or_set_aside(raw: dict[str, object]) -> None:
-    clean_any(raw)
-
-
-@pytest.mark.slow
-@fuzz(max_examples=10_000)
-@given(rows)
-def test_ten_thousand_rows_are_clean_or_set_aside(raw: dict[str, object]) -> None:
-    clean_any(raw)
 
 
 @pytest.mark.parametrize("name", ["a.parquet", "a.arrow", "a.json", "a.jsonl", "a.csv", "a.csv.gz"])

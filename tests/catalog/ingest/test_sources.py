@@ -2,8 +2,10 @@
 
 import gzip
 import json
+from collections import Counter
 from itertools import islice
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,6 +14,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from huggingface_hub import HfApi
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from ingested import amazebay_rows
 
 from ecomlab.catalog.ingest import build_products, open_source, sources
@@ -132,13 +136,30 @@ def test_decimal_commas_are_no_delimiters(text: str, last: str, tmp_path: Path) 
     assert [*open_source(str(tmp_path / "a.csv")).sample()[0].values()][-1] == last
 
 
+@given(st.text(alphabet='a,;"\n é', max_size=80), st.booleans())
+@settings(max_examples=200, deadline=None, derandomize=True)
+def test_any_csv_keeps_every_letter(body: str, western: bool) -> None:
+    """A quote that was opened, however it ends, costs none of the letters after it."""
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / "a.csv"
+        file.write_bytes(f"title,price\n{body}\n".encode("cp1252" if western else "utf-8"))
+        rows = [*Source("a", (file,), ",", header=True).rows()]
+    said = "".join(str(value) for row in rows for value in row.values.values())
+    assert Counter(said)["a"] == body.count("a") and Counter(said)["é"] == body.count("é")
+    assert all(row.fault or row.values for row in rows)
+
+
 def test_a_damaged_archive_ends_with_a_reason(tmp_path: Path) -> None:
     packed = bytearray(gzip.compress("".join(f"Lamp {n * n},{n}\n" for n in range(5_000)).encode()))
     packed[2_000:2_020] = bytes(20)
     (tmp_path / "a.csv.gz").write_bytes(packed)
     (tmp_path / "b.json.gz").write_bytes(gzip.compress(b'[{"title": "Lamp"}]')[:-12])
-    for name in ("a.csv.gz", "b.json.gz"):
-        assert [*open_source(str(tmp_path / name)).rows()][-1].fault == sources.UNREADABLE
+    western = "title,price\n" + "".join(f"Café {n * n},{n}\n" for n in range(900))
+    (tmp_path / "c.csv.gz").write_bytes(gzip.compress(western.encode("cp1252"))[:-12])
+    for name in ("a.csv.gz", "b.json.gz", "c.csv.gz"):
+        rows = [*open_source(str(tmp_path / name)).rows()]
+        assert rows[-1].fault == sources.UNREADABLE
+    assert rows[0].values == {"title": "Café 0", "price": "0"}
 
 
 def test_no_name_of_a_column_reaches_a_terminal_as_a_command(tmp_path: Path) -> None:
