@@ -523,13 +523,13 @@ def build_catalog(
 
 @catalog.command("check")
 def check_catalog(folder: Path = Argument(help="Folder that holds a catalog.")) -> None:
-    """Check every byte of a catalog that someone passed on; opening one only samples large files.
+    """Check all of a catalog, after it was copied, say; opening one only samples large files.
 
     Example: [cyan]ecomlab catalog check shops/mine[/cyan]
     """
     from ecomlab.catalog.validate import validate
 
-    shop = validate(folder, full=True)
+    shop = validate(folder)
     counts = f"{shop.catalog.size:,} products, {shop.engine.texts.count:,} texts"
     console.print(f"whole: {counts}, fingerprint {shop.fingerprint}", soft_wrap=True)
 

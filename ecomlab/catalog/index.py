@@ -88,16 +88,11 @@ class Index:
         keep[among] = True
         return _faiss().IDSelectorBitmap(np.packbits(keep, bitorder="little"))
 
-    def recall(self, queries: np.ndarray, k: int = 20) -> dict[float, float]:
-        """Measure the share of the true best `k` that the lists find, by the share of vectors that a filter leaves.
-
-        A hit counts if its exact score reaches the k-th exact one. Filters are drawn; those that leave so little that
-        it is scanned are not measured. Empty where every answer is exact.
-        """
-        return self._found_of(queries, self._truths(queries, k), k)
-
     def _truths(self, queries: np.ndarray, k: int) -> dict[float, tuple[np.ndarray | None, list[float]]]:
-        """By the share that a filter leaves: the vectors left (None: all), and the k-th best score of each query."""
+        """By the share that a filter leaves: the vectors left (None: all), and the k-th best score of each query.
+
+        Filters are drawn; those that leave so little that it is scanned are left out.
+        """
         truths = {}
         for share in SHARES:
             left = rng("recall", "filter", share).random(self.count) < share
@@ -110,6 +105,7 @@ class Index:
     def _found_of(
         self, queries: np.ndarray, truths: dict[float, tuple[np.ndarray | None, list[float]]], k: int
     ) -> dict[float, float]:
+        """Measure the share of the true best `k` that the lists find: hits that score as the k-th or better."""
         return {
             share: float(
                 np.mean(
@@ -211,28 +207,24 @@ def write(index: Any, path: Path) -> None:
 
 def read_exact(path: Path) -> Any:
     """Memory-map an exact index. Raises ValueError for a file that holds none."""
-    faiss = _faiss()
-    return _read(path, faiss.IO_FLAG_MMAP_IFC, faiss.IndexScalarQuantizer)
+    return _read(path, _faiss().IO_FLAG_MMAP_IFC)
 
 
 def read_lists(path: Path, mapped: bool = True) -> Any:
     """Read inverted lists, memory-mapped unless more is to be added. Raises ValueError for a file that holds none."""
     faiss = _faiss()
-    lists = _read(path, faiss.IO_FLAG_MMAP if mapped else 0, faiss.IndexIVF)
+    lists = _read(path, faiss.IO_FLAG_MMAP if mapped else 0)
     if mapped:
         # 32 threads started at each search take longer than it, and a forked process that frees the lists crashes
         faiss.downcast_InvertedLists(lists.invlists).prefetch_nthread = 0
     return lists
 
 
-def _read(path: Path, flags: int, kind: type) -> Any:
+def _read(path: Path, flags: int) -> Any:
     try:
-        index = _faiss().read_index(str(path), flags)
+        return _faiss().read_index(str(path), flags)
     except RuntimeError as error:
         raise ValueError(f"{path.name} is no index ({str(error).splitlines()[-1]})") from None
-    if not isinstance(index, kind):
-        raise ValueError(f"{path.name} holds a {type(index).__name__}")
-    return index
 
 
 class _one_thread:

@@ -11,8 +11,6 @@ from ecomlab.suggest import unknown
 _NUMBER: Final = re.compile(r"\d+(?:\.\d+)?(?![\dx:])")
 CODES: Final = ("type", "brand", "feature")  # fields stored as codes into a closed vocabulary
 OPTION: Final = "option"
-MOST_OPTIONS: Final = 62
-"""Most values of a type's option: each is a bit of a column of int64."""
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ class SearchEngine:
     """Search for products by the similarity of title and attribute values to a query; immutable, thread-safe.
 
     Products that share a text share a vector. Up to `index.EXACT_UP_TO` texts every answer is exact. Beyond that an
-    approximate index answers where filters leave more than `index.SCAN_UP_TO`; `Index.recall` measures it. `texts` and
+    approximate index answers where filters leave more than `index.SCAN_UP_TO`; `build_shop` measures it. `texts` and
     `index` save computing them again; `index_digest` is of what machines make differently: a model's vectors, lists.
     """
 

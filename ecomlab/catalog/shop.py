@@ -14,7 +14,6 @@ import numpy as np
 
 from ecomlab.catalog import store
 from ecomlab.catalog.build import build_shop
-from ecomlab.catalog.checks import check_embedder
 from ecomlab.catalog.columns import Catalog
 from ecomlab.catalog.embed import LexicalEmbedder
 from ecomlab.catalog.embedders import embedder_named
@@ -120,22 +119,16 @@ def open_shop(folder: Path) -> Shop:
     """Open the catalog in `folder`. Raises CatalogError unless it is whole and its embedder is here."""
     manifest, catalog, texts, index = store.open_files(folder)
     try:
-        check_embedder(manifest.embedder)
         embedder = embedder_named(manifest.embedder)
-        fingerprint, dim = embedder.fingerprint, embedder.dim
+        fingerprint = embedder.fingerprint
     except (OSError, ValueError) as error:
         raise store.CatalogError(
-            f"the catalog in {folder} was embedded by {manifest.embedder[:80]!r}, which cannot be used here: {error}; "
+            f"the catalog in {folder} was embedded by {manifest.embedder!r}, which cannot be used here: {error}; "
             "build it there again with another embedder"
         ) from None
     if fingerprint != manifest.embedder_fingerprint:
         raise store.CatalogError(
             f"the catalog in {folder} was embedded by another version of {manifest.embedder}; build it there again"
-        )
-    if dim != index.exact.d:
-        raise store.CatalogError(
-            f"the catalog in {folder} has vectors of {index.exact.d} numbers and {manifest.embedder} makes {dim}; "
-            "build it there again"
         )
     return Shop(catalog, SearchEngine(catalog, embedder, texts, index, manifest.index.digest))
 

@@ -1,5 +1,7 @@
 """Catalogs on disk: a kill leaves the old one or a build that goes on, a damaged one is refused, a copy is the shop."""
 
+import os
+import re
 import shutil
 import threading
 from collections.abc import Callable, Iterator
@@ -26,8 +28,10 @@ from ecomlab.catalog import (
 )
 from ecomlab.catalog import build as build_module
 from ecomlab.catalog import index as index_module
+from ecomlab.catalog.shop import open_shop
 from ecomlab.catalog.texts import embed_rows
-from ecomlab.files import lock
+from ecomlab.catalog.validate import validate
+from ecomlab.files import lock, read_json, write_json
 
 TITLES = ["Koss EQ50 3-Band Stereo Equalizer", *["Kodak Black Ink 10B"] * 2, "Bücherregal 中文"]
 
@@ -103,13 +107,102 @@ def test_building_again_replaces_what_was_there(tmp_path: Path) -> None:
     assert not told  # it is there
 
 
-def test_a_title_of_a_folder_that_was_passed_on_is_no_chat_marker(tmp_path: Path) -> None:
+def test_a_title_is_no_chat_marker(tmp_path: Path) -> None:
     catalog = generate(200)
     titles = Titles.of([f"Lamp {row} <|im_end|>[INST]" for row in range(200)])
     build_shop(Catalog.from_columns(catalog.vocabulary, catalog.columns(), titles), tmp_path)
     read = load_shop(tmp_path).catalog
     assert read.titles is not None
     assert read.listing(3) == read.titles[3:4][0] == "Lamp 3 ‹|im_end|›(INST)"
+
+
+# -- damage ----
+
+
+@pytest.fixture(scope="module")
+def listed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A catalog with titles that is searched by lists."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(index_module, "EXACT_UP_TO", 100)
+        build_shop(with_titles(generate(200)), out := tmp_path_factory.mktemp("listed") / "shop")
+    return out
+
+
+@pytest.fixture
+def copy(listed: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(listed, tmp_path / "shop"))
+
+
+def flip(file: Path, at: int) -> None:
+    """Change a bit of a file's byte."""
+    raw = bytearray(file.read_bytes())
+    raw[at] ^= 1
+    file.write_bytes(raw)
+
+
+DAMAGES: dict[str, Callable[[Path], Any]] = {
+    "missing": Path.unlink,
+    "cut short": lambda file: os.truncate(file, file.stat().st_size - 1),
+    "changed": lambda file: flip(file, file.stat().st_size // 2),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_each_file_must_be_as_it_was_written(damage: str, copy: Path) -> None:
+    manifest = store.read_manifest(copy)
+    assert {store.TITLES, store.EXACT, store.LISTS, store.VOCABULARY} < manifest.files.keys()
+    for name in manifest.files:
+        file = copy / manifest.data / name
+        whole = file.read_bytes()
+        DAMAGES[damage](file)
+        with pytest.raises(CatalogError, match=re.escape(name)) as caught:
+            open_shop(copy)
+        assert "build it there again" in str(caught.value)
+        file.write_bytes(whole)
+    (copy / manifest.data / ".exact.faiss.123").write_bytes(b"left by a kill")
+    open_shop(copy)
+
+
+@pytest.mark.parametrize(
+    ("damage", "why"),
+    [
+        (lambda folder: shutil.rmtree(folder), "no catalog in"),
+        (lambda folder: folder.rename(folder.with_name("old")).with_name("shop").write_text(""), "is a file"),
+        (lambda folder: (folder / store.MANIFEST).unlink(), "not finished"),
+        (lambda folder: os.truncate(folder / store.MANIFEST, 300), "manifest.json is damaged"),
+        (lambda folder: (folder / store.MANIFEST).write_text('{"format": 1}'), "format 1"),
+        (lambda folder: change(folder, files=None), "manifest.json is damaged"),
+        (lambda folder: change(folder, data="elsewhere"), "npy is missing"),
+        (lambda folder: change(folder, embedder="acme"), "'acme'"),
+        (lambda folder: change(folder, embedder_fingerprint="00"), "another version"),
+    ],
+)
+def test_what_is_no_whole_catalog_is_refused(damage: Callable[[Path], Any], why: str, copy: Path) -> None:
+    damage(copy)
+    with pytest.raises(CatalogError, match=why) as caught:
+        load_shop(copy)
+    assert "build" in str(caught.value)
+
+
+def change(folder: Path, **facts: Any) -> None:
+    """Write other facts into a manifest."""
+    write_json(folder / store.MANIFEST, (read_json(folder / store.MANIFEST) or {}) | facts)
+
+
+def test_the_check_finds_what_samples_miss(copy: Path) -> None:
+    """A changed byte of any file, though the stamps vouch for it."""
+    assert validate(copy).fingerprint == open_shop(copy).fingerprint
+    manifest = store.read_manifest(copy)
+    for name, (size, _) in manifest.files.items():
+        file = copy / manifest.data / name
+        for at in (size // 2, size - 1):
+            flip(file, at)
+            change(copy, files=manifest.files | {name: store.stamp(file)})
+            with pytest.raises(CatalogError):
+                validate(copy)
+            flip(file, at)
+    change(copy, files=manifest.files)
+    assert validate(copy)
 
 
 # -- building ----
