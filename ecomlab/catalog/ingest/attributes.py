@@ -10,8 +10,8 @@ from typing import Annotated, Any, Final
 
 from pydantic import Field, model_validator
 
-from ecomlab.catalog.ingest.nouns import singular
 from ecomlab.catalog.ingest.profiles import bare, plain
+from ecomlab.catalog.ingest.types import singular
 from ecomlab.settings import Strict, read_toml
 
 FILE: Final = Path(__file__).with_name("attributes.toml")
