@@ -32,7 +32,7 @@ from ecomlab.catalog.products import (
 from ecomlab.files import lock, write_text
 from ecomlab.seeding import digest
 
-VERSION: Final = 12
+VERSION: Final = 13
 """Goes up when the same source would give other products: shards of older builds are not gone on with."""
 MAPPING: Final = "mapping.toml"
 
