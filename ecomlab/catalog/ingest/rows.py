@@ -110,9 +110,7 @@ class RowCleaner:
             "parent": line(columns.parent),
             "title": title,
             "brand": brand,
-            "feature": short_names.feature(title, brand or mapping.brand, kind.name if kind else "")
-            if title
-            else "",
+            "feature": short_names.feature(title, brand or mapping.brand, kind.name if kind else ""),
             "kind": kind.name if kind else "",
             "department": kind.department if kind else "",
             "said": kind.said if kind else None,

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
 from typing import IO, Any, Final, NamedTuple
 
@@ -52,7 +52,17 @@ _EXCEL = re.compile(r"sep=(.)\s*", re.IGNORECASE)
 _DECIMAL = re.compile(r"(?<=\d),(?=\d{1,2}(?!\d))")
 _ESCAPED = re.compile("[\ud800-\udfff]")
 """What stands for a byte that is no UTF-8."""
-ENCODINGS: Final = tuple("cp1252 cp1250 cp1251 cp1253 cp1254 shift_jis gb18030 big5 euc_kr".split())
+ENCODINGS: Final = (
+    "cp1252",
+    "cp1250",
+    "cp1251",
+    "cp1253",
+    "cp1254",
+    "shift_jis",
+    "gb18030",
+    "big5",
+    "euc_kr",
+)
 """Encodings of lines that are no UTF-8, the usual one first."""
 FEWEST, CLEARLY = 10, 0.03
 """Such lines from which on their encoding is asked for, and by how much another one must read better."""
@@ -106,9 +116,14 @@ class Source:
 
     def rows(self) -> Iterator[SourceRow]:
         """Yield every row, numbered from 0 over all files."""
-        readers = map(self._read, self.files) if self.files else [_hub_rows(self.name, self.split)]
-        for number, row in enumerate(chain.from_iterable(readers)):
-            yield SourceRow(number, row.values, row.fault, row.repairs)
+        number = 0
+        readers = (
+            (self._read(path) for path in self.files) if self.files else (_hub_rows(self.name, self.split),)
+        )
+        for reader in readers:
+            for row in reader:
+                yield SourceRow(number, row.values, row.fault, row.repairs)
+                number += 1
 
     def sample(self, count: int = 200) -> list[dict[str, Any]]:
         """Return the values of the first rows that can be read, then of those that bring a column none before them had.
@@ -401,7 +416,11 @@ def _json_rows(path: Path) -> Iterator[SourceRow]:
                 )
             with suppress(ValueError, RecursionError):
                 if isinstance(values := json.loads(text), list):
-                    yield from (_object_row(value, str(value)) for value in values)
+                    for value in values:
+                        if isinstance(value, dict) and value:
+                            yield SourceRow(0, _keyed(value))
+                        else:
+                            yield SourceRow(0, {"": str(value)[:2_000]}, NOT_OBJECT)
                     return
     around = " ,\r\n\t" + "[]" * (_suffix(path) == ".json")
     for text, repairs, fault in _lines(path):
@@ -412,18 +431,27 @@ def _json_rows(path: Path) -> Iterator[SourceRow]:
 
 
 def _json_row(line: str, repairs: tuple[str, ...]) -> SourceRow:
-    with suppress(ValueError, RecursionError):
-        if not is_deep(line):
-            return _object_row(json.loads(line), line, repairs)
-    if line.startswith("{") and (found := mended(line)):
-        return _object_row(found, line, (*repairs, BROKEN_JSON))
-    return SourceRow(0, {"": line[:2_000]}, NOT_JSON)
-
-
-def _object_row(value: Any, said: str, repairs: tuple[str, ...] = ()) -> SourceRow:
+    value: Any = None
+    try:
+        value = None if is_deep(line) else json.loads(line)
+    except (ValueError, RecursionError):
+        if line.startswith("{"):
+            found, repairs = mended(line), (*repairs, BROKEN_JSON)
+            value = found if isinstance(found, dict) and found else None
+    if value is None:
+        return SourceRow(0, {"": line[:2_000]}, NOT_JSON)
     if not isinstance(value, dict) or not value:
-        return SourceRow(0, {"": said[:2_000]}, NOT_OBJECT)
-    return SourceRow(0, {printable(str(name)): one for name, one in value.items()}, "", repairs)
+        return SourceRow(0, {"": line[:2_000]}, NOT_OBJECT)
+    return SourceRow(0, _keyed(value), "", repairs)
+
+
+def _keyed(values: dict[str, Any]) -> dict[str, Any]:
+    return {_column(name): said for name, said in values.items()}
+
+
+@lru_cache(maxsize=4_096)
+def _column(name: Any) -> str:
+    return printable(str(name))
 
 
 def _arrow_rows(path: Path, suffix: str) -> Iterator[SourceRow]:
@@ -443,14 +471,16 @@ def _in_text(batch: Any) -> Any:
     hold."""
     import pyarrow as pa
 
-    def text_of(column: Any) -> Any:
+    columns = []
+    for column in batch.columns:
         if pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type):
-            return pa.array([raw and _decoded(raw) for raw in column.to_pylist()], pa.string())
-        timed = pa.types.is_date(column.type) or pa.types.is_timestamp(column.type)
-        return column.cast(pa.string()) if timed else column
-
-    names = [printable(name) for name in batch.schema.names]
-    return pa.RecordBatch.from_arrays([text_of(column) for column in batch.columns], names)
+            column = pa.array(
+                [None if raw is None else _decoded(raw) for raw in column.to_pylist()], pa.string()
+            )
+        elif pa.types.is_date(column.type) or pa.types.is_timestamp(column.type):
+            column = column.cast(pa.string())
+        columns.append(column)
+    return pa.RecordBatch.from_arrays(columns, [printable(name) for name in batch.schema.names])
 
 
 def _decoded(raw: bytes) -> str:
