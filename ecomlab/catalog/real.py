@@ -3,7 +3,8 @@
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
@@ -56,15 +57,17 @@ def catalog_of(products: Products) -> Catalog:
     brands, brand_code = _coded([_said(name) for name in rows["brand"].to_pylist()])
     features, feature_code = _coded([_said(name) for name in rows["feature"].to_pylist()])
     price = _numbers(rows["price_cents"], NO_PRICE, np.int32)
-    values = {name: _values(rows[f"attr.{name}"].to_pylist()) for name in products.attribute_names}
-    options, option_bits = _options(rows, products.facts, values, spans)
-    vocabulary = {name: _common(column, spans) for name, column in values.items()}
+    said = {name: rows[f"attr.{name}"].to_pylist() for name in products.attribute_names}
+    values = {name: [v if v and _VALUE.fullmatch(v) else None for v in own] for name, own in said.items()}
+    options, option_bits = _options(rows, values, spans)
+    parts = [slice(first, last) for first, last in pairwise(spans.tolist())]
+    vocabulary = {name: [_often(filter(None, own[part])) for part in parts] for name, own in values.items()}
     listed = {name: tuple(sorted({v for own in known for v in own})) for name, known in vocabulary.items()}
     places = {name: {value: at for at, value in enumerate(known)} for name, known in listed.items()}
     kinds = []
     kept = {name: np.full(len(type_code), -1, _code_type(len(known))) for name, known in listed.items()}
     for code, name in enumerate(order):
-        span = slice(int(spans[code]), int(spans[code + 1]))
+        span = parts[code]
         own = []
         for attribute, known in vocabulary.items():
             if len(known[code]) < 2 or attribute == options[code].name:
@@ -149,12 +152,12 @@ def _reasons(products: Products) -> np.ndarray:
     values = {
         value.lower() for column in columns for value, count in column.items() if value and count >= RARE
     }
+    unnamed = [name is None or _is_taken(name, kind, taken) for name, kind in names]
+    # "the Green Lamp" of a brand Green would be one of that colour
+    no_brand = [_said(name) is None or name.lower() in values for name in rows["brand"].to_pylist()]
     for reason, lacks in (
-        (
-            "no short name",
-            np.array([name is None or _is_taken(name, kind, taken) for name, kind in names], bool),
-        ),
-        ("no brand", np.array([_is_no_brand(name, values) for name in rows["brand"].to_pylist()], bool)),
+        ("no short name", np.array(unnamed, bool)),
+        ("no brand", np.array(no_brand, bool)),
         ("no rating", _missing(rows["rating_tenths"])),
         ("no price", _missing(rows["price_cents"])),
     ):
@@ -172,25 +175,15 @@ def _reasons(products: Products) -> np.ndarray:
 
 def _is_taken(name: str, kind: str, taken: Collection[str]) -> bool:
     """Tell whether a short name is that of something else, alone or read on: "Cell" of a Phone Mount is a phone."""
-    said = name.lower()
-    if said in taken:
-        return True
-    for word in kind.lower().split():
-        said += f" {word}"
-        if said in taken:
-            return True
-    return False
-
-
-def _is_no_brand(name: str | None, values: Collection[str]) -> bool:
-    """Tell whether nobody can say a brand: it is no word, or "the Green Lamp" would be one of that colour."""
-    return _said(name) is None or str(name).lower() in values
+    words = f"{name} {kind}".lower().split()
+    return any(
+        " ".join(words[:end]) in taken for end in range(len(words) - len(kind.split()), len(words) + 1)
+    )
 
 
 def _missing(column: Any) -> np.ndarray:
     """Tell which rows lack a value that others have; none where the source gives no such value at all."""
-    lacks = np.asarray(column.is_null())
-    return np.zeros(len(lacks), bool) if lacks.all() else lacks
+    return np.asarray(column.is_null()) & (column.null_count < len(column))
 
 
 def _drawable(order: Sequence[str], counts: np.ndarray, products: Products) -> tuple[str, ...]:
@@ -210,33 +203,23 @@ def _drawable(order: Sequence[str], counts: np.ndarray, products: Products) -> t
     return found
 
 
-def _sets(rows: Any) -> list[tuple[str, ...]]:
-    """Return the options in which each product comes, () where it has no variants."""
-    column = rows["variants"]
-    if column.null_count == len(column):
-        return [()] * len(column)
-    return [tuple(one["option"] for one in own) if own else () for own in column.to_pylist()]
-
-
 def _options(
-    rows: Any, facts: Mapping[str, Any], values: Mapping[str, Sequence[str | None]], spans: np.ndarray
+    rows: Any, values: Mapping[str, Sequence[str | None]], spans: np.ndarray
 ) -> tuple[list[Attribute], np.ndarray]:
     """Take each type's option from the variants of its products: the one in which most of them differ, its commonest
     values, and those in which each product comes, as bits, 0 where it comes in fewer than two of them.
 
     A type has no option that few of its products have, or fewer than have it as an attribute.
     """
-    sets, usual = _sets(rows), str(facts.get("option") or "option")
-    said = rows["option"].to_pylist() if "option" in rows.column_names else [usual] * len(rows)
-    known = {name: attributes.name_of(name or usual) for name in set(said)}
-    names = [known[name] for name in said]
+    sets = [[one["option"] for one in own or ()] for own in rows["variants"].to_pylist()]
+    names = [attributes.name_of(name or "option") for name in rows["option"].to_pylist()]
     kinds, bits = [], np.zeros(len(rows), np.int64)
-    for first, last in zip(spans[:-1].tolist(), spans[1:].tolist(), strict=True):
+    for first, last in pairwise(spans.tolist()):
         kinds.append(NO_OPTION)
         varied = [row for row in range(first, last) if len(sets[row]) > 1]
         name, _ = max(Counter(names[row] for row in varied).items(), key=lambda one: one[1], default=("", 0))
         varied = [row for row in varied if names[row] == name]
-        shared = _often(Counter(v for row in varied for v in set(sets[row]) if _VALUE.fullmatch(v)))
+        shared = _often(v for row in varied for v in set(sets[row]) if _VALUE.fullmatch(v))
         places = {value: at for at, value in enumerate(sorted(shared, key=_size))}
         own = {row: {places[value] for value in sets[row] if value in places} for row in varied}
         own = {row: mine for row, mine in own.items() if len(mine) > 1}
@@ -292,19 +275,7 @@ def _numbers(column: Any, missing: int, kind: Any) -> np.ndarray:
     return np.array(pc.fill_null(column, missing).to_numpy(), kind)
 
 
-def _values(column: Sequence[str | None]) -> list[str | None]:
-    return [value if value and _VALUE.fullmatch(value) else None for value in column]
-
-
-def _common(column: Sequence[str | None], spans: np.ndarray) -> list[tuple[str, ...]]:
-    """List, per type, the values that enough of its products share."""
-    listed = []
-    for first, last in zip(spans[:-1].tolist(), spans[1:].tolist(), strict=True):
-        listed.append(_often(Counter(value for value in column[first:last] if value)))
-    return listed
-
-
-def _often(counts: Counter[str]) -> tuple[str, ...]:
+def _often(values: Iterable[str]) -> tuple[str, ...]:
     """List the values that enough products share, the commonest, in order."""
-    ordered = sorted(counts.items(), key=lambda one: (-one[1], one[0]))
+    ordered = sorted(Counter(values).items(), key=lambda one: (-one[1], one[0]))
     return tuple(sorted(value for value, count in ordered[:MOST_VALUES] if count >= RARE))

@@ -121,13 +121,6 @@ def with_numbers(rated: int, priced: int, folder: Path) -> Products:
     return built(folder / "a.csv", folder / "out").products
 
 
-def test_where_no_product_has_stars_no_step_of_thought_speaks_of_them(tmp_path: Path) -> None:
-    unrated = catalog_of(with_numbers(0, 40, tmp_path))
-    shop = Shop(unrated, SearchEngine(unrated, LexicalEmbedder()))
-    said = " ".join(make_task("BUNDLE", 12, seed, shop).opening for seed in range(15))
-    assert "for each day sooner" in said and "star" not in said
-
-
 @pytest.mark.parametrize(
     ("rated", "priced", "bounds"), [(1, 40, {"price"}), (19, 40, {"price"}), (40, 3, {"rating"})]
 )

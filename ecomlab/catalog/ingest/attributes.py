@@ -10,8 +10,8 @@ from typing import Annotated, Any, Final
 
 from pydantic import Field, model_validator
 
-from ecomlab.catalog.ingest.nouns import singular
 from ecomlab.catalog.ingest.profiles import bare, plain
+from ecomlab.catalog.ingest.types import singular
 from ecomlab.settings import Strict, read_toml
 
 FILE: Final = Path(__file__).with_name("attributes.toml")
@@ -80,21 +80,15 @@ def _spellings() -> dict[str, dict[str, str]]:
 
 
 @cache
-def _in_titles() -> tuple[dict[str, tuple[str, str]], dict[str, str]]:
-    """What titles are searched for: (attribute, normal form) by spelling, and attributes by unit."""
+def _in_titles() -> tuple[dict[str, tuple[str, str]], dict[str, int], dict[str, str]]:
+    """What titles are searched for: (attribute, normal form) by spelling, the most words of a spelling by its first
+    one, as most words of a title begin none, and attributes by unit."""
     asked = {name: one for name, one in known().items() if one.titles}
     closed = {form: (name, value) for name in asked for form, value in _spellings()[name].items()}
-    return closed, {unit: name for name, one in asked.items() for unit in one.units}
-
-
-@cache
-def _begins() -> dict[str, int]:
-    """The most words of a spelling in titles, by its first one: most words of a title begin none."""
-    found: dict[str, int] = {}
-    for form in _in_titles()[0]:
-        words = form.split(" ")
-        found[words[0]] = max(found.get(words[0], 0), min(len(words), _LONGEST))
-    return found
+    begins: dict[str, int] = {}
+    for words in map(str.split, closed):
+        begins[words[0]] = max(begins.get(words[0], 0), min(len(words), _LONGEST))
+    return closed, begins, {unit: name for name, one in asked.items() for unit in one.units}
 
 
 @cache
@@ -141,21 +135,15 @@ def read_title(title: str) -> tuple[dict[str, Found], tuple[str, ...]]:
     """Read attributes from a title, and name those that it gives two values for, of which neither is taken."""
     seen: dict[str, dict[str, str]] = {}
     for name, value, said in _read(title.lower()):
-        seen.setdefault(name, {}).setdefault(value, said)
-    found = {
-        name: Found(value, f"title: {said[:_SAID]}")
-        for name, values in seen.items()
-        if len(values) == 1
-        for value, said in values.items()
-    }
+        seen.setdefault(name, {}).setdefault(value, f"title: {said[:_SAID]}")
+    found = {name: Found(*next(iter(own.items()))) for name, own in seen.items() if len(own) == 1}
     return found, tuple(name for name in seen if name not in found)
 
 
 def _read(text: str) -> Iterator[tuple[str, str, str]]:
     """Yield (attribute, normal form, what is written) of a text in lower case."""
-    closed, by_unit = _in_titles()
+    closed, begins, by_unit = _in_titles()
     words = [word.rstrip(".:-") for word in _WORD.findall(text)]
-    begins = _begins()
     at = 0
     while at < len(words):
         for count in range(min(begins.get(words[at], 0), len(words) - at), 0, -1):
@@ -171,22 +159,20 @@ def _read(text: str) -> Iterator[tuple[str, str, str]]:
             at += 1
     if not _DIGIT.search(text):
         return
-    for match in _MEASURE.finditer(text):
-        if name := by_unit.get(match[2]):
-            value = _measured(name, match[1], match[2])
-            if value:
-                yield name, value, match.group()
-    for match in _PACK_OF.finditer(text):
-        if value := _measured("pack_size", match[1], "pack"):
-            yield "pack_size", value, match.group()
+    measures = [(by_unit.get(match[2]), match[2], match) for match in _MEASURE.finditer(text)]
+    for name, unit, match in (
+        *measures,
+        *(("pack_size", "pack", match) for match in _PACK_OF.finditer(text)),
+    ):
+        if name and (value := _measured(name, match[1], unit)):
+            yield name, value, match.group()
 
 
 def of_value(key: str, said: str, where: str) -> dict[str, Found]:
     """Read the attributes that a column or a row of a detail table gives; none where no normal form fits."""
     found = {}
     for name in names_of(key):
-        value = _normal(name, said.strip().lower()[:200])
-        if value:
+        if value := normal(name, said):
             found[name] = Found(value, f"{where}: {said.strip()[:_SAID]}")
     return found
 
@@ -200,23 +186,19 @@ def names_of(key: str) -> tuple[str, ...]:
     return tuple(own.get(form, ()) or (own.get(rest, ()) if before in plain().before else ()))
 
 
+@lru_cache(maxsize=65_536)
 def normal(name: str, said: str) -> str | None:
     """Return the normal form of a value of the attribute `name`; None where it has none."""
-    return _normal(name, said.strip().lower()[:200]) if name in known() else None
-
-
-@lru_cache(maxsize=65_536)
-def _normal(name: str, said: str) -> str | None:
+    if name not in known():
+        return None
+    said = said.strip().lower()[:200]
     forms = _spellings()[name]
     if said in forms:
         return forms[said]
-    read = {
-        _measured(name, match[1], match[2])
-        for match in _MEASURE.finditer(said)
-        if match[2] in known()[name].units
-    }
-    if "count" in known()[name].units.values() and re.fullmatch(r"\d{1,4}(?:\.0)?", said):
-        read = {_measured(name, said, next(iter(known()[name].units)))}
+    units = known()[name].units
+    read = {_measured(name, one[1], one[2]) for one in _MEASURE.finditer(said) if one[2] in units}
+    if "count" in units.values() and re.fullmatch(r"\d{1,4}(?:\.0)?", said):
+        read = {_measured(name, said, next(iter(units)))}
     return read.pop() if len(read) == 1 else None
 
 
@@ -229,11 +211,8 @@ def _measured(name: str, number: str, unit: str) -> str | None:
     if not given or (name in ("pack_size", "ports") and given == 1):
         return None
     if one.units[unit] == "count":
-        return (
-            next(iter(one.shown)).format(_plain(given))
-            if given == given.to_integral_value() or name == "resolution"
-            else None
-        )
+        whole = given == given.to_integral_value() or name == "resolution"
+        return next(iter(one.shown)).format(_plain(given)) if whole else None
     amount = _units().Quantity(float(given), one.units[unit])
     sizes = [(form, amount.to(to).magnitude) for form, to in one.shown.items()]
     for form, size in sizes:

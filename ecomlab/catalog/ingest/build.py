@@ -32,7 +32,7 @@ from ecomlab.catalog.products import (
 from ecomlab.files import lock, write_text
 from ecomlab.seeding import digest
 
-VERSION: Final = 12
+VERSION: Final = 13
 """Goes up when the same source would give other products: shards of older builds are not gone on with."""
 MAPPING: Final = "mapping.toml"
 
@@ -207,10 +207,9 @@ def _kinds(table: Any, folded: Folded) -> tuple[np.ndarray, np.ndarray]:
         if pathed and titled and not types.is_speakable(pathed.name):
             pathed = Kind(titled.name, pathed.department)
         chosen.append(pathed or titled or OTHER)
-    home: dict[str, Counter[str]] = {}
-    for kind in chosen:
-        home.setdefault(kind.name, Counter())[kind.department] += 1
-    homes = {name: counts.most_common(1)[0][0] for name, counts in home.items()}
+    homes: dict[str, str] = {}
+    for (name, home), _ in Counter((kind.name, kind.department) for kind in chosen).most_common():
+        homes.setdefault(name, home)
     return np.array([k.name for k in chosen], object), np.array([homes[k.name] for k in chosen], object)
 
 
@@ -301,6 +300,9 @@ class _Writer:
         return product_ids(names)
 
     def _columns(self, products: np.ndarray) -> dict[str, list[Any]]:
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
         rows = main_rows(self.table, self.folded, products)
         ids = [self.ids[at] for at in products.tolist()]
         columns: dict[str, list[Any]] = {
@@ -320,8 +322,8 @@ class _Writer:
                 self.brands.get(said.lower(), self.mapping.brand or None)
                 for said in rows["brand"].to_pylist()
             ],
-            "days": _filled(rows["days"], drawn_days(ids)),
-            "stock": _filled(rows["stock"], drawn_stock(ids)),
+            "days": pc.coalesce(rows["days"], pa.array(drawn_days(ids), pa.int8())).to_pylist(),
+            "stock": pc.coalesce(rows["stock"], pa.array(drawn_stock(ids), pa.int16())).to_pylist(),
             "variants": self._variants(products.tolist()),
         }
         found = [json.loads(said) for said in rows["attributes"].to_pylist()]
@@ -365,15 +367,5 @@ class _Writer:
 
 def _spelled(brands: Any) -> dict[str, str]:
     """Return the commonest spelling of each brand, by its lower case."""
-    counts: dict[str, Counter[str]] = {}
-    for brand, count in Counter(brands.to_pylist()).items():
-        if brand:
-            counts.setdefault(brand.lower(), Counter())[brand] += count
-    return {
-        folded: max(spelled, key=lambda name: (spelled[name], name)) for folded, spelled in counts.items()
-    }
-
-
-def _filled(given: Any, drawn: np.ndarray) -> list[int]:
-    """Return given numbers, with drawn ones where none is given."""
-    return [own if own is not None else by_draw for own, by_draw in zip(given.to_pylist(), drawn.tolist())]
+    counts = Counter(filter(None, brands.to_pylist()))
+    return {brand.lower(): brand for brand in sorted(counts, key=lambda name: (counts[name], name))}

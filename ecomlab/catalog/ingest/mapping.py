@@ -162,7 +162,9 @@ def guess(rows: Sequence[Table[str, Any]]) -> Mapping:
     taken = {found[name] for name in ONE}
     for name in MANY:
         found[name] = tuple(column for column in found[name] if column not in taken)
-    found["category"] = _category([name for name in found["category"] if _is_in_words(rows, name)])
+    levels = [name for name in found["category"] if _is_in_words(rows, name)]
+    finer = [name for name in levels if folded(name) == "subcategory"]  # stands after a path in one column
+    found["category"] = tuple(dict.fromkeys((*[name for name in levels if name not in finer][:1], *finer)))
     listed = {one: mark for one in found["options"] if profile == plain() and (mark := _listed(rows, one))}
     found["options"] = tuple(pairs) or _options(rows, found) or tuple(listed)
     used = {*(found[name] for name in ONE), *(column for name in MANY for column in found[name])}
@@ -240,12 +242,6 @@ def _is_able(rows: Sequence[Table[str, Any]], name: str, path: str, found: Table
         return name not in ("price", "sale", "currency") or not _BESIDE.search(path)
     beside = [found["title"].rpartition(".")[0], found[name]]
     return around in beside or (name == "stock" and around == found["price"].rpartition(".")[0])  # an offer's
-
-
-def _category(names: list[str]) -> tuple[str, ...]:
-    """Choose a path in one column, with a finer column after it where there is one."""
-    finer = [name for name in names if folded(name) == "subcategory"]
-    return tuple(dict.fromkeys((*[name for name in names if name not in finer][:1], *finer)))
 
 
 def _listed(rows: Sequence[Table[str, Any]], column: str) -> str:

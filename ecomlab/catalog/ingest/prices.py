@@ -1,4 +1,4 @@
-"""Prices as product files write them: "$1,299.00", "1.299,00 €", "from $5", "10.99 - 15.99", "$15.00 (was $20.00)"."""
+"""Prices as product files write them: "$1,299.00", "1.299,00 €", "from $5", "10.99 - 15.99", "was $20, now $15"."""
 
 import re
 from decimal import Decimal
@@ -25,22 +25,12 @@ _SIGNS: Final = {
     "AU$": "AUD", "C$": "CAD", "CA$": "CAD", "NZ$": "NZD", "HK$": "HKD", "S$": "SGD", "SG$": "SGD", "ZŁ": "PLN",
     "RS": "INR", "RS.": "INR",
 }  # fmt: skip
-_MARKS = str.maketrans({"−": "-", "–": "-", "—": "-", "’": "'", "¤": "€", "\xa0": " ", "\u202f": " "})
+_MARKS = str.maketrans({"−": "-", "–": "-", "—": "-", "’": "'", "¤": "€"})
 _NATION = re.compile(r"\b(AU|CA|HK|NZ|SG|US) \$")
-_EURO_POINT = re.compile(r"(\d)€ ?(\d\d)(?!\d)")
-"""The sign in the place of the point: "35€99"."""
-_SHARE = re.compile(r"\d+(?:[.,]\d+)? ?%")
 _NUMBER = r"\d{1,3}(?:[ ']\d{3})+(?:[.,]\d{1,2})?(?!\d)|\d[\d.,]*(?<![.,])|\.\d+"
-_BETWEEN = re.compile(r" ?(?:-|to|bis|a|and|or) ?")
-_UNPAID = re.compile(
-    r"(?:\b(?:was|reg|regular|list|msrp|rrp|uvp|retail|original|originally|compare at|save|shipping)\.?(?: price)?[ :]*"
-    r"|[+(/] ?)$",
-    re.IGNORECASE,
-)
-"""What stands before an amount that is not the product's: a former price, a saving, shipping, one of a unit."""
-_SEVERAL = re.compile(r"\d ?(?:/|x|for) ?[^\w\s]?\d|¢|\bcents?\b", re.IGNORECASE)
-"""A price of several, "5 for $10", or in cents: which number is the price is not sure."""
-_OFF = re.compile(r" ?off\b", re.IGNORECASE)
+_BETWEEN = re.compile(r"(?=.)[ ,;:(]*(?:-|to|bis|a|and|or|was|now|)[ :]*")
+"""What may stand between two prices of one product; of "5 for $10" or "$15 ($1.25 / oz)" none is sure."""
+_CENTS = re.compile(r"¢|\bcents?\b", re.IGNORECASE)
 
 
 @lru_cache(maxsize=65_536, typed=True)  # True is no price, though it equals 1
@@ -56,7 +46,7 @@ def read_price(value: Any, currency: str) -> tuple[int | None, tuple[str, ...]]:
     try:
         return _cents(Decimal(text), ())
     except ArithmeticError:
-        return _of_text(text, currency)
+        return _of_text(_plain(text), currency)
 
 
 @lru_cache(maxsize=8_192)
@@ -66,36 +56,33 @@ def currency_of(text: str) -> str | None:
 
 
 def _of_text(text: str, currency: str) -> tuple[int | None, tuple[str, ...]]:
-    """Read a price among words."""
+    """Read a price among words: the only amount, or the lowest of a range or of a former and a present price."""
     from price_parser import Price
 
-    text = _plain(text)
     sign = _sign(text)
     mark = re.escape(sign) or "(?!)"
-    if re.match(rf"(?:- ?{mark}|-|{mark} ?-|\( ?{mark}|\() ?\d[\d.,]*\)?$|free\W*$", text, re.IGNORECASE):
-        return None, (SIZE,)
-    pattern = rf"(?:({mark}) ?|(?<![\w.,]))({_NUMBER})(?: ?({mark})(?! ?\d)|(?![\d.,]*[A-Za-z]))"
+    pattern = rf"(?:{mark} ?|(?<![\w.,]))({_NUMBER})(?: ?{mark}(?! ?\d)|(?![\d.,]*(?:[A-Za-z]| ?%)))"
     found = [*re.finditer(pattern, text)]
-    ranges: set[re.Match[str]] = set()
-    for one, other in pairwise(found):
-        if _BETWEEN.fullmatch(text[one.end() : other.start()]):
-            ranges |= {one, other}
-    if _SEVERAL.search(text) or (len(found) > 1 and not ranges and not sign):
-        return None, (UNREAD,)
-    signed = [one for one in found if one[1] or one[3] or one in ranges] or found
-    paid = [one for one in signed if not (_UNPAID.search(text[: one.start()]) or _OFF.match(text, one.end()))]
-    amounts = [Price.fromstring(one[2]).amount for one in paid or signed]
-    if not amounts or None in amounts:
+    between = [text[one.end() : other.start()] for one, other in pairwise(found)]
+    end = text[found[-1].end() :].lstrip() if found else ""
+    if (
+        not found
+        or _CENTS.search(text)
+        or not all(map(_BETWEEN.fullmatch, between))
+        or (between and "/" in end)
+    ):
         return None, (UNREAD,)
     if sign and currency and _code(sign) != currency:
         return None, (CURRENCY,)
-    return _cents(min(filter(None, amounts), default=Decimal(0)), (TEXT, *(RANGE,) * (len(amounts) > 1)))
+    if re.match(r"\D*-\D*\d", text):
+        return None, (SIZE,)
+    amounts = [Price.fromstring(one[1]).amount or Decimal(0) for one in found]
+    return _cents(min(filter(None, amounts), default=Decimal(0)), (TEXT, *(RANGE,) * bool(between)))
 
 
 def _plain(text: str) -> str:
-    """Write dashes and blanks in one way, without percentages, which are no money."""
-    text = " ".join(text.translate(_MARKS).split())
-    return _SHARE.sub("", _EURO_POINT.sub(r"\1.\2 €", _NATION.sub(r"\1$", text)))
+    """Write dashes and blanks in one way."""
+    return _NATION.sub(r"\1$", " ".join(text.translate(_MARKS).split()))
 
 
 def _sign(text: str) -> str:

@@ -15,7 +15,7 @@ from ecomlab.catalog.ingest.mapping import Mapping, slug
 from ecomlab.catalog.ingest.nested import value_at
 from ecomlab.catalog.ingest.profiles import plain
 from ecomlab.catalog.ingest.sources import SourceRow
-from ecomlab.catalog.ingest.text import LONG, clean, is_nothing, without_markup
+from ecomlab.catalog.ingest.text import LONG, MARKUP, clean, is_nothing, without_markup
 
 TITLE_LIMIT: Final = 300
 TEXT_LIMIT: Final = 2_000
@@ -110,9 +110,7 @@ class RowCleaner:
             "parent": line(columns.parent),
             "title": title,
             "brand": brand,
-            "feature": short_names.feature(title, brand or mapping.brand, kind.name if kind else "")
-            if title
-            else "",
+            "feature": short_names.feature(title, brand or mapping.brand, kind.name if kind else ""),
             "kind": kind.name if kind else "",
             "department": kind.department if kind else "",
             "said": kind.said if kind else None,
@@ -141,8 +139,9 @@ class RowCleaner:
         for column in columns.category:
             value = raw.get(column)
             if isinstance(value, str):  # a ">" of a tag or an entity's ";" separates no levels
-                value, mended = without_markup(value)
-                repairs.extend(mended)
+                shown = without_markup(value)
+                repairs += [MARKUP] * (shown != value)
+                value = shown
             parts += values.read_path(
                 value.split(self.mapping.levels) if self.mapping.levels and isinstance(value, str) else value
             )

@@ -6,7 +6,7 @@ from functools import cache, lru_cache
 from typing import Final
 
 from ecomlab.catalog.ingest import attributes, types
-from ecomlab.catalog.ingest.nouns import singular
+from ecomlab.catalog.ingest.types import singular
 
 MOST_WORDS: Final = 2
 _TOKEN = re.compile(r"[^\s,()\[\]|;:/]+|[,()\[\]|;:/]")

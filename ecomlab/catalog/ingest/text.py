@@ -1,6 +1,5 @@
 """Text of a foreign catalog made safe to show and to prompt with: one line, no markup, no control characters."""
 
-import html
 import re
 from functools import lru_cache
 from typing import Any, Final
@@ -16,26 +15,16 @@ MARKUP, ENCODING, CONTROL, MARKER, LONG = (
 )
 """Names of repairs."""
 _LONGEST: Final = max(map(len, NOTHING))
-_ACTIVE = re.compile(
-    r"&[#0-9A-Za-z]|\[/?(?:INST|SYS|TOOL_CALLS|AVAILABLE_TOOLS|TOOL_RESULTS)\]", re.IGNORECASE
-)
-"""What needs repair in plain ASCII: an entity, or what may be one, and chat markers."""
 _SOUND = re.compile("[\t\n -~\u00a0-\u00ac\u00ae-\u00ff–—•…™€′″]*")
 """Letters and signs that ftfy leaves as they are, unless they are signs of a mixed encoding."""
-_ENTITY = re.compile(r"&#?[0-9A-Za-z]{1,24};")
+_MARKUP = re.compile(r"&#?[0-9A-Za-z]{1,24};|</?[a-zA-Z!][^<>]*>")
 _TAG = re.compile(r"</?[a-zA-Z!][^<>]*>")
 _CONTROL = re.compile(
     "[\x00-\x1f\x7f-\x9f\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\uffff\ud800-\udfff]"
 )
-_HIDDEN = re.compile("[\ufffc\ufffd]")
-"""Those of them that count as printable."""
-_MARKER = re.compile(
-    r"<[|｜/]|[|｜]>|\[/?(?:INST|SYS|TOOL_CALLS|AVAILABLE_TOOLS|TOOL_RESULTS)\]|</?\w+>", re.IGNORECASE
-)
-_SIGN = re.compile(r"[<>\[]")
-"""One of these is in every chat marker."""
-_INERT = str.maketrans("<>", "‹›")
 _BRACKETED = re.compile(r"\[(/?(?:INST|SYS|TOOL_CALLS|AVAILABLE_TOOLS|TOOL_RESULTS))\]", re.IGNORECASE)
+_MARKER = re.compile(rf"<[|｜]|[|｜]>|<<|</?\w+_\w+>|{_BRACKETED.pattern}", re.IGNORECASE)
+_INERT = str.maketrans("<>", "‹›")
 _BLOCK = re.compile(r"</?(?:br|div|h[1-4]|li|ol|p|t[dhr]|ul)\b[^<>]*>", re.IGNORECASE)
 """Tags that part words; others stand within them."""
 _UNSEEN = re.compile(r"<(script|style)\b[^<>]*>.*?(?:</\1\b[^<>]*>|$)", re.IGNORECASE | re.DOTALL)
@@ -62,8 +51,7 @@ def clean(value: Any, limit: int = 2_000) -> tuple[str, tuple[str, ...]]:
         len(value) <= limit
         and value.isascii()
         and value.isprintable()
-        and not ("<" in value or ">" in value)
-        and not (("&" in value or "[" in value) and _ACTIVE.search(value))
+        and not ("<" in value or ">" in value or "&" in value or "[" in value)
     ):
         return (" ".join(value.split()) if "  " in value else value.strip()), ()
     return _clean(value[: 8 * limit], limit)
@@ -71,71 +59,43 @@ def clean(value: Any, limit: int = 2_000) -> tuple[str, tuple[str, ...]]:
 
 @lru_cache(maxsize=16_384)
 def _clean(raw: str, limit: int) -> tuple[str, tuple[str, ...]]:
-    repairs: list[str] = []
-    text, moved = (raw, False) if _is_sound(raw) else _mended(raw)
-    if moved:
-        repairs.append(ENCODING)
-    if "<" in text and _TAG.search(text):
-        text = _shown(text)
-        repairs.append(MARKUP)
-    text = " ".join(text.split())
-    held = text if text.isprintable() and not _HIDDEN.search(text) else _CONTROL.sub("", text)
-    if held != text:
-        repairs.append(CONTROL)
-    text = held
-    if (_SIGN.search(raw) and _MARKER.search(raw) and _special(raw)) or (
-        _SIGN.search(text) and _MARKER.search(text)
-    ):
-        repairs.append(MARKER)
-    text = " ".join(inert(text).split())
-    if len(text) > limit:
-        text = text[:limit].rsplit(" ", 1)[0]
+    text, repairs = _mended(raw)
+    shown = without_markup(text)
+    line = " ".join(shown.split())
+    held = printable(line)
+    whole = " ".join(inert(held).split())
+    if len(whole) > limit:
+        whole = whole[:limit].rsplit(" ", 1)[0]
         repairs.append(LONG)
-    return text, tuple(repairs)
+    repairs += [MARKUP] * (shown != text) + [CONTROL] * (held != line)
+    if _MARKER.search(text) or _MARKER.search(held):
+        repairs.append(MARKER)
+    return whole, tuple(repairs)
 
 
-def _special(raw: str) -> bool:
-    """Tell whether a piece of raw text looks like a chat template's token rather than like HTML."""
-    return any(
-        match.group()[-1] in "|｜" or match.group()[0] in "|｜[" or "_" in match.group()
-        for match in _MARKER.finditer(raw)
-    )
-
-
-def _mended(raw: str) -> tuple[str, bool]:
-    """Return text with its encoding, quotes and widths mended, and whether letters changed, beyond entities."""
+def _mended(raw: str) -> tuple[str, list[str]]:
+    """Return text with its encoding, quotes and widths mended, and the repair where letters changed."""
     import ftfy
-
-    one_line = not ("\n" in raw or "&" in raw)  # ftfy mends each line by itself, after its entities
-    try:
-        plain = ftfy.fix_encoding(raw) if one_line else raw  # asked for once, for it takes most of the time
-        text = ftfy.fix_text(plain)
-    except (UnicodeError, ValueError):  # lone surrogates, say
-        plain, text = raw, raw.encode("utf-8", "replace").decode("utf-8")
-    if "\ufffd" in text or plain != raw:
-        return text, True
-    unescaped = html.unescape(raw)
-    return text, not one_line and ftfy.fix_encoding(unescaped) != unescaped
-
-
-def _is_sound(raw: str) -> bool:
-    """Tell whether ftfy would leave text as it is, which takes a tenth of the time of asking it to mend it.
-
-    Entities are the parser's where there are tags in the only line.
-    """
     from ftfy.badness import is_bad
 
-    if not _SOUND.fullmatch(raw) or (_ENTITY.search(raw) and ("<" not in raw or "\n" in raw)):
-        return False
-    return raw.isascii() or not ("\n" in raw or is_bad(raw))
+    if _SOUND.fullmatch(raw) and (
+        raw.isascii() or not is_bad(raw)
+    ):  # takes a tenth of the time of mending it
+        return raw, []
+    whole = raw.encode("utf-8", "replace").decode("utf-8")  # without lone surrogates
+    text, steps = ftfy.fix_and_explain(whole, unescape_html=False)
+    moved = whole != raw or "\ufffd" in text or any(step.action != "apply" for step in steps or ())
+    return text, [ENCODING] * moved
 
 
-def _shown(text: str) -> str:
-    """Return what a browser would show of a piece of HTML."""
+def without_markup(text: str) -> str:
+    """Return what a browser would show of a piece of HTML; nothing else of it is made safe."""
+    from ftfy.fixes import unescape_html
+
     for _ in range(3):  # entities may hide another layer
-        text = html.unescape(_TAG.sub("", _BLOCK.sub("\n", _UNSEEN.sub("", text))))
-        if not _TAG.search(text):
-            break
+        if not ("<" in text or "&" in text) or not _MARKUP.search(text):
+            return text
+        text = unescape_html(_TAG.sub("", _BLOCK.sub("\n", _UNSEEN.sub("", text))))
     return _TAG.sub(" ", text)
 
 
@@ -148,20 +108,12 @@ def inert(text: str) -> str:
 
 def is_inert(text: str) -> bool:
     """Tell whether `inert` would leave the text as it is."""
-    return "<" not in text and ">" not in text and not _BRACKETED.search(text)
-
-
-def without_markup(said: str) -> tuple[str, tuple[str, ...]]:
-    """Return text with its entities resolved and without its tags, and the repair where there were any; nothing else of
-    it is made safe."""
-    plain = html.unescape(said)
-    shown = _TAG.sub(" ", plain)
-    return shown, (MARKUP,) * (shown != plain)
+    return inert(text) == text
 
 
 def printable(name: str) -> str:
-    """Return a column's name without what no terminal should get and no file can hold."""
-    return name if name.isprintable() else _CONTROL.sub("", name)
+    """Return text without what no terminal should get and no file can hold."""
+    return name if name.isascii() and name.isprintable() else _CONTROL.sub("", name)
 
 
 def inert_cell(text: str) -> str:

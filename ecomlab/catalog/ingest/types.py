@@ -1,17 +1,15 @@
-"""Product types: what a category path says, else the noun by which a title names a thing sold."""
+"""Product types: what a category path says, else the noun by which a title names a thing sold; and English nouns."""
 
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from ecomlab.catalog.ingest.nouns import is_counted, packed, shelves, singular, singular_as_written
-from ecomlab.catalog.ingest.nouns import plural as plural
 from ecomlab.settings import Strict, read_toml
 
-FILE: Final = Path(__file__).with_name("types.toml")
+FILE, NOUNS = (Path(__file__).with_name(name) for name in ("types.toml", "nouns.toml"))
 LONGEST: Final = 4
 """Words of a name that is looked for."""
 _TOKEN = re.compile(r"[^\s,()\[\]:;|]+|[,()\[\]:;|]")
@@ -22,6 +20,24 @@ _PACKING = re.compile(
     r"|\b\d+ ?-?(?:sheets? |pads? |rolls? )?(?:box|bx|case|carton|ct|pack|pk|pads?|set|ream|roll|spindle)s?\b"
 )
 """Words about packing, which are no names of things."""
+
+
+_PLURAL_ONLY: Final = ("ss", "us", "is", "lens")
+_IRREGULAR: Final = {"knives": "knife", "scarves": "scarf", "shelves": "shelf", "mics": "mic"} | {
+    f"{one}s": one
+    for one in "beanie bootie brownie comic cookie hoodie movie necktie onesie smoothie veggie".split()
+}
+"""Singulars by the plurals that names of categories end with."""
+
+
+class _Nouns(Strict):
+    """Schema of `nouns.toml`."""
+
+    endings: tuple[str, ...]
+    counted: str
+    uncounted: str
+    shelves: str
+    packed: dict[str, str]
 
 
 class _Names(Strict):
@@ -186,7 +202,7 @@ def of_path(path: tuple[str, ...]) -> Kind | None:
     if not path:
         return None
     last = len(path) - 1
-    while last and not {*_level(path[last]).lower().split()[-1:]} - shelves():
+    while last and not {*_level(path[last]).lower().split()[-1:]} - {*_file().shelves.split()}:
         last -= 1
     name = packed(_level(path[last]))
     department = _AND.split(path[0].replace("_", " "))[0] if len(path) > 1 else name
@@ -207,3 +223,76 @@ def _level(said: str) -> str:
 def ending_words() -> frozenset[str]:
     """Return the words after which a title says what a thing is for or has."""
     return _names()[0]
+
+
+@cache
+def _file() -> _Nouns:
+    return read_toml(NOUNS, _Nouns)
+
+
+@cache
+def _nouns() -> tuple[tuple[str, ...], frozenset[str], frozenset[str], dict[str, str]]:
+    """Endings of words that are not counted, words that are anyway, words that are not, and what they come in."""
+    read = _file()
+    packed = {word: pack for pack, words in read.packed.items() for word in words.split()}
+    mass = frozenset((*read.uncounted.split(), *read.shelves.split(), *packed))
+    return read.endings, frozenset(read.counted.split()), mass, packed
+
+
+@lru_cache(maxsize=65_536)
+def singular(word: str) -> str:
+    """Return the singular of a lower-case noun: "batteries" -> "battery"."""
+    if len(word) < 4 or word[-1] != "s" or word.endswith(_PLURAL_ONLY):
+        return word
+    if word.endswith("ies") and len(word) > 4:
+        return f"{word[:-3]}y"
+    return word[:-2] if word.endswith(("xes", "ches", "shes", "sses")) else word[:-1]
+
+
+def singular_as_written(word: str) -> str:
+    """Return the singular of a word with its capitals: "Cables" -> "Cable", "Bookshelves" -> "Bookshelf"."""
+    low = word.lower()
+    if low in _nouns()[3] or (low.endswith(("ics", "supplies")) and low not in _IRREGULAR):
+        return word  # "Jeans" are no jean, "Electronics" no electronic
+    many = next((many for many in _IRREGULAR if low.endswith(many)), "")
+    one = low.removesuffix(many) + _IRREGULAR[many] if many else singular(low)
+    return word[: len(one)] if low.startswith(one) else one.capitalize() if word[:1].isupper() else one
+
+
+def is_counted(word: str) -> bool:
+    """Tell whether a lower-case noun in the singular is of things that people buy two of."""
+    endings, counted, mass, _ = _nouns()
+    return word == singular(word) and word not in mass and (word in counted or not word.endswith(endings))
+
+
+def packed(name: str) -> str:
+    """Return how a customer names what is not counted: "Rice" is a "Bag of Rice"; other names stay."""
+    pack = _nouns()[3].get(name.rpartition(" ")[2].lower())
+    return f"{pack.capitalize()} of {name}" if pack else name
+
+
+@lru_cache(maxsize=8_192)
+def plural(name: str) -> str:
+    """Return the plural of a type's name: "Memory Card" -> "Memory Cards", "Bag of Rice" -> "Bags of Rice"."""
+    name, of, rest = name.partition(" of ")
+    *before, last = name.split(" ")
+    low = last.lower()
+    if not is_counted(low):
+        return name + of + rest
+    form = _inflect().plural_noun(low) or low
+    kept = next((i for i, (one, two) in enumerate(zip(low, form, strict=False)) if one != two), len(low))
+    return (
+        " ".join((*before, last[:kept] + form[kept:])) + of + rest
+    )  # "T-Shirts" and "DVDs" keep their capitals
+
+
+@cache
+def _inflect() -> Any:
+    from unittest.mock import patch
+
+    import typeguard
+
+    # With typeguard's checks, which inflect asks for, importing it takes 3 s of the processor in place of .2 s.
+    with patch.object(typeguard, "typechecked", lambda function: function):
+        import inflect
+    return inflect.engine()

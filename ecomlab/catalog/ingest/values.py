@@ -22,33 +22,24 @@ WRAPPED: Final = "list or object where a single value belongs"
 """Names of repairs."""
 DEEPEST: Final = 40
 """Brackets that may be open at once in JSON; parsers recurse."""
-_VOCABULARY = re.compile(r"https?://schema\.org/", re.IGNORECASE)
 _COUNT = re.compile(
-    r"(?:[(~≈>≥+]|[a-z]+(?: than| least)?)?\s*"
-    r"(\d{1,3}(?:[,. '’]\d{3})+|\d+(?:[.,]\d+)?(?= ?[kKMB]\b)|\d+)(?: ?([kKMB])\b)?"
-    r"(?![\d%/]|[.,]\d| ?/ ?\d| (?:out )?of\b)",
-    re.IGNORECASE,
+    r"[^\d.,-]*(\d(?:[\d.,'’ ]*\d)?)(?: ?([kmb])\b)?(?![.,]?\d|%| ?/ ?\d| (?:out )?of\b)", re.IGNORECASE
 )
 """A count, also in thousands or millions, as shops show them: "1.2K", "2M+", "(1,234)"; no "3/5", "10%" or "4 of 5"."""
-_UNIT = re.compile(
-    r"\d ?(?:(h|hrs?|hours?|heures?|horas?|stunden?)|(w|wks?|weeks?|semaines?|semanas?|wochen?)"
-    r"|(months?|mois|mes|meses|monaten?|monate))\b",
-    re.IGNORECASE,
-)
-"""In what but days a time is given."""
-_SCALES: Final = {"": 1, "k": 1e3, "m": 1e6, "b": 1e9}
+_SCALES: Final = {"": 1, "k": 1_000, "m": 1_000_000, "b": 1_000_000_000}
+_UNIT = re.compile(r"\d ?([hwm])[a-z]*\b", re.IGNORECASE)
+_IN_DAYS: Final = {"h": 1 / 24, "w": 7, "m": 30}
+"""In what but days a time is given, by its first letter."""
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)?")
 _SCALE_OF_STARS = re.compile(
     r"\s*(?:/|\b(?:out of|of|von|sur|de)\b)\s*(5|10|100)(?:\.0+)?\b|\s*(%)", re.IGNORECASE
 )
 """Of how many stars a rating is: "4.5 out of 5", "9/10", "90%"."""
-_UNITS: Final = ("unitText", "unitCode")
-"""What schema.org calls the unit of a value."""
-_LEVEL = re.compile(r"[>/]")
-_ROOT = re.compile(r"[>/,;|]")
-_EQUALS = re.compile(r"\s*[\w .-]{1,60}=")
-_BLANKS = re.compile(r"[^\S\n]+")
-_BULLET = re.compile(r"\s*(?:[•●▪◦‣·*]|\n\s*[-–]?\s*)\s*")
+_VALUE: Final = ("value", "amount", "currency", "unitText", "unitCode")
+"""What an object without a name says by, as schema.org calls it."""
+_LEVELS: Final = ("[>»]+", "::", r"\|", ";", r" [/\\] ")
+"""What may stand between the levels of a category, the surest first."""
+_DOTTED = re.compile(r"[a-z_]+(?:\.[a-z_]+)+")
 _NO_COMMA = re.compile(r"(['\"])\s+(['\"])")
 """Between the elements of a list as NumPy prints it."""
 
@@ -76,21 +67,20 @@ def read_count(value: Any, most: int = 2**31 - 1) -> tuple[int | None, tuple[str
     """Read a whole number of at least 0, at most `most`: 1234, "1,234 ratings", "(1.234)", "1.2k", "12.0"."""
     if is_nothing(value) or isinstance(value, bool):
         return None, ()
-    text = str(value).strip()[:100]
-    found = _COUNT.match(text)
-    number = _number(text)
-    if found and (math.isnan(number) or (isinstance(value, str) and not found[1].isdigit())):
-        said = found[1].replace(",", ".") if found[2] else re.sub(r"\D", "", found[1])
-        number = round(float(said) * _SCALES[(found[2] or "").lower()])
+    number = _number(str(value))
+    if isinstance(value, str) and not value.isdigit() and (found := _COUNT.match(value.strip()[:100])):
+        from price_parser.parser import parse_number
+
+        number = _number(str(parse_number(found[1]))) * _SCALES[(found[2] or "").lower()]
     if not 0 <= number < math.inf:
         return None, (COUNT_UNREAD,)
-    return int(min(number, most)), ()
+    return int(min(round(number, 6), most)), ()
 
 
 def read_stock(value: Any, most: int = 2**31 - 1) -> tuple[int | None, tuple[str, ...]]:
     """Read the units in stock, at most `most`: a count, or 0 where it is below zero or in words: "sold out"; None for
     "yes"."""
-    text = re.sub(r"[\W_]", "", _VOCABULARY.sub("", str(value)[:100])).lower()
+    text = re.sub(r"[\W_]", "", str(value)[:100].rpartition("/")[2]).lower()  # "https://schema.org/InStock"
     if text in plain().sold_out or _number(str(value)) < 0:  # also a False
         return 0, (STOCK_NONE,)
     if text in plain().in_stock:
@@ -101,11 +91,9 @@ def read_stock(value: Any, most: int = 2**31 - 1) -> tuple[int | None, tuple[str
 def read_days(value: Any, most: int) -> tuple[int | None, tuple[str, ...]]:
     """Read a number of days, at most `most`, the lowest of a range: 2, "2-3 days"; "48h" is 2, "2 weeks" 14."""
     days, repairs = read_count(value)
-    unit = _UNIT.search(value[:100]) if days is not None and isinstance(value, str) else None
-    if days is None or not unit:
-        return None if days is None else min(days, most), repairs
-    in_days = math.ceil(days / 24) if unit[1] else days * (7 if unit[2] else 30)
-    return min(in_days, most), (*repairs, UNIT)
+    if days is not None and isinstance(value, str) and (unit := _UNIT.search(value[:100])):
+        days, repairs = math.ceil(days * _IN_DAYS[unit[1].lower()]), (*repairs, UNIT)
+    return None if days is None else min(days, most), repairs
 
 
 def _number(text: str) -> float:
@@ -126,14 +114,12 @@ def single(value: Any) -> tuple[Any, tuple[str, ...]]:
         return None, ()
     mark = ", "
     if isinstance(value, dict):
-        names, mark = ("name",) if "name" in value else ("value", "amount", "currency", *_UNITS), " "
+        names, mark = ("name",) if "name" in value else _VALUE, " "
         value = [value[name] for name in names if name in value]
     if not isinstance(value, list | tuple):
         return str(value)[:200], ()
-    plain = (
-        part for part in value[:20] if not isinstance(part, list | tuple | dict) and not is_nothing(part)
-    )
-    return mark.join(str(part)[:200] for part in plain), (WRAPPED,)
+    said = [one for one in value[:20] if not (isinstance(one, list | tuple | dict) or is_nothing(one))]
+    return mark.join(str(one)[:200] for one in said), (WRAPPED,)
 
 
 def read_path(value: Any) -> tuple[str, ...]:
@@ -143,43 +129,26 @@ def read_path(value: Any) -> tuple[str, ...]:
     "/a/b/c", or dots without spaces ("electronics.audio.headphone"). Of several paths from one root the deepest counts:
     "Home > Lamps > Desk Lamps, Home > Sale".
     """
-    if is_nothing(value):
-        return ()
-    if isinstance(value, str) and value.lstrip()[:1] in "[(":
+    if isinstance(value, str) and value.lstrip()[:1] in ("[", "("):
         value = read_json(value)[0] or value.strip("[]()")
-    if isinstance(value, dict):
-        value = _named(value)
+    if isinstance(value, list | tuple) and value and isinstance(value[0], list | tuple):
+        value = value[0]
     if isinstance(value, list | tuple):
-        first = value[0] if value else ()
-        return read_path(first) if isinstance(first, list | tuple) else _parts(map(_named, value))
-    text = _first_path(str(value)[:1_000])
-    for separator in (">", "»", "::", "|", ";", " / ", " \\ "):
-        if separator in text:
-            return _parts(re.split(rf"{re.escape(separator)}+", text))
-    if text.startswith("/") or text.count("/") > 1:
-        return _parts(text.split("/"))
-    if re.fullmatch(r"[a-z_]+(?:\.[a-z_]+)+", text):
-        return _parts(text.replace("_", " ").split("."))
-    return _parts([text])
+        parts = [single(part)[0] for part in value]
+    else:
+        text = _first_path(str(single(value)[0] or "")[:1_000])
+        other = "/" if text[:1] == "/" or text.count("/") > 1 else r"\." if _DOTTED.fullmatch(text) else "$"
+        parts = re.split(next((mark for mark in _LEVELS if re.search(mark, text)), other), text)
+    stripped = (" ".join(str(part).split()) for part in parts)
+    return tuple(part for part in stripped if not is_nothing(part))
 
 
 def _first_path(text: str) -> str:
     """Return the deepest of the paths that a text lists, the first of several; they begin with one root."""
-    if not (mark := _LEVEL.search(text)) or not (root := _ROOT.split(text, maxsplit=1)[0].strip()):
-        return text
-    between = "[,;|]" if mark[0] == ">" else "[,;]"
-    paths = re.split(rf"{between}\s*(?={re.escape(root)}\s*(?:{between}|{mark[0]}|$))", text)
-    return max(paths, key=lambda path: path.count(mark[0]))
-
-
-def _named(part: Any) -> str:
-    """Return the name of a level: of {"id": 5, "name": "Lamps"}, as shops' interfaces have it, "Lamps"."""
-    return str(part.get("name", "")) if isinstance(part, dict) else str(part)
-
-
-def _parts(parts: Any) -> tuple[str, ...]:
-    stripped = (" ".join(part.split()) for part in parts)
-    return tuple(part for part in stripped if not is_nothing(part))
+    root = re.split("[>/,;|]", text, maxsplit=1)[0].strip()
+    between = "[,;|]" if ">" in text else "[,;]"
+    paths = re.split(rf"{between}\s*(?={re.escape(root)}\s*(?:[>/,;|]|$))", text) if root else [text]
+    return max(paths, key=lambda path: path.count(">") or path.count("/"))
 
 
 def read_json(text: str) -> tuple[Any, tuple[str, ...]]:
@@ -227,16 +196,15 @@ def read_table(value: Any) -> tuple[dict[str, str], tuple[str, ...]]:
     repairs: tuple[str, ...] = ()
     if is_nothing(value):
         return {}, ()
-    if isinstance(value, str):
-        if value.lstrip()[:1] in ("{", "["):
-            value, repairs = read_json(value)
-        else:
-            mark, between = ("=", r"[,;](?=[^=,;]+=)") if _EQUALS.match(value) else (":", r"[;\n|]")
-            pairs = (part.partition(mark) for part in re.split(between, value[:20_000]))
-            value = {name: said.strip() for name, sign, said in pairs if sign}
+    if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
+        value, repairs = read_json(value)
+    elif isinstance(value, str):
+        mark, between = (":", r"[;\n|]") if ":" in value else ("=", r"[,;](?=[^=,;]+=)")
+        pairs = (part.partition(mark) for part in re.split(between, value[:20_000]))
+        value = {name: said.strip() for name, sign, said in pairs if sign}
     if isinstance(value, dict) and len(value) == 1 and isinstance(inner := next(iter(value.values())), list):
         value = inner  # {"specifications": [{"key": "Color", "value": "Black"}]}
-    if isinstance(value, list | tuple):  # [{"name": "Color", "value": "Black"}] or [["Color", "Black"]]
+    if isinstance(value, list | tuple):
         value = dict(filter(None, map(_pair, value)))
     if not isinstance(value, dict):
         return {}, repairs or (UNREAD_TABLE,)
@@ -245,29 +213,18 @@ def read_table(value: Any) -> tuple[dict[str, str], tuple[str, ...]]:
 
 
 def _pair(entry: Any) -> tuple[str, Any] | None:
+    """Return the name and value of {"name": "Color", "value": "Black"} or ["Color", "Black"]."""
     if isinstance(entry, dict):
-        names = {str(name).lower(): said for name, said in entry.items()}
-        name = names.get("name", names.get("key"))
-        if name is None or "value" not in names:
-            return None
-        unit = names.get("unittext") or names.get("unitcode")
-        return str(name), f"{names['value']} {unit}" if isinstance(unit, str) else names["value"]
-    if isinstance(entry, list | tuple) and len(entry) == 2:
-        return str(entry[0]), entry[1]
-    return None
+        name = entry.get("name", entry.get("key"))
+        said = single({key: entry[key] for key in _VALUE if key in entry})[0]
+        return (str(name), said) if name and said else None
+    return (str(entry[0]), entry[1]) if isinstance(entry, list | tuple) and len(entry) == 2 else None
 
 
-def read_list(value: Any) -> list[str]:
-    """Read a list of sentences: a list, one in text, or bullets and lines."""
-    if is_nothing(value):
-        return []
+def read_list(value: Any) -> list[Any]:
+    """Read a list of sentences: a list, one in text, an object or a single one."""
     if isinstance(value, str) and value.lstrip()[:1] == "[":
         value = read_json(value)[0] or value
     if isinstance(value, dict):
-        value = [f"{name}: {said}" for name, said in value.items()]
-    if isinstance(value, str):
-        value = _BLANKS.sub(" ", value)  # a run of blanks would cost its length squared
-        value = _BULLET.split(value) if _BULLET.search(value) else [value]
-    if not isinstance(value, list | tuple):
-        value = [value]
-    return [str(part).strip() for part in value if not is_nothing(part)]
+        return [f"{name}: {said}" for name, said in value.items()]
+    return [*value] if isinstance(value, list | tuple) else [value]

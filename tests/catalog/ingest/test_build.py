@@ -51,18 +51,6 @@ def test_every_row_is_accounted_for(messy: Built) -> None:
     assert all(report.examples[reason] for reason in (*report.repairs, *report.reasons))
 
 
-def test_values_are_read_as_a_person_reads_them(messy: Built) -> None:
-    mouse, lamp, monitor = messy.of("Logitech"), messy.of("Desk Lamp"), messy.of("Monitor")
-    assert (mouse["price_cents"], mouse["rating_tenths"], mouse["brand"]) == (1499, 45, "Logitech")
-    assert messy.of("Café")["price_cents"] == 2999 and messy.of("Café")["brand"] == "Brün"
-    assert (
-        lamp["title"] == "Desk Lamp & Bulb" and lamp["price_cents"] is None and lamp["rating_tenths"] is None
-    )
-    assert monitor["title"] == 'Monitor 24" wide'
-    assert messy.of("USB Cable")["price_cents"] is None
-    assert mouse["attr.color"] == "Black" and mouse["from.color"] == "title: black"
-
-
 def test_rows_that_were_set_aside_are_listed_and_inert(messy: Built) -> None:
     lines = (messy.folder / "set_aside.csv").read_text().splitlines()
     assert len(lines) == 1 + messy.report.set_aside
