@@ -50,11 +50,18 @@ class Lexicon:
         """Function from a type to the names by kind of its products alone; all names where none is an ordinary word."""
         self.types: dict[str, ProductType] = {t.name: t for t in catalog.types}
         forms = {form.lower(): t.name for t in catalog.types for form in (t.plural, t.name)}
+        held = Counter(t.name.lower().partition(" of ")[2] for t in catalog.types)
+        for kind in catalog.types:  # "a bag of Alder rice"
+            inside = kind.name.lower().partition(" of ")[2]
+            if inside and held[inside] == 1:
+                forms.setdefault(inside, kind.name)
         self.names: dict[str, dict[str, str]] = {
             "type": forms,
             "brand": {name.lower(): name for name in catalog.brands},
             "feature": {name.lower(): name for name in catalog.features},
         }
+        self.type_words = max(3, *(len(form.split()) for form in forms))
+        """Words that a type's name may have, with one that is misspelt into two."""
         self.listed = {"brand": catalog.brands, "feature": catalog.features}
         """Names of brands and features, in the order of their codes."""
         self._lists = {kind: list(names) for kind, names in self.names.items()}

@@ -177,10 +177,11 @@ class Speaker:
         before = [(feature, "feature"), ("" if by else brand, "brand")]
         if self.lexicon.is_real:  # "a Targus Urban Backpack", as its listing has it
             before.reverse()
-        named = [
-            piece for text, meant in before if text for piece in (Piece(text, meant), Piece(" ", "fixed"))
-        ]
-        named.append(Piece(name, "type"))
+        pack, of, held = name.rpartition(" of ")  # "a bag of Alder rice"
+        named = [Piece(pack + of, "fixed")] if of else []
+        for text, meant in before:
+            named += [Piece(text, meant), Piece(" ", "fixed")] if text else []
+        named.append(Piece(held, "type"))
         if by:
             named += [Piece(" by ", "fixed"), Piece(str(brand), "brand")]
         if quantity and several and not times:
@@ -294,14 +295,11 @@ class Speaker:
 def thing_phrase(by: Mapping[str, Any], lexicon: Lexicon, several: bool = False) -> str:
     """Word the thing, or `several`, that slots describe as a noun phrase without an article."""
     kind = lexicon.types[by["type"]]
-    names = [
-        by.get("brand", ""),
-        lexicon.said(by.get("feature", "")),
-        in_speech(kind.plural if several else kind.name),
-    ]
+    pack, of, held = in_speech(kind.plural if several else kind.name).rpartition(" of ")
+    names = [by.get("brand", ""), lexicon.said(by.get("feature", "")), held]
     attributes = ((name, value) for name, value in by.items() if name.startswith("attr:"))
     names += [lexicon.phrase(kind.name, name, lexicon.said(value)) for name, value in attributes]
-    return " ".join(filter(None, names))
+    return pack + of + " ".join(filter(None, names))
 
 
 def wish_phrase(kind: str, name: str, wish: Wish, lexicon: Lexicon) -> str:

@@ -68,8 +68,6 @@ _SPELLED_BEFORE = re.compile(
 """A number in words before the name of a type, with other names between them."""
 
 
-TYPE_WORDS = 3
-"""Most words of a type's name."""
 _OF_TYPES = [FORMATS[name] for name in ("type", "a type", "types")]
 CHAINED = re.compile(rf"for no more than (?P<money>{AMOUNT})|no later than (?P<day>{DELIVERY})")
 """Limits that stand on earlier jobs of a journey, after a product's name."""
@@ -192,8 +190,12 @@ def sentences(text: str, phrases: Phrases, opening: bool = False) -> Iterator[Sa
         starts = [(text, at)]
         if not is_courtesy(text[at:end]):
             starts += [(calm, at), (calm, after_courtesy(calm, at))]
-        known = ((start, _known(some, start, phrases, opening)) for some, start in starts)
-        start, said = next((one for one in known if one[1]), (at, None))
+        start, said = at, None
+        for some, place in starts:
+            if (known := _known(some, place, phrases, opening)) and (not said or known.kind != said.kind):
+                start, said = place, known
+                if not after_courtesy(known.fields.get("items") or "", 0):
+                    break  # else nobody asks for "Hello, quickly"
         if said:
             end = start + len(said.text)
         else:
@@ -293,7 +295,9 @@ def _segments(text: str, lexicon: Lexicon) -> list[str]:
     parts, made = ["", *_ITEM_BREAK.split(text)], list[str]()
     for separator, part in zip(parts[::2], parts[1::2], strict=True):
         words = [match.group() for match in lexicon.token.finditer(re.split(",| with ", part)[0])]
-        named = any(lexicon.exact("type", " ".join(words[i:j])) for i, j in windows(words, TYPE_WORDS))
+        named = any(
+            lexicon.exact("type", " ".join(words[i:j])) for i, j in windows(words, lexicon.type_words)
+        )
         if named or not made:
             made.append(part)
         else:
@@ -363,13 +367,15 @@ def read_item(text: str, lexicon: Lexicon, phrases: Phrases) -> dict[str, Any]:
     if packs := PACKS.search(text):
         text = text[: packs.start()] + " " * len(packs.group()) + text[packs.end() :]
     words = [(m.group(), m.span()) for m in lexicon.token.finditer(text)]
-    kind = _name(words, lexicon, "type", plain, longest=TYPE_WORDS)
+    kind = _name(words, lexicon, "type", plain, longest=lexicon.type_words)
     if kind is None:
         return {}
     name, start, end = kind
     slots: dict[str, Any] = {"type": name}
     taken = [(words[start][1][0], words[end - 1][1][1])]
-    rest = words[:start] + words[end:]
+    pack, of, _ = lexicon.types[name].plural.lower().partition(" of ")
+    wrapping = (pack, name.lower().partition(" of ")[0], "of") if of else ()
+    rest = [word for word in words[:start] if word[0].lower() not in wrapping] + words[end:]
     for found in same:
         slots |= _read_same(found, lexicon.types[name], lexicon, phrases)
     for found in _BRANDS.finditer(text):

@@ -63,8 +63,10 @@ class Kind:
 
 OTHER: Final = Kind("Other Product", "Other")
 """Type of products whose titles and categories name none; no task is about it."""
-COUNTED_BY: Final = ("Bag", "Bottle", "Pack", "Pad", "Roll", "Set", "Tube")
-"""Last words of types that titles name without them: nobody asks for "a Paper", and no title says "Paper Pack"."""
+COUNTED_BY: Final = ("Bag", "Pad", "Set")
+"""Last words of types that titles may name without them: few say "Drum Set"."""
+PACKS: Final = frozenset(("Bag", "Bottle", "Box", "Jar", "Pack", "Pad", "Pair", "Roll", "Set", "Tube"))
+"""What things come in that nobody asks for one by one: "a Pack of Paper"."""
 _SPEAKABLE = re.compile(r"[A-Z0-9][A-Za-z0-9'-]*(?: [A-Za-z0-9'-]+){0,2}")
 
 
@@ -72,10 +74,9 @@ def is_speakable(name: str) -> bool:
     """Tell whether a customer can ask for one of a type by this name: at most three plain words, the last of them of
     things that are counted, in the singular; or these by what they come in, "Bag of Rice"."""
     pack, of, held = name.partition(" of ")
-    said = held if of and packed(held) == name else name
-    return _SPEAKABLE.fullmatch(said) is not None and is_counted(
-        (pack if of else said).rpartition(" ")[2].lower()
-    )
+    if of:
+        return pack in PACKS and _SPEAKABLE.fullmatch(held) is not None
+    return _SPEAKABLE.fullmatch(name) is not None and is_counted(name.rpartition(" ")[2].lower())
 
 
 @cache
@@ -117,7 +118,7 @@ def singular_words(name: str) -> list[str]:
 
 
 def noun(kind: str) -> str:
-    """Return what titles call a type whose name says how it is counted: "Paper" of "Paper Pack", "Rice" of "Bag of
+    """Return what titles call a type whose name says how it is counted: "Drum" of "Drum Set", "Rice" of "Bag of
     Rice"."""
     before, _, last = kind.rpartition(" ")
     return before if last in COUNTED_BY else kind.rpartition(" of ")[2]
@@ -266,9 +267,12 @@ def is_counted(word: str) -> bool:
 
 
 def packed(name: str) -> str:
-    """Return how a customer names what is not counted: "Rice" is a "Bag of Rice"; other names stay."""
-    pack = _nouns()[3].get(name.rpartition(" ")[2].lower())
-    return f"{pack.capitalize()} of {name}" if pack else name
+    """Return how a customer names what is not counted, or not one by one: "Rice" is a "Bag of Rice", a "Sneaker" a
+    "Pair of Sneakers"; other names stay."""
+    for said in (name, f"{name}s"):
+        if pack := _nouns()[3].get(said.rpartition(" ")[2].lower()):
+            return f"{pack.capitalize()} of {said}"
+    return name
 
 
 @lru_cache(maxsize=8_192)

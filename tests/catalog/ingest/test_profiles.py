@@ -86,7 +86,7 @@ def test_a_unit_price_is_no_price(name: str, case: Any) -> None:
 
 
 def test_a_category_is_never_overruled(case: Any) -> None:
-    assert kinds(case("gloves")) == {"Glove": 13, "Top": 13}
+    assert kinds(case("gloves")) == {"Pair of Gloves": 13, "Top": 13}
 
 
 def test_other_names_of_a_trade_have_their_own_sense_in_a_general_shop(case: Any) -> None:
