@@ -1,8 +1,11 @@
 """Product files as they come: Amazebay's schema, a shop's export of variants, and a CSV with every mess."""
 
 import json
+from itertools import product
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from ecomlab.catalog import build_shop
 from ecomlab.catalog.ingest import Report, build_products, guess, open_source
@@ -137,4 +140,41 @@ def shop_export(makers: int = 4, names: int = 6) -> str:
                         f"h{at // 3 if step == 0 else (at - step) // 3},{maker} {name} {plural[:-1]},{maker},"
                         f"{department} > {plural},{size},{color},{made_of},sku{at},${price}.50,{stock},{rating / 10}"
                     )
+    return "\n".join(lines) + "\n"
+
+
+def apparel_export(names: int = 14) -> str:
+    """A Shopify export of one vendor: ten types, so many names (at most fourteen) each in two of five colors, sizes
+    that differ by product, and stock as a small shop has it: of a third of the variants none is left."""
+    departments = {
+        "Women": {"Dresses": "Dress", "Skirts": "Skirt", "Blouses": "Blouse", "Jeans": "Jeans"},
+        "Men": {"Shirts": "Shirt", "Jackets": "Jacket"},
+        "Unisex": {"Hoodies": "Hoodie", "Sneakers": "Sneakers", "Socks": "Socks", "Caps": "Cap"},
+    }
+    called = (
+        "Harbor", "Juniper", "Meadow", "Granite", "Willow", "Summit", "Prairie",
+        "Thistle", "Falcon", "Lagoon", "Tundra", "Voyage", "Orchard", "Cobble",
+    )[:names]  # fmt: skip
+    letters, numbers = ("XS", "S", "M", "L", "XL", "XXL"), tuple(map(str, range(36, 46)))
+    columns = (
+        "Handle,Title,Vendor,Product Category,Option1 Name,Option1 Value,Option2 Name,Option2 Value,Variant SKU,"
+        "Variant Inventory Qty,Variant Price"
+    )
+    lines, random = [columns], np.random.default_rng(0)
+    kinds = [(department, *kind) for department, own in departments.items() for kind in own.items()]
+    for (department, kind, one), name in product(kinds, called):
+        sizes = numbers if kind in ("Sneakers", "Jeans") else letters
+        first, price = int(random.integers(len(sizes) - 2)), int(random.integers(12, 140))
+        title, handle = f"{name} {one}", f"{name}-{kind}".lower()
+        category = f"Apparel > {department} > {kind}"
+        colors = random.choice(["Black", "Blue", "Green", "Red", "White"], 2, replace=False)
+        for color, size in product(colors, sizes[first : first + 3 + int(random.integers(3))]):
+            stock = int(random.choice([0, 1, 4, 9, 20, 60], p=[0.34, 0.08, 0.12, 0.16, 0.2, 0.1]))
+            about = (
+                f"{title},Kestrel & Co,{category},Size,{size},Color,{color}"
+                if title
+                else f",,,,{size},,{color}"
+            )
+            lines.append(f"{handle},{about},{handle}-{color}-{size},{stock},{price}.00")
+            title = ""
     return "\n".join(lines) + "\n"

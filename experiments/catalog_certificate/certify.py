@@ -1,13 +1,13 @@
-"""The certificate on real products: every law on two catalogs, a row for each environment and level, refused or not.
+"""The certificate on real products: every law on three catalogs, a row for each environment and level, refused or not.
 
     python experiments/catalog_certificate/certify.py --data FOLDER                    # 100 seeds: a night of one core
-    python experiments/catalog_certificate/certify.py --seeds 2 --levels 6 --out /tmp/x  # the file of variants alone
+    python experiments/catalog_certificate/certify.py --seeds 2 --levels 6 --out /tmp/x  # without amazon.csv
 
 FOLDER holds amazon.csv, the Amazon half of the public Walmart-Amazon benchmark (data/ccer/D8 of AI-team-UoA/pyJedAI on
-GitHub): 22,074 products without a category column. The other catalog is the shop's export with a row a variant that
-the tests make. Finished cells are kept in --out by code, catalog and counts, and the same command goes on with the
-others. Writes NAME.json, the certificate as `ecomlab certify --catalog` writes it, and cells.csv and laws.csv of all
-catalogs that are there, but those whose environments have other versions now.
+GitHub): 22,074 products without a category column. The others are exports that the tests make: a shop's with a row a
+variant (*variants*), and a Shopify export of one vendor's apparel with real stock (*apparel*). Finished cells are kept in --out by code, catalog and counts, and the same command goes on
+with the others. Writes NAME.json, the certificate as `ecomlab certify --catalog` writes it, and cells.csv and laws.csv
+of all catalogs that are there, but those whose environments have other versions now.
 """
 
 import argparse
@@ -41,13 +41,14 @@ SHARES = ("solver", "fair", "courteous", "noisy", "naive", "chance", "turns", "r
 
 
 def sources(data: Path | None, work: Path) -> Iterator[tuple[str, Path]]:
-    """Name the files of products: the export that the tests make, and amazon.csv where `data` is given."""
+    """Name the files of products: exports that the tests make, and amazon.csv where `data` is given."""
     sys.path.insert(0, str(ROOT / "tests"))
-    from ingested import shop_export
+    from ingested import apparel_export, shop_export
 
     work.mkdir(parents=True, exist_ok=True)
-    (work / "variants.csv").write_text(shop_export(MAKERS, NAMES))
-    yield "variants", work / "variants.csv"
+    for name, text in (("variants", shop_export(MAKERS, NAMES)), ("apparel", apparel_export())):
+        (work / f"{name}.csv").write_text(text)
+        yield name, work / f"{name}.csv"
     if data is None:
         print(
             "without --data FOLDER amazon.csv is left out; it is data/ccer/D8 of AI-team-UoA/pyJedAI on GitHub"
