@@ -5,9 +5,10 @@
 
 FOLDER holds amazon.csv, the Amazon half of the public Walmart-Amazon benchmark (data/ccer/D8 of AI-team-UoA/pyJedAI on
 GitHub): 22,074 products without a category column. The others are exports that the tests make: a shop's with a row a
-variant (*variants*), and a Shopify export of one vendor's apparel with real stock (*apparel*). Finished cells are kept in --out by code, catalog and counts, and the same command goes on
-with the others. Writes NAME.json, the certificate as `ecomlab certify --catalog` writes it, and cells.csv and laws.csv
-of all catalogs that are there, but those whose environments have other versions now.
+variant (*variants*), and a Shopify export of one vendor's apparel with real stock (*apparel*). Finished cells are kept
+in --out by code, catalog and counts, and the same command goes on with the others. Writes NAME.json, the certificate as
+`ecomlab certify --catalog` writes it, and cells.csv and laws.csv of all catalogs that are there, but those whose
+environments have other versions now.
 """
 
 import argparse

@@ -137,11 +137,13 @@ READ: dict[str, tuple[Callable[[Any], Any], list[tuple[Any, Any]]]] = {
         ("Synology NAS", "Network Drive"), ("Acme Dog Food", "Bag of Dog Food"),
     ]),
     "type of a category": (lambda level: name_of(types.of_path(("Shop", level))), [
-        ("Bookshelves", "Bookshelf"), ("Hoodies", "Hoodie"), ("All Laptops", "Laptop"), ("Gloves", "Pair of Gloves"), ("Sneaker", "Pair of Sneakers"),
+        ("Bookshelves", "Bookshelf"), ("Hoodies", "Hoodie"), ("All Laptops", "Laptop"),
+        ("Gloves", "Pair of Gloves"), ("Sneaker", "Pair of Sneakers"),
         ("Rice", "Bag of Rice"), ("Basmati Rice", "Bag of Basmati Rice"),
     ]),
     "plural": (types.plural, [
-        ("Battery", "Batteries"), ("Earring", "Earrings"), ("Headphones", "Headphones"), ("Pack of Paper", "Paper Packs"),
+        ("Battery", "Batteries"), ("Earring", "Earrings"), ("Headphones", "Headphones"),
+        ("Pack of Paper", "Packs of Paper"),
     ]),
     "brand, without the legal form that nobody says": (_brand, [
         ("Creative Essentials LLC", "Creative Essentials"), ("Apricorn, Inc.", "Apricorn"), ("Alvin and Co", "Alvin"),
