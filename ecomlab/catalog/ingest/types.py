@@ -89,7 +89,7 @@ def _names() -> tuple[frozenset[str], dict[str, Kind]]:
             name, _, others = entry.partition(":")
             own = (
                 " ".join(map(singular, form.split()))
-                for form in (name.lower(), *others.split(","))
+                for form in (name.lower(), name.lower().rpartition(" of ")[2], *others.split(","))
                 if form.strip()
             )
             for form in own:
