@@ -102,8 +102,8 @@ def read_dollars(text: str) -> int:
 # Ratings, in tenths of a star.
 
 _DIGIT = rf"(?:\d|{_ONE})"
-STARS = rf"{_DIGIT}(?: and a half| point (?:{_ONE}))? stars?"
-"""Pattern of a rating in words."""
+STARS = rf"{_DIGIT}(?: and a half| point (?:{_ONE}))? (?-i:stars?)(?!-)"
+"""Pattern of a rating in words: "3 Star-Kids raincoats" are three."""
 
 
 def stars(tenths: int) -> tuple[str, ...]:

@@ -36,7 +36,8 @@ _PLAIN: Final = str.maketrans(
     {"ß": "ss", "æ": "ae", "Æ": "Ae", "œ": "oe", "ø": "o", "Ø": "O", "ł": "l", "Ł": "L"}
 )
 """Latin letters that are no plain one with a mark."""
-_VALUE = re.compile(r"[A-Za-z0-9][\w.'+/&% -]*")
+_VALUE = re.compile(r"(?!(?i:yes|no|true|false|any|none|other|more)$)[A-Za-z0-9][\w.'+/&% -]*")
+"""A value that can be said: "no" is a word of any sentence."""
 
 
 def catalog_of(products: Products) -> Catalog:

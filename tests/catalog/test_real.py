@@ -17,7 +17,7 @@ from ecomlab.catalog.products import Products, open_products
 from ecomlab.catalog.real import FEWEST, catalog_of, left_out, unused
 from ecomlab.catalog.schema import NO_OPTION
 from ecomlab.catalog.support import limits, of_names, of_stock, unsupported
-from ecomlab.customer.nlu import read_opening
+from ecomlab.customer.nlu import read_item, read_opening
 from ecomlab.episode.episode import Episode
 from ecomlab.episode.play import finish
 from ecomlab.lab.catalogs import _carried
@@ -25,6 +25,8 @@ from ecomlab.slots import LIMITS, PRICE, RATING
 from ecomlab.task import Task
 from ecomlab.world.cart import constraints_of
 from ecomlab.world.plain import AtFirst, plain
+
+NAMES = "Harbor Juniper Meadow Granite Willow Summit Prairie Thistle Falcon Lagoon Tundra Voyage".split()
 
 
 @pytest.fixture(scope="module")
@@ -313,4 +315,25 @@ def test_days_are_no_size(tmp_path: Path) -> None:
 
 def test_a_table_of_nothing_that_can_be_sold_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"1 no brand.*a mapping file names"):
-        catalog_from(["title,price", "Some Blue Lamp,3"], tmp_path)
+        catalog_from(["title,price,brand", "Some Blue Lamp,3,"], tmp_path)
+
+
+def test_a_file_without_brands_is_a_shop_of_its_own(tmp_path: Path) -> None:
+    """As a craftsman's export, and one that a word of the name is an attribute of: "Oak & Owl" is not of oak."""
+    own = catalog_from(
+        ["title,price", *(f"Some {name} Lamp,3{at}" for at, name in enumerate(NAMES))], tmp_path
+    )
+    assert own.brands == ("Own-Brand",)
+    (tmp_path / "named").mkdir()
+    lines = [f"Oak & Owl {name} Lamp,3{at},Oak & Owl" for at, name in enumerate(NAMES)]
+    owned = catalog_from(["title,price,brand", *lines], tmp_path / "named")
+    assert owned.brands == ("Oak-Owl",) and not owned.attr_values
+
+
+@pytest.mark.parametrize("words", ["3 Star-Kids raincoats", "three Star-Kids raincoats"])
+def test_a_name_that_begins_as_a_rating_is_a_name(words: str, tmp_path: Path) -> None:
+    lines = [f"Star {name} Raincoat,3{at},Bo,Raincoats" for at, name in enumerate(("Kids", *NAMES))]
+    lexicon = lexicon_of(catalog_from(["title,price,brand,category", *lines], tmp_path))
+    assert read_item(words, lexicon, ENVIRONMENTS["CART"].phrases) == {
+        "type": "Raincoat", "feature": "Star-Kids", "quantity": 3,
+    }  # fmt: skip

@@ -35,6 +35,8 @@ from ecomlab.seeding import digest
 VERSION: Final = 13
 """Goes up when the same source would give other products: shards of older builds are not gone on with."""
 MAPPING: Final = "mapping.toml"
+HOUSE: Final = "Own-Brand"
+"""Brand of products for which neither the source nor a mapping names one."""
 
 
 def build_products(
@@ -55,6 +57,8 @@ def build_products(
     sample = source.sample()
     mapping = mapping or guess(sample)
     mapping.check(sample)
+    if not mapping.columns.brand and not mapping.brand:
+        mapping = mapping.model_copy(update={"brand": HOUSE})
     currency = currency_of(sample, mapping)
     out.mkdir(parents=True, exist_ok=True)
     with lock(
@@ -148,6 +152,7 @@ def _combine(
         currency_from=currency[1],
         unused=unused,
         headless=source.headless,
+        house=mapping.brand == HOUSE,
         dropped=dict(sum((Counter(facts["dropped"]) for facts in shards.facts_of(work)), Counter())),
     )
     write_report(out, report, aside)

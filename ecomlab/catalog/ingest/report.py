@@ -47,6 +47,8 @@ class Report:
     """Columns of the source that the mapping does not name: nothing is read from them."""
     headless: tuple[str, ...] = ()
     """CSV files whose first line looked like a row and was read as one."""
+    house: bool = False
+    """Whether neither the source nor its mapping has a brand for all products."""
     dropped: Mapping[str, int] = field(default_factory=dict)
     """Rows by attribute that they give, but no value of which was taken, and why: "color: no normal form"."""
 
@@ -89,6 +91,11 @@ class Report:
         if self.dropped:
             counts = ", ".join(f"{name} ({_rows(count)})" for name, count in _falling(self.dropped))
             said.append(f"attributes dropped: {counts}")
+        if self.house:
+            said.append(
+                'no column of brands: products are of "Own-Brand"; a mapping file may name another (brand = "..." '
+                'before its tables) or the column ([columns] brand = "...")'
+            )
         if self.unused:
             said.append(f"columns that nothing is read from: {', '.join(self.unused)}")
         if self.drawn:
