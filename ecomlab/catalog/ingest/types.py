@@ -22,8 +22,8 @@ _PACKING = re.compile(
 """Words about packing, which are no names of things."""
 
 
-_PLURAL_ONLY: Final = ("ss", "us", "is", "lens")
-_IRREGULAR: Final = {"knives": "knife", "scarves": "scarf", "shelves": "shelf", "mics": "mic"} | {
+_PLURAL_ONLY: Final = ("ss", "us", "is", "vas", "lens")
+_IRREGULAR: Final = {"mics": "mic"} | {
     f"{one}s": one
     for one in "beanie bootie brownie comic cookie hoodie movie necktie onesie smoothie veggie".split()
 }
@@ -256,8 +256,17 @@ def singular_as_written(word: str) -> str:
     if low in _nouns()[3] or (low.endswith(("ics", "supplies")) and low not in _IRREGULAR):
         return word  # "Jeans" are no jean, "Electronics" no electronic
     many = next((many for many in _IRREGULAR if low.endswith(many)), "")
-    one = low.removesuffix(many) + _IRREGULAR[many] if many else singular(low)
+    one = low.removesuffix(many) + _IRREGULAR[many] if many else _singular(low)
     return word[: len(one)] if low.startswith(one) else one.capitalize() if word[:1].isupper() else one
+
+
+@lru_cache(maxsize=8_192)
+def _singular(low: str) -> str:
+    """Return the singular of the last word of a category: "trellises" -> "trellis", "potatoes" -> "potato"."""
+    if low.endswith(_PLURAL_ONLY):
+        return low
+    one = _inflect().singular_noun(low) or low
+    return one if len(one) > 2 and low in (f"{one}s", _inflect().plural_noun(one)) else low
 
 
 def is_counted(word: str) -> bool:
