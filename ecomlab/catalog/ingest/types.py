@@ -280,7 +280,7 @@ def packed(name: str) -> str:
     "Pair of Sneakers"; other names stay."""
     for said in (name, f"{name}s"):
         if pack := _nouns()[3].get(said.rpartition(" ")[2].lower()):
-            return f"{pack.capitalize()} of {said}"
+            return f"{pack.capitalize()} of {said[:1].upper()}{said[1:]}"
     return name
 
 

@@ -138,7 +138,8 @@ READ: dict[str, tuple[Callable[[Any], Any], list[tuple[Any, Any]]]] = {
     ]),
     "type of a category": (lambda level: name_of(types.of_path(("Shop", level))), [
         ("Bookshelves", "Bookshelf"), ("Hoodies", "Hoodie"), ("All Laptops", "Laptop"),
-        ("Gloves", "Pair of Gloves"), ("Sneaker", "Pair of Sneakers"),
+        ("Gloves", "Pair of Gloves"), ("Sneaker", "Pair of Sneakers"), ("slippers", "Pair of Slippers"),
+        ("Trellises", "Trellis"), ("Potatoes", "Potato"),
         ("Rice", "Bag of Rice"), ("Basmati Rice", "Bag of Basmati Rice"),
     ]),
     "plural": (types.plural, [
