@@ -6,7 +6,7 @@ A folder may be someone else's. Each check raises ValueError with the fact; `sto
 import json
 import re
 import stat
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Final
 from urllib.parse import quote
@@ -16,6 +16,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from ecomlab.catalog.columns import Catalog
 from ecomlab.catalog.ingest.text import is_inert
+from ecomlab.catalog.names import Packed
 from ecomlab.catalog.schema import MOST_OPTIONS
 from ecomlab.catalog.sentence import SentenceSettings
 from ecomlab.catalog.texts import Texts
@@ -26,6 +27,7 @@ COLUMN: Final = "column."
 """What names of columns' files begin with."""
 ORDER: Final = ("by_id.ids", "by_id.rows")
 TEXTS: Final = ("texts.text_of", "texts.rows", "texts.starts")
+NAMES: Final = ("brands", "features")
 MAPPED: Final = 1 << 18
 """Bytes from which a column is mapped, which keeps its file open; a process may have 256 files open on macOS, 1,024 on
 many Linuxes, and a catalog has a hundred columns."""
@@ -105,8 +107,8 @@ class Vocabulary(_File):
         ],
         Field(min_length=1),
     ]
-    brands: Names
-    features: Names
+    brands: Annotated[int, Field(ge=0)]  # how many there are
+    features: Annotated[int, Field(ge=0)]
     attr_values: dict[Name, Annotated[Names, Field(min_length=1)]]
     titles: Annotated[str, Field(pattern="^[0-9a-f]{32}$")] | None = None
     drawable: Annotated[Names, Field(min_length=1)] | None = None
@@ -114,8 +116,7 @@ class Vocabulary(_File):
     @model_validator(mode="after")
     def _check_names(self) -> "Vocabulary":
         kinds = [kind[0] for kind in self.types]
-        for what, names in (("types", kinds), ("brands", self.brands), ("features", self.features)):
-            _check_distinct(what, names)
+        _check_distinct("types", kinds)
         for name, values in self.attr_values.items():
             _check_distinct(f"the values of {name}", values)
         for kind in self.types:
@@ -190,6 +191,7 @@ def check_folder(data: Path, files: Mapping[str, tuple[int, str]], unread: Colle
 def names_of(vocabulary: Vocabulary, singles: Iterable[str]) -> set[str]:
     """Name the files of a catalog with this vocabulary; `singles` are those that are no arrays."""
     arrays = [*(COLUMN + quote(name, safe="") for name in columns_of(vocabulary)), *ORDER, *TEXTS]
+    arrays += [f"{kind}.starts" for kind in NAMES]
     return {*singles, *(f"{name}.npy" for name in arrays)}
 
 
@@ -234,6 +236,34 @@ def open_array(path: Path, types: Collection[str] | re.Pattern[str], count: int)
     return np.memmap(path, kind, "r", 10 + length, (count,)).view(np.ndarray)
 
 
+def open_names(data: Path, kind: str, count: int) -> Packed:
+    """Memory-map `count` names, "brands" or "features"; few are read. Raises ValueError for any other file."""
+    path, starts = data / f"{kind}.txt", open_array(data / f"{kind}.starts.npy", ("<i8",), count + 1)
+    small = path.stat().st_size < MAPPED
+    names = Packed(
+        np.fromfile(path, np.uint8) if small else np.memmap(path, mode="r").view(np.ndarray), starts
+    )
+    _check_names(path.name, names)
+    return names
+
+
+def _check_names(what: str, names: Packed) -> None:
+    """Check that names are lines, none empty or too long, and plain."""
+    lengths, ends = np.diff(names.starts), names.starts[1:] - 1
+    if names.starts[0] != 0 or names.starts[-1] != len(names.text) or (lengths < 2).any():
+        raise ValueError(f"{what} is not divided into names, none of them empty")
+    if (lengths > LONGEST_NAME + 1).any():
+        raise ValueError(f"{what} has a name of more than {LONGEST_NAME} bytes")
+    if (names.text[ends] != 10).any() or np.count_nonzero(names.text == 10) != len(names):
+        raise ValueError(f"{what} has no line for each name")
+    try:
+        joined = names.text.tobytes().decode().replace("\n", " ")
+        if not is_inert(joined) or _UNSAID.search(joined):
+            _all_plain(tuple(names))
+    except ValueError as error:
+        raise ValueError(f"{what}: {error}") from None
+
+
 def open_column(path: Path, name: str, products: int) -> np.ndarray:
     """Memory-map a column of the catalog."""
     return open_array(path, _ID if name == "packed_ids" else _TYPES.get(name, _CODE), products)
@@ -244,8 +274,13 @@ def open_column(path: Path, name: str, products: int) -> np.ndarray:
 
 def check_catalog(catalog: Catalog) -> None:
     """Check what is to be written as it will be when it is opened."""
+    for what in NAMES:
+        names: Sequence[str] = getattr(catalog, what)
+        _check_distinct(what, names)
+        _check_names(what, Packed.of(names))
+    counts = {what: len(getattr(catalog, what)) for what in NAMES}
     try:
-        Vocabulary.model_validate_json(json.dumps(catalog.vocabulary))
+        Vocabulary.model_validate_json(json.dumps(catalog.vocabulary | counts))
     except ValidationError as error:
         raise ValueError(mistakes(error, Vocabulary)[0]) from None
     check_columns(catalog)

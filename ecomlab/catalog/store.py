@@ -15,6 +15,7 @@ from ecomlab.catalog import checks, index, index_files
 from ecomlab.catalog.checks import COLUMN
 from ecomlab.catalog.columns import Catalog, IdOrder
 from ecomlab.catalog.index import Effort, Index
+from ecomlab.catalog.names import Packed
 from ecomlab.catalog.products import FACTS
 from ecomlab.catalog.texts import Texts
 from ecomlab.catalog.titles import Titles
@@ -24,7 +25,7 @@ from ecomlab.settings import Strict
 
 MANIFEST: Final = "manifest.json"
 LOCK: Final = ".lock"
-FORMAT: Final = 2
+FORMAT: Final = 3
 VOCABULARY, TITLES, EXACT, LISTS = "vocabulary.json", "titles.arrow", "exact.faiss", "lists.faiss"
 WRITTEN: Final = "written.json"
 """Marks that a build has written all columns and titles; nothing of it is read here."""
@@ -177,7 +178,7 @@ def _open(data: Path, manifest: Manifest) -> tuple[Catalog, Texts, Index]:
         if stamp(data / name) != known:
             raise ValueError(f"{name} is not what was written")
     vocabulary = checks.read_vocabulary(data / VOCABULARY, manifest.products)
-    singles = {VOCABULARY, EXACT}
+    singles = {VOCABULARY, EXACT, *(f"{kind}.txt" for kind in checks.NAMES)}
     singles |= {TITLES} if vocabulary.titles is not None else set()
     singles |= {LISTS} if manifest.index.kind != "exact" else set()
     if strange := sorted(checks.names_of(vocabulary, singles) ^ manifest.files.keys()):
@@ -204,7 +205,8 @@ def _catalog(data: Path, vocabulary: checks.Vocabulary, manifest: Manifest) -> C
         checks.open_array(data / "by_id.rows.npy", ("<i4",), size),
     )
     titles = None if vocabulary.titles is None else Titles.open(data / TITLES, checks.LONGEST_TITLE)
-    catalog = Catalog.from_columns(vocabulary.given(), columns, titles, by_id)
+    names = {kind: checks.open_names(data, kind, getattr(vocabulary, kind)) for kind in checks.NAMES}
+    catalog = Catalog.from_columns(vocabulary.given() | names, columns, titles, by_id)
     checks.check_columns(catalog)
     checks.check_order(catalog)
     # of what the stamps vouch for: hashing 2M rows takes a second, and is left to `ecomlab catalog check`
@@ -232,9 +234,14 @@ def write_columns(catalog: Catalog, texts: Texts, data: Path) -> None:
     columns = {f"{COLUMN}{quote(name, safe='')}": column for name, column in catalog.columns().items()}
     arrays = columns | {f"by_id.{name}": array for name, array in catalog.by_id._asdict().items()}
     arrays |= {f"texts.{name}": getattr(texts, name) for name in ("text_of", "rows", "starts")}
+    counts = {kind: len(getattr(catalog, kind)) for kind in checks.NAMES}
+    for kind in counts:
+        names = Packed.of(getattr(catalog, kind))
+        names.text.tofile(data / f"{kind}.txt")
+        arrays[f"{kind}.starts"] = names.starts
     for name, array in arrays.items():
         np.save(data / f"{name}.npy", array, allow_pickle=False)
-    (data / VOCABULARY).write_text(json.dumps(catalog.vocabulary), "utf-8")
+    (data / VOCABULARY).write_text(json.dumps(catalog.vocabulary | counts), "utf-8")
     if catalog.titles is not None:
         catalog.titles.save(data / TITLES)
 
@@ -242,7 +249,8 @@ def write_columns(catalog: Catalog, texts: Texts, data: Path) -> None:
 def stamps(data: Path) -> dict[str, tuple[int, str]]:
     """Stamp every file in `data` that belongs to a finished catalog."""
     known = (VOCABULARY, TITLES, EXACT, LISTS)
-    names = sorted(path.name for path in data.iterdir() if path.suffix == ".npy" or path.name in known)
+    files = (path for path in data.iterdir() if path.suffix in (".npy", ".txt") or path.name in known)
+    names = sorted(path.name for path in files)
     return {name: stamp(data / name) for name in names}
 
 

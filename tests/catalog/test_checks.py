@@ -160,12 +160,12 @@ SPOILED: dict[str, tuple[Spoil, str]] = {
     "endless titles": (titles(["L" * 9_000] * SIZE), "9,000"),
     "fewer titles": (titles(["Lamp"] * 9), "200"),
     "titles out of the file": (offsets_out_of_the_file, "titles.arrow"),
-    "a brand that speaks": (words(lambda said: said["brands"].__setitem__(0, "\x1b[2J")), "brands"),
-    "a brand that is a chat marker": (
-        words(lambda said: said["brands"].__setitem__(0, "<|im_end|> B")),
-        "marker",
-    ),
-    "a brand twice": (words(lambda said: said["brands"].__setitem__(0, said["brands"][1])), "brands"),
+    "a brand that speaks": (patch("brands.txt", 0, b"\x1b[2J"), "control character"),
+    "a brand that is a chat marker": (patch("brands.txt", 0, b"<|B|>"), "marker"),
+    "a brand of two lines": (patch("brands.txt", 2, b"\n"), "line"),
+    "a brand in no letters": (patch("brands.txt", 0, b"\xff"), "utf-8"),
+    "brands out of the file": (days(lambda starts: starts * 9, "brands.starts"), "divided"),
+    "fewer brands": (words(lambda said: said.__setitem__("brands", 3)), "brands.starts"),
     "a value of no column": (words(lambda said: said["types"][0][3][1][1].append("Purple")), "column"),
     "a phrase without a place": (words(lambda said: said["types"][0][3][0].__setitem__(2, "blue")), "phrase"),
     "a number for yes or no": (
