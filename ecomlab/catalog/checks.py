@@ -257,9 +257,8 @@ def _check_names(what: str, names: Packed) -> None:
     if (names.text[ends] != 10).any() or np.count_nonzero(names.text == 10) != len(names):
         raise ValueError(f"{what} has no line for each name")
     try:
-        joined = names.text.tobytes().decode().replace("\n", " ")
-        if not is_inert(joined) or _UNSAID.search(joined):
-            _all_plain(tuple(names))
+        for block in names.blocks():
+            _all_plain(tuple(block))
     except ValueError as error:
         raise ValueError(f"{what}: {error}") from None
 

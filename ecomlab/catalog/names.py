@@ -95,9 +95,14 @@ class Packed(Sequence[str]):
         return self.text[self.starts[at] : self.starts[at + 1] - 1].tobytes().decode()
 
     def __iter__(self) -> Iterator[str]:
+        for block in self.blocks():
+            yield from block.text.tobytes().decode().split("\n")[:-1]
+
+    def blocks(self) -> Iterator["Packed"]:
+        """Yield the names in pieces: what is computed of all at once would stay with the process."""
         for start in range(0, len(self), MANY):
-            end = min(start + MANY, len(self))
-            yield from self.text[self.starts[start] : self.starts[end]].tobytes().decode().split("\n")[:-1]
+            starts = self.starts[start : start + MANY + 1]
+            yield Packed(self.text[starts[0] : starts[-1]], starts - starts[0])
 
     @cached_property
     def digest(self) -> str:
@@ -118,11 +123,13 @@ class Packed(Sequence[str]):
 
     @cached_property
     def _table(self) -> Table:
-        return Table(kept(self, [Path(__file__).read_text("utf-8")], _rows))
+        return Table(kept(self, [Path(__file__).read_text("utf-8")], rows_by_name))
 
     def near(self, word: str, least: float, codes: np.ndarray | None = None) -> list[str]:
         """List in lower case the names that share enough letters with a word for their similarity (`fuzz.ratio`) to
         reach `least`, of 100; only those with these codes if given."""
+        if codes is None and len(self) > MANY:
+            return [name for block in self.blocks() for name in block.near(word, least)]
         text, starts, ends = self.text, self.starts[:-1], self.starts[1:]
         if codes is not None:
             starts, ends = starts[codes], ends[codes]
@@ -138,7 +145,7 @@ class Packed(Sequence[str]):
         return [text[start : end - 1].tobytes().decode().lower() for start, end in pairs]
 
 
-def _rows(names: Sequence[str]) -> np.ndarray:
+def rows_by_name(names: Sequence[str]) -> np.ndarray:
     """Compute the rows of the table of names: their codes by lower case, and a 1 by each of their words."""
     lower = [name.lower() for name in names]
     codes = ((key("", name), code) for code, name in enumerate(lower))
