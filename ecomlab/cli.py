@@ -162,6 +162,34 @@ def bench_env(
     show_timings(timings, console, json_file)
 
 
+@bench.command("catalog")
+def bench_catalog(
+    size: list[int] = opt(
+        [2_000, 20_000, 200_000, 2_000_000], "--size N", "Products; may be repeated.", min=1
+    ),
+    embedder: str = opt("lexical", "--embedder NAME", "What embeds texts, as for `catalog build`."),
+    episodes: int = opt(10, "--episodes N", "Episodes of each environment and level.", min=1),
+    repeats: int = opt(1, "--repeats N", "Measurements of each size.", min=1),
+    work: Path = opt(Path("bench-catalogs"), "--work FOLDER", "Keeps the catalogs that are built."),
+    out: Path | None = opt(None, "--out FOLDER", "For results.csv and environments.csv. Default: --work."),
+) -> None:
+    """Build generated catalogs of several sizes and measure opening, searching, episodes and memory, on one thread.
+
+    Example: [cyan]ecomlab bench catalog --size 2000 --size 20000[/cyan]
+    """
+    from ecomlab.lab.bench_catalog import measure_sizes, show_sizes
+    from ecomlab.lab.progress import Bar
+
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    rows = []
+    with Bar(console) as bar:
+        for row in measure_sizes(size, work, out or work, embedder, episodes, repeats):
+            rows.append(row)
+            bar.update(f"measured {row['products']:,} products")
+    show_sizes(rows, console)
+    console.print(f"written to {out or work}")
+
+
 @bench.command("sampling")
 def bench_sampling(
     pairs: int = opt(8, "--pairs N", "Batches of 128 episodes a policy.", min=1),

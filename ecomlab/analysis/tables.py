@@ -303,10 +303,10 @@ def load_understanding(path: str | Path) -> pd.DataFrame:
 
 
 def load_catalog_scale(path: str | Path) -> pd.DataFrame:
-    """Read the table of experiments/catalog_scale/bench.py, results.csv: a row per number of products and embedder, the
+    """Read the table of ecomlab bench catalog, results.csv: a row per number of products and embedder, the
     smallest first. Raises TableError.
     """
-    with _made_by(path, "table of catalogs by size", "experiments/catalog_scale/bench.py"):
+    with _made_by(path, "table of catalogs by size", "ecomlab bench catalog"):
         return pd.read_csv(path).sort_values(["embedder", "products"]).reset_index(drop=True)
 
 

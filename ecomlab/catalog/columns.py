@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple, overload
 
 import numpy as np
 
+from ecomlab.catalog.names import Packed, packed
 from ecomlab.catalog.schema import OPTION, Constraint, ProductType, type_from_json, type_to_json
 from ecomlab.catalog.titles import Titles
 from ecomlab.seeding import canonical
@@ -17,7 +18,6 @@ _MISSING: Final = -2  # code of a value outside the vocabulary; -1 marks a produ
 PLENTY: Final = 8  # units of a product that may be wanted: more than any quantity that is asked for
 ENOUGH: Final = 12  # products that make a type of a real catalog one that tasks are about
 CHEAPEST: Final = 64  # of a type: so many that one of them is in stock as good as always, whatever sells out
-_MANY_NAMES: Final = 20_000  # from which on their codes are counted when they are asked for
 _COLUMNS: Final = (
     *("packed_ids", "type_code", "brand_code", "feature_code", "price_cents"),
     *("rating_tenths", "reviews", "days", "stock", "option_bits"),
@@ -65,27 +65,13 @@ class IdOrder(NamedTuple):
     rows: np.ndarray  # int32
 
 
-class _Codes:
-    """Codes of very many names, counted when one is asked for."""
-
-    def __init__(self, names: Sequence[str]) -> None:
-        self._names = names
-
-    @cached_property
-    def _by_name(self) -> dict[str, int]:
-        return {name: code for code, name in enumerate(self._names)}
-
-    def get(self, name: Any, otherwise: int) -> int:
-        return self._by_name.get(name, otherwise)
-
-
 _Reading = tuple[
-    np.ndarray, dict[Any, int] | _Codes | None, Any
+    np.ndarray, dict[Any, int] | Packed | None, Any
 ]  # a column, codes by name, its scalar reader
 
 
-def _codes(names: Sequence[str]) -> "dict[Any, int] | _Codes":
-    return {name: code for code, name in enumerate(names)} if len(names) < _MANY_NAMES else _Codes(names)
+def _codes(names: Sequence[str]) -> dict[Any, int] | Packed:
+    return names if isinstance(names, Packed) else {name: code for code, name in enumerate(names)}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -99,8 +85,8 @@ class Catalog:
     """
 
     types: tuple[ProductType, ...]
-    brands: tuple[str, ...]
-    features: tuple[str, ...]
+    brands: Sequence[str]  # a tuple; packed where there are many, as are features
+    features: Sequence[str]
     attr_values: Mapping[str, tuple[str, ...]]
     packed_ids: np.ndarray  # ASCII bytes
     type_code: np.ndarray  # int16; int32 in real catalogs with more than 32,767 types
@@ -118,6 +104,8 @@ class Catalog:
     drawable: tuple[str, ...] | None = None  # types that tasks may be about; None for all
 
     def __post_init__(self) -> None:
+        for name in ("brands", "features"):
+            object.__setattr__(self, name, packed(getattr(self, name)))
         for name, column in self.columns().items():
             if len(column) != self.size:
                 raise ValueError(f"column {name} has {len(column)} rows, type_code has {self.size}")
@@ -478,8 +466,8 @@ class Catalog:
         attr = {name[5:]: column for name, column in columns.items() if name.startswith("attr.")}
         return Catalog(
             types=tuple(type_from_json(kind) for kind in vocabulary["types"]),
-            brands=tuple(vocabulary["brands"]),
-            features=tuple(vocabulary["features"]),
+            brands=vocabulary["brands"],
+            features=vocabulary["features"],
             attr_values={name: tuple(values) for name, values in vocabulary["attr_values"].items()},
             attr=attr,
             titles=titles,

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Mapping
 from functools import cached_property, lru_cache, partial
 
 import numpy as np
@@ -10,32 +10,37 @@ from rapidfuzz import fuzz, process
 
 from ecomlab import other_words
 from ecomlab.catalog import Attribute, Catalog, ProductType
+from ecomlab.catalog.names import PART, SPLIT, SPOKEN, WORD, Names, Packed, by_lower_case
 from ecomlab.values import LOOKS, in_speech
 
 CUTOFF = 72.0
 """Similarity (0-100, indel ratio) from which a word counts as a misspelling of a name."""
 _A_VOWEL = re.compile(r"\ba (?=(?!one\b)[AEIOUaeiou]|LED\b|8|11\b|18\b)")
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
-_WORD = re.compile(r"[a-z][a-z'-]*")
+_WORD = SPLIT[WORD]
 _LETTERS = re.compile(r"[A-Za-z][A-Za-z'-]*")
 _MODELS = re.compile(r"[A-Za-z0-9][A-Za-z0-9'-]*")
 
 
-def _of_type(catalog: Catalog, name: str) -> dict[str, dict[str, str]]:
+def _of_type(catalog: Catalog, name: str) -> dict[str, Mapping[str, str]]:
     """Return brands and features of a type's products, by kind and by their lower case."""
     rows = catalog.type_rows(name)
     kinds = {
         "brand": (catalog.brands, catalog.brand_code),
         "feature": (catalog.features, catalog.feature_code),
     }
-    return {
-        kind: {
-            names[code].lower(): names[code]
-            for code in np.unique(column[rows.start : rows.stop]).tolist()
-            if code >= 0
-        }
-        for kind, (names, column) in kinds.items()
-    }
+    used = {kind: np.unique(column[rows.start : rows.stop]) for kind, (_, column) in kinds.items()}
+    return {kind: by_lower_case(names, used[kind][used[kind] >= 0]) for kind, (names, _) in kinds.items()}
+
+
+class Words(Container[str]):
+    """Words of a shop's names: `held`, and those of names of which there are `many`, which are looked up."""
+
+    def __init__(self, split: str, held: Iterable[str], many: Iterable[Packed]) -> None:
+        self._split, self.held, self._many = split, frozenset(held), tuple(many)
+
+    def __contains__(self, word: object) -> bool:
+        return word in self.held or any(names.has(self._split, str(word)) for names in self._many)
 
 
 class Lexicon:
@@ -55,16 +60,14 @@ class Lexicon:
             inside = kind.name.lower().partition(" of ")[2]
             if inside and held[inside] == 1:
                 forms.setdefault(inside, kind.name)
-        self.names: dict[str, dict[str, str]] = {
-            "type": forms,
-            "brand": {name.lower(): name for name in catalog.brands},
-            "feature": {name.lower(): name for name in catalog.features},
-        }
         self.type_words = max(3, *(len(form.split()) for form in forms))
         """Words that a type's name may have, with one that is misspelt into two."""
         self.listed = {"brand": catalog.brands, "feature": catalog.features}
         """Names of brands and features, in the order of their codes."""
-        self._lists = {kind: list(names) for kind, names in self.names.items()}
+        self.names: dict[str, Mapping[str, str]] = {
+            "type": forms,
+            **{kind: by_lower_case(names) for kind, names in self.listed.items()},
+        }
         self.token = _LETTERS if catalog.titles is None else _MODELS
         """Pattern of a word of a name; those of real products hold digits."""
         self.nearest = lru_cache(maxsize=20_000)(self._nearest)
@@ -76,12 +79,29 @@ class Lexicon:
         return frozenset(_WORD.findall(" ".join(phrases).lower()))
 
     @cached_property
-    def words(self) -> frozenset[str]:
+    def words(self) -> Words:
         """Every word of this shop's names, values and phrases, in lower case: none of them is a misspelling."""
-        texts = [*(name for names in self._lists.values() for name in names)]
+        texts = self._few()
         texts += [text for _, slots in self._patterns.values() for text in slots]
         texts += [a.name.replace("_", " ") for t in self.types.values() for a in (t.option, *t.attributes)]
-        return frozenset(_WORD.findall(" ".join(texts).lower())) | self.phrase_words
+        return self._words(WORD, {*_WORD.findall(" ".join(texts).lower()), *self.phrase_words})
+
+    @cached_property
+    def parts(self) -> Words:
+        """The letters in a row of `words`."""
+        return self._words(PART, SPLIT[PART].findall(" ".join(self.words.held)))
+
+    @cached_property
+    def spoken(self) -> Words:
+        """Words of the names of types, brands and features, as people say them."""
+        return self._words(SPOKEN, (word for name in self._few() for word in SPLIT[SPOKEN].findall(name)))
+
+    def _few(self) -> list[str]:
+        """List names in lower case, but no kind of which there are many."""
+        return [name for names in self.names.values() if not isinstance(names, Names) for name in names]
+
+    def _words(self, split: str, held: Iterable[str]) -> Words:
+        return Words(split, held, (names for names in self.listed.values() if isinstance(names, Packed)))
 
     def exact(self, kind: str, words: str) -> str | None:
         """Find the name of a kind that equals these words in any case."""
@@ -95,13 +115,8 @@ class Lexicon:
         names = self.within(type_name)[kind] if type_name else self.names[kind]
         if other_words.is_number(words.lower()):
             return (words, 100.0) if names.get(words.lower()) == words else None
-        hits = process.extract(
-            words.lower(),
-            list(names) if type_name else self._lists[kind],
-            scorer=fuzz.ratio,
-            score_cutoff=CUTOFF,
-            limit=3,
-        )
+        able = names.near(words.lower(), CUTOFF) if isinstance(names, Names) else list(names)
+        hits = process.extract(words.lower(), able, scorer=fuzz.ratio, score_cutoff=CUTOFF, limit=3)
         if not hits:
             return None
         best = names[hits[0][0]]

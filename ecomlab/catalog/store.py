@@ -14,6 +14,7 @@ from pydantic import Field, ValidationError
 from ecomlab.catalog import index
 from ecomlab.catalog.columns import Catalog, IdOrder
 from ecomlab.catalog.index import Effort, Index
+from ecomlab.catalog.names import Packed
 from ecomlab.catalog.products import FACTS
 from ecomlab.catalog.texts import Texts
 from ecomlab.catalog.titles import Titles
@@ -23,11 +24,12 @@ from ecomlab.settings import Strict
 
 MANIFEST: Final = "manifest.json"
 LOCK: Final = ".lock"
-FORMAT: Final = 2
+FORMAT: Final = 3
 VOCABULARY, TITLES, EXACT, LISTS = "vocabulary.json", "titles.arrow", "exact.faiss", "lists.faiss"
 COLUMN: Final = "column."
 """What names of columns' files begin with."""
 TEXTS: Final = ("text_of", "rows", "starts")
+NAMES: Final = ("brands", "features")
 WRITTEN: Final = "written.json"
 """Marks that a build has written all columns and titles; nothing of it is read here."""
 SAMPLES: Final = 64
@@ -155,6 +157,7 @@ def _open(data: Path, manifest: Manifest) -> tuple[Catalog, Texts, Index]:
     titles = Titles.open(data / TITLES) if TITLES in manifest.files else None
     order = IdOrder(arrays["by_id.ids"], arrays["by_id.rows"])
     vocabulary = json.loads((data / VOCABULARY).read_bytes())
+    vocabulary |= {kind: Packed(_text(data / f"{kind}.txt"), arrays[f"{kind}.starts"]) for kind in NAMES}
     catalog = Catalog.from_columns(vocabulary, columns, titles, order)
     # of what the stamps vouch for: hashing 2M rows takes a second, and is left to `ecomlab catalog check`
     vars(catalog)["fingerprint"] = manifest.fingerprint
@@ -162,6 +165,13 @@ def _open(data: Path, manifest: Manifest) -> tuple[Catalog, Texts, Index]:
     lists = None if facts.kind == "exact" else index.read_lists(data / LISTS)
     texts = Texts(*(arrays[f"texts.{name}"] for name in TEXTS))
     return catalog, texts, Index(index.read_exact(data / EXACT), lists, Effort(facts.lists, facts.factor))
+
+
+def _text(path: Path) -> np.ndarray:
+    """Read the bytes of a file, or memory-map them if they are many; read-only."""
+    if path.stat().st_size < MAPPED:
+        return np.fromfile(path, np.uint8)
+    return np.memmap(path, mode="r").view(np.ndarray)
 
 
 def _array(path: Path, size: int) -> np.ndarray:
@@ -176,9 +186,14 @@ def write_columns(catalog: Catalog, texts: Texts, data: Path) -> None:
     columns = {f"{COLUMN}{quote(name, safe='')}": column for name, column in catalog.columns().items()}
     arrays = columns | {f"by_id.{name}": array for name, array in catalog.by_id._asdict().items()}
     arrays |= {f"texts.{name}": getattr(texts, name) for name in TEXTS}
+    counts = {kind: len(getattr(catalog, kind)) for kind in NAMES}
+    for kind in counts:
+        names = Packed.of(getattr(catalog, kind))
+        names.text.tofile(data / f"{kind}.txt")
+        arrays[f"{kind}.starts"] = names.starts
     for name, array in arrays.items():
         np.save(data / f"{name}.npy", array, allow_pickle=False)
-    (data / VOCABULARY).write_text(json.dumps(catalog.vocabulary), "utf-8")
+    (data / VOCABULARY).write_text(json.dumps(catalog.vocabulary | counts), "utf-8")
     if catalog.titles is not None:
         catalog.titles.save(data / TITLES)
 
@@ -186,7 +201,8 @@ def write_columns(catalog: Catalog, texts: Texts, data: Path) -> None:
 def stamps(data: Path) -> dict[str, tuple[int, str]]:
     """Stamp every file in `data` that belongs to a finished catalog."""
     known = (VOCABULARY, TITLES, EXACT, LISTS)
-    names = sorted(path.name for path in data.iterdir() if path.suffix == ".npy" or path.name in known)
+    files = (path for path in data.iterdir() if path.suffix in (".npy", ".txt") or path.name in known)
+    names = sorted(path.name for path in files)
     return {name: stamp(data / name) for name in names}
 
 

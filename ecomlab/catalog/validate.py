@@ -8,6 +8,7 @@ import numpy as np
 from ecomlab.catalog import index, store
 from ecomlab.catalog.build import index_digest
 from ecomlab.catalog.columns import Catalog
+from ecomlab.catalog.names import Packed
 from ecomlab.catalog.shop import Shop, open_shop
 from ecomlab.catalog.texts import embed_rows, texts_of
 
@@ -22,6 +23,10 @@ def validate(folder: Path) -> Shop:
     made = Catalog.from_columns(kept.vocabulary, kept.columns(), kept.titles)
     if made.fingerprint != manifest.fingerprint:
         raise store.damaged(folder, "names, columns or titles are not those of its fingerprint")
+    for kind in store.NAMES:
+        file = folder / manifest.data / f"{kind}.txt"
+        if Packed.of(getattr(kept, kind)).text.tobytes() != file.read_bytes():
+            raise store.damaged(folder, f"{file.name} has no line for each name")
     if not all(map(np.array_equal, made.by_id, kept.by_id)):
         raise store.damaged(folder, "by_id is not the order of the ids")
     again = texts_of(made)

@@ -6,11 +6,12 @@ from collections import Counter
 from functools import lru_cache
 from pathlib import Path
 
+from ecomlab.catalog.names import SPLIT, SPOKEN
 from ecomlab.customer.reading.words import stem
 from ecomlab.settings import Strict, read_toml
 from ecomlab.values import any_of
 
-WORD = re.compile(r"[a-z0-9]+(?:[.,][0-9]+)*")
+WORD = SPLIT[SPOKEN]
 """A word or a number, in lower case and without contractions."""
 _FULL = (
     (re.compile(r"\b(?:can't|cannot)\b"), "can not"),

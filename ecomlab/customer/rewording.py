@@ -5,7 +5,6 @@ import re
 from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import NamedTuple
 
 from ecomlab.catalog.lexicon import Lexicon
@@ -88,7 +87,7 @@ class Check:
         # Names as they are read, whatever noise did to them.
         meant = understand(template, self.phrases, self.lexicon, opening)
         known |= {*WORD.findall(" ".join(meant).lower())}
-        stems, own = {stem(word) for word in known}, _names(self.lexicon)
+        stems, own = {stem(word) for word in known}, self.lexicon.parts
         for word in WORD.findall(without_courtesies(" . ".join(said))):
             fixed = word in own or word in _NUMBERS or word in SLANG or any(map(str.isdigit, word))
             if word in known or stem(word) in ADDABLE or (not fixed and stem(word) in stems):
@@ -96,8 +95,8 @@ class Check:
             named = "number" if word in _NUMBERS or any(map(str.isdigit, word)) else "name"
             return Refusal(f"adds a {named}" if fixed and word not in SLANG else "adds words", word)
         before, after = " ".join(given), " ".join(said)
-        called, there = _called(self.lexicon), set(words_of(rewrite))
-        lost = sorted(w for w in set(words_of(before)) & called - there if stem(w) not in FILLERS)
+        called, there = self.lexicon.spoken, set(words_of(rewrite))
+        lost = sorted(w for w in set(words_of(before)) - there if w in called and stem(w) not in FILLERS)
         types = (name for kind in self.lexicon.types.values() for name in (kind.name, kind.plural))
         lost = lost or [name for name in types if name in before and name not in rewrite]
         lost += [verbatim] if verbatim in template and verbatim.lower() not in rewrite.lower() else []
@@ -143,7 +142,7 @@ def tidy(text: object, template: str, lexicon: Lexicon) -> object:
     said = plain_quotes(text).strip()
     for word in dict.fromkeys(_WRITTEN.findall(template)):
         low = word.lower()
-        if word != low and low in _names(lexicon) and stem(low) not in FILLERS:
+        if word != low and low in lexicon.parts and stem(low) not in FILLERS:
             said = re.sub(rf"(?<![\w'-]){re.escape(word)}(?![\w-])", word, said, flags=re.IGNORECASE)
     if len(said) > 1 and said[0] == said[-1] == '"' and said.count('"') == 2 and template[:1] != '"':
         said = said[1:-1].strip()
@@ -153,23 +152,9 @@ def tidy(text: object, template: str, lexicon: Lexicon) -> object:
     return said if _PLEASE.search(template) else _PLEASE.sub("", said)
 
 
-@lru_cache(maxsize=64)
-def _names(lexicon: Lexicon) -> frozenset[str]:
-    """Words of the names and values of a shop, as `words_of` splits them."""
-    return frozenset(part for word in lexicon.words for part in WORD.findall(word))
-
-
 def _numbers(text: str) -> Counter[str]:
     """Count the numbers in digits."""
     return Counter(word for word in words_of(text) if any(map(str.isdigit, word)))
-
-
-@lru_cache(maxsize=64)
-def _called(lexicon: Lexicon) -> frozenset[str]:
-    """Words of the names of types, brands and features."""
-    return frozenset(
-        part for names in lexicon.names.values() for name in names for part in WORD.findall(name)
-    )
 
 
 def _difference(was: Counter[str], now: Counter[str]) -> str:

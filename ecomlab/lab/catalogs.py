@@ -85,6 +85,7 @@ def build(
         gather=gather,
     )
     for kind in ("brand", "feature"):  # kept, where there are many: no first episode waits for it
+        lexicon_of(catalog).exact(kind, "")
         index_of(lexicon_of(catalog), kind)
     for line in _carried(catalog, products):
         console.print(escape(line), soft_wrap=True)

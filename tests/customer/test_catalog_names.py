@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ecomlab.catalog.names import Packed, kept
 from ecomlab.customer.reading import catalog_names
 from ecomlab.customer.reading.catalog_names import CatalogNames, NameIndex, by_talk
 from ecomlab.customer.reading.words import names, stems_of_name
@@ -34,24 +35,32 @@ def test_what_is_looked_up_is_what_is_compiled(some: list[str], said: str, writt
                 assert list(there) == list(dict.fromkeys(compiled.at(stems, place)))
 
 
-def test_an_index_of_many_names_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def many() -> Packed:
+    return Packed.of(["Case-Logic", "DSC-W80", "Classic"])
+
+
+def test_an_index_of_many_names_is_kept(
+    many: Packed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("ECOMLAB_CACHE", str(tmp_path))
-    some = ["Case-Logic", "DSC-W80", "Classic"]
-    made = np.array(catalog_names._kept(some))
+    made = np.array(kept(many, ["stems"], catalog_names.table_of))
     (file,) = (tmp_path / "names").iterdir()
-    with monkeypatch.context() as patched:
-        patched.setattr(catalog_names, "table_of", lambda names: pytest.fail("made again"))
-        assert (catalog_names._kept(some) == made).all()
+    assert (kept(many, ["stems"], lambda names: pytest.fail("made again")) == made).all()
     for length in (0, 90, 140):  # a copy that broke off
         whole = file.read_bytes()
         file.unlink()
         file.write_bytes(whole[:length])
-        assert (catalog_names._kept(some) == made).all() and (np.load(file) == made).all()
+        again = kept(many, ["stems"], catalog_names.table_of)
+        assert (again == made).all() and (np.load(file) == made).all()
     stems = stems_of_name("DSC-W80 black")
-    assert NameIndex(some, made).beginning(stems) == ((len(stems) - 1, ("DSC-W80",)),)
+    assert NameIndex(many, made).beginning(stems) == ((len(stems) - 1, ("DSC-W80",)),)
 
 
-def test_names_are_looked_up_without_a_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_names_are_looked_up_without_a_cache(
+    many: Packed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "file").touch()
     monkeypatch.setenv("ECOMLAB_CACHE", str(tmp_path / "file"))
-    assert catalog_names._kept(["Case-Logic"]).shape == (2, 2)  # a name, and what it begins with
+    made = kept(many, [], catalog_names.table_of)
+    assert (made == catalog_names.table_of([*many])).all()

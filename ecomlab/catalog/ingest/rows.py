@@ -82,8 +82,10 @@ class RowCleaner:
         path = self._path(raw, line, repairs)
         kind = types.of_title(title) if title else None
         options = tuple(self._option(line(column, 500)) for column in self._varying)
-        named = re.sub(rf"(?i)\b{re.escape(brand)}\b", " ", title) if brand else title  # Oak & Owl's are not of oak
-        found, dropped = self._attributes(raw, named, details, line)
+        nameless = (
+            re.sub(rf"(?i)\b{re.escape(brand)}\b", " ", title) if brand else title
+        )  # Oak & Owl's are not of oak
+        found, dropped = self._attributes(raw, nameless, details, line)
 
         def number(column: str, read: Any, *more: Any) -> int | None:
             value, unwrapped = values.single(raw.get(column) if column else None)

@@ -8,19 +8,15 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from hashlib import blake2b
 from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
 
 from ecomlab.catalog.lexicon import Lexicon
+from ecomlab.catalog.names import Packed, Table, kept, key, rows_of
 from ecomlab.customer.reading.words import is_familiar, needs_capital, stem, stems_of_name
-from ecomlab.files import cache_folder, replacing
-from ecomlab.seeding import digest
 
-MANY = 20_000
-"""Names from which on the index is kept in the cache; of fewer it is made within a second."""
 _NO_WORD = re.compile(r"[0-9-]")
 """What no stem of letters has."""
 _BY_STEMS, _LONGEST, _ONE_WORD = "stems", "longest", "one word"
@@ -29,12 +25,12 @@ _BY_STEMS, _LONGEST, _ONE_WORD = "stems", "longest", "one word"
 class NameIndex:
     """Which of a catalog's names consist of words with given stems.
 
-    `table` has shape (2, rows), uint64: keys in order, and for each the number of a name that has all these stems, of
-    one that is a single word with this stem, or how many words the longest name has that begins with this stem.
+    `table` has the number of a name that has all these stems, of one that is a single word with this stem, or how many
+    words the longest name has that begins with this stem.
     """
 
     def __init__(self, names: Sequence[str], table: np.ndarray) -> None:
-        self._names, (self._keys, self._values) = names, table
+        self._names, self._found = names, Table(table).found
         self.longest = lru_cache(maxsize=8_192)(self._longest)
         self.beginning = lru_cache(maxsize=8_192)(self._beginning)
         self.one_word = lru_cache(maxsize=8_192)(self._one_word)
@@ -57,15 +53,6 @@ class NameIndex:
         names = (self._names[code] for code in self._found(_ONE_WORD, found))
         return tuple(name for name in names if stem(name.lower()) == found)
 
-    def _found(self, *parts: str) -> list[int]:
-        key = np.uint64(_key(*parts))
-        start, end = (int(np.searchsorted(self._keys, key, side)) for side in ("left", "right"))
-        return sorted(self._values[start:end].tolist())
-
-
-def _key(*parts: str) -> int:
-    return int.from_bytes(blake2b("\n".join(parts).encode(), digest_size=8).digest(), "little")
-
 
 def table_of(names: Sequence[str]) -> np.ndarray:
     """Compute an index's table: uint64 (2, rows)."""
@@ -73,42 +60,26 @@ def table_of(names: Sequence[str]) -> np.ndarray:
     for code, name in enumerate(names):
         stems = stems_of_name(name)
         if stems:
-            keys.append(_key(_BY_STEMS, *stems))
+            keys.append(key(_BY_STEMS, *stems))
             values.append(code)
             longest[stems[0]] = max(longest.get(stems[0], 0), len(stems))
         if not _NO_WORD.search(name):
-            keys.append(_key(_ONE_WORD, stem(name.lower())))
+            keys.append(key(_ONE_WORD, stem(name.lower())))
             values.append(code)
-    keys += [_key(_LONGEST, first) for first in longest]
+    keys += [key(_LONGEST, first) for first in longest]
     values += longest.values()
-    table = np.array([keys, values], np.uint64)
-    return np.ascontiguousarray(table[:, np.argsort(table[0], kind="stable")])
-
-
-def _kept(names: Sequence[str]) -> np.ndarray:
-    """Read the table of many names from the cache; make it, and keep it if the cache can be written."""
-    here = Path(__file__).parent
-    made_of = [(here / name).read_text("utf-8") for name in ("catalog_names.py", "words.py", "words.toml")]
-    name = digest(["\n".join(names), made_of, version("snowballstemmer")])
-    file = cache_folder() / "names" / f"{name}.npy"
-    try:
-        return np.load(file, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError, EOFError):  # not there, or cut short
-        pass
-    table = table_of(names)
-    try:
-        with replacing(file) as draft, draft.open("wb") as opened:
-            np.save(opened, table)
-        return np.load(file, mmap_mode="r", allow_pickle=False)
-    except OSError:
-        return table
+    return rows_of(zip(keys, values, strict=True))
 
 
 @lru_cache(maxsize=64)
 def index_of(lexicon: Lexicon, kind: str) -> NameIndex:
     """Return the index of a catalog's brands or features."""
     names = lexicon.listed[kind]
-    return NameIndex(names, table_of(names) if len(names) < MANY else _kept(names))
+    if not isinstance(names, Packed):
+        return NameIndex(names, table_of(names))
+    here = Path(__file__).parent
+    made_of = [(here / name).read_text("utf-8") for name in ("catalog_names.py", "words.py", "words.toml")]
+    return NameIndex(names, kept(names, [*made_of, version("snowballstemmer")], table_of))
 
 
 @lru_cache(maxsize=65_536)

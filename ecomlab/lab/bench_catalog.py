@@ -1,23 +1,21 @@
 """What generated catalogs cost by their size: building, opening, searching, episodes, memory, on one thread.
 
-    python experiments/catalog_scale/bench.py --work FOLDER [--size 2000 20000] [--embedder minilm] [--repeats 3]
-
-Writes a row for each size and embedder into results.csv, and one for each environment into environments.csv; other rows
-stay. Each size is built, measured and opened a second time in processes of its own. `--work` keeps what is built, so
-that a killed build goes on and a finished one is measured again. Times are the processor's: the least of repeated
-measurements; memory is the most. docs/catalogs.md names the columns.
+Each size is built, measured and opened a second time in processes of its own. What is built is kept, so that a killed
+build goes on and a finished one is measured again. Times are the processor's: the least of repeated measurements;
+memory is the most. docs/catalogs.md names the columns.
 """
 
-import argparse
 import csv
 import multiprocessing
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from rich.console import Console
+from rich.table import Table
 
 from ecomlab.catalog import Catalog, Constraint, Shop, build_shop, generate
 from ecomlab.catalog.embedders import embedder_named
@@ -25,10 +23,9 @@ from ecomlab.catalog.shop import open_shop
 from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.files import read_json, replacing, write_json
 from ecomlab.lab.bench import timed_episode
+from ecomlab.lab.evaluation_tables import widened
 from ecomlab.seeding import digest, rng
 
-HERE = Path(__file__).resolve().parent
-SIZES = (2_000, 20_000, 200_000, 2_000_000)
 LEVELS, WARM_UP = (0, 6), 5
 SEARCHES, TOP_K = 100, 200
 SPENT = "bench.json"
@@ -204,30 +201,38 @@ def evict(place: Path) -> None:
             os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--work", type=Path, required=True, help="folder to keep what is built")
-    parser.add_argument("--size", type=int, nargs="+", default=SIZES)
-    parser.add_argument("--embedder", default="lexical")
-    parser.add_argument("--episodes", type=int, default=10, help="episodes of each environment and level")
-    parser.add_argument("--repeats", type=int, default=1)
-    parser.add_argument("--out", type=Path, default=HERE)
-    asked = parser.parse_args(arguments)
-    name = embedder_named(asked.embedder).name
-    for size in asked.size:
-        place = asked.work / f"{size}-{digest(name, 6)}"
-        built = apart(build, size, place, asked.embedder)
-        measured = [apart(measure, place, name, asked.episodes) for _ in range(asked.repeats)]
+def measure_sizes(
+    sizes: Sequence[int], work: Path, out: Path, embedder: str, episodes: int, repeats: int
+) -> Iterator[Row]:
+    """Build catalogs in `work`, measure them and yield a row of each; write it into `out`/results.csv, and one of each
+    environment into environments.csv. Rows of other sizes and embedders stay."""
+    name = embedder_named(embedder).name
+    for size in sizes:
+        place = work / f"{size}-{digest(name, 6)}"
+        built = apart(build, size, place, embedder)
+        measured = [apart(measure, place, name, episodes) for _ in range(repeats)]
         times = best([one for one, _ in measured])
-        times["second_private_mb"] = max(apart(second, place) for _ in range(asked.repeats))
-        row = {**built, **times, "clock": "cpu", "repeats": asked.repeats}
-        update(asked.out / "results.csv", [row], ("products", "embedder"))
+        times["second_private_mb"] = max(apart(second, place) for _ in range(repeats))
+        row = {**built, **times, "clock": "cpu", "repeats": repeats}
+        update(out / "results.csv", [row], ("products", "embedder"))
         rows = [best(same) for same in zip(*(some for _, some in measured), strict=True)]
-        update(asked.out / "environments.csv", rows, ("products", "embedder", "env"))
-        print(row, flush=True)
+        update(out / "environments.csv", rows, ("products", "embedder", "env"))
+        yield row
 
 
-if __name__ == "__main__":
-    main()
+def show_sizes(rows: Iterable[Row], console: Console) -> None:
+    """Print the main columns of the table."""
+    shown = {
+        "products": "products",
+        "open s": "open_s",
+        "search ms (p95)": "search_ms_p95",
+        "reset ms (p95)": "reset_ms_p95",
+        "episode ms (p50)": "episode_ms_p50",
+        "own MB": "private_mb",
+        "a second process's": "second_private_mb",
+        "build s": "build_cpu_s",
+    }
+    table = Table(*shown)
+    for row in rows:
+        table.add_row(*(f"{row[name]:,}" for name in shown.values()))
+    widened(console, table).print(table)
