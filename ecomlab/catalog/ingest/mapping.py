@@ -37,9 +37,13 @@ class Columns(Strict):
 
     title: str
     id: str = ""
+    other_id: str = ""
+    """By which variants may name their parent too, and the id of rows without one: "id:12"."""
     parent: str = ""
     """What rows that are variants of one product share."""
     price: str = ""
+    surcharge: str = ""
+    """What a variant costs beside the price of its product."""
     sale: str = ""
     """A price that counts where it is lower."""
     currency: str = ""
@@ -70,12 +74,16 @@ class Mapping(Strict):
     """Further attributes, by the name they get: `material = "Fabric"`."""
     option_names: dict[str, str] = Field(default_factory=dict)
     """For a column of option values, the column that says what the option is."""
+    hidden: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    """What columns say, in lower case, of products that are not for sale: `"Status" = ["draft", "archived"]`."""
     profile: str = ""
     """The platform whose columns these are, as the build's table names it."""
     currency: str = ""
     """Of prices, as in "USD"; by default the one that most prices name, else a column's name, else US dollars."""
     brand: str = ""
     """Of products for which the source names none: a maker's own export has no column of brands."""
+    fill_down: bool = False
+    """Whether rows without title and parent are variants of the product above them."""
     levels: str = ""
     cells: str = Field(default="", max_length=1)
     """What stands between levels of a category, and between values of an option that one cell lists."""
@@ -96,7 +104,7 @@ class Mapping(Strict):
         """List every column that it names."""
         of_one = [getattr(self.columns, name) for name in ONE]
         of_many = [column for name in MANY for column in getattr(self.columns, name)]
-        others = [*self.attributes.values(), *self.option_names, *self.option_names.values()]
+        others = [*self.attributes.values(), *self.option_names, *self.option_names.values(), *self.hidden]
         return [column for column in (*of_one, *of_many, *others) if column]
 
     def check(self, rows: Sequence[Table[str, Any]]) -> None:
@@ -144,6 +152,8 @@ def guess(rows: Sequence[Table[str, Any]]) -> Mapping:
         called[folded(one)]: folded(name) for one, name in profile.options.items() if folded(one) in called
     }
     option_names = {one: called[name] for one, name in pairs.items() if name in called}
+    hidden = {folded(one): said for one, said in (plain().hidden | profile.hidden).items()}
+    hidden = {called[one]: said for one, said in hidden.items() if one in called}
     for _ in range(DEEPEST + 1):  # what no column says by itself may stand inside the objects of one
         _find(rows, called, found, profile)
         kept = {one for name in MANY for one in found[name]} | {
@@ -167,12 +177,14 @@ def guess(rows: Sequence[Table[str, Any]]) -> Mapping:
     found["category"] = tuple(dict.fromkeys((*[name for name in levels if name not in finer][:1], *finer)))
     listed = {one: mark for one in found["options"] if profile == plain() and (mark := _listed(rows, one))}
     found["options"] = tuple(pairs) or _options(rows, found) or tuple(listed)
-    used = {*(found[name] for name in ONE), *(column for name in MANY for column in found[name])}
+    used = {*hidden, *(found[name] for name in ONE), *(column for name in MANY for column in found[name])}
     return Mapping(
         columns=Columns(**found),
         attributes=_attributes([column for column in columns if column not in used], profile),
         option_names=option_names,
+        hidden=hidden,
         profile=profile.name,
+        fill_down=profile.fill_down,
         levels=profile.levels,
         cells=profile.cells or next(iter(listed.values()), ""),
         nothing=tuple(
@@ -298,7 +310,7 @@ def _wordiest(rows: Sequence[Table[str, Any]], columns: Sequence[str]) -> str:
 def to_toml(mapping: Mapping) -> str:
     """Write a mapping as the TOML that `read_mapping` reads."""
     filled = mapping.model_dump(exclude_defaults=True)
-    tables = {name: filled.pop(name) for name in ("columns", "attributes", "option_names") if name in filled}
+    tables = {name: filled.pop(name) for name in ("columns", "attributes", "option_names", "hidden") if name in filled}
     lines = [f"{name} = {_toml(value)}" for name, value in filled.items()]
     for name, table in tables.items():
         lines += [f"[{name}]", *(f"{_toml(key)} = {_toml(value)}" for key, value in table.items())]

@@ -30,6 +30,10 @@ class Profile(Strict):
     """Names by what they hold, the surest first; of what is not listed, the plain table's are looked for."""
     options: dict[str, str] = Field(default_factory=dict)
     """Columns of option values, each with the one that names the option."""
+    hidden: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    """What columns say, in lower case, of products that are not for sale; the plain table's count for all."""
+    fill_down: bool = False
+    """Whether rows without title and parent are variants of the product above them."""
     levels: str = ""
     """What stands between the levels of a category, where that is not one of the usual signs."""
     cells: str = ""
@@ -98,7 +102,7 @@ def _usual() -> frozenset[str]:
 def _known() -> frozenset[str]:
     """What product files usually call their columns."""
     every = profiles().values()
-    named = (name for one in every for names in (*one.columns.values(), one.options) for name in names)
+    named = (name for one in every for names in (*one.columns.values(), one.options, one.hidden) for name in names)
     return frozenset(map(folded, named)) | _usual()
 
 
