@@ -114,7 +114,7 @@ def _combine(
     ]
     folded = fold(table, folds, named)
     names, departments = _kinds(table, folded)
-    drawn = tuple(name for name in ("days", "stock") if not getattr(mapping.columns, name))
+    drawn = tuple(name for name in ("days", "stock") if table[name].null_count == table.num_rows)
     repairs, repaired, examples, aside = _accounts(table, folded, work)
     kinds = Counter(names.tolist())
     told = {name for one in folded.told.values() for name in one.fixed}

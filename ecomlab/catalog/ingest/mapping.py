@@ -29,6 +29,7 @@ _BESIDE = re.compile(r"ship|deliver|tax|fee|deposit", re.IGNORECASE)
 """Whose price is paid beside that of the product."""
 _LISTED = re.compile(r"[^,;|]{1,20}(?:([,;|])\s?[^,;|]{1,20})(?:\1\s?[^,;|]{1,20})*")
 """A cell that lists short values: "S, M, L"."""
+_FINER = re.compile(r"subcategory|\w*[2-9]")
 _DECIMAL = re.compile(r"\d+,\d\d?")
 
 
@@ -75,7 +76,7 @@ class Mapping(Strict):
     option_names: dict[str, str] = Field(default_factory=dict)
     """For a column of option values, the column that says what the option is."""
     hidden: dict[str, tuple[str, ...]] = Field(default_factory=dict)
-    """What columns say, in lower case, of products that are not for sale: `"Status" = ["draft", "archived"]`."""
+    """What columns say of products that are not for sale: `"Status" = ["draft", "archived"]`."""
     profile: str = ""
     """The platform whose columns these are, as the build's table names it."""
     currency: str = ""
@@ -84,6 +85,8 @@ class Mapping(Strict):
     """Of products for which the source names none: a maker's own export has no column of brands."""
     fill_down: bool = False
     """Whether rows without title and parent are variants of the product above them."""
+    several: str = ""
+    """What stands between several categories, of which the first that names a thing counts."""
     levels: str = ""
     cells: str = Field(default="", max_length=1)
     """What stands between levels of a category, and between values of an option that one cell lists."""
@@ -173,7 +176,7 @@ def guess(rows: Sequence[Table[str, Any]]) -> Mapping:
     for name in MANY:
         found[name] = tuple(column for column in found[name] if column not in taken)
     levels = [name for name in found["category"] if _is_in_words(rows, name)]
-    finer = [name for name in levels if folded(name) == "subcategory"]  # stands after a path in one column
+    finer = [name for name in levels if _FINER.fullmatch(folded(name))]  # stand after what is in one column
     found["category"] = tuple(dict.fromkeys((*[name for name in levels if name not in finer][:1], *finer)))
     listed = {one: mark for one in found["options"] if profile == plain() and (mark := _listed(rows, one))}
     found["options"] = tuple(pairs) or _options(rows, found) or tuple(listed)
@@ -185,6 +188,7 @@ def guess(rows: Sequence[Table[str, Any]]) -> Mapping:
         hidden=hidden,
         profile=profile.name,
         fill_down=profile.fill_down,
+        several=profile.several,
         levels=profile.levels,
         cells=profile.cells or next(iter(listed.values()), ""),
         nothing=tuple(
@@ -201,7 +205,10 @@ def _find(
         if found[name] and (name in MANY or name == "details" or not is_unread(rows, found[name])):
             continue
         taken = {found[other] for other in ONE if other != name}
-        listed = dict.fromkeys(called[form] for form in _names(profile, name) if form in called)
+        named = profile.columns.get(name, plain().columns.get(name, ()))
+        starts = tuple(folded(one) for one in named if one.endswith("*")) or ("*",)
+        forms_of = [*map(folded, named), *(form for form in [*called][::-1] if form.startswith(starts))]
+        listed = dict.fromkeys(called[form] for form in forms_of if form in called)
         able = [one for one in listed if one not in taken and _is_able(rows, name, one, found)]
         found[name] = tuple(able) if name in MANY else _first(rows, name, able)
 
@@ -310,7 +317,11 @@ def _wordiest(rows: Sequence[Table[str, Any]], columns: Sequence[str]) -> str:
 def to_toml(mapping: Mapping) -> str:
     """Write a mapping as the TOML that `read_mapping` reads."""
     filled = mapping.model_dump(exclude_defaults=True)
-    tables = {name: filled.pop(name) for name in ("columns", "attributes", "option_names", "hidden") if name in filled}
+    tables = {
+        name: filled.pop(name)
+        for name in ("columns", "attributes", "option_names", "hidden")
+        if name in filled
+    }
     lines = [f"{name} = {_toml(value)}" for name, value in filled.items()]
     for name, table in tables.items():
         lines += [f"[{name}]", *(f"{_toml(key)} = {_toml(value)}" for key, value in table.items())]

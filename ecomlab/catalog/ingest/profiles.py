@@ -36,6 +36,8 @@ class Profile(Strict):
     """Whether rows without title and parent are variants of the product above them."""
     levels: str = ""
     """What stands between the levels of a category, where that is not one of the usual signs."""
+    several: str = ""
+    """What stands between several categories of one product, of which the first that names a thing counts."""
     cells: str = ""
     """What stands between the values of an option that one cell lists."""
     nothing: tuple[str, ...] = ()
@@ -60,7 +62,8 @@ def plain() -> Profile:
 
 def profile_of(columns: Iterable[str]) -> Profile:
     """Return the profile of which these columns have most signs, else the plain one."""
-    called = forms(columns)
+    listed = list(columns)
+    called = {form(column) for column in listed for form in (folded, _plainly)}
     held = [
         (len(sign), name)
         for name, one in profiles().items()
@@ -80,6 +83,10 @@ def forms(columns: Iterable[str]) -> dict[str, str]:
         for word in plain().before if form not in _usual() else ():
             found.setdefault(form.removeprefix(word), column)
     return found
+
+
+def _plainly(column: str) -> str:
+    return folded(bare(column))
 
 
 def bare(column: str) -> str:
@@ -102,7 +109,9 @@ def _usual() -> frozenset[str]:
 def _known() -> frozenset[str]:
     """What product files usually call their columns."""
     every = profiles().values()
-    named = (name for one in every for names in (*one.columns.values(), one.options, one.hidden) for name in names)
+    named = (
+        name for one in every for names in (*one.columns.values(), one.options, one.hidden) for name in names
+    )
     return frozenset(map(folded, named)) | _usual()
 
 

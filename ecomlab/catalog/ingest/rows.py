@@ -53,6 +53,7 @@ class RowCleaner:
         self.folds = bool(columns.options)
         """Whether rows may be variants of one product."""
         self._varying = tuple(mapping.varying.values())
+        self._hidden = {one: {*map(str.lower, said)} for one, said in mapping.hidden.items()}
         self._nested = tuple(column for column in mapping.named() if "." in column)
         self._names = {column: slug(name) for name, column in mapping.attributes.items()}
 
@@ -115,7 +116,7 @@ class RowCleaner:
             "other_id": other_id,
             "parent": line(columns.parent),
             "title": title,
-            "hidden": any(line(one).lower() in said for one, said in mapping.hidden.items()),
+            "hidden": any(line(one).lower() in said for one, said in self._hidden.items()),
             "brand": brand,
             "feature": short_names.feature(title, brand or mapping.brand, kind.name if kind else ""),
             "kind": kind.name if kind else "",
@@ -143,7 +144,7 @@ class RowCleaner:
         return "\n".join(one[:40] for one in dict.fromkeys(plain) if one)
 
     def _path(self, raw: Table[str, Any], line: Any, repairs: list[str]) -> tuple[str, ...]:
-        columns = self.mapping.columns
+        mapping, columns = self.mapping, self.mapping.columns
         parts: list[str] = []
         for column in columns.category:
             value = raw.get(column)
@@ -151,8 +152,11 @@ class RowCleaner:
                 shown = without_markup(value)
                 repairs += [MARKUP] * (shown != value)
                 value = shown
+            if mapping.several and isinstance(value, str):
+                listed = value.split(mapping.several)
+                value = next((one for one in listed if not types.is_shelf(one)), value)
             parts += values.read_path(
-                value.split(self.mapping.levels) if self.mapping.levels and isinstance(value, str) else value
+                value.split(mapping.levels) if mapping.levels and isinstance(value, str) else value
             )
         department = line(columns.department)
         if department and (not parts or parts[0].lower() != department.lower()):
