@@ -194,11 +194,13 @@ def _drawable(order: Sequence[str], counts: np.ndarray, products: Products) -> t
     found = tuple(n for n, count in able if count >= ENOUGH and types.is_speakable(n) and n not in no_names)
     if not found:
         lacks = ", ".join(f"{reason} ({count:,})" for reason, count in left_out(products).items())
-        sizes = sorted(zip(counts.tolist(), order, strict=True), key=lambda one: -one[0])
-        most = ", ".join(f"{count} ({name})" for count, name in sizes[:3])
+        sizes = dict(zip(order, counts.tolist(), strict=True))
+        untyped = sizes.pop(types.OTHER.name, 0)
+        most = ", ".join(f"{sizes[name]} ({name})" for name in sorted(sizes, key=sizes.__getitem__)[:-4:-1])
         raise ValueError(
             f"no type of {products.facts.get('source')} has {ENOUGH} products with brand, name and price, as tasks need"
-            f"; those with most have {most}"
+            + (f"; those with most have {most}" if most else "")
+            + (f"; of {untyped:,} products no type was found" if untyped else "")
             + (f"; left out of {len(products):,} products: {lacks}" if lacks else "")
         )
     return found

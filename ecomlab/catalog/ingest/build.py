@@ -13,7 +13,7 @@ import numpy as np
 
 from ecomlab.catalog.columns import ENOUGH
 from ecomlab.catalog.ingest import attributes, shards, types
-from ecomlab.catalog.ingest.fold import Folded, fold, main_rows
+from ecomlab.catalog.ingest.fold import Folded, fold, main_rows, related
 from ecomlab.catalog.ingest.mapping import Mapping, guess, to_toml
 from ecomlab.catalog.ingest.report import Report, write_report
 from ecomlab.catalog.ingest.rows import RowCleaner, currency_of
@@ -32,7 +32,7 @@ from ecomlab.catalog.products import (
 from ecomlab.files import lock, write_text
 from ecomlab.seeding import digest
 
-VERSION: Final = 13
+VERSION: Final = 14
 """Goes up when the same source would give other products: shards of older builds are not gone on with."""
 MAPPING: Final = "mapping.toml"
 HOUSE: Final = "Own-Brand"
@@ -110,13 +110,15 @@ def _combine(
     """Fold the clean rows of all shards into products, write these and the report."""
     table = shards.read_shards(work)
     folds = bool(mapping.columns.options)
+    if mapping.fill_down or mapping.columns.other_id:
+        table = related(table, mapping.fill_down)
     named = [
         "option" if name in mapping.option_names else attributes.name_of(name) if folds else name
         for name in mapping.varying
     ]
     folded = fold(table, folds, named)
     names, departments = _kinds(table, folded)
-    drawn = tuple(name for name in ("days", "stock") if not getattr(mapping.columns, name))
+    drawn = tuple(name for name in ("days", "stock") if table[name].null_count == table.num_rows)
     repairs, repaired, examples, aside = _accounts(table, folded, work)
     kinds = Counter(names.tolist())
     told = {name for one in folded.told.values() for name in one.fixed}
@@ -352,14 +354,20 @@ class _Writer:
         """Return each product's variants, in the order of the source."""
         told = [(at, self.folded.told[at].variants) for at in products if at in self.folded.told]
         rows = [row for _, variants in told for row, _ in variants]
-        given = iter(rows_at(self.table.select(["source_id", "price_cents", "stock"]), rows).to_pylist())
+        adds = bool(self.mapping.columns.surcharge)
+        names = ["source_id", "price_cents", "surcharge_cents", "stock"]
+        given = iter(rows_at(self.table.select(names), rows).to_pylist())
+        mains = self.folded.main[[at for at, _ in told]]
+        of_main = rows_at(self.table.select(["price_cents"]), mains)["price_cents"].to_pylist()
         made: dict[int, list[dict[str, Any]]] = {}
-        for at, variants in told:
+        for (at, variants), price in zip(told, of_main, strict=True):
             drawn = drawn_stock([f"{self.ids[at]} {place}" for place in range(len(variants))]).tolist()
             made[at] = [
                 {
                     "option": value,
-                    "price_cents": one["price_cents"],
+                    "price_cents": price + (one["surcharge_cents"] or 0)
+                    if adds and price is not None and one["price_cents"] is None
+                    else one["price_cents"],
                     "stock": one["stock"] if one["stock"] is not None else by_draw,
                     "source_id": one["source_id"] or None,
                 }

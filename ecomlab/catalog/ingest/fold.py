@@ -4,6 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate, compress
 from typing import Any
 
 import numpy as np
@@ -11,12 +12,13 @@ import numpy as np
 from ecomlab.catalog.ingest.attributes import name_of
 from ecomlab.catalog.products import rows_at
 
-REPEATED, TAKEN_ID, REPEATED_VARIANT, WHOLE, NO_TITLE = (
+REPEATED, TAKEN_ID, REPEATED_VARIANT, WHOLE, NO_TITLE, HIDDEN = (
     "repeats an earlier row",
     "id of an earlier row with other content",
     "repeats a variant of an earlier row",
     "of a product whose variants are in other rows",
     "no title",
+    "not for sale",
 )
 """Reasons to set a row aside."""
 
@@ -51,6 +53,21 @@ class Folded:
     """Reasons by row that was set aside."""
 
 
+def related(table: Any, fill_down: bool) -> Any:
+    """Return the table with every row's parent named as the parent's own row names itself: by its id."""
+    import pyarrow as pa
+
+    parents = table["parent"].to_pylist()
+    ids = zip(table["other_id"].to_pylist(), table["source_id"].to_pylist(), strict=True)
+    own = {other: one for other, one in ids if other}
+    said = [own.get(one, one) for one in parents]
+    if fill_down:
+        titles = table["title"].to_pylist()
+        said = [*accumulate(zip(said, titles), lambda above, row: row if any(row) else (above[0], ""))]
+        said = [one for one, _ in said]
+    return table.set_column(table.schema.get_field_index("parent"), "parent", pa.array(said, pa.string()))
+
+
 def fold(table: Any, folds: bool, names: Sequence[str] = ()) -> Folded:
     """Fold the rows of all shards into products and their variants.
 
@@ -69,23 +86,39 @@ def fold(table: Any, folds: bool, names: Sequence[str] = ()) -> Folded:
     lone = (np.bincount(group, minlength=len(first))[group] == 1) & ~has_options
     rows = np.flatnonzero(~lone)
     rows = rows[np.argsort(first[group[rows]], kind="stable")]
-    said = rows_at(table.select(["title", "content", "options", "parent"]), rows).to_pydict()
+    said = rows_at(table.select(["title", "content", "options", "parent", "hidden"]), rows).to_pydict()
     ends = np.flatnonzero(np.diff(group[rows], append=-1)) + 1
-    families = [
-        _Family(rows[begin:end].tolist(), [column[begin:end] for column in said.values()], names, folds)
-        for begin, end in zip([0, *ends[:-1].tolist()], ends.tolist())
-    ]
-    spread = sum((family.spread for family in families), Counter[str]())
     aside: dict[int, str] = {}
+    families = []
+    for begin, end in zip([0, *ends[:-1].tolist()], ends.tolist()):
+        own = [column[begin:end] for column in said.values()]
+        sold = _sold(own, folds)
+        aside |= {int(row): HIDDEN for row, is_sold in zip(rows[begin:end], sold) if not is_sold}
+        kept = [[*compress(column, sold)] for column in (rows[begin:end].tolist(), *own[:-1])]
+        families += [_Family(kept[0], kept[1:], names, folds)] if any(sold) else []
+    spread = sum((family.spread for family in families), Counter[str]())
     made = [product for family in families for product in family.products(spread, aside)]
-    titled = np.asarray(pc.not_equal(table["title"], ""))
+    titled, hidden = np.asarray(pc.not_equal(table["title"], "")), np.asarray(table["hidden"])
     aside |= dict.fromkeys(np.flatnonzero(lone & ~titled).tolist(), NO_TITLE)
-    alone = np.flatnonzero(lone & titled)
+    aside |= dict.fromkeys(np.flatnonzero(lone & titled & hidden).tolist(), HIDDEN)
+    alone = np.flatnonzero(lone & titled & ~hidden)
     begins = [min((row for row, _ in one.variants), default=one.main) for one in made]
     order = np.argsort(np.array([*begins, *alone], np.int64), kind="stable")
     main = np.array([*(one.main for one in made), *alone], np.int64)[order]
     places = np.argsort(order, kind="stable")[: len(made)].tolist()
     return Folded(main, dict(zip(places, made, strict=True)), aside)
+
+
+def _sold(said: Sequence[list[Any]], folds: bool) -> list[bool]:
+    """Tell which rows of a family are for sale: none below a first row, or a parent's, that is not."""
+    titles, _, _, parents, hidden = said
+    if not any(hidden):
+        return [True] * len(hidden)
+    of_all = [own for own, parent in zip(hidden, parents) if not parent] if folds and any(parents) else []
+    if any(of_all):
+        return [False] * len(hidden)
+    first = next((own for own, title in zip(hidden, titles) if title), False)
+    return [not (own or (first and not title)) for own, title in zip(hidden, titles)]
 
 
 class _Family:

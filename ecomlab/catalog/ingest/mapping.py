@@ -29,6 +29,7 @@ _BESIDE = re.compile(r"ship|deliver|tax|fee|deposit", re.IGNORECASE)
 """Whose price is paid beside that of the product."""
 _LISTED = re.compile(r"[^,;|]{1,20}(?:([,;|])\s?[^,;|]{1,20})(?:\1\s?[^,;|]{1,20})*")
 """A cell that lists short values: "S, M, L"."""
+_FINER = re.compile(r"subcategory|\w*[2-9]")
 _DECIMAL = re.compile(r"\d+,\d\d?")
 
 
@@ -37,9 +38,13 @@ class Columns(Strict):
 
     title: str
     id: str = ""
+    other_id: str = ""
+    """By which variants may name their parent too, and the id of rows without one: "id:12"."""
     parent: str = ""
     """What rows that are variants of one product share."""
     price: str = ""
+    surcharge: str = ""
+    """What a variant costs beside the price of its product."""
     sale: str = ""
     """A price that counts where it is lower."""
     currency: str = ""
@@ -70,12 +75,18 @@ class Mapping(Strict):
     """Further attributes, by the name they get: `material = "Fabric"`."""
     option_names: dict[str, str] = Field(default_factory=dict)
     """For a column of option values, the column that says what the option is."""
+    hidden: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    """What columns say of products that are not for sale: `"Status" = ["draft", "archived"]`."""
     profile: str = ""
     """The platform whose columns these are, as the build's table names it."""
     currency: str = ""
     """Of prices, as in "USD"; by default the one that most prices name, else a column's name, else US dollars."""
     brand: str = ""
     """Of products for which the source names none: a maker's own export has no column of brands."""
+    fill_down: bool = False
+    """Whether rows without title and parent are variants of the product above them."""
+    several: str = ""
+    """What stands between several categories, of which the first that names a thing counts."""
     levels: str = ""
     cells: str = Field(default="", max_length=1)
     """What stands between levels of a category, and between values of an option that one cell lists."""
@@ -96,7 +107,7 @@ class Mapping(Strict):
         """List every column that it names."""
         of_one = [getattr(self.columns, name) for name in ONE]
         of_many = [column for name in MANY for column in getattr(self.columns, name)]
-        others = [*self.attributes.values(), *self.option_names, *self.option_names.values()]
+        others = [*self.attributes.values(), *self.option_names, *self.option_names.values(), *self.hidden]
         return [column for column in (*of_one, *of_many, *others) if column]
 
     def check(self, rows: Sequence[Table[str, Any]]) -> None:
@@ -144,6 +155,8 @@ def guess(rows: Sequence[Table[str, Any]]) -> Mapping:
         called[folded(one)]: folded(name) for one, name in profile.options.items() if folded(one) in called
     }
     option_names = {one: called[name] for one, name in pairs.items() if name in called}
+    hidden = {folded(one): said for one, said in (plain().hidden | profile.hidden).items()}
+    hidden = {called[one]: said for one, said in hidden.items() if one in called}
     for _ in range(DEEPEST + 1):  # what no column says by itself may stand inside the objects of one
         _find(rows, called, found, profile)
         kept = {one for name in MANY for one in found[name]} | {
@@ -163,16 +176,19 @@ def guess(rows: Sequence[Table[str, Any]]) -> Mapping:
     for name in MANY:
         found[name] = tuple(column for column in found[name] if column not in taken)
     levels = [name for name in found["category"] if _is_in_words(rows, name)]
-    finer = [name for name in levels if folded(name) == "subcategory"]  # stands after a path in one column
+    finer = [name for name in levels if _FINER.fullmatch(folded(name))]  # stand after what is in one column
     found["category"] = tuple(dict.fromkeys((*[name for name in levels if name not in finer][:1], *finer)))
     listed = {one: mark for one in found["options"] if profile == plain() and (mark := _listed(rows, one))}
     found["options"] = tuple(pairs) or _options(rows, found) or tuple(listed)
-    used = {*(found[name] for name in ONE), *(column for name in MANY for column in found[name])}
+    used = {*hidden, *(found[name] for name in ONE), *(column for name in MANY for column in found[name])}
     return Mapping(
         columns=Columns(**found),
         attributes=_attributes([column for column in columns if column not in used], profile),
         option_names=option_names,
+        hidden=hidden,
         profile=profile.name,
+        fill_down=profile.fill_down,
+        several=profile.several,
         levels=profile.levels,
         cells=profile.cells or next(iter(listed.values()), ""),
         nothing=tuple(
@@ -189,7 +205,10 @@ def _find(
         if found[name] and (name in MANY or name == "details" or not is_unread(rows, found[name])):
             continue
         taken = {found[other] for other in ONE if other != name}
-        listed = dict.fromkeys(called[form] for form in _names(profile, name) if form in called)
+        named = profile.columns.get(name, plain().columns.get(name, ()))
+        starts = tuple(folded(one) for one in named if one.endswith("*")) or ("*",)
+        forms_of = [*map(folded, named), *(form for form in [*called][::-1] if form.startswith(starts))]
+        listed = dict.fromkeys(called[form] for form in forms_of if form in called)
         able = [one for one in listed if one not in taken and _is_able(rows, name, one, found)]
         found[name] = tuple(able) if name in MANY else _first(rows, name, able)
 
@@ -298,7 +317,11 @@ def _wordiest(rows: Sequence[Table[str, Any]], columns: Sequence[str]) -> str:
 def to_toml(mapping: Mapping) -> str:
     """Write a mapping as the TOML that `read_mapping` reads."""
     filled = mapping.model_dump(exclude_defaults=True)
-    tables = {name: filled.pop(name) for name in ("columns", "attributes", "option_names") if name in filled}
+    tables = {
+        name: filled.pop(name)
+        for name in ("columns", "attributes", "option_names", "hidden")
+        if name in filled
+    }
     lines = [f"{name} = {_toml(value)}" for name, value in filled.items()]
     for name, table in tables.items():
         lines += [f"[{name}]", *(f"{_toml(key)} = {_toml(value)}" for key, value in table.items())]

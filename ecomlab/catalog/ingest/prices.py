@@ -49,6 +49,11 @@ def read_price(value: Any, currency: str) -> tuple[int | None, tuple[str, ...]]:
         return _of_text(_plain(text), currency)
 
 
+def is_zero(value: Any) -> bool:
+    """Tell whether a price is 0, which as that of a sale stands for none."""
+    return re.fullmatch(r"\D*0[0.,]*\D*", str(value)) is not None
+
+
 @lru_cache(maxsize=8_192)
 def currency_of(text: str) -> str | None:
     """Tell the currency that a price names ("EUR"); None where it names none."""

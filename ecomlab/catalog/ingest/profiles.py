@@ -30,8 +30,14 @@ class Profile(Strict):
     """Names by what they hold, the surest first; of what is not listed, the plain table's are looked for."""
     options: dict[str, str] = Field(default_factory=dict)
     """Columns of option values, each with the one that names the option."""
+    hidden: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    """What columns say, in lower case, of products that are not for sale; the plain table's count for all."""
+    fill_down: bool = False
+    """Whether rows without title and parent are variants of the product above them."""
     levels: str = ""
     """What stands between the levels of a category, where that is not one of the usual signs."""
+    several: str = ""
+    """What stands between several categories of one product, of which the first that names a thing counts."""
     cells: str = ""
     """What stands between the values of an option that one cell lists."""
     nothing: tuple[str, ...] = ()
@@ -56,7 +62,8 @@ def plain() -> Profile:
 
 def profile_of(columns: Iterable[str]) -> Profile:
     """Return the profile of which these columns have most signs, else the plain one."""
-    called = forms(columns)
+    listed = list(columns)
+    called = {form(column) for column in listed for form in (folded, _plainly)}
     held = [
         (len(sign), name)
         for name, one in profiles().items()
@@ -76,6 +83,10 @@ def forms(columns: Iterable[str]) -> dict[str, str]:
         for word in plain().before if form not in _usual() else ():
             found.setdefault(form.removeprefix(word), column)
     return found
+
+
+def _plainly(column: str) -> str:
+    return folded(bare(column))
 
 
 def bare(column: str) -> str:
@@ -98,7 +109,9 @@ def _usual() -> frozenset[str]:
 def _known() -> frozenset[str]:
     """What product files usually call their columns."""
     every = profiles().values()
-    named = (name for one in every for names in (*one.columns.values(), one.options) for name in names)
+    named = (
+        name for one in every for names in (*one.columns.values(), one.options, one.hidden) for name in names
+    )
     return frozenset(map(folded, named)) | _usual()
 
 

@@ -34,7 +34,7 @@ class Report:
     coverage: Mapping[str, int]
     """Products by what is known of them: price, rating, brand, type and each attribute."""
     drawn: tuple[str, ...] = ()
-    """Fields that the source lacks, drawn from each product's id."""
+    """Fields that no row of the source says in a form that is read, drawn from each product's id."""
     types: Mapping[str, int] = field(default_factory=dict)
     """Products by type."""
     currency: str = ""
@@ -99,7 +99,9 @@ class Report:
         if self.unused:
             said.append(f"columns that nothing is read from: {', '.join(self.unused)}")
         if self.drawn:
-            said.append(f"not in the source, drawn from each product's id: {', '.join(self.drawn)}")
+            said.append(
+                f"no row says them, so they are drawn from each product's id: {', '.join(self.drawn)}"
+            )
         return said
 
 

@@ -30,6 +30,7 @@ _LEGAL = re.compile(
     re.IGNORECASE,
 )
 """The legal form of a company, which nobody says with its name."""
+_COLOR_CODE = re.compile(r"^#[0-9A-Fa-f]{6}:")
 _CODE = re.compile(r"(?<![A-Za-z])([A-Za-z]{3})(?![A-Za-z])")
 
 
@@ -52,6 +53,7 @@ class RowCleaner:
         self.folds = bool(columns.options)
         """Whether rows may be variants of one product."""
         self._varying = tuple(mapping.varying.values())
+        self._hidden = {one: {*map(str.lower, said)} for one, said in mapping.hidden.items()}
         self._nested = tuple(column for column in mapping.named() if "." in column)
         self._names = {column: slug(name) for name, column in mapping.attributes.items()}
 
@@ -94,7 +96,8 @@ class RowCleaner:
             return found
 
         price_cents = number(columns.price, prices.read_price, self.currency)
-        lower = number(columns.sale, prices.read_price, self.currency) if columns.sale else None
+        on_sale = columns.sale and not prices.is_zero(values.single(raw.get(columns.sale))[0])
+        lower = number(columns.sale, prices.read_price, self.currency) if on_sale else None
         if lower is not None:
             price_cents = min(lower, lower if price_cents is None else price_cents)
         if price_cents is not None and columns.currency:
@@ -102,16 +105,21 @@ class RowCleaner:
             if named and named != self.currency:
                 price_cents = None
                 repairs.append(prices.CURRENCY)
-        source_id, text = line(columns.id), self._text(raw, repairs)
+        other_id = line(columns.other_id)
+        other_id = f"id:{other_id}" if other_id else ""
+        source_id, text = line(columns.id) or other_id, self._text(raw, repairs)
         said = [source_id, title, brand, path, price_cents, text, options]
         content = hashlib.blake2b(json.dumps(said).encode(), digest_size=8).digest()
+        surcharge = "" if prices.is_zero(raw.get(columns.surcharge)) else columns.surcharge
         names = [line(mapping.option_names.get(column, "")) for column in columns.options]
         known = {name: [one.value, one.source] for name, one in found.items()}
         return {
             "number": row.number,
             "source_id": source_id,
+            "other_id": other_id,
             "parent": line(columns.parent),
             "title": title,
+            "hidden": any(line(one).lower() in said for one, said in self._hidden.items()),
             "brand": brand,
             "feature": short_names.feature(title, brand or mapping.brand, kind.name if kind else ""),
             "kind": kind.name if kind else "",
@@ -120,6 +128,7 @@ class RowCleaner:
             "path": "\n".join(path),
             "content": int.from_bytes(content, "little", signed=True),
             "price_cents": price_cents,
+            "surcharge_cents": number(surcharge, prices.read_price, self.currency),
             "rating_tenths": number(columns.rating, values.read_rating),
             "reviews": number(columns.reviews, values.read_count),
             "stock": number(columns.stock, values.read_stock, 32_767),
@@ -134,10 +143,11 @@ class RowCleaner:
     def _option(self, said: str) -> str:
         mark = self.mapping.cells
         listed = [one.strip() for one in said.split(mark)] if mark else [said]
-        return "\n".join(one[:40] for one in dict.fromkeys(listed) if one)
+        plain = (_COLOR_CODE.sub("", one) for one in listed)
+        return "\n".join(one[:40] for one in dict.fromkeys(plain) if one)
 
     def _path(self, raw: Table[str, Any], line: Any, repairs: list[str]) -> tuple[str, ...]:
-        columns = self.mapping.columns
+        mapping, columns = self.mapping, self.mapping.columns
         parts: list[str] = []
         for column in columns.category:
             value = raw.get(column)
@@ -145,8 +155,11 @@ class RowCleaner:
                 shown = without_markup(value)
                 repairs += [MARKUP] * (shown != value)
                 value = shown
+            if mapping.several and isinstance(value, str):
+                listed = value.split(mapping.several)
+                value = next((one for one in listed if not types.is_shelf(one)), value)
             parts += values.read_path(
-                value.split(self.mapping.levels) if self.mapping.levels and isinstance(value, str) else value
+                value.split(mapping.levels) if mapping.levels and isinstance(value, str) else value
             )
         department = line(columns.department)
         if department and (not parts or parts[0].lower() != department.lower()):

@@ -76,11 +76,22 @@ def schema() -> Any:
             ("number", pa.int64()),
             *(
                 (name, text)
-                for name in ("source_id", "parent", "title", "feature", "text", "attributes", "options")
+                for name in (
+                    "source_id",
+                    "other_id",
+                    "parent",
+                    "title",
+                    "feature",
+                    "text",
+                    "attributes",
+                    "options",
+                )
             ),
             *((name, small) for name in ("brand", "kind", "department", "said", "path", "repairs")),
             ("content", pa.int64()),
+            ("hidden", pa.bool_()),
             ("price_cents", pa.int32()),
+            ("surcharge_cents", pa.int32()),
             ("rating_tenths", pa.int8()),
             ("reviews", pa.int32()),
             ("stock", pa.int16()),

@@ -14,6 +14,7 @@ LONGEST: Final = 4
 """Words of a name that is looked for."""
 _TOKEN = re.compile(r"[^\s,()\[\]:;|]+|[,()\[\]:;|]")
 _AND = re.compile(r"\s*(?:&|,|/|\band\b)\s*", re.IGNORECASE)
+_LEVEL = re.compile(r"\s*[>»/]+\s*")
 BREAKS: Final = frozenset(("-", "–", "—", ",", "(", ")", "[", "]", ";", "|", ":"))
 _PACKING = re.compile(
     r"\b(?:case pack(?: of)?|retail packag\w+|bulk packag\w+|pack of) ?\d*"
@@ -37,6 +38,7 @@ class _Nouns(Strict):
     counted: str
     uncounted: str
     shelves: str
+    roots: str
     packed: dict[str, str]
 
 
@@ -195,7 +197,8 @@ def noun_at(words: Sequence[str], kind: str) -> int:
 
 
 def of_path(path: tuple[str, ...]) -> Kind | None:
-    """Return the type and department of a category path, in words that a customer can say; None for an empty path.
+    """Return the type and department of a category path, in words that a customer can say; None where no level names a
+    thing.
 
     "Cell Phone Cases & Covers" is "Cell Phone Case"; a last level that says for whom things are ("Shoes > Women") gives
     way to the one above.
@@ -203,11 +206,20 @@ def of_path(path: tuple[str, ...]) -> Kind | None:
     if not path:
         return None
     last = len(path) - 1
-    while last and not {*_level(path[last]).lower().split()[-1:]} - {*_file().shelves.split()}:
+    while last and is_shelf(path[last]):
         last -= 1
-    name = packed(_level(path[last]))
+    if path[last].lower() in _file().roots.split():
+        return None
+    name = _level(path[last])
+    name = packed(name[:1].upper() + name[1:])
     department = _AND.split(path[0].replace("_", " "))[0] if len(path) > 1 else name
-    return Kind(name[:1].upper() + name[1:], department[:1].upper() + department[1:])
+    return Kind(name, department[:1].upper() + department[1:])
+
+
+def is_shelf(said: str) -> bool:
+    """Tell whether the last level of a category names no thing: "Home", "Lamps > Best Sellers", "/all", "Women"."""
+    last = _level(_LEVEL.split(said)[-1]).lower().split()[-1:]
+    return not {*last} - {*_file().shelves.split(), *_file().roots.split()}
 
 
 @lru_cache(maxsize=8_192)
@@ -236,7 +248,7 @@ def _nouns() -> tuple[tuple[str, ...], frozenset[str], frozenset[str], dict[str,
     """Endings of words that are not counted, words that are anyway, words that are not, and what they come in."""
     read = _file()
     packed = {word: pack for pack, words in read.packed.items() for word in words.split()}
-    mass = frozenset((*read.uncounted.split(), *read.shelves.split(), *packed))
+    mass = frozenset((*read.uncounted.split(), *read.shelves.split(), *read.roots.split(), *packed))
     return read.endings, frozenset(read.counted.split()), mass, packed
 
 

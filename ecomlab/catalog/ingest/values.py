@@ -7,6 +7,7 @@ import re
 from functools import lru_cache
 from typing import Any, Final
 
+from ecomlab.catalog.ingest import types
 from ecomlab.catalog.ingest.profiles import plain
 from ecomlab.catalog.ingest.text import is_nothing
 
@@ -40,6 +41,9 @@ _VALUE: Final = ("value", "amount", "currency", "unitText", "unitCode")
 _LEVELS: Final = ("[>»]+", "::", r"\|", ";", r" [/\\] ")
 """What may stand between the levels of a category, the surest first."""
 _DOTTED = re.compile(r"[a-z_]+(?:\.[a-z_]+)+")
+_SLUG = re.compile(r"[a-z]{3,}(?:-[a-z]{3,})+")
+_NUMBERED = re.compile(r"\s*\(#\w+\)\s*$")
+"""A category's number in a shop, as Square writes it: "Coffee (#AB12CD)"."""
 _NO_COMMA = re.compile(r"(['\"])\s+(['\"])")
 """Between the elements of a list as NumPy prints it."""
 
@@ -59,7 +63,7 @@ def read_rating(value: Any) -> tuple[int | None, tuple[str, ...]]:
         return None, ()
     if not 1 <= stars <= 5 or text.startswith("-"):
         return None, (RATING_UNREAD,)
-    return round(10 * stars), () if _number(text) == stars else (RATING_TEXT,)
+    return round(10 * stars), () if math.isclose(_number(text), stars) else (RATING_TEXT,)
 
 
 @lru_cache(maxsize=65_536, typed=True)
@@ -139,12 +143,26 @@ def read_path(value: Any) -> tuple[str, ...]:
         text = _first_path(str(single(value)[0] or "")[:1_000])
         other = "/" if text[:1] == "/" or text.count("/") > 1 else r"\." if _DOTTED.fullmatch(text) else "$"
         parts = re.split(next((mark for mark in _LEVELS if re.search(mark, text)), other), text)
-    stripped = (" ".join(str(part).split()) for part in parts)
+    stripped = (" ".join(_slug_words(str(part)).split()) for part in parts)
     return tuple(part for part in stripped if not is_nothing(part))
 
 
+def _slug_words(part: str) -> str:
+    """Return the words of a category's address: "running-shoes" is "Running Shoes", "t-shirts" stay."""
+    is_slug = _SLUG.fullmatch(part) and types.packed(part) == part
+    return part.replace("-", " ").title() if is_slug else part
+
+
 def _first_path(text: str) -> str:
-    """Return the deepest of the paths that a text lists, the first of several; they begin with one root."""
+    """Return the deepest of the paths that a text lists, the first of several; they begin with one root.
+
+    A path to a shelf, as "/all" or "Shop All" is one, gives way to the others.
+    """
+    text = _NUMBERED.sub("", text)
+    if ">" in text or "/" in text:
+        listed = re.split(r"([;,]\s*)", text)
+        things = [at for at in range(0, len(listed), 2) if not types.is_shelf(listed[at])]
+        text = "".join(listed[at] + "".join(listed[at + 1 : at + 2]) for at in things).rstrip(";, ") or text
     root = re.split("[>/,;|]", text, maxsplit=1)[0].strip()
     between = "[,;|]" if ">" in text else "[,;]"
     paths = re.split(rf"{between}\s*(?={re.escape(root)}\s*(?:[>/,;|]|$))", text) if root else [text]

@@ -84,6 +84,21 @@ def test_variants_have_what_only_the_row_of_their_parent_says(tmp_path: Path) ->
     assert found.of("Vega")["price_cents"] == 17_900  # of its sale
 
 
+def test_a_parent_is_named_by_its_sku_or_by_its_other_id(tmp_path: Path) -> None:
+    """WooCommerce writes "id:12" for parents without a SKU."""
+    found = made(
+        "ID,Type,SKU,Name,Regular price,Parent,Attribute 1 name,Attribute 1 value(s)\n"
+        '1,variable,,Fern Bed,,,Size,"S, M"\n2,variation,,Fern Bed - S,20,id:1,Size,S\n'
+        '3,variation,,Fern Bed - M,25,id:1,Size,M\n4,variable,B,Moss Bed,,,Size,"S, M"\n'
+        "5,variation,B1,Moss Bed - S,20,B,Size,S\n6,variation,,Moss Bed - M,25,id:4,Size,M\n",
+        tmp_path,
+    )
+    assert {row["title"]: options(row) for row in found.rows} == {
+        "Fern Bed": ["S", "M"],
+        "Moss Bed": ["S", "M"],
+    }
+
+
 def test_products_without_a_brand_have_that_of_the_mapping(tmp_path: Path) -> None:
     """A parent's brand is its variants' all the same, and the brand in a title is no short name."""
     (tmp_path / "export.csv").write_text(PARENTS + "S1,simple,Fernside Juno Desk Lamp,,,,20,,,,\n")
@@ -108,6 +123,14 @@ def test_names_of_columns_may_stand_below_other_lines(tmp_path: Path) -> None:
     assert options(pan) == ["8 inch", "10 inch"]
 
 
+def test_what_is_read_needs_no_repair_and_what_is_not_is_drawn(tmp_path: Path) -> None:
+    """A sale of 0 is none, 3.41 is a number, and of a column of which nothing can be read all is drawn."""
+    found = made("title,price,sale price,rating,stock\nFern Lamp,9,0.00,3.41,many\n", tmp_path)
+    assert found.report.repairs == {"unreadable count left out": 1}
+    assert {*found.report.drawn} == {"days", "stock"}
+    assert (found.rows[0]["price_cents"], found.rows[0]["rating_tenths"]) == (900, 34)
+
+
 GUESSED: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "a remark": (
         {"Name *": "Aroma Toaster", "Categories (x,y,z...)": "Home", "Price (tax excl.)": "29,90"},
@@ -124,6 +147,25 @@ GUESSED: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         {"id": "Référence", "title": "Désignation", "brand": "Marque", "category": ("Catégorie",),
          "price": "Prix TTC", "currency": "Devise", "rating": "Note moyenne", "reviews": "Nombre d'avis",
          "stock": "En stock", "text": ("Description",)},
+    ),
+    "BigCommerce": (
+        {"Product ID": "81", "Product Name": "Titan Brake Pads", "Product Code/SKU": "A1", "Brand Name": "Fern",
+         "Price": "9", "Product Availability": "by option", "Current Stock Level": "4", "Category": "Brakes",
+         "GTIN": "", "MPN": ""},
+        {"title": "Product Name", "id": "Product Code/SKU", "brand": "Brand Name", "stock": "Current Stock Level",
+         "category": ("Category",)},
+    ),
+    "a wholesaler": (
+        {"Item Ref.": "1", "Mfr": "Fern", "Item Desc. (short)": "FERN STAPLER", "RRP £ ex VAT": "10",
+         "RRP £ inc VAT": "£12.00", "Free Stk": "4", "Sub Grp": "Staplers"},
+        {"id": "Item Ref.", "brand": "Mfr", "title": "Item Desc. (short)", "price": "RRP £ inc VAT",
+         "stock": "Free Stk", "category": ("Sub Grp",)},
+    ),
+    "a bookshop": (
+        {"isbn13": "1", "book_title": "The Glass Garden", "publisher": "Fern", "genre": "Mystery", "on_hand": "4",
+         "avg_rating": "4.2"},
+        {"id": "isbn13", "title": "book_title", "brand": "publisher", "category": ("genre",), "stock": "on_hand",
+         "rating": "avg_rating"},
     ),
     "Spanish": (
         {"CODIGO": "1", "Nombre del artículo": "Lámpara de mesa", "Marca": "Taurus", "Categoría": "Hogar",

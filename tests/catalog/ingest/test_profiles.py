@@ -8,7 +8,7 @@ import pytest
 from ingested import Built, built
 from test_exports import PARENTS
 
-from ecomlab.catalog.ingest import types
+from ecomlab.catalog.ingest import build_products, open_source, read_mapping, types
 from ecomlab.catalog.ingest.profiles import FOLDER, is_known, profile_of, profiles
 
 CASES = Path(__file__).with_name("cases")
@@ -120,6 +120,33 @@ LISTED = """Artikelnr.;Bezeichnung;Marke;Preis in €;Größe
 1;Fern Shirt;Fern;19,90;S | M | L
 2;Moss Shirt;Fern;29,90;M | L
 """
+SQUARESPACE = """Product ID [Non Editable],Variant ID [Non Editable],Title,SKU,Option Name 1,Option Value 1,Price,\
+Sale Price,Stock,Categories,Visible
+a,1,Alder Planter,S1,Size,S,10.00,0.00,3,"/all, /outdoor/planters",Yes
+,2,,S2,Size,M,14.00,0.00,Unlimited,,
+,3,,S3,Size,L,15.00,0.00,2,,
+b,4,Birch Planter,S4,Size,S,11.00,9.00,0,/outdoor/planters,No
+,5,,S5,Size,M,11.00,9.00,4,,
+"""
+WIX = """handleId,fieldType,name,collection,sku,price,surcharge,visible,inventory,productOptionName1,\
+productOptionDescription1
+p1,Product,Luna Ring,Best Sellers;Rings;Gold,,100,,TRUE,InStock,Metal,#d4af37:Gold;#c0c0c0:Silver
+p1,Variant,,,W1,,25,TRUE,3,,Gold
+p1,Variant,,,W2,,0,TRUE,0,,Silver
+p2,Product,Ivy Ring,Rings,,90,,FALSE,InStock,Metal,#d4af37:Gold;#c0c0c0:Silver
+p2,Variant,,,W3,,25,TRUE,2,,Gold
+"""
+SQUARE = """Reference Handle,Item Name,Variation Name,SKU,Categories,Price,Archived,Option Name 1,Option Value 1,\
+Current Quantity Mill Street
+#rice,Fern Rice,1 lb,1,Pantry > Rice (#AB12CD),4.00,N,Size,1 lb,3
+#rice,Fern Rice,5 lb,2,Pantry > Rice (#AB12CD),9.00,N,Size,5 lb,4
+"""
+JTL = """Artikelnummer;Artikelname;Brutto-VK;Netto-VK;Kategorie Ebene 1;Kategorie Ebene 2;Vaterartikelnummer;\
+Variationsname 1;Variationswert 1
+W1;Fern Drill;54,95;46,18;Tools;Drills;;Farbe;
+W2;Fern Drill Rot;54,95;46,18;Tools;Drills;W1;Farbe;Rot
+W3;Fern Drill Blau;59,95;50,38;Tools;Drills;W1;Farbe;Blau
+"""
 # by file: the profile's name, then of the first product the price, the option, its values, the type and the currency
 PLATFORMS: dict[str, tuple[str, tuple[Any, ...]]] = {
     "woocommerce": (PARENTS, (18_900, "color", ["Black", "White"], "Chair", "USD")),
@@ -127,6 +154,10 @@ PLATFORMS: dict[str, tuple[str, tuple[Any, ...]]] = {
     "etsy": (ETSY, (2_000, "size", SIZES, "T-Shirt", "GBP")),
     "google": (GOOGLE, (1_500, "size", ["S", "M"], "T-Shirt", "EUR")),
     "amazebay": (AMAZE, (2_000, "size", ["S", "M"], "T-Shirt", "USD")),
+    "squarespace": (SQUARESPACE, (1_000, "size", SIZES, "Planter", "USD")),
+    "wix": (WIX, (10_000, "metal", ["Gold", "Silver"], "Ring", "USD")),
+    "square": (SQUARE, (400, "size", ["1 lb", "5 lb"], "Bag of Rice", "USD")),
+    "jtl": (JTL, (5_495, "color", ["Rot", "Blau"], "Drill", "USD")),
     "plain": (LISTED, (1_990, "size", SIZES, "Shirt", "EUR")),
 }
 
@@ -142,7 +173,65 @@ def test_a_platform_is_known_by_its_columns(platform: str, tmp_path: Path) -> No
     assert [one["option"] for one in row["variants"] or ()] == values
     if platform == "etsy":  # all that is there of what one row lists
         assert (row["stock"], {one["stock"] for one in row["variants"]}) == (9, {9})
+    if platform == "wix":
+        assert [(one["price_cents"], one["stock"]) for one in row["variants"]] == [(12_500, 3), (10_000, 0)]
+    if platform == "squarespace":
+        assert [one["price_cents"] for one in row["variants"]] == [1_000, 1_400, 1_500]
+    if platform in ("wix", "squarespace"):
+        assert found.report.products == 1 and found.report.reasons["not for sale"] == 2
     assert {*profiles()} == {*PLATFORMS, "shopify"}
+
+
+HIDDEN = {
+    "Shopify": "Handle,Title,Option1 Name,Option1 Value,Variant Price,Status\na,Fern Mug,Color,Red,5,active\n"
+    "a,,,Blue,5,\nb,Moss Mug,Color,Red,5,draft\nb,,,Blue,5,\nc,Oak Mug,Color,Red,5,Archived\nc,,,Blue,5,\n",
+    "WooCommerce": "ID,Type,SKU,Name,Published,Regular price,Parent,Attribute 1 name,Attribute 1 value(s)\n"
+    "1,variable,A,Fern Mug,1,,,Color,\n2,variation,A1,Fern Mug,1,5,A,Color,Red\n"
+    "3,variation,A2,Fern Mug,1,5,A,Color,Blue\n4,variable,B,Moss Mug,-1,,,Color,\n"
+    "5,variation,B1,Moss Mug,1,5,B,Color,Red\n6,simple,C,Oak Mug,0,5,,,\n",
+    "PrestaShop": "ID;Actif (0/1);Nom *;Prix HT ou TTC\n1;1;Fern Mug;5\n2;0;Moss Mug;5\n",
+    "a plain table": "Title,Price,Disc'd?\nFern Mug,5,\nMoss Mug,5,Y\nOak Mug,6,N\n",
+}
+
+
+@pytest.mark.parametrize(("platform", "sold", "aside"), zip(HIDDEN, (1, 1, 1, 2), (4, 3, 1, 1)))
+def test_what_is_not_for_sale_is_set_aside(platform: str, sold: int, aside: int, tmp_path: Path) -> None:
+    """Also rows that say nothing themselves, below one that does."""
+    (tmp_path / "a.csv").write_text(HIDDEN[platform])
+    found = built(tmp_path / "a.csv", tmp_path / "out")
+    assert (found.report.profile, found.report.products) == (platform, sold)
+    assert found.report.reasons["not for sale"] == aside and found.of("Fern Mug")
+
+
+def test_a_mapping_says_what_is_not_for_sale(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("Title,Price,State\nFern Mug,5,listed\nMoss Mug,5,Withdrawn\n")
+    (tmp_path / "m.toml").write_text(
+        '[columns]\ntitle = "Title"\nprice = "Price"\n[hidden]\n"State" = ["Withdrawn"]\n'
+    )
+    mapping = read_mapping(tmp_path / "m.toml")
+    report = build_products(open_source(str(tmp_path / "a.csv")), tmp_path / "out", mapping)
+    assert report.reasons == {"not for sale": 1} and report.unused == ()
+    assert read_mapping(tmp_path / "out" / "mapping.toml") == mapping
+
+
+CATEGORIES = {
+    '"/outdoor/planters, /all"': "Planter",
+    "/soil-and-compost": "Bag of Soil",
+    "running-shoes": "Pair of Running Shoes",
+    "t-shirts": "T-shirt",
+    "Rings;Best Sellers": "Ring",
+    "Bracelets;New In": "Bracelet",
+    "Car Parts > Interior > Floor Mats;Shop All": "Floor Mat",
+    "Inicio": "Other Product",
+    "Coffee (#AB12CD)": "Bag of Coffee",
+}
+
+
+def test_the_first_category_that_names_a_thing_counts(tmp_path: Path) -> None:
+    lines = [f"Alder Zzyzx {at},5,{said}" for at, said in enumerate(CATEGORIES)]
+    (tmp_path / "a.csv").write_text("\n".join(["title,price,category", *lines]) + "\n")
+    rows = sorted(built(tmp_path / "a.csv", tmp_path / "out").rows, key=lambda row: row["title"])
+    assert [row["type"] for row in rows] == [*CATEGORIES.values()]
 
 
 def test_a_further_picture_is_no_repeated_variant(tmp_path: Path) -> None:
