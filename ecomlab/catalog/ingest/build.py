@@ -20,6 +20,7 @@ from ecomlab.catalog.ingest.rows import RowCleaner, currency_of
 from ecomlab.catalog.ingest.sources import Source
 from ecomlab.catalog.ingest.text import clean
 from ecomlab.catalog.ingest.types import OTHER, Kind
+from ecomlab.catalog.ingest.variants import adopted
 from ecomlab.catalog.products import (
     CHUNK,
     drawn_days,
@@ -32,7 +33,7 @@ from ecomlab.catalog.products import (
 from ecomlab.files import lock, write_text
 from ecomlab.seeding import digest
 
-VERSION: Final = 13
+VERSION: Final = 14
 """Goes up when the same source would give other products: shards of older builds are not gone on with."""
 MAPPING: Final = "mapping.toml"
 
@@ -104,7 +105,7 @@ def _combine(
     unused: tuple[str, ...],
 ) -> Report:
     """Fold the clean rows of all shards into products, write these and the report."""
-    table = shards.read_shards(work)
+    table = adopted(shards.read_shards(work), len(mapping.columns.options))
     folds = bool(mapping.columns.options)
     named = [
         "option" if name in mapping.option_names else attributes.name_of(name) if folds else name

@@ -34,6 +34,10 @@ class Profile(Strict):
     """What stands between the levels of a category, where that is not one of the usual signs."""
     cells: str = ""
     """What stands between the values of an option that one cell lists."""
+    variants: tuple[str, ...] = ()
+    """Columns whose text gives the options of a variant, the plain table's those that may hold a list of variants."""
+    ids: tuple[str, ...] = ()
+    """Columns of which the first that is filled names the product of variants in later rows."""
     nothing: tuple[str, ...] = ()
     """What stands where there is no value, in lower case."""
     before: tuple[str, ...] = ()

@@ -76,7 +76,16 @@ def schema() -> Any:
             ("number", pa.int64()),
             *(
                 (name, text)
-                for name in ("source_id", "parent", "title", "feature", "text", "attributes", "options")
+                for name in (
+                    "source_id",
+                    "parent",
+                    "title",
+                    "feature",
+                    "text",
+                    "attributes",
+                    "options",
+                    "children",
+                )
             ),
             *((name, small) for name in ("brand", "kind", "department", "said", "path", "repairs")),
             ("content", pa.int64()),

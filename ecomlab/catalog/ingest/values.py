@@ -136,14 +136,14 @@ def read_path(value: Any) -> tuple[str, ...]:
     if isinstance(value, list | tuple):
         parts = [single(part)[0] for part in value]
     else:
-        text = _first_path(str(single(value)[0] or "")[:1_000])
+        text = first_path(str(single(value)[0] or "")[:1_000])
         other = "/" if text[:1] == "/" or text.count("/") > 1 else r"\." if _DOTTED.fullmatch(text) else "$"
         parts = re.split(next((mark for mark in _LEVELS if re.search(mark, text)), other), text)
     stripped = (" ".join(str(part).split()) for part in parts)
     return tuple(part for part in stripped if not is_nothing(part))
 
 
-def _first_path(text: str) -> str:
+def first_path(text: str) -> str:
     """Return the deepest of the paths that a text lists, the first of several; they begin with one root."""
     root = re.split("[>/,;|]", text, maxsplit=1)[0].strip()
     between = "[,;|]" if ">" in text else "[,;]"

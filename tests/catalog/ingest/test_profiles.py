@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from ingested import Built, built
 from test_exports import PARENTS
+from test_variants import CELLS
 
 from ecomlab.catalog.ingest import types
 from ecomlab.catalog.ingest.profiles import FOLDER, is_known, profile_of, profiles
@@ -142,7 +143,7 @@ def test_a_platform_is_known_by_its_columns(platform: str, tmp_path: Path) -> No
     assert [one["option"] for one in row["variants"] or ()] == values
     if platform == "etsy":  # all that is there of what one row lists
         assert (row["stock"], {one["stock"] for one in row["variants"]}) == (9, {9})
-    assert {*profiles()} == {*PLATFORMS, "shopify"}
+    assert {*profiles()} == {*PLATFORMS, "shopify", *(name for name in CELLS if name.isalpha())}
 
 
 def test_a_further_picture_is_no_repeated_variant(tmp_path: Path) -> None:
