@@ -20,6 +20,7 @@ from ecomlab.catalog.ingest.rows import RowCleaner, currency_of
 from ecomlab.catalog.ingest.sources import Source
 from ecomlab.catalog.ingest.text import clean
 from ecomlab.catalog.ingest.types import OTHER, Kind
+from ecomlab.catalog.ingest.variants import adopted
 from ecomlab.catalog.products import (
     CHUNK,
     drawn_days,
@@ -108,7 +109,7 @@ def _combine(
     unused: tuple[str, ...],
 ) -> Report:
     """Fold the clean rows of all shards into products, write these and the report."""
-    table = shards.read_shards(work)
+    table = adopted(shards.read_shards(work), len(mapping.columns.options))
     folds = bool(mapping.columns.options)
     if mapping.fill_down or mapping.columns.other_id:
         table = related(table, mapping.fill_down)

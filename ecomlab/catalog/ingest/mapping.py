@@ -60,6 +60,8 @@ class Columns(Strict):
     """Attributes as an object or in text."""
     stock: str = ""
     days: str = ""
+    children: str = ""
+    """What lists the ids and options of variants that are rows of their own."""
     options: tuple[str, ...] = ()
     """In what the variants of a product differ."""
 

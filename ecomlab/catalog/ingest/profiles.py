@@ -40,6 +40,10 @@ class Profile(Strict):
     """What stands between several categories of one product, of which the first that names a thing counts."""
     cells: str = ""
     """What stands between the values of an option that one cell lists."""
+    variants: tuple[str, ...] = ()
+    """Columns whose text gives the options of a variant, the plain table's those that may hold a list of variants."""
+    ids: tuple[str, ...] = ()
+    """Columns of which the first that is filled names the product of variants in later rows."""
     nothing: tuple[str, ...] = ()
     """What stands where there is no value, in lower case."""
     before: tuple[str, ...] = ()

@@ -136,6 +136,7 @@ class RowCleaner:
             "text": text,
             "attributes": json.dumps(known, ensure_ascii=False),
             "options": json.dumps([options, names], ensure_ascii=False) if any(options) else "",
+            "children": str(raw.get(columns.children) or "") if columns.children else "",
             "repairs": "\n".join(dict.fromkeys(repairs)),
             "dropped": dropped,
         }
@@ -158,15 +159,15 @@ class RowCleaner:
             if mapping.several and isinstance(value, str):
                 listed = value.split(mapping.several)
                 value = next((one for one in listed if not types.is_shelf(one)), value)
-            parts += values.read_path(
-                value.split(mapping.levels) if mapping.levels and isinstance(value, str) else value
-            )
+            if (mark := mapping.levels) and isinstance(value, str):
+                value = (values.first_path(value) if mark == "/" else value).split(mark)
+            parts += values.read_path(value)
         department = line(columns.department)
         if department and (not parts or parts[0].lower() != department.lower()):
             parts = [department, *parts]
         levels = [clean(part, 80) for part in parts[:8]]
         repairs.extend(reason for _, mended in levels for reason in mended)
-        return tuple(dict.fromkeys(name for name, _ in levels if name))
+        return tuple(dict.fromkeys(name for name, _ in levels if name and name.lower() not in self.nothing))
 
     def _text(self, raw: Table[str, Any], repairs: list[str]) -> str:
         said: list[str] = []

@@ -85,6 +85,7 @@ def schema() -> Any:
                     "text",
                     "attributes",
                     "options",
+                    "children",
                 )
             ),
             *((name, small) for name in ("brand", "kind", "department", "said", "path", "repairs")),

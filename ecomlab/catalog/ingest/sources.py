@@ -9,15 +9,17 @@ import zlib
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import chain, islice
 from pathlib import Path
 from typing import IO, Any, Final
 
 from ecomlab.catalog.ingest.header import is_row, lines_above
+from ecomlab.catalog.ingest.profiles import plain
 from ecomlab.catalog.ingest.text import ENCODING, printable
 from ecomlab.catalog.ingest.values import BROKEN_JSON, is_deep, mended
+from ecomlab.catalog.ingest.variants import Spread, objects_in
 from ecomlab.seeding import digest
 
 LONGEST_LINE: Final = 1 << 20
@@ -98,7 +100,7 @@ class Source:
 
     def rows(self) -> Iterator[SourceRow]:
         """Yield every row, numbered from 0 over all files."""
-        readers = map(self._read, self.files) if self.files else [_hub_rows(self.name, self.split)]
+        readers = map(self._read, self.files) if self.files else [_spread(_hub_rows(self.name, self.split))]
         for number, row in enumerate(chain.from_iterable(readers)):
             yield SourceRow(number, row.values, row.fault, row.repairs)
 
@@ -113,13 +115,21 @@ class Source:
     def _read(self, path: Path) -> Iterator[SourceRow]:
         try:
             if (suffix := _suffix(path)) in ARROW:
-                yield from _arrow_rows(path, suffix)
+                yield from _spread(_arrow_rows(path, suffix))
             elif suffix in JSON:
-                yield from _json_rows(path)
+                yield from _spread(_json_rows(path))
             else:
-                yield from _csv_rows(path, self.delimiter, self.header)
+                yield from _spread(_csv_rows(path, self.delimiter, self.header))
         except BROKEN as error:
             yield SourceRow(0, {"": f"{path.name}: {error}"[:2_000]}, UNREADABLE)
+
+
+def _spread(rows: Iterable[SourceRow]) -> Iterator[SourceRow]:
+    """Yield rows, of one that lists its variants one for each."""
+    spread = Spread()
+    for row in rows:
+        for values in [row.values] if row.fault else spread(row.values):
+            yield row if values is row.values else replace(row, values=values)
 
 
 @lru_cache(maxsize=1)  # JSON is read to its end for it
@@ -352,22 +362,41 @@ def _delimiter(lines: list[str]) -> str:
 def _json_rows(path: Path) -> Iterator[SourceRow]:
     """Read one object a line, or a file that is one array of objects; of one that is cut short, an object a line."""
     with _open_text(path) as file, suppress(*BROKEN):
-        if (begin := file.read(1_000)).lstrip()[:1] == "[" and _suffix(path) == ".json":
+        mark = (begin := file.read(1_000)).lstrip()[:1]
+        if mark in ("[", "{") and _suffix(path) == ".json":
             text = begin + file.read(WHOLE_JSON)
-            if len(text) > WHOLE_JSON:
+            if mark == "[" and len(text) > WHOLE_JSON:
                 raise ValueError(
                     f"{path} is one JSON array of more than 256 MB; write it with one object a line (.jsonl)"
                 )
+            values: Any = None
             with suppress(ValueError, RecursionError):
-                if isinstance(values := json.loads(text), list):
-                    yield from map(_object_row, values)
-                    return
+                values = json.loads(text)
+            if isinstance(values, dict):
+                values = _listed(values, path)
+            if isinstance(values, list):
+                yield from map(_object_row, values)
+                return
     around = " ,\r\n\t" + "[]" * (_suffix(path) == ".json")
     for text, odd in _lines(path):
         if len(text) > LONGEST_LINE:
             yield SourceRow(0, {"": text[:2_000]}, TOO_LONG)
         elif line := text.strip(around):
             yield _json_row(line, (ENCODING,) if odd else ())
+
+
+def _listed(whole: dict[str, Any], path: Path) -> list[Any]:
+    """Return the one list of objects in the object that a file is; a product by itself is its only one."""
+    lists = {name: objects for name, one in whole.items() if (objects := objects_in(one))}
+    nested = any(isinstance(one, list | dict) for one in whole.values())
+    if not nested or "title" in whole or not lists.keys().isdisjoint(plain().variants):
+        return [whole]
+    if len(lists) != 1:
+        raise ValueError(
+            f"{path} is one object with {len(lists)} lists of objects ({', '.join(lists) or 'none'}), of which its "
+            "products should be the only one; write them as one JSON array, or one object a line (.jsonl)"
+        )
+    return next(iter(lists.values()))
 
 
 def _json_row(line: str, repairs: tuple[str, ...]) -> SourceRow:

@@ -140,7 +140,7 @@ def read_path(value: Any) -> tuple[str, ...]:
     if isinstance(value, list | tuple):
         parts = [single(part)[0] for part in value]
     else:
-        text = _first_path(str(single(value)[0] or "")[:1_000])
+        text = first_path(str(single(value)[0] or "")[:1_000])
         other = "/" if text[:1] == "/" or text.count("/") > 1 else r"\." if _DOTTED.fullmatch(text) else "$"
         parts = re.split(next((mark for mark in _LEVELS if re.search(mark, text)), other), text)
     stripped = (" ".join(_slug_words(str(part)).split()) for part in parts)
@@ -153,7 +153,7 @@ def _slug_words(part: str) -> str:
     return part.replace("-", " ").title() if is_slug else part
 
 
-def _first_path(text: str) -> str:
+def first_path(text: str) -> str:
     """Return the deepest of the paths that a text lists, the first of several; they begin with one root.
 
     A path to a shelf, as "/all" or "Shop All" is one, gives way to the others.
