@@ -314,3 +314,12 @@ def test_days_are_no_size(tmp_path: Path) -> None:
 def test_a_table_of_nothing_that_can_be_sold_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"1 no brand.*a mapping file names"):
         catalog_from(["title,price", "Some Blue Lamp,3"], tmp_path)
+
+
+def test_what_has_no_type_is_not_among_those_with_most_products(tmp_path: Path) -> None:
+    lines = [f"Alder Zzyzx {i},Fern,5" for i in range(20)] + [
+        f"Fern Juno{i} Desk Lamp,Fern,9" for i in range(5)
+    ]
+    with pytest.raises(ValueError, match=r"5 \(Lamp\).* 20 products") as refused:
+        catalog_from(["title,brand,price", *lines], tmp_path)
+    assert "Other Product" not in str(refused.value)

@@ -190,11 +190,11 @@ HIDDEN = {
     "3,variation,A2,Fern Mug,1,5,A,Color,Blue\n4,variable,B,Moss Mug,-1,,,Color,\n"
     "5,variation,B1,Moss Mug,1,5,B,Color,Red\n6,simple,C,Oak Mug,0,5,,,\n",
     "PrestaShop": "ID;Actif (0/1);Nom *;Prix HT ou TTC\n1;1;Fern Mug;5\n2;0;Moss Mug;5\n",
-    "a plain table": "Title,Price,Disc'd?\nFern Mug,5,\nMoss Mug,5,Y\nOak Mug,6,N\n",
+    "a plain table": "Title,Price,Disc'd?,Product Visible?\nFern Mug,5,,Y\nMoss Mug,5,Y,Y\nOak Mug,6,N,\nElm Mug,6,,N\n",
 }
 
 
-@pytest.mark.parametrize(("platform", "sold", "aside"), zip(HIDDEN, (1, 1, 1, 2), (4, 3, 1, 1)))
+@pytest.mark.parametrize(("platform", "sold", "aside"), [*zip(HIDDEN, (1, 1, 1, 2), (4, 3, 1, 2))])
 def test_what_is_not_for_sale_is_set_aside(platform: str, sold: int, aside: int, tmp_path: Path) -> None:
     """Also rows that say nothing themselves, below one that does."""
     (tmp_path / "a.csv").write_text(HIDDEN[platform])
