@@ -337,3 +337,12 @@ def test_a_name_that_begins_as_a_rating_is_a_name(words: str, tmp_path: Path) ->
     assert read_item(words, lexicon, ENVIRONMENTS["CART"].phrases) == {
         "type": "Raincoat", "feature": "Star-Kids", "quantity": 3,
     }  # fmt: skip
+
+
+def test_what_has_no_type_is_not_among_those_with_most_products(tmp_path: Path) -> None:
+    lines = [f"Alder Zzyzx {i},Fern,5" for i in range(20)] + [
+        f"Fern Juno{i} Desk Lamp,Fern,9" for i in range(5)
+    ]
+    with pytest.raises(ValueError, match=r"5 \(Lamp\).* 20 products") as refused:
+        catalog_from(["title,brand,price", *lines], tmp_path)
+    assert "Other Product" not in str(refused.value)

@@ -345,10 +345,13 @@ class _Writer:
             columns[f"attr.{name}"] = [one[name][0] if name in one else None for one in found]
             columns[f"from.{name}"] = [one[name][1] if name in one else None for one in found]
         for at, (one, variants) in enumerate(zip(told, columns["variants"], strict=True)):
-            if one and len({row for row, _ in one.variants}) > 1:
+            if one and {row for row, _ in one.variants} - {one.main}:
                 prices = [sold["price_cents"] for sold in variants if sold["price_cents"] is not None]
                 columns["price_cents"][at] = min(prices, default=columns["price_cents"][at])
-                columns["stock"][at] = min(sum(sold["stock"] for sold in variants), 32_767)
+                stock = {row: sold["stock"] for (row, _), sold in zip(one.variants, variants)}
+                columns["stock"][at] = min(sum(stock.values()), 32_767)
+                if not one.option:
+                    columns["source_id"][at], columns["variants"][at] = variants[0]["source_id"], None
         return columns
 
     def _variants(self, products: Sequence[int]) -> list[list[dict[str, Any]] | None]:

@@ -32,7 +32,7 @@ class Product:
     option: str = ""
     """The name of the option in which its variants differ, "" where it has none."""
     variants: list[tuple[int, str]] = field(default_factory=list)
-    """The row and the option's value of each."""
+    """The row and the option's value of each; without an option, the row of the only one."""
     fixed: dict[str, str] = field(default_factory=dict)
     """Values of the options in which they agree, by name."""
     others: tuple[str, ...] = ()
@@ -185,6 +185,8 @@ class _Family:
                 product.variants = [(self.rows[at], said) for said, at in part.items()]
             elif axis >= 0 and (said := next(iter(part))):
                 product.fixed[self.names[axis]] = said
+            if not product.option and main not in part.values():  # what is sold is not the row with the title
+                product.variants = [(self.rows[at], said) for said, at in part.items()]
             yield product
 
 

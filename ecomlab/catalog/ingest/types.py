@@ -216,6 +216,7 @@ def of_path(path: tuple[str, ...]) -> Kind | None:
     return Kind(name, department[:1].upper() + department[1:])
 
 
+@lru_cache(maxsize=8_192)
 def is_shelf(said: str) -> bool:
     """Tell whether the last level of a category names no thing: "Home", "Lamps > Best Sellers", "/all", "Women"."""
     last = _level(_LEVEL.split(said)[-1]).lower().split()[-1:]

@@ -160,7 +160,7 @@ def first_path(text: str) -> str:
     """
     text = _NUMBERED.sub("", text)
     if ">" in text or "/" in text:
-        listed = re.split(r"([;,]\s*)", text)
+        listed = re.split(r"(;\s*|,\s*(?=/))", text)  # "Home, Kitchen > Lamps" is one path
         things = [at for at in range(0, len(listed), 2) if not types.is_shelf(listed[at])]
         text = "".join(listed[at] + "".join(listed[at + 1 : at + 2]) for at in things).rstrip(";, ") or text
     root = re.split("[>/,;|]", text, maxsplit=1)[0].strip()

@@ -99,6 +99,17 @@ def test_a_parent_is_named_by_its_sku_or_by_its_other_id(tmp_path: Path) -> None
     }
 
 
+def test_the_only_variant_of_its_color_has_its_own_price_stock_and_id(tmp_path: Path) -> None:
+    found = made(
+        "Handle,Title,Option1 Name,Option1 Value,Option2 Name,Option2 Value,Variant SKU,Variant Price,"
+        "Variant Inventory Qty\ntee,River Tee,Size,S,Color,Black,T1,19.00,4\ntee,,,M,,Black,T2,19.00,4\n"
+        "tee,,,M,,Moss,T3,25.00,0\n",
+        tmp_path,
+    )
+    moss = next(row for row in found.rows if row["attr.color"] != "Black")
+    assert (moss["price_cents"], moss["stock"], moss["source_id"], moss["variants"]) == (2_500, 0, "T3", None)
+
+
 def test_products_without_a_brand_have_that_of_the_mapping(tmp_path: Path) -> None:
     """A parent's brand is its variants' all the same, and the brand in a title is no short name."""
     (tmp_path / "export.csv").write_text(PARENTS + "S1,simple,Fernside Juno Desk Lamp,,,,20,,,,\n")

@@ -191,11 +191,12 @@ HIDDEN = {
     "3,variation,A2,Fern Mug,1,5,A,Color,Blue\n4,variable,B,Moss Mug,-1,,,Color,\n"
     "5,variation,B1,Moss Mug,1,5,B,Color,Red\n6,simple,C,Oak Mug,0,5,,,\n",
     "PrestaShop": "ID;Actif (0/1);Nom *;Prix HT ou TTC\n1;1;Fern Mug;5\n2;0;Moss Mug;5\n",
-    "a plain table": "Title,Price,Disc'd?\nFern Mug,5,\nMoss Mug,5,Y\nOak Mug,6,N\n",
+    "a plain table": "Title,Price,Disc'd?,Product Visible?\nFern Mug,5,,Y\nMoss Mug,5,Y,Y\nOak Mug,6,N,\n"
+    "Elm Mug,6,,N\n",
 }
 
 
-@pytest.mark.parametrize(("platform", "sold", "aside"), [*zip(HIDDEN, (1, 1, 1, 2), (4, 3, 1, 1))])
+@pytest.mark.parametrize(("platform", "sold", "aside"), [*zip(HIDDEN, (1, 1, 1, 2), (4, 3, 1, 2))])
 def test_what_is_not_for_sale_is_set_aside(platform: str, sold: int, aside: int, tmp_path: Path) -> None:
     """Also rows that say nothing themselves, below one that does."""
     (tmp_path / "a.csv").write_text(HIDDEN[platform])
@@ -225,6 +226,7 @@ CATEGORIES = {
     "Bracelets;New In": "Bracelet",
     "Car Parts > Interior > Floor Mats;Shop All": "Floor Mat",
     "Inicio": "Other Product",
+    '"Sport > Women, Men > Shoes"': "Pair of Shoes",
     "Coffee (#AB12CD)": "Bag of Coffee",
 }
 
@@ -234,6 +236,7 @@ def test_the_first_category_that_names_a_thing_counts(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("\n".join(["title,price,category", *lines]) + "\n")
     rows = sorted(built(tmp_path / "a.csv", tmp_path / "out").rows, key=lambda row: row["title"])
     assert [row["type"] for row in rows] == [*CATEGORIES.values()]
+    assert "Sport" in {row["department"] for row in rows}
 
 
 def test_a_further_picture_is_no_repeated_variant(tmp_path: Path) -> None:
