@@ -143,9 +143,9 @@ class RowCleaner:
                 shown = without_markup(value)
                 repairs += [MARKUP] * (shown != value)
                 value = shown
-            if (mark := self.mapping.levels) and isinstance(value, str):
-                value = (values.first_path(value) if mark == "/" else value).split(mark)
-            parts += values.read_path(value)
+            parts += values.read_path(
+                value.split(self.mapping.levels) if self.mapping.levels and isinstance(value, str) else value
+            )
         department = line(columns.department)
         if department and (not parts or parts[0].lower() != department.lower()):
             parts = [department, *parts]

@@ -76,16 +76,7 @@ def schema() -> Any:
             ("number", pa.int64()),
             *(
                 (name, text)
-                for name in (
-                    "source_id",
-                    "parent",
-                    "title",
-                    "feature",
-                    "text",
-                    "attributes",
-                    "options",
-                    "children",
-                )
+                for name in ("source_id", "parent", "title", "feature", "text", "attributes", "options")
             ),
             *((name, small) for name in ("brand", "kind", "department", "said", "path", "repairs")),
             ("content", pa.int64()),
@@ -94,6 +85,7 @@ def schema() -> Any:
             ("reviews", pa.int32()),
             ("stock", pa.int16()),
             ("days", pa.int8()),
+            ("children", text),
         ]
     )
 
