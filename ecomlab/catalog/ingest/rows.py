@@ -159,9 +159,9 @@ class RowCleaner:
             if mapping.several and isinstance(value, str):
                 listed = value.split(mapping.several)
                 value = next((one for one in listed if not types.is_shelf(one)), value)
-            if (mark := mapping.levels) and isinstance(value, str):
-                value = (values.first_path(value) if mark == "/" else value).split(mark)
-            parts += values.read_path(value)
+            parts += values.read_path(
+                value.split(mapping.levels) if mapping.levels and isinstance(value, str) else value
+            )
         department = line(columns.department)
         if department and (not parts or parts[0].lower() != department.lower()):
             parts = [department, *parts]

@@ -85,7 +85,6 @@ def schema() -> Any:
                     "text",
                     "attributes",
                     "options",
-                    "children",
                 )
             ),
             *((name, small) for name in ("brand", "kind", "department", "said", "path", "repairs")),
@@ -97,6 +96,7 @@ def schema() -> Any:
             ("reviews", pa.int32()),
             ("stock", pa.int16()),
             ("days", pa.int8()),
+            ("children", text),
         ]
     )
 

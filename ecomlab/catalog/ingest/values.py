@@ -38,6 +38,8 @@ _SCALE_OF_STARS = re.compile(
 """Of how many stars a rating is: "4.5 out of 5", "9/10", "90%"."""
 _VALUE: Final = ("value", "amount", "currency", "unitText", "unitCode")
 """What an object without a name says by, as schema.org calls it."""
+_ROOT: Final = "Default Category/"
+"""Where Magento's paths begin, also those of two levels."""
 _LEVELS: Final = ("[>»]+", "::", r"\|", ";", r" [/\\] ")
 """What may stand between the levels of a category, the surest first."""
 _DOTTED = re.compile(r"[a-z_]+(?:\.[a-z_]+)+")
@@ -140,8 +142,9 @@ def read_path(value: Any) -> tuple[str, ...]:
     if isinstance(value, list | tuple):
         parts = [single(part)[0] for part in value]
     else:
-        text = first_path(str(single(value)[0] or "")[:1_000])
-        other = "/" if text[:1] == "/" or text.count("/") > 1 else r"\." if _DOTTED.fullmatch(text) else "$"
+        text = _first_path(str(single(value)[0] or "")[:1_000])
+        slashed = text.startswith(("/", _ROOT)) or text.count("/") > 1
+        other = "/" if slashed else r"\." if _DOTTED.fullmatch(text) else "$"
         parts = re.split(next((mark for mark in _LEVELS if re.search(mark, text)), other), text)
     stripped = (" ".join(_slug_words(str(part)).split()) for part in parts)
     return tuple(part for part in stripped if not is_nothing(part))
@@ -153,7 +156,7 @@ def _slug_words(part: str) -> str:
     return part.replace("-", " ").title() if is_slug else part
 
 
-def first_path(text: str) -> str:
+def _first_path(text: str) -> str:
     """Return the deepest of the paths that a text lists, the first of several; they begin with one root.
 
     A path to a shelf, as "/all" or "Shop All" is one, gives way to the others.

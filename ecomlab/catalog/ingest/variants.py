@@ -9,7 +9,7 @@ from typing import Any, Final
 from ecomlab.catalog.ingest.profiles import Profile, folded, forms, plain, profile_of
 from ecomlab.catalog.ingest.text import is_nothing, printable
 
-OWN, OF = "own id", "variant of"
+OWN, OF = "own id", "parent SKU"
 """Columns that rows get: the id by which variants name their product, and that of the product whose variant it is."""
 OPTIONS: Final = tuple((f"Option{at} Name", f"Option{at} Value") for at in (1, 2, 3))
 """Columns that rows get for the options of a variant, as Shopify calls them."""
