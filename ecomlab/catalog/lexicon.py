@@ -17,6 +17,7 @@ CUTOFF = 72.0
 """Similarity (0-100, indel ratio) from which a word counts as a misspelling of a name."""
 _A_VOWEL = re.compile(r"\ba (?=(?!one\b)[AEIOUaeiou]|LED\b|8|11\b|18\b)")
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
+_OR_NUMBER = re.compile(r" or (\d+(?:\.\d+)?)(?![\w-]|\.\d)")
 _WORD = SPLIT[WORD]
 _LETTERS = re.compile(r"[A-Za-z][A-Za-z'-]*")
 _MODELS = re.compile(r"[A-Za-z0-9][A-Za-z0-9'-]*")
@@ -153,7 +154,14 @@ class Lexicon:
         """Find option and attribute values of a type in `text`, also in other words, as (slot name, value, span)."""
         pattern, slots = self._patterns[type_name]
         for match in pattern.finditer(text):
-            yield (*slots[match.group()], match.span())
+            slot, value = slots[match.group()]
+            before = match.group().removesuffix(value)
+            is_number = before and _NUMBER.fullmatch(value)
+            yield slot, value, (match.end() - len(value) if is_number else match.start(), match.end())
+            at = match.end()
+            while is_number and (more := _OR_NUMBER.match(text, at)) and f"{before}{more[1]}" in slots:
+                yield (*slots[f"{before}{more[1]}"], more.span(1))  # "size 5 or 6"
+                at = more.end()
 
     def in_other_words(self, type_name: str, slot: str, value: str) -> tuple[str, ...]:
         """Put a value of a type in other words that mean no other value of it: "four cups" for "4 Cups"."""

@@ -1,5 +1,6 @@
-"""Evaluate players of this repository on ecomlab-core and write their rows: `board.py [PLAYER ...]`.
+"""Evaluate players of this repository on ecomlab-core and write their rows: `board.py [--catalog FOLDER] [PLAYER ...]`.
 
+On the catalog of amazon.csv it is the split *real*, which refuses the starters: they know the generated shop's words.
 Rows are kept in board.json beside this script, one a player, and BOARD.md is written from it. A player of somebody
 else's gets its row from `ecomlab submit-check FOLDER --board experiments/core/board.json`.
 """
@@ -14,7 +15,8 @@ from ecomlab.evaluation import core
 from ecomlab.lab.core_board import BOARD, add, write_board
 
 HERE = Path(__file__).resolve().parent
-VARYING = ("perturbed", "novice", "singles", "base")
+STARTERS = ("novice", "singles", "base")
+VARYING = ("perturbed", *STARTERS)
 """They act differently in each trial; the others have one."""
 PLAYERS = (*VARYING, "reference", "courteous", "shortcut", "naive", *(f"without {kind}" for kind in STEPS))
 
@@ -23,8 +25,13 @@ def main() -> None:
     """Play, check, write."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("players", nargs="*", default=PLAYERS)
-    shop = ecomlab.load_shop()
-    for player in parser.parse_args().players:
+    parser.add_argument("--catalog", default=20_000, help="folder of the split real")
+    asked = parser.parse_args()
+    shop = ecomlab.load_shop(asked.catalog)
+    real = core.split_of(shop.fingerprint) == "real"
+    for player in asked.players:
+        if real and player in STARTERS:
+            continue
         with tempfile.TemporaryDirectory() as folder:
             trials = core.TRIALS if player in VARYING else 1
             ecomlab.evaluate(player, **{**core.TASKS, "trials": trials}, shop=shop, out=Path(folder) / "core")

@@ -23,6 +23,7 @@ from ecomlab.episode.play import finish
 from ecomlab.lab.catalogs import _carried
 from ecomlab.slots import LIMITS, PRICE, RATING
 from ecomlab.task import Task
+from ecomlab.wishes import AnyBut, OneOf
 from ecomlab.world.cart import constraints_of
 from ecomlab.world.plain import AtFirst, plain
 
@@ -328,6 +329,20 @@ def test_a_file_without_brands_is_a_shop_of_its_own(tmp_path: Path) -> None:
     lines = [f"Oak & Owl {name} Lamp,3{at},Oak & Owl" for at, name in enumerate(NAMES)]
     owned = catalog_from(["title,price,brand", *lines], tmp_path / "named")
     assert owned.brands == ("Oak-Owl",) and not owned.attr_values
+
+
+def test_sizes_in_numbers_are_listed(tmp_path: Path) -> None:
+    header = "Handle,Title,Vendor,Type,Option1 Name,Option1 Value,Variant SKU,Variant Price"
+    lines = [
+        f"{name},{name} Ring,Bo,Rings,Size,{size},{name}{size},30" for name, size in product(NAMES, (5, 6, 7))
+    ]
+    lexicon = lexicon_of(catalog_from([header, *lines], tmp_path))
+    for words, sizes in (
+        ("but not in size 5 or 7", AnyBut(("5", "7"))),
+        ("in size 6 or 7", OneOf(("6", "7"))),
+    ):
+        read = read_item(f"a ring {words}", lexicon, ENVIRONMENTS["CART"].phrases)
+        assert sizes in read.values() and "quantity" not in read
 
 
 @pytest.mark.parametrize("words", ["3 Star-Kids raincoats", "three Star-Kids raincoats"])

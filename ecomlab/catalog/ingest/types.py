@@ -1,6 +1,7 @@
 """Product types: what a category path says, else the noun by which a title names a thing sold; and English nouns."""
 
 import re
+import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
@@ -230,8 +231,8 @@ def _level(said: str) -> str:
     if len(words) == 2 and words[0].lower() == "all":  # "All Laptops" are laptops
         words = words[1:]
     words[-1] = singular_as_written(words[-1])
-    plain = ("".join(letter for letter in word if letter.isalnum() or letter in "'-") for word in words)
-    return " ".join(plain).strip()
+    letters = unicodedata.normalize("NFKD", " ".join(words))  # "Crème" is said Creme
+    return " ".join("".join(one for one in letters if one.isalnum() or one in " '-").split())
 
 
 def ending_words() -> frozenset[str]:
