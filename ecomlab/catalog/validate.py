@@ -24,9 +24,12 @@ def validate(folder: Path) -> Shop:
     if made.fingerprint != manifest.fingerprint:
         raise store.damaged(folder, "names, columns or titles are not those of its fingerprint")
     for kind in store.NAMES:
-        file = folder / manifest.data / f"{kind}.txt"
-        if Packed.of(getattr(kept, kind)).text.tobytes() != file.read_bytes():
-            raise store.damaged(folder, f"{file.name} has no line for each name")
+        names, data = Packed.of(getattr(kept, kind)), folder / manifest.data
+        starts = np.load(data / f"{kind}.starts.npy", allow_pickle=False)
+        if names.text.tobytes() != (data / f"{kind}.txt").read_bytes() or not np.array_equal(
+            names.starts, starts
+        ):
+            raise store.damaged(folder, f"{kind}.txt has no line for each name")
     if not all(map(np.array_equal, made.by_id, kept.by_id)):
         raise store.damaged(folder, "by_id is not the order of the ids")
     again = texts_of(made)
