@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from ecomlab import ENVIRONMENTS, Episode, Shop, Task, make_task, play
+from ecomlab.envs.substitution.player import titled
 from ecomlab.episode.episode import draw_task
 from ecomlab.episode.play import finish
 from ecomlab.laws import attackers
@@ -304,3 +305,10 @@ def test_a_condition_holds_in_about_half_of_the_tasks(big_shop: Shop) -> None:
             held.append(any(one["price"] * 100 <= wish.limit + 0.5 for one in first))
     assert len(held) > 15
     assert 0.35 <= sum(held) / len(held) <= 0.65
+
+
+def test_a_product_is_known_by_its_whole_name() -> None:
+    was = {"type": "Collar", "feature": "Alpine"}
+    assert titled("Fern Alpine Collar", was) and not titled("Fern Deluxe-Alpine Collar", was)
+    assert titled("Fern Alpine Collar", {"type": "Collar", "brand": "Fern"})
+    assert not titled("Fern Alpine Hoodie", was)

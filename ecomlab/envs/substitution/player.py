@@ -287,9 +287,6 @@ def split(kind: ProductType, wanted: Mapping[str, Any]) -> list[dict[str, str]]:
 
 
 def titled(title: str, was: Mapping[str, Any]) -> bool:
-    """Tell whether a title may be that of the product described."""
-    return (
-        title.endswith(was["type"])
-        and title.startswith(was.get("brand", ""))
-        and was.get("feature", "") in title
-    )
+    """Tell whether a title may be that of the product described; "Deluxe-Alpine" is not "Alpine"."""
+    said = f" {was['feature']} " if "feature" in was else ""
+    return title.startswith(was.get("brand", "")) and title.endswith(f" {was['type']}") and said in title
