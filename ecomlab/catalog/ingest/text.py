@@ -106,11 +106,6 @@ def inert(text: str) -> str:
     return _BRACKETED.sub(r"(\1)", text) if "[" in text else text
 
 
-def is_inert(text: str) -> bool:
-    """Tell whether `inert` would leave the text as it is."""
-    return inert(text) == text
-
-
 def printable(name: str) -> str:
     """Return text without what no terminal should get and no file can hold."""
     return name if name.isascii() and name.isprintable() else _CONTROL.sub("", name)
