@@ -180,7 +180,7 @@ class Filler:
             return [value[n:] + value[:n] for n in range(1, len(value))]
         if name == "replacement":
             brands = [[["brand", brand]] for brand in catalog.brands if ["brand", brand] not in value]
-            return [[], brands[0]] if value else brands
+            return [[], *brands[:1]] if value else brands  # a shop of one vendor has no other
         if isinstance(value, int) and not (name in self.templates and self.templates[name].format.words):
             step = slot_type(name).step * (
                 max(1, round(value / 5000)) if slot_type(name).mark == "MONEY" else 1
