@@ -4,10 +4,12 @@ replies. Whether the law is kept is shown by the certificate."""
 import re
 from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
+from ingested import apparel_export, shop_folder
 
-from ecomlab import Shop
+from ecomlab import Shop, load_shop
 from ecomlab.customer.acts import Act
 from ecomlab.customer.dialogue import Reply
 from ecomlab.envs.registry import ENVIRONMENTS
@@ -95,3 +97,11 @@ def test_a_reply_is_judged_by_what_it_says_of_each_element(
     one = Told({"form": form, "text": ""}, task, "", [wrong] if wrong else [], Reply(acts), [])
     assert one.outcome(wrong) == outcome
     assert sum(shares("read", [one])[0].wrong.values()) == (wrong is not None)
+
+
+def test_a_shop_of_one_vendor_can_be_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A replacement of another brand is no wrong element where there is one brand."""
+    monkeypatch.setattr(truthful, "TASKS", 3)
+    shop = load_shop(shop_folder(apparel_export(), tmp_path))
+    replaced = [frame for frame in frames("read") if "replacement" in str(frame)]
+    assert replaced and list(tell(replaced, shop, 3))
