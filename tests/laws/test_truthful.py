@@ -104,4 +104,5 @@ def test_a_shop_of_one_vendor_can_be_told(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(truthful, "TASKS", 3)
     shop = load_shop(shop_folder(apparel_export(), tmp_path))
     replaced = [frame for frame in frames("read") if "replacement" in str(frame)]
-    assert replaced and list(tell(replaced, shop, 3))
+    found = list(tell(replaced, shop, 3))
+    assert replaced and found
