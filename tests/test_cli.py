@@ -240,6 +240,16 @@ def test_a_run_is_trained_from_a_file_and_evaluated_from_its_checkpoint(tmp_path
     assert done.exit_code == 0 and "0 changed" in done.output
 
 
+def test_a_size_of_catalog_is_measured(tmp_path: Path) -> None:
+    """In processes of its own; the row of a size is written in the place of its older one."""
+    for _ in range(2):
+        done = invoke("bench catalog --size 1500 --episodes 1 --work", tmp_path)
+        assert done.exit_code == 0, done.output
+    for name, count in (("results", 1), ("environments", len(ENVIRONMENTS))):
+        with (tmp_path / f"{name}.csv").open() as table:
+            assert [row["products"] for row in csv.DictReader(table)] == ["1500"] * count
+
+
 def test_two_players_are_evaluated_and_compared(tmp_path: Path) -> None:
     tasks = "eval --env STATUS --difficulty 2 --episodes 12 --catalog 1000 --out"
     one, two = tmp_path / "reference", tmp_path / "say nothing"

@@ -93,8 +93,8 @@ class Report:
             said.append(f"attributes dropped: {counts}")
         if self.house:
             said.append(
-                'no column of brands: products are of "Own-Brand"; a mapping file may name another (brand = "..." '
-                'before its tables) or the column ([columns] brand = "...")'
+                'no column of brands: where nothing else names one, products are of "Own-Brand"; a mapping file may '
+                'name another (brand = "..." before its tables) or the column ([columns] brand = "...")'
             )
         if self.unused:
             said.append(f"columns that nothing is read from: {', '.join(self.unused)}")

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 from collections.abc import Mapping as Table
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, Final, NamedTuple
 
 from ecomlab.catalog.ingest import attributes, prices, short_names, types, values
@@ -84,9 +84,7 @@ class RowCleaner:
         path = self._path(raw, line, repairs)
         kind = types.of_title(title) if title else None
         options = tuple(self._option(line(column, 500)) for column in self._varying)
-        nameless = (
-            re.sub(rf"(?i)\b{re.escape(brand)}\b", " ", title) if brand else title
-        )  # Oak & Owl's are not of oak
+        nameless = _pattern(brand).sub(" ", title) if brand else title  # Oak & Owl's are not of oak
         found, dropped = self._attributes(raw, nameless, details, line)
 
         def number(column: str, read: Any, *more: Any) -> int | None:
@@ -221,6 +219,11 @@ def excerpt(raw: Table[str, Any], limit: int = 500) -> str:
     except (TypeError, ValueError, RecursionError):
         text = repr(raw)
     return str(text).encode("utf-8", "replace").decode("utf-8")[:limit]
+
+
+@lru_cache(maxsize=4_096)
+def _pattern(name: str) -> re.Pattern[str]:
+    return re.compile(rf"(?i)\b{re.escape(name)}\b")
 
 
 def _brand(said: str) -> str:
