@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from ingested import shop_folder
 
 from ecomlab import ENVIRONMENTS, Shop
 from ecomlab.answers.amounts import read_amount, read_clause_id, read_name, read_yes
@@ -105,6 +106,23 @@ def test_in_a_real_catalog_each_type_finds_its_department(real_folder: Path) -> 
                 assert [short(hit["section"]) for hit in shown] == [
                     f"Return window: {kind.department} department"
                 ]
+
+
+def test_a_type_made_of_the_words_of_others_finds_its_department(tmp_path: Path) -> None:
+    """A search for tablet cases had opened the section that lists tablets, computer cases and case fans."""
+    listed = {"Computers": ("Tablets", "Computer Cases", "Case Fans"), "Phones": ("Tablet Cases", "Chargers")}
+    kinds = {kind: home for home, kinds in listed.items() for kind in kinds}
+    lines = [
+        f"Maker{number % 6} Nova{number} {kind[:-1]},Maker{number % 6},{home} > {kind},{20 + number}"
+        for kind, home in kinds.items()
+        for number in range(14)
+    ]
+    shop = load_shop(shop_folder("\n".join(["title,brand,category,price", *lines]) + "\n", tmp_path))
+    for seed in range(5):
+        find = BookSearch(book(11, seed, shop), shop.catalog).find
+        for question in RULES[WINDOW].questions:
+            shown, _ = find(f"{question} Tablet Case")
+            assert [short(hit["section"]) for hit in shown] == ["Return window: Phones department"]
 
 
 def test_a_search_opens_one_section_and_a_title_opens_its_own(shop: Shop) -> None:
