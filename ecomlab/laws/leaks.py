@@ -133,7 +133,9 @@ def _judged(trajectory: Trajectory, shop: Shop) -> Iterator[tuple[str, list[Feat
         row = shop.catalog.row(value)
         return row is not None and any(shop.catalog.satisfies(row, want.constraints) for want in wants)
 
-    for kind, ids, listed in _candidates(env_id, shown):
+    for kind, ids, listed, own in _candidates(env_id, shown):
+        if not own and any(shop.catalog.row(value) is None for value in ids):
+            continue  # an option's value: one that a journey's cart wants too would mark a line that nobody wants
         handed = {*_wanted(trajectory), *filter(would_do, ids)} - unsaid
         found = states(ids, listed)
         for label, wanted in (("", handed), (", meant", unsaid)):
@@ -158,17 +160,22 @@ def _shown(trajectory: Trajectory, shop: Shop) -> list[tuple[str, Any]]:
 
 def _candidates(
     env_id: str, shown: Iterable[tuple[str, Any]]
-) -> Iterator[tuple[str, list[str], list[Mapping[str, Any]]]]:
-    """Yield ("tool: id", ids in order, their rows) of every unranked list once."""
+) -> Iterator[tuple[str, list[str], list[Mapping[str, Any]], bool]]:
+    """Yield ("tool: id", ids in order, their rows, whether the ids are the rows' own) of every unranked list once.
+
+    Where a call lists the ids, their order is the caller's; they are sorted.
+    """
     seen, tools = set(), ENVIRONMENTS[env_id].offered
     for name, result in shown:
+        echoes = any(one.annotation == list[str] for one in tools[name].arguments.model_fields.values())
         for ids, rows in tools[name].rows(result) if not tools[name].ranked else ():
             for field in ids:
                 listed = [row for row in rows if row.get(field) is not None]
+                listed = sorted(listed, key=lambda row: str(row[field])) if echoes else listed
                 values = [str(row[field]) for row in listed]
                 if (name, field, *values) not in seen:
                     seen.add((name, field, *values))
-                    yield f"{name}: {field}", values, [*listed]
+                    yield f"{name}: {field}", values, [*listed], field == ids[0]
 
 
 def _statuses(env_id: str, shown: Iterable[tuple[str, Any]]) -> dict[str, str]:

@@ -12,8 +12,10 @@ from ecomlab.catalog import Catalog
 from ecomlab.catalog.columns import PLENTY
 from ecomlab.customer import goals, visits
 from ecomlab.envs.bundle import env as bundle
+from ecomlab.episode.play import play
 from ecomlab.laws import leaks, opening_leaks
 from ecomlab.laws.leaks import tasks_at
+from ecomlab.laws.tool_introspection import reference_player
 from ecomlab.task import Problem
 from ecomlab.world.orders import lines
 from ecomlab.world.shopping_list import least_total, parts_of
@@ -38,6 +40,22 @@ def test_a_leak_is_found(big_shop: Shop, monkeypatch: pytest.MonkeyPatch) -> Non
     real = Catalog.shared_options
     monkeypatch.setattr(Catalog, "shared_options", lambda self, rows: real(self, rows)[:1])
     assert found(leaks.measure, "CART", "catalog_get_variants: variant_id", big_shop, (8,), 80).leaks
+
+
+def test_the_order_in_which_a_player_asks_is_no_leak() -> None:
+    """A reference player that reads the cheapest first would make their places tell what it submits."""
+    result = {"products": [{"product_id": one, "reviews": []} for one in ("PB", "PC", "PA")]}
+    ((_, ids, _, own),) = leaks._candidates("PD", [("catalog_get_reviews", result)])
+    assert own and ids == ["PA", "PB", "PC"]
+
+
+def test_an_option_that_a_cart_wants_too_marks_no_line(shop: Shop) -> None:
+    """Lines of an order are told apart by their ids: "Red" of one is no leak where a cart of the journey wants Red."""
+    played = (
+        play(reference_player("JOURNEY", shop), task, shop) for task in tasks_at("JOURNEY", shop, (8,), 15)
+    )
+    kinds = {kind for trajectory in played for kind, _, _ in leaks._judged(trajectory, shop)}
+    assert "order_get_status: line_id" in kinds and "order_get_status: variant_id" not in kinds
 
 
 @pytest.mark.slow
