@@ -1,6 +1,15 @@
-"""The registered analyses of S1 and S2, from results/.
+"""The registered analyses, from results/: primary and secondary contrasts, success by steps, environments, cascades.
 
-python experiments/frontier/analyse.py                 # writes contrasts.csv and slopes.csv beside this file
+    python experiments/frontier/gates.py planted    # before: what the starters mend, for S4
+    python experiments/frontier/analyse.py          # writes TABLE.csv beside this file, and prints them
+
+| table | rows |
+|---|---|
+| `contrasts` | S1's differences between arms, paired by seed; `holm` marks the primary ones |
+| `by_steps` | S1's success by starter, arm and the exact number of composed steps |
+| `slopes`, `company` | S2's gain of the environment held out, and success in the first one, by order and k |
+| `environments` | S2's means over the orders |
+| `mended` | S4's shares of mended mistakes on common pairs, and their differences |
 """
 
 from collections.abc import Sequence
@@ -9,10 +18,22 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from scipy import stats
-from study import CONTRASTS, STARTERS, environments
+from study import CONTRASTS, IMITATION, S1_ARMS, STARTERS, environments
+
+from ecomlab.seeding import rng
 
 HERE = Path(__file__).resolve().parent
 RANGES = {"0-6": range(7), "7-8": (7, 8)}
+DECODINGS = ("sampled", "greedy")
+BOOTSTRAPS = 10_000
+OTHERS = tuple(
+    (arm, "adaptive")
+    for arm in (*S1_ARMS, *IMITATION)
+    if not {("adaptive", arm), (arm, "adaptive")} & set(CONTRASTS) and arm != "adaptive"
+)
+"""Secondary contrasts: all other arms, imitation too, against adaptive."""
+MENDED = (("adaptive", "static-4-6"), ("adaptive", "start"), ("prefix", "adaptive"))
+"""Contrasts of S4; the first is primary, at level 1."""
 
 
 def ends(results: Path, part: str = "S1") -> pd.DataFrame:
@@ -49,65 +70,176 @@ def holm(p: pd.Series) -> pd.Series:
     return (p[order] * factors).cummax().clip(upper=1)[p.index]
 
 
-def contrasts(table: pd.DataFrame) -> pd.DataFrame:
+def contrasts(results: Path, table: pd.DataFrame) -> pd.DataFrame:
     """Make the primary contrasts (sampled, levels 0 to 6; Holm within a starter), and uncorrected secondary ones."""
+    sides = {
+        (decoding, levels): by_seed(table, decoding, RANGES[levels])
+        for decoding in DECODINGS
+        for levels in RANGES
+    }
     rows = []
-    for decoding in ("sampled", "greedy"):
-        for name, levels in RANGES.items():
-            success = by_seed(table, decoding, levels)
-            for starter in STARTERS:
-                for one, other in CONTRASTS:
-                    if {(starter, one), (starter, other)} <= set(success.columns):
-                        found = compared(success[starter, one], success[starter, other])
-                        place = {"starter": starter, "contrast": f"{one} - {other}", "decoding": decoding}
-                        rows.append({**place, "levels": name, **found})
+    for starter in STARTERS:
+        for one, other in (*CONTRASTS, *OTHERS):
+            said = {"starter": starter, "contrast": f"{one} - {other}"}
+            for (decoding, levels), success in sides.items():
+                if {(starter, one), (starter, other)} <= set(success.columns):
+                    found = compared(success[starter, one], success[starter, other])
+                    rows.append({**said, "decoding": decoding, "levels": levels, **found})
+            if len(pair := at_equal_tokens(results, table, starter, one, other)):
+                rows.append(
+                    {
+                        **said,
+                        "decoding": "sampled",
+                        "levels": "0-6, equal tokens",
+                        **compared(*map(pd.Series, pair.T)),
+                    }
+                )
     made = pd.DataFrame(rows)
-    if len(made):
-        primary = (made.decoding == "sampled") & (made.levels == "0-6")
-        made.loc[primary, "holm"] = made[primary].groupby("starter").p.transform(holm)
+    primary = (made.decoding == "sampled") & (made.levels == "0-6")
+    primary &= made.contrast.isin([f"{one} - {other}" for one, other in CONTRASTS])
+    made.loc[primary, "holm"] = made[primary].groupby("starter").p.transform(holm)
     return made
 
 
-def slopes(table: pd.DataFrame, before: pd.DataFrame) -> pd.DataFrame:
-    """Fit, for each order, the held-out environment's gain to log2 of the number of environments that were trained."""
-    rows = []
-    for run in environments():
-        mine = table[(table.arm == run.arm) & (table.seed == run.seed) & (table.env == run.held_out)]
-        start = before[before.env == run.held_out]
-        for decoding in ("greedy", "sampled"):
-            gain = [side[side.decoding == decoding].success.mean() for side in (mine, start)]
-            count = int(run.arm.split("-")[0])
-            rows.append({"order": run.seed, "k": count, "decoding": decoding, "gain": gain[0] - gain[1]})
-    gains = pd.DataFrame(rows).dropna()
+def at_equal_tokens(results: Path, table: pd.DataFrame, starter: str, one: str, other: str) -> np.ndarray:
+    """Read both arms' curves at the tokens that the thriftier of the two sampled in all: (seeds, 2).
+
+    A curve is the success over levels 0, 2, 4 and 6, measured every 32 steps; imitation has none.
+    """
+    seeds = [set(table.seed[(table.starter == starter) & (table.arm == arm)]) for arm in (one, other)]
     found = []
-    for (order, decoding), mine in gains.groupby(["order", "decoding"]):
-        if len(mine) == 4:
-            slope = np.polyfit(np.log2(mine.k), mine.gain, 1)[0]
-            found.append(
-                {
-                    "order": order,
-                    "decoding": decoding,
-                    "slope": slope,
-                    **dict(zip(mine.k, mine.gain, strict=True)),
-                }
+    for seed in sorted(set.intersection(*seeds)):
+        folders = [results / "S1" / f"{arm}-{starter}-{seed}" for arm in (one, other)]
+        if not all((folder / "train.csv").exists() for folder in folders):
+            continue
+        curves = [curve(folder) for folder in folders]
+        tokens = min(sampled[-1] for sampled, _ in curves)
+        found.append([float(np.interp(tokens, *one)) for one in curves])
+    return np.array(found)
+
+
+def curve(run: Path) -> tuple[np.ndarray, np.ndarray]:
+    """Read a run's tokens sampled so far, and its success over levels 0 to 6, at each evaluation."""
+    spent = pd.read_csv(run / "train.csv").groupby("step").tokens_generated.sum().cumsum()
+    measured = (
+        pd.read_csv(run / "eval.csv").query("decoding == 'sampled' and d <= 6").groupby("step").success.mean()
+    )
+    return spent.reindex(measured.index, fill_value=0).to_numpy(), measured.to_numpy()
+
+
+def by_steps(results: Path) -> pd.DataFrame:
+    """Compute success by the exact number of composed steps: mean and standard deviation over seeds of an arm."""
+    runs = []
+    for file in sorted((results / "S1").glob("*/steps.csv")):
+        arm, starter, seed = file.parent.name.rsplit("-", 2)
+        counts = pd.read_csv(file).groupby("steps")[["tasks", *DECODINGS]].sum()
+        shares = counts[list(DECODINGS)].div(counts.tasks, axis=0).assign(tasks=counts.tasks)
+        runs.append(shares.reset_index().assign(arm=arm, starter=starter, seed=seed))
+    groups = pd.concat(runs).groupby(["starter", "arm", "steps"])
+    return groups.agg(
+        seeds=("seed", "size"), tasks=("tasks", "mean"), sampled=("sampled", "mean"), sampled_sd=("sampled", "std"),
+        greedy=("greedy", "mean"), greedy_sd=("greedy", "std"),
+    ).reset_index()  # fmt: skip
+
+
+def gains(table: pd.DataFrame, before: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Tabulate, for each run of S2, the gain of the environment held out, and success in the order's first one."""
+    held_out, first = [], []
+    for run in environments():
+        mine = table[(table.arm == run.arm) & (table.seed == run.seed)]
+        own = run.settings["collection"].split(",")[0]
+        for decoding in DECODINGS if len(mine) else ():
+            said = {"order": run.seed, "k": int(run.arm.split("-")[0]), "decoding": decoding}
+            after, start = (
+                side[(side.env == run.held_out) & (side.decoding == decoding)].success.mean()
+                for side in (mine, before)
             )
+            held_out.append({**said, "env": run.held_out, "gain": after - start})
+            success = mine[(mine.env == own) & (mine.decoding == decoding)].success.mean()
+            first.append({**said, "env": own, "success": success})
+    return pd.DataFrame(held_out), pd.DataFrame(first)
+
+
+def slopes(values: pd.DataFrame, what: str) -> pd.DataFrame:
+    """Fit each order's values to log2 of the number of environments that were trained: a row for each whole order."""
+    found = []
+    for (order, env, decoding), mine in values.groupby(["order", "env", "decoding"]):
+        if len(mine) == 4:
+            slope = np.polyfit(np.log2(mine.k), mine[what], 1)[0]
+            at = {f"k = {k}": value for k, value in zip(mine.k, mine[what], strict=True)}
+            found.append({"order": order, "env": env, "decoding": decoding, "slope": slope, **at})
     return pd.DataFrame(found)
+
+
+def over_orders(tables: dict[str, pd.DataFrame]) -> pd.DataFrame:
+    """Test the mean slope of the orders against nothing; the primary one is of gains, greedy."""
+    rows = []
+    for name, table in tables.items():
+        for decoding, mine in table.groupby("decoding") if len(table) else ():
+            found = compared(mine.slope, mine.slope * 0)
+            rows.append({"table": name, "decoding": decoding, "orders": found.pop("seeds"), **found})
+    return pd.DataFrame(rows)
+
+
+def pairs_of(results: Path, arm: str, starter: str) -> pd.DataFrame:
+    """Read an arm's pairs that can be mended; those of the starter itself are the same for all seeds."""
+    if arm == "start":
+        found = pd.read_csv(results / f"start-planted-{starter}.csv")
+    else:
+        files = sorted((results / "S1").glob(f"{arm}-{starter}-?/planted.csv"))
+        found = pd.concat([pd.read_csv(file).assign(run=int(file.parent.name[-1])) for file in files])
+    return found[~found.final]
+
+
+def mended(results: Path) -> pd.DataFrame:
+    """Compare shares mended on common pairs (task, turn, kind): a 95% bootstrap over seeds and tasks, by level."""
+    rows = []
+    for starter in STARTERS:
+        for one, other in MENDED:
+            sides = [pairs_of(results, arm, starter) for arm in (one, other)]
+            same = [
+                name for name in ("d", "seed", "turn", "kind", "run") if all(name in side for side in sides)
+            ]
+            common = sides[0].merge(sides[1], on=same, suffixes=("", "_other"))
+            for level, pairs in common.groupby("d"):
+                low, high = bootstrap(pairs.run, pairs.seed, pairs.mended * 1.0 - pairs.mended_other)
+                shares = [float(pairs[name].mean()) for name in ("mended", "mended_other")]
+                rows.append(
+                    {"starter": starter, "contrast": f"{one} - {other}", "level": level, "seeds": pairs.run.nunique(),
+                     "pairs": len(pairs), "one": shares[0], "other": shares[1], "difference": shares[0] - shares[1],
+                     "low": low, "high": high}
+                )  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def bootstrap(runs: pd.Series, tasks: pd.Series, values: pd.Series) -> tuple[float, float]:
+    """Bound a mean by resampling runs and tasks, each with replacement and independently of the other."""
+    random = rng("bootstrap of S4")
+    weights = np.ones((BOOTSTRAPS, len(values)))
+    for names in (runs, tasks):
+        codes, distinct = pd.factorize(names)
+        counts = random.multinomial(len(distinct), np.full(len(distinct), 1 / len(distinct)), BOOTSTRAPS)
+        weights *= counts[:, codes]
+    totals = weights.sum(axis=1)
+    means = (weights @ values.to_numpy())[totals > 0] / totals[totals > 0]
+    low, high = np.quantile(means, (0.025, 0.975)).tolist()
+    return low, high
 
 
 def main() -> None:
     results = HERE / "results"
-    table = ends(results)
+    table, second = ends(results), ends(results, "S2")
     if table.empty:
         print("no run of S1 is done yet")
         return
-    found = contrasts(table).round(4)
-    found.to_csv(HERE / "contrasts.csv", index=False, lineterminator="\n")
-    print(found.to_string(index=False))
-    second, before = ends(results, "S2"), results / "start-environments.csv"
-    if len(second) and before.exists():
-        made = slopes(second, pd.read_csv(before)).round(4)
-        made.to_csv(HERE / "slopes.csv", index=False, lineterminator="\n")
-        print(made.to_string(index=False))
+    made = {"contrasts": contrasts(results, table), "by_steps": by_steps(results), "mended": mended(results)}
+    if len(second):
+        held_out, first = gains(second, pd.read_csv(results / "start-environments.csv"))
+        made |= {"slopes": slopes(held_out, "gain"), "company": slopes(first, "success")}
+        made["environments"] = over_orders({name: made[name] for name in ("slopes", "company")})
+    for name, one in made.items():
+        one.round(4).to_csv(HERE / f"{name}.csv", index=False, lineterminator="\n")
+        print(f"{name}\n{one.round(3).to_string(index=False)}\n")
 
 
 if __name__ == "__main__":

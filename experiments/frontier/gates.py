@@ -4,6 +4,7 @@
     python experiments/frontier/gates.py second                 # the best again, two fresh seeds each: block 1
     python experiments/frontier/gates.py long                   # 600 steps of each schedule, with the best settings
     python experiments/frontier/gates.py environments           # novice as it starts, all eight: for S2's gains
+    python experiments/frontier/gates.py planted                # what the starters mend, on S4's tasks
     python experiments/frontier/gates.py table                  # gains over the starters: gates.csv, gates_skills.csv
 
 All draw levels 0 to 6 uniformly but the long ones. The first have equally many rollouts. A gain is success after
@@ -21,7 +22,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from composition import measured, played
-from trials import HERE, OWN, Run, environments, main
+from trials import HERE, OWN, Run, environments, main, planted
 
 from ecomlab.catalog import load_shop
 from ecomlab.envs.registry import ENVIRONMENTS
@@ -104,6 +105,16 @@ def start_environments() -> None:
     found.to_csv(HERE / "results/start-environments.csv", index=False, lineterminator="\n")
 
 
+def start_planted() -> None:
+    """Plant mistakes in the starters' own correct beginnings, on the tasks of S4."""
+    shop = load_shop()
+    for starter in STARTERS:
+        pairs = planted(load_policy(starter, shop, ["CART"]), shop, 192)
+        pairs[pairs.why == ""].drop(columns=["env", "why"]).to_csv(
+            HERE / f"results/start-planted-{starter}.csv", index=False, lineterminator="\n"
+        )
+
+
 def table(runs: Iterable[Run]) -> pd.DataFrame:
     """Tabulate the gains of the runs that are done: a row for each, decoding and range of levels."""
     rows = []
@@ -153,6 +164,8 @@ if __name__ == "__main__":
         main(STAGES[stage](), __doc__ or "")
     elif stage == "environments":
         start_environments()
+    elif stage == "planted":
+        start_planted()
     else:
         everything = [run for make in STAGES.values() for run in make()]
         gains = table(everything)

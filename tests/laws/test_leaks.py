@@ -44,7 +44,7 @@ def test_a_leak_is_found(big_shop: Shop, monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_the_order_in_which_a_player_asks_is_no_leak() -> None:
     """A reference player that reads the cheapest first would make their places tell what it submits."""
-    result = {"products": [{"product_id": one, "reviews": []} for one in ("PB", "PC", "PA")]}
+    result: dict[str, Any] = {"products": [{"product_id": one, "reviews": []} for one in ("PB", "PC", "PA")]}
     ((_, ids, _, own),) = leaks._candidates("PD", [("catalog_get_reviews", result)])
     assert own and ids == ["PA", "PB", "PC"]
 

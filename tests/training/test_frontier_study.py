@@ -120,7 +120,9 @@ def test_contrasts_are_paired_by_seed_and_corrected_within_a_starter(tmp_path: P
                     for d in range(9) for block, noise in ((0, 0.01), (1, -0.01))
                 ]  # fmt: skip
                 pd.DataFrame(rows).to_csv(folder / "end.csv", index=False)
-    made = analyse.contrasts(analyse.ends(tmp_path)).query("decoding == 'sampled' and levels == '0-6'")
+    made = analyse.contrasts(tmp_path, analyse.ends(tmp_path)).query(
+        "decoding == 'sampled' and levels == '0-6'"
+    )
     assert set(made.contrast) == {"adaptive - singles", "adaptive - static-4-6"} and (made.seeds == 3).all()
     for contrast, mean in (("adaptive - singles", 0.2), ("adaptive - static-4-6", 0.0)):
         assert made[made.contrast == contrast].difference.to_numpy() == pytest.approx(mean)
@@ -132,6 +134,42 @@ def test_holm_by_hand() -> None:
     assert one["difference"] == pytest.approx(0.2) and one["high"] == pytest.approx(
         0.2 + 12.706 * 0.1, abs=1e-3
     )
+
+
+def test_two_arms_are_compared_at_the_tokens_of_the_thriftier(tmp_path: Path) -> None:
+    for arm, tokens, success in (("adaptive", 100, 0.4), ("singles", 50, 0.1)):
+        folder = tmp_path / f"S1/{arm}-novice-0"
+        folder.mkdir(parents=True)
+        pd.DataFrame({"step": [1, 1, 2], "tokens_generated": [tokens, 0, tokens]}).to_csv(
+            folder / "train.csv"
+        )
+        curve = [{"step": step, "d": 2, "success": success * step} for step in (0, 1, 2)]
+        rows = [{**row, "decoding": "sampled"} for row in curve] + [
+            {**curve[2], "d": 8, "decoding": "sampled"}
+        ]
+        pd.DataFrame(rows).to_csv(folder / "eval.csv")
+    table = pd.DataFrame({"starter": "novice", "arm": ["adaptive", "singles"], "seed": 0})
+    pair = analyse.at_equal_tokens(tmp_path, table, "novice", "adaptive", "singles")
+    assert pair.tolist() == [[pytest.approx(0.4), pytest.approx(0.2)]], "of 100 tokens: one step, and two"
+
+
+def test_mended_mistakes_are_compared_on_common_pairs(tmp_path: Path) -> None:
+    for arm, mended in (("adaptive", [True, True, True]), ("static-4-6", [True, False]), ("prefix", [False])):
+        for starter, run in ((starter, run) for starter in study.STARTERS for run in (0, 1)):
+            folder = tmp_path / f"S1/{arm}-{starter}-{run}"
+            folder.mkdir(parents=True)
+            pairs = [
+                {"d": 1, "seed": seed, "kind": "wrong quantity", "turn": 2, "final": False, "mended": own}
+                for seed, own in enumerate(mended)
+            ]
+            pd.DataFrame(pairs).to_csv(folder / "planted.csv", index=False)
+    for starter in study.STARTERS:
+        pd.DataFrame(pairs).to_csv(tmp_path / f"start-planted-{starter}.csv", index=False)
+    made = analyse.mended(tmp_path).set_index(["starter", "contrast"]).loc["novice"]
+    assert made.pairs.to_dict() == {"adaptive - static-4-6": 4, "adaptive - start": 2, "prefix - adaptive": 2}
+    assert made.difference.to_list() == [0.5, 1.0, -1.0]
+    low, high = made[["low", "high"]].loc["adaptive - static-4-6"]
+    assert low == 0 and high == 1, "of two tasks one or the other may be drawn twice"
 
 
 def test_the_quick_ablation_and_its_benchmark_are_on_the_axes_of_composition(tmp_path: Path) -> None:
