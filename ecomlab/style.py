@@ -39,7 +39,7 @@ BASE = 8.0
 """Text size in points for which the heights of figures are made."""
 ARMS = {
     "static-low": 0, "static-high": 1, "adaptive": 2, "static-0-3": 3, "C1": 3, "prefix": 4, "C8": 4, "C2": 5,
-    "static-0-6": 5, "C4": 6, "static-4-6": 6, "one-step": 8, "adaptive-narrow": 9,
+    "static-0-6": 5, "C4": 6, "static-4-6": 6, "one-step": 8, "single steps": 8, "adaptive-narrow": 9,
 }  # fmt: skip
 """Places in the palette of known arms; the others' follow from their names."""
 

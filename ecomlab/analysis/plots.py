@@ -56,7 +56,7 @@ def frontier(ax: Axes, train: pd.DataFrame) -> None:
     fixed = steps.schedule.str.startswith("static-")
     looks, moving = look(train), steps[~fixed]
     most = 2 * max(1, moving.d_high.max()) + 1 if len(moving) else math.inf
-    _lines(ax, moving, "step", "d_high", looks)
+    lines(ax, moving, "step", "d_high", looks)
     beyond = 0
     for name, level in steps[fixed].groupby("schedule").d_high.max().items():
         if level <= most:
@@ -76,7 +76,7 @@ def frontier(ax: Axes, train: pd.DataFrame) -> None:
 def success(ax: Axes, train: pd.DataFrame, rows: pd.DataFrame, x: str = "step") -> None:
     """Draw held-out success over steps, rollouts or generated tokens; `rows` has a `success` per run and step. The axis
     spans what there is."""
-    _lines(ax, _with_x(rows, train, x), x, "success", look(train), marked=True)
+    lines(ax, _with_x(rows, train, x), x, "success", look(train), marked=True)
     ax.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
     ax.yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
 
@@ -211,7 +211,7 @@ def effective_ratio(train: pd.DataFrame, window: int = 10, width: Width = "page"
     panels = (("rewarded", "groups"), ("correct", "groups"), ("tokens_used", "tokens_generated"))
     for ax, (part, whole) in zip(places, panels, strict=False):
         rows = rolled.assign(share=rolled[part] / rolled[whole].clip(lower=1))
-        _lines(ax, rows, "step", "share", look(train), marked=True, marks=6)
+        lines(ax, rows, "step", "share", look(train), marked=True, marks=6)
         ax.set(ylim=(0, 1.02))
         ax.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
     by_reward, by_correct, used, ahead = places
@@ -313,7 +313,7 @@ def reward_parts(parts: pd.DataFrame, decoding: str = "sampled", width: Width = 
     means = pd.concat([last, before]).groupby([*RUN, "d"], as_index=False)[list(shown)].mean()
     ends = (means.d.min() - 0.35, means.d.max() + 0.35)
     for ax, (name, label) in zip(panels, shown.items(), strict=False):
-        _lines(ax, means.rename(columns={"d": "step"}), "step", name, looks, marked=True)
+        lines(ax, means.rename(columns={"d": "step"}), "step", name, looks, marked=True)
         ax.axhline(0, color=".3", linewidth=0.8)
         ax.set(xlabel="difficulty", ylabel=label, ylim=(-1.08, 1.08), xlim=ends)
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
@@ -392,7 +392,7 @@ def _with_x(rows: pd.DataFrame, train: pd.DataFrame, x: str) -> pd.DataFrame:
     return rows.merge(so_far.assign(**{x: so_far[x] / UNITS[x]}), on=[*RUN, "step"])
 
 
-def _lines(
+def lines(
     ax: Axes,
     rows: pd.DataFrame,
     x: str,

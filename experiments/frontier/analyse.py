@@ -6,6 +6,8 @@
 | table | rows |
 |---|---|
 | `contrasts` | S1's differences between arms, paired by seed; `holm` marks the primary ones |
+| `success` | S1's success after training, by starter and arm |
+| `curves` | S1's runs by evaluation: success, tokens, groups with non-zero advantage, the highest level drawn |
 | `by_steps` | S1's success by starter, arm and the exact number of composed steps |
 | `slopes`, `company` | S2's gain of the environment held out, and success in the first one, by order and k |
 | `environments` | S2's means over the orders |
@@ -25,6 +27,7 @@ from ecomlab.seeding import rng
 HERE = Path(__file__).resolve().parent
 RANGES = {"0-6": range(7), "7-8": (7, 8)}
 DECODINGS = ("sampled", "greedy")
+BOUNDS = ("low", "high")
 BOOTSTRAPS = 10_000
 OTHERS = tuple(
     (arm, "adaptive")
@@ -70,7 +73,31 @@ def holm(p: pd.Series) -> pd.Series:
     return (p[order] * factors).cummax().clip(upper=1)[p.index]
 
 
-def contrasts(results: Path, table: pd.DataFrame) -> pd.DataFrame:
+def success(results: Path, table: pd.DataFrame) -> pd.DataFrame:
+    """Tabulate each arm's success after training, mean over seeds with Student's 95% interval; *start* is before."""
+    starts = [
+        pd.read_csv(results / f"start-{starter}-{block}.csv").assign(
+            arm="start", starter=starter, seed=0, block=block
+        )
+        for starter in STARTERS
+        for block in (0, 1)
+    ]
+    rows = []
+    for decoding in DECODINGS:
+        for name, levels in RANGES.items():
+            seeds = by_seed(pd.concat([table, *starts]), decoding, levels)
+            for starter, arm in seeds.columns:
+                found = compared(seeds[starter, arm], 0 * seeds[starter, arm])
+                found = {
+                    "seeds": found["seeds"],
+                    "success": found["difference"],
+                    **{b: found[b] for b in BOUNDS},
+                }
+                rows.append({"starter": starter, "arm": arm, "decoding": decoding, "levels": name, **found})
+    return pd.DataFrame(rows)
+
+
+def contrasts(table: pd.DataFrame, followed: pd.DataFrame) -> pd.DataFrame:
     """Make the primary contrasts (sampled, levels 0 to 6; Holm within a starter), and uncorrected secondary ones."""
     sides = {
         (decoding, levels): by_seed(table, decoding, RANGES[levels])
@@ -85,15 +112,9 @@ def contrasts(results: Path, table: pd.DataFrame) -> pd.DataFrame:
                 if {(starter, one), (starter, other)} <= set(success.columns):
                     found = compared(success[starter, one], success[starter, other])
                     rows.append({**said, "decoding": decoding, "levels": levels, **found})
-            if len(pair := at_equal_tokens(results, table, starter, one, other)):
-                rows.append(
-                    {
-                        **said,
-                        "decoding": "sampled",
-                        "levels": "0-6, equal tokens",
-                        **compared(*map(pd.Series, pair.T)),
-                    }
-                )
+            if len(pair := at_equal_tokens(followed, starter, one, other)):
+                found = compared(pair.one, pair.other)
+                rows.append({**said, "decoding": "sampled", "levels": "0-6, equal tokens", **found})
     made = pd.DataFrame(rows)
     primary = (made.decoding == "sampled") & (made.levels == "0-6")
     primary &= made.contrast.isin([f"{one} - {other}" for one, other in CONTRASTS])
@@ -101,30 +122,46 @@ def contrasts(results: Path, table: pd.DataFrame) -> pd.DataFrame:
     return made
 
 
-def at_equal_tokens(results: Path, table: pd.DataFrame, starter: str, one: str, other: str) -> np.ndarray:
-    """Read both arms' curves at the tokens that the thriftier of the two sampled in all: (seeds, 2).
+def curves(results: Path) -> pd.DataFrame:
+    """Follow S1's runs of reinforcement learning: a row for each run and evaluation.
 
-    A curve is the success over levels 0, 2, 4 and 6, measured every 32 steps; imitation has none.
+    `success` is sampled, over levels 0, 2, 4 and 6; `mixed` the share of groups with non-zero advantage since the
+    evaluation before, and `level` the highest that was drawn in the last step. `tokens` were sampled so far.
     """
-    seeds = [set(table.seed[(table.starter == starter) & (table.arm == arm)]) for arm in (one, other)]
     found = []
-    for seed in sorted(set.intersection(*seeds)):
-        folders = [results / "S1" / f"{arm}-{starter}-{seed}" for arm in (one, other)]
-        if not all((folder / "train.csv").exists() for folder in folders):
-            continue
-        curves = [curve(folder) for folder in folders]
-        tokens = min(sampled[-1] for sampled, _ in curves)
-        found.append([float(np.interp(tokens, *one)) for one in curves])
-    return np.array(found)
+    for file in sorted((results / "S1").glob("*/train.csv")):
+        arm, starter, seed = file.parent.name.rsplit("-", 2)
+        train = pd.read_csv(file).groupby("step").agg(
+            tokens=("tokens_generated", "sum"), groups=("groups", "sum"), kept=("kept", "sum"), level=("d", "max")
+        )  # fmt: skip
+        measured = pd.read_csv(file.with_name("eval.csv")).query("decoding == 'sampled' and d <= 6")
+        success = measured.groupby("step").success.mean()
+        until = pd.cut(train.index, [-1, *success.index], labels=success.index)
+        sums = train.groupby(until, observed=False)[["tokens", "groups", "kept"]].sum()
+        run = pd.DataFrame(
+            {
+                "success": success,
+                "tokens": sums.tokens.cumsum(),
+                "mixed": sums.kept / sums.groups,
+                "level": train.level,
+            }
+        ).loc[success.index]
+        found.append(run.rename_axis("step").reset_index().assign(arm=arm, starter=starter, seed=int(seed)))
+    return pd.concat(found, ignore_index=True)
 
 
-def curve(run: Path) -> tuple[np.ndarray, np.ndarray]:
-    """Read a run's tokens sampled so far, and its success over levels 0 to 6, at each evaluation."""
-    spent = pd.read_csv(run / "train.csv").groupby("step").tokens_generated.sum().cumsum()
-    measured = (
-        pd.read_csv(run / "eval.csv").query("decoding == 'sampled' and d <= 6").groupby("step").success.mean()
-    )
-    return spent.reindex(measured.index, fill_value=0).to_numpy(), measured.to_numpy()
+def at_equal_tokens(curves: pd.DataFrame, starter: str, one: str, other: str) -> pd.DataFrame:
+    """Read two arms' curves, linearly, at the tokens that the thriftier of them sampled in all: a row for each seed
+    that both have. Imitation has no curve."""
+    runs = curves[curves.starter == starter].groupby(["arm", "seed"])
+    known = dict(iter(runs))
+    found = []
+    for seed in sorted(curves.seed.unique()):
+        if (one, seed) in known and (other, seed) in known:
+            pair = [known[arm, seed] for arm in (one, other)]
+            tokens = min(run.tokens.max() for run in pair)
+            found.append([float(np.interp(tokens, run.tokens, run.success)) for run in pair])
+    return pd.DataFrame(found, columns=["one", "other"])
 
 
 def by_steps(results: Path) -> pd.DataFrame:
@@ -232,14 +269,21 @@ def main() -> None:
     if table.empty:
         print("no run of S1 is done yet")
         return
-    made = {"contrasts": contrasts(results, table), "by_steps": by_steps(results), "mended": mended(results)}
+    followed = curves(results)
+    made = {
+        "success": success(results, table),
+        "contrasts": contrasts(table, followed),
+        "mended": mended(results),
+    }
+    made |= {"by_steps": by_steps(results), "curves": followed}
     if len(second):
         held_out, first = gains(second, pd.read_csv(results / "start-environments.csv"))
         made |= {"slopes": slopes(held_out, "gain"), "company": slopes(first, "success")}
         made["environments"] = over_orders({name: made[name] for name in ("slopes", "company")})
     for name, one in made.items():
         one.round(4).to_csv(HERE / f"{name}.csv", index=False, lineterminator="\n")
-        print(f"{name}\n{one.round(3).to_string(index=False)}\n")
+        if len(one) < 200:
+            print(f"{name}\n{one.round(3).to_string(index=False)}\n")
 
 
 if __name__ == "__main__":

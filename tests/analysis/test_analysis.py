@@ -22,6 +22,7 @@ from ecomlab.analysis import (
     capability_plots,
     cascade_plots,
     cascades,
+    curriculum_plots,
     env_plots,
     plots,
     scale_plots,
@@ -208,6 +209,30 @@ CART = pd.DataFrame({"env": ["CART"]})
 CASCADE, ROOT = "experiments/cascade", Path(__file__).resolve().parents[2]
 
 
+def study_tables():
+    """Tables as experiments/frontier/analyse.py makes them: curves, success, contrasts."""
+    arms = ("singles", "static-4-6", "static-0-6", "adaptive", "prefix")
+    curves = pd.DataFrame(
+        [
+            {"arm": arm, "starter": starter, "seed": seed, "step": step, "success": 0.5 + step / 512, "mixed": 0.1,
+             "level": 2 + step // 64}
+            for arm in arms for starter in ("novice", "singles") for seed in (0, 1, 2) for step in (32, 64, 128, 256)
+        ]
+    )  # fmt: skip
+    success = pd.DataFrame(
+        {"arm": [*arms, "start"], "starter": "novice", "decoding": "sampled", "levels": "7-8"}
+    )
+    success = success.assign(success=0.15, low=0.1, high=0.2)
+    pairs = [(arm, "adaptive") if arm == "prefix" else ("adaptive", arm) for arm in arms if arm != "adaptive"]
+    contrasts = pd.DataFrame(
+        [
+            {"starter": starter, "contrast": " - ".join(pair), "difference": 0.05, "low": 0.01, "high": 0.09, "holm": p}
+            for starter, p in (("singles", 0.2), ("novice", 0.01)) for pair in pairs
+        ]
+    )  # fmt: skip
+    return curves, success, contrasts
+
+
 def every_figure():
     """Each figure of the notebooks by name, as a function of its width."""
     train, evaluation = train_rows(seeds=(0, 1, 2)), eval_rows(seeds=(0, 1, 2))
@@ -225,6 +250,7 @@ def every_figure():
     )
     scripted, runs = statistics.frontiers(table, ["perturbed"]), statistics.run_frontiers(evaluation)
     players = pd.concat([scripted, tables.load_frontier(ROOT / "experiments/serve_base/frontier.json")])
+    curves, success, contrasts = study_tables()
     sizes = tables.load_catalog_scale(ROOT / "experiments/catalog_scale/results.csv")
     return {
         "growth": partial(plots.difficulty_growth, train, evaluation),
@@ -240,12 +266,13 @@ def every_figure():
         "depth": partial(env_plots.depth, lacking),
         "alone": partial(env_plots.alone, moved),
         "sizes": partial(scale_plots.catalog_scale, sizes),
+        "curriculum": partial(curriculum_plots.curriculum, curves, success, contrasts, "novice", "singles"),
     }
 
 
 FIGURES = (
     "growth", "ratio", "scaling", "certificate", "axes", "parts", "frontier", "understanding", "cascade",
-    "mending", "depth", "alone", "sizes",
+    "mending", "depth", "alone", "sizes", "curriculum",
 )  # fmt: skip
 
 

@@ -108,6 +108,9 @@ def test_a_simulated_learner_gains_where_groups_are_mixed() -> None:
     assert all(one[7] == sum(range(int(one[1:7].sum()))) for one in carts), "every two of the steps"
 
 
+NO_CURVES = pd.DataFrame(columns=["starter", "arm", "seed"])
+
+
 def test_contrasts_are_paired_by_seed_and_corrected_within_a_starter(tmp_path: Path) -> None:
     gains = {"adaptive": (0.5, 0.6, 0.7), "singles": (0.3, 0.4, 0.5), "static-4-6": (0.5, 0.6, 0.7)}
     for arm, values in gains.items():
@@ -120,7 +123,7 @@ def test_contrasts_are_paired_by_seed_and_corrected_within_a_starter(tmp_path: P
                     for d in range(9) for block, noise in ((0, 0.01), (1, -0.01))
                 ]  # fmt: skip
                 pd.DataFrame(rows).to_csv(folder / "end.csv", index=False)
-    made = analyse.contrasts(tmp_path, analyse.ends(tmp_path)).query(
+    made = analyse.contrasts(analyse.ends(tmp_path), NO_CURVES).query(
         "decoding == 'sampled' and levels == '0-6'"
     )
     assert set(made.contrast) == {"adaptive - singles", "adaptive - static-4-6"} and (made.seeds == 3).all()
@@ -140,17 +143,22 @@ def test_two_arms_are_compared_at_the_tokens_of_the_thriftier(tmp_path: Path) ->
     for arm, tokens, success in (("adaptive", 100, 0.4), ("singles", 50, 0.1)):
         folder = tmp_path / f"S1/{arm}-novice-0"
         folder.mkdir(parents=True)
-        pd.DataFrame({"step": [1, 1, 2], "tokens_generated": [tokens, 0, tokens]}).to_csv(
-            folder / "train.csv"
-        )
+        spent = {"tokens_generated": [tokens, 0, tokens], "groups": 2, "kept": [2, 0, 1], "d": [0, 3, 2]}
+        pd.DataFrame({"step": [1, 1, 2], **spent}).to_csv(folder / "train.csv")
         curve = [{"step": step, "d": 2, "success": success * step} for step in (0, 1, 2)]
         rows = [{**row, "decoding": "sampled"} for row in curve] + [
             {**curve[2], "d": 8, "decoding": "sampled"}
         ]
         pd.DataFrame(rows).to_csv(folder / "eval.csv")
-    table = pd.DataFrame({"starter": "novice", "arm": ["adaptive", "singles"], "seed": 0})
-    pair = analyse.at_equal_tokens(tmp_path, table, "novice", "adaptive", "singles")
-    assert pair.tolist() == [[pytest.approx(0.4), pytest.approx(0.2)]], "of 100 tokens: one step, and two"
+    followed = analyse.curves(tmp_path)
+    assert followed[followed.arm == "adaptive"][["tokens", "mixed", "level"]].to_numpy()[1:].tolist() == [
+        [100, 0.5, 3],
+        [200, 0.5, 2],
+    ]
+    pair = analyse.at_equal_tokens(followed, "novice", "adaptive", "singles")
+    assert pair.one.item() == pytest.approx(0.4) and pair.other.item() == pytest.approx(0.2), (
+        "one step, and two"
+    )
 
 
 def test_mended_mistakes_are_compared_on_common_pairs(tmp_path: Path) -> None:
