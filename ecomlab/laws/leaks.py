@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from ecomlab.catalog import Shop
+from ecomlab.customer.reading.reading import RANKS
 from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.episode.episode import Episode
 from ecomlab.episode.play import play
@@ -36,6 +37,7 @@ from ecomlab.laws.tool_introspection import (
     wants_words,
 )
 from ecomlab.seeding import rng
+from ecomlab.slots import LIMITS
 from ecomlab.task import Task
 from ecomlab.world.cart import wants_of
 from ecomlab.world.plain import AtFirst, plain
@@ -129,6 +131,10 @@ def _judged(trajectory: Trajectory, shop: Shop) -> Iterator[tuple[str, list[Feat
         for want in wants_of(plain(part.goal, AtFirst(shop, part.world)))
     ]
 
+    # What a goal ranks is submitted by these numbers, and says so.
+    ranks = any(name in RANKS for part in task.parts for _, name in part.goal.slots)
+    ranked = frozenset(limit.shown for limit in LIMITS if limit.sort) if ranks else frozenset()
+
     def would_do(value: str) -> bool:
         row = shop.catalog.row(value)
         return row is not None and any(shop.catalog.satisfies(row, want.constraints) for want in wants)
@@ -148,7 +154,8 @@ def _judged(trajectory: Trajectory, shop: Shop) -> Iterator[tuple[str, list[Feat
                 # What is handed in instead of something that is meant follows from it by content.
                 if wanted is unsaid or not unsaid:
                     rows = [listed[i] for i in kept]
-                    yield f"{kind}{label}, content", content([ids[i] for i in kept], rows, shop), labels
+                    found_in = content([ids[i] for i in kept], rows, shop, ranked)
+                    yield f"{kind}{label}, content", found_in, labels
 
 
 def _shown(trajectory: Trajectory, shop: Shop) -> list[tuple[str, Any]]:
@@ -234,9 +241,12 @@ def _features(ids: list[str], rows: Sequence[Mapping[str, Any]]) -> list[Feature
     ]
 
 
-def content(ids: Sequence[str], rows: Sequence[Mapping[str, Any]], shop: Shop) -> list[Features]:
+def content(
+    ids: Sequence[str], rows: Sequence[Mapping[str, Any]], shop: Shop, decided: frozenset[str] = frozenset()
+) -> list[Features]:
     """Describe each row by what is in it, a product's also by what can be looked up: numbers and their ranks, the
-    lengths of texts, and in how many rows of its kind (texts that end in the same word) each value or word occurs."""
+    lengths of texts, and in how many rows of its kind (texts that end in the same word) each value or word occurs.
+    Fields by which the customer `decided` are left out."""
     full = [{**_product(value, shop), **row} for value, row in zip(ids, rows, strict=True)]
     texts = [
         max((v for v in row.values() if isinstance(v, str)), key=len, default="").split() for row in full
@@ -249,7 +259,7 @@ def content(ids: Sequence[str], rows: Sequence[Mapping[str, Any]], shop: Shop) -
             said = [texts[i][k] if len(texts[i]) > k else None for i in mine]
             for i, word in zip(mine, said, strict=True):
                 found[i][f"rows with its {name} word"] = 0.0 if word is None else float(said.count(word))
-        for name in {name for i in mine for name in full[i]} - OPEN:
+        for name in {name for i in mine for name in full[i]} - OPEN - decided:
             values = [full[i].get(name) for i in mine]
             for i, value in zip(mine, values, strict=True):
                 if isinstance(value, int | float):
