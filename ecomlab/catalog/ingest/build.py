@@ -4,6 +4,7 @@ import json
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Mapping as Table
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
@@ -33,7 +34,7 @@ from ecomlab.catalog.products import (
 from ecomlab.files import lock, write_text
 from ecomlab.seeding import digest
 
-VERSION: Final = 14
+VERSION: Final = 15
 """Goes up when the same source would give other products: shards of older builds are not gone on with."""
 MAPPING: Final = "mapping.toml"
 HOUSE: Final = "Own-Brand"
@@ -118,7 +119,7 @@ def _combine(
         for name in mapping.varying
     ]
     folded = fold(table, folds, named)
-    names, departments = _kinds(table, folded)
+    names, departments = _kinds(table, folded, mapping.kinds)
     drawn = tuple(name for name in ("days", "stock") if table[name].null_count == table.num_rows)
     repairs, repaired, examples, aside = _accounts(table, folded, work)
     kinds = Counter(names.tolist())
@@ -196,33 +197,41 @@ def _accounts(
     return dict(repairs), repaired, examples, aside
 
 
-def _kinds(table: Any, folded: Folded) -> tuple[np.ndarray, np.ndarray]:
-    """Choose each product's type and department: of its category path, else of its title, else "Other Product".
+def _kinds(table: Any, folded: Folded, called: Table[str, str]) -> tuple[np.ndarray, np.ndarray]:
+    """Choose each product's type and department: of its category path, else of its title, else "Other Product"; types
+    and categories are `called` as a mapping says.
 
-    A category that nobody can ask for gives way to what the title names. A trade's other names for things ("toner" for
+    A category that nobody can ask for gives way to what the title names, and so does the first of several names ("Coats
+    & Jackets") to that which the title says. A trade's other names for things ("toner" for
     a Toner Cartridge) count where most of what titles name in full is of that trade; elsewhere they name things.
     """
-    names = ["path", "kind", "department", "said"]
-    take = main_rows(table.select(["title", *names]), folded, np.arange(len(folded.main)))
+    names = ["title", "path", "kind", "department", "said"]
+    take = main_rows(table.select(names), folded, np.arange(len(folded.main)))
     rows = list(zip(*(take[name].to_pylist() for name in names), strict=True))
-    by_path = _of_paths(Counter(path for path, *_ in rows))
-    full = Counter(department in types.trade() for _, kind, department, said in rows if kind and said is None)
+    by_path = _of_paths(Counter(path for _, path, *_ in rows), called)
+    full = Counter(
+        department in types.trade() for *_, kind, department, said in rows if kind and said is None
+    )
     chosen: list[Kind] = []
-    for path, kind, department, said in rows:
+    for title, path, kind, department, said in rows:
         pathed, titled = by_path.get(path), Kind(kind, department) if kind else None
         if said is not None and full[True] <= full[False]:
             titled = Kind(said, said) if said else None
+        if pathed and (own := types.said_of(path.rpartition("\n")[2], title)):
+            pathed = Kind(types.packed(own), pathed.department)
         if pathed and titled and not types.is_speakable(pathed.name):
             pathed = Kind(titled.name, pathed.department)
-        chosen.append(pathed or titled or OTHER)
+        found = pathed or titled or OTHER
+        chosen.append(Kind(called.get(found.name, found.name), found.department))
     homes: dict[str, str] = {}
     for (name, home), _ in Counter((kind.name, kind.department) for kind in chosen).most_common():
         homes.setdefault(name, home)
     return np.array([k.name for k in chosen], object), np.array([homes[k.name] for k in chosen], object)
 
 
-def _of_paths(counts: Counter[str]) -> dict[str, Kind]:
-    """Return the type of each path: its last level, or the one above where that has too few products."""
+def _of_paths(counts: Counter[str], called: Table[str, str]) -> dict[str, Kind]:
+    """Return the type of each path: as its last level is `called`, else that level, or the one above where it has too
+    few products."""
     levels = {path: tuple(path.split("\n")) for path in counts if path}
     sizes: Counter[tuple[str, ...]] = Counter()
     for path, of_path in levels.items():
@@ -230,6 +239,9 @@ def _of_paths(counts: Counter[str]) -> dict[str, Kind]:
             sizes[of_path[:end]] += counts[path]
     found = {}
     for path, of_path in levels.items():
+        if of_path[-1] in called:
+            found[path] = Kind(called[of_path[-1]], types.department_of(of_path))
+            continue
         above = (of_path[:end] for end in range(len(of_path), 1, -1) if sizes[of_path[:end]] >= ENOUGH)
         if kind := types.of_path(next(above, of_path)):
             found[path] = kind

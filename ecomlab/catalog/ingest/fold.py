@@ -54,12 +54,14 @@ class Folded:
 
 
 def related(table: Any, fill_down: bool) -> Any:
-    """Return the table with every row's parent named as the parent's own row names itself: by its id."""
+    """Return the table with every row's parent named as the parent's own row names itself: by its id. It may be named
+    by the other id, also without its "id:"."""
     import pyarrow as pa
 
     parents = table["parent"].to_pylist()
-    ids = zip(table["other_id"].to_pylist(), table["source_id"].to_pylist(), strict=True)
-    own = {other: one for other, one in ids if other}
+    ids = table["source_id"].to_pylist()
+    others = [(other, one) for other, one in zip(table["other_id"].to_pylist(), ids, strict=True) if other]
+    own = {other.removeprefix("id:"): one for other, one in others} | {one: one for one in ids} | dict(others)
     said = [own.get(one, one) for one in parents]
     if fill_down:
         titles = table["title"].to_pylist()
@@ -87,6 +89,8 @@ def fold(table: Any, folds: bool, names: Sequence[str] = ()) -> Folded:
     rows = np.flatnonzero(~lone)
     rows = rows[np.argsort(first[group[rows]], kind="stable")]
     said = rows_at(table.select(["title", "content", "options", "parent", "hidden"]), rows).to_pydict()
+    kinds = rows_at(table.select(["path", "kind"]), rows).to_pydict()
+    kind = [path or own for path, own in zip(kinds["path"], kinds["kind"], strict=True)]
     ends = np.flatnonzero(np.diff(group[rows], append=-1)) + 1
     aside: dict[int, str] = {}
     families = []
@@ -95,9 +99,10 @@ def fold(table: Any, folds: bool, names: Sequence[str] = ()) -> Folded:
         sold = _sold(own, folds)
         aside |= {int(row): HIDDEN for row, is_sold in zip(rows[begin:end], sold) if not is_sold}
         kept = [[*compress(column, sold)] for column in (rows[begin:end].tolist(), *own[:-1])]
-        families += [_Family(kept[0], kept[1:], names, folds)] if any(sold) else []
-    spread = sum((family.spread for family in families), Counter[str]())
-    made = [product for family in families for product in family.products(spread, aside)]
+        of_kind = next(filter(None, kind[begin:end]), "")
+        families += [_Family(kept[0], kept[1:], names, folds, of_kind)] if any(sold) else []
+    axes = _axes(families)
+    made = [product for family in families for product in family.products(axes.get(family.kind, ""), aside)]
     titled, hidden = np.asarray(pc.not_equal(table["title"], "")), np.asarray(table["hidden"])
     aside |= dict.fromkeys(np.flatnonzero(lone & ~titled).tolist(), NO_TITLE)
     aside |= dict.fromkeys(np.flatnonzero(lone & titled & hidden).tolist(), HIDDEN)
@@ -121,11 +126,24 @@ def _sold(said: Sequence[list[Any]], folds: bool) -> list[bool]:
     return [not (own or (first and not title)) for own, title in zip(hidden, titles)]
 
 
-class _Family:
-    """Rows of one parent or id, in order."""
+def _axes(families: "Sequence[_Family]") -> dict[str, str]:
+    """Return the option that products of each kind come in: the one in which most of its families vary, rather a size
+    than a color. Products that differ in another one are products apart, which their attributes tell."""
+    votes: dict[str, dict[str, list[int]]] = {}
+    for family in families:
+        for name, more in family.spread.items():
+            count = votes.setdefault(family.kind, {}).setdefault(name, [0, name != "color", 0])
+            count[0], count[2] = count[0] + 1, count[2] + more
+    return {kind: max(counts, key=lambda name: counts[name]) for kind, counts in votes.items()}
 
-    def __init__(self, rows: list[int], said: Sequence[list[Any]], names: Sequence[str], folds: bool) -> None:
-        self.rows, self.folds = rows, folds
+
+class _Family:
+    """Rows of one parent or id, in order, and the kind of thing that they are."""
+
+    def __init__(
+        self, rows: list[int], said: Sequence[list[Any]], names: Sequence[str], folds: bool, kind: str
+    ) -> None:
+        self.rows, self.folds, self.kind = rows, folds, kind
         self.titles, self.contents, options, parents = said
         given = [json.loads(one) if one else [[], []] for one in options]
         children = any(parents)
@@ -146,18 +164,25 @@ class _Family:
         ]
         self.spread = Counter({name: len(own) - 1 for name, own in zip(self.names, seen) if len(own) > 1})
 
-    def products(self, spread: Counter[str], aside: dict[int, str]) -> Iterator[Product]:
-        """Yield the products of these rows, whose variants differ in that of their options that varies most in all."""
-        usual = [name for name in self.names if name in self.spread]
-        axis = self.names.index(max(usual, key=lambda name: spread[name])) if usual else -1
+    def products(self, option: str, aside: dict[int, str]) -> Iterator[Product]:
+        """Yield the products of these rows, whose variants differ in this option."""
+        axis = self.names.index(option) if option in self.spread else -1
         titles = self.titles
         head = next((at for at, title in enumerate(titles) if title), None)
         if head is None:
             aside |= dict.fromkeys(self.rows, NO_TITLE)
             return
+        told = any(map(any, self.values))
+        if self.whole >= 0 and not told:  # variants that do not say in what they differ
+            product = Product(self.rows[head], whole=self.rows[self.whole])
+            own = {content: at for at, content in enumerate(self.contents) if at != self.whole}
+            product.variants = [(self.rows[at], "") for at in sorted(own.values())]
+            again = {*range(len(self.rows))} - {self.whole, *own.values()}
+            aside |= {self.rows[at]: REPEATED for at in again}
+            yield product
+            return
         parts: dict[tuple[str, ...], dict[str, int]] = {}
         contents: set[int] = set()
-        told = any(map(any, self.values))
         for at, (row, values, content) in enumerate(zip(self.rows, self.values, self.contents, strict=True)):
             if self.folds and not any(values) and (told or (at != head and not titles[at])):
                 aside[row] = WHOLE  # has the title of all, a further picture or a note

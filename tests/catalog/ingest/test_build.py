@@ -112,6 +112,8 @@ def test_no_row_of_one_id_is_lost_without_a_reason() -> None:
                 "content": [int("".join(row)) for row in said],
                 "options": [json.dumps([own, []]) if any(own) else "" for own in values],
                 "hidden": [False] * len(said),
+                "path": [""] * len(said),
+                "kind": [""] * len(said),
             }
         )
         found = fold(table, False, ("color", "size", "style"))
