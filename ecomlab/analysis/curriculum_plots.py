@@ -1,13 +1,25 @@
-"""The figure of the registered study: what curricula are worth to a tiny policy that composes steps."""
+"""The figures of the registered study: what curricula, environments and schedules are worth to a tiny policy."""
 
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import PercentFormatter
+from scipy import stats
 
 from ecomlab.analysis.plots import UNTRAINED_LOOK, lines
-from ecomlab.style import Look, Width, canvas, current, dots, in_rows, laid_out, lettered, places_of
+from ecomlab.style import (
+    Look,
+    Width,
+    canvas,
+    current,
+    dots,
+    in_rows,
+    laid_out,
+    lettered,
+    panels_of,
+    places_of,
+)
 
 ARMS = ("single steps", "static-4-6", "static-0-6", "adaptive", "prefix")
 """Arms of the primary contrasts, in the order of the legend."""
@@ -75,7 +87,7 @@ def _by_arm(ax: Axes, rows: pd.DataFrame, looks: dict[str, Look]) -> None:
 
 def _differences(ax: Axes, rows: pd.DataFrame, starters: tuple[str, str]) -> None:
     """Draw a row for each contrast: differences from both starters in percentage points, filled where p is below .05
-    after Holm's correction."""
+    after the correction of Holm, or where nothing was corrected."""
     names = list(dict.fromkeys(rows.contrast))
     in_rows(ax, [" −\n".join(SAID.get(arm, arm) for arm in name.split(" - ")) for name in names])
     shades = ((0.1, 0.1, 0.1), (0.5, 0.5, 0.5))
@@ -91,3 +103,54 @@ def _differences(ax: Axes, rows: pd.DataFrame, starters: tuple[str, str]) -> Non
         for starter, shade, mark in zip(starters, shades, MARKS, strict=True)
     ]
     ax.legend(handles=handles, frameon=False, loc="lower right", bbox_to_anchor=(1, 1), ncols=2, borderpad=0)
+
+
+@laid_out
+def environments(
+    slopes: pd.DataFrame, company: pd.DataFrame, decoding: str = "greedy", width: Width = "page"
+) -> Figure:
+    """Draw, over the number of environments that are trained, the gain of the one held out and the success of the first
+    one: a thin line an order, the mean with Student's 95% interval.
+
+    The tables are those of experiments/frontier/analyse.py.
+    """
+    figure, _ = canvas(width, 2.2)
+    panels = panels_of(figure, (1, 2))
+    for ax, table, label in (
+        (panels[0], slopes, "gain of the environment\nheld out, points"),
+        (panels[1], company, "success in the\nfirst environment"),
+    ):
+        mine = table[table.decoding == decoding]
+        counts = [int(name.removeprefix("k = ")) for name in mine.columns if name.startswith("k = ")]
+        values = 100 * mine[[f"k = {count}" for count in counts]].to_numpy()
+        colour, marker = current().look("adaptive")
+        ax.plot(counts, values.T, color=colour, linewidth=0.6, alpha=0.5)
+        reach = stats.sem(values) * stats.t.ppf(0.975, len(values) - 1)
+        dots(
+            ax,
+            counts,
+            [values.mean(axis=0) + side for side in (0, -reach, reach)],
+            (colour, marker),
+            upright=True,
+        )
+        ax.set(xlabel="environments trained", ylabel=label, xscale="log")
+        ax.set_xticks(counts, [str(count) for count in counts], minor=False)
+        ax.set_xticks([], minor=True)
+    panels[0].axhline(0, color=".3", linewidth=0.6)
+    lettered(panels)
+    return figure
+
+
+@laid_out
+def mending(mended: pd.DataFrame, width: Width = "page") -> Figure:
+    """Draw the contrasts of planted mistakes that were mended, on common pairs, with bootstrap intervals: a panel a
+    level. The table is `mended` of experiments/frontier/analyse.py."""
+    levels = sorted(mended.level.unique())
+    starters = tuple(mended.starter.unique())
+    figure, page = canvas(width, 2.0, 3.6)
+    panels = panels_of(figure, (1, len(levels)) if page else (len(levels), 1))
+    for ax, level in zip(panels, levels, strict=True):
+        _differences(ax, mended[mended.level == level].assign(holm=0.0), starters)
+        ax.set(xlabel=f"mended, d = {level}, percentage points")
+    lettered(panels)
+    return figure

@@ -230,7 +230,9 @@ def study_tables():
             for starter, p in (("singles", 0.2), ("novice", 0.01)) for pair in pairs
         ]
     )  # fmt: skip
-    return curves, success, contrasts
+    mended = contrasts.assign(level=1)
+    orders = pd.DataFrame({"decoding": "greedy", **{f"k = {k}": [0.01, 0.02, 0.04] for k in (1, 2, 4, 7)}})
+    return curves, success, contrasts, pd.concat([mended, mended.assign(level=4)]), orders
 
 
 def every_figure():
@@ -250,7 +252,7 @@ def every_figure():
     )
     scripted, runs = statistics.frontiers(table, ["perturbed"]), statistics.run_frontiers(evaluation)
     players = pd.concat([scripted, tables.load_frontier(ROOT / "experiments/serve_base/frontier.json")])
-    curves, success, contrasts = study_tables()
+    curves, success, contrasts, mended, orders = study_tables()
     sizes = tables.load_catalog_scale(ROOT / "experiments/catalog_scale/results.csv")
     return {
         "growth": partial(plots.difficulty_growth, train, evaluation),
@@ -267,12 +269,14 @@ def every_figure():
         "alone": partial(env_plots.alone, moved),
         "sizes": partial(scale_plots.catalog_scale, sizes),
         "curriculum": partial(curriculum_plots.curriculum, curves, success, contrasts, "novice", "singles"),
+        "orders": partial(curriculum_plots.environments, orders, orders),
+        "mended": partial(curriculum_plots.mending, mended),
     }
 
 
 FIGURES = (
     "growth", "ratio", "scaling", "certificate", "axes", "parts", "frontier", "understanding", "cascade",
-    "mending", "depth", "alone", "sizes", "curriculum",
+    "mending", "depth", "alone", "sizes", "curriculum", "orders", "mended",
 )  # fmt: skip
 
 
