@@ -114,8 +114,8 @@ def environments(
 
     The tables are those of experiments/frontier/analyse.py.
     """
-    figure, _ = canvas(width, 2.2)
-    panels = panels_of(figure, (1, 2))
+    figure, page = canvas(width, 2.2, 4.0)
+    panels = panels_of(figure, (1, 2) if page else (2, 1))
     for ax, table, label in (
         (panels[0], slopes, "gain of the environment\nheld out, points"),
         (panels[1], company, "success in the\nfirst environment"),
