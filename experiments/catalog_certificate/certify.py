@@ -38,6 +38,7 @@ MAKERS, NAMES = 10, 12
 a guesser is right so often that it earns more than who fails honestly, which NOT GAMEABLE forbids."""
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
+SHOPS = ("variants", "apparel", "amazon")
 SHARES = ("solver", "fair", "courteous", "noisy", "naive", "chance", "turns", "reward")
 
 
@@ -124,6 +125,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--data", type=Path, help="folder of amazon.csv")
+    parser.add_argument("--shops", nargs="+", choices=SHOPS, default=SHOPS, help="which of them")
     parser.add_argument("--seeds", type=int, default=100, help="tasks a cell, for every player")
     parser.add_argument("--levels", default="0:12")
     parser.add_argument("--env", nargs="+", default=list(ENVIRONMENTS))
@@ -137,6 +139,8 @@ def main() -> None:
     asked = parser.parse_args()
     asked.out.mkdir(parents=True, exist_ok=True)
     for name, file in sources(asked.data, asked.work):
+        if name not in asked.shops:
+            continue
         folder = built(file, asked.work / name)
         report.certify(
             asked.env, levels(asked.levels), asked.seeds, asked.seeds, asked.leaks, Console(width=140),
