@@ -56,10 +56,13 @@ class RowCleaner:
         self._hidden = {one: {*map(str.lower, said)} for one, said in mapping.hidden.items()}
         self._nested = tuple(column for column in mapping.named() if "." in column)
         self._names = {column: slug(name) for name, column in mapping.attributes.items()}
+        self._above = ""
 
     def clean(self, row: SourceRow) -> dict[str, Any] | SetAside:
-        """Return what a row says by column of a shard, with what was `dropped`, None and "" where it says nothing; or
-        why it is set aside."""
+        """Return what a row says, with what was `dropped`, None and "" where it says nothing; or why it is set aside.
+
+        Rows come in the order of their file: one may be of the product above it.
+        """
         raw, mapping, columns = row.values, self.mapping, self.mapping.columns
         if row.fault:
             return SetAside(row.number, row.fault, excerpt(raw))
@@ -109,13 +112,15 @@ class RowCleaner:
         said = [source_id, title, brand, path, price_cents, text, options]
         content = hashlib.blake2b(json.dumps(said).encode(), digest_size=8).digest()
         surcharge = "" if prices.is_zero(raw.get(columns.surcharge)) else columns.surcharge
-        names = [line(mapping.option_names.get(column, "")) for column in columns.options]
-        known = {name: [one.value, one.source] for name, one in found.items()}
+        parent = line(columns.parent)
+        if mapping.fill_down:
+            self._above = parent = parent if parent or title else self._above
+        names = [line(mapping.option_names.get(column, "")) for column in self._varying]
         return {
             "number": row.number,
             "source_id": source_id,
             "other_id": other_id,
-            "parent": line(columns.parent),
+            "parent": parent,
             "title": title,
             "hidden": any(line(one).lower() in said for one, said in self._hidden.items()),
             "brand": brand,
@@ -126,16 +131,18 @@ class RowCleaner:
             "path": "\n".join(path),
             "content": int.from_bytes(content, "little", signed=True),
             "price_cents": price_cents,
-            "surcharge_cents": number(surcharge, prices.read_price, self.currency),
+            "surcharge_cents": number(surcharge, prices.read_price, self.currency)
+            or (0 if columns.surcharge else None),
             "rating_tenths": number(columns.rating, values.read_rating),
             "reviews": number(columns.reviews, values.read_count),
             "stock": number(columns.stock, values.read_stock, 32_767),
             "days": number(columns.days, values.read_days, 60),
             "text": text,
-            "attributes": json.dumps(known, ensure_ascii=False),
-            "options": json.dumps([options, names], ensure_ascii=False) if any(options) else "",
+            "attributes": {name: [one.value, one.source] for name, one in found.items()},
+            "options": options if any(options) else (),
+            "option_names": names,
             "children": str(raw.get(columns.children) or "") if columns.children else "",
-            "repairs": "\n".join(dict.fromkeys(repairs)),
+            "repairs": [*dict.fromkeys(repairs)],
             "dropped": dropped,
         }
 

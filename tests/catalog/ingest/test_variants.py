@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from ingested import Built, built
 
-from ecomlab.catalog.ingest import open_source, shards
+from ecomlab.catalog.ingest import open_source
 from ecomlab.catalog.ingest.profiles import profiles
 
 MAGENTO = """sku,store_view_code,product_type,categories,name,price,special_price,additional_attributes,qty,\
@@ -70,11 +70,7 @@ def sold(found: Built) -> dict[str, tuple[int, dict[str, int]]]:
 
 
 @pytest.mark.parametrize("platform", CELLS)
-@pytest.mark.parametrize("rows_of_a_shard", [2, 20_000])
-def test_text_tells_the_variants_of_a_product(
-    platform: str, rows_of_a_shard: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(shards, "SHARD", rows_of_a_shard)
+def test_text_tells_the_variants_of_a_product(platform: str, tmp_path: Path) -> None:
     text, products = CELLS[platform]
     (tmp_path / "a.csv").write_text(text)
     found = built(tmp_path / "a.csv", tmp_path / "out")
