@@ -83,7 +83,7 @@ def build_products(
             repairs=dict(build.repairs),
             reasons=dict(Counter(reason for _, reason, _ in build.aside)),
             examples=build.examples,
-            coverage=dict(build.coverage),
+            coverage=build.coverage(),
             drawn=build.drawn,
             types=dict(build.types.most_common()),
             profile=mapping.profile,
@@ -164,7 +164,7 @@ class _Build:
         self.said: dict[tuple[Any, ...], int] = {}
         self.kind_of = array("l")
         """Numbers of what products say of their type, and by product its number."""
-        self.options, self.coverage, self.types = Counter[str](), Counter[str](), Counter[str]()
+        self.options, self.known, self.types = Counter[str](), Counter[str](), Counter[str]()
 
     def read(self, source: Source, cleaner: RowCleaner, progress: Callable[[int], None]) -> None:
         """Clean all rows."""
@@ -319,20 +319,28 @@ class _Build:
                 _fill_variants(row)
                 for attribute, (value, source) in row["attributes"].items():
                     row[f"attr.{attribute}"], row[f"from.{attribute}"] = value, source
-                self._count(row)
                 rows.append(row)
-            yield pa.RecordBatch.from_pylist(rows, self.schema())
+            batch = pa.RecordBatch.from_pylist(rows, self.schema())
+            self.types.update(batch["type"].to_pylist())
+            for name in batch.schema.names:
+                self.known[name] += len(batch) - batch[name].null_count
+            yield batch
 
-    def _count(self, product: Row) -> None:
-        known = ("price_cents", "rating_tenths", "brand", "feature", "text")
-        given = (name.partition("_")[0] for name in known if product[name] is not None)
-        self.coverage.update((*given, *product["attributes"], *["type"] * (product["type"] != OTHER.name)))
-        self.types[product["type"]] += 1
+    def coverage(self) -> dict[str, int]:
+        """Count the products of which the price, rating, brand, type and each attribute are known."""
+        called = {"price_cents": "price", "rating_tenths": "rating", "brand": "brand", "feature": "feature"}
+        called |= {"text": "text"} | {f"attr.{name}": name for name in self.attributes}
+        found = {name: self.known[column] for column, name in called.items()}
+        found["type"] = self.types.total() - self.types[OTHER.name]
+        return {name: count for name, count in found.items() if count}
 
 
 def _fill_variants(product: Row) -> None:
     """Draw the stock of variants that say none, and give a product of several rows the price and stock of these."""
     variants = product["variants"]
+    if not variants:
+        product["variants"] = None
+        return
     if any(one["stock"] is None for one in variants):
         drawn = drawn_stock([f"{product['id']} {place}" for place in range(len(variants))]).tolist()
         for one, stock in zip(variants, drawn, strict=True):

@@ -71,7 +71,9 @@ class RowCleaner:
         repairs = list(row.repairs)
 
         def line(column: str, limit: int = 200) -> str:
-            value, unwrapped = values.single(raw.get(column) if column else None)
+            if not column:
+                return ""
+            value, unwrapped = values.single(raw.get(column))
             text, mended = clean(value, limit)
             repairs.extend((*unwrapped, *mended))
             return "" if is_nothing(text) or text.lower() in self.nothing else text
@@ -91,7 +93,9 @@ class RowCleaner:
         found, dropped = self._attributes(raw, nameless, details, line)
 
         def number(column: str, read: Any, *more: Any) -> int | None:
-            value, unwrapped = values.single(raw.get(column) if column else None)
+            if not column:
+                return None
+            value, unwrapped = values.single(raw.get(column))
             found, mended = read(value, *more)
             repairs.extend((*unwrapped, *mended))
             return found
