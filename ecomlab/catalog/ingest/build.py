@@ -367,7 +367,7 @@ def _kinds(counts: Table[tuple[Any, ...], int]) -> list[Kind]:
     for (path, kind, department, said), count in counts.items():
         paths[path] += count
         if kind and said is None:
-            full[department in types.trade()] += count
+            full[department in types.names().trade] += count
     by_path = _of_paths(paths)
     chosen: list[Kind] = []
     homes: dict[str, Counter[str]] = {}

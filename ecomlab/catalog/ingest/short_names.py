@@ -98,7 +98,7 @@ def _words(title: str) -> list[str]:
     words: list[str] = []
     for token in _TOKEN.findall(_NEW.sub("", title)):
         word = token if token in types.BREAKS else token.strip(".'\"-&+")
-        if word.lower() in types.ending_words() and words:
+        if word.lower() in types.names().ends and words:
             break
         if words and words[-1].lower() in PREFIXES and _NAME.fullmatch(word):
             words[-1] = f"{words[-1]}-{word}"
