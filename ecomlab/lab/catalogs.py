@@ -15,9 +15,9 @@ from ecomlab.catalog import Catalog, build_shop
 from ecomlab.catalog.build import help_build
 from ecomlab.catalog.embedders import embedder_named
 from ecomlab.catalog.ingest import Mapping, Report, build_products, guess, open_source, read_mapping, to_toml
-from ecomlab.catalog.ingest.nested import value_at
 from ecomlab.catalog.ingest.report import without_header
 from ecomlab.catalog.ingest.text import clean
+from ecomlab.catalog.ingest.values import value_at
 from ecomlab.catalog.lexicon import lexicon_of
 from ecomlab.catalog.products import Products, open_products
 from ecomlab.catalog.real import catalog_of, left_out, unused

@@ -12,10 +12,10 @@ from typing import Any, Final, NamedTuple
 from ecomlab.catalog.ingest import attributes, prices, short_names, types, values
 from ecomlab.catalog.ingest.attributes import Found
 from ecomlab.catalog.ingest.mapping import Mapping, slug
-from ecomlab.catalog.ingest.nested import value_at
 from ecomlab.catalog.ingest.profiles import plain
 from ecomlab.catalog.ingest.sources import SourceRow
 from ecomlab.catalog.ingest.text import LONG, MARKUP, clean, is_nothing, without_markup
+from ecomlab.catalog.ingest.values import value_at
 
 TITLE_LIMIT: Final = 300
 TEXT_LIMIT: Final = 2_000
