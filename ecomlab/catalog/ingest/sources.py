@@ -342,7 +342,7 @@ def _json_rows(path: Path) -> Iterator[SourceRow]:
                     f"{path} is one JSON array of more than 256 MB; write it with one object a line (.jsonl)"
                 )
             values = json.loads(text)
-            yield from map(_object_row, _listed(values, path) if isinstance(values, dict) else values)
+            yield from map(_object_row, _listed(values) if isinstance(values, dict) else values)
             return
     for text, odd in _lines(path):
         if len(text) > LONGEST_LINE:
@@ -351,18 +351,10 @@ def _json_rows(path: Path) -> Iterator[SourceRow]:
             yield _json_row(line, (ENCODING,) if odd else ())
 
 
-def _listed(whole: dict[str, Any], path: Path) -> list[Any]:
+def _listed(whole: dict[str, Any]) -> list[Any]:
     """Return the one list of objects in the object that a file is; a product by itself is its only one."""
-    lists = {name: objects for name, one in whole.items() if (objects := objects_in(one))}
-    nested = any(isinstance(one, list | dict) for one in whole.values())
-    if not nested or "title" in whole or not lists.keys().isdisjoint(plain().variants):
-        return [whole]
-    if len(lists) != 1:
-        raise ValueError(
-            f"{path} is one object with {len(lists)} lists of objects ({', '.join(lists) or 'none'}), of which its "
-            "products should be the only one; write them as one JSON array, or one object a line (.jsonl)"
-        )
-    return next(iter(lists.values()))
+    lists = [name for name, one in whole.items() if objects_in(one)]
+    return whole[lists[0]] if len(lists) == 1 and not whole.keys() & {"title", *plain().variants} else [whole]
 
 
 def _json_row(line: str, repairs: tuple[str, ...]) -> SourceRow:
@@ -432,40 +424,28 @@ def _commit(name: str, revision: str | None) -> str:
     try:
         return str(huggingface_hub.HfApi().dataset_info(name, revision=revision).sha)
     except Exception as error:  # of any of the libraries between the network and here
-        raise _unreached(f"{name}@{revision}" if revision else name, error) from None
-
-
-def _unreached(name: str, error: Exception) -> ValueError:
-    return ValueError(
-        f"the dataset {name} cannot be reached ({error}). With a network, set HF_HUB_OFFLINE=0; "
-        "otherwise name a file or a folder that was downloaded"
-    )
+        raise _unread(f"{name}@{revision}" if revision else name, 0, error) from None
 
 
 def _hub_rows(name: str, split: str) -> Iterator[SourceRow]:
-    """Stream a dataset of the hub through `datasets`.
-
-    Raises ValueError when it cannot be reached or read safely, and where it breaks off.
-    """
+    """Stream a dataset of the hub through `datasets`. Raises ValueError where it cannot be read, or not safely."""
     import datasets
 
-    try:
-        repository, _, commit = name.partition("@")
-        builder = datasets.load_dataset_builder(repository, revision=commit or None)
-        if type(builder).__module__.split(".")[-2] not in BUILDERS:
-            raise ValueError(
-                f"{name} is no plain data ({type(builder).__name__}); {', '.join(BUILDERS)} are read"
-            )
-        rows = builder.as_streaming_dataset(split=split)
-    except (OSError, RuntimeError, datasets.exceptions.DatasetsError) as error:
-        raise _unreached(name, error) from None
+    repository, _, commit = name.partition("@")
     count = 0
     try:
-        for values in rows:
+        builder = datasets.load_dataset_builder(repository, revision=commit or None)
+        if type(builder).__module__.split(".")[-2] not in BUILDERS:
+            raise ValueError(f"no plain data: {', '.join(BUILDERS)} are read, not {type(builder).__name__}")
+        for values in builder.as_streaming_dataset(split=split):
             yield SourceRow(0, values)
             count += 1
     except Exception as error:  # of any of the libraries between the network and the file's format
-        raise ValueError(
-            f"the dataset {name} broke off after {count:,} rows ({error}); if it does so again, download it and name "
-            "the folder"
-        ) from None
+        raise _unread(name, count, error) from None
+
+
+def _unread(name: str, count: int, error: Exception) -> ValueError:
+    return ValueError(
+        f"the dataset {name} cannot be read, after {count:,} rows ({error}). With a network, set HF_HUB_OFFLINE=0; "
+        "otherwise name a file or a folder that was downloaded"
+    )
