@@ -198,15 +198,15 @@ class _Build:
         """Fold the clean rows into products."""
         called = self.mapping.option_names
         names = [
-            "option" if name in called else attributes.name_of(name) if self.folds else name
-            for name in self.mapping.varying
+            "option" if column in called else attributes.name_of(column)
+            for column in self.mapping.columns.options
         ]
         spread = Counter[str]()
-        for rows in self._families(several=True):
-            if not is_lone(rows, self.folds):
-                spread.update(Family(rows, names, self.folds).spread)
+        for rows in self._families() if names else ():
+            if not is_lone(rows):
+                spread.update(Family(rows, names).spread)
         for rows in self._families():
-            products, aside = fold(rows, names, self.folds, spread)
+            products, aside = fold(rows, names, spread)
             for product in products:
                 numbers = [one["row"] for one in product["variants"]]
                 self.order.extend((product["number"], min(numbers, default=product["number"])))
@@ -233,9 +233,8 @@ class _Build:
             if len(self.examples.setdefault(reason, [])) < EXAMPLES:
                 self.examples[reason].append([number, raw])
 
-    def _families(self, several: bool = False) -> Iterator[list[Row]]:
-        """Yield the rows of one parent or id together, in the order of the first; only where there are `several`, or
-        some may be in one row."""
+    def _families(self) -> Iterator[list[Row]]:
+        """Yield the rows of one parent or id together, in the order of the first."""
         firsts: dict[str, int] = {}
         of_first = array("q")
         for at, (parent, own) in enumerate(self.keys):
@@ -243,10 +242,7 @@ class _Build:
             of_first.append(firsts.setdefault(parent if parent and self.folds else own, at))
         order = np.argsort(np.array(of_first), kind="stable").tolist()
         for _, places in groupby(order, key=of_first.__getitem__):
-            together = [*places]
-            if several and len(together) == 1 and not self.folds:
-                continue
-            yield [self._related(self.rows[at]) for at in together]
+            yield [self._related(self.rows[at]) for at in places]
 
     def _related(self, row: Row) -> Row:
         """Return a row with its parent named as the parent's own row names itself: by its id."""

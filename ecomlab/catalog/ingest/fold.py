@@ -22,36 +22,36 @@ Row = dict[str, Any]
 
 
 def fold(
-    rows: list[Row], names: Sequence[str], folds: bool, spread: Counter[str]
+    rows: list[Row], names: Sequence[str], spread: Counter[str]
 ) -> tuple[list[Row], list[tuple[Row, str]]]:
     """Return the products of rows of one parent or id, in order, and the rows that are set aside, with the reasons.
 
-    Where nothing names a parent and it does not fold, only rows of one title are one product. `names` are those of the
-    options, for rows that say none; variants differ in the one that varies most, by the `spread` of all families.
+    `names` are those of the options, for rows that say none; without any, only the first row stays. Variants differ in
+    the option that varies most, by the `spread` of all families.
     """
-    if is_lone(rows, folds):
+    if is_lone(rows):
         (row,) = rows
         if not row["title"] or row["hidden"]:
             return [], [(row, HIDDEN if row["title"] else NO_TITLE)]
-        return [row | {"name": _name(row, (), folds), "option": None, "variants": (), "apart": False}], []
-    family = Family(rows, names, folds)
+        return [row | {"name": _name(row, bool(names)), "option": None, "variants": (), "apart": False}], []
+    family = Family(rows, names)
     return [*family.products(spread)], family.aside
 
 
-def is_lone(rows: list[Row], folds: bool) -> bool:
+def is_lone(rows: list[Row]) -> bool:
     """Tell whether rows are a single one without options."""
-    return len(rows) == 1 and not (folds and rows[0]["options"])
+    return len(rows) == 1 and not rows[0]["options"]
 
 
 class Family:
     """Rows of one parent or id, in order."""
 
-    def __init__(self, rows: list[Row], names: Sequence[str], folds: bool) -> None:
-        sold = _sold(rows, folds)
-        self.rows, self.folds = [*compress(rows, sold)], folds
+    def __init__(self, rows: list[Row], names: Sequence[str]) -> None:
+        sold = _sold(rows)
+        self.rows = [*compress(rows, sold)]
         self.aside = [(row, HIDDEN) for row, is_sold in zip(rows, sold) if not is_sold]
         """Rows that are set aside, with the reason."""
-        parents = folds and any(row["parent"] for row in self.rows)
+        parents = any(row["parent"] for row in self.rows)
         self.whole = next((row for row in self.rows if parents and not row["parent"]), None)
         """Their parent's own row, which says what is true of all."""
         nothing = ("",) * len(names)
@@ -89,17 +89,17 @@ class Family:
         contents: set[int] = set()
         told = any(map(any, self.values))
         for row, values in zip(self.rows, self.values, strict=True):
-            if self.folds and not any(values) and (told or (row is not head and not row["title"])):
+            if self.names and not any(values) and (told or (row is not head and not row["title"])):
                 self.aside.append((row, WHOLE))  # has the title of all, a further picture or a note
             elif row["content"] in contents:
                 self.aside.append((row, REPEATED))
-            elif not self.folds and row["title"] != head["title"]:
+            elif contents and not self.names:
                 self.aside.append((row, TAKEN_ID))
             else:
                 part = parts.setdefault(tuple(said for at, said in enumerate(values) if at != axis), {})
                 listed = values[axis].split("\n") if axis >= 0 else [""]
                 if not [said for said in listed if part.setdefault(said, row) is row]:
-                    self.aside.append((row, REPEATED_VARIANT if self.folds else TAKEN_ID))
+                    self.aside.append((row, REPEATED_VARIANT))
             contents.add(row["content"])
         for others, part in parts.items():
             if len(part) > 1 and "" in part:
@@ -135,16 +135,16 @@ class Family:
             if option or apart
         ]
         return product | {
-            "name": _name(main, others, self.folds),
+            "name": _name(main, bool(self.names), others),
             "option": option or None,
             "variants": variants,
             "apart": apart,
         }
 
 
-def _name(main: Row, others: tuple[str, ...], folds: bool) -> str:
-    """Return what a product's id is made of: its source id, else its content; of those of a parent, with what tells
-    them apart."""
+def _name(main: Row, folds: bool, others: tuple[str, ...] = ()) -> str:
+    """Return what a product's id is made of: its source id, else its content; where rows fold, its parent's and what
+    tells the products of it apart."""
     own, parent = main["source_id"], main["parent"]
     if folds:
         return f"{parent or own or main['content']}\n{others}"
@@ -158,15 +158,9 @@ def _price(row: Row, main: Row) -> int | None:
     return row["price_cents"]
 
 
-def _sold(rows: Sequence[Row], folds: bool) -> list[bool]:
+def _sold(rows: Sequence[Row]) -> list[bool]:
     """Tell which rows of a family are for sale: none below a first row, or a parent's, that is not."""
-    if not any(row["hidden"] for row in rows):
-        return [True] * len(rows)
-    if (
-        folds
-        and any(row["parent"] for row in rows)
-        and any(row["hidden"] for row in rows if not row["parent"])
-    ):
+    if any(row["parent"] for row in rows) and any(row["hidden"] for row in rows if not row["parent"]):
         return [False] * len(rows)
     first = next((row["hidden"] for row in rows if row["title"]), False)
     return [not (row["hidden"] or (first and not row["title"])) for row in rows]

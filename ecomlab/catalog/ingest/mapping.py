@@ -97,13 +97,6 @@ class Mapping(Strict):
     header: bool | None = None
     """Whether the first line of a CSV names its columns; where it does not, they are called "column 1", "column 2"."""
 
-    @property
-    def varying(self) -> dict[str, str]:
-        """Columns in which rows of one product may differ, by name: its options, or attributes where it has none."""
-        if self.columns.options:
-            return {column: column for column in self.columns.options}
-        return {slug(name): column for name, column in self.attributes.items()}
-
     def named(self) -> list[str]:
         """List every column that it names."""
         of_one = [getattr(self.columns, name) for name in ONE]

@@ -52,7 +52,6 @@ class RowCleaner:
         columns = mapping.columns
         self.folds = bool(columns.options)
         """Whether rows may be variants of one product."""
-        self._varying = tuple(mapping.varying.values())
         self._hidden = {one: {*map(str.lower, said)} for one, said in mapping.hidden.items()}
         self._nested = tuple(column for column in mapping.named() if "." in column)
         self._names = {column: slug(name) for name, column in mapping.attributes.items()}
@@ -88,7 +87,7 @@ class RowCleaner:
         brand = _brand(line(columns.brand) or line_of(details, "brand", "manufacturer", "brand name"))
         path = self._path(raw, line, repairs)
         kind = types.of_title(title) if title else None
-        options = tuple(self._option(line(column, 500)) for column in self._varying)
+        options = tuple(self._option(line(column, 500)) for column in columns.options)
         nameless = _pattern(brand).sub(" ", title) if brand else title  # Oak & Owl's are not of oak
         found, dropped = self._attributes(raw, nameless, details, line)
 
@@ -119,7 +118,7 @@ class RowCleaner:
         parent = line(columns.parent)
         if mapping.fill_down:
             self._above = parent = parent if parent or title else self._above
-        names = [line(mapping.option_names.get(column, "")) for column in self._varying]
+        names = [line(mapping.option_names.get(column, "")) for column in columns.options]
         return {
             "number": row.number,
             "source_id": source_id,
