@@ -108,16 +108,11 @@ def _in_form(source: Source, mapping: Mapping) -> Source:
 
 def _check_apart(source: Source, out: Path) -> None:
     """Raise ValueError where a build would write over its source, or read what an earlier build wrote."""
-    place = out.resolve()
-    around = Path(source.name).expanduser().resolve() if source.files else None
-    if any(path.resolve().is_relative_to(place) for path in source.files):
+    place, around = out.resolve(), Path(source.name).expanduser().resolve()
+    if source.files and (around.is_relative_to(place) or place.is_relative_to(around)):
         raise ValueError(
-            f"{source.name} lies in {out}, whose files a build replaces; name a folder of its own"
-        )
-    if around and around.is_dir() and place.is_relative_to(around):
-        raise ValueError(
-            f"{out} lies in the source {source.name}, which the next build would read with what this one writes; "
-            "name a folder outside it"
+            f"one of {source.name} and {out} lies in the other, and a build replaces the files of a catalog; name a "
+            "folder of its own"
         )
 
 
@@ -253,26 +248,23 @@ class _Build:
         """Columns of the product table."""
         import pyarrow as pa
 
-        text = pa.string()
-        variant = pa.struct(
-            [("option", text), ("price_cents", pa.int32()), ("stock", pa.int16()), ("source_id", text)]
-        )
-        return pa.schema(
-            [
-                *((name, text) for name in ("id", "source_id")),
-                ("source_row", pa.int64()),
-                *((name, text) for name in ("title", "brand", "feature", "type", "department")),
-                ("price_cents", pa.int32()),
-                ("rating_tenths", pa.int8()),
-                ("reviews", pa.int32()),
-                ("days", pa.int8()),
-                ("stock", pa.int16()),
-                ("text", text),
-                *((f"{part}.{name}", text) for name in sorted(self.attributes) for part in ("attr", "from")),
-                ("option", text),
-                ("variants", pa.list_(variant)),
-            ]
-        )
+        text, cents, small = pa.string(), pa.int32(), pa.int16()
+        variant = {"option": text, "price_cents": cents, "stock": small, "source_id": text}
+        own = {
+            **dict.fromkeys(("id", "source_id"), text),
+            "source_row": pa.int64(),
+            **dict.fromkeys(("title", "brand", "feature", "type", "department"), text),
+            "price_cents": cents,
+            "rating_tenths": pa.int8(),
+            "reviews": pa.int32(),
+            "days": pa.int8(),
+            "stock": small,
+            "text": text,
+            **{f"{part}.{name}": text for name in sorted(self.attributes) for part in ("attr", "from")},
+            "option": text,
+            "variants": pa.list_(pa.struct([*variant.items()])),
+        }
+        return pa.schema([*own.items()])
 
     def batches(self) -> Iterator[Any]:
         """Yield the products, `CHUNK` at a time, in order of department, type and source row."""
