@@ -27,13 +27,6 @@ _PACKING = re.compile(
 
 
 _PLURAL_ONLY: Final = ("ss", "us", "is", "vas", "lens")
-_IRREGULAR: Final = {"mics": "mic"} | {
-    f"{one}s": one
-    for one in "beanie bootie brownie comic cookie hoodie movie necktie onesie smoothie veggie".split()
-}
-"""Singulars by the plurals that names of categories end with."""
-
-
 Words = Annotated[frozenset[str], BeforeValidator(lambda said: frozenset(said.split()))]
 """Words that a file lists in one text."""
 
@@ -76,6 +69,9 @@ class _Nouns(Strict):
     shelves: Words
     roots: Words
     packed: dict[str, Words]
+    regular: Words
+    unnamed: Words
+    prefixes: Words
 
     @cached_property
     def packs(self) -> dict[str, str]:
@@ -124,7 +120,8 @@ def names() -> _Names:
 
 
 @cache
-def _nouns() -> _Nouns:
+def nouns() -> _Nouns:
+    """Read the words that tell how things are counted and named, once a process."""
     return read_toml(NOUNS, _Nouns)
 
 
@@ -221,7 +218,7 @@ def of_path(path: tuple[str, ...]) -> Kind | None:
     last = len(path) - 1
     while last and is_shelf(path[last]):
         last -= 1
-    if path[last].lower() in _nouns().roots:
+    if path[last].lower() in nouns().roots:
         return None
     name = _level(path[last])
     name = packed(name[:1].upper() + name[1:])
@@ -233,7 +230,7 @@ def of_path(path: tuple[str, ...]) -> Kind | None:
 def is_shelf(said: str) -> bool:
     """Tell whether the last level of a category names no thing: "Home", "Lamps > Best Sellers", "/all", "Women"."""
     last = _level(_LEVEL.split(said)[-1]).lower().split()[-1:]
-    return {*last} <= _nouns().shelves | _nouns().roots
+    return {*last} <= nouns().shelves | nouns().roots
 
 
 @lru_cache(maxsize=8_192)
@@ -260,10 +257,9 @@ def singular(word: str) -> str:
 def singular_as_written(word: str) -> str:
     """Return the singular of a word with its capitals: "Cables" -> "Cable", "Bookshelves" -> "Bookshelf"."""
     low = word.lower()
-    if low in _nouns().packs or (low.endswith(("ics", "supplies")) and low not in _IRREGULAR):
+    if low in nouns().packs or (low.endswith(("ics", "supplies")) and low not in nouns().regular):
         return word  # "Jeans" are no jean, "Electronics" no electronic
-    many = next((many for many in _IRREGULAR if low.endswith(many)), "")
-    one = low.removesuffix(many) + _IRREGULAR[many] if many else _singular(low)
+    one = low[:-1] if low.endswith(tuple(nouns().regular)) else _singular(low)
     return word[: len(one)] if low.startswith(one) else one.capitalize() if word[:1].isupper() else one
 
 
@@ -278,8 +274,8 @@ def _singular(low: str) -> str:
 
 def is_counted(word: str) -> bool:
     """Tell whether a lower-case noun in the singular is of things that people buy two of."""
-    nouns = _nouns()
-    is_mass = word in nouns.mass or (word.endswith(nouns.endings) and word not in nouns.counted)
+    file = nouns()
+    is_mass = word in file.mass or (word.endswith(file.endings) and word not in file.counted)
     return word == singular(word) and not is_mass
 
 
@@ -287,7 +283,7 @@ def packed(name: str) -> str:
     """Return how a customer names what is not counted, or not one by one: "Rice" is a "Bag of Rice", a "Sneaker" a
     "Pair of Sneakers"; other names stay."""
     for said in (name, f"{name}s"):
-        if pack := _nouns().packs.get(said.rpartition(" ")[2].lower()):
+        if pack := nouns().packs.get(said.rpartition(" ")[2].lower()):
             return f"{pack.capitalize()} of {said[:1].upper()}{said[1:]}"
     return name
 
