@@ -113,15 +113,9 @@ class Mapping(Strict):
                 raise ValueError(f"mapping: {unknown('column', column, known)}")
 
     def unread(self, rows: Sequence[Table[str, Any]]) -> list[str]:
-        """List the columns from which nothing is read; of objects that are read in part, the other parts."""
-        named, found, columns = self.named(), [], columns_of(rows)[::-1]
-        while columns:
-            column = columns.pop()
-            if column not in named and any(name.startswith(f"{column}.") for name in named):
-                columns += inside(rows, column)[::-1]
-            elif column not in named:
-                found.append(column)
-        return found
+        """List the columns from which nothing is read."""
+        read = {part for name in self.named() for part in (name, name.partition(".")[0])}
+        return [column for column in columns_of(rows) if column not in read]
 
 
 def read_mapping(path: Path) -> Mapping:

@@ -5,6 +5,7 @@ import gzip
 import io
 import json
 import re
+import sys
 import zlib
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Sequence
@@ -20,8 +21,6 @@ from ecomlab.catalog.ingest.profiles import is_known, plain
 from ecomlab.catalog.ingest.text import ENCODING, printable
 from ecomlab.catalog.ingest.variants import Spread, objects_in
 
-LONGEST_LINE: Final = 1 << 20
-"""Characters of a line, or of a record over several lines, from which it is set aside."""
 MOST_LINES: Final = 500
 """Lines that one record may take: a quote that is never closed would swallow the rest of the file."""
 MOST_COLUMNS: Final = 1_000
@@ -34,11 +33,10 @@ HEADER_LINES, HEADER_NAMES = 5, 3
 """Lines among which that of the names is looked for below others, and usual names that make it one."""
 WHOLE_JSON: Final = 256 << 20
 """Characters of a JSON array that is read whole, unpacked: a compressed file says little about what is in it."""
-SHORT, LONG_ROW, UNCLOSED, TOO_LONG, NOT_JSON, NOT_OBJECT, UNREADABLE = (
+SHORT, LONG_ROW, UNCLOSED, NOT_JSON, NOT_OBJECT, UNREADABLE = (
     "row cut short",
     "row with more fields than the header",
     "quote that is never closed",
-    "line longer than a million characters",
     "line that is no JSON",
     "line that is no JSON object",
     "rest of the file unreadable",
@@ -193,15 +191,11 @@ def _open_text(path: Path) -> IO[str]:
 
 
 def _lines(path: Path) -> Iterator[tuple[str, bool]]:
-    """Yield the lines of a file, of one that is too long its begin, and whether it was of another encoding: in bytes
-    that are no UTF-8 it is in the one that such lines look like.
-    """
+    """Yield the lines of a file, and whether they were of another encoding: in bytes that are no UTF-8 they are in the
+    one that such lines look like."""
     encoding = ""
     with _open_text(path) as file:
-        while line := file.readline(LONGEST_LINE + 1):
-            rest = line
-            while len(rest) > LONGEST_LINE and not rest.endswith("\n"):
-                rest = file.readline(LONGEST_LINE + 1)
+        for line in file:
             odd = not line.isascii() and _ESCAPED.search(line) is not None
             if odd:
                 encoding = encoding or _encoding(path)
@@ -281,25 +275,22 @@ def _records(
 
     Of a quote that is never closed, or by one of a later row, the first line is set aside and the others read again.
     """
-    csv.field_size_limit(2 * LONGEST_LINE)
+    csv.field_size_limit(sys.maxsize)
     rest, held, width = iter(lines), deque[tuple[str, bool]](), 0
     while True:
         held.extend(islice(rest, MOST_LINES - len(held)))
         if not held:
             return
         reader = csv.reader(chain((text for text, _ in held), [""]), delimiter=delimiter)
-        try:
-            fields = next(reader)
-            unclosed = reader.line_num > len(held)
-        except csv.Error:
-            fields, unclosed = [], True
+        fields = next(reader)
+        unclosed = reader.line_num > len(held)
         taken = [held.popleft() for _ in range(1 if unclosed else reader.line_num)]
         if len(taken) > 1 and width and _swallows([line for line, _ in taken], fields, delimiter, width):
             held.extendleft(taken[:0:-1])
             taken, unclosed = taken[:1], True
         text = "".join(text for text, _ in taken)
-        if unclosed or len(text) > LONGEST_LINE:
-            yield [text[:200]], text, (), UNCLOSED if len(text) <= LONGEST_LINE else TOO_LONG
+        if unclosed:
+            yield [text[:200]], text, (), UNCLOSED
         elif not text.isspace():
             width = width or len(fields)
             yield fields, text, (ENCODING,) if any(odd for _, odd in taken) else (), ""
@@ -345,9 +336,7 @@ def _json_rows(path: Path) -> Iterator[SourceRow]:
             yield from map(_object_row, _listed(values) if isinstance(values, dict) else values)
             return
     for text, odd in _lines(path):
-        if len(text) > LONGEST_LINE:
-            yield SourceRow(0, {"": text[:2_000]}, TOO_LONG)
-        elif line := text.strip(" ,\r\n\t"):
+        if line := text.strip(" ,\r\n\t"):
             yield _json_row(line, (ENCODING,) if odd else ())
 
 
