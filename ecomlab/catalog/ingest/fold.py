@@ -117,7 +117,7 @@ class Family:
             fixed[self.names[axis]] = said
         product = _with_whole(main, self.whole) if self.whole else dict(main)
         product["attributes"] = product["attributes"] | {
-            name: [attributes.normal(name, said) or said, f"option: {said}"] for name, said in fixed.items()
+            name: (attributes.normal(name, said) or said, f"option: {said}") for name, said in fixed.items()
         }
         product["attributes"].pop(option, None)
         apart = any(

@@ -141,7 +141,7 @@ class RowCleaner:
             "stock": number(columns.stock, values.read_stock, 32_767),
             "days": number(columns.days, values.read_days, 60),
             "text": text,
-            "attributes": {name: [one.value, one.source] for name, one in found.items()},
+            "attributes": found,
             "options": options if any(options) else (),
             "option_names": names,
             "children": str(raw.get(columns.children) or "") if columns.children else "",
@@ -210,7 +210,7 @@ class RowCleaner:
             else:
                 value = said if len(said) <= 30 and not is_nothing(said) else None
             if value:
-                found[name] = Found(value, f"{clean(column, 60)[0]}: {said[:40]}")
+                found[name] = value, f"{clean(column, 60)[0]}: {said[:40]}"
             elif said:
                 said_of[name] = NO_FORM
         return found, tuple(f"{name}: {why}" for name, why in said_of.items() if name not in found)

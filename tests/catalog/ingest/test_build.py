@@ -104,7 +104,7 @@ def test_no_row_of_one_id_is_lost_without_a_reason() -> None:
         # one id, a title and three attributes
         said = [["1", *(str(n) for n in random.integers(0, 3, 4))] for _ in range(12)]
         values = [["" if one == "0" else one for one in row[2:]] for row in said]
-        rows = [
+        rows: list[dict[str, Any]] = [
             {
                 "number": at,
                 "source_id": row[0],

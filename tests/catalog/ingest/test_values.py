@@ -17,7 +17,7 @@ def first(read: Callable[..., tuple[Any, Any]], *more: Any) -> Callable[[Any], A
 
 
 def shown(found: dict[str, attributes.Found]) -> dict[str, str]:
-    return {name: one.value for name, one in found.items()}
+    return {name: value for name, (value, _) in found.items()}
 
 
 def name_of(kind: types.Kind | None) -> str | None:
