@@ -239,24 +239,18 @@ def _listed(rows: Sequence[Table[str, Any]], column: str) -> str:
 
 def _options(rows: Sequence[Table[str, Any]], found: Table[str, Any]) -> tuple[str, ...]:
     """Return the columns in which variants usually differ where rows share a parent, as an id that repeats is one."""
-    if found["parent"] or not found["id"]:
-        return tuple(found["options"]) if found["parent"] else ()
-    values: dict[str, list[str]] = {}
-    for row in rows:
-        values.setdefault(str(row.get(found["id"])), []).append(
-            str([row.get(one) for one in found["options"]])
-        )
-    told = any(len(set(of_one)) > 1 for of_one in values.values())
-    return tuple(found["options"]) if told and len(values) <= 0.7 * len(rows) else ()
+    ids = {str(row.get(found["id"])) for row in rows}
+    shared = found["parent"] or (found["id"] and len(ids) <= 0.7 * len(rows))
+    return tuple(found["options"]) if shared else ()
 
 
 def _attributes(columns: Sequence[str], profile: Profile) -> dict[str, str]:
-    """Return the columns that give attributes, by name; first those in which variants of a product usually differ."""
-    rank = {folded(one): at for at, one in enumerate(_named(profile, "options"))}
-    able = [column for column in columns if is_attribute(column) or folded(column) in rank]
+    """Return the columns that give attributes, by name."""
+    options = {*map(folded, _named(profile, "options"))}
     found: dict[str, str] = {}
-    for column in sorted(able, key=lambda name: rank.get(folded(name), len(rank))):
-        found.setdefault(name_of(column), column)
+    for column in columns:
+        if is_attribute(column) or folded(column) in options:
+            found.setdefault(name_of(column), column)
     return found
 
 
