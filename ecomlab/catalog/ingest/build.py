@@ -49,7 +49,7 @@ def build_products(
     """
     _check_apart(source, out)
     if mapping:
-        source = _in_form(source, mapping)
+        source = replace(source, delimiter=mapping.delimiter, header=mapping.header)
     sample = source.sample()
     mapping = mapping or guess(sample)
     mapping.check(sample)
@@ -98,12 +98,6 @@ def build_products(
         write_text(out / MAPPING, to_toml(mapping))
         save_facts(out, facts)
     return report
-
-
-def _in_form(source: Source, mapping: Mapping) -> Source:
-    """Return the source as a mapping says that its CSV files are written."""
-    header = source.header if mapping.header is None else mapping.header
-    return replace(source, delimiter=mapping.delimiter or source.delimiter, header=header)
 
 
 def _check_apart(source: Source, out: Path) -> None:
@@ -221,6 +215,7 @@ class _Build:
                     self.repairs.update(row["repairs"])
                     self.repaired += bool(row["repairs"])
                     self.kept += not row["repairs"]
+        self.keys.clear()
         del self.options[None]
         self.aside.sort()
         self.examples = {reason: shown for reason, shown in self.examples.items() if self.repairs[reason]}

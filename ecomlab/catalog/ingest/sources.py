@@ -143,7 +143,7 @@ def _spread(rows: Iterable[SourceRow]) -> Iterator[SourceRow]:
             yield row if values is row.values else row._replace(values=values)
 
 
-def open_source(name: str, delimiter: str = "", split: str = "train") -> Source:
+def open_source(name: str, split: str = "train") -> Source:
     """Find the source `name`: a file, a folder (of files, or saved by `datasets`), or the id of a dataset on the hub.
 
     A dataset is pinned to the commit that "owner/name@revision" is now, without "@revision" its newest. Raises
@@ -155,11 +155,11 @@ def open_source(name: str, delimiter: str = "", split: str = "train") -> Source:
             raise ValueError(
                 f"{path} is in no format that can be read; there are {', '.join(SUFFIXES)}, or these with .gz"
             )
-        return Source(name, (path,), delimiter, split)
+        return Source(name, (path,), split=split)
     if path.is_dir():
-        return Source(name, tuple(_files_of(path, split)), delimiter, split)
+        return Source(name, tuple(_files_of(path, split)), split=split)
     if (on_hub := _HUB.fullmatch(name)) and path.suffix.lower() not in SUFFIXES:
-        return Source(f"{on_hub[1]}@{_commit(on_hub[1], on_hub[2])}", (), delimiter, split)
+        return Source(f"{on_hub[1]}@{_commit(on_hub[1], on_hub[2])}", split=split)
     raise ValueError(f"there is no file or folder {name}; a dataset of the hub is named owner/name")
 
 
