@@ -90,7 +90,6 @@ def build_products(
             currency=currency if mapping.columns.price else "",
             currency_from=currency_from,
             unused=tuple(clean(column, 60)[0] for column in mapping.unread(sample)),
-            headless=source.headless,
             house=mapping.brand == HOUSE,
             dropped=dict(build.dropped),
         )

@@ -150,7 +150,11 @@ def guess(rows: Sequence[Table[str, Any]]) -> Mapping:
                 called.setdefault(form, path)
     if not found["price"]:
         found["price"], found["sale"] = found["sale"], ""
-    found["title"] = found["title"] or _wordiest(rows, columns)
+    if not found["title"]:
+        raise ValueError(
+            f"no column is called a title; there are {', '.join(columns)}. Name one in a mapping file: [columns] title "
+            '= "", after header = false where the first line of a CSV names no columns'
+        )
     taken = {found[name] for name in ONE}
     for name in MANY:
         found[name] = tuple(column for column in found[name] if column not in taken)
@@ -252,27 +256,6 @@ def _attributes(columns: Sequence[str], profile: Profile) -> dict[str, str]:
         if is_attribute(column) or folded(column) in options:
             found.setdefault(name_of(column), column)
     return found
-
-
-def _wordiest(rows: Sequence[Table[str, Any]], columns: Sequence[str]) -> str:
-    """Find the column that looks most like titles: some words, mostly distinct."""
-    best, most = "", 0.0
-    for column in columns:
-        texts = [
-            row[column] for row in rows if isinstance(row.get(column), str) and not is_nothing(row[column])
-        ]
-        if len(texts) < len(rows) / 2:
-            continue
-        words = sum(min(len(_WORD.findall(text)), 20) for text in texts) / len(texts)
-        score = words * len(set(texts)) / len(texts)
-        if words >= 2 and score > most:
-            best, most = column, score
-    if not best:
-        raise ValueError(
-            f'no column holds titles; there are {", ".join(columns)}. Name one in a mapping file: [columns] title = ""'
-            ", after header = false where the first line of a CSV names no columns"
-        )
-    return best
 
 
 def to_toml(mapping: Mapping) -> str:

@@ -45,8 +45,6 @@ class Report:
     """The platform whose columns these are."""
     unused: tuple[str, ...] = ()
     """Columns of the source that the mapping does not name: nothing is read from them."""
-    headless: tuple[str, ...] = ()
-    """CSV files whose first line looked like a row and was read as one."""
     house: bool = False
     """Whether neither the source nor its mapping has a brand for all products."""
     dropped: Mapping[str, int] = field(default_factory=dict)
@@ -70,8 +68,6 @@ class Report:
         yield f"{self.products:,} products" + f" ({self.folded:,} rows are variants of one)" * bool(
             self.folded
         )
-        if self.headless:
-            yield without_header(self.headless)
         if self.profile:
             yield f"the columns are those of {self.profile}"
         for reason, count in _falling(self.repairs):

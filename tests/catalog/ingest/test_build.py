@@ -242,9 +242,9 @@ def test_a_build_neither_writes_over_its_source_nor_reads_itself(tmp_path: Path)
 
 def test_a_mapping_names_columns_that_are_there(tmp_path: Path) -> None:
     file = tmp_path / "a.csv"
-    file.write_text("what,cost\nBlue wool socks for men,3\nRed wool hat for kids,4\n")
+    file.write_text("title,cost\nBlue wool socks for men,3\nRed wool hat for kids,4\n")
     mapping = guess(open_source(str(file)).sample())
-    assert mapping.columns.title == "what" and mapping.columns.price == ""
+    assert mapping.columns.title == "title" and mapping.columns.price == ""
     wrong = mapping.model_copy(update={"attributes": {"cosst": "cosst"}})
     with pytest.raises(ValueError, match="'cost'"):
         build_products(open_source(str(file)), tmp_path / "out", wrong)
