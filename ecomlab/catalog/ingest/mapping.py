@@ -94,7 +94,7 @@ class Mapping(Strict):
     nothing: tuple[str, ...] = ()
     """What stands where there is no value, in lower case, beside what usually does ("does not apply")."""
     delimiter: str = Field(default="", max_length=1)
-    header: bool | None = None
+    header: bool = True
     """Whether the first line of a CSV names its columns; where it does not, they are called "column 1", "column 2"."""
 
     def named(self) -> list[str]:

@@ -1,7 +1,7 @@
 """What became of every row of a source: counts by reason, with examples, that add up."""
 
 import csv
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -95,16 +95,6 @@ class Report:
             yield f"columns that nothing is read from: {', '.join(self.unused)}"
         if self.drawn:
             yield f"no row says them, so they are drawn from each product's id: {', '.join(self.drawn)}"
-
-
-def without_header(files: Sequence[str]) -> str:
-    """Say that these CSV files were read as having no header, and what to do about it."""
-    named = files[0] + (f" and {len(files) - 1:,} more" if len(files) > 1 else "")
-    return (
-        f'no line of {named} names the columns: they are called "column 1", "column 2", ... and a mapping file says '
-        'what they hold ([columns] title = "column 2"); if the first line does name them, put header = true before '
-        "[columns]"
-    )
 
 
 def _falling(counts: Mapping[str, int]) -> list[tuple[str, int]]:

@@ -50,12 +50,6 @@ BROKEN: Final = (OSError, EOFError, UnicodeError, zlib.error)
 _EXCEL = re.compile(r"sep=(.)\s*", re.IGNORECASE)
 """First line of a CSV that names its delimiter, as Excel writes it."""
 _DECIMAL = re.compile(r"(?<=\d),(?=\d{1,2}(?!\d))")
-_VALUE = re.compile(
-    r"(?:https?://|www\.)\S+|\d{4}-\d\d?-\d\d?(?:[T ].*)?|\d{1,2}([./-])\d{1,2}\1(?:\d\d|\d{4})"
-    r"|(?:[$€£¥₹]|[A-Z]{3}) ?\d[\d.,]*|\d[\d.,]* ?(?:[$€£¥₹]|[A-Z]{3})|\d+[.,]\d+|\d{5,}"
-)
-"""What hardly names a column: addresses, dates, prices, long numbers. Short numbers do: years, sizes, places."""
-_WORD = re.compile(r"[^\W\d_]{2,}")
 _ESCAPED = re.compile("[\ud800-\udfff]")
 """What stands for a byte that is no UTF-8."""
 ENCODINGS: Final = tuple("cp1252 cp1250 cp1251 cp1253 cp1254 shift_jis gb18030 big5 euc_kr".split())
@@ -84,14 +78,8 @@ class Source:
     files: tuple[Path, ...] = ()
     delimiter: str = ""
     split: str = "train"
-    header: bool | None = None
-    """Whether the first line of a CSV names its columns; None to look, file by file."""
-
-    @property
-    def headless(self) -> tuple[str, ...]:
-        """Names of the CSV files whose first line looks like a row, so that columns are called "column 1", ..."""
-        files = [path for path in self.files if _suffix(path) not in JSON + ARROW and self.header is None]
-        return tuple(path.name for path in files if _form(path, self.delimiter, None)[2])
+    header: bool = True
+    """Whether a line of a CSV names its columns, one of the first; else they are "column 1", "column 2", ..."""
 
     def rows(self) -> Iterator[SourceRow]:
         """Yield every row, numbered from 0 over all files."""
@@ -217,7 +205,7 @@ def _encoding(path: Path) -> str:
     return best.encoding if best and best.coherence > usual + CLEARLY else ENCODINGS[0]
 
 
-def _csv_rows(path: Path, delimiter: str, header: bool | None) -> Iterator[SourceRow]:
+def _csv_rows(path: Path, delimiter: str, header: bool) -> Iterator[SourceRow]:
     delimiter, above, names = _form(path, delimiter, header)
     for fields, raw, repairs, fault in islice(_records(_lines(path), delimiter), above, None):
         if not names:
@@ -229,7 +217,7 @@ def _csv_rows(path: Path, delimiter: str, header: bool | None) -> Iterator[Sourc
             yield SourceRow(0, dict(zip(names, fields)), "", repairs + short)
 
 
-def _form(path: Path, delimiter: str, header: bool | None) -> tuple[str, int, list[str]]:
+def _form(path: Path, delimiter: str, header: bool) -> tuple[str, int, list[str]]:
     """Tell a CSV's delimiter, how many records stand above its names, as in marketplaces' templates, and the names of
     its columns where no line gives them."""
     held: list[tuple[str, bool]] = []
@@ -239,25 +227,20 @@ def _form(path: Path, delimiter: str, header: bool | None) -> tuple[str, int, li
     held = held[bool(excel) :]
     delimiter = delimiter or (excel[1] if excel else _delimiter([line for line, _ in held]))
     records = [[] if fault else fields for fields, _, _, fault in _records(held, delimiter)]
+    if not header:
+        width = max(map(len, records), default=0)
+        return delimiter, int(bool(excel)), [f"column {at + 1}" for at in range(width)]
     known = [sum(map(_is_name, record)) for record in records[:HEADER_LINES]]
-    above, names = 0, list[str]()
-    if header is None and known and not known[0]:  # of two lines of names, the later one is for programs
-        above = max((at for at, count in enumerate(known) if count >= HEADER_NAMES), default=0)
-    if records and not above and (_is_row(records[0]) if header is None else not header):
-        width = Counter(map(len, records)).most_common(1)[0][0]
-        names = [f"column {at + 1}" for at in range(width)]
-    return delimiter, above + bool(excel), names
+    named = [at for at, count in enumerate(known) if count >= HEADER_NAMES and not known[0]]
+    return (
+        delimiter,
+        max(named, default=0) + bool(excel),
+        [],
+    )  # of two lines of names, the later is for programs
 
 
 def _is_name(said: str) -> bool:
     return is_known(said.strip()) or is_attribute(said.strip())
-
-
-def _is_row(record: Sequence[str]) -> bool:
-    """Tell whether the first record of a CSV is a row: it has a title, no usual name, and what hardly is a name."""
-    values = [_VALUE.fullmatch(said.strip()) is not None for said in record]
-    titles = [len(_WORD.findall(said)) > 1 and not is_value for said, is_value in zip(record, values)]
-    return any(values) and any(titles) and not any(map(_is_name, record))
 
 
 def _header(fields: list[str]) -> list[str]:

@@ -121,7 +121,7 @@ def test_a_quoted_field_may_take_lines_and_hold_stray_quotes(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("text", "last"),
     [
-        ("Lampe de table;12,90;10,66\nLampadaire;24,50;20,33\nLampe murale;7,00;5,83\n", "10,66"),
+        ("Lampe de table;12,90;10,66\nLampadaire;24,50;20,33\nLampe murale;7,00;5,83\n", "20,33"),
         ("Modelo;36,5;37,5\nZapato negro;49,99;59,99\n", "59,99"),
         ("Desk Lamp,19.99,home;lamp\nFloor Lamp,24.50,home;lamp\n", "home;lamp"),
         ("Desk Lamp,19,5,8\nFloor Lamp,24,5,8\n", "8"),
