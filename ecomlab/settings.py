@@ -2,7 +2,7 @@
 
 import json
 import tomllib
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
@@ -36,12 +36,19 @@ def load_toml(path: Path, otherwise: str = "name another") -> dict[str, Any]:
         raise ConfigError(f"{path}: it cannot be read: {error}") from error
 
 
-def read_toml(path: Path, schema: type[Schema], context: Any = None) -> Schema:
+def read_toml(
+    path: Path, schema: type[Schema], context: Any = None, under: Mapping[str, Any] | None = None
+) -> Schema:
     """Read a TOML file by its schema; arrays become tuples where the schema has tuples. `context` is what the schema's
-    validators see. Raises ConfigError with a line for each mistake: file, key and fault.
+    validators see; what the file and its tables do not say is as `under` has it. Raises ConfigError with a line
+    for each mistake: file, key and fault.
     """
     # A date, which JSON lacks and no schema asks for, becomes a table, so that the mistake is found by its key.
-    text = json.dumps(load_toml(path), default=lambda date: {"date": str(date)})
+    given = load_toml(path)
+    for name, value in (under or {}).items():
+        own = given.setdefault(name, value)
+        given[name] = {**value, **own} if isinstance(value, dict) and isinstance(own, dict) else own
+    text = json.dumps(given, default=lambda date: {"date": str(date)})
     try:
         return schema.model_validate_json(text, context=context)
     except ValidationError as error:

@@ -27,6 +27,10 @@ from ecomlab.models.process_group import ProcessGroup, join_processes
 if TYPE_CHECKING:
     from ecomlab.catalog.ingest import Source
 
+OTHERWISE = 'a mapping file may name them otherwise: [kinds], "Isomatten" = "Sleeping Mat"'
+WHY_LEFT_OUT = {
+    "no short name": "a short name is what a title says beside brand and type, with a capital or as a model's number"
+}
 SHOWN = 40
 """Characters of a value in the table of a guessed mapping."""
 
@@ -55,8 +59,7 @@ def build(
         help_build(lambda: catalog_of(open_products(out)), out, embeds, processes.rank, gather)
         return None
     found = open_source(source, split=split)
-    asked = read_mapping(mapping) if mapping else None
-    chosen = asked or _guessed(found, yes, console)
+    chosen = read_mapping(mapping, found.sample()) if mapping else _guessed(found, yes, console)
     began, told = time.monotonic(), [0.0]
 
     def progress(rows: int) -> None:
@@ -100,7 +103,10 @@ def _carried(catalog: Catalog, products: Products) -> Iterator[str]:
     if catalog.size < len(products):
         lacks = ", ".join(f"{reason} ({count:,})" for reason, count in left_out(products).items())
         yield f"not in the shop: {len(products) - catalog.size:,} of {len(products):,} products: {lacks}"
+        yield from (WHY_LEFT_OUT[reason] for reason in left_out(products) if reason in WHY_LEFT_OUT)
     yield f"types that tasks are about: {len(catalog.drawable_types)} of {len(catalog.types)}"
+    named = [f"{kind.name} ({kind.plural})" for kind in catalog.drawable_types]
+    yield f"customers call them {', '.join(named[:20])}{', ...' * (len(named) > 20)}; {OTHERWISE}"
     yield from (*of_stock(catalog), *of_names(catalog))
     few = unused(products)
     for name, count in few.items():

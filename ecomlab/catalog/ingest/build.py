@@ -15,7 +15,7 @@ import numpy as np
 
 from ecomlab.catalog.columns import ENOUGH
 from ecomlab.catalog.ingest import attributes, types
-from ecomlab.catalog.ingest.fold import Family, Row, fold, is_lone
+from ecomlab.catalog.ingest.fold import Family, Row, axes, fold, is_lone
 from ecomlab.catalog.ingest.mapping import Mapping, guess, to_toml
 from ecomlab.catalog.ingest.report import Report, write_report
 from ecomlab.catalog.ingest.rows import RowCleaner, SetAside, currency_of, excerpt
@@ -26,7 +26,7 @@ from ecomlab.catalog.ingest.variants import children_in
 from ecomlab.catalog.products import CHUNK, drawn_days, drawn_stock, product_ids, save_facts, write_rows
 from ecomlab.files import lock, write_text
 
-VERSION: Final = 14
+VERSION: Final = 15
 """Goes up when the same source would give other products."""
 MAPPING: Final = "mapping.toml"
 HOUSE: Final = "Own-Brand"
@@ -189,16 +189,19 @@ class _Build:
             "option" if column in called else attributes.name_of(column)
             for column in self.mapping.columns.options
         ]
-        spread = Counter[str]()
-        for rows in self._families() if names else ():
-            if not is_lone(rows):
-                spread.update(Family(rows, names).spread)
+        if self.others:  # a parent may be named without the "id:" of its other id
+            ids = {own for _, own in self.keys}
+            bare = {other.removeprefix("id:"): own for other, own in self.others.items()}
+            self.others |= {other: own for other, own in bare.items() if other not in ids}
+        several = (rows for rows in self._families() if not is_lone(rows))
+        by_kind = axes(Family(rows, names) for rows in several) if names else {}
         for rows in self._families():
-            products, aside = fold(rows, names, spread)
+            products, aside = fold(rows, names, by_kind)
             for product in products:
                 numbers = [one["row"] for one in product["variants"]]
                 self.order.extend((product["number"], min(numbers, default=product["number"])))
-                said = (product["path"], product["kind"], product["department"], product["said"])
+                own = types.said_of(product["path"].rpartition("\n")[2], product["title"])
+                said = (product["path"], own, product["kind"], product["department"], product["said"])
                 self.kind_of.append(self.said.setdefault(said, len(self.said)))
                 self.names.append(product.pop("name"))
                 self.options[product["option"]] += 1
@@ -265,7 +268,7 @@ class _Build:
         import pyarrow as pa
 
         counts = np.bincount(self.kind_of, minlength=len(self.said)).tolist()
-        kinds = _kinds(dict(zip(self.said, counts, strict=True)))
+        kinds = _kinds(dict(zip(self.said, counts, strict=True)), self.mapping.kinds)
         ranks = {
             kind: at for at, kind in enumerate(sorted({*kinds}, key=lambda one: (one.department, one.name)))
         }
@@ -338,34 +341,41 @@ def _fill_variants(product: Row) -> None:
         product["variants"] = None
 
 
-def _kinds(counts: Table[tuple[Any, ...], int]) -> list[Kind]:
-    """Choose the type and department of products by what they say, (path, kind, department, said), and how many do.
+def _kinds(counts: Table[tuple[Any, ...], int], called: Table[str, str]) -> list[Kind]:
+    """Choose the type and department of products by what they say, and how many do: their path, which of the names of
+    its last level the title says, and the type, department and name in the title. Types and categories are `called` as
+    a mapping says.
 
     They are those of the category path, else of the title, else "Other Product". A category that nobody can ask for
-    gives way to what the title names. A trade's other names for things ("toner" for a Toner Cartridge) count where most
-    of what titles name in full is of that trade; elsewhere they name things.
+    gives way to what the title names, and so does the first of several names ("Coats & Jackets") to that which the
+    title says. A trade's other names for things ("toner" for a Toner Cartridge) count where most of what titles name in
+    full is of that trade; elsewhere they name things.
     """
     paths, full = Counter[str](), Counter[bool]()
-    for (path, kind, department, said), count in counts.items():
+    for (path, _, kind, department, said), count in counts.items():
         paths[path] += count
         if kind and said is None:
             full[department in types.names().trade] += count
-    by_path = _of_paths(paths)
+    by_path = _of_paths(paths, called)
     chosen: list[Kind] = []
     homes: dict[str, Counter[str]] = {}
-    for (path, kind, department, said), count in counts.items():
+    for (path, own, kind, department, said), count in counts.items():
         pathed, titled = by_path.get(path), Kind(kind, department) if kind else None
         if said is not None and full[True] <= full[False]:
             titled = Kind(said, said) if said else None
+        if pathed and own:
+            pathed = Kind(types.packed(own), pathed.department)
         if pathed and titled and not types.is_speakable(pathed.name):
             pathed = Kind(titled.name, pathed.department)
-        chosen.append(pathed or titled or OTHER)
+        found = pathed or titled or OTHER
+        chosen.append(Kind(called.get(found.name, found.name), found.department))
         homes.setdefault(chosen[-1].name, Counter())[chosen[-1].department] += count
     return [Kind(kind.name, homes[kind.name].most_common(1)[0][0]) for kind in chosen]
 
 
-def _of_paths(counts: Table[str, int]) -> dict[str, Kind]:
-    """Return the type of each path: its last level, or the one above where that has too few products."""
+def _of_paths(counts: Table[str, int], called: Table[str, str]) -> dict[str, Kind]:
+    """Return the type of each path: as its last level is `called`, else that level, or the one above where it has too
+    few products."""
     levels = {path: tuple(path.split("\n")) for path in counts if path}
     sizes: Counter[tuple[str, ...]] = Counter()
     for path, of_path in levels.items():
@@ -373,6 +383,9 @@ def _of_paths(counts: Table[str, int]) -> dict[str, Kind]:
             sizes[of_path[:end]] += counts[path]
     found = {}
     for path, of_path in levels.items():
+        if of_path[-1] in called:
+            found[path] = Kind(called[of_path[-1]], types.department_of(of_path))
+            continue
         above = (of_path[:end] for end in range(len(of_path), 1, -1) if sizes[of_path[:end]] >= ENOUGH)
         if kind := types.of_path(next(above, of_path)):
             found[path] = kind

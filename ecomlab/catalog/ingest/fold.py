@@ -1,7 +1,7 @@
 """Rows folded into products: repetitions set aside, and rows that are variants of one product put together."""
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Mapping as Table
 from itertools import compress
 from typing import Any
 
@@ -22,12 +22,12 @@ Row = dict[str, Any]
 
 
 def fold(
-    rows: list[Row], names: Sequence[str], spread: Counter[str]
+    rows: list[Row], names: Sequence[str], axes: Table[str, str]
 ) -> tuple[list[Row], list[tuple[Row, str]]]:
     """Return the products of rows of one parent or id, in order, and the rows that are set aside, with the reasons.
 
     `names` are those of the options, for rows that say none; without any, only the first row stays. Variants differ in
-    the option that varies most, by the `spread` of all families.
+    the option that `axes` gives for the kind of thing that the rows are.
     """
     if is_lone(rows):
         (row,) = rows
@@ -35,12 +35,23 @@ def fold(
             return [], [(row, HIDDEN if row["title"] else NO_TITLE)]
         return [row | {"name": _name(row, bool(names)), "option": None, "variants": (), "apart": False}], []
     family = Family(rows, names)
-    return [*family.products(spread)], family.aside
+    return [*family.products(axes.get(family.kind, ""))], family.aside
 
 
 def is_lone(rows: list[Row]) -> bool:
     """Tell whether rows are a single one without options."""
     return len(rows) == 1 and not rows[0]["options"]
+
+
+def axes(families: "Iterable[Family]") -> dict[str, str]:
+    """Return the option that products of each kind come in: the one in which most of its families vary, rather a size
+    than a color. Products that differ in another one are products apart, which their attributes tell."""
+    votes: dict[str, dict[str, list[int]]] = {}
+    for family in families:
+        for name, more in family.spread.items():
+            count = votes.setdefault(family.kind, {}).setdefault(name, [0, name != "color", 0])
+            count[0], count[2] = count[0] + 1, count[2] + more
+    return {kind: max(counts, key=lambda name: counts[name]) for kind, counts in votes.items()}
 
 
 class Family:
@@ -51,6 +62,8 @@ class Family:
         self.rows = [*compress(rows, sold)]
         self.aside = [(row, HIDDEN) for row, is_sold in zip(rows, sold) if not is_sold]
         """Rows that are set aside, with the reason."""
+        self.kind = next((kind for row in rows if (kind := row["path"] or row["kind"])), "")
+        """The kind of thing that they are."""
         parents = any(row["parent"] for row in self.rows)
         self.whole = next((row for row in self.rows if parents and not row["parent"]), None)
         """Their parent's own row, which says what is true of all."""
@@ -74,20 +87,26 @@ class Family:
             attributes.name_of(own) if own else name for own, name in zip(called, names, strict=True)
         ]
         seen = [{one for said in column for one in said.split("\n") if one} for column in zip(*self.values)]
-        self.spread = Counter({name: len(own) - 1 for name, own in zip(self.names, seen) if len(own) > 1})
+        self.spread = {name: len(own) - 1 for name, own in zip(self.names, seen) if len(own) > 1}
         """By option, how many values these rows have of it beside the first."""
 
-    def products(self, spread: Counter[str]) -> Iterator[Row]:
-        """Yield the products of these rows."""
-        usual = [name for name in self.names if name in self.spread]
-        axis = self.names.index(max(usual, key=lambda name: spread[name])) if usual else -1
+    def products(self, option: str) -> Iterator[Row]:
+        """Yield the products of these rows, whose variants differ in this option."""
+        axis = self.names.index(option) if option in self.spread else -1
         head = next((row for row in self.rows if row["title"]), None)
         if head is None:
             self.aside += [(row, NO_TITLE) for row in self.rows]
             return
+        told = any(map(any, self.values))
+        if self.whole and not told:  # variants that do not say in what they differ
+            own = {row["content"]: row for row in self.rows if row is not self.whole}
+            variants = [row for row in self.rows if any(row is one for one in own.values())]
+            again = [row for row in self.rows if row is not self.whole and own[row["content"]] is not row]
+            self.aside += [(row, REPEATED) for row in again]
+            yield self._product(head, "", {}, (), [("", row) for row in variants])
+            return
         parts: dict[tuple[str, ...], dict[str, Row]] = {}
         contents: set[int] = set()
-        told = any(map(any, self.values))
         for row, values in zip(self.rows, self.values, strict=True):
             if self.names and not any(values) and (told or (row is not head and not row["title"])):
                 self.aside.append((row, WHOLE))  # has the title of all, a further picture or a note
@@ -104,25 +123,31 @@ class Family:
         for others, part in parts.items():
             if len(part) > 1 and "" in part:
                 self.aside.append((part.pop(""), WHOLE))
-            yield self._product(head, axis, others, part)
+            main = next((row for row in part.values() if row["title"]), head)
+            pairs = zip([name for at, name in enumerate(self.names) if at != axis], others, strict=True)
+            # an option "Title" is Shopify's for want of one
+            fixed = {name: said for name, said in pairs if said and "\n" not in said and name != "title"}
+            varies = axis >= 0 and len(part) > 1
+            if axis >= 0 and not varies and (said := next(iter(part))):
+                fixed[option] = said
+            yield self._product(main, option if varies else "", fixed, others, [*part.items()])
 
-    def _product(self, head: Row, axis: int, others: tuple[str, ...], part: dict[str, Row]) -> Row:
-        """Make the product of rows by their value of the option at `axis`; `others` are those of the other options."""
-        main = next((row for row in part.values() if row["title"]), head)
-        pairs = zip([name for at, name in enumerate(self.names) if at != axis], others, strict=True)
-        # an option "Title" is Shopify's for want of one
-        fixed = {name: said for name, said in pairs if said and "\n" not in said and name != "title"}
-        option = self.names[axis] if axis >= 0 and len(part) > 1 else ""
-        if axis >= 0 and not option and (said := next(iter(part))):
-            fixed[self.names[axis]] = said
+    def _product(
+        self,
+        main: Row,
+        option: str,
+        fixed: dict[str, str],
+        others: tuple[str, ...],
+        sold: list[tuple[str, Row]],
+    ) -> Row:
+        """Make a product of the row that has its title, its option, the values of other options, in which its variants
+        agree (`fixed`), these as they tell it from other products (`others`), and its variants by their value."""
         product = _with_whole(main, self.whole) if self.whole else dict(main)
         product["attributes"] = product["attributes"] | {
             name: (attributes.normal(name, said) or said, f"option: {said}") for name, said in fixed.items()
         }
         product["attributes"].pop(option, None)
-        apart = any(
-            row is not main for row in part.values()
-        )  # what is sold is not the row with the title alone
+        apart = any(row is not main for _, row in sold)  # what is sold is not the row with the title alone
         variants = [
             {
                 "row": row["number"],
@@ -131,7 +156,7 @@ class Family:
                 "stock": row["stock"],
                 "source_id": row["source_id"] or None,
             }
-            for said, row in part.items()
+            for said, row in sold
             if option or apart
         ]
         return product | {

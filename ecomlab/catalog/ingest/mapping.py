@@ -14,7 +14,7 @@ from ecomlab.catalog.ingest.prices import currency_of, read_price
 from ecomlab.catalog.ingest.profiles import Profile, folded, forms, plain, profile_of
 from ecomlab.catalog.ingest.text import is_nothing
 from ecomlab.catalog.ingest.values import columns_of, inside, is_unread, single, value_at
-from ecomlab.settings import Strict, read_toml
+from ecomlab.settings import Strict, load_toml, read_toml
 from ecomlab.suggest import unknown
 
 MANY: Final = ("category", "text", "options")
@@ -23,7 +23,8 @@ ANYWHERE: Final = ("price", "sale", "currency", "brand", "rating", "reviews")
 DEEPEST: Final = 3
 """Objects within one another that are looked into for it."""
 _WORD = re.compile(r"[^\W\d_]{2,}")
-_CODE = re.compile(r"[\d\W]+")
+_CODE = re.compile(r"[\d\W]+|(?:[0-9a-f]{16,}\W*)+")
+"""Categories by number, or by the ids of a database."""
 _BESIDE = re.compile(r"ship|deliver|tax|fee|deposit", re.IGNORECASE)
 """Whose price is paid beside that of the product."""
 _LISTED = re.compile(r"[^,;|]{1,20}(?:([,;|])\s?[^,;|]{1,20})(?:\1\s?[^,;|]{1,20})*")
@@ -82,6 +83,9 @@ class Mapping(Strict):
     """The platform whose columns these are, as the build's table names it."""
     currency: str = ""
     """Of prices, as in "USD"; by default the one that most prices name, else a column's name, else US dollars."""
+    kinds: dict[str, str] = Field(default_factory=dict)
+    """What customers call the things of a category: `"Isomatten" = "Sleeping Mat"`; the category's last level, or the
+    name that it has in the shop."""
     brand: str = ""
     """Of products for which the source names none: a maker's own export has no column of brands."""
     fill_down: bool = False
@@ -118,9 +122,13 @@ class Mapping(Strict):
         return [column for column in columns_of(rows) if column not in read]
 
 
-def read_mapping(path: Path) -> Mapping:
-    """Read a mapping file. Raises ValueError with a line for each mistake."""
-    return read_toml(path, Mapping)
+def read_mapping(path: Path, rows: Sequence[Table[str, Any]] = ()) -> Mapping:
+    """Read a mapping file. One that names no title completes the mapping that is guessed from the first `rows`.
+
+    Raises ValueError with a line for each mistake.
+    """
+    whole = not rows or "title" in load_toml(path).get("columns", {})
+    return read_toml(path, Mapping, under={} if whole else guess(rows).model_dump(exclude_defaults=True))
 
 
 def guess(rows: Sequence[Table[str, Any]]) -> Mapping:

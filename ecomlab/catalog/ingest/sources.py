@@ -141,7 +141,8 @@ def open_source(name: str, split: str = "train") -> Source:
     if path.is_file():
         if _suffix(path) not in SUFFIXES:
             raise ValueError(
-                f"{path} is in no format that can be read; there are {', '.join(SUFFIXES)}, or these with .gz"
+                f"{path} is in no format that can be read; there are {', '.join(SUFFIXES)}, or these with .gz; "
+                "save a spreadsheet's sheet of products as CSV"
             )
         return Source(name, (path,), split=split)
     if path.is_dir():

@@ -222,8 +222,23 @@ def of_path(path: tuple[str, ...]) -> Kind | None:
         return None
     name = _level(path[last])
     name = packed(name[:1].upper() + name[1:])
-    department = _AND.split(path[0].replace("_", " "))[0] if len(path) > 1 else name
-    return Kind(name, department[:1].upper() + department[1:])
+    return Kind(name, department_of(path) if len(path) > 1 else name)
+
+
+def department_of(path: tuple[str, ...]) -> str:
+    """Return the department of a category path: the first name that its first level gives."""
+    department = _AND.split(path[0].replace("_", " "))[0]
+    return department[:1].upper() + department[1:]
+
+
+def said_of(level: str, title: str) -> str:
+    """Return which of the names that a level of a category gives a title says: "Jacket" of "Coats & Jackets"; "" where
+    it gives one, or the title says none."""
+    if len(names := _AND.split(level)) < 2:
+        return ""
+    said = f" {' '.join(singular_words(title))} "
+    found = next((name for name in map(_level, names) if f" {name.lower()} " in said), "")
+    return found[:1].upper() + found[1:]
 
 
 @lru_cache(maxsize=8_192)

@@ -38,6 +38,7 @@ _SCALE_OF_STARS = re.compile(
     r"\s*(?:/|\b(?:out of|of|von|sur|de)\b)\s*(5|10|100)(?:\.0+)?\b|\s*(%)", re.IGNORECASE
 )
 """Of how many stars a rating is: "4.5 out of 5", "9/10", "90%"."""
+_LANGUAGE = re.compile(r"[a-z]{2}(?:[-_][A-Z]{2})?")
 _VALUE: Final = ("value", "amount", "currency", "unitText", "unitCode")
 """What an object without a name says by, as schema.org calls it."""
 _ROOT: Final = "Default Category/"
@@ -114,7 +115,8 @@ def _number(text: str) -> float:
 def single(value: Any) -> tuple[Any, tuple[str, ...]]:
     """Return the one value that a column of single values means, with a reason where a list or an object stands there.
 
-    A list is joined; of an object its name or value counts: "Acme" of {"id": 5, "name": "Acme"}.
+    A list is joined; of an object its name or value counts: "Acme" of {"id": 5, "name": "Acme"}; of one by
+    languages the English, else the first.
     """
     if isinstance(value, str | int | float):
         return value, ()
@@ -123,6 +125,8 @@ def single(value: Any) -> tuple[Any, tuple[str, ...]]:
     mark = ", "
     if isinstance(value, dict):
         names, mark = ("name",) if "name" in value else _VALUE, " "
+        if all(_LANGUAGE.fullmatch(str(name)) for name in value):
+            names = (min(value, key=lambda name: not str(name).startswith("en")),)
         value = [value[name] for name in names if name in value]
     if not isinstance(value, list | tuple):
         return str(value)[:200], ()
@@ -137,6 +141,8 @@ def read_path(value: Any) -> tuple[str, ...]:
     "/a/b/c", or dots without spaces ("electronics.audio.headphone"). Of several paths from one root the deepest counts:
     "Home > Lamps > Desk Lamps, Home > Sale".
     """
+    if isinstance(value, dict):
+        value = value.get("path") or single(value)[0]
     if isinstance(value, str) and value.lstrip()[:1] in ("[", "("):
         value = read_json(value)[0] or value.strip("[]()")
     if isinstance(value, list | tuple) and value and isinstance(value[0], list | tuple):

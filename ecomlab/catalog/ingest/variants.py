@@ -14,7 +14,8 @@ OPTIONS: Final = tuple((f"Option{at} Name", f"Option{at} Value") for at in (1, 2
 """Columns that rows get for the options of a variant, as Shopify calls them."""
 _MARK = re.compile(r"\[[A-Z]{1,3}\]|[\[\]]")
 """What stands around an option: "[S]Size=Large", "[Color=Black]"."""
-_BETWEEN = re.compile(r"[,;|](?=[^=,;|]+=)")
+_BETWEEN = re.compile(r"[,;|](?=[^=:,;|]+[=:])")
+_PAIR = re.compile(r"\s*([^=:]+?)\s*[=:]\s*(.+?)\s*", re.DOTALL)
 
 
 class Spread:
@@ -67,10 +68,9 @@ def objects_in(value: Any) -> list[dict[str, Any]]:
 
 
 def pairs(text: str) -> dict[str, str]:
-    """Read the options of a variant: "[S]Size=Large,[C]Color=Red", "Size=M|Color=Red"; {} where it is another text."""
-    parts = [part.partition("=") for part in _BETWEEN.split(_MARK.sub("", text)[:2_000])]
-    found = {name.strip(): said.strip() for name, _, said in parts}
-    return found if all(name and said for name, said in found.items()) else {}
+    """Read the options of a variant: "[S]Size=Large,[C]Color=Red", "Size: M|Color: Red"; {} of another text."""
+    found = [_PAIR.fullmatch(part) for part in _BETWEEN.split(_MARK.sub("", text)[:2_000])]
+    return {one[1]: one[2] for one in found if one} if all(found) else {}
 
 
 def _columns(options: Mapping[str, str]) -> dict[str, str]:

@@ -13,7 +13,7 @@ from ingested import MESSY, VARIANTS, Built, amazebay_rows, built
 from killing import killed_at
 
 from ecomlab.catalog.ingest import build, build_products, guess, open_source
-from ecomlab.catalog.ingest.fold import Family, fold
+from ecomlab.catalog.ingest.fold import Family, axes, fold
 from ecomlab.catalog.products import open_products
 from ecomlab.seeding import rng
 
@@ -118,11 +118,13 @@ def test_no_row_of_one_id_is_lost_without_a_reason() -> None:
                 "stock": None,
                 "price_cents": None,
                 "surcharge_cents": None,
+                "path": "",
+                "kind": "",
             }
             for at, (row, own) in enumerate(zip(said, values))
         ]
         names = ("color", "size", "style")
-        products, aside = fold(rows, names, Family(rows, names).spread)
+        products, aside = fold(rows, names, axes([Family(rows, names)]))
         placed = [
             row for one in products for row in {one["number"], *(each["row"] for each in one["variants"])}
         ]

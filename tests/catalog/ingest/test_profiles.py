@@ -1,5 +1,6 @@
 """Files of real shops in small (cases/), and those of each platform: what their columns mean is in its profile."""
 
+import json
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from test_variants import CELLS
 
 from ecomlab.catalog.ingest import build_products, open_source, read_mapping, types
 from ecomlab.catalog.ingest.profiles import FOLDER, is_known, profile_of, profiles
+from ecomlab.catalog.products import open_products
 
 CASES = Path(__file__).with_name("cases")
 SIZES = ["S", "M", "L"]
@@ -77,8 +79,8 @@ def test_an_option_of_one_value_is_an_attribute(case: Any) -> None:
 
 def test_names_of_options_are_singular_and_english(case: Any) -> None:
     found = case("plural_option_names")
-    assert {row["option"] for row in found.rows} == {"color", None}
-    assert {*found.products.attribute_names} >= {"size"} and "sizes" not in found.products.attribute_names
+    assert {row["option"] for row in found.rows} == {"size", None}, "rather a size than a color"
+    assert {*found.products.attribute_names} >= {"color"} and "colors" not in found.products.attribute_names
 
 
 @pytest.mark.parametrize("name", ["unit_price_en", "unit_price_en2"])
@@ -148,6 +150,21 @@ W1;Fern Drill;54,95;46,18;Tools;Drills;;Farbe;
 W2;Fern Drill Rot;54,95;46,18;Tools;Drills;W1;Farbe;Rot
 W3;Fern Drill Blau;59,95;50,38;Tools;Drills;W1;Farbe;Blau
 """
+FEED = """id\ttítulo\tprecio\tprecio de oferta\tdisponibilidad\tid de grupo de artículos\ttipo de producto\ttalla
+1S\tVega Tee\t20.00 EUR\t15.00 EUR\ten stock\t1\tRopa > Shirts\tS
+1M\tVega Tee\t20.00 EUR\t\tagotado\t1\tRopa > Shirts\tM
+"""
+SHOPWARE = """id;parent_id;product_number;active;stock;name;price_gross;manufacturer_name;categories;optionIds
+a1;;T1;1;0;Vega Tee;20,00;Vega;Clothing > Shirts|Sale;
+a2;a1;T1.1;;3;;;;;Farbe: Rot|Größe: S
+a3;a1;T1.2;;4;;21,00;;;Farbe: Rot|Größe: M
+b1;;T2;0;0;Moss Tee;20,00;Vega;Clothing > Shirts;
+b2;b1;T2.1;;5;;;;;
+"""
+OPENCART = """product_id,name(en-gb),categories,sku,quantity,manufacturer,price,status,tax_class_id,stock_status_id
+1,Vega Kettle,"20,21",K1,4,Vega,63.9900,true,9,7
+2,Moss Kettle,"20,21",K2,4,Vega,63.9900,false,9,7
+"""
 # by file: the profile's name, then of the first product the price, the option, its values, the type and the currency
 PLATFORMS: dict[str, tuple[str, tuple[Any, ...]]] = {
     "woocommerce": (PARENTS, (18_900, "color", ["Black", "White"], "Chair", "USD")),
@@ -159,6 +176,8 @@ PLATFORMS: dict[str, tuple[str, tuple[Any, ...]]] = {
     "wix": (WIX, (10_000, "metal", ["Gold", "Silver"], "Ring", "USD")),
     "square": (SQUARE, (400, "size", ["1 lb", "5 lb"], "Bag of Rice", "USD")),
     "jtl": (JTL, (5_495, "color", ["Rot", "Blau"], "Drill", "USD")),
+    "shopware": (SHOPWARE, (2_000, "size", ["S", "M"], "Shirt", "USD")),
+    "opencart": (OPENCART, (6_399, None, [], "Kettle", "USD")),
     "plain": (LISTED, (1_990, "size", SIZES, "Shirt", "EUR")),
 }
 
@@ -180,6 +199,12 @@ def test_a_platform_is_known_by_its_columns(platform: str, tmp_path: Path) -> No
         assert [one["price_cents"] for one in row["variants"]] == [1_000, 1_400, 1_500]
     if platform in ("wix", "squarespace"):
         assert found.report.products == 1 and found.report.reasons["not for sale"] == 2
+    if platform == "shopware":
+        assert (row["attr.color"], row["stock"], [one["stock"] for one in row["variants"]]) == (
+            "Rot",
+            7,
+            [3, 4],
+        )
     assert {*profiles()} == {*PLATFORMS, "shopify", *(name for name in CELLS if name.isalpha())}
 
 
@@ -247,6 +272,81 @@ def test_a_further_picture_is_no_repeated_variant(tmp_path: Path) -> None:
     )
     report = built(tmp_path / "a.csv", tmp_path / "out").report
     assert report.reasons == {"of a product whose variants are in other rows": 3} and report.products == 2
+
+
+def test_a_feed_in_another_language_is_one(tmp_path: Path) -> None:
+    (tmp_path / "a.tsv").write_text(FEED)
+    (row,) = (found := built(tmp_path / "a.tsv", tmp_path / "out")).rows
+    assert (found.report.profile, found.report.currency) == ("Google Merchant", "EUR")
+    assert (row["price_cents"], row["type"], row["option"]) == (1_500, "Shirt", "size")
+    assert [one["stock"] > 0 for one in row["variants"]] == [True, False]
+
+
+def test_variants_that_do_not_say_in_what_they_differ_are_of_their_product(tmp_path: Path) -> None:
+    lines = (
+        SHOPWARE.replace("Farbe: Rot|Größe: S", "3b9c").replace("Farbe: Rot|Größe: M", "77fe").splitlines()
+    )
+    (tmp_path / "a.csv").write_text("\n".join(lines))
+    (row,) = built(tmp_path / "a.csv", tmp_path / "out").rows
+    assert (row["title"], row["stock"], row["price_cents"], row["variants"]) == ("Vega Tee", 7, 2_100, None)
+
+
+def test_products_of_a_kind_come_in_one_option(tmp_path: Path) -> None:
+    """Jeans of one color vary in length alone; where most vary in waist, they are products apart by length."""
+    lines = ["Handle,Title,Category,Price,Waist,Length,Color"]
+    for at in range(20):
+        lines += [
+            f"j{at},Fern {at} Jeans,Jeans,50,{waist},34,{color}"
+            for waist in (30, 32)
+            for color in ("Red", "Blue")
+        ]
+    lines += [f"k,Moss Jeans,Jeans,50,30,{length},Red" for length in (32, 34, 36)]
+    (tmp_path / "a.csv").write_text("\n".join(lines) + "\n")
+    (tmp_path / "m.toml").write_text('[columns]\nparent = "Handle"\noptions = ["Waist", "Length", "Color"]\n')
+    source = open_source(str(tmp_path / "a.csv"))
+    report = build_products(source, tmp_path / "out", read_mapping(tmp_path / "m.toml", source.sample()))
+    rows = open_products(tmp_path / "out").rows.to_pylist()
+    assert report.products == 43 and report.set_aside == 0
+    assert Counter(row["option"] for row in rows) == {"waist": 40, None: 3}
+    assert {row["attr.color"] for row in rows} == {"Red", "Blue"}
+
+
+def test_a_mapping_without_a_title_completes_the_guess(tmp_path: Path) -> None:
+    lines = [f"Vega Ruhe {at},{at + 5},Schlafen > Isomatten" for at in range(3)]
+    (tmp_path / "a.csv").write_text("\n".join(["Name,Preis,Kategorie", *lines]) + "\n")
+    (tmp_path / "m.toml").write_text(
+        'currency = "EUR"\nbrand = "Vega"\n[kinds]\n"Isomatten" = "Sleeping Mat"\n'
+    )
+    source = open_source(str(tmp_path / "a.csv"))
+    mapping = read_mapping(tmp_path / "m.toml", source.sample())
+    assert (mapping.columns.title, mapping.columns.price) == ("Name", "Preis")
+    report = build_products(source, tmp_path / "out", mapping)
+    assert (report.currency, report.types) == ("EUR", {"Sleeping Mat": 3})
+    assert read_mapping(tmp_path / "out" / "mapping.toml") == mapping
+
+
+def test_of_several_names_of_a_category_the_titles_own_counts(tmp_path: Path) -> None:
+    lines = [
+        f"Vega {name} {at},5,Outerwear > Coats & Jackets"
+        for at, name in enumerate(("Jacket", "Coat", "Alder"))
+    ]
+    (tmp_path / "a.csv").write_text("\n".join(["title,price,category", *lines]) + "\n")
+    rows = sorted(built(tmp_path / "a.csv", tmp_path / "out").rows, key=lambda row: row["source_row"])
+    assert [row["type"] for row in rows] == ["Jacket", "Coat", "Coat"]
+
+
+def test_what_a_database_writes_is_read(tmp_path: Path) -> None:
+    """Names by language, prices and stock inside objects, categories by id."""
+    lines = [
+        {"sku": f"W{at}", "name": {"de": "Vega Stuhl", "en": f"Vega {at}X Chair"}, "status": "eol" if at else "active",
+         "manufacturer": {"id": 4, "name": "Vega"}, "pricing": {"msrp": 20 + at, "breaks": [{"qty": 10, "price": 15}]},
+         "inventory": {"total": 7}, "category": "f8130c4237730edfafbd67f9619699cf", "description": "Two words."}
+        for at in range(3)
+    ]  # fmt: skip
+    (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, lines)) + "\n")
+    (row,) = built(tmp_path / "a.jsonl", tmp_path / "out").rows
+    assert (row["title"], row["type"], row["brand"]) == ("Vega 0X Chair", "Chair", "Vega")
+    assert (row["price_cents"], row["stock"]) == (2_000, 7)
 
 
 def test_every_profile_is_known_by_each_of_its_signs() -> None:
