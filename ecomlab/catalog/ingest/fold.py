@@ -99,9 +99,9 @@ class Family:
             return
         told = any(map(any, self.values))
         if self.whole and not told:  # variants that do not say in what they differ
-            own = {row["content"]: row for row in self.rows if row is not self.whole}
-            variants = [row for row in self.rows if any(row is one for one in own.values())]
-            again = [row for row in self.rows if row is not self.whole and own[row["content"]] is not row]
+            last = {row["content"]: row for row in self.rows if row is not self.whole}
+            variants = [row for row in self.rows if last.get(row["content"]) is row]
+            again = [row for row in self.rows if row is not self.whole and last[row["content"]] is not row]
             self.aside += [(row, REPEATED) for row in again]
             yield self._product(head, "", {}, (), [("", row) for row in variants])
             return
