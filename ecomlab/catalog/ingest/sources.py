@@ -161,7 +161,8 @@ def _files_of(folder: Path, split: str) -> list[Path]:
     """List the data files of a folder; where `datasets` saved several splits there, those of one."""
     if (folder / "dataset_dict.json").is_file():
         folder /= split
-    found = sorted(path for path in folder.rglob("*") if _suffix(path) in SUFFIXES and path.suffix != ".json")
+    files = (path for path in folder.rglob("*") if path.is_file() and path.suffix != ".json")
+    found = sorted(path for path in files if _suffix(path) in SUFFIXES)
     if not found:
         raise ValueError(f"{folder} holds no product file; there are {', '.join(SUFFIXES)}")
     return found
@@ -317,15 +318,17 @@ def _json_rows(path: Path) -> Iterator[SourceRow]:
                     f"{path} is one JSON array of more than 256 MB; write it with one object a line (.jsonl)"
                 )
             values = json.loads(text)
-            yield from map(_object_row, _listed(values) if isinstance(values, dict) else values)
+            yield from map(_object_row, values if isinstance(values, list) else _listed(values))
             return
     for text, odd in _lines(path):
         if line := text.strip(" ,\r\n\t"):
             yield _json_row(line, (ENCODING,) if odd else ())
 
 
-def _listed(whole: dict[str, Any]) -> list[Any]:
+def _listed(whole: Any) -> list[Any]:
     """Return the one list of objects in the object that a file is; a product by itself is its only one."""
+    if not isinstance(whole, dict):
+        return [whole]
     lists = [name for name, one in whole.items() if objects_in(one)]
     return whole[lists[0]] if len(lists) == 1 and not whole.keys() & {"title", *plain().variants} else [whole]
 

@@ -193,3 +193,15 @@ def test_a_folder_has_the_columns_of_all_its_files(tmp_path: Path) -> None:
     (folder / "b.csv").write_text("title,price\nDesk lamp,3\nFloor lamp,4\n")
     sample = open_source(str(folder)).sample()
     assert (len(sample), sample[-1]) == (201, {"title": "Desk lamp", "price": "3"})
+
+
+def test_a_json_value_that_is_no_object_is_set_aside(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text("5")
+    assert [row.fault for row in open_source(str(tmp_path / "a.json")).rows()] == [sources.NOT_OBJECT]
+
+
+def test_folders_named_like_files_hold_the_files(tmp_path: Path) -> None:
+    part = tmp_path / "in" / "products.csv" / "part-0.csv"
+    part.parent.mkdir(parents=True)
+    part.write_text("title\nDesk lamp\n")
+    assert open_source(str(tmp_path / "in")).files == (part,)
