@@ -15,9 +15,8 @@ from ecomlab.catalog import Catalog, build_shop
 from ecomlab.catalog.build import help_build
 from ecomlab.catalog.embedders import embedder_named
 from ecomlab.catalog.ingest import Mapping, Report, build_products, guess, open_source, read_mapping, to_toml
-from ecomlab.catalog.ingest.nested import value_at
-from ecomlab.catalog.ingest.report import without_header
 from ecomlab.catalog.ingest.text import clean
+from ecomlab.catalog.ingest.values import value_at
 from ecomlab.catalog.lexicon import lexicon_of
 from ecomlab.catalog.products import Products, open_products
 from ecomlab.catalog.real import catalog_of, left_out, unused
@@ -131,8 +130,6 @@ def _gather(processes: ProcessGroup, mine: Any) -> list[Any]:
 def _guessed(source: "Source", yes: bool, console: Console) -> Mapping:
     """Guess the mapping, show it beside the first values, and have it confirmed."""
     sample = source.sample()
-    if not yes and (files := source.headless):  # the report says it too
-        console.print(escape(without_header(files)), soft_wrap=True)
     mapping = guess(sample)
     table = Table(
         "holds",

@@ -174,7 +174,7 @@ def test_real_products_are_named_as_people_write_them(tmp_path: Path) -> None:
 
 def test_a_list_for_any_department_has_a_purpose_that_people_name() -> None:
     """Nobody shops for "my Printers and Ink project"."""
-    departments = {kind.department for kind in types._names()[1].values()}
+    departments = {kind.department for kind in types.names().kinds.values()}
     assert departments <= set(ENVIRONMENTS["BUNDLE"].phrases.data["projects"])
 
 

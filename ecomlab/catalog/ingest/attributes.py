@@ -2,13 +2,12 @@
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from decimal import Decimal
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Final
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from ecomlab.catalog.ingest.profiles import bare, plain
 from ecomlab.catalog.ingest.types import singular
@@ -43,12 +42,6 @@ class Attribute(Strict):
     units: dict[str, str] = Field(default_factory=dict)
     shown: dict[str, str] = Field(default_factory=dict)
 
-    @model_validator(mode="after")
-    def _check_units(self) -> "Attribute":
-        if bool(self.units) != bool(self.shown):
-            raise ValueError("units need the forms that they are shown in, and these need units")
-        return self
-
 
 class _File(Strict):
     """Schema of `attributes.toml`."""
@@ -56,12 +49,8 @@ class _File(Strict):
     attributes: dict[str, Attribute]
 
 
-@dataclass(frozen=True)
-class Found:
-    """A value in its normal form, and where it was read: "title: Blk", "details.Color: Blk"."""
-
-    value: str
-    source: str
+Found = tuple[str, str]
+"""A value in its normal form, and where it was read: ("Black", "title: Blk"), ("Black", "details.Color: Blk")."""
 
 
 @cache
@@ -136,7 +125,7 @@ def read_title(title: str) -> tuple[dict[str, Found], tuple[str, ...]]:
     seen: dict[str, dict[str, str]] = {}
     for name, value, said in _read(title.lower()):
         seen.setdefault(name, {}).setdefault(value, f"title: {said[:_SAID]}")
-    found = {name: Found(*next(iter(own.items()))) for name, own in seen.items() if len(own) == 1}
+    found = {name: next(iter(own.items())) for name, own in seen.items() if len(own) == 1}
     return found, tuple(name for name in seen if name not in found)
 
 
@@ -173,7 +162,7 @@ def of_value(key: str, said: str, where: str) -> dict[str, Found]:
     found = {}
     for name in names_of(key):
         if value := normal(name, said):
-            found[name] = Found(value, f"{where}: {said.strip()[:_SAID]}")
+            found[name] = value, f"{where}: {said.strip()[:_SAID]}"
     return found
 
 

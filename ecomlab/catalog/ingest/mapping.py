@@ -10,11 +10,10 @@ from typing import Any, Final
 from pydantic import Field
 
 from ecomlab.catalog.ingest.attributes import is_attribute, name_of
-from ecomlab.catalog.ingest.nested import columns_of, inside, is_unread, value_at
 from ecomlab.catalog.ingest.prices import currency_of, read_price
 from ecomlab.catalog.ingest.profiles import Profile, folded, forms, plain, profile_of
 from ecomlab.catalog.ingest.text import is_nothing
-from ecomlab.catalog.ingest.values import single
+from ecomlab.catalog.ingest.values import columns_of, inside, is_unread, single, value_at
 from ecomlab.settings import Strict, load_toml, read_toml
 from ecomlab.suggest import unknown
 
@@ -99,15 +98,8 @@ class Mapping(Strict):
     nothing: tuple[str, ...] = ()
     """What stands where there is no value, in lower case, beside what usually does ("does not apply")."""
     delimiter: str = Field(default="", max_length=1)
-    header: bool | None = None
+    header: bool = True
     """Whether the first line of a CSV names its columns; where it does not, they are called "column 1", "column 2"."""
-
-    @property
-    def varying(self) -> dict[str, str]:
-        """Columns in which rows of one product may differ, by name: its options, or attributes where it has none."""
-        if self.columns.options:
-            return {column: column for column in self.columns.options}
-        return {slug(name): column for name, column in self.attributes.items()}
 
     def named(self) -> list[str]:
         """List every column that it names."""
@@ -120,29 +112,14 @@ class Mapping(Strict):
         """Raise ValueError for a column that these rows lack."""
         columns = columns_of(rows)
         for column in self.named():
-            around = column.rpartition(".")[0]
-            if column in columns or (around and _may_hold(rows, columns, around, column)):
-                continue
-            known = [*columns, *(inside(rows, around) if around else ())]
-            raise ValueError(f"mapping: {unknown('column', column, known)}")
+            known = [*columns, *inside(rows, column.rpartition(".")[0])]
+            if column not in known:
+                raise ValueError(f"mapping: {unknown('column', column, known)}")
 
     def unread(self, rows: Sequence[Table[str, Any]]) -> list[str]:
-        """List the columns from which nothing is read; of objects that are read in part, the other parts."""
-        named, found, columns = self.named(), [], columns_of(rows)[::-1]
-        while columns:
-            column = columns.pop()
-            if column not in named and any(name.startswith(f"{column}.") for name in named):
-                columns += inside(rows, column)[::-1]
-            elif column not in named:
-                found.append(column)
-        return found
-
-
-def _may_hold(rows: Sequence[Table[str, Any]], columns: Sequence[str], around: str, column: str) -> bool:
-    """Tell whether a column is inside another one, or may be in later rows, where these say nothing there."""
-    if around.partition(".")[0] not in columns:
-        return False
-    return column in inside(rows, around) or all(is_nothing(value_at(row, around)) for row in rows)
+        """List the columns from which nothing is read."""
+        read = {part for name in self.named() for part in (name, name.partition(".")[0])}
+        return [column for column in columns_of(rows) if column not in read]
 
 
 def read_mapping(path: Path, rows: Sequence[Table[str, Any]] = ()) -> Mapping:
@@ -181,7 +158,11 @@ def guess(rows: Sequence[Table[str, Any]]) -> Mapping:
                 called.setdefault(form, path)
     if not found["price"]:
         found["price"], found["sale"] = found["sale"], ""
-    found["title"] = found["title"] or _wordiest(rows, columns)
+    if not found["title"]:
+        raise ValueError(
+            f"no column is called a title; there are {', '.join(columns)}. Name one in a mapping file: [columns] title "
+            '= "", after header = false where the first line of a CSV names no columns'
+        )
     taken = {found[name] for name in ONE}
     for name in MANY:
         found[name] = tuple(column for column in found[name] if column not in taken)
@@ -201,9 +182,7 @@ def guess(rows: Sequence[Table[str, Any]]) -> Mapping:
         several=profile.several,
         levels=profile.levels,
         cells=profile.cells or next(iter(listed.values()), ""),
-        nothing=tuple(
-            said for said in (*profile.nothing, *_placeholders(rows, found)) if said not in plain().nothing
-        ),
+        nothing=tuple(said for said in profile.nothing if said not in plain().nothing),
     )
 
 
@@ -215,7 +194,7 @@ def _find(
         if found[name] and (name in MANY or name == "details" or not is_unread(rows, found[name])):
             continue
         taken = {found[other] for other in ONE if other != name}
-        named = profile.columns.get(name, plain().columns.get(name, ()))
+        named = _named(profile, name)
         starts = tuple(folded(one) for one in named if one.endswith("*")) or ("*",)
         forms_of = [*map(folded, named), *(form for form in [*called][::-1] if form.startswith(starts))]
         listed = dict.fromkeys(called[form] for form in forms_of if form in called)
@@ -223,19 +202,9 @@ def _find(
         found[name] = tuple(able) if name in MANY else _first(rows, name, able)
 
 
-def _placeholders(rows: Sequence[Table[str, Any]], found: Table[str, Any]) -> list[str]:
-    """Return what stands for an id in many rows of other titles."""
-    titles: dict[str, set[str]] = {}
-    for row in rows:
-        if not is_nothing(said := value_at(row, found["id"])):
-            titles.setdefault(str(said).strip().lower(), set()).add(str(value_at(row, found["title"])))
-    return [said for said, of_one in titles.items() if len(of_one) > max(2, len(rows) / 5)]
-
-
-def _names(profile: Profile, name: str) -> list[str]:
-    """Return what columns that hold `name` are called, folded, the surest first."""
-    listed = profile.columns.get(name, plain().columns.get(name, ()))
-    return [folded(one) for one in listed]
+def _named(profile: Profile, name: str) -> tuple[str, ...]:
+    """Return what columns that hold `name` are called, the surest first."""
+    return profile.columns.get(name, plain().columns.get(name, ()))
 
 
 def _first(rows: Sequence[Table[str, Any]], name: str, able: Sequence[str]) -> str:
@@ -282,64 +251,33 @@ def _listed(rows: Sequence[Table[str, Any]], column: str) -> str:
 
 def _options(rows: Sequence[Table[str, Any]], found: Table[str, Any]) -> tuple[str, ...]:
     """Return the columns in which variants usually differ where rows share a parent, as an id that repeats is one."""
-    if found["parent"] or not found["id"]:
-        return tuple(found["options"]) if found["parent"] else ()
-    values: dict[str, list[str]] = {}
-    for row in rows:
-        values.setdefault(str(row.get(found["id"])), []).append(
-            str([row.get(one) for one in found["options"]])
-        )
-    told = any(len(set(of_one)) > 1 for of_one in values.values())
-    return tuple(found["options"]) if told and len(values) <= 0.7 * len(rows) else ()
+    ids = {str(row.get(found["id"])) for row in rows}
+    shared = found["parent"] or (found["id"] and len(ids) <= 0.7 * len(rows))
+    return tuple(found["options"]) if shared else ()
 
 
 def _attributes(columns: Sequence[str], profile: Profile) -> dict[str, str]:
-    """Return the columns that give attributes, by name; first those in which variants of a product usually differ."""
-    rank = {form: at for at, form in enumerate(_names(profile, "options"))}
-    able = [column for column in columns if is_attribute(column) or folded(column) in rank]
+    """Return the columns that give attributes, by name."""
+    options = {*map(folded, _named(profile, "options"))}
     found: dict[str, str] = {}
-    for column in sorted(able, key=lambda name: rank.get(folded(name), len(rank))):
-        found.setdefault(name_of(column), column)
-    return found
-
-
-def _wordiest(rows: Sequence[Table[str, Any]], columns: Sequence[str]) -> str:
-    """Find the column that looks most like titles: some words, mostly distinct."""
-    best, most = "", 0.0
     for column in columns:
-        texts = [
-            row[column] for row in rows if isinstance(row.get(column), str) and not is_nothing(row[column])
-        ]
-        if len(texts) < len(rows) / 2:
-            continue
-        words = sum(min(len(_WORD.findall(text)), 20) for text in texts) / len(texts)
-        score = words * len(set(texts)) / len(texts)
-        if words >= 2 and score > most:
-            best, most = column, score
-    if not best:
-        raise ValueError(
-            f'no column holds titles; there are {", ".join(columns)}. Name one in a mapping file: [columns] title = ""'
-            ", after header = false where the first line of a CSV names no columns"
-        )
-    return best
+        if is_attribute(column) or folded(column) in options:
+            found.setdefault(name_of(column), column)
+    return found
 
 
 def to_toml(mapping: Mapping) -> str:
     """Write a mapping as the TOML that `read_mapping` reads."""
-    filled = mapping.model_dump(exclude_defaults=True)
-    tables = {
-        name: filled.pop(name)
-        for name in ("columns", "attributes", "option_names", "hidden", "kinds")
-        if name in filled
-    }
-    lines = [f"{name} = {_toml(value)}" for name, value in filled.items()]
-    for name, table in tables.items():
-        lines += [f"[{name}]", *(f"{_toml(key)} = {_toml(value)}" for key, value in table.items())]
+    filled = mapping.model_dump(mode="json", exclude_defaults=True)
+    lines = [f"{key} = {_toml(value)}" for key, value in filled.items() if not isinstance(value, dict)]
+    for name, table in filled.items():
+        if isinstance(table, dict):
+            lines += [f"[{name}]", *(f"{_toml(key)} = {_toml(value)}" for key, value in table.items())]
     return "\n".join(lines) + "\n"
 
 
 def _toml(value: Any) -> str:
-    return json.dumps(value if isinstance(value, str | bool) else list(value), ensure_ascii=False)
+    return json.dumps(value, ensure_ascii=False)
 
 
 def slug(name: str) -> str:

@@ -67,7 +67,7 @@ def plain() -> Profile:
 def profile_of(columns: Iterable[str]) -> Profile:
     """Return the profile of which these columns have most signs, else the plain one."""
     listed = list(columns)
-    called = {form(column) for column in listed for form in (folded, _plainly)}
+    called = {folded(one) for column in listed for one in (column, bare(column))}
     held = [
         (len(sign), name)
         for name, one in profiles().items()
@@ -87,10 +87,6 @@ def forms(columns: Iterable[str]) -> dict[str, str]:
         for word in plain().before if form not in _usual() else ():
             found.setdefault(form.removeprefix(word), column)
     return found
-
-
-def _plainly(column: str) -> str:
-    return folded(bare(column))
 
 
 def bare(column: str) -> str:

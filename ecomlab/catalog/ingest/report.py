@@ -1,7 +1,7 @@
 """What became of every row of a source: counts by reason, with examples, that add up."""
 
 import csv
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -45,8 +45,6 @@ class Report:
     """The platform whose columns these are."""
     unused: tuple[str, ...] = ()
     """Columns of the source that the mapping does not name: nothing is read from them."""
-    headless: tuple[str, ...] = ()
-    """CSV files whose first line looked like a row and was read as one."""
     house: bool = False
     """Whether neither the source nor its mapping has a brand for all products."""
     dropped: Mapping[str, int] = field(default_factory=dict)
@@ -61,58 +59,42 @@ class Report:
             if count != parts:
                 raise ValueError(f"{count} {said}, and {parts} of them are accounted for")
 
-    def lines(self) -> list[str]:
+    def lines(self) -> Iterator[str]:
         """Say it in lines of plain text."""
-        variants = f" ({self.folded:,} rows are variants of one)" if self.folded else ""
-        said = [
+        yield (
             f"{self.rows:,} rows: {self.kept:,} kept as they are, {self.repaired:,} repaired, "
-            f"{self.set_aside:,} set aside",
-            f"{self.products:,} products{variants}",
-        ]
-        said += [without_header(self.headless)] if self.headless else []
-        said += [f"the columns are those of {self.profile}"] if self.profile else []
-        said += [f"repaired: {reason}, {_rows(count)}" for reason, count in _falling(self.repairs)]
+            f"{self.set_aside:,} set aside"
+        )
+        yield f"{self.products:,} products" + f" ({self.folded:,} rows are variants of one)" * bool(
+            self.folded
+        )
+        if self.profile:
+            yield f"the columns are those of {self.profile}"
+        for reason, count in _falling(self.repairs):
+            yield f"repaired: {reason}, {_rows(count)}"
         if 2 * self.repairs.get(ENCODING, 0) > self.rows:
-            said.append(
-                "most rows are of another encoding: what is no UTF-8 was read as what it looks like; if letters look "
-                "wrong, save the file as UTF-8"
-            )
+            yield "most rows are no UTF-8 and were read as what they look like; if letters look wrong, save it as UTF-8"
         for reason, count in _falling(self.reasons):
             shown = [f"row {at}: {excerpt[:60]}" for at, excerpt in self.examples.get(reason, ())[:2]]
-            said.append(f"set aside: {reason}, {_rows(count)}" + ", as " * bool(shown) + "; ".join(shown))
-        known = ", ".join(
-            f"{name} {count / max(1, self.products):.0%}" for name, count in _falling(self.coverage)
-        )
-        said.append(f"known of products: {known or 'nothing'}")
+            yield f"set aside: {reason}, {_rows(count)}" + ", as " * bool(shown) + "; ".join(shown)
+        known = [f"{name} {count / max(1, self.products):.0%}" for name, count in _falling(self.coverage)]
+        yield f"known of products: {', '.join(known) or 'nothing'}"
         if self.currency_from:
-            said.append(f"prices are in {self.currency}, as {self.currency_from} says")
+            yield f"prices are in {self.currency}, as {self.currency_from} says"
         elif self.currency:
-            said.append(f"prices are taken for {self.currency}: nothing says in what they are")
+            yield f"prices are taken for {self.currency}: nothing says in what they are"
         if self.dropped:
-            counts = ", ".join(f"{name} ({_rows(count)})" for name, count in _falling(self.dropped))
-            said.append(f"attributes dropped: {counts}")
+            counts = [f"{name} ({_rows(count)})" for name, count in _falling(self.dropped)]
+            yield f"attributes dropped: {', '.join(counts)}"
         if self.house:
-            said.append(
+            yield (
                 'no column of brands: where nothing else names one, products are of "Own-Brand"; a mapping file may '
                 'name another (brand = "..." before its tables) or the column ([columns] brand = "...")'
             )
         if self.unused:
-            said.append(f"columns that nothing is read from: {', '.join(self.unused)}")
+            yield f"columns that nothing is read from: {', '.join(self.unused)}"
         if self.drawn:
-            said.append(
-                f"no row says them, so they are drawn from each product's id: {', '.join(self.drawn)}"
-            )
-        return said
-
-
-def without_header(files: Sequence[str]) -> str:
-    """Say that these CSV files were read as having no header, and what to do about it."""
-    named = files[0] + (f" and {len(files) - 1:,} more" if len(files) > 1 else "")
-    return (
-        f'no line of {named} names the columns: they are called "column 1", "column 2", ... and a mapping file says '
-        'what they hold ([columns] title = "column 2"); if the first line does name them, put header = true before '
-        "[columns]"
-    )
+            yield f"no row says them, so they are drawn from each product's id: {', '.join(self.drawn)}"
 
 
 def _falling(counts: Mapping[str, int]) -> list[tuple[str, int]]:

@@ -12,10 +12,10 @@ from typing import Any, Final, NamedTuple
 from ecomlab.catalog.ingest import attributes, prices, short_names, types, values
 from ecomlab.catalog.ingest.attributes import Found
 from ecomlab.catalog.ingest.mapping import Mapping, slug
-from ecomlab.catalog.ingest.nested import value_at
 from ecomlab.catalog.ingest.profiles import plain
 from ecomlab.catalog.ingest.sources import SourceRow
 from ecomlab.catalog.ingest.text import LONG, MARKUP, clean, is_nothing, without_markup
+from ecomlab.catalog.ingest.values import value_at
 
 TITLE_LIMIT: Final = 300
 TEXT_LIMIT: Final = 2_000
@@ -52,14 +52,16 @@ class RowCleaner:
         columns = mapping.columns
         self.folds = bool(columns.options)
         """Whether rows may be variants of one product."""
-        self._varying = tuple(mapping.varying.values())
         self._hidden = {one: {*map(str.lower, said)} for one, said in mapping.hidden.items()}
         self._nested = tuple(column for column in mapping.named() if "." in column)
         self._names = {column: slug(name) for name, column in mapping.attributes.items()}
+        self._above = ""
 
     def clean(self, row: SourceRow) -> dict[str, Any] | SetAside:
-        """Return what a row says by column of a shard, with what was `dropped`, None and "" where it says nothing; or
-        why it is set aside."""
+        """Return what a row says, with what was `dropped`, None and "" where it says nothing; or why it is set aside.
+
+        Rows come in the order of their file: one may be of the product above it.
+        """
         raw, mapping, columns = row.values, self.mapping, self.mapping.columns
         if row.fault:
             return SetAside(row.number, row.fault, excerpt(raw))
@@ -68,7 +70,9 @@ class RowCleaner:
         repairs = list(row.repairs)
 
         def line(column: str, limit: int = 200) -> str:
-            value, unwrapped = values.single(raw.get(column) if column else None)
+            if not column:
+                return ""
+            value, unwrapped = values.single(raw.get(column))
             text, mended = clean(value, limit)
             repairs.extend((*unwrapped, *mended))
             return "" if is_nothing(text) or text.lower() in self.nothing else text
@@ -83,12 +87,14 @@ class RowCleaner:
         brand = _brand(line(columns.brand) or line_of(details, "brand", "manufacturer", "brand name"))
         path = self._path(raw, line, repairs)
         kind = types.of_title(title) if title else None
-        options = tuple(self._option(line(column, 500)) for column in self._varying)
+        options = tuple(self._option(line(column, 500)) for column in columns.options)
         nameless = _pattern(brand).sub(" ", title) if brand else title  # Oak & Owl's are not of oak
         found, dropped = self._attributes(raw, nameless, details, line)
 
         def number(column: str, read: Any, *more: Any) -> int | None:
-            value, unwrapped = values.single(raw.get(column) if column else None)
+            if not column:
+                return None
+            value, unwrapped = values.single(raw.get(column))
             found, mended = read(value, *more)
             repairs.extend((*unwrapped, *mended))
             return found
@@ -109,13 +115,15 @@ class RowCleaner:
         said = [source_id, title, brand, path, price_cents, text, options]
         content = hashlib.blake2b(json.dumps(said).encode(), digest_size=8).digest()
         surcharge = "" if prices.is_zero(raw.get(columns.surcharge)) else columns.surcharge
+        parent = line(columns.parent)
+        if mapping.fill_down:
+            self._above = parent = parent if parent or title else self._above
         names = [line(mapping.option_names.get(column, "")) for column in columns.options]
-        known = {name: [one.value, one.source] for name, one in found.items()}
         return {
             "number": row.number,
             "source_id": source_id,
             "other_id": other_id,
-            "parent": line(columns.parent),
+            "parent": parent,
             "title": title,
             "hidden": any(line(one).lower() in said for one, said in self._hidden.items()),
             "brand": brand,
@@ -126,16 +134,18 @@ class RowCleaner:
             "path": "\n".join(path),
             "content": int.from_bytes(content, "little", signed=True),
             "price_cents": price_cents,
-            "surcharge_cents": number(surcharge, prices.read_price, self.currency),
+            "surcharge_cents": number(surcharge, prices.read_price, self.currency)
+            or (0 if columns.surcharge else None),
             "rating_tenths": number(columns.rating, values.read_rating),
             "reviews": number(columns.reviews, values.read_count),
             "stock": number(columns.stock, values.read_stock, 32_767),
             "days": number(columns.days, values.read_days, 60),
             "text": text,
-            "attributes": json.dumps(known, ensure_ascii=False),
-            "options": json.dumps([options, names], ensure_ascii=False) if any(options) else "",
+            "attributes": found,
+            "options": options if any(options) else (),
+            "option_names": names,
             "children": str(raw.get(columns.children) or "") if columns.children else "",
-            "repairs": "\n".join(dict.fromkeys(repairs)),
+            "repairs": [*dict.fromkeys(repairs)],
             "dropped": dropped,
         }
 
@@ -200,7 +210,7 @@ class RowCleaner:
             else:
                 value = said if len(said) <= 30 and not is_nothing(said) else None
             if value:
-                found[name] = Found(value, f"{clean(column, 60)[0]}: {said[:40]}")
+                found[name] = value, f"{clean(column, 60)[0]}: {said[:40]}"
             elif said:
                 said_of[name] = NO_FORM
         return found, tuple(f"{name}: {why}" for name, why in said_of.items() if name not in found)

@@ -19,17 +19,6 @@ _COUNT = re.compile(r"\d+(?!\.0)(?:\.\d+)?")
 """A number that counts or measures what follows it, unlike that of a version: "USB 2.0"."""
 _NEW = re.compile(r"^(?:brand )?new[- ](?=\S)", re.IGNORECASE)
 LONGEST_MODEL: Final = 12
-PREFIXES: Final = frozenset("all anti extra half hi multi non quick self semi ultra".split())
-"""Words that mean little without the next: "Multi Purpose" is one word, "Multi-Purpose"."""
-_OF_TRADE: Final = (
-    "new the pack set case with for and retail oem inch series edition genuine original model class type style "
-    "version generation size grade kit combo bundle pair male female inc llc ltd gmbh corp technology technologies "
-    "electronics industries products systems mhz ghz "
-    "brand branded name company store box boxed capacity color colored colors coding supply replacement compatible "
-    "combination all single two three four five six seven eight nine ten additional optional spare assorted various "
-    "special limited continuous back behind front base top bottom high deep long open"
-)
-"""Words of any trade about packing, kind, make, maker, measure and number, which nobody says as a name."""
 
 
 @cache
@@ -41,7 +30,7 @@ def _ordinary() -> frozenset[str]:
         for value, more in one.values.items()
         for form in (value, *more)
     )
-    return frozenset(word.lower() for form in spelled for word in form.split()) | {*_OF_TRADE.split()}
+    return frozenset(word.lower() for form in spelled for word in form.split()) | types.nouns().unnamed
 
 
 def feature(title: str, brand: str, kind: str) -> str:
@@ -96,11 +85,12 @@ def _found(words: Sequence[str], brand: frozenset[str], called: frozenset[str], 
 def _words(title: str) -> list[str]:
     """Split a title, up to what the thing is for or has, into words and the marks between its parts."""
     words: list[str] = []
+    prefixes = types.nouns().prefixes
     for token in _TOKEN.findall(_NEW.sub("", title)):
         word = token if token in types.BREAKS else token.strip(".'\"-&+")
-        if word.lower() in types.ending_words() and words:
+        if word.lower() in types.names().ends and words:
             break
-        if words and words[-1].lower() in PREFIXES and _NAME.fullmatch(word):
+        if words and words[-1].lower() in prefixes and _NAME.fullmatch(word):
             words[-1] = f"{words[-1]}-{word}"
         else:
             words.append(word)

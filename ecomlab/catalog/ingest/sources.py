@@ -5,40 +5,38 @@ import gzip
 import io
 import json
 import re
+import sys
 import zlib
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from functools import lru_cache
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain, islice
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import IO, Any, Final, NamedTuple
 
-from ecomlab.catalog.ingest.header import is_row, lines_above
-from ecomlab.catalog.ingest.profiles import plain
+from ecomlab.catalog.ingest.attributes import is_attribute
+from ecomlab.catalog.ingest.profiles import is_known, plain
 from ecomlab.catalog.ingest.text import ENCODING, printable
-from ecomlab.catalog.ingest.values import BROKEN_JSON, is_deep, mended
 from ecomlab.catalog.ingest.variants import Spread, objects_in
-from ecomlab.seeding import digest
 
-LONGEST_LINE: Final = 1 << 20
-"""Characters of a line, or of a record over several lines, from which it is set aside."""
 MOST_LINES: Final = 500
 """Lines that one record may take: a quote that is never closed would swallow the rest of the file."""
-ROWS: Final = 5
-"""Lines within a quoted field that all have the header's number of fields: from here on they are taken for rows."""
 MOST_COLUMNS: Final = 1_000
 """Columns from which no more are looked for: ids or values that stand in the place of names have no end."""
 DELIMITERS: Final = (",", ";", "\t", "|")
 BATCH: Final = 1_000
+SAMPLE: Final = 200
+"""Rows by which columns are guessed."""
+HEADER_LINES, HEADER_NAMES = 5, 3
+"""Lines among which that of the names is looked for below others, and usual names that make it one."""
 WHOLE_JSON: Final = 256 << 20
 """Characters of a JSON array that is read whole, unpacked: a compressed file says little about what is in it."""
-SHORT, LONG_ROW, UNCLOSED, TOO_LONG, NOT_JSON, NOT_OBJECT, UNREADABLE = (
+SHORT, LONG_ROW, UNCLOSED, NOT_JSON, NOT_OBJECT, UNREADABLE = (
     "row cut short",
     "row with more fields than the header",
     "quote that is never closed",
-    "line longer than a million characters",
     "line that is no JSON",
     "line that is no JSON object",
     "rest of the file unreadable",
@@ -61,8 +59,7 @@ FEWEST, CLEARLY = 10, 0.03
 _HUB = re.compile(r"([A-Za-z0-9][\w.-]*/[\w.-]+)(?:@([\w./-]+))?")
 
 
-@dataclass(frozen=True)
-class SourceRow:
+class SourceRow(NamedTuple):
     """One row as it came: its number from 0, its values by column, and what is wrong with it."""
 
     number: int
@@ -81,22 +78,8 @@ class Source:
     files: tuple[Path, ...] = ()
     delimiter: str = ""
     split: str = "train"
-    header: bool | None = None
-    """Whether the first line of a CSV names its columns; None to look, file by file."""
-
-    @property
-    def fingerprint(self) -> str:
-        """Digest of what tells one state of the source from another: names, sizes and times of change."""
-        stamps = [[path.name, path.stat().st_size, path.stat().st_mtime_ns] for path in self.files]
-        return digest(
-            [self.name if not self.files else "", stamps, self.delimiter, self.split, self.header], 16
-        )
-
-    @property
-    def headless(self) -> tuple[str, ...]:
-        """Names of the CSV files whose first line looks like a row, so that columns are called "column 1", ..."""
-        files = [path for path in self.files if _suffix(path) not in JSON + ARROW and self.header is None]
-        return tuple(path.name for path in files if _form(path, self.delimiter, None)[2])
+    header: bool = True
+    """Whether a line of a CSV names its columns, one of the first; else they are "column 1", "column 2", ..."""
 
     def rows(self) -> Iterator[SourceRow]:
         """Yield every row, numbered from 0 over all files."""
@@ -104,13 +87,29 @@ class Source:
         for number, row in enumerate(chain.from_iterable(readers)):
             yield SourceRow(number, row.values, row.fault, row.repairs)
 
-    def sample(self, count: int = 200) -> list[dict[str, Any]]:
+    def sample(self) -> list[dict[str, Any]]:
         """Return the values of the first rows that can be read, then of those that bring a column none before them had.
 
         Columns may begin anywhere in JSON, which is read to its end, and with each file of a folder. Raises ValueError
         where no row can be read.
         """
-        return list(_sampled(self, self.fingerprint, count))
+        return self._sample
+
+    @cached_property  # JSON is read to its end for it
+    def _sample(self) -> list[dict[str, Any]]:
+        rows = [row.values for row in islice(self.rows(), 5 * SAMPLE) if not row.fault][:SAMPLE]
+        if not rows:
+            raise ValueError(
+                f"{self.name} has no row that can be read; is it a product file ({', '.join(SUFFIXES)})?"
+            )
+        known = {column for row in rows for column in row}
+        for path in self.files:
+            readable = (row.values for row in self._read(path) if not row.fault)
+            for values in readable if _suffix(path) in JSON else islice(readable, 1):
+                if not known.issuperset(values) and len(known) < MOST_COLUMNS:
+                    rows.append(values)
+                    known.update(values)
+        return rows
 
     def _read(self, path: Path) -> Iterator[SourceRow]:
         try:
@@ -129,27 +128,10 @@ def _spread(rows: Iterable[SourceRow]) -> Iterator[SourceRow]:
     spread = Spread()
     for row in rows:
         for values in [row.values] if row.fault else spread(row.values):
-            yield row if values is row.values else replace(row, values=values)
+            yield row if values is row.values else row._replace(values=values)
 
 
-@lru_cache(maxsize=1)  # JSON is read to its end for it
-def _sampled(source: Source, fingerprint: str, count: int) -> tuple[dict[str, Any], ...]:
-    rows = [row.values for row in islice(source.rows(), 5 * count) if not row.fault][:count]
-    if not rows:
-        raise ValueError(
-            f"{source.name} has no row that can be read; is it a product file ({', '.join(SUFFIXES)})?"
-        )
-    known = {column for row in rows for column in row}
-    for path in source.files:
-        readable = (row.values for row in source._read(path) if not row.fault)
-        for values in readable if _suffix(path) in JSON else islice(readable, 1):
-            if not known.issuperset(values) and len(known) < MOST_COLUMNS:
-                rows.append(values)
-                known.update(values)
-    return tuple(rows)
-
-
-def open_source(name: str, delimiter: str = "", split: str = "train") -> Source:
+def open_source(name: str, split: str = "train") -> Source:
     """Find the source `name`: a file, a folder (of files, or saved by `datasets`), or the id of a dataset on the hub.
 
     A dataset is pinned to the commit that "owner/name@revision" is now, without "@revision" its newest. Raises
@@ -162,11 +144,11 @@ def open_source(name: str, delimiter: str = "", split: str = "train") -> Source:
                 f"{path} is in no format that can be read; there are {', '.join(SUFFIXES)}, or these with .gz; "
                 "save a spreadsheet's sheet of products as CSV"
             )
-        return Source(name, (path,), delimiter, split)
+        return Source(name, (path,), split=split)
     if path.is_dir():
-        return Source(name, tuple(_files_of(path, split)), delimiter, split)
+        return Source(name, tuple(_files_of(path, split)), split=split)
     if (on_hub := _HUB.fullmatch(name)) and path.suffix.lower() not in SUFFIXES:
-        return Source(f"{on_hub[1]}@{_commit(on_hub[1], on_hub[2])}", (), delimiter, split)
+        return Source(f"{on_hub[1]}@{_commit(on_hub[1], on_hub[2])}", split=split)
     raise ValueError(f"there is no file or folder {name}; a dataset of the hub is named owner/name")
 
 
@@ -176,39 +158,14 @@ def _suffix(path: Path) -> str:
 
 
 def _files_of(folder: Path, split: str) -> list[Path]:
-    """List the data files of a folder; of one that `datasets` saved, in the order of its state."""
+    """List the data files of a folder; where `datasets` saved several splits there, those of one."""
     if (folder / "dataset_dict.json").is_file():
-        splits = [str(name) for name in _json_of(folder / "dataset_dict.json").get("splits", ())]
-        if split not in splits:
-            raise ValueError(f"{folder} has no split {split!r}; there are {', '.join(splits) or 'none'}")
-        return _files_of(_inside(folder, split), split)
-    if (folder / "state.json").is_file():
-        listed = _json_of(folder / "state.json").get("_data_files", ())
-        return [_inside(folder, str(entry["filename"])) for entry in listed if isinstance(entry, dict)]
-    found = sorted(
-        path
-        for path in folder.rglob("*")
-        if path.is_file() and _suffix(path) in SUFFIXES and path.suffix != ".json"
-    )
+        folder /= split
+    files = (path for path in folder.rglob("*") if path.is_file() and path.suffix != ".json")
+    found = sorted(path for path in files if _suffix(path) in SUFFIXES)
     if not found:
         raise ValueError(f"{folder} holds no product file; there are {', '.join(SUFFIXES)}")
-    return [_inside(folder, str(path.relative_to(folder))) for path in found]
-
-
-def _inside(folder: Path, name: str) -> Path:
-    """Return the path of `name` in `folder`. Raises ValueError where it would leave it."""
-    path = (folder / name).resolve()
-    if not path.is_relative_to(folder.resolve()):
-        raise ValueError(f"{folder} names a file outside itself, {name}; it is not read")
-    return path
-
-
-def _json_of(path: Path) -> dict[str, Any]:
-    try:
-        value = json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"{path} is no JSON ({error}); save the dataset again") from None
-    return value if isinstance(value, dict) else {}
+    return found
 
 
 def _open_text(path: Path) -> IO[str]:
@@ -224,15 +181,11 @@ def _open_text(path: Path) -> IO[str]:
 
 
 def _lines(path: Path) -> Iterator[tuple[str, bool]]:
-    """Yield the lines of a file, of one that is too long its begin, and whether it was of another encoding: in bytes
-    that are no UTF-8 it is in the one that such lines look like.
-    """
+    """Yield the lines of a file, and whether they were of another encoding: in bytes that are no UTF-8 they are in the
+    one that such lines look like."""
     encoding = ""
     with _open_text(path) as file:
-        while line := file.readline(LONGEST_LINE + 1):
-            rest = line
-            while len(rest) > LONGEST_LINE and not rest.endswith("\n"):
-                rest = file.readline(LONGEST_LINE + 1)
+        for line in file:
             odd = not line.isascii() and _ESCAPED.search(line) is not None
             if odd:
                 encoding = encoding or _encoding(path)
@@ -254,7 +207,7 @@ def _encoding(path: Path) -> str:
     return best.encoding if best and best.coherence > usual + CLEARLY else ENCODINGS[0]
 
 
-def _csv_rows(path: Path, delimiter: str, header: bool | None) -> Iterator[SourceRow]:
+def _csv_rows(path: Path, delimiter: str, header: bool) -> Iterator[SourceRow]:
     delimiter, above, names = _form(path, delimiter, header)
     for fields, raw, repairs, fault in islice(_records(_lines(path), delimiter), above, None):
         if not names:
@@ -266,9 +219,9 @@ def _csv_rows(path: Path, delimiter: str, header: bool | None) -> Iterator[Sourc
             yield SourceRow(0, dict(zip(names, fields)), "", repairs + short)
 
 
-def _form(path: Path, delimiter: str, header: bool | None) -> tuple[str, int, list[str]]:
-    """Tell a CSV's delimiter, how many records stand above its names, and the names of its columns where no line gives
-    them."""
+def _form(path: Path, delimiter: str, header: bool) -> tuple[str, int, list[str]]:
+    """Tell a CSV's delimiter, how many records stand above its names, as in marketplaces' templates, and the names of
+    its columns where no line gives them."""
     held: list[tuple[str, bool]] = []
     with suppress(*BROKEN):
         held.extend(islice(_lines(path), 50))
@@ -276,11 +229,20 @@ def _form(path: Path, delimiter: str, header: bool | None) -> tuple[str, int, li
     held = held[bool(excel) :]
     delimiter = delimiter or (excel[1] if excel else _delimiter([line for line, _ in held]))
     records = [[] if fault else fields for fields, _, _, fault in _records(held, delimiter)]
-    above, names = lines_above(records) if header is None else 0, list[str]()
-    if records and not above and (is_row(records) if header is None else not header):
-        width = Counter(map(len, records)).most_common(1)[0][0]
-        names = [f"column {at + 1}" for at in range(width)]
-    return delimiter, above + bool(excel), names
+    if not header:
+        width = max(map(len, records), default=0)
+        return delimiter, int(bool(excel)), [f"column {at + 1}" for at in range(width)]
+    known = [sum(map(_is_name, record)) for record in records[:HEADER_LINES]]
+    named = [at for at, count in enumerate(known) if count >= HEADER_NAMES and not known[0]]
+    return (
+        delimiter,
+        max(named, default=0) + bool(excel),
+        [],
+    )  # of two lines of names, the later is for programs
+
+
+def _is_name(said: str) -> bool:
+    return is_known(said.strip()) or is_attribute(said.strip())
 
 
 def _header(fields: list[str]) -> list[str]:
@@ -298,51 +260,37 @@ def _records(
 
     Of a quote that is never closed, or by one of a later row, the first line is set aside and the others read again.
     """
-    csv.field_size_limit(LONGEST_LINE)  # a longer field is an error: a quote that swallows the file
-    ahead, rest, taken, width = deque[tuple[str, bool]](), iter(lines), list[tuple[str, bool]](), 0
-
-    def pull() -> str | None:
-        if line := ahead.popleft() if ahead else next(rest, None):
-            taken.append(line)
-        elif not taken:
-            return None
-        if not line or len(taken) > MOST_LINES:
-            raise csv.Error("a quote is never closed")
-        return line[0]
-
-    reader = csv.reader(iter(pull, None), delimiter=delimiter)
+    csv.field_size_limit(sys.maxsize)
+    rest, held, width = iter(lines), deque[tuple[str, bool]](), 0
     while True:
-        taken.clear()
-        try:
-            if (fields := next(reader, None)) is None:
-                return
-            unclosed = len(taken) > 1 and width > 0 and _swallows(taken, fields, delimiter, width)
-        except csv.Error:
-            fields, unclosed = [], True
-        text, odd = taken[0]
-        if unclosed or len(text) > LONGEST_LINE:
-            ahead.extendleft(taken[:0:-1])
-            yield [text[:200]], text, (), TOO_LONG if len(text) > LONGEST_LINE else UNCLOSED
-        elif len(taken) > 1 or not text.isspace():
+        held.extend(islice(rest, MOST_LINES - len(held)))
+        if not held:
+            return
+        reader = csv.reader(chain((text for text, _ in held), [""]), delimiter=delimiter)
+        fields = next(reader)
+        unclosed = reader.line_num > len(held)
+        taken = [held.popleft() for _ in range(1 if unclosed else reader.line_num)]
+        if len(taken) > 1 and width and _swallows([line for line, _ in taken], fields, delimiter, width):
+            held.extendleft(taken[:0:-1])
+            taken, unclosed = taken[:1], True
+        text = "".join(text for text, _ in taken)
+        if unclosed:
+            yield [text[:200]], text, (), UNCLOSED
+        elif not text.isspace():
             width = width or len(fields)
-            if len(taken) > 1:
-                text, odd = "".join(text for text, _ in taken), any(odd for _, odd in taken)
-            yield fields, text, (ENCODING,) if odd else (), ""
+            yield fields, text, (ENCODING,) if any(odd for _, odd in taken) else (), ""
 
 
-def _swallows(taken: Sequence[tuple[str, bool]], fields: Sequence[str], delimiter: str, width: int) -> bool:
-    """Tell whether a record over several lines holds rows of their own: its last line is one, or all of many are."""
+def _swallows(lines: Sequence[str], fields: Sequence[str], delimiter: str, width: int) -> bool:
+    """Tell whether a record over several lines holds others: it has too many fields, or most of its lines are rows."""
 
     def is_row(line: str) -> bool:
         with suppress(csv.Error):
             own = next(csv.reader([line], delimiter=delimiter, strict=True), [])
-            return len(own) == width > 1 and not any('"' in said for said in own)
+            return len(own) == width and '"' not in "".join(own)
         return False
 
-    *inner, last = (line for line, _ in taken[1:])
-    return (
-        len(fields) > width or is_row(last) or (len(inner) >= ROWS and width > 2 and all(map(is_row, inner)))
-    )
+    return len(fields) > width or (width > 2 and 2 * sum(map(is_row, lines[1:])) >= len(lines))
 
 
 def _delimiter(lines: list[str]) -> str:
@@ -361,52 +309,35 @@ def _delimiter(lines: list[str]) -> str:
 
 
 def _json_rows(path: Path) -> Iterator[SourceRow]:
-    """Read one object a line, or a file that is one array of objects; of one that is cut short, an object a line."""
-    with _open_text(path) as file, suppress(*BROKEN):
-        mark = (begin := file.read(1_000)).lstrip()[:1]
-        if mark in ("[", "{") and _suffix(path) == ".json":
-            text = begin + file.read(WHOLE_JSON)
-            if mark == "[" and len(text) > WHOLE_JSON:
+    """Read one object a line, or a file that is one array of objects, or one object around such an array."""
+    if _suffix(path) == ".json":
+        with _open_text(path) as file, suppress(RecursionError, UnicodeError, json.JSONDecodeError):
+            text = file.read(WHOLE_JSON)
+            if file.read(1) and text.lstrip().startswith("["):
                 raise ValueError(
                     f"{path} is one JSON array of more than 256 MB; write it with one object a line (.jsonl)"
                 )
-            values: Any = None
-            with suppress(ValueError, RecursionError):
-                values = json.loads(text)
-            if isinstance(values, dict):
-                values = _listed(values, path)
-            if isinstance(values, list):
-                yield from map(_object_row, values)
-                return
-    around = " ,\r\n\t" + "[]" * (_suffix(path) == ".json")
+            values = json.loads(text)
+            yield from map(_object_row, values if isinstance(values, list) else _listed(values))
+            return
     for text, odd in _lines(path):
-        if len(text) > LONGEST_LINE:
-            yield SourceRow(0, {"": text[:2_000]}, TOO_LONG)
-        elif line := text.strip(around):
+        if line := text.strip(" ,\r\n\t"):
             yield _json_row(line, (ENCODING,) if odd else ())
 
 
-def _listed(whole: dict[str, Any], path: Path) -> list[Any]:
+def _listed(whole: Any) -> list[Any]:
     """Return the one list of objects in the object that a file is; a product by itself is its only one."""
-    lists = {name: objects for name, one in whole.items() if (objects := objects_in(one))}
-    nested = any(isinstance(one, list | dict) for one in whole.values())
-    if not nested or "title" in whole or not lists.keys().isdisjoint(plain().variants):
+    if not isinstance(whole, dict):
         return [whole]
-    if len(lists) != 1:
-        raise ValueError(
-            f"{path} is one object with {len(lists)} lists of objects ({', '.join(lists) or 'none'}), of which its "
-            "products should be the only one; write them as one JSON array, or one object a line (.jsonl)"
-        )
-    return next(iter(lists.values()))
+    lists = [name for name, one in whole.items() if objects_in(one)]
+    return whole[lists[0]] if len(lists) == 1 and not whole.keys() & {"title", *plain().variants} else [whole]
 
 
 def _json_row(line: str, repairs: tuple[str, ...]) -> SourceRow:
-    with suppress(ValueError, RecursionError):
-        if not is_deep(line):
-            return _object_row(json.loads(line), line, repairs)
-    if line.startswith("{") and (found := mended(line)):
-        return _object_row(found, line, (*repairs, BROKEN_JSON))
-    return SourceRow(0, {"": line[:2_000]}, NOT_JSON)
+    try:
+        return _object_row(json.loads(line), line, repairs)
+    except (ValueError, RecursionError):
+        return SourceRow(0, {"": line[:2_000]}, NOT_JSON)
 
 
 def _object_row(value: Any, said: str = "", repairs: tuple[str, ...] = ()) -> SourceRow:
@@ -434,20 +365,12 @@ def _in_text(batch: Any) -> Any:
     def text_of(column: Any) -> Any:
         if pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type):
             return pa.array(
-                [None if raw is None else _decoded(raw) for raw in column.to_pylist()], pa.string()
+                [raw and raw.decode("utf-8", "replace") for raw in column.to_pylist()], pa.string()
             )
-        timed = pa.types.is_date(column.type) or pa.types.is_timestamp(column.type)
-        return column.cast(pa.string()) if timed else column
+        return column.cast(pa.string()) if pa.types.is_temporal(column.type) else column
 
     names = [printable(name) for name in batch.schema.names]
     return pa.RecordBatch.from_arrays([text_of(column) for column in batch.columns], names)
-
-
-def _decoded(raw: bytes) -> str:
-    try:
-        return raw.decode()
-    except UnicodeDecodeError:
-        return raw.decode("cp1252", "replace")
 
 
 def _batches(path: Path, suffix: str) -> Iterator[Any]:
@@ -477,40 +400,28 @@ def _commit(name: str, revision: str | None) -> str:
     try:
         return str(huggingface_hub.HfApi().dataset_info(name, revision=revision).sha)
     except Exception as error:  # of any of the libraries between the network and here
-        raise _unreached(f"{name}@{revision}" if revision else name, error) from None
-
-
-def _unreached(name: str, error: Exception) -> ValueError:
-    return ValueError(
-        f"the dataset {name} cannot be reached ({error}). With a network, set HF_HUB_OFFLINE=0; "
-        "otherwise name a file or a folder that was downloaded"
-    )
+        raise _unread(f"{name}@{revision}" if revision else name, 0, error) from None
 
 
 def _hub_rows(name: str, split: str) -> Iterator[SourceRow]:
-    """Stream a dataset of the hub through `datasets`.
-
-    Raises ValueError when it cannot be reached or read safely, and where it breaks off.
-    """
+    """Stream a dataset of the hub through `datasets`. Raises ValueError where it cannot be read, or not safely."""
     import datasets
 
-    try:
-        repository, _, commit = name.partition("@")
-        builder = datasets.load_dataset_builder(repository, revision=commit or None)
-        if type(builder).__module__.split(".")[-2] not in BUILDERS:
-            raise ValueError(
-                f"{name} is no plain data ({type(builder).__name__}); {', '.join(BUILDERS)} are read"
-            )
-        rows = builder.as_streaming_dataset(split=split)
-    except (OSError, RuntimeError, datasets.exceptions.DatasetsError) as error:
-        raise _unreached(name, error) from None
+    repository, _, commit = name.partition("@")
     count = 0
     try:
-        for values in rows:
+        builder = datasets.load_dataset_builder(repository, revision=commit or None)
+        if type(builder).__module__.split(".")[-2] not in BUILDERS:
+            raise ValueError(f"no plain data: {', '.join(BUILDERS)} are read, not {type(builder).__name__}")
+        for values in builder.as_streaming_dataset(split=split):
             yield SourceRow(0, values)
             count += 1
     except Exception as error:  # of any of the libraries between the network and the file's format
-        raise ValueError(
-            f"the dataset {name} broke off after {count:,} rows ({error}). The same command goes on with the rows "
-            "that are clean; if it breaks off there again, download it and name the folder"
-        ) from None
+        raise _unread(name, count, error) from None
+
+
+def _unread(name: str, count: int, error: Exception) -> ValueError:
+    return ValueError(
+        f"the dataset {name} cannot be read, after {count:,} rows ({error}). With a network, set HF_HUB_OFFLINE=0; "
+        "otherwise name a file or a folder that was downloaded"
+    )

@@ -4,9 +4,11 @@ import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Annotated, Any, Final
+
+from pydantic import BeforeValidator
 
 from ecomlab.settings import Strict, read_toml
 
@@ -25,32 +27,8 @@ _PACKING = re.compile(
 
 
 _PLURAL_ONLY: Final = ("ss", "us", "is", "vas", "lens")
-_IRREGULAR: Final = {"mics": "mic"} | {
-    f"{one}s": one
-    for one in "beanie bootie brownie comic cookie hoodie movie necktie onesie smoothie veggie".split()
-}
-"""Singulars by the plurals that names of categories end with."""
-
-
-class _Nouns(Strict):
-    """Schema of `nouns.toml`."""
-
-    endings: tuple[str, ...]
-    counted: str
-    uncounted: str
-    shelves: str
-    roots: str
-    packed: dict[str, str]
-
-
-class _Names(Strict):
-    """Schema of `types.toml`."""
-
-    ends: tuple[str, ...]
-    trade: tuple[str, ...]
-    mixed: tuple[str, ...]
-    """Departments whose other names mean something else in a general shop; the first are of a trade."""
-    departments: dict[str, tuple[str, ...]]
+Words = Annotated[frozenset[str], BeforeValidator(lambda said: frozenset(said.split()))]
+"""Words that a file lists in one text."""
 
 
 @dataclass(frozen=True)
@@ -82,37 +60,69 @@ def is_speakable(name: str) -> bool:
     return _SPEAKABLE.fullmatch(name) is not None and is_counted(name.rpartition(" ")[2].lower())
 
 
-@cache
-def _names() -> tuple[frozenset[str], dict[str, Kind]]:
-    """The words that end a name, and types by what titles call them."""
-    read = read_toml(FILE, _Names)
-    kinds: dict[str, Kind] = {}
-    for department, entries in read.departments.items():
-        for entry in entries:
-            name, _, others = entry.partition(":")
-            own = (
-                " ".join(map(singular, form.split()))
-                for form in (name.lower(), name.lower().rpartition(" of ")[2], *others.split(","))
-                if form.strip()
-            )
-            for form in own:
-                sure = department not in read.trade + read.mixed or {*form.split()} >= {
-                    *singular_words(noun(name))
-                }
-                kinds.setdefault(form, Kind(name, department, None if sure else form.title()))
-    return frozenset(read.ends), kinds
+class _Nouns(Strict):
+    """Schema of `nouns.toml`."""
+
+    endings: tuple[str, ...]
+    counted: Words
+    uncounted: Words
+    shelves: Words
+    roots: Words
+    packed: dict[str, Words]
+    regular: Words
+    unnamed: Words
+    prefixes: Words
+
+    @cached_property
+    def packs(self) -> dict[str, str]:
+        """What things come in that are not counted, by their words."""
+        return {word: pack for pack, words in self.packed.items() for word in words}
+
+    @cached_property
+    def mass(self) -> frozenset[str]:
+        """Words that are not counted."""
+        return self.uncounted | self.shelves | self.roots | self.packs.keys()
+
+
+class _Names(Strict):
+    """Schema of `types.toml`."""
+
+    ends: frozenset[str]
+    trade: frozenset[str]
+    mixed: frozenset[str]
+    """Departments whose other names mean something else in a general shop; the first are of a trade."""
+    departments: dict[str, tuple[str, ...]]
+
+    @cached_property
+    def kinds(self) -> dict[str, Kind]:
+        """Types by what titles call them."""
+        found: dict[str, Kind] = {}
+        for department, entries in self.departments.items():
+            for entry in entries:
+                name, _, others = entry.partition(":")
+                whole = {*singular_words(noun(name))}
+                forms = (name.lower(), name.lower().rpartition(" of ")[2], *others.split(","))
+                for form in (" ".join(singular_words(form)) for form in forms if form.strip()):
+                    sure = department not in self.trade | self.mixed or {*form.split()} >= whole
+                    found.setdefault(form, Kind(name, department, None if sure else form.title()))
+        return found
+
+    @cached_property
+    def last_words(self) -> frozenset[str]:
+        """The last words of what titles call types: most words of a title end no name."""
+        return frozenset(form.rpartition(" ")[2] for form in self.kinds)
 
 
 @cache
-def trade() -> frozenset[str]:
-    """Departments of which the other names of things mean something else in a general shop."""
-    return frozenset(read_toml(FILE, _Names).trade)
+def names() -> _Names:
+    """Read the names of types, once a process."""
+    return read_toml(FILE, _Names)
 
 
 @cache
-def _last_words() -> frozenset[str]:
-    """The last words of what titles call types: most words of a title end no name."""
-    return frozenset(form.rpartition(" ")[2] for form in _names()[1])
+def nouns() -> _Nouns:
+    """Read the words that tell how things are counted and named, once a process."""
+    return read_toml(NOUNS, _Nouns)
 
 
 def singular_words(name: str) -> list[str]:
@@ -133,11 +143,10 @@ def of_title(title: str) -> Kind | None:
     "Leather Case for iPad" is a case. Where the words before the first dash or comma name nothing, those after it are
     read. None where nothing is named.
     """
-    ends, kinds = _names()
-    last = _last_words()
-    for part in _parts(title, ends):
+    kinds, last_words = names().kinds, names().last_words
+    for part in _parts(title, names().ends):
         for at in range(len(part), 0, -1):
-            for count in range(min(LONGEST, at) if part[at - 1] in last else 0, 0, -1):
+            for count in range(min(LONGEST, at) if part[at - 1] in last_words else 0, 0, -1):
                 if best := kinds.get(" ".join(part[at - count : at])):
                     ends_it = at == len(part) or part[at][0].isdigit()  # "Toner 200 ml"
                     return best if best.said is None or ends_it else replace(best, said="")
@@ -164,7 +173,7 @@ def _parts(title: str, ends: frozenset[str]) -> Iterable[list[str]]:
 @lru_cache(maxsize=4_096)
 def _forms(kind: str) -> frozenset[tuple[str, ...]]:
     """Return what titles call a type, word by word."""
-    return frozenset(tuple(form.split()) for form, one in _names()[1].items() if one.name == kind)
+    return frozenset(tuple(form.split()) for form, one in names().kinds.items() if one.name == kind)
 
 
 @lru_cache(maxsize=4_096)
@@ -209,7 +218,7 @@ def of_path(path: tuple[str, ...]) -> Kind | None:
     last = len(path) - 1
     while last and is_shelf(path[last]):
         last -= 1
-    if path[last].lower() in _file().roots.split():
+    if path[last].lower() in nouns().roots:
         return None
     name = _level(path[last])
     name = packed(name[:1].upper() + name[1:])
@@ -236,7 +245,7 @@ def said_of(level: str, title: str) -> str:
 def is_shelf(said: str) -> bool:
     """Tell whether the last level of a category names no thing: "Home", "Lamps > Best Sellers", "/all", "Women"."""
     last = _level(_LEVEL.split(said)[-1]).lower().split()[-1:]
-    return not {*last} - {*_file().shelves.split(), *_file().roots.split()}
+    return {*last} <= nouns().shelves | nouns().roots
 
 
 @lru_cache(maxsize=8_192)
@@ -248,25 +257,6 @@ def _level(said: str) -> str:
     words[-1] = singular_as_written(words[-1])
     letters = unicodedata.normalize("NFKD", " ".join(words))  # "Crème" is said Creme
     return " ".join("".join(one for one in letters if one.isalnum() or one in " '-").split())
-
-
-def ending_words() -> frozenset[str]:
-    """Return the words after which a title says what a thing is for or has."""
-    return _names()[0]
-
-
-@cache
-def _file() -> _Nouns:
-    return read_toml(NOUNS, _Nouns)
-
-
-@cache
-def _nouns() -> tuple[tuple[str, ...], frozenset[str], frozenset[str], dict[str, str]]:
-    """Endings of words that are not counted, words that are anyway, words that are not, and what they come in."""
-    read = _file()
-    packed = {word: pack for pack, words in read.packed.items() for word in words.split()}
-    mass = frozenset((*read.uncounted.split(), *read.shelves.split(), *read.roots.split(), *packed))
-    return read.endings, frozenset(read.counted.split()), mass, packed
 
 
 @lru_cache(maxsize=65_536)
@@ -282,10 +272,9 @@ def singular(word: str) -> str:
 def singular_as_written(word: str) -> str:
     """Return the singular of a word with its capitals: "Cables" -> "Cable", "Bookshelves" -> "Bookshelf"."""
     low = word.lower()
-    if low in _nouns()[3] or (low.endswith(("ics", "supplies")) and low not in _IRREGULAR):
+    if low in nouns().packs or (low.endswith(("ics", "supplies")) and low not in nouns().regular):
         return word  # "Jeans" are no jean, "Electronics" no electronic
-    many = next((many for many in _IRREGULAR if low.endswith(many)), "")
-    one = low.removesuffix(many) + _IRREGULAR[many] if many else _singular(low)
+    one = low[:-1] if low.endswith(tuple(nouns().regular)) else _singular(low)
     return word[: len(one)] if low.startswith(one) else one.capitalize() if word[:1].isupper() else one
 
 
@@ -300,15 +289,16 @@ def _singular(low: str) -> str:
 
 def is_counted(word: str) -> bool:
     """Tell whether a lower-case noun in the singular is of things that people buy two of."""
-    endings, counted, mass, _ = _nouns()
-    return word == singular(word) and word not in mass and (word in counted or not word.endswith(endings))
+    file = nouns()
+    is_mass = word in file.mass or (word.endswith(file.endings) and word not in file.counted)
+    return word == singular(word) and not is_mass
 
 
 def packed(name: str) -> str:
     """Return how a customer names what is not counted, or not one by one: "Rice" is a "Bag of Rice", a "Sneaker" a
     "Pair of Sneakers"; other names stay."""
     for said in (name, f"{name}s"):
-        if pack := _nouns()[3].get(said.rpartition(" ")[2].lower()):
+        if pack := nouns().packs.get(said.rpartition(" ")[2].lower()):
             return f"{pack.capitalize()} of {said[:1].upper()}{said[1:]}"
     return name
 

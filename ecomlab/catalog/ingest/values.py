@@ -4,12 +4,14 @@ import ast
 import json
 import math
 import re
+from collections.abc import Iterable, Sequence
+from collections.abc import Mapping as Table
 from functools import lru_cache
 from typing import Any, Final
 
 from ecomlab.catalog.ingest import types
 from ecomlab.catalog.ingest.profiles import plain
-from ecomlab.catalog.ingest.text import is_nothing
+from ecomlab.catalog.ingest.text import is_nothing, printable
 
 RATING_TEXT, RATING_UNREAD = "rating written as text", "unreadable rating left out"
 COUNT_UNREAD, STOCK_NONE, STOCK_SOME, UNIT = (
@@ -21,8 +23,8 @@ COUNT_UNREAD, STOCK_NONE, STOCK_SOME, UNIT = (
 BROKEN_JSON, UNREAD_TABLE = "broken JSON mended", "unreadable details left out"
 WRAPPED: Final = "list or object where a single value belongs"
 """Names of repairs."""
-DEEPEST: Final = 40
-"""Brackets that may be open at once in JSON; parsers recurse."""
+MOST_INSIDE: Final = 200
+"""Names inside a column from which no more are looked for: a table of details has no end of them."""
 _COUNT = re.compile(
     r"[^\d.,-]*(\d(?:[\d.,'’ ]*\d)?)(?: ?([kmb])\b)?(?![.,]?\d|%| ?/ ?\d| (?:out )?of\b)", re.IGNORECASE
 )
@@ -180,8 +182,6 @@ def _first_path(text: str) -> str:
 
 def read_json(text: str) -> tuple[Any, tuple[str, ...]]:
     """Read JSON in text, also a Python literal or broken JSON; None, with a reason, where nothing can be read."""
-    if is_deep(text):
-        return None, (UNREAD_TABLE,)
     for read in (json.loads, _literal, mended):
         try:
             value = read(text)
@@ -205,17 +205,6 @@ def mended(text: str) -> Any:
         return repair_json(text[:100_000].replace('"=>', '": '), return_objects=True)
     except Exception:  # a library for broken input, and what it meets is unbounded
         return None
-
-
-def is_deep(text: str) -> bool:
-    """Tell whether more brackets are open at once than parsers should be given; they recurse."""
-    if text.count("[") + text.count("(") + text.count("{") <= DEEPEST:
-        return False
-    deepest = depth = 0
-    for bracket in re.findall(r"[\[\](){}]", text):
-        depth += 1 if bracket in "[({" else -1
-        deepest = max(deepest, depth)
-    return deepest > DEEPEST
 
 
 def read_table(value: Any) -> tuple[dict[str, str], tuple[str, ...]]:
@@ -255,3 +244,43 @@ def read_list(value: Any) -> list[Any]:
     if isinstance(value, dict):
         return [f"{name}: {said}" for name, said in value.items()]
     return [*value] if isinstance(value, list | tuple) else [value]
+
+
+def value_at(row: Table[str, Any], column: str) -> Any:
+    """Return what a row says in a column, which may be inside another one's objects."""
+    if "." not in column or column in row:
+        return row.get(column)
+    value: Any = row
+    for name in column.split("."):
+        value = (_object(value) or {}).get(name)
+    return value
+
+
+def _object(value: Any) -> dict[Any, Any] | None:
+    """Return an object, also as the only one of a list: a page's offers are often one."""
+    if isinstance(value, list) and len(value) == 1:
+        value = value[0]
+    return value if isinstance(value, dict) else None
+
+
+def columns_of(rows: Iterable[Table[str, Any]]) -> list[str]:
+    """List the columns of rows, in the order in which they come."""
+    return list(dict.fromkeys(column for row in rows for column in row))
+
+
+def inside(rows: Sequence[Table[str, Any]], column: str) -> list[str]:
+    """List the columns inside the objects of a column; a name with a dot of its own cannot be told."""
+    if "." in column and any(column in row for row in rows):
+        return []
+    objects = (value for row in rows if (value := _object(value_at(row, column))))
+    names = dict.fromkeys(str(name) for value in objects for name in value)
+    return [f"{column}.{name}" for name in names if name and "." not in name and printable(name) == name][
+        :MOST_INSIDE
+    ]
+
+
+def is_unread(rows: Sequence[Table[str, Any]], column: str) -> bool:
+    """Tell whether most values of a column are objects, of which none says which of its values is meant."""
+    given = [value for row in rows if not is_nothing(value := value_at(row, column))]
+    unread = sum(_object(value) is not None and is_nothing(single(value)[0]) for value in given)
+    return 2 * unread > len(given)

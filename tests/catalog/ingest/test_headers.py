@@ -1,34 +1,19 @@
-"""A CSV without a line of names keeps its first row; one with such a line never loses it."""
+"""The line that names the columns of a CSV: the first, one below others, or none where a mapping says so."""
 
 from pathlib import Path
 
 import pytest
 
-from ecomlab.catalog.ingest import Mapping, build_products, open_source, read_mapping, to_toml
-from ecomlab.catalog.ingest.build import _in_form
+from ecomlab.catalog.ingest import build_products, open_source, read_mapping, to_toml
 
-ROWS = "Acme Desk Lamp,19.99,Acme,Lamps\nBolt Floor Lamp,24.50,Bolt,Lamps\nAcme Wall Lamp,7,Acme,Lamps\n"
-WITHOUT = {
-    "a price": "Acme Desk Lamp,19.99\nBolt Floor Lamp,24.50\nAcme Wall Lamp,$7\n",
-    "a price in euros": "Lampe de table;19,99 €\nLampadaire à pied;24,50 €\nApplique de mur;7,00 €\n",
-    "an address": "Desk Lamp,https://a.example/1\nFloor Lamp,https://a.example/2\nWall Lamp,\n",
-    "a date": "2024-01-05,Desk Lamp\n2024-01-06,Floor Lamp\n2024-02-01,Wall Lamp\n",
-    "a long number": "4006381333931,Desk Lamp\n4006381333948,Floor Lamp\n4006381333955,Wall Lamp\n",
-    "after Excel's line": "sep=;\nDesk Lamp;19,99\nFloor Lamp;24,50\nWall Lamp;7,00\n",
-}
 WITH = {
-    "usual names": "title,price\nDesk Lamp,19.99\nFloor Lamp,24.50\n",
-    "one usual name": "Produkt Text,2024-01-01,Preis\nDesk Lamp,2024-01-05,19.99\nWall Lamp,2024-01-06,5.00\n",
-    "usual names above others for programs": "title,price,brand\nitem_name,standard_price,brand_name\nLamp,5,Acme\n",
-    "names that nobody knows": "Lo que es,Lo que cuesta\nDesk Lamp,19.99\nFloor Lamp,24.50\n",
-    "numbers of columns": "0,1,2\nAcme Desk Lamp,19.99,2\nBolt Floor Lamp,24.50,1\nBolt Lamp,3.50,2\n",
-    "sizes": "Modelo,36.5,37.5\nZapato negro,49.99,59.99\nZapato blanco,49.99,59.99\n",
-    "years": "Lo que es,2023,2024\nDesk Lamp,19.99,2023\nFloor Lamp,24.50,2024\nWall Lamp,24.50,2022\n",
-    "a column of flags": "Lo que es,Nuevo\nDesk Lamp,Nuevo\nFloor Lamp,\nWall Lamp,Nuevo\n",
-    "files joined": "Lo que es,Lo otro\nDesk Lamp,Acme\nFloor Lamp,Bolt\nLo que es,Lo otro\nWall Lamp,Cord\n",
-    "addresses of a vocabulary": "http://schema.org/name,http://schema.org/image\n"
-    "Desk Lamp,https://a.example/1\nFloor Lamp,https://a.example/2\n",
-    "too few rows to tell": "Acme Desk Lamp,19.99\nBolt Floor Lamp,24.50\n",
+    "usual names": ("title,price\nDesk Lamp,19.99\nFloor Lamp,24.50\n", 0),
+    "usual names above others for programs": (
+        "title,price,brand\nitem_name,standard_price,brand_name\nLamp,5,Acme\n",
+        0,
+    ),
+    "names below other lines": ("Version=2,,\nby Acme,,\ntitle,price,brand\nLamp,5,Acme\n", 2),
+    "names that nobody knows": ("Lo que es,Lo que cuesta\nDesk Lamp,19.99\nFloor Lamp,24.50\n", 0),
 }
 
 
@@ -37,46 +22,22 @@ def written(folder: Path, text: str) -> str:
     return str(folder / "a.csv")
 
 
-@pytest.mark.parametrize("what", WITHOUT)
-def test_a_first_line_of_values_is_a_row(what: str, tmp_path: Path) -> None:
-    source = open_source(written(tmp_path, WITHOUT[what]))
-    rows = [*source.rows()]
-    lines = [line for line in WITHOUT[what].splitlines() if not line.startswith("sep=")]
-    assert (source.headless, len(rows)) == (("a.csv",), len(lines))
-    assert list(rows[0].values) == ["column 1", "column 2"]
-    assert not any(row.fault or row.repairs for row in rows)
-
-
 @pytest.mark.parametrize("what", WITH)
-def test_a_line_of_names_stays_one(what: str, tmp_path: Path) -> None:
-    source = open_source(written(tmp_path, WITH[what]))
-    names = WITH[what].splitlines()[0]
-    rows = [*source.rows()]
-    assert not source.headless
-    assert list(rows[0].values) == names.split(";" if ";" in names else ",")
-    assert len(rows) == len(WITH[what].splitlines()) - 1
+def test_a_line_names_the_columns(what: str, tmp_path: Path) -> None:
+    text, above = WITH[what]
+    rows = [*open_source(written(tmp_path, text)).rows()]
+    assert list(rows[0].values) == text.splitlines()[above].split(",")
+    assert len(rows) == len(text.splitlines()) - above - 1
 
 
-def test_the_report_adds_up(tmp_path: Path) -> None:
-    rows = ROWS + "Cut Lamp\n,,\nLong Lamp,1,2,3,4\n"
-    report = build_products(open_source(written(tmp_path, rows)), tmp_path / "out")
-    assert (report.rows, report.products, report.set_aside, report.headless) == (6, 4, 2, ("a.csv",))
-
-
-def test_a_mapping_names_columns_by_position(tmp_path: Path) -> None:
-    """`header = false` holds where nothing shows it: here all values are names that columns have."""
-    name = written(tmp_path, "Lamp,Price\nShelf,Brand\n")
-    (tmp_path / "m.toml").write_text('header = false\n[columns]\ntitle = "column 1"\nbrand = "column 2"\n')
+@pytest.mark.parametrize("above", ["", "sep=;\n"])
+def test_a_file_without_names_asks_for_a_mapping(above: str, tmp_path: Path) -> None:
+    source = open_source(written(tmp_path, f"{above}Desk Lamp;19,99\nFloor Lamp;24,50\nCut Lamp\nLong;1;2\n"))
+    with pytest.raises(ValueError, match="header = false"):
+        build_products(source, tmp_path / "out")
+    (tmp_path / "m.toml").write_text('header = false\n[columns]\ntitle = "column 1"\nprice = "column 2"\n')
     mapping = read_mapping(tmp_path / "m.toml")
     (tmp_path / "again.toml").write_text(to_toml(mapping))
     assert read_mapping(tmp_path / "again.toml") == mapping
-    report = build_products(open_source(name), tmp_path / "out", mapping)
-    assert (report.products, report.coverage["brand"], report.headless) == (2, 2, ())
-
-
-def test_a_mapping_may_insist_on_a_header(tmp_path: Path) -> None:
-    mapping = Mapping.model_validate({"header": True, "columns": {"title": "Acme Desk Lamp"}})
-    source = _in_form(open_source(written(tmp_path, ROWS)), mapping)
     report = build_products(source, tmp_path / "out", mapping)
-    assert (report.rows, report.products, report.headless) == (2, 2, ())
-    assert source.fingerprint != open_source(written(tmp_path, ROWS)).fingerprint
+    assert (report.rows, report.products, report.coverage["price"]) == (4, 4, 3)

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from ingested import Built, built
 
-from ecomlab.catalog.ingest import open_source, shards
 from ecomlab.catalog.ingest.profiles import profiles
 
 MAGENTO = """sku,store_view_code,product_type,categories,name,price,special_price,additional_attributes,qty,\
@@ -70,11 +69,7 @@ def sold(found: Built) -> dict[str, tuple[int, dict[str, int]]]:
 
 
 @pytest.mark.parametrize("platform", CELLS)
-@pytest.mark.parametrize("rows_of_a_shard", [2, 20_000])
-def test_text_tells_the_variants_of_a_product(
-    platform: str, rows_of_a_shard: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(shards, "SHARD", rows_of_a_shard)
+def test_text_tells_the_variants_of_a_product(platform: str, tmp_path: Path) -> None:
     text, products = CELLS[platform]
     (tmp_path / "a.csv").write_text(text)
     found = built(tmp_path / "a.csv", tmp_path / "out")
@@ -137,10 +132,3 @@ def test_variants_of_any_object_are_rows(tmp_path: Path) -> None:
     assert sold(built(tmp_path / "a.jsonl", tmp_path / "out")) == {
         "Oak Chair": (4_000, {"S": 4_000, "M": 4_500})
     }
-
-
-@pytest.mark.parametrize("whole", [{"a": {"name": "Chair"}}, {"shoes": [TEE], "hats": [CD]}])
-def test_an_object_that_is_no_list_says_what_it_has(whole: Any, tmp_path: Path) -> None:
-    (tmp_path / "a.json").write_text(json.dumps(whole))
-    with pytest.raises(ValueError, match=r"lists of objects.*jsonl"):
-        open_source(str(tmp_path / "a.json")).sample()
