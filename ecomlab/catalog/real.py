@@ -11,9 +11,9 @@ import numpy as np
 
 from ecomlab.catalog.columns import ENOUGH, Catalog
 from ecomlab.catalog.ingest import attributes, types
+from ecomlab.catalog.names import Packed
 from ecomlab.catalog.products import Products, rows_at
 from ecomlab.catalog.schema import NO_OPTION, Attribute, ProductType
-from ecomlab.catalog.titles import Titles
 from ecomlab.slots import NO_PRICE, NO_RATING
 
 RARE: Final = 4
@@ -102,7 +102,7 @@ def catalog_of(products: Products) -> Catalog:
         stock=_numbers(rows["stock"], 0, np.int16),
         option_bits=option_bits,
         attr={name: column for name, column in kept.items() if name in used},
-        titles=Titles(rows["title"].combine_chunks()),
+        titles=Packed.of(rows["title"].to_pylist()),
         drawable=_drawable(order, np.diff(spans), products),
     )
 

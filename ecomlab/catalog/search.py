@@ -46,9 +46,7 @@ class SearchEngine:
     def _built(self) -> Index:
         """Build the index in memory, as `build_shop` does in a folder."""
         built = build(embed_rows(self.catalog, self.embedder, self.texts.first_rows))
-        built, _ = (
-            built.with_enough_effort(self.shopper_queries()) if built.lists is not None else (built, {})
-        )
+        built, _ = built.with_enough_effort(self.shopper_queries())
         self._index_digest = built.digest(vectors=not self.embedder.reproducible)
         return built
 

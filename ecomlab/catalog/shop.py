@@ -115,9 +115,10 @@ def _opened(folder: Path) -> Shop:
         return _SHOPS[key]
 
 
-def open_shop(folder: Path) -> Shop:
-    """Open the catalog in `folder`. Raises CatalogError unless it is whole and its embedder is here."""
-    manifest, catalog, texts, index = store.open_files(folder)
+def open_shop(folder: Path, whole: bool = False) -> Shop:
+    """Open the catalog in `folder`; to check the `whole`, read all of its files. Raises CatalogError unless they are
+    those that were written, and its embedder is here."""
+    manifest, catalog, texts, index = store.open_files(folder, whole)
     try:
         embedder = embedder_named(manifest.embedder)
         fingerprint = embedder.fingerprint
