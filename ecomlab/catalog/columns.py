@@ -1,10 +1,10 @@
 """A catalog's products as columns, and the rows that satisfy constraints."""
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache, partial
-from typing import Any, Final, TypeVar, cast, overload
+from typing import Any, Final, TypeVar, cast
 
 import numpy as np
 
@@ -38,22 +38,13 @@ class Ids(Sequence[str]):
     """Product ids as a sequence of strings over a packed byte array: 2M of them take 14 MB."""
 
     def __init__(self, packed: np.ndarray) -> None:
-        self.packed = packed
+        self._packed = packed
 
     def __len__(self) -> int:
-        return len(self.packed)
+        return len(self._packed)
 
-    @overload
-    def __getitem__(self, row: int) -> str: ...
-    @overload
-    def __getitem__(self, row: slice) -> list[str]: ...
-    def __getitem__(self, row: int | slice) -> str | list[str]:
-        if isinstance(row, slice):
-            return [packed.decode() for packed in self.packed[row].tolist()]
-        return self.packed.item(row).decode()
-
-    def __iter__(self) -> Iterator[str]:
-        return (packed.decode() for packed in self.packed.tolist())
+    def __getitem__(self, row: int) -> str:  # type: ignore[override]  # no slices
+        return self._packed.item(row).decode()
 
 
 @dataclass(frozen=True, eq=False, repr=False)

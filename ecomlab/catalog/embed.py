@@ -2,6 +2,7 @@
 
 import re
 import threading
+from collections import deque
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Future
 from functools import lru_cache
@@ -142,28 +143,21 @@ class TogetherEmbedder:
     """Embeds the queries that threads ask for at the same time in one call."""
 
     def __init__(self, embedder: Embedder) -> None:
-        self._embedder = embedder
-        self._waiting: list[tuple[str, Future[np.ndarray]]] = []
-        self._listing, self._embedding = threading.Lock(), threading.Lock()
+        self._embedder, self._embedding = embedder, threading.Lock()
+        self._waiting: deque[tuple[str, Future[np.ndarray]]] = deque()
 
     def encode_one(self, text: str) -> np.ndarray:
         """Embed a text: float32 (dim,). Raises what the embedder raises."""
         future: Future[np.ndarray] = Future()
-        with self._listing:
-            self._waiting.append((text, future))
-        with self._embedding:
-            with self._listing:
-                batch, self._waiting = self._waiting, []
-            if batch:  # else another thread has taken this text along
-                self._encode(batch)
+        self._waiting.append((text, future))
+        with self._embedding:  # an empty batch: another thread has taken this text along
+            batch = [self._waiting.popleft() for _ in range(len(self._waiting))]
+            try:
+                vectors = self._embedder.encode([text for text, _ in batch]) if batch else ()
+            except Exception as error:  # each asker gets it
+                for _, asked in batch:
+                    asked.set_exception(error)
+            else:
+                for (_, asked), vector in zip(batch, vectors, strict=True):
+                    asked.set_result(vector)
         return future.result()
-
-    def _encode(self, batch: list[tuple[str, Future[np.ndarray]]]) -> None:
-        try:
-            vectors = self._embedder.encode([text for text, _ in batch])
-        except Exception as error:  # each asker gets it
-            for _, future in batch:
-                future.set_exception(error)
-        else:
-            for (_, future), vector in zip(batch, vectors, strict=True):
-                future.set_result(vector)

@@ -2,9 +2,8 @@
 
 import hashlib
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -22,8 +21,7 @@ TRAINED_ON: Final = 40
 """Vectors per list that its centre is trained on."""
 
 
-@dataclass(frozen=True)
-class Effort:
+class Effort(NamedTuple):
     """How thoroughly the lists are searched."""
 
     lists: int
@@ -32,14 +30,7 @@ class Effort:
     """Candidates per vector asked for, which are then scored exactly."""
 
 
-EFFORTS: Final = (
-    Effort(16, 4),
-    Effort(32, 4),
-    Effort(64, 8),
-    Effort(128, 8),
-    Effort(256, 16),
-    Effort(512, 16),
-)
+EFFORTS: Final = tuple(Effort(*one) for one in ((16, 4), (32, 4), (64, 8), (128, 8), (256, 16), (512, 16)))
 
 
 class LowRecallError(ValueError):

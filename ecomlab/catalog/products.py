@@ -49,20 +49,9 @@ def rows_at(table: "pa.Table", rows: np.ndarray | Sequence[int]) -> "pa.Table":
     `Table.take` first puts the pieces of every column together: all of the file in memory, at each call, and an error
     from 2 GB of text on.
     """
-    import pyarrow as pa
+    from pyarrow import array, dataset
 
-    rows = np.asarray(rows, np.int64)
-    order = np.argsort(rows, kind="stable")
-    ordered = rows[order]
-    taken, first, at = [table.schema.empty_table()], 0, 0
-    for batch in table.to_batches():
-        end = int(ordered.searchsorted(first + batch.num_rows))
-        if end > at:
-            taken.append(pa.Table.from_batches([batch.take(pa.array(ordered[at:end] - first))]))
-        first, at = first + batch.num_rows, end
-    back = np.empty(len(rows), np.int64)
-    back[order] = np.arange(len(rows))
-    return pa.concat_tables(taken).unify_dictionaries().take(back)
+    return dataset.dataset(table).take(array(np.asarray(rows, np.int64)))
 
 
 def write_rows(folder: Path, batches: Iterable["pa.RecordBatch"], schema: "pa.Schema") -> dict[str, Any]:

@@ -116,14 +116,9 @@ def open_files(folder: Path, whole: bool = False) -> tuple[Manifest, Catalog, Te
     except (LookupError, OSError, ValueError) as error:
         if read_manifest(folder).data != manifest.data:  # replaced while it was read
             return open_files(folder, whole)
-        raise damaged(folder, error) from error
-
-
-def damaged(folder: Path, fact: object) -> CatalogError:
-    """Word what is wrong with a folder, and the way out."""
-    return CatalogError(
-        f"the catalog in {folder} is damaged ({fact}); build it there again, or copy it again from where it is whole"
-    )
+        raise CatalogError(
+            f"the catalog in {folder} is damaged ({error}); build it there again, or copy it again from a whole one"
+        ) from error
 
 
 def _open(data: Path, manifest: Manifest, whole: bool) -> tuple[Catalog, Texts, Index]:

@@ -65,12 +65,10 @@ def texts_of(catalog: Catalog) -> Texts:
 def _text_numbers(catalog: Catalog) -> np.ndarray:
     """Number each row's text: int32, ascending by first row. Titles that are composed are compared by their codes."""
     if catalog.titles is not None:
-        documents = (document(catalog, row).encode("utf-8", "surrogatepass") for row in range(catalog.size))
+        documents = (document(catalog, row).encode() for row in range(catalog.size))
         digests = (hashlib.blake2b(text, digest_size=12).digest() for text in documents)
-        _, first, same = np.unique(
-            np.fromiter(digests, "S12", catalog.size), return_index=True, return_inverse=True
-        )
-        return _by_first_row(first)[same]
+        found: dict[bytes, int] = {}
+        return np.fromiter((found.setdefault(one, len(found)) for one in digests), np.int32, catalog.size)
     numbers = np.empty(catalog.size, np.int32)
     count = 0
     for kind in catalog.types:
@@ -82,15 +80,8 @@ def _text_numbers(catalog: Catalog) -> np.ndarray:
             codes = column[rows].astype(np.int64) + 1
             _, same = np.unique(same * (int(codes.max(initial=0)) + 1) + codes, return_inverse=True)
         _, first, same = np.unique(same, return_index=True, return_inverse=True)
-        numbers[rows] = count + _by_first_row(first)[same]
+        numbers[rows] = count + np.argsort(np.argsort(first))[same]
         count += len(first)
-    return numbers
-
-
-def _by_first_row(first: np.ndarray) -> np.ndarray:
-    """Number texts, given the first row of each, by that row: int32."""
-    numbers = np.empty(len(first), np.int32)
-    numbers[np.argsort(first)] = np.arange(len(first))
     return numbers
 
 
