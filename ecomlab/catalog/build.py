@@ -134,22 +134,20 @@ def _finished(out: Path, key: str) -> store.Manifest | None:
 
 def _exact(catalog: Catalog, texts: Texts, embedder: Embedder, data: Path, tell: Tell, gather: Gather) -> Any:
     """Embed all texts and write the exact index, unless it is there; return it memory-mapped."""
-    files = _shards(texts, data)
-    if (data / store.EXACT).exists():
-        gather(None)  # nothing is left to embed
-    else:
-        missing = [number for number, file in enumerate(files) if not file.exists()]
-        processes = len(gather((data.name, missing)))
-        _embed(catalog, texts, embedder, data, missing[::processes], tell)
-        for rank in range(1, processes):
-            with lock(_helping(data.parent, rank), RuntimeError(), wait=-1):  # until it ends, however it ends
-                pass
-        _embed(catalog, texts, embedder, data, missing, tell)  # what one that ended early has left
-        with replacing(data / store.EXACT) as draft:
+    exact, files = data / store.EXACT, _shards(texts, data)
+    missing = [] if exact.exists() else [at for at, file in enumerate(files) if not file.exists()]
+    processes = len(gather((data.name, missing) if missing else None))
+    _embed(catalog, texts, embedder, data, missing[::processes], tell)
+    for rank in range(1, processes):
+        with lock(_helping(data.parent, rank), RuntimeError(), wait=-1):  # until it ends, however it ends
+            pass
+    _embed(catalog, texts, embedder, data, missing, tell)  # what one that ended early has left
+    if not exact.exists():
+        with replacing(exact) as draft:
             vectors = (np.load(file, mmap_mode="r", allow_pickle=False) for file in files)
             index.write(index.build_exact(vectors, embedder.dim), draft)
     shutil.rmtree(data / SHARDS, ignore_errors=True)
-    return index.read_exact(data / store.EXACT)
+    return index.read_exact(exact)
 
 
 def _shards(texts: Texts, data: Path) -> list[Path]:

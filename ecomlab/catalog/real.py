@@ -48,7 +48,8 @@ def catalog_of(products: Products) -> Catalog:
     products are drawable. Raises ValueError where none has so many.
     """
     sold = np.flatnonzero(_reasons(products) == "")
-    rows = rows_at(_without_rare(products.rows.select(_used(products.rows.column_names))), sold)
+    read_by_people = ["text", *(name for name in products.rows.column_names if name.startswith("from."))]
+    rows = rows_at(_without_rare(products.rows).drop_columns(read_by_people), sold)
     names = rows["type"].to_pylist()
     departments = rows["department"].to_pylist()
     order = list(dict.fromkeys(names))
@@ -112,11 +113,6 @@ def _code_type(count: int) -> type[np.signedinteger[Any]]:
     return np.int16 if count <= np.iinfo(np.int16).max else np.int32
 
 
-def _used(columns: Sequence[str]) -> list[str]:
-    """Leave out the columns that only people read, which are most of a table."""
-    return [name for name in columns if name != "text" and not name.startswith("from.")]
-
-
 def left_out(products: Products) -> dict[str, int]:
     """Count the products that `catalog_of` leaves out, by reason."""
     return dict(Counter(reason for reason in _reasons(products).tolist() if reason).most_common())
@@ -147,8 +143,10 @@ def _reasons(products: Products) -> np.ndarray:
     """Say why each product cannot be sold, "" where it can."""
     rows = _without_rare(products.rows)
     found = np.full(len(rows), "", object)
-    features, taken = _features(rows)
-    names = zip(features, rows["type"].to_pylist(), strict=True)
+    brands = {(_said(brand) or "").lower() for brand in rows["brand"].unique().to_pylist()}
+    kinds = rows["type"].unique().to_pylist()
+    taken = brands | {form.lower() for name in kinds for form in (name, types.plural(name))}
+    names = zip(map(_said, rows["feature"].to_pylist()), rows["type"].to_pylist(), strict=True)
     columns = (Counter(rows[f"attr.{name}"].to_pylist()) for name in products.attribute_names)
     values = {
         value.lower() for column in columns for value, count in column.items() if value and count >= RARE
@@ -247,15 +245,6 @@ def _said(name: str | None) -> str | None:
     word = re.sub(r"[^A-Za-z0-9']+", "-", plain).strip("-'")
     word = _SHOUTED.sub(lambda shout: shout.group().capitalize(), word[:1].upper() + word[1:])
     return word if len(word) <= LONGEST and _NAME.fullmatch(word) else None
-
-
-def _features(rows: Any) -> tuple[list[str | None], set[str]]:
-    """Return each product's short name beside brand and type, and the words that name something else here."""
-    brands = {(_said(brand) or "").lower() for brand in rows["brand"].unique().to_pylist()}
-    kinds = {
-        form.lower() for name in rows["type"].unique().to_pylist() for form in (name, types.plural(name))
-    }
-    return [_said(name) for name in rows["feature"].to_pylist()], brands | kinds
 
 
 def _coded(names: Sequence[str | None]) -> tuple[tuple[str, ...], np.ndarray]:
