@@ -68,17 +68,20 @@ class SentenceEmbedder:
             else self.settings.model_dump_json(exclude_defaults=True)
         )
 
-    @cached_property
+    @property
     def dim(self) -> int:
         """Numbers in a vector, known before the weights are loaded."""
-        if self.settings.model == MINILM:
-            return MINILM_SHAPE["hidden_size"]
-        from transformers import AutoConfig
+        return int(self._config.hidden_size)
 
-        config = AutoConfig.from_pretrained(
+    @cached_property
+    def _config(self) -> Any:
+        from transformers import AutoConfig, BertConfig
+
+        if self.settings.model == MINILM:
+            return BertConfig(**MINILM_SHAPE)
+        return AutoConfig.from_pretrained(
             self.settings.model, revision=self.settings.revision, trust_remote_code=False
         )
-        return int(config.hidden_size)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -122,11 +125,8 @@ class SentenceEmbedder:
     def _pooled(self, tokens: Sequence[Sequence[int]], width: int) -> np.ndarray:
         import torch
 
-        ids = torch.zeros(len(tokens), width, dtype=torch.long)
-        mask = torch.zeros(len(tokens), width, dtype=torch.long)
-        for at, text in enumerate(tokens):
-            ids[at, : len(text)] = torch.tensor(text)
-            mask[at, : len(text)] = 1
+        ids = torch.tensor([[*text, *[0] * (width - len(text))] for text in tokens])
+        mask = (torch.arange(width) < torch.tensor([[len(text)] for text in tokens])).long()
         device = next(self._model.parameters()).device
         with torch.inference_mode():
             mask = mask.to(device)
@@ -178,32 +178,23 @@ class SentenceEmbedder:
     def _model(self) -> Any:
         import torch
         from safetensors.torch import load_file
-        from transformers import AutoModel, BertConfig, BertModel
+        from transformers import MODEL_MAPPING
 
         weights, _ = self._files()
-        dtype = getattr(torch, self.settings.dtype)
-        if self.settings.model == MINILM:
-            model = BertModel(BertConfig(**MINILM_SHAPE), add_pooling_layer=False)
-            model.load_state_dict(load_file(weights), strict=False)  # whole, as their digest is known
-        else:
-            model, found = AutoModel.from_pretrained(
-                self.settings.model,
-                revision=self.settings.revision,
-                trust_remote_code=False,
-                use_safetensors=True,
-                output_loading_info=True,
+        model, found = MODEL_MAPPING[type(self._config)].from_pretrained(
+            None, config=self._config, state_dict=load_file(weights), output_loading_info=True
+        )
+        if lacking := sorted(key for key in found["missing_keys"] if not key.startswith("pooler.")):
+            raise ValueError(
+                f"{weights} lacks {lacking[0]} and {len(lacking) - 1} more tensors, which would be random numbers; "
+                "name a model that is whole"
             )
-            if lacking := sorted(key for key in found["missing_keys"] if not key.startswith("pooler.")):
-                raise ValueError(
-                    f"{weights} lacks {lacking[0]} and {len(lacking) - 1} more tensors, which would be random numbers; "
-                    "name a model that is whole"
-                )
         device = "cpu"
         if torch.cuda.is_available():
             from accelerate import PartialState
 
             device = PartialState().device
-        return model.to(device=device, dtype=dtype).eval()
+        return model.to(device=device, dtype=getattr(torch, self.settings.dtype)).eval()
 
 
 def usual_embedder(name: str = "") -> Embedder:
