@@ -81,7 +81,7 @@ def build_shop(
             embedder=embedder.name,
             embedder_fingerprint=embedder.fingerprint,
             index=store.facts_of(found, index_digest(data, embedder, found), recall),
-            versions=store.versions(),
+            versions={name: version(name) for name in ("numpy", "faiss-cpu")},
             files=store.digests(data),
         )
         write_json(out / store.MANIFEST, manifest.model_dump(mode="json"))

@@ -55,17 +55,14 @@ def kept(
 ) -> np.ndarray:
     """Memory-map the rows made of many names from the cache; make them, and keep them if it can be written."""
     file = cache_folder() / "names" / f"{digest([names.digest, *made_of])}.npy"
-    try:
-        return np.load(file, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError, EOFError):  # not there, or cut short
-        pass
-    rows = make(names)
-    try:
-        with replacing(file) as draft, draft.open("wb") as opened:
-            np.save(opened, rows)
-        return np.load(file, mmap_mode="r", allow_pickle=False)
-    except OSError:
-        return rows
+    if not file.is_file():
+        rows = make(names)
+        try:
+            with replacing(file) as draft, draft.open("wb") as opened:
+                np.save(opened, rows)
+        except OSError:
+            return rows
+    return np.load(file, mmap_mode="r", allow_pickle=False)
 
 
 class Packed(Sequence[str]):

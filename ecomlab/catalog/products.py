@@ -1,8 +1,6 @@
 """A cleaned table of someone's products on disk: one row a product, memory-mapped, with a page of facts beside it."""
 
 import hashlib
-import os
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from ecomlab.files import read_json, write_json
+from ecomlab.files import file_digest, read_json, write_json
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -20,7 +18,6 @@ FACTS: Final = "products.json"
 VERSION: Final = 1
 CHUNK: Final = 20_000
 """Rows that are written together."""
-_OURS: Final = re.compile(r"products-[0-9a-f]{12}\.arrow")
 ID_LETTERS: Final = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 
 
@@ -57,30 +54,25 @@ def rows_at(table: "pa.Table", rows: np.ndarray | Sequence[int]) -> "pa.Table":
 def write_rows(folder: Path, batches: Iterable["pa.RecordBatch"], schema: "pa.Schema") -> dict[str, Any]:
     """Write products beside those that are there, and return what `save_facts` must say of them.
 
-    No other process may write in `folder`: what a killed one left unfinished is removed.
+    No other process may write in `folder`: what a killed one left unfinished is written over.
     """
     import pyarrow as pa
 
     folder.mkdir(parents=True, exist_ok=True)
-    for left in folder.glob(".products.*"):
-        left.unlink()
-    draft = folder / f".products.{os.getpid()}"
-    try:
-        with pa.OSFile(str(draft), "wb") as file, pa.ipc.new_file(file, schema) as writer:
-            for batch in batches:
-                writer.write_batch(batch)
-        stamp = _stamp(draft)
-        draft.replace(folder / f"products-{stamp[:12]}.arrow")
-    finally:
-        draft.unlink(missing_ok=True)
+    draft = folder / ".products.arrow"
+    with pa.OSFile(str(draft), "wb") as file, pa.ipc.new_file(file, schema) as writer:
+        for batch in batches:
+            writer.write_batch(batch)
+    stamp = file_digest(draft)
+    draft.replace(folder / f"products-{stamp[:12]}.arrow")
     return {"version": VERSION, "file": f"products-{stamp[:12]}.arrow", "digest": stamp}
 
 
 def save_facts(folder: Path, facts: dict[str, Any]) -> None:
     """Make the rows that `facts` names the products of `folder`: a kill leaves the old table or the new one whole."""
     write_json(folder / FACTS, facts)
-    for old in folder.glob("products-*.arrow"):
-        if old.name != facts["file"] and _OURS.fullmatch(old.name):
+    for old in folder.glob(f"products-{'[0-9a-f]' * 12}.arrow"):
+        if old.name != facts["file"]:
             old.unlink(missing_ok=True)
 
 
@@ -101,11 +93,6 @@ def open_products(folder: Path) -> Products:
             f"{data} cannot be read ({error}); build the catalog again from its source"
         ) from None
     return Products(rows, facts)
-
-
-def _stamp(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
 
 
 def product_ids(names: Sequence[str]) -> list[str]:

@@ -58,51 +58,43 @@ def catalog_of(products: Products) -> Catalog:
     spans = np.searchsorted(type_code, np.arange(len(order) + 1))
     brands, brand_code = _coded([_said(name) for name in rows["brand"].to_pylist()])
     features, feature_code = _coded([_said(name) for name in rows["feature"].to_pylist()])
-    price = _numbers(rows["price_cents"], NO_PRICE, np.int32)
     said = {name: rows[f"attr.{name}"].to_pylist() for name in products.attribute_names}
     values = {name: [v if v and _VALUE.fullmatch(v) else None for v in own] for name, own in said.items()}
     options, option_bits = _options(rows, values, spans)
     parts = [slice(first, last) for first, last in pairwise(spans.tolist())]
-    vocabulary = {name: [_often(filter(None, own[part])) for part in parts] for name, own in values.items()}
-    listed = {name: tuple(sorted({v for own in known for v in own})) for name, known in vocabulary.items()}
-    places = {name: {value: at for at, value in enumerate(known)} for name, known in listed.items()}
-    kinds = []
-    kept = {name: np.full(len(type_code), -1, _code_type(len(known))) for name, known in listed.items()}
-    for code, name in enumerate(order):
-        span = parts[code]
-        own = []
-        for attribute, known in vocabulary.items():
-            if len(known[code]) < 2 or attribute == options[code].name:
-                continue
-            own.append(Attribute(attribute, known[code], attributes.phrases([attribute])[attribute]))
-            at = {value: places[attribute][value] for value in known[code]}
-            kept[attribute][span] = [at.get(value or "", -1) for value in values[attribute][span]]
-        kinds.append(
-            ProductType(
-                name=name,
-                plural=types.plural(name),
-                department=departments[span.start],
-                option=options[code],
-                attributes=tuple(own),
-            )
-        )
-    used = {name for name, column in kept.items() if (column >= 0).any()}
+    own: list[list[Attribute]] = [[] for _ in order]
+    attr_values, attr = {}, {}
+    for name, known in values.items():
+        often = [_often(filter(None, known[part])) for part in parts]
+        listed = tuple(sorted({value for some in often for value in some}))
+        places = {value: place for place, value in enumerate(listed)}
+        column = np.full(len(type_code), -1, _code_type(len(listed)))
+        for code, part in enumerate(parts):
+            if len(often[code]) > 1 and name != options[code].name:
+                own[code].append(Attribute(name, often[code], attributes.phrases([name])[name]))
+                column[part] = [places[value] if value in often[code] else -1 for value in known[part]]
+        if (column >= 0).any():
+            attr_values[name], attr[name] = listed, column
+    kinds = [
+        ProductType(name, types.plural(name), departments[part.start], option, tuple(mine))
+        for name, part, option, mine in zip(order, parts, options, own, strict=True)
+    ]
     return Catalog(
         types=tuple(kinds),
         brands=brands,
         features=features,
-        attr_values={name: known for name, known in listed.items() if name in used},
+        attr_values=attr_values,
         packed_ids=np.array([one.encode() for one in rows["id"].to_pylist()]),
         type_code=type_code,
         brand_code=brand_code,
         feature_code=feature_code,
-        price_cents=price,
+        price_cents=_numbers(rows["price_cents"], NO_PRICE, np.int32),
         rating_tenths=_numbers(rows["rating_tenths"], NO_RATING, np.int8),
         reviews=_numbers(rows["reviews"], 0, np.int32),
         days=_numbers(rows["days"], 1, np.int8),
         stock=_numbers(rows["stock"], 0, np.int16),
         option_bits=option_bits,
-        attr={name: column for name, column in kept.items() if name in used},
+        attr=attr,
         titles=Packed.of(rows["title"].to_pylist()),
         drawable=_drawable(order, np.diff(spans), products),
     )

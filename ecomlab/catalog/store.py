@@ -16,7 +16,7 @@ from ecomlab.catalog.columns import Catalog
 from ecomlab.catalog.index import Effort, Index
 from ecomlab.catalog.names import Packed
 from ecomlab.catalog.texts import Texts
-from ecomlab.files import read_json
+from ecomlab.files import file_digest, read_json
 from ecomlab.seeding import digest
 from ecomlab.settings import Strict
 
@@ -77,11 +77,6 @@ def cache_key(*parts: Any) -> str:
     return digest([parts, sources, version("numpy")], 12)
 
 
-def versions() -> dict[str, str]:
-    """Versions of the libraries that make what is stored."""
-    return {name: version(name) for name in ("numpy", "faiss-cpu")}
-
-
 def read_manifest(folder: Path) -> Manifest:
     """Read what `folder` holds. Raises CatalogError where there is no finished catalog."""
     if folder.is_file():
@@ -127,7 +122,7 @@ def _open(data: Path, manifest: Manifest, whole: bool) -> tuple[Catalog, Texts, 
         if not (data / name).is_file():
             raise ValueError(f"{name} is missing")
         if (data / name).stat().st_size != size or (
-            (whole or size <= READ) and _digest(data / name) != known
+            (whole or size <= READ) and file_digest(data / name) != known
         ):
             raise ValueError(f"{name} is not what was written")
     arrays = {
@@ -175,12 +170,7 @@ def write_columns(catalog: Catalog, texts: Texts, data: Path) -> None:
 def digests(data: Path) -> dict[str, tuple[int, str]]:
     """Return the size and a digest of every file of a finished catalog, by name."""
     files = sorted(path for path in data.iterdir() if path.is_file() and not path.name.startswith("."))
-    return {path.name: (path.stat().st_size, _digest(path)) for path in files}
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
+    return {path.name: (path.stat().st_size, file_digest(path)) for path in files}
 
 
 def facts_of(found: Index, digest: str, recall: Mapping[float, float]) -> IndexFacts:
