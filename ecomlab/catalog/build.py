@@ -1,6 +1,5 @@
 """Builds a catalog's folder step by step: after a kill at any moment the same call goes on where it ended."""
 
-import hashlib
 import shutil
 import time
 from collections.abc import Callable, Sequence
@@ -80,7 +79,13 @@ def build_shop(
             fingerprint=catalog.fingerprint,
             embedder=embedder.name,
             embedder_fingerprint=embedder.fingerprint,
-            index=store.facts_of(found, index_digest(data, embedder, found), recall),
+            index=store.IndexFacts(
+                kind=found.kind,
+                digest=_index_digest(data, embedder, found),
+                lists=found.effort.lists,
+                factor=found.effort.factor,
+                recall_at_20={f"{share:g}": round(value, 4) for share, value in recall.items()},
+            ),
             versions={name: version(name) for name in ("numpy", "faiss-cpu")},
             files=store.digests(data),
         )
@@ -189,14 +194,11 @@ def _lists(exact: Any, data: Path, tell: Tell) -> Any:
     return index.read_lists(data / store.LISTS)
 
 
-def index_digest(data: Path, embedder: Embedder, found: Index) -> str:
+def _index_digest(data: Path, embedder: Embedder, found: Index) -> str:
     """Digest what another machine would make otherwise: vectors of a model, lists; empty without either."""
     files = [] if embedder.reproducible else [data / store.EXACT]
     files += [] if found.lists is None else [data / store.LISTS]
-    state = hashlib.blake2b(digest_size=16)
-    for path in files:
-        state.update(np.memmap(path, np.uint8, "r").data)
-    return state.hexdigest() if files else ""
+    return index.digest_of([np.memmap(path, np.uint8, "r") for path in files])
 
 
 def _clear(out: Path, data: Path) -> None:

@@ -1,7 +1,7 @@
 """The nearest of many vectors: exact in half precision, and above a size by a compressed index held to its recall."""
 
 import hashlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -30,6 +30,7 @@ class Effort(NamedTuple):
     """Candidates per vector asked for, which are then scored exactly."""
 
 
+SCAN: Final = Effort(0, 0)
 EFFORTS: Final = tuple(Effort(*one) for one in ((16, 4), (32, 4), (64, 8), (128, 8), (256, 16), (512, 16)))
 
 
@@ -44,13 +45,18 @@ class Index:
     Both are FAISS indexes, in memory or memory-mapped.
     """
 
-    def __init__(self, exact: Any, lists: Any = None, effort: Effort = EFFORTS[0]) -> None:
+    def __init__(self, exact: Any, lists: Any = None, effort: Effort = SCAN) -> None:
         self.exact, self.lists, self.effort = exact, lists, effort
         self._refined = None if lists is None else _faiss().IndexRefine(lists, exact)
 
     @property
     def count(self) -> int:
         return int(self.exact.ntotal)
+
+    @property
+    def kind(self) -> str:
+        """ "exact", or the name of the lists by FAISS's factory."""
+        return "exact" if self.lists is None else f"IVF{self.lists.nlist},SQ8"
 
     def approximates(self, among: np.ndarray | None) -> bool:
         """Tell whether a search among these vectors (None: all) is approximate."""
@@ -83,10 +89,7 @@ class Index:
         """Digest the lists, and the `vectors` if asked; empty where there is neither."""
         parts = [self.exact] if vectors else []
         parts += [] if self.lists is None else [self.lists]
-        state = hashlib.blake2b(digest_size=16)
-        for part in parts:
-            state.update(_faiss().serialize_index(part).data)
-        return state.hexdigest() if parts else ""
+        return digest_of([_faiss().serialize_index(part) for part in parts])
 
     def with_enough_effort(
         self,
@@ -125,6 +128,14 @@ class Index:
                 "allow a low recall if that is good enough for you"
             )
         return index, recall
+
+
+def digest_of(parts: Sequence[np.ndarray]) -> str:
+    """Digest the bytes of indexes, one after the other; empty for none."""
+    state = hashlib.blake2b(digest_size=16)
+    for part in parts:
+        state.update(part.data)
+    return state.hexdigest() if parts else ""
 
 
 def build_exact(shards: Iterable[np.ndarray], dim: int) -> Any:

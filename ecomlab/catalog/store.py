@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
@@ -171,16 +170,3 @@ def digests(data: Path) -> dict[str, tuple[int, str]]:
     """Return the size and a digest of every file of a finished catalog, by name."""
     files = sorted(path for path in data.iterdir() if path.is_file() and not path.name.startswith("."))
     return {path.name: (path.stat().st_size, file_digest(path)) for path in files}
-
-
-def facts_of(found: Index, digest: str, recall: Mapping[float, float]) -> IndexFacts:
-    """Describe an index for the manifest."""
-    if found.lists is None:
-        return IndexFacts(kind="exact", digest=digest)
-    return IndexFacts(
-        kind=f"IVF{found.lists.nlist},SQ8",
-        digest=digest,
-        lists=found.effort.lists,
-        factor=found.effort.factor,
-        recall_at_20={f"{share:g}": round(value, 4) for share, value in recall.items()},
-    )
