@@ -76,7 +76,9 @@ class Packed(Sequence[str]):
 
     @staticmethod
     def of(names: Iterable[str]) -> "Packed":
-        """Pack names, which hold no line breaks."""
+        """Pack names, which hold no line breaks, unless they are packed."""
+        if isinstance(names, Packed):
+            return names
         lines = [f"{name}\n".encode() for name in names]
         starts = np.concatenate([[0], np.cumsum([len(line) for line in lines])]).astype(np.int64)
         return Packed(np.frombuffer(b"".join(lines), np.uint8), starts)
@@ -192,6 +194,4 @@ def by_lower_case(names: Sequence[str], codes: np.ndarray | None = None) -> Mapp
 
 def packed(names: Sequence[str]) -> Sequence[str]:
     """Return names as a tuple, or packed where there are many."""
-    if len(names) < MANY:
-        return tuple(names)
-    return names if isinstance(names, Packed) else Packed.of(names)
+    return tuple(names) if len(names) < MANY else Packed.of(names)

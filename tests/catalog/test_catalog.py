@@ -528,18 +528,6 @@ def reload(size: int = 300) -> Shop:
     return load_shop_once(size)
 
 
-def test_the_cached_shop_is_the_shop(cached: Path) -> None:
-    made, read = reload(), reload()
-    assert read is not made and read is load_shop_once(300)
-    assert read.fingerprint == made.fingerprint
-    assert [read.catalog.record(row) for row in range(300)] == [
-        made.catalog.record(row) for row in range(300)
-    ]
-    assert read.engine.search("dog leash") == made.engine.search("dog leash")
-    assert not read.catalog.stock.flags.writeable
-    assert len(list((cached / "shops").iterdir())) == 1  # no drafts stay behind
-
-
 @pytest.mark.parametrize(
     ("name", "how"),
     [
