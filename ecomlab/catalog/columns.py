@@ -25,13 +25,9 @@ _COLUMNS: Final = (
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
-def _remembered(most: int | None) -> Callable[[_Method], _Method]:
-    """Remember the last `most` answers of a method (None: all), for each object apart."""
-
-    def wrap(method: _Method) -> _Method:
-        return cast(_Method, cached_property(lambda self: lru_cache(most)(partial(method, self))))
-
-    return wrap
+def _remembered(method: _Method) -> _Method:
+    """Remember the last 4,096 answers of a method, for each object apart."""
+    return cast(_Method, cached_property(lambda self: lru_cache(4_096)(partial(method, self))))
 
 
 class Ids(Sequence[str]):
@@ -109,7 +105,7 @@ class Catalog:
             raise ValueError("two products share an id")
         return order
 
-    @_remembered(4_096)
+    @_remembered
     def row(self, product_id: str) -> int | None:
         """Find the row of a product id; None for an unknown id."""
         if not product_id.isascii():
@@ -123,7 +119,7 @@ class Catalog:
         """Find the rows of product ids in their order, without unknown ones."""
         return self._rows_of(tuple(product_ids))
 
-    @_remembered(64)
+    @_remembered
     def _rows_of(self, product_ids: tuple[str, ...]) -> np.ndarray:
         return np.array([row for row in map(self.row, product_ids) if row is not None], np.int64)
 
@@ -137,7 +133,7 @@ class Catalog:
         first, last = self._type_span.get(name, (0, 0))
         return range(first, last)
 
-    @_remembered(None)
+    @_remembered
     def cheapest_of(self, name: str) -> np.ndarray:
         """List the rows of a type's `CHEAPEST` cheapest products in stock, from the cheapest on; ties in any order."""
         of_type = self.type_rows(name)
@@ -154,7 +150,7 @@ class Catalog:
     def type_of(self, row: int) -> ProductType:
         return self.types[self.type_code.item(row)]
 
-    @_remembered(4_096)
+    @_remembered
     def title(self, row: int) -> str:
         """Compose "{brand} {feature} {type}": "GreenLeaf Eco-Friendly Phone Charger". Products may share a title.
 
@@ -193,7 +189,7 @@ class Catalog:
         bits = int(np.bitwise_and.reduce(self.option_bits[np.asarray(rows)]))
         return self.options_in(self.type_of(int(rows[0])).name, bits)
 
-    @_remembered(None)
+    @_remembered
     def _bits_of(self, option: str) -> np.ndarray:
         """Return the bit of an option value by type, 0 where a type has no such value: int64 (types,)."""
         return np.array(
@@ -232,7 +228,7 @@ class Catalog:
         """Tell whether any product has the number that a customer may limit."""
         return self._has(limit.column, limit.missing)
 
-    @_remembered(None)
+    @_remembered
     def _has(self, column: str, missing: int | None) -> bool:
         return missing is None or bool((getattr(self, column) != missing).any())
 
@@ -282,7 +278,7 @@ class Catalog:
             for kind in self.types
         ]
 
-    @_remembered(None)
+    @_remembered
     def _field(self, name: str) -> tuple[np.ndarray, Mapping[str, int] | Packed | None] | None:
         """Look up the column of a field and the codes of its names (None: it holds numbers); None for no such field."""
         coded: dict[str, tuple[np.ndarray, Sequence[str]]] = {
