@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -97,24 +98,15 @@ def open_products(folder: Path) -> Products:
 
 def product_ids(names: Sequence[str]) -> list[str]:
     """Make an id of each product's name in its source: "P" and eight characters, unlike any other number or word."""
-    made: list[str] = []
-    taken: set[str] = set()
+    made: dict[str, None] = {}
     for name in names:
-        number, turn = _number(name, 0), 0
-        while (one := _spelled(number)) in taken:
-            turn += 1
-            number = _number(name, turn)
-        taken.add(one)
-        made.append(one)
-    return made
+        made[next(one for turn in count() if (one := _id(name, turn)) not in made)] = None
+    return [*made]
 
 
-def _number(name: str, turn: int) -> int:
+def _id(name: str, turn: int) -> str:
     salt = turn.to_bytes(2, "little")
-    return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=5, salt=salt).digest(), "little")
-
-
-def _spelled(number: int) -> str:
+    number = int.from_bytes(hashlib.blake2b(name.encode(), digest_size=5, salt=salt).digest(), "little")
     return "P" + "".join(ID_LETTERS[(number >> (5 * place)) & 31] for place in range(8))
 
 

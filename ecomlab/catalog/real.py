@@ -184,9 +184,9 @@ def _drawable(order: Sequence[str], counts: np.ndarray, products: Products) -> t
     found = tuple(n for n, count in able if count >= ENOUGH and types.is_speakable(n) and n not in no_names)
     if not found:
         lacks = ", ".join(f"{reason} ({count:,})" for reason, count in left_out(products).items())
-        sizes = dict(zip(order, counts.tolist(), strict=True))
+        sizes = Counter(dict(zip(order, counts.tolist(), strict=True)))
         untyped = sizes.pop(types.OTHER.name, 0)
-        most = ", ".join(f"{sizes[name]} ({name})" for name in sorted(sizes, key=sizes.__getitem__)[:-4:-1])
+        most = ", ".join(f"{count} ({name})" for name, count in sizes.most_common(3))
         raise ValueError(
             f"no type of {products.facts.get('source')} has {ENOUGH} products with brand, name and price, as tasks need"
             + (f"; those with most have {most}" if most else "")
