@@ -1,10 +1,7 @@
 """Text as unit vectors without trained weights: hashed whole words and hashed character n-grams."""
 
 import re
-import threading
-from collections import deque
 from collections.abc import Iterable, Sequence
-from concurrent.futures import Future
 from functools import lru_cache
 from typing import Final, Protocol
 
@@ -137,27 +134,3 @@ class LexicalEmbedder:
     def encode(self, texts: Sequence[str]) -> np.ndarray:
         """Embed texts: float32 (n, dim), one unit row per text."""
         return self.finish(self.counts(texts))
-
-
-class TogetherEmbedder:
-    """Embeds the queries that threads ask for at the same time in one call."""
-
-    def __init__(self, embedder: Embedder) -> None:
-        self._embedder, self._embedding = embedder, threading.Lock()
-        self._waiting: deque[tuple[str, Future[np.ndarray]]] = deque()
-
-    def encode_one(self, text: str) -> np.ndarray:
-        """Embed a text: float32 (dim,). Raises what the embedder raises."""
-        future: Future[np.ndarray] = Future()
-        self._waiting.append((text, future))
-        with self._embedding:  # an empty batch: another thread has taken this text along
-            batch = [self._waiting.popleft() for _ in range(len(self._waiting))]
-            try:
-                vectors = self._embedder.encode([text for text, _ in batch]) if batch else ()
-            except Exception as error:  # each asker gets it
-                for _, asked in batch:
-                    asked.set_exception(error)
-            else:
-                for (_, asked), vector in zip(batch, vectors, strict=True):
-                    asked.set_result(vector)
-        return future.result()
